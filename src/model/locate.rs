@@ -1,7 +1,7 @@
 //! From what a user types to a model's files: bundled names, paths, and ids in the local Hugging Face
 //! cache. Never downloads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{
     hub::{Cache, RepoId},
@@ -84,6 +84,17 @@ pub fn known_models() -> Vec<KnownModel> {
 pub fn cached_models() -> Vec<KnownModel> {
     let models = Cache::from_environment().map(|cache| cache.models()).unwrap_or_default();
     models.into_iter().map(|(name, folder)| describe(name, &ModelFiles::folder(folder))).collect()
+}
+
+/// The checkpoint in a folder, or whose weights file this is; `None` where there is no `config.json`.
+pub fn at(path: &Path) -> Option<KnownModel> {
+    let files = ModelFiles::open(path).ok()?;
+    files.contains("config.json").then(|| describe(files.default_name(), &files))
+}
+
+/// The model of a hub id, if it is in the local cache.
+pub fn known_in_cache(id: &str) -> Option<KnownModel> {
+    Some(describe(id.to_owned(), &ModelFiles::folder(cached(id)?)))
 }
 
 fn describe(name: String, files: &ModelFiles) -> KnownModel {

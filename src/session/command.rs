@@ -229,6 +229,21 @@ pub enum FilePurpose {
     LostModel,
 }
 
+impl FilePurpose {
+    /// What stands above the dialog.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ModelFolder => "Open a model folder",
+            Self::InputFile => "Open a picture, a text, a checkpoint or a capture",
+            Self::CorpusFile => "Open a text, a table or a capture with many inputs",
+            Self::CorpusFolder => "Open a folder of pictures as a corpus",
+            Self::GoldFile => "Open a file of hand-made word links",
+            Self::SessionFile => "Open a session",
+            Self::LostModel => "Where is the model of this session?",
+        }
+    }
+}
+
 /// What the outside world is asked to do.
 #[derive(Clone, Debug)]
 pub enum Effect {

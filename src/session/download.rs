@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Effect, NoticeKind, Session};
 use crate::{
     ids::JobId,
+    text::told,
     worker::{EventKind, Failure, KnownModel, Lane, ModelSource, Plan, RepoId, Request, Transfer},
 };
 
@@ -87,6 +88,8 @@ pub enum DownloadCommand {
     SetName(String),
     /// Ask the server about the id.
     LookUp,
+    /// Open the dialog and ask the server about this id.
+    Find(String),
     /// Fetch, or go on fetching.
     Start,
     /// Stop asking or fetching.
@@ -145,6 +148,10 @@ impl Session {
                 }
             }
             DownloadCommand::LookUp => return self.look_up(),
+            DownloadCommand::Find(name) => {
+                let steps = [DownloadCommand::Open, DownloadCommand::SetName(name), DownloadCommand::LookUp];
+                return steps.into_iter().flat_map(|step| self.on_download_command(step)).collect();
+            }
             DownloadCommand::Start => {
                 if let Some(plan) = self.download.startable() {
                     return vec![self.fetch(plan)];
@@ -231,8 +238,11 @@ impl Session {
         }
         let Some(id) = RepoId::parse(&self.download.name) else {
             let failure = Failure {
-                summary: format!("“{}” is not a model id", self.download.name.trim()),
-                details: "Type the id as on the hub: owner/name, optionally with @revision".to_owned(),
+                summary: format!("“{}” is not a model id", told(self.download.name.trim())),
+                details:
+                    "Type the id as on the hub: owner/name, optionally with @revision; or a path on this computer, \
+                          such as ~/models/bert"
+                        .to_owned(),
             };
             self.download.step = DownloadStep::Failed { failure, plan: None };
             return Vec::new();

@@ -49,6 +49,7 @@ mod spaces;
 mod state;
 mod surveys;
 mod travel;
+mod typed;
 mod undo;
 mod writing;
 
@@ -84,4 +85,5 @@ pub use settings::{
 };
 pub use state::{Notice, NoticeKind, Session};
 pub use surveys::Surveys;
+pub use typed::Typed;
 pub use writing::{WritingOptions, can_continue};

@@ -271,4 +271,15 @@ impl PathKind {
             _ => Self::Model,
         }
     }
+
+    /// What it is called before it is opened.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::Model => "File",
+            Self::Image => "Picture",
+            Self::Text => "Text",
+            Self::Corpus => "List of inputs",
+            Self::Session => "Session",
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! - [`theme`]: every colour, stroke and size.
 //! - [`commands`]: every text, tooltip and shortcut of what a button or key does.
 //! - [`keys`]: which key does which of them.
+//! - [`look`]: where a path that is being typed leads.
 //! - [`glyphs`]: symbols that the bundled fonts lack.
 //! - [`memo`]: values recomputed when their key changes.
 //! - [`painting`]: whether a graphics card paints, and what is still being drawn.
@@ -28,6 +29,7 @@ pub mod commands;
 pub mod glyphs;
 pub mod hovering;
 pub mod keys;
+pub mod look;
 pub mod memo;
 mod other_window;
 pub mod painting;

@@ -20,6 +20,7 @@ use std::{
 
 use eframe::egui::{self, ColorImage};
 
+use super::panels::PathFor;
 use crate::{
     capture::RgbaBuffer,
     export::png_bytes,
@@ -66,51 +67,34 @@ pub struct NativeDesktop;
 
 impl Desktop for NativeDesktop {
     fn pick(&mut self, purpose: FilePurpose) -> Choice {
-        let dialog = rfd::AsyncFileDialog::new();
+        type Filter = (&'static str, &'static [&'static str]);
+        const ALL: Filter = ("All files", &["*"]);
+        let filters: &[Filter] = match purpose {
+            FilePurpose::ModelFolder | FilePurpose::CorpusFolder | FilePurpose::LostModel | FilePurpose::GoldFile => {
+                &[]
+            }
+            FilePurpose::CorpusFile => &[("Texts, tables and captures", &CORPUS_FILES), ALL],
+            FilePurpose::SessionFile => &[("Sessions", &[EXTENSION]), ALL],
+            FilePurpose::InputFile => &[
+                ALL,
+                ("Pictures", &["png", "jpg", "jpeg", "webp", "bmp", "gif"]),
+                ("Texts", &["txt", "md"]),
+                ("Checkpoints and captures", &["safetensors", "bin", "pt", "pth", "json", "gz", "npz", "npy"]),
+            ],
+        };
+        let dialog = rfd::AsyncFileDialog::new().set_title(purpose.title());
+        let dialog = filters.iter().fold(dialog, |dialog, (name, endings)| dialog.add_filter(*name, endings));
         match purpose {
-            FilePurpose::ModelFolder => {
-                let answer = dialog.set_title("Open a model folder").pick_folder();
+            FilePurpose::ModelFolder | FilePurpose::CorpusFolder | FilePurpose::LostModel => {
+                let answer = dialog.pick_folder();
                 Box::pin(async { answer.await.map(|folder| vec![folder.path().to_owned()]) })
             }
-            FilePurpose::CorpusFolder => {
-                let answer = dialog.set_title("Open a folder of pictures as a corpus").pick_folder();
-                Box::pin(async { answer.await.map(|folder| vec![folder.path().to_owned()]) })
-            }
-            FilePurpose::CorpusFile => {
-                let answer = dialog
-                    .set_title("Open a text, a table or a capture with many inputs")
-                    .add_filter("Texts, tables and captures", &CORPUS_FILES)
-                    .add_filter("All files", &["*"])
-                    .pick_file();
-                Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
-            }
-            FilePurpose::LostModel => {
-                let answer = dialog.set_title("Where is the model of this session?").pick_folder();
-                Box::pin(async { answer.await.map(|folder| vec![folder.path().to_owned()]) })
-            }
-            FilePurpose::SessionFile => {
-                let answer = dialog
-                    .set_title("Open a session")
-                    .add_filter("Sessions", &[EXTENSION])
-                    .add_filter("All files", &["*"])
-                    .pick_file();
-                Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
-            }
-            FilePurpose::GoldFile => {
-                let answer = dialog.set_title("Open a file of hand-made word links").pick_file();
+            FilePurpose::CorpusFile | FilePurpose::SessionFile | FilePurpose::GoldFile => {
+                let answer = dialog.pick_file();
                 Box::pin(async { answer.await.map(|file| vec![file.path().to_owned()]) })
             }
             FilePurpose::InputFile => {
-                let answer = dialog
-                    .set_title("Open a picture, a text, a checkpoint or a capture")
-                    .add_filter("All files", &["*"])
-                    .add_filter("Pictures", &["png", "jpg", "jpeg", "webp", "bmp", "gif"])
-                    .add_filter("Texts", &["txt", "md"])
-                    .add_filter(
-                        "Checkpoints and captures",
-                        &["safetensors", "bin", "pt", "pth", "json", "gz", "npz", "npy"],
-                    )
-                    .pick_files();
+                let answer = dialog.pick_files();
                 Box::pin(async { answer.await.map(|files| files.iter().map(|file| file.path().to_owned()).collect()) })
             }
         }
@@ -144,8 +128,10 @@ pub enum ShellEvent {
     Text(PathBuf, String),
     /// A file with links of words was read.
     Gold(String),
+    /// There is no dialog here, so the path has to be asked for; the name is the one to propose.
+    NoDialog(PathFor, String),
     /// Something did not work.
-    Failed(Failure, Option<u64>),
+    Failed(Failure),
     /// The picture of the window.
     Screenshot(Arc<ColorImage>),
     /// A picture from the clipboard, as the bytes of a PNG.
@@ -171,10 +157,12 @@ impl Shell {
     /// Everything that was answered since the last frame.
     pub fn drain(&mut self) -> Vec<ShellEvent> {
         let events: Vec<_> = self.receiver.try_iter().collect();
-        if events
-            .iter()
-            .any(|event| !matches!(event, ShellEvent::Text(..) | ShellEvent::Screenshot(_) | ShellEvent::Pasted(_)))
-        {
+        if events.iter().any(|event| {
+            !matches!(
+                event,
+                ShellEvent::Text(..) | ShellEvent::Gold(_) | ShellEvent::Screenshot(_) | ShellEvent::Pasted(_)
+            )
+        }) {
             self.dialog_open = false;
         }
         events
@@ -186,18 +174,10 @@ impl Shell {
             return;
         }
         let choice = self.desktop.pick(purpose);
-        let advice = "Drop the folder or file on the window instead";
         self.spawn("file-dialog", move || match wait_for(choice) {
-            Answer::Chosen(paths) if purpose == FilePurpose::GoldFile => {
-                match paths.first().map(|path| read_text(path)) {
-                    Some(Ok(text)) => ShellEvent::Gold(text),
-                    Some(Err(failure)) => ShellEvent::Failed(failure, None),
-                    None => ShellEvent::Dismissed(None),
-                }
-            }
             Answer::Chosen(paths) => ShellEvent::Chosen(purpose, paths),
             Answer::Closed => ShellEvent::Dismissed(None),
-            Answer::NotShown => ShellEvent::Failed(no_dialog(advice), None),
+            Answer::NotShown => ShellEvent::NoDialog(PathFor::Open(purpose), String::new()),
         });
     }
 
@@ -206,18 +186,14 @@ impl Shell {
     pub fn save(&mut self, picture: u64, default_name: &str, extension: &'static str, also: &'static [&'static str]) {
         self.dialog_open = true;
         let choice = self.desktop.save(default_name, extension);
-        let advice = if extension == EXTENSION {
-            "The session is kept all the same, under Session › Recent sessions"
-        } else {
-            "Copy it to the clipboard instead, or use `attnscope render … --out FILE`"
-        };
+        let name = default_name.to_owned();
         self.spawn("save-dialog", move || match wait_for(choice) {
             Answer::Chosen(paths) => match paths.into_iter().next() {
                 Some(path) => ShellEvent::SaveTo(picture, with_extension(path, extension, also)),
                 None => ShellEvent::Dismissed(Some(picture)),
             },
             Answer::Closed => ShellEvent::Dismissed(Some(picture)),
-            Answer::NotShown => ShellEvent::Failed(no_dialog(advice), Some(picture)),
+            Answer::NotShown => ShellEvent::NoDialog(PathFor::Save { number: picture, extension, also }, name),
         });
     }
 
@@ -227,8 +203,16 @@ impl Shell {
             let pixels = image.pixels.iter().flat_map(egui::Color32::to_srgba_unmultiplied).collect();
             match png_bytes(&RgbaBuffer { width: image.width(), height: image.height(), pixels }) {
                 Ok(bytes) => ShellEvent::Pasted(bytes.into()),
-                Err(error) => ShellEvent::Failed(Failure { summary: error.to_string(), details: String::new() }, None),
+                Err(error) => ShellEvent::Failed(Failure { summary: error.to_string(), details: String::new() }),
             }
+        });
+    }
+
+    /// Reads a file with links of words.
+    pub fn read_gold(&self, path: PathBuf) {
+        self.spawn("read-links", move || match read_text(&path) {
+            Ok(text) => ShellEvent::Gold(text),
+            Err(failure) => ShellEvent::Failed(failure),
         });
     }
 
@@ -236,7 +220,7 @@ impl Shell {
     pub fn read_text(&self, path: PathBuf) {
         self.spawn("read-text", move || match read_text(&path) {
             Ok(text) => ShellEvent::Text(path, text),
-            Err(failure) => ShellEvent::Failed(failure, None),
+            Err(failure) => ShellEvent::Failed(failure),
         });
     }
 
@@ -247,7 +231,7 @@ impl Shell {
                 summary: "No second window can be started".to_owned(),
                 details: sentence(&error.to_string()),
             };
-            self.sender.try_send(ShellEvent::Failed(failure, None)).ok();
+            self.sender.try_send(ShellEvent::Failed(failure)).ok();
         }
     }
 
@@ -275,7 +259,7 @@ impl Shell {
                 details: error.to_string(),
             };
             // The queue is drained every frame; a full one only loses this message.
-            self.sender.try_send(ShellEvent::Failed(failure, None)).ok();
+            self.sender.try_send(ShellEvent::Failed(failure)).ok();
         }
     }
 }
@@ -297,15 +281,8 @@ fn wait_for(choice: Choice) -> Answer {
     }
 }
 
-fn no_dialog(advice: &str) -> Failure {
-    Failure {
-        summary: "This desktop has no file dialog".to_owned(),
-        details: format!("{advice}\nOn Linux a dialog needs xdg-desktop-portal or zenity"),
-    }
-}
-
 /// The ending that was typed is obeyed where it is a possible one.
-fn with_extension(path: PathBuf, extension: &str, also: &[&str]) -> PathBuf {
+pub fn with_extension(path: PathBuf, extension: &str, also: &[&str]) -> PathBuf {
     let typed = path.extension().and_then(|typed| typed.to_str()).map(str::to_lowercase);
     match typed {
         Some(typed) if typed == extension || also.contains(&typed.as_str()) => path,

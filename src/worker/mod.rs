@@ -7,6 +7,7 @@
 mod analyst;
 mod capture_file;
 mod changes;
+mod contents;
 pub mod corpus;
 mod donors;
 mod engine;
@@ -28,6 +29,7 @@ mod workers;
 pub use crate::model::step_back;
 pub use analyst::{AnalysisEngine, Analyst};
 pub use changes::WantedEdit;
+pub use contents::{Contents, cached, contents};
 pub use donors::{Donor, MAX_MEANT, Many, Rows};
 pub use engine::ModelEngine;
 pub use files::{FileEngine, draw};

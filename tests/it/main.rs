@@ -201,6 +201,8 @@ mod ui_long;
 mod ui_opening;
 /// Everything by its name, with the keys alone.
 mod ui_palette;
+/// Opening and saving by path.
+mod ui_paths;
 /// Sessions in the window: saving, opening, recovering, bookmarks.
 mod ui_sessions;
 mod ui_sizes;

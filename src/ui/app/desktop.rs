@@ -5,15 +5,33 @@ use std::sync::Arc;
 use eframe::egui::{self, ColorImage, Event as EguiEvent};
 
 use super::{
-    App,
+    App, Sheet,
     pictures::{self, Purpose, Step, Unplaced},
 };
 use crate::{
     export::ExportRequest,
     session::{Command, CorpusCommand, FilePurpose, SessionCommand},
-    ui::shell::ShellEvent,
+    ui::{
+        look::{self, Looker},
+        panels::{Palette, PathFor, PathSheet},
+        shell::ShellEvent,
+    },
     worker::{CorpusSource, Failure, ImageSource, Request},
 };
+
+/// Paths that are typed: where they lead, and the sheet that asks for one where the desktop has no dialog.
+pub struct Paths {
+    pub looker: Looker,
+    pub sheet: Option<PathSheet>,
+}
+
+impl Paths {
+    /// Nothing is typed yet.
+    pub fn new(ctx: &egui::Context) -> Self {
+        let ctx = ctx.clone();
+        Self { looker: Looker::new(Arc::new(move || ctx.request_repaint())), sheet: None }
+    }
+}
 
 impl App {
     pub(super) fn on_shell_event(&mut self, event: ShellEvent) {
@@ -34,6 +52,9 @@ impl App {
                     self.commands.push(Command::Session(command(path)));
                 }
             }
+            ShellEvent::Chosen(FilePurpose::GoldFile, paths) => {
+                paths.into_iter().next().into_iter().for_each(|path| self.shell.read_gold(path));
+            }
             ShellEvent::Chosen(_, paths) => self.commands.push(Command::OpenPaths(paths)),
             ShellEvent::Text(path, text) => self.commands.push(Command::OpenTextFile { path, text }),
             ShellEvent::Gold(text) => self.commands.push(Command::SetGold(text.trim().to_owned())),
@@ -51,8 +72,11 @@ impl App {
                 }
             }
             ShellEvent::Dismissed(picture) => drop(picture.and_then(|number| self.pictures.take(number))),
-            ShellEvent::Failed(failure, picture) => {
-                drop(picture.and_then(|number| self.pictures.take(number)));
+            ShellEvent::NoDialog(purpose, name) => {
+                self.paths.looker.forget();
+                self.paths.sheet = Some(PathSheet::new(purpose, &name));
+            }
+            ShellEvent::Failed(failure) => {
                 if let Some(automation) = &mut self.automation {
                     automation.fail(&failure);
                 }
@@ -92,14 +116,38 @@ impl App {
         }
     }
 
+    /// Does what a path was asked for, once somebody answered.
+    pub(super) fn take_path(&mut self) {
+        let Some(sheet) = self.paths.sheet.take() else { return };
+        let event = match sheet.answered() {
+            Err(sheet) => return self.paths.sheet = Some(sheet),
+            Ok((PathFor::Open(purpose), Some(path))) => ShellEvent::Chosen(purpose, vec![path]),
+            Ok((PathFor::Save { number, .. }, Some(path))) => ShellEvent::SaveTo(number, path),
+            Ok((PathFor::Open(_), None)) => ShellEvent::Dismissed(None),
+            Ok((PathFor::Save { number, .. }, None)) => ShellEvent::Dismissed(Some(number)),
+        };
+        self.on_shell_event(event);
+    }
+
     fn export(&mut self, request: ExportRequest) -> crate::ids::JobId {
         let job = self.session.start_export();
         self.jobs.submit(job, Request::Export(request));
         job
     }
 
-    /// Dropped files and pasted pictures.
-    pub(super) fn take_files_and_pictures(&self, ctx: &egui::Context) {
+    /// Dropped files, pasted pictures and pasted paths; what is pasted into a field stays there.
+    pub(super) fn take_files_and_pictures(&mut self, ctx: &egui::Context) {
+        if !ctx.egui_wants_keyboard_input()
+            && let Some(text) = ctx.input(|input| {
+                input.events.iter().find_map(|event| match event {
+                    EguiEvent::Paste(text) if look::parse(text).is_some() => Some(text.clone()),
+                    _ => None,
+                })
+            })
+        {
+            self.paths.looker.forget();
+            (self.palette, self.sheet) = (Palette::with(text), Some(Sheet::Palette));
+        }
         let (paths, pasted) = ctx.input(|input| {
             let paths: Vec<_> = input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect();
             let pasted = input.events.iter().find_map(|event| match event {

@@ -19,7 +19,7 @@ use crate::{
         Asked,
         commands::{UiCommand, other_appearance},
         hovering, painting,
-        panels::{Palette, WindowRequests, focus_search},
+        panels::{Palette, PathSheet, WindowRequests, focus_search},
         zoom,
     },
     worker::{CaptureFile, EventKind, Request},
@@ -85,6 +85,7 @@ impl App {
                 self.forget_patterns();
             }
         }
+        self.take_path();
         self.take_files_and_pictures(ctx);
         self.forget_places(ctx);
         for command in UiCommand::pressed(ctx) {
@@ -212,6 +213,9 @@ impl App {
     fn on_ui_command(&mut self, ctx: &egui::Context, command: UiCommand) {
         match command {
             // What lies over everything is let go of first.
+            UiCommand::Release if self.paths.sheet.is_some() => {
+                self.paths.sheet.iter_mut().for_each(PathSheet::close);
+            }
             UiCommand::Release if self.session.download.is_open => {
                 self.commands.push(Command::Download(DownloadCommand::Close));
             }
@@ -236,6 +240,7 @@ impl App {
             UiCommand::Help => self.toggle(Sheet::Help),
             UiCommand::Palette => {
                 self.palette = Palette::default();
+                self.paths.looker.forget();
                 self.toggle(Sheet::Palette);
             }
             UiCommand::ToggleLeft => self.sides.toggle(Side::Left, Room::of(ctx, &self.session)),

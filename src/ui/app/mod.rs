@@ -34,7 +34,8 @@ use std::{
 use eframe::egui::{self, Rect};
 
 use self::{
-    automation::Automation, keeping::Autosave, pictures::Pictures, resting::Rest, sides::Sides, timing::FrameTimes,
+    automation::Automation, desktop::Paths, keeping::Autosave, pictures::Pictures, resting::Rest, sides::Sides,
+    timing::FrameTimes,
 };
 use super::{
     CommandQueue, glyphs,
@@ -109,6 +110,7 @@ pub struct App {
     figures: FigureSheet,
     corpus: CorpusDialog,
     palette: Palette,
+    paths: Paths,
     bookmarks: BookmarkSheet,
     help: HelpSheet,
     autosave: Autosave,
@@ -306,6 +308,7 @@ impl Startup {
             figures: FigureSheet::default(),
             corpus: CorpusDialog::default(),
             palette: Palette::default(),
+            paths: Paths::new(&cc.egui_ctx),
             bookmarks: BookmarkSheet::default(),
             help: HelpSheet::default(),
             autosave: Autosave::default(),

@@ -106,7 +106,7 @@ impl App {
             notices.toasts_ui(ui.ctx(), &cx, view_rect);
             drop_overlay_ui(ui.ctx(), &cx);
         }
-        self.download.ui(ui.ctx(), &cx);
+        self.download.ui(ui.ctx(), &cx, &mut self.paths.looker);
         self.figures.ui(ui.ctx(), &cx);
         self.corpus.ui(ui.ctx(), &cx);
         lost_model_ui(ui.ctx(), &cx);
@@ -115,9 +115,12 @@ impl App {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),
             Some(Sheet::Help) => self.help.ui(ui.ctx(), &theme),
-            Some(Sheet::Palette) => self.palette.ui(ui.ctx(), &cx, &mut requests),
+            Some(Sheet::Palette) => self.palette.ui(ui.ctx(), &cx, &mut self.paths.looker, &mut requests),
             Some(Sheet::Bookmarks) => self.bookmarks.ui(ui.ctx(), &cx),
         };
+        if let Some(sheet) = &mut self.paths.sheet {
+            sheet.ui(ui.ctx(), &cx, &mut self.paths.looker);
+        }
         if !stays {
             self.sheet = None;
         }

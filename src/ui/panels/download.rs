@@ -4,10 +4,11 @@ use eframe::egui::{self, Button, Key, ProgressBar, RichText, ScrollArea, Spinner
 
 use super::failure_ui;
 use crate::{
-    session::{Command, Download, DownloadCommand, DownloadStep, SUGGESTIONS},
+    session::{Command, Download, DownloadCommand, DownloadStep, SUGGESTIONS, Typed},
     text::{bytes_text, sentence},
     ui::{
         PanelCtx,
+        look::{self, Looked, Looker, There},
         theme::GRID,
         widgets::{Dialog, field_ui, section_ui},
     },
@@ -26,7 +27,7 @@ pub struct DownloadDialog {
 
 impl DownloadDialog {
     /// Draws the dialog over everything while it is open.
-    pub fn ui(&mut self, ctx: &egui::Context, cx: &PanelCtx<'_>) {
+    pub fn ui(&mut self, ctx: &egui::Context, cx: &PanelCtx<'_>, looker: &mut Looker) {
         let download = &cx.session.download;
         let just_opened = download.is_open && !self.was_open;
         self.was_open = download.is_open;
@@ -36,7 +37,7 @@ impl DownloadDialog {
         let modal = Dialog::new("download", WIDTH).show(ctx, |ui| {
             ui.heading("Download a model");
             ui.add_space(GRID);
-            name_ui(ui, cx, just_opened);
+            name_ui(ui, cx, looker, just_opened);
             ui.add_space(2.0 * GRID);
             step_ui(ui, cx);
             cached_ui(ui, cx);
@@ -54,30 +55,63 @@ fn send(cx: &PanelCtx<'_>, command: DownloadCommand) {
     cx.send(Command::Download(command));
 }
 
-fn name_ui(ui: &mut Ui, cx: &PanelCtx<'_>, just_opened: bool) {
+/// The field for an id; a path that is typed into it is opened instead.
+fn name_ui(ui: &mut Ui, cx: &PanelCtx<'_>, looker: &mut Looker, just_opened: bool) {
     let download = &cx.session.download;
     let free = download.running().is_none();
+    // What may be an id is one here.
+    let local = match look::parse(&download.name) {
+        Some(Ok(Typed::Paths(_) | Typed::Bundled(_))) => looker.look(&download.name),
+        Some(Err(why)) => Some(Err(why)),
+        _ => None,
+    };
     ui.add_enabled_ui(free, |ui| {
-        let label = ui.label(RichText::new("Id on the Hugging Face hub").color(cx.theme.text_weak));
-        ui.horizontal(|ui| {
-            let mut name = download.name.clone();
-            let edit = TextEdit::singleline(&mut name)
-                .hint_text("owner/name")
-                .desired_width(ui.available_width() - 17.5 * GRID);
-            let edit = ui.add(edit).labelled_by(label.id);
-            if just_opened {
-                edit.request_focus();
-            }
-            if edit.changed() {
-                send(cx, DownloadCommand::SetName(name));
-            }
-            let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-            let look_up = ui.add_enabled(!download.name.trim().is_empty(), Button::new("Look up"));
-            if look_up.on_hover_text("List its files and their sizes").clicked() || entered {
-                send(cx, DownloadCommand::LookUp);
-            }
-        });
+        let label = "Id on the Hugging Face hub, or a path on this computer";
+        let label = ui.label(RichText::new(label).color(cx.theme.text_weak));
+        let entered = ui
+            .horizontal(|ui| {
+                let mut name = download.name.clone();
+                let edit = TextEdit::singleline(&mut name)
+                    .hint_text("owner/name")
+                    .desired_width(ui.available_width() - 17.5 * GRID);
+                let edit = ui.add(edit).labelled_by(label.id);
+                if just_opened {
+                    edit.request_focus();
+                }
+                if edit.changed() {
+                    send(cx, DownloadCommand::SetName(name));
+                }
+                let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+                let is_ready = !download.name.trim().is_empty();
+                let (text, meaning) = match local {
+                    None => ("Look up", "List its files and their sizes"),
+                    Some(_) => ("Open", "Open what is at this path"),
+                };
+                ui.add_enabled(is_ready, Button::new(text)).on_hover_text(meaning).clicked() || entered
+            })
+            .inner;
+        match local {
+            None if entered => send(cx, DownloadCommand::LookUp),
+            None => {}
+            Some(found) => local_ui(ui, cx, found, entered),
+        }
     });
+}
+
+/// What is at a path, and opens it.
+fn local_ui(ui: &mut Ui, cx: &PanelCtx<'_>, found: Result<Option<&Looked>, String>, entered: bool) {
+    let says = match &found {
+        Ok(None) => "Looking …".to_owned(),
+        Ok(Some(looked)) if looked.there == There::Free => "There is nothing at this path".to_owned(),
+        Ok(Some(looked)) => looked.what(),
+        Err(why) => why.clone(),
+    };
+    ui.add(egui::Label::new(RichText::new(says).color(cx.theme.text_weak)).wrap());
+    let opens = found.ok().flatten().and_then(Looked::opens);
+    if let Some(command) = opens.filter(|_| entered) {
+        send(cx, DownloadCommand::Close);
+        cx.send(command);
+    }
 }
 
 fn step_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {

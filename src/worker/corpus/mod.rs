@@ -15,6 +15,7 @@ pub(super) use job::{check_kind, run};
 pub(super) use look::look;
 pub use order::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use passes::{Order, Passes, chunk_size, sites_of};
+pub(super) use read::is_picture;
 pub use read::{CorpusFileError, read};
 
 use crate::{

@@ -107,11 +107,10 @@ pub fn read(path: &Path, options: &ListOptions) -> Result<InputList, CorpusFileE
     if metadata.is_dir() {
         return pictures(path);
     }
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
-    if CAPTURES.contains(&ending.as_str()) {
+    if CAPTURES.contains(&ending_of(path).as_str()) {
         return Err(CorpusFileError::Capture { path: path.to_owned() });
     }
-    if PICTURES.contains(&ending.as_str()) {
+    if is_picture(path) {
         return Err(CorpusFileError::Picture { path: path.to_owned() });
     }
     if metadata.len() > MAX_FILE_BYTES {
@@ -120,6 +119,15 @@ pub fn read(path: &Path, options: &ListOptions) -> Result<InputList, CorpusFileE
     let bytes = fs::read(path).map_err(io_error)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     InputList::parse(&bytes, Kind::of_name(&name), options).map_err(list_error)
+}
+
+fn ending_of(path: &Path) -> String {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Whether a file is a picture that a corpus can have, by its name.
+pub fn is_picture(path: &Path) -> bool {
+    PICTURES.contains(&ending_of(path).as_str())
 }
 
 /// Pictures inside the program, with what each shows.
@@ -143,7 +151,6 @@ fn pictures(root: &Path) -> Result<InputList, CorpusFileError> {
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
             if name.starts_with('.') {
                 continue;
             }
@@ -151,7 +158,7 @@ fn pictures(root: &Path) -> Result<InputList, CorpusFileError> {
                 if depth < MAX_DEPTH {
                     folders.push((path, depth + 1));
                 }
-            } else if PICTURES.contains(&ending.as_str()) {
+            } else if is_picture(&path) {
                 found.push(path);
             } else {
                 others.push(name);

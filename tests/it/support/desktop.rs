@@ -15,6 +15,8 @@ pub struct ScriptedDesktop(pub Rc<RefCell<DesktopScript>>);
 /// What the scripted desktop does.
 #[derive(Default)]
 pub struct DesktopScript {
+    /// Whether there are no dialogs: one that is not there closes at once.
+    pub lacks_dialogs: bool,
     /// What the open dialogs choose.
     pub pick: Vec<PathBuf>,
     /// Where the save dialog saves.
@@ -33,7 +35,7 @@ impl Desktop for ScriptedDesktop {
     fn pick(&mut self, purpose: FilePurpose) -> Choice {
         let mut script = self.0.borrow_mut();
         script.purposes.push(purpose);
-        Box::pin(std::future::ready(Some(script.pick.clone())))
+        Box::pin(std::future::ready((!script.lacks_dialogs).then(|| script.pick.clone())))
     }
 
     fn save(&mut self, default_name: &str, _extension: &str) -> Choice {

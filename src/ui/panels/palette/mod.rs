@@ -5,10 +5,13 @@ use std::sync::Arc;
 use eframe::egui::{
     self, Color32, Context, FontId, Key, Modifiers, Rect, Role, ScrollArea, Sense, TextEdit, Ui, WidgetInfo,
     epaint::text::{LayoutJob, TextFormat, TextWrapping},
-    pos2, vec2,
+    pos2,
+    text::{CCursor, CCursorRange},
+    vec2,
 };
 
 mod fuzzy;
+mod paths;
 mod rows;
 
 pub use rows::Chosen;
@@ -20,6 +23,7 @@ use crate::{
     ui::{
         PanelCtx,
         keys::keys_text,
+        look::Looker,
         memo::Memo,
         theme::{GRID, Theme, text_size},
         widgets::Dialog,
@@ -44,15 +48,23 @@ const ABSENT_OPACITY: f32 = 0.55;
 pub struct Palette {
     typed: String,
     at: usize,
+    /// Whether what is in the field came from elsewhere, so that the cursor has to go behind it.
+    moves_cursor: bool,
     hits: Memo<(Option<CaptureId>, Side, String), Arc<[usize]>>,
 }
 
 impl Palette {
+    /// A box with this in its field.
+    pub fn with(typed: String) -> Self {
+        Self { typed, moves_cursor: true, ..Self::default() }
+    }
+
     /// Draws the box over everything; false when it was closed, or something was chosen.
-    pub fn ui(&mut self, ctx: &Context, cx: &PanelCtx<'_>, requests: &mut WindowRequests) -> bool {
+    pub fn ui(&mut self, ctx: &Context, cx: &PanelCtx<'_>, looker: &mut Looker, requests: &mut WindowRequests) -> bool {
         let steps = Steps::take(ctx);
         let hits = self.token_hits(cx);
-        let rows = rows::rows(cx, &self.typed, &hits);
+        let mut rows = paths::rows(cx, &self.typed, looker);
+        rows.extend(rows::rows(cx, &self.typed, &hits));
         self.at = steps.from(self.at, rows.len());
         let modal = Dialog::new("palette", WIDTH_PT).at_top(TOP_PT).show(ctx, |ui| {
             self.field_ui(ui);
@@ -67,13 +79,25 @@ impl Palette {
             }
             clicked
         });
-        let chosen = modal.inner.or_else(|| steps.enter.then_some(self.at));
+        let completion = || {
+            let is_completion =
+                |at: usize| matches!(rows.get(at).and_then(|row| row.chosen.as_ref()), Some(Chosen::Type(_)));
+            let first = || (0..rows.len()).find(|at| is_completion(*at));
+            steps.tab.then(|| Some(self.at).filter(|at| is_completion(*at)).or_else(first)).flatten()
+        };
+        let chosen = modal.inner.or_else(|| steps.enter.then_some(self.at)).or_else(completion);
         let Some(row) = chosen.and_then(|at| rows.get(at)).filter(|row| row.reason.is_none()) else {
             return !modal.should_close();
         };
         match row.chosen.clone() {
             Some(Chosen::Window(command)) => requests.push(command),
             Some(Chosen::Session(command)) => cx.send(*command),
+            Some(Chosen::Type(typed)) => {
+                self.typed = typed;
+                self.at = 0;
+                self.moves_cursor = true;
+                return true;
+            }
             None => {}
         }
         false
@@ -92,9 +116,16 @@ impl Palette {
     }
 
     fn field_ui(&mut self, ui: &mut Ui) {
-        let hint = "A command, model, example, head such as L3H5, word of the text, or link";
-        let field = TextEdit::singleline(&mut self.typed).hint_text(hint).desired_width(f32::INFINITY);
-        let field = ui.add(field.margin(vec2(2.0 * GRID, 1.5 * GRID))).accessible_name("Go to anything");
+        let hint = "A command, model, example, head such as L3H5 or induction, word of the text, path or link";
+        // Tab completes.
+        let field = TextEdit::singleline(&mut self.typed).hint_text(hint).desired_width(f32::INFINITY).lock_focus(true);
+        let mut output = field.margin(vec2(2.0 * GRID, 1.5 * GRID)).show(ui);
+        if std::mem::take(&mut self.moves_cursor) {
+            let end = CCursorRange::one(CCursor::new(self.typed.chars().count()));
+            output.state.cursor.set_char_range(Some(end));
+            output.state.store(ui.ctx(), output.response.id);
+        }
+        let field = output.response.response.accessible_name("Go to anything");
         if field.changed() {
             self.at = 0;
         }
@@ -147,7 +178,7 @@ fn row_ui(ui: &Ui, theme: &Theme, rect: Rect, row: &Row) {
     let small = FontId::proportional(text_size::SMALL);
     let key = match row.chosen {
         Some(Chosen::Window(command)) => command.shortcut().map(|shortcut| keys_text(ui.ctx(), &shortcut)),
-        Some(Chosen::Session(_)) | None => None,
+        Some(Chosen::Session(_) | Chosen::Type(_)) | None => None,
     };
     let (right, color) = key.map_or((row.kind.to_owned(), theme.text_weak), |key| (key, theme.accent));
     let right = ui.painter().layout_no_wrap(right, small.clone(), faded(color));
@@ -176,7 +207,8 @@ fn row_ui(ui: &Ui, theme: &Theme, rect: Rect, row: &Row) {
 fn nothing_ui(ui: &mut Ui, theme: &Theme, typed: &str) {
     ui.add_space(2.0 * GRID);
     ui.label(format!("Nothing is called “{}”", typed.trim()));
-    let what = "Type letters of a command, view, model or example, a head as L3H5 or cross L2H1, or part of a token";
+    let what = "Type letters of a command, view, model or example, a head as L3H5 or cross L2H1, a kind of head, part of a \
+                token, or the path of a file or folder";
     ui.label(egui::RichText::new(what).small().color(theme.text_weak));
     ui.add_space(2.0 * GRID);
 }
@@ -186,6 +218,7 @@ fn nothing_ui(ui: &mut Ui, theme: &Theme, typed: &str) {
 struct Steps {
     by: isize,
     enter: bool,
+    tab: bool,
 }
 
 impl Steps {
@@ -194,7 +227,9 @@ impl Steps {
         let keys = [(Key::ArrowDown, 1), (Key::ArrowUp, -1), (Key::PageDown, page), (Key::PageUp, -page)];
         ctx.input_mut(|input| {
             let steps = keys.map(|(key, step)| step * input.count_and_consume_key(Modifiers::NONE, key) as isize);
-            Self { by: steps.into_iter().sum(), enter: input.consume_key(Modifiers::NONE, Key::Enter) }
+            let by = steps.into_iter().sum();
+            let [enter, tab] = [Key::Enter, Key::Tab].map(|key| input.consume_key(Modifiers::NONE, key));
+            Self { by, enter, tab }
         })
     }
 
@@ -220,9 +255,9 @@ mod tests {
 
     #[test]
     fn steps_go_around_the_ends_and_pages_stop_there() {
-        let step = |by, at| Steps { by, enter: false }.from(at, 30);
+        let step = |by, at| Steps { by, enter: false, tab: false }.from(at, 30);
         assert_eq!([step(1, 4), step(-1, 4), step(1, 29), step(-1, 0)], [5, 3, 0, 29]);
         assert_eq!([step(12, 4), step(12, 25), step(-12, 4)], [16, 29, 0]);
-        assert_eq!(Steps { by: 1, enter: false }.from(7, 0), 0, "of an empty list");
+        assert_eq!(Steps { by: 1, enter: false, tab: false }.from(7, 0), 0, "of an empty list");
     }
 }

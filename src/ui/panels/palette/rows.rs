@@ -36,6 +36,8 @@ pub enum Chosen {
     Window(UiCommand),
     /// What the session is asked for.
     Session(Box<Command>),
+    /// What stands in the field then.
+    Type(String),
 }
 
 impl Chosen {

@@ -1,0 +1,68 @@
+//! Where a path leads that was typed: what is there, and how it could go on.
+
+use super::{
+    fuzzy::Fit,
+    rows::{Chosen, Row},
+};
+use crate::{
+    session::{PathKind, Typed},
+    text::told,
+    ui::{
+        PanelCtx,
+        look::{Looked, Looker, There},
+        panels::drop_overlay::consequence,
+    },
+};
+
+/// The rows of what was typed, where that is a path or names a model of the hub. Bundled models are rows of their own.
+pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<Row> {
+    if matches!(Typed::parse(typed, None), Some(Ok(Typed::Bundled(_)))) {
+        return Vec::new();
+    }
+    let own = |detail: String, chosen: Option<Chosen>| {
+        let reason = chosen.is_none().then(|| detail.clone());
+        Row { kind: "Path", text: told(typed.trim()).into_owned(), detail, chosen, reason, fit: found() }
+    };
+    match looker.look(typed) {
+        None => Vec::new(),
+        Some(Err(why)) => vec![own(why, None)],
+        Some(Ok(None)) => vec![own("Looking …".to_owned(), None)],
+        Some(Ok(Some(looked))) => {
+            let first = own(about(cx, looked), chosen(looked));
+            std::iter::once(first).chain(completions(looked)).collect()
+        }
+    }
+}
+
+const fn found() -> Fit {
+    Fit { score: i32::MAX, at: Vec::new() }
+}
+
+/// A folder is gone into first, and opened when it is there.
+fn chosen(looked: &Looked) -> Option<Chosen> {
+    let typed = looked.typed.trim();
+    if looked.there == There::Folder && !typed.ends_with(['/', '"', '\'']) {
+        return Some(Chosen::Type(format!("{typed}/")));
+    }
+    looked.opens().map(Chosen::session)
+}
+
+fn about(cx: &PanelCtx<'_>, looked: &Looked) -> String {
+    let what = looked.what();
+    match (&looked.there, looked.paths.as_slice()) {
+        (There::File(kind), [path]) if *kind != PathKind::Model => format!("{what}. {}", consequence(cx, path)),
+        (There::Model(_) | There::Cached(_), _) => format!("{what}. Open it"),
+        _ => what,
+    }
+}
+
+fn completions(looked: &Looked) -> impl Iterator<Item = Row> {
+    looked.completions.iter().map(|completion| Row {
+        kind: completion.what,
+        text: completion.name.clone(),
+        detail: "Go on with this name (Tab)".to_owned(),
+        chosen: Some(Chosen::Type(completion.typed.clone())),
+        reason: None,
+        fit: found(),
+    })
+}

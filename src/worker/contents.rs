@@ -1,0 +1,42 @@
+//! What lies at a path, found out without opening it: for whoever is about to choose it.
+
+use std::{fs, path::Path};
+
+use super::{KnownModel, capture_file, corpus};
+use crate::model::locate;
+
+/// Entries of a folder that are looked at, so that a huge one takes no time.
+const MAX_ENTRIES: usize = 10_000;
+
+/// What lies at a path, as opening it would take it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// A checkpoint, in a folder or as a weights file in one.
+    Model(KnownModel),
+    /// A file with captures, or with a list of inputs where it is JSON.
+    Captures,
+    /// A folder with so many pictures.
+    Pictures(usize),
+    /// None of these.
+    Other,
+}
+
+/// Looks at a path; what cannot be read is [`Contents::Other`].
+pub fn contents(path: &Path) -> Contents {
+    if capture_file::format(path).is_some() {
+        return Contents::Captures;
+    }
+    if let Some(model) = locate::at(path) {
+        return Contents::Model(model);
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().take(MAX_ENTRIES).flatten();
+    match entries.filter(|entry| corpus::is_picture(&entry.path())).count() {
+        0 => Contents::Other,
+        n => Contents::Pictures(n),
+    }
+}
+
+/// A model in the local cache of the hub, by its id.
+pub fn cached(id: &str) -> Option<KnownModel> {
+    locate::known_in_cache(id)
+}
