@@ -201,17 +201,15 @@ impl Settings {
 }
 
 impl Class {
-    /// As the processor's file or the model's names it, else as the model's type asks. Names that version 5 of the
-    /// library no longer has leave it to the model, too.
+    /// As the processor's file or the model's names it, else as the model's type asks.
     fn of(file: &File<'_>, model: &Value) -> Result<&'static Self, String> {
-        let (own, older) = (file.text("image_processor_type"), file.text("feature_extractor_type"));
-        let name = own.or(older).or_else(|| model.get("image_processor_type")?.as_str());
-        let Some(name) = name.filter(|_| !own.is_some_and(|own| own.ends_with("FeatureExtractor"))) else {
-            return Ok(Self::of_model(model));
-        };
-        let stem = ["Fast", "Pil"].iter().fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
-        let stem = stem.strip_suffix("ImageProcessor").or_else(|| stem.strip_suffix("FeatureExtractor"));
-        CLASSES.iter().find(|class| Some(class.name) == stem).ok_or_else(|| unknown(name))
+        let older = file.text("feature_extractor_type").map(|name| name.replace("FeatureExtractor", "ImageProcessor"));
+        let own = file.text("image_processor_type").map(str::to_owned).or(older);
+        let name = own.or_else(|| Some(model.get("image_processor_type")?.as_str()?.to_owned()));
+        let Some(name) = name else { return Ok(Self::of_model(model)) };
+        let stem = ["Fast", "Pil"].iter().fold(name.as_str(), |name, end| name.strip_suffix(end).unwrap_or(name));
+        let stem = stem.strip_suffix("ImageProcessor");
+        CLASSES.iter().find(|class| Some(class.name) == stem).ok_or_else(|| unknown(&name))
     }
 
     fn of_model(model: &Value) -> &'static Self {
