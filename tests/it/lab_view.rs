@@ -83,7 +83,7 @@ fn methods_stand_side_by_side_with_how_far_they_agree() {
 #[test]
 fn leaving_the_lab_ends_what_is_under_the_pointer() {
     let mut window = Window::with_size(with_text("one two three four five six seven eight"), [1280.0, 900.0]);
-    window.click("Lab");
+    window.click("Explain");
     window.settle();
     let hover = |window: &Window| window.app().session().pane().selection.hover;
     for leave in [None, Some(pos2(60.0, 400.0)), Some(pos2(640.0, 20.0))] {

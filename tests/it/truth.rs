@@ -9,7 +9,7 @@ use attnscope::{
     export::FigureRequest,
     ids::HeadId,
     session::{ChangeCommand, Command, Document, FigureCommand, FileKind, Focus, HeadSet, Session, ViewKind},
-    text::{share_text, weight_text},
+    text::weight_text,
     ui::{App, app::Startup},
     worker::{ImageSource, ModelSource},
 };
@@ -104,7 +104,7 @@ impl Stage {
         let words = [None, None];
         let mut stage = Self { harness, jobs, desktop, oracle: Oracle::default(), folder, n: 0, n_hovered: 0, words };
         stage.settle();
-        for head in 0..4 {
+        for head in 0..stage.session().pane().n_heads(stage.session().document()) {
             if !heads.contains(head) {
                 stage.ask(Command::ToggleHead(head));
             }
@@ -184,7 +184,7 @@ impl Stage {
                 self.ask(Command::OpenText(text()));
                 self.check("while it waits");
                 self.ask(Command::CancelAll);
-                assert!(!self.session().is_busy(), "all that was asked for has ended");
+                assert!(!self.session().documents.iter().any(Document::is_busy), "all that was asked for has ended");
                 self.jobs.hold(false);
                 self.settle();
             }
@@ -251,7 +251,7 @@ impl Stage {
         // What is under the pointer.
         if let (Some(query), None) = (hover.query, hover.key) {
             let most = pattern.row(query).unwrap().iter().copied().fold(0.0, f32::max);
-            assert!(self.shows(&share_text(most)), "{what}: the ranking is of another row");
+            assert!(self.shows(&weight_text(most)), "{what}: the ranking is of another row");
         }
         assert!(drawn.contains(head.head), "{what}: the selected head is not drawn");
         self.check_export(what, &capture, (head, drawn.iter(n_heads).collect()));

@@ -82,6 +82,9 @@ fn what_is_wrong_with_an_input_is_seen_beside_a_corpus() {
     assert!(in_sight("The text has 6 tokens, but the model reads at most 4") >= 3, "panel, status bar, view");
     assert_eq!(in_sight("Use the last 4 tokens"), 1);
     assert!(in_sight("the run after it failed") >= 1, "the view says that it is of another text");
+    window.click("Use the last 4 tokens");
+    let read = window.app().session().document().latest_capture().unwrap().input().text.clone();
+    assert_eq!(read.as_deref(), Some("one two three four five six"));
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn while_a_slider_is_dragged_runs_finish_and_the_newest_comes_last() {
     play.hears(job, EventKind::Captured(capture));
     assert_eq!((play.asked.len(), asked(&play)), (1, vec![entmax(1.8)]));
     play.answers();
-    assert_eq!(depth(&mut play), 1, "a drag is one step");
+    assert_eq!(depth(&mut play), 2, "a drag is one step, and the change before it another");
 }
 
 /// Each stroke is a step, and so is the pattern that they were drawn on.

@@ -131,7 +131,8 @@ fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
     let most = 0.4 * ui.available_height();
     egui::Panel::bottom("failures").frame(egui::Frame::new()).resizable(false).max_size(most).show(ui, |ui| {
-        egui::ScrollArea::vertical().id_salt("failures").max_height(most).auto_shrink([false, true]).show(ui, |ui| {
+        let scroll = egui::ScrollArea::vertical().id_salt("failures").max_height(most).min_scrolled_height(most);
+        scroll.auto_shrink([false, true]).show(ui, |ui| {
             failures.into_iter().flatten().for_each(|failure| failure_ui(ui, cx, failure));
             too_long_ui(ui, cx);
         });
