@@ -47,9 +47,17 @@ pub fn read(bytes: &[u8]) -> Result<Value, JsonError> {
     })
 }
 
+/// A file that Python wrote, whose numbers need not be JSON's.
+///
+/// # Errors
+/// When it is no JSON apart from that.
+pub fn of_python(bytes: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(bytes).or_else(|error| serde_json::from_slice(&quoted(bytes)).map_err(|_| error))
+}
+
 /// The same text with quotation marks around the numbers that Python writes and JSON does not have: `NaN`, `Infinity`
 /// and `-Infinity`. Whoever asks for one as a number is told so.
-pub fn quoted(bytes: &[u8]) -> Vec<u8> {
+fn quoted(bytes: &[u8]) -> Vec<u8> {
     const NUMBERS: [&[u8]; 3] = [b"NaN", b"-Infinity", b"Infinity"];
     let mut out = Vec::with_capacity(bytes.len() + 2);
     let (mut at, mut in_text) = (0, false);

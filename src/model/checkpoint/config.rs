@@ -56,9 +56,7 @@ impl Config {
         let path = files.location_of(file);
         let Some(bytes) = files.read(file) else { return Ok(None) };
         let bytes = bytes.map_err(|source| LoadError::Io { file: file.to_owned(), path: path.clone(), source })?;
-        // Python writes and reads numbers that JSON does not have.
-        let read = serde_json::from_slice(&bytes);
-        match read.or_else(|error| serde_json::from_slice(&json_file::quoted(&bytes)).map_err(|_| error)) {
+        match json_file::of_python(&bytes) {
             Ok(Value::Object(values)) => Ok(Some(Self {
                 values,
                 file,

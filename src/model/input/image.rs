@@ -182,8 +182,7 @@ fn patch_tokens((n_rows, n_columns): (usize, usize), n_prefix: usize) -> Vec<Tok
 /// A file of the checkpoint that is a JSON object; `None` when there is no such file.
 fn object(files: &ModelFiles, file: &'static str) -> Result<Option<Map<String, Value>>, InputError> {
     let Some(bytes) = read(files, file)? else { return Ok(None) };
-    let value = serde_json::from_slice(&bytes);
-    match value.or_else(|error| serde_json::from_slice(&json_file::quoted(&bytes)).map_err(|_| error)) {
+    match json_file::of_python(&bytes) {
         Ok(Value::Object(values)) => Ok(Some(values)),
         Ok(_) => Err(bad(file, "it is not a JSON object")),
         Err(error) => Err(bad(file, &error.to_string())),

@@ -207,6 +207,11 @@ impl InputError {
             Self::UnknownTokenizer { .. } => "Save it once with the transformers library: \
                  AutoTokenizer.from_pretrained(…).save_pretrained(…) writes the file; or give token ids"
                 .to_owned(),
+            Self::BadFile { file, .. } if file.contains("processor") => {
+                "Compare it with the file of the original model, or record the attention in Python and open the \
+                 recording, as docs/captures.md shows"
+                    .to_owned()
+            }
             Self::BadFile { .. } | Self::DamagedTokenizer => {
                 "Fetch the file again from where the model came".to_owned()
             }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokenizers::AddedToken;
 
 use super::{InputError, convention::Convention, read};
-use crate::model::checkpoint::ModelFiles;
+use crate::{json_file, model::checkpoint::ModelFiles};
 
 pub(super) const CONFIG: &str = "tokenizer_config.json";
 const MODEL_CONFIG: &str = "config.json";
@@ -49,7 +49,7 @@ impl Settings {
         let json = |file| match read(files, file)? {
             None => Ok(Value::Null),
             Some(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|error| InputError::BadFile { file, reason: error.to_string() })
+                json_file::of_python(&bytes).map_err(|error| InputError::BadFile { file, reason: error.to_string() })
             }
         };
         let (tokenizer, model) = (json(CONFIG)?, json(MODEL_CONFIG)?);
