@@ -71,7 +71,8 @@ fn check(window: &Window, widths: &mut BTreeMap<String, f32>, what: &str) {
         }
     }
     let pane = window.app().view_rect();
-    assert!(screen.contains_rect(pane), "{what}: {pane:?}");
+    // Panes begin and end at whole points.
+    assert!(screen.expand(0.5).contains_rect(pane), "{what}: {pane:?} in {screen:?}");
     assert!(pane.width() >= LEAST_PANE.x && pane.height() >= LEAST_PANE.y, "{what}: {pane:?}");
 }
 
