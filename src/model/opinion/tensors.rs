@@ -115,8 +115,13 @@ impl Tensors {
 fn shard(files: &ModelFiles, name: &str, device: &Device) -> Result<Vec<(String, Tensor)>, ModelError> {
     if !name.to_ascii_lowercase().ends_with(".safetensors") {
         let wrapper = weights_wrapper(files, name).map_err(|error| ModelError::Opinion(error.to_string()))?;
+        if wrapper.contains('.') {
+            let why = format!("it looks for tensors under one key of a file, and {name} has them under {wrapper}");
+            return Err(ModelError::Opinion(why));
+        }
         let key = Some(wrapper.as_str()).filter(|key| !key.is_empty());
-        return Ok(pickle::read_all_with_key(files.location_of(name), key)?);
+        let read = pickle::read_all_with_key(files.location_of(name), key);
+        return read.map_err(|error| ModelError::Opinion(format!("it cannot read {name} ({error})")));
     }
     let unreadable = |error: std::io::Error| ModelError::Opinion(format!("{name} cannot be read: {error}"));
     let (mut file, len) = files.reader(name).map_err(unreadable)?;
