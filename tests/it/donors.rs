@@ -243,7 +243,10 @@ fn weights_are_drawn_on_the_heatmap_and_the_run_follows() {
     assert!(n_runs(&window) >= 3, "the run follows what is drawn");
     window.click("Undo");
     window.settle();
-    assert!(window.app().session().changing().experiment.changes.is_empty(), "a stroke is part of one step");
+    assert_eq!(drawn(&window), before, "a stroke is a step of its own");
+    window.click("Undo");
+    window.settle();
+    assert!(window.app().session().changing().experiment.changes.is_empty(), "and so is what it was drawn on");
 }
 
 #[test]
