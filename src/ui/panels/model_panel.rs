@@ -10,6 +10,7 @@ use crate::{
     ui::{
         PanelCtx,
         commands::UiCommand,
+        keys::keys_text,
         theme::GRID,
         widgets::{command_button_ui, compact_count, duration_text, field_ui, scrolled_menu_ui, section_ui},
     },
@@ -54,6 +55,9 @@ fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                 scrolled_menu_ui(ui, |ui| sources_ui(ui, cx, recent.iter().cloned()));
             });
         });
+        let key = UiCommand::Palette.shortcut().map_or_else(String::new, |key| keys_text(ui.ctx(), &key));
+        let hint = format!("A path: paste it, or press {key} and type it");
+        ui.label(RichText::new(hint).small().color(cx.theme.text_weak));
     });
     menu.response.on_hover_text("Open a model, picture, text, corpus or capture; the typed text stays");
 }
