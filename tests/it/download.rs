@@ -215,7 +215,7 @@ fn the_dialog_leads_from_the_keyboard_to_a_download() {
     window.settle();
     assert!(window.shows("Download a model") && window.shows("here/opens") && window.shows("12.3 MB"));
     // The cursor is in the field already.
-    let field = "Id on the Hugging Face hub";
+    let field = "Id on the Hugging Face hub, or a path on this computer";
     window.harness.get_by_role_and_label(Role::TextInput, field).type_text(ID);
     window.settle();
     window.harness.key_press(Key::Enter);

@@ -15,7 +15,7 @@ use crate::{
         PanelCtx,
         panels::{
             StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
-            left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
+            kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},
@@ -79,6 +79,7 @@ impl App {
                     cloud_choice_ui(ui, &view_cx);
                 }
                 views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx);
+                veiled_ui(ui, &cx, |ui| kinds_ui(ui, &cx));
                 ui.add_space(2.0 * GRID);
             });
         };

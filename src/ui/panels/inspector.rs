@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::{kinds::kinds_ui, ranking::Ranking};
+use super::ranking::Ranking;
 use crate::{
     analysis::{
         attention,
@@ -48,7 +48,6 @@ pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Shown) {
         stats_ui(ui, cx, &stats);
     }
     links_ui(ui, cx);
-    kinds_ui(ui, cx);
 }
 
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {

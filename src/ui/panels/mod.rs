@@ -57,6 +57,7 @@ pub use examples::{examples_ui, gallery_ui};
 pub use figures::FigureSheet;
 pub use help::HelpSheet;
 pub use inspector::{Shown, inspector_ui};
+pub use kinds::kinds_ui;
 pub use notices::Notices;
 pub use palette::{Chosen, Palette};
 pub use path_sheet::{PathFor, PathSheet};

@@ -53,7 +53,7 @@ pub fn logits(kind: HeadKind, n: usize, is_plain: bool) -> Option<Matrix> {
         id.checked_sub(10 * row).and_then(|nth| known.get(nth).copied()).unwrap_or(rest).ln()
     };
     let values = || (0..n_rows * N_OUTCOMES).map(|at| of(at / N_OUTCOMES, at % N_OUTCOMES)).collect::<Vec<f32>>();
-    (n_rows <= 64).then(|| Matrix::new(values(), [n_rows, N_OUTCOMES]).unwrap())
+    (1..=64).contains(&n_rows).then(|| Matrix::new(values(), [n_rows, N_OUTCOMES]).unwrap())
 }
 
 /// Everything that it can say.
