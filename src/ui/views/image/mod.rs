@@ -16,7 +16,7 @@ use crate::{
     figure::views::image::{arrows, flows::Flows},
     ids::{CaptureId, HeadId},
     session::{ColorMapChoice, Command, FlowFilter, Focus, PatchRole, Smoothing},
-    text::capitalised,
+    text::{capitalised, share_text},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
@@ -156,8 +156,8 @@ impl ImageView {
             let names: Vec<String> = (0..image.n_prefix).map(|position| prefix_text(cx, position)).collect();
             caption = format!("{what}: {}", flows.in_words(&pattern, *filter, &names));
         } else if image.n_prefix > 0 && total > 0.0 && !pattern.signed && pattern.explained().is_none() {
-            let percent = 100.0 * on_prefix / total;
-            caption = format!("{caption}; {percent:.0} % on {}", prefix_name(image.n_prefix));
+            let share = share_text(on_prefix / total);
+            caption = format!("{caption}; {share} on {}", prefix_name(image.n_prefix));
         }
         if let Some(hidden) = pattern.hidden_text() {
             caption = format!("{caption}; {hidden}");
