@@ -43,7 +43,7 @@ fn at_most(max_new_tokens: usize) -> Generation {
 fn a_written_text_has_one_map_of_each_kind() {
     let capture = write("t5", at_most(7));
     assert_eq!(text(&capture).len(), 7);
-    assert!(capture.notes().iter().any(|note| note.contains("after 7 new tokens")), "{:?}", capture.notes());
+    assert!(capture.notes().iter().any(|note| note.contains("at 7 new tokens")), "{:?}", capture.notes());
     // The start token and the text: the last token has been read, too.
     let shape = |stack| capture.stack(stack).unwrap().layers[0].pattern.as_ref().unwrap().shape();
     assert_eq!(shape(StackKind::Encoder)[1..], [7, 7]);

@@ -212,7 +212,7 @@ fn the_space_of_a_corpus_is_drawn_with_its_inputs() {
 
     let sized = render(&["--size-by", "received"]);
     assert!(
-        sized.status.success() && fs::read_to_string(&figure).unwrap().contains("Sizes tell the attention received")
+        sized.status.success() && fs::read_to_string(&figure).unwrap().contains("Sizes show the attention received")
     );
     let refused = render(&["--size-by", "value-norm"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();

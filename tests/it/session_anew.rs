@@ -161,7 +161,7 @@ fn a_pasted_picture_is_in_the_session_once_and_comes_back() {
 
     for (field, wrong, why) in [
         ("documents", json!([{ "image": { "embedded": 1 } }]), "it names picture 1, and there are 1"),
-        ("pictures", json!([{ "bytes": "no base64!" }]), "are not written in base64"),
+        ("pictures", json!([{ "bytes": "no base64!" }]), "are not base64"),
         ("pictures", json!(vec![json!({}); 9]), "9 pictures"),
     ] {
         let mut hostile = json.clone();

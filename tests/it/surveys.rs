@@ -137,7 +137,7 @@ fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
     else {
         panic!()
     };
-    assert!(failure.summary.starts_with("This is no regular expression"), "{}", failure.summary);
+    assert!(failure.summary.starts_with("This is not a regular expression"), "{}", failure.summary);
     let EventKind::Failed(failure) = ask(Question::Plot(HeadId::single(7, 0))) else { panic!() };
     assert!(failure.summary.contains("L7H0"), "{}", failure.summary);
 }
