@@ -11,6 +11,8 @@ use crate::{
 
 /// Names that are offered.
 const MAX_OFFERED: usize = 10;
+/// The most probable outcomes, the field, and the names that are offered.
+const LIST_HEIGHT: f32 = 100.0 * GRID;
 /// Tokens that a word of several could begin with.
 const MAX_BEGINNINGS: usize = 3;
 
@@ -58,7 +60,7 @@ impl OutcomeChoice<'_> {
         let mut choice = None;
         // Only what is chosen closes it, so that something can be typed in it.
         let combo = ComboBox::from_id_salt(self.name).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        let combo = combo.selected_text(text).show_ui(ui, |ui| {
+        let combo = combo.height(LIST_HEIGHT).selected_text(text).show_ui(ui, |ui| {
             ui.set_min_width(60.0 * GRID);
             if self.nothing.is_some() && ui.selectable_label(self.chosen.is_none(), nothing).clicked() {
                 choice = Some(None);
