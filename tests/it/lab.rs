@@ -255,6 +255,6 @@ fn questions_that_do_not_suit_get_a_sentence() {
     }
     let (model, input) = fixture("families/clip");
     for asked in [Ask::Lens { n_top: 5 }, Ask::DirectLogits] {
-        assert!(refused(&model, &input, &asked, Target::default()).contains("compares a picture with a text"));
+        assert!(refused(&model, &input, &asked, Target::default()).contains("one number for picture and text"));
     }
 }
