@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 use self::open::OpenOptions;
 use crate::{
     figure::order::OrderError,
-    model::{Cancelled, Engine, LoadError, Model, ModelError, Progress, locate},
+    model::{Cancelled, Engine, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
 };
 
 /// What was typed.
@@ -166,7 +166,9 @@ fn note(sentence: &str) {
 fn open_model(name: &str, engine: &Engine) -> Result<Model, CliError> {
     let (files, name) = locate::model(name)?;
     let model = Model::load(&files, &name, engine, &show_progress)?;
-    model.audit().warnings.iter().for_each(|warning| note(warning));
+    // Whoever gives ids knows.
+    let warnings = model.audit().warnings.iter().filter(|warning| *warning != NO_TOKENIZER);
+    warnings.for_each(|warning| note(warning));
     Ok(model)
 }
 

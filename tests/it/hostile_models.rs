@@ -96,7 +96,11 @@ fn paths_that_are_no_models() {
 #[test]
 fn weights_that_are_missing_or_in_another_format() {
     let folder = copy("bert");
-    fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+    for file in fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()) {
+        if file.extension().is_some_and(|extension| extension == "safetensors") {
+            fs::remove_file(file).unwrap();
+        }
+    }
     assert_says(&refused(folder.path()), &["no weights", "model.safetensors", "pytorch_model.bin"]);
     fs::write(folder.path().join("tf_model.h5"), [0; 16]).unwrap();
     assert_says(&refused(folder.path()), &["weights for TensorFlow (tf_model.h5)", "from_tf=True"]);
@@ -216,9 +220,7 @@ fn an_unknown_model_type_is_told_what_is_supported() {
     std::fs::remove_file(folder.path().join("model.safetensors")).unwrap();
     let error = refused(folder.path());
     assert_says(&error, &["mamba"]);
-    for supported in ["bert", "gpt2", "llama", "vit"] {
-        assert!(error.details().contains(supported), "{}", error.details());
-    }
+    assert!(error.details().contains("`attnscope models` and docs/families.md"), "{}", error.details());
 }
 
 #[test]

@@ -39,7 +39,6 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, family: &'static
     embedding.prefix = Some(tokens(weights, &name("embeddings.cls_token"), 1, d_model)?);
     let n = 1 + pictures.n_patches();
     embedding.position = Some(tokens(weights, &name("embeddings.position_embeddings"), n, d_model)?);
-    embedding.any_grid = true;
     let mut n_prefix = 1;
     if family == WITH_REGISTERS {
         embedding.filter = Interpolation::BicubicAntialiased;

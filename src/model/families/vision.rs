@@ -74,9 +74,7 @@ impl Pictures {
             norm: None,
             grid: self.grid,
             patch_px: self.patch_px,
-            size_px: self.size_px,
             filter: Interpolation::Bicubic,
-            any_grid: false,
         })
     }
 }

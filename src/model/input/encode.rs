@@ -53,6 +53,9 @@ impl Payload {
     }
 }
 
+/// Said of a model that reads ids.
+pub(crate) const NO_TOKENIZER: &str = "There is no tokenizer among the model's files, so it reads token ids only";
+
 /// How a model's input is prepared.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -113,8 +116,7 @@ impl Reader {
                     sources.push(encoder.source());
                 }
                 None => {
-                    warnings
-                        .push("There is no tokenizer among the model's files, so it reads token ids only".to_owned());
+                    warnings.push(NO_TOKENIZER.to_owned());
                 }
             }
         }
@@ -252,7 +254,14 @@ impl Reader {
             }
             _ => return Err(refuse("a picture is needed here, not a text", "")),
         };
-        let EncodedImage { pixels, size_px, info, mut tokens, notes } = encoded;
+        let EncodedImage { pixels, size_px, info, mut tokens, mut notes } = encoded;
+        if size_px != spec.size_px {
+            notes.push(format!(
+                "The model was made for pictures of {} × {} pixels and sees {} × {}: positions are interpolated, as in \
+                 transformers with interpolate_pos_encoding=True (DINOv2 does so always)",
+                spec.size_px.1, spec.size_px.0, size_px.1, size_px.0
+            ));
+        }
         for (token, label) in tokens.iter_mut().zip(&self.prefix_labels) {
             token.text.clone_from(label);
         }

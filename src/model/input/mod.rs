@@ -45,7 +45,7 @@ pub use self::{
     text::TextEncoder,
 };
 pub(crate) use self::{
-    encode::{Payload, Reader},
+    encode::{NO_TOKENIZER, Payload, Reader},
     replaced::replaced,
 };
 use crate::{

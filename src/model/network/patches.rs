@@ -28,12 +28,8 @@ pub(crate) struct PatchEmbedding {
     /// Rows and columns the positions were trained for.
     pub grid: (usize, usize),
     pub patch_px: (usize, usize),
-    /// Height and width of the pictures that the model was made for.
-    pub size_px: (usize, usize),
     /// How positions are resampled for other grids.
     pub filter: Interpolation,
-    /// Whether the reference does so without being asked to (DINOv2).
-    pub any_grid: bool,
 }
 
 impl PatchEmbedding {
@@ -47,9 +43,6 @@ impl PatchEmbedding {
         run: &mut Run<'_>,
     ) -> Result<(Tensor, (usize, usize)), ModelError> {
         let grid = self.grid_of(pixels.len(), size_px)?;
-        if size_px != self.size_px {
-            run.note(self.of_another_size(size_px, grid));
-        }
         let patches = unfold(pixels, size_px, self.patch_px, grid);
         let x = Tensor::from_vec(
             patches,
@@ -113,21 +106,6 @@ impl PatchEmbedding {
             )),
             Some(_) => Ok(grid),
         }
-    }
-
-    /// What to know of a picture that is not of the size that the model was made for.
-    fn of_another_size(&self, (height, width): (usize, usize), grid: (usize, usize)) -> String {
-        let (rows, columns) = self.size_px;
-        let what = match (grid == self.grid, self.any_grid) {
-            (true, true) => "what lies beyond whole patches is left out, as in transformers",
-            (true, false) => "what lies beyond whole patches is left out, while transformers refuses it",
-            (false, true) => "positions are interpolated, as in transformers",
-            (false, false) => {
-                "positions are interpolated, as in transformers with interpolate_pos_encoding=True, and refused there \
-                 without"
-            }
-        };
-        format!("The model was made for pictures of {columns} × {rows} pixels, and sees {width} × {height}: {what}")
     }
 
     fn positions_for(&self, position: &Tensor, grid: (usize, usize)) -> Result<Tensor, ModelError> {
