@@ -407,6 +407,9 @@ def changed(change, cls="LlamaForCausalLM", config=LLAMA):
         saved(folder, cls, **config)
         configured(folder, change)
         kind = getattr(hf, cls)
+        # Without its sizes it would become a model of the usual ones, of many gigabytes.
+        if "hidden_size" not in json.loads((folder / "config.json").read_text()):
+            return None
         try:
             return kind.from_pretrained(folder, attn_implementation="eager").eval()
         except Exception:
