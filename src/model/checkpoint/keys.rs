@@ -115,7 +115,7 @@ impl Account<'_> {
             if let (NEWER, Some(older)) = (name.as_str(), entries.get(OLDER))
                 && self.read.contains(format!("{scope}{OLDER}").as_str())
             {
-                if older != value {
+                if older != value && !is_empty(value) {
                     self.unread.overruled.push(format!(
                         "{scope}{NEWER} is not obeyed: {scope}{OLDER} stands beside it and goes first, as in transformers"
                     ));
