@@ -153,7 +153,7 @@ impl TextEncoder {
         self.text.n_vocab()
     }
 
-    /// See [`Codec::language_tags`].
+    /// Tokens of the form `>>deu<<`, by which a translator is told the language to write.
     pub fn language_tags(&self) -> Vec<String> {
         self.text.language_tags()
     }
