@@ -86,7 +86,7 @@ fn leaving_the_lab_ends_what_is_under_the_pointer() {
     window.click("Explain");
     window.settle();
     let hover = |window: &Window| window.app().session().pane().selection.hover;
-    for leave in [None, Some(pos2(60.0, 400.0)), Some(pos2(640.0, 20.0))] {
+    for leave in [None, Some(pos2(120.0, 890.0)), Some(pos2(640.0, 20.0))] {
         for y in 0..60 {
             window.harness.hover_at(pos2(560.0, 150.0 + 10.0 * y as f32));
             window.harness.run_steps(2);
