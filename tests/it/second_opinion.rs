@@ -210,8 +210,8 @@ fn a_tensor_that_only_the_library_reads_otherwise_is_found() {
             "families/bert",
             &["bert.encoder.layer.1.attention.self.value.weight", "bert.encoder.layer.0.output.dense.bias"],
         ),
-        ("families/marian", &["model.decoder.layers.1.encoder_attn.v_proj.weight"]),
-        ("families/clip", &["vision_model.encoder.layers.1.mlp.fc1.weight"]),
+        ("families/t5", &["decoder.block.1.layer.1.EncDecAttention.v.weight"]),
+        ("families/siglip", &["vision_model.encoder.layers.1.mlp.fc1.weight"]),
     ] {
         let (model, input) = fixture(name);
         for tensor in tensors {
