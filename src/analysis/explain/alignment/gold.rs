@@ -101,7 +101,7 @@ mod tests {
         aer.add(&Links::new(), &gold[0]);
         assert_eq!((aer.error_rate(), aer.precision(), aer.recall()), (Some(1.0), None, Some(0.0)));
         let wrong = Gold::parse("0-0\n1:1", 0).unwrap_err().to_string();
-        assert!(wrong.starts_with("line 2: 1:1 is no link"), "{wrong}");
+        assert!(wrong.starts_with("line 2: 1:1 is not a link"), "{wrong}");
         assert!(Gold::parse("0-1", 1).is_err(), "words counted from 1 have no 0");
     }
 }
