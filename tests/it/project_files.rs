@@ -215,10 +215,7 @@ fn the_space_of_a_corpus_is_drawn_with_its_inputs() {
     assert!(sized.status.success() && fs::read_to_string(&figure).unwrap().contains("Sizes show the"));
     let refused = render(&["--size-by", "value-norm"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(
-        refused.status.code() == Some(1) && said.contains("--size-by has nothing to tell here: values are"),
-        "{said}"
-    );
+    assert!(refused.status.code() == Some(1) && said.contains("--size-by does not apply here: values are"), "{said}");
     let refused = render(&["--target", "x"]);
     assert!(refused.status.code() == Some(2) && String::from_utf8_lossy(&refused.stderr).contains("leave out --text"));
 }
