@@ -3,13 +3,25 @@
 use std::sync::Arc;
 
 use super::{Document, Experiment};
-use crate::{text::counted, worker::LoadedModel};
+use crate::{
+    text::counted,
+    worker::{LoadedModel, ModelSource},
+};
 
 /// What a run is made of.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     pub experiment: Experiment,
     pub model: Arc<LoadedModel>,
+}
+
+impl Made {
+    /// Whether a run of `model` would be a run of the same weights. Files may have changed since they were read; what
+    /// the program brings along has not.
+    fn is_of(&self, model: &LoadedModel) -> bool {
+        let is_bundled = matches!(model.source, ModelSource::Bundled(_));
+        model.id == self.model.id || is_bundled && model.source == self.model.source
+    }
 }
 
 /// Why what is shown is not what is asked for.
@@ -42,7 +54,7 @@ impl Document {
 
     /// Whether a run now would be made of the same.
     fn asks_for(&self, made: &Made) -> bool {
-        let Some(model) = self.model.latest().filter(|model| model.id == made.model.id) else { return false };
+        let Some(model) = self.model.latest().filter(|model| made.is_of(model)) else { return false };
         if self.experiment == made.experiment {
             return true;
         }

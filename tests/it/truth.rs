@@ -131,6 +131,7 @@ impl Stage {
 
     fn does(&mut self, act: Act) {
         self.n += 1;
+        eprintln!("TRACE {} {act:?}", self.n);
         let n = self.n;
         let selection = &self.session().pane().selection;
         let head = selection.head;
@@ -353,19 +354,16 @@ fn walk_through(view: ViewKind, heads: HeadSet) {
 }
 
 #[test]
-#[ignore = "unfinished: its walk stops at cancel after a failed model, whose chip of a stale run it does not expect"]
 fn every_pair_of_actions_leaves_lines_of_one_head_that_are_true() {
     walk_through(ViewKind::Heads, HeadSet::only(0));
 }
 
 #[test]
-#[ignore = "unfinished: its walk stops at cancel after a failed model, whose chip of a stale run it does not expect"]
 fn every_pair_of_actions_leaves_lines_of_several_heads_that_are_true() {
     walk_through(ViewKind::Heads, [0, 2].into_iter().collect());
 }
 
 #[test]
-#[ignore = "unfinished: its walk stops at cancel after a failed model, whose chip of a stale run it does not expect"]
 fn every_pair_of_actions_leaves_a_heatmap_that_is_true() {
     walk_through(ViewKind::Heatmap, HeadSet::ALL);
 }
