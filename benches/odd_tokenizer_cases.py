@@ -319,6 +319,7 @@ siglip = dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1, normalization_rule_name="
 case("siglip", "siglip", None, dict(tokenizer_class="SiglipTokenizer"), files={"spiece.model": spm(**siglip)})
 case("siglip: cased", "siglip", None, dict(tokenizer_class="SiglipTokenizer", do_lower_case=False, additional_special_tokens=["dog"]), files={"spiece.model": spm(**siglip)})
 case("siglip: beside a tokenizer.json", "siglip", unigram(("<pad>", "</s>", "<unk>")), dict(tokenizer_class="SiglipTokenizer"), files={"spiece.model": spm(**siglip)})
+case("siglip: described tokens", "siglip", None, dict(tokenizer_class="SiglipTokenizer", additional_special_tokens=["dog"], added_tokens_decoder={"1": added("</s>", True), "5": added("cat", rstrip=True), "9": added("the", True)}), files={"spiece.model": spm(**siglip)})
 
 # LLaMA, Gemma and their relatives.
 case("llama", "llama", metaspace(), LLAMA | dict(legacy=False))

@@ -151,6 +151,35 @@ fn pieces_are_shown_as_text() {
     assert_eq!(shown("mpnet", "the keeper")[0], "the");
 }
 
+/// SigLIP and Marian cut with their own files, and a `tokenizer.json` beside them adds its tokens alone. By
+/// `AutoTokenizer` of transformers 5.
+#[test]
+fn a_tokenizer_json_beside_own_pieces_adds_its_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, contents: &[u8]| fs::write(folder.path().join(name), contents).unwrap();
+    write("spiece.model", &fs::read(fixture("t5").join("spiece.model")).unwrap());
+    write("config.json", br#"{"model_type": "siglip"}"#);
+    write("tokenizer_config.json", br#"{"tokenizer_class": "SiglipTokenizer"}"#);
+    let ids = |input: &str| {
+        let encoder = TextEncoder::from_files(&ModelFiles::folder(folder.path())).unwrap();
+        encoder.encode(&text(input), 100).unwrap().ids
+    };
+    let the = ids("the");
+    assert!(!ids("the [X] sea").contains(&40), "X without brackets");
+    write(
+        "tokenizer.json",
+        br#"{"model": {"type": "WordLevel", "vocab": {}, "unk_token": "?"},
+             "added_tokens": [{"id": 40, "content": "[X]", "special": true, "lstrip": true, "rstrip": true}]}"#,
+    );
+    let (_, without_end) = the.split_last().unwrap();
+    assert!(ids("the [X] sea").starts_with(&[without_end, &[40]].concat()));
+    write("tokenizer.json", b"{");
+    assert!(matches!(
+        TextEncoder::from_files(&ModelFiles::folder(folder.path())),
+        Err(InputError::BadFile { file: "tokenizer.json", .. })
+    ));
+}
+
 /// Far more text than the model reads: only its beginning is cut.
 #[test]
 fn a_huge_text_is_not_read_to_its_end() {

@@ -205,17 +205,16 @@ impl Names {
             self.0.insert(*id, token.content.clone());
         }
         let mut tokens: Vec<AddedToken> = added.into_iter().map(|(_, token)| token).collect();
-        tokens.extend(settings.special_tokens().chain(settings.additional_special_tokens()));
+        // Those of SigLIP that nobody described take the spaces on both sides.
+        let strips = settings.convention == Convention::Siglip;
+        let around = |token: AddedToken| if strips { token.lstrip(true).rstrip(true) } else { token };
+        tokens.extend(settings.special_tokens().map(around).chain(settings.additional_special_tokens()));
         tokens.extend(extra_names(settings).map(|name| AddedToken::from(name, true)));
         if settings.convention == Convention::Marian {
             let is_language = |name: &&String| name.starts_with(">>") && name.ends_with("<<");
             let languages = self.0.values().filter(is_language);
             tokens.extend(languages.map(|name| AddedToken::from(name, false).normalized(false)));
-        } else if settings.convention == Convention::Siglip {
-            // Those that nobody described take the spaces on both sides.
-            let strips = |token: AddedToken| token.lstrip(true).rstrip(true);
-            tokens = tokens.into_iter().map(strips).collect();
-        } else {
+        } else if settings.convention != Convention::Siglip {
             let control = pieces.iter().filter(|(_, kind)| *kind == PieceKind::Control);
             tokens.extend(control.map(|(name, _)| AddedToken::from(name, true)));
         }

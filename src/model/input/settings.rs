@@ -3,13 +3,13 @@
 use std::{
     borrow::Cow,
     cell::RefCell,
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
 };
 
 use serde_json::{Map, Value};
 use tokenizers::AddedToken;
 
-use super::{InputError, convention::Convention, read};
+use super::{InputError, convention::Convention, file::TokenizerFile, read};
 use crate::{json_file, model::checkpoint::ModelFiles};
 
 pub(super) const CONFIG: &str = "tokenizer_config.json";
@@ -27,6 +27,8 @@ pub(super) struct Settings {
     pub special_tokens: Value,
     /// `added_tokens.json`.
     pub added_tokens: Value,
+    /// What a `tokenizer.json` adds to a vocabulary that its class reads elsewhere.
+    beside: Vec<(u32, AddedToken)>,
     /// `config.json`.
     pub model: Value,
     /// `generation_config.json`.
@@ -59,6 +61,7 @@ impl Settings {
             tokenizer,
             special_tokens: json(SPECIAL_TOKENS)?,
             added_tokens: json(ADDED_TOKENS)?,
+            beside: Vec::new(),
             model,
             generation: json(GENERATION)?,
             ends_count: false,
@@ -73,6 +76,12 @@ impl Settings {
         if self.convention == Convention::Other {
             self.convention = Convention::of_vocabulary(&self.tokenizer, &self.model);
         }
+    }
+
+    /// Of a file whose vocabulary does not count, the added tokens still do. After
+    /// `PreTrainedTokenizerBase._from_pretrained`.
+    pub fn take_added_tokens(&mut self, file: &TokenizerFile) {
+        self.beside = file.added_tokens();
     }
 
     /// The same settings for the first of `families`, unless their own is among them.
@@ -234,7 +243,9 @@ impl Settings {
         let entry = |(text, id): (&String, &Value)| {
             Some((u32::try_from(id.as_u64()?).ok()?, AddedToken::from(text, named.contains(text))))
         };
-        self.added_tokens.as_object().into_iter().flat_map(Map::iter).filter_map(entry).collect()
+        let old = self.added_tokens.as_object().into_iter().flat_map(Map::iter).filter_map(entry);
+        let tokens: BTreeMap<u32, AddedToken> = old.chain(self.beside.iter().cloned()).collect();
+        tokens.into_iter().collect()
     }
 }
 

@@ -63,7 +63,15 @@ impl TextEncoder {
             bytes.windows(BYTE_LEVEL.len()).any(|part| part == BYTE_LEVEL)
         };
         let mut settings = Settings::from_files(files, is_byte_level)?;
-        let json = if settings.has_own_pieces(files) { None } else { json_of(files, &settings)? };
+        let mut json = json_of(files, &settings)?;
+        if settings.has_own_pieces(files)
+            && let Some(bytes) = json.take()
+        {
+            let file = serde_json::from_slice(&bytes);
+            let bad =
+                |error: serde_json::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
+            settings.take_added_tokens(&file.map_err(bad)?);
+        }
         let (text, target, source) = if let Some(bytes) = json {
             let bad = |reason| InputError::BadFile { file: TOKENIZER_JSON, reason };
             charsmap::check(&bytes).map_err(bad)?;
