@@ -81,6 +81,8 @@ def _grid(n, grid, n_prefix, seen):
 def _pixels(image):
     """Bytes of a path, of a picture of PIL, or of an array with channels first or last."""
     if isinstance(image, (str, os.PathLike)):
+        if not os.path.exists(image):
+            raise AttentionError(f"the picture cannot be read: there is nothing at {os.fspath(image)}")
         try:
             from PIL import Image, ImageOps
         except ImportError:
