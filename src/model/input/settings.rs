@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Map, Value};
 use tokenizers::AddedToken;
 
-use super::{InputError, convention::Convention, file::TokenizerFile, read};
+use super::{InputError, convention::Convention, read};
 use crate::{json_file, model::checkpoint::ModelFiles};
 
 pub(super) const CONFIG: &str = "tokenizer_config.json";
@@ -80,8 +80,8 @@ impl Settings {
 
     /// Of a file whose vocabulary does not count, the added tokens still do. After
     /// `PreTrainedTokenizerBase._from_pretrained`.
-    pub fn take_added_tokens(&mut self, file: &TokenizerFile) {
-        self.beside = file.added_tokens();
+    pub fn take_added_tokens(&mut self, tokens: Vec<(u32, AddedToken)>) {
+        self.beside = tokens;
     }
 
     /// The same settings for the first of `families`, unless their own is among them.

@@ -7,6 +7,7 @@ use super::{
     codec::{Codec, Texts},
     convention::Convention,
     encoded::EncodedText,
+    file::TokenizerFile,
     guard::guarded,
     read,
     sentences::SentenceRules,
@@ -67,10 +68,10 @@ impl TextEncoder {
         if settings.has_own_pieces(files)
             && let Some(bytes) = json.take()
         {
-            let file = serde_json::from_slice(&bytes);
+            let file: Result<TokenizerFile, _> = serde_json::from_slice(&bytes);
             let bad =
                 |error: serde_json::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
-            settings.take_added_tokens(&file.map_err(bad)?);
+            settings.take_added_tokens(file.map_err(bad)?.added_tokens());
         }
         let (text, target, source) = if let Some(bytes) = json {
             let bad = |reason| InputError::BadFile { file: TOKENIZER_JSON, reason };
