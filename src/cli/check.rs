@@ -105,7 +105,8 @@ fn summary(report: &mut String, spec: &ModelSpec, audit: &Audit) {
     writeln!(report, "  predicts {}", spec.head.map_or("nothing: it has no head", head_text)).ok();
     writeln!(report, "  input    {}", audit.input_source).ok();
     let dtypes: Vec<_> = audit.dtypes.iter().map(|(name, n)| format!("{name} × {n}")).collect();
-    writeln!(report, "  weights  {} parameters; {}", spec.n_params, dtypes.join(", ")).ok();
+    let (source, n_params) = (&audit.weights_source, spec.n_params);
+    writeln!(report, "  weights  {source}: {n_params} parameters; {}", dtypes.join(", ")).ok();
     for warning in &audit.warnings {
         writeln!(report, "  warning  {warning}").ok();
     }

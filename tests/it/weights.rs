@@ -99,6 +99,7 @@ fn sharded_pytorch_weights_open_by_folder_by_index_and_by_shard() {
     let folder = model_with("gpt2-bf16", &weights);
     let audit = assert_same("gpt2-bf16", folder.path());
     assert_eq!(audit.dtypes, [("BF16".to_owned(), 28)]);
+    assert_eq!(audit.weights_source, "pytorch_model-00001-of-00002.bin and 1 more");
     assert_same("gpt2-bf16", &folder.path().join(shards[1]));
     fs::remove_file(folder.path().join(shards[0])).unwrap();
     assert_says(open(folder.path()), &["pytorch_model-00001-of-00002.bin cannot be read"]);
@@ -110,12 +111,12 @@ fn a_chosen_file_comes_before_the_ones_with_the_usual_names() {
     let safetensors = fs::read(fixture("bert").join("model.safetensors")).unwrap();
     let folder = model_with("bert", &[(SINGLE, vec![0; 16]), ("mine.PT", good.clone()), ("epoch-3.bin", good)]);
     for chosen in ["mine.PT", "epoch-3.bin"] {
-        assert_same("bert", &folder.path().join(chosen));
+        assert_eq!(assert_same("bert", &folder.path().join(chosen)).weights_source, chosen);
     }
     assert_says(open(folder.path()), &["pytorch_model.bin is not a PyTorch checkpoint"]);
     // Safetensors, where there are any, need no pickle.
     fs::write(folder.path().join("model.safetensors"), safetensors).unwrap();
-    assert_same("bert", folder.path());
+    assert_eq!(assert_same("bert", folder.path()).weights_source, "model.safetensors");
     assert!(open(&folder.path().join(SINGLE)).is_err());
 }
 

@@ -17,6 +17,8 @@ pub struct Audit {
     pub absent: Vec<String>,
     /// Where the tokenizer or image processor came from, e.g. `tokenizer.json`.
     pub input_source: String,
+    /// Which of the files in the folder the weights were read from.
+    pub weights_source: String,
     /// Sentences the user must see.
     pub warnings: Vec<String>,
     /// Every tensor of the checkpoint, by name.

@@ -134,8 +134,10 @@ fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
     field_ui(ui, cx.theme, "Tensors read", audit.n_loaded.to_string());
     field_ui(ui, cx.theme, "Parameters", compact_count(audit.n_params));
     field_ui(ui, cx.theme, "Types", dtypes.join(", "));
-    if !audit.input_source.is_empty() {
-        field_ui(ui, cx.theme, "Renamed settings", audit.input_source.clone());
+    for (label, source) in [("Weights file", &audit.weights_source), ("Input files", &audit.input_source)] {
+        if !source.is_empty() {
+            field_ui(ui, cx.theme, label, source.clone());
+        }
     }
     let renamed: Vec<_> = audit.renamed.iter().map(|(expected, found)| format!("{expected} ← {found}")).collect();
     let unknown: Vec<_> = audit.unknown_keys.iter().map(|(name, value)| format!("{name} = {value}")).collect();

@@ -68,7 +68,12 @@ impl<'a> Weights<'a> {
     pub fn open(files: &'a ModelFiles, engine: &Engine, control: &'a Control<'a>) -> Result<Self, LoadError> {
         let shards = shards::names(files)?;
         let mut entries = BTreeMap::new();
-        let mut audit = Audit::default();
+        let weights_source = match shards.as_slice() {
+            [first, _, ..] => format!("{first} and {} more", shards.len() - 1),
+            [single] => single.clone(),
+            [] => String::new(),
+        };
+        let mut audit = Audit { weights_source, ..Audit::default() };
         for (idx, shard) in shards.iter().enumerate() {
             let (found, wrapper) = shards::open(files, shard)?;
             if !wrapper.is_empty() {
