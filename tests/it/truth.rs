@@ -131,7 +131,6 @@ impl Stage {
 
     fn does(&mut self, act: Act) {
         self.n += 1;
-        eprintln!("TRACE {} {act:?}", self.n);
         let n = self.n;
         let selection = &self.session().pane().selection;
         let head = selection.head;
