@@ -123,6 +123,22 @@ fn a_sentence_is_never_broken_into_single_words() {
     }
 }
 
+/// A narrow table does not make its title a column of single words.
+#[test]
+fn a_title_has_room_for_several_words() {
+    let table = Value::Table(vec![Column::new("head", Cells::Text(vec!["L0H0".to_owned()]))]);
+    let answers = [answer("Ablation", Report::new(Method::Ablation).with_value("necessary", table))];
+    let sections = compose(&causal_text_capture(N, 2, 2), Question::Believe, &answers, (HeadId::single(0, 0), false));
+    let mut type_ = Typesetter::new(FontSource::Bundled);
+    for part in sections.iter().flat_map(|section| &section.parts).filter(|part| !part.title.is_empty()) {
+        assert!(part.width() >= part.piece.width());
+        let mut pen = Pen::new(&mut type_, Palette::LIGHT);
+        let lines = pen.broken(&part.title, 11.0, part.width()).len();
+        assert!(lines <= 2, "“{}” in {lines} lines of {}", part.title, part.width());
+    }
+    assert!(sections[0].parts.iter().any(|part| part.piece.width() < 100.0));
+}
+
 /// What the window shows and `render lab` writes: the answer to whether methods agree is whole on 12 cm, and with three
 /// columns, which set no more width than their bars.
 #[test]

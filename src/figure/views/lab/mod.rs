@@ -37,6 +37,8 @@ use crate::{
 
 /// Height of a row of tokens.
 pub const ROW_PT: f32 = 15.0;
+/// Room for a title in one line; a longer one is broken there.
+const MOST_TITLE_PT: f32 = 280.0;
 /// Between parts.
 const GAP_PT: f32 = 3.0 * GRID;
 
@@ -97,6 +99,13 @@ pub struct Part {
     pub piece: Arc<dyn Piece>,
 }
 
+impl Part {
+    /// The width that suits it: a title over a narrow piece is not broken into single words.
+    pub fn width(&self) -> f32 {
+        self.piece.width().max(room([self.title.as_str()], MOST_TITLE_PT))
+    }
+}
+
 /// What one method says, or several about the same tokens.
 #[derive(Clone)]
 pub struct Section {
@@ -119,18 +128,18 @@ pub struct LabScene {
 }
 
 impl LabScene {
-    fn pieces(&self) -> impl Iterator<Item = &Arc<dyn Piece>> {
-        self.sections.iter().flat_map(|section| section.parts.iter().map(|part| &part.piece))
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.sections.iter().flat_map(|section| &section.parts)
     }
 }
 
 impl Scene for LabScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        self.pieces().map(|piece| piece.width()).fold(240.0, f32::max)
+        self.parts().map(Part::width).fold(240.0, f32::max)
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        self.pieces().map(|piece| piece.least_width()).fold(160.0, f32::max)
+        self.parts().map(|part| part.piece.least_width()).fold(160.0, f32::max)
     }
 
     fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {

@@ -71,7 +71,7 @@ impl Pieces {
                         }
                         ui.vertical(|ui| {
                             if row.len() > 1 {
-                                ui.set_width(part.piece.width());
+                                ui.set_width(part.width());
                             }
                             self.part_ui(ui, cx, (capture, columns), (part, nth, &sections));
                         });
@@ -128,7 +128,7 @@ fn side_by_side(parts: &[Part], room: f32) -> Vec<&[Part]> {
     while !rest.is_empty() {
         let mut used = 0.0;
         let fits = rest.iter().take_while(|part| {
-            used += part.piece.width() + 2.0 * BESIDE_PT;
+            used += part.width() + 2.0 * BESIDE_PT;
             used <= room
         });
         let (row, after) = rest.split_at(fits.count().max(1));
