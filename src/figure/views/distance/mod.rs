@@ -214,18 +214,29 @@ impl DistanceScene {
         let (accent, weak) = (pen.palette.accent, pen.palette.text_weak);
         pen.lines(lines(&|idx| plot.curve[idx].per_query, weak, 1.25));
         pen.lines(lines(&|idx| plot.curve[idx].pooled, accent, 2.0));
-        let mark = |c: f64, text: &str, color: Rgba, y: f32, pen: &mut Pen<'_>| {
-            let x = axes.x.at(c.log2());
+        // Each number stands at the outer side of its line, so that the other line does not cross it.
+        let marks = [
+            (plot.best.c, format!("lowest {}", two(plot.best.c)), weak, rect.top() + 5.0 * GRID),
+            (plot.proxy.c, format!("c = {}", two(plot.proxy.c)), accent, rect.top() + 2.0 * GRID),
+        ];
+        let [best, own] = [0, 1].map(|nth| axes.x.at(marks[nth].0.log2()));
+        for ((_, text, color, y), (x, other)) in marks.into_iter().zip([(best, own), (own, best)]) {
             pen.line(pos2(x, rect.top()), pos2(x, rect.bottom()), 1.0, color);
-            let align = if x > rect.center().x { Align::Right } else { Align::Left };
-            let nudge = if x > rect.center().x { -GRID } else { GRID };
-            pen.text(text, SMALL, color, pos2(x + nudge, y), align);
-        };
-        mark(plot.best.c, &format!("lowest {}", two(plot.best.c)), weak, rect.top() + 5.0 * GRID, pen);
-        mark(plot.proxy.c, &format!("c = {}", two(plot.proxy.c)), accent, rect.top() + 2.0 * GRID, pen);
+            let width = pen.type_.width(&text, SMALL) + GRID;
+            let is_left = if x == other { x > rect.center().x } else { x < other };
+            let (align, nudge) = match is_left {
+                true if x - width >= rect.left() => (Align::Right, -GRID),
+                false if x + width > rect.right() => (Align::Right, -GRID),
+                _ => (Align::Left, GRID),
+            };
+            pen.text(&text, SMALL, color, pos2(x + nudge, y), align);
+        }
         for power in axes.x.ticks(7).into_iter().filter(|power| power.fract() == 0.0) {
-            let at = pos2(axes.x.at(power), rect.bottom() + 2.5 * GRID);
-            pen.text(&two(power.exp2()), SMALL, weak, at, Align::Center);
+            let text = two(power.exp2());
+            // The last number ends with the frame at the latest.
+            let half = pen.type_.width(&text, SMALL) / 2.0;
+            let x = axes.x.at(power).clamp(rect.left(), rect.right() - half);
+            pen.text(&text, SMALL, weak, pos2(x, rect.bottom() + 2.5 * GRID), Align::Center);
         }
         for value in axes.y.ticks(4) {
             let at = pos2(rect.left() - GRID, axes.y.at(value));
