@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Room for a heading that names its side and counts its tokens.
-pub const HEADING_WIDTH_PT: f32 = 140.0;
+pub const HEADING_WIDTH_PT: f32 = 164.0;
 
 /// The names of both columns: whose tokens they are, and how many where they differ; less where there is less room.
 pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, n_of_tokens: [usize; 2], cx: &ViewCtx<'_>) {
@@ -47,7 +47,7 @@ pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, n_of_tok
         rect.left() + if from_right { range.max - layout::TEXT_PAD_PT } else { range.min + layout::TEXT_PAD_PT }
     };
     let at = [pos2(x(layout.queries, true), y), pos2(x(layout.keys, false), y)];
-    paint::column_headings(painter, at, &forms, cx.theme);
+    paint::column_headings(painter, rect.x_range(), at, &forms, cx.theme);
 }
 
 /// Draws the visible tokens of one column; returns what the pointer means, and where.

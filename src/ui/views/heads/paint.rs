@@ -154,18 +154,19 @@ pub fn bars(mesh: &mut Mesh, strip: Rect, weights: &[(Ink, f32)], theme: &Theme)
 }
 
 /// The headings of both columns, which end and begin at `at`: the first of their forms, longest first, that there is room
-/// for.
-pub fn column_headings(painter: &Painter, at: [Pos2; 2], forms: &[[String; 2]], theme: &Theme) {
-    let shown = painter.clip_rect();
+/// for between the ends of `room`, which none stands outside of.
+pub fn column_headings(painter: &Painter, room: Rangef, at: [Pos2; 2], forms: &[[String; 2]], theme: &Theme) {
     let [query, key] = at;
     let font = FontId::proportional(text_size::SMALL);
     let galley = |text: &str, color| painter.layout_no_wrap(text.to_owned(), font.clone(), color);
     let mut galleys = forms.iter().map(|[a, b]| [galley(a, theme.query), galley(b, theme.key)]);
     let shortest = galleys.clone().next_back();
-    let fits = |[a, b]: &[Arc<Galley>; 2]| a.size().x <= query.x - shown.left() && b.size().x <= shown.right() - key.x;
+    let fits = |[a, b]: &[Arc<Galley>; 2]| a.size().x <= query.x - room.min && b.size().x <= room.max - key.x;
     if let Some([a, b]) = galleys.find(fits).or(shortest) {
-        painter.galley(Align2::RIGHT_CENTER.anchor_size(query, a.size()).min, a, theme.query);
-        painter.galley(Align2::LEFT_CENTER.anchor_size(key, b.size()).min, b, theme.key);
+        let query = Align2::RIGHT_CENTER.anchor_size(query, a.size());
+        let key = Align2::LEFT_CENTER.anchor_size(key, b.size());
+        painter.galley(pos2(query.left().max(room.min), query.top()), a, theme.query);
+        painter.galley(pos2(key.left().min(room.max - b.size().x), key.top()), b, theme.key);
     }
 }
 

@@ -61,7 +61,7 @@ pub fn axis_names(cx: &ViewCtx<'_>) -> [&'static str; 2] {
 pub fn axis_room(pattern: &ReadPattern) -> f32 {
     match (pattern.has_one_row(), pattern.has_two_sides) {
         (true, _) => 16.0 * GRID,
-        (false, true) => 17.0 * GRID,
+        (false, true) => 22.0 * GRID,
         (false, false) => 0.0,
     }
 }
