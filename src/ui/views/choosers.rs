@@ -51,7 +51,7 @@ pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if stacks.len() < 2 {
         return;
     }
-    ui.scope(|ui| {
+    controls::together_ui(ui, "stack", |ui| {
         ui.spacing_mut().item_spacing.x = GRID / 2.0;
         ui.label(RichText::new("Stack").color(cx.theme.text_weak));
         for stack in stacks {
@@ -111,8 +111,8 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         Some(_) => format!("{layer} · sees all"),
         None => layer.to_string(),
     };
-    ui.label(RichText::new("Layer").color(cx.theme.text_weak));
-    ui.scope(|ui| {
+    controls::together_ui(ui, "layer", |ui| {
+        ui.label(RichText::new("Layer").color(cx.theme.text_weak));
         ui.spacing_mut().item_spacing.x = GRID / 2.0;
         if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
             cx.send(Command::SelectLayer(head.layer - 1));
@@ -145,7 +145,7 @@ pub fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         return;
     }
     ui.add_space(GRID);
-    ui.scope(|ui| {
+    controls::together_ui(ui, "sentences", |ui| {
         ui.spacing_mut().item_spacing.x = GRID / 2.0;
         ui.label(RichText::new("Sentences").color(cx.theme.text_weak));
         controls::edit_options(cx, |options| {
@@ -178,20 +178,22 @@ pub fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let head = cx.pane.selection.head;
     let (n_heads, groups) = (source::n_heads(capture, head), HeadGroups::of(capture, head));
     ui.add_space(GRID);
-    ui.label(RichText::new("Head").color(cx.theme.text_weak));
-    ui.spacing_mut().item_spacing.x = 2.0;
-    for idx in 0..n_heads {
-        let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(6.0 * GRID, 0.0));
-        if groups.gap_before(idx) {
-            ui.add_space(GROUP_GAP_PT);
+    controls::together_ui(ui, "heads", |ui| {
+        ui.label(RichText::new("Head").color(cx.theme.text_weak));
+        ui.spacing_mut().item_spacing.x = 2.0;
+        for idx in 0..n_heads {
+            let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(6.0 * GRID, 0.0));
+            if groups.gap_before(idx) {
+                ui.add_space(GROUP_GAP_PT);
+            }
+            let response = ui.add(button).accessible_name(format!("Head {idx}"));
+            groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
+            if response.clicked() {
+                cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+            }
+            if let Some(note) = groups.note(idx) {
+                response.on_hover_text(note);
+            }
         }
-        let response = ui.add(button).accessible_name(format!("Head {idx}"));
-        groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
-        if response.clicked() {
-            cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
-        }
-        if let Some(note) = groups.note(idx) {
-            response.on_hover_text(note);
-        }
-    }
+    });
 }

@@ -10,6 +10,7 @@ use crate::{
         ViewCtx,
         theme::GRID,
         views::{
+            controls,
             groups::{GROUP_GAP_PT, HeadGroups},
             menu, tooltip,
         },
@@ -20,50 +21,45 @@ use crate::{
 const SWATCH_PT: Vec2 = vec2(26.0, 24.0);
 /// Between two swatches.
 const SWATCH_GAP_PT: f32 = 2.0;
-/// Room for the words around the swatches.
-const LABELS_PT: f32 = 24.0 * GRID;
 /// From a swatch down to the bracket of its group.
 const BRACKET_PT: f32 = 3.0;
 
 /// One swatch per head: a click turns its lines on or off, a double click shows it alone.
 pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGroups) {
     let selection = &cx.pane.selection;
-    let swatches = (SWATCH_PT.x + SWATCH_GAP_PT) * n_heads as f32 + groups.gaps_width(n_heads);
-    if ui.available_size_before_wrap().x < swatches + LABELS_PT {
-        // One row of their own is easier to read than a row that is torn apart.
-        ui.end_row();
-    }
-    ui.label(RichText::new("Heads").color(cx.theme.text_weak));
-    ui.spacing_mut().item_spacing.x = SWATCH_GAP_PT;
-    for head in 0..n_heads {
-        if groups.gap_before(head) {
-            ui.add_space(GROUP_GAP_PT);
+    controls::together_ui(ui, "heads", |ui| {
+        ui.label(RichText::new("Heads").color(cx.theme.text_weak));
+        ui.spacing_mut().item_spacing.x = SWATCH_GAP_PT;
+        for head in 0..n_heads {
+            if groups.gap_before(head) {
+                ui.add_space(GROUP_GAP_PT);
+            }
+            let (rect, response) = ui.allocate_exact_size(SWATCH_PT, Sense::click());
+            let on = selection.heads_on().contains(head);
+            response.widget_info(|| WidgetInfo::selected(Role::CheckBox, true, on, format!("Head {head}")));
+            let look = paint::SwatchLook {
+                on,
+                selected: selection.head.head == head,
+                hovered: response.hovered() || response.has_focus(),
+            };
+            paint::swatch(ui.painter(), rect, head, look, cx.theme);
+            let below = rect.bottom() + BRACKET_PT;
+            groups.bracket(ui.painter(), head, rect.x_range(), below, SWATCH_GAP_PT, cx.theme);
+            if response.double_clicked() {
+                cx.send(Command::SoloHead(head));
+            } else if response.clicked() {
+                cx.send(Command::ToggleHead(head));
+            }
+            menu::point_at_head(&response, cx, HeadId { head, ..selection.head });
+            let name = groups.note(head).map_or_else(|| format!("Head {head}"), |note| format!("Head {head} · {note}"));
+            let how = "Click: show or hide. Double-click: show alone. Right-click: change it";
+            tooltip::above(&response, &format!("{name}\n{how}"));
         }
-        let (rect, response) = ui.allocate_exact_size(SWATCH_PT, Sense::click());
-        let on = selection.heads_on().contains(head);
-        response.widget_info(|| WidgetInfo::selected(Role::CheckBox, true, on, format!("Head {head}")));
-        let look = paint::SwatchLook {
-            on,
-            selected: selection.head.head == head,
-            hovered: response.hovered() || response.has_focus(),
-        };
-        paint::swatch(ui.painter(), rect, head, look, cx.theme);
-        let below = rect.bottom() + BRACKET_PT;
-        groups.bracket(ui.painter(), head, rect.x_range(), below, SWATCH_GAP_PT, cx.theme);
-        if response.double_clicked() {
-            cx.send(Command::SoloHead(head));
-        } else if response.clicked() {
-            cx.send(Command::ToggleHead(head));
+        ui.add_space(GRID);
+        let all_on = (0..n_heads).all(|head| selection.heads_on().contains(head));
+        let all = ui.add_enabled(!all_on, Button::new("All"));
+        if all.accessible_name("Show all heads").clicked() {
+            cx.send(Command::AllHeads);
         }
-        menu::point_at_head(&response, cx, HeadId { head, ..selection.head });
-        let name = groups.note(head).map_or_else(|| format!("Head {head}"), |note| format!("Head {head} · {note}"));
-        let how = "Click: show or hide. Double-click: show alone. Right-click: change it";
-        tooltip::above(&response, &format!("{name}\n{how}"));
-    }
-    ui.add_space(GRID);
-    let all_on = (0..n_heads).all(|head| selection.heads_on().contains(head));
-    let all = ui.add_enabled(!all_on, Button::new("All"));
-    if all.accessible_name("Show all heads").clicked() {
-        cx.send(Command::AllHeads);
-    }
+    });
 }

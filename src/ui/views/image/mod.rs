@@ -87,12 +87,16 @@ impl ImageView {
             let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
             if let (Picking::Patches(_), false) = (picking, one_row) {
                 ui.add_space(2.0 * GRID);
-                controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
+                controls::together_ui(ui, "role", |ui| {
+                    controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
+                });
             }
             // Arrows are of attention alone.
             if cx.pane.explained().is_none() {
                 let can_flow = picking != Picking::Words;
-                controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
+                controls::together_ui(ui, "marks", |ui| {
+                    controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
+                });
             }
         });
         let answer = cx.patterns.pattern(&subject, &key.reading);
