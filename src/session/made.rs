@@ -70,22 +70,27 @@ impl Document {
 
     /// What to call it among others: the file, or the model with the beginning of its input, both of what is shown.
     pub fn title(&self) -> String {
-        const INPUT_CHARS: usize = 24;
         if let Some(file) = &self.opened {
             return file.name().into_owned();
         }
         let Some(capture) = self.latest_capture() else {
             return self.model.latest().map_or_else(|| "Nothing yet".to_owned(), |model| model.spec.name.clone());
         };
-        let input = capture.input();
-        let read = input.text.as_deref().or(input.image.as_deref()).unwrap_or_default();
-        let start: String = read.chars().take(INPUT_CHARS).collect();
-        let more = if read.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
         let changed = match self.n_changes() {
             0 => String::new(),
             n => format!("{} · ", counted(n, "change")),
         };
-        format!("{changed}{} · {}{more}", capture.model().name, start.trim_end())
+        format!("{changed}{} · {}", capture.model().name, self.input_name())
+    }
+
+    /// The beginning of the input that is shown, or the name of its picture.
+    pub fn input_name(&self) -> String {
+        const INPUT_CHARS: usize = 24;
+        let input = self.latest_capture().map(|capture| capture.input());
+        let read = input.and_then(|input| input.text.as_deref().or(input.image.as_deref())).unwrap_or_default();
+        let start: String = read.chars().take(INPUT_CHARS).collect();
+        let more = if read.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
+        format!("{}{more}", start.trim_end())
     }
 
     /// The name of the model that is shown, or of the one that is there before anything is.

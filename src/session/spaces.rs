@@ -36,6 +36,11 @@ impl Pane {
         inputs.or_else(|| document.latest_capture().cloned().map(Cloud::Input))
     }
 
+    /// Whether the view draws the inputs of a corpus, of which the input that was run is one at most.
+    pub fn shows_corpus(&self, document: &Document) -> bool {
+        self.view.shows_space() && matches!(self.cloud(document), Some(Cloud::Inputs(_)))
+    }
+
     /// Why there is nothing to lay out, as one clause; `None` where there is.
     pub fn lacks(&self, document: &Document) -> Option<String> {
         if self.space() == Space::Positions

@@ -275,3 +275,20 @@ fn column_sentences_and_layers_are_chosen_before_a_table_is_run() {
     assert!(session.corpus_sheet.is_none() && !window.shows("Open notes.csv"));
     assert_eq!(corpus(&window).corpus().unwrap().annotations(), ["id", "title"]);
 }
+
+/// Numbers of the one input that was run stand beside pictures of all inputs, and say which they are of.
+#[test]
+fn the_numbers_of_the_one_input_say_so_beside_a_picture_of_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = Window::open(with_corpus(file(&folder, "rows.csv", ROWS)));
+    let name = window.app().session().document().input_name();
+    let said = format!("In this input only: “{name}”");
+    for view in [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Average] {
+        window.app().request(Command::ShowView(view));
+        window.settle();
+        assert!(window.shows(&said) && window.shows("This input: "), "{view:?}");
+    }
+    window.app().request(Command::ShowView(ViewKind::Heads));
+    window.settle();
+    assert!(!window.shows(&said) && !window.shows("This input: "), "lines are of this input");
+}

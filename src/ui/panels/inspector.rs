@@ -42,6 +42,11 @@ pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Shown) {
     };
     ui.spacing_mut().item_spacing.y = GRID / 2.0;
     head_ui(ui, cx, capture);
+    if cx.pane.shows_corpus(cx.document) {
+        let text = format!("In this input only: “{}”", cx.document.input_name());
+        let whole = "The view draws all inputs of the corpus; these numbers are of the input at the left alone";
+        ui.add(egui::Label::new(RichText::new(text).small().color(cx.theme.warning)).wrap()).on_hover_text(whole);
+    }
     focus_ui(ui, cx, capture, shown);
     let Some(subject) = subject(cx) else { return };
     if let Some(Ok(stats)) = cx.patterns.stats(&subject, cx.pane.selection.head) {

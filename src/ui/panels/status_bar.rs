@@ -165,7 +165,8 @@ fn running_ui(ui: &mut Ui, cx: &PanelCtx<'_>, running: &Running) {
 fn idle_text(session: &Session, facts: StatusFacts) -> String {
     let Some(capture) = session.document().latest_capture() else { return "Ready".to_owned() };
     let n_tokens = capture.query_tokens(session.pane().selection.stack()).len();
-    let mut parts = vec![counted(n_tokens, "token")];
+    let of = if session.pane().shows_corpus(session.document()) { "This input: " } else { "" };
+    let mut parts = vec![format!("{of}{}", counted(n_tokens, "token"))];
     parts.extend(facts.run_secs.map(|secs| format!("run took {}", duration_text(secs))));
     parts.push(format!("capture {}", bytes_text(capture.size_bytes())));
     parts.join(" · ")
