@@ -129,6 +129,21 @@ fn a_clicked_token_is_pinned_until_escape() {
     assert!(window.app().session().pane().selection.pinned.is_empty());
 }
 
+/// Maps of all heads name the head under the pointer; the numbers beside them are of the selected one.
+#[test]
+fn numbers_beside_maps_of_all_heads_say_that_they_are_of_the_selected_head() {
+    let mut window = Window::open(with_text("one two three"));
+    for (view, title) in
+        [(ViewKind::Heads, "Under the pointer, in L0H0"), (ViewKind::Matrix, "in the selected head L0H0")]
+    {
+        window.app().request(Command::ShowView(view));
+        window.settle();
+        window.harness.get_by_label("Token 1 two").hover();
+        window.settle();
+        assert!(window.shows(title), "{view:?}");
+    }
+}
+
 #[test]
 fn the_inspector_names_weight_score_and_rank_of_a_pair() {
     let mut window = Window::open(with_text("one two three"));

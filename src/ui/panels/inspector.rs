@@ -184,6 +184,7 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
         (true, _) => "Hover a token or patch; click to pin it".to_owned(),
         // The view may draw other heads, too.
         (false, true) => format!("Pinned, in {what}"),
+        (false, false) if cx.pane.view == ViewKind::Matrix => format!("Under the pointer, in the selected head {what}"),
         (false, false) => format!("Under the pointer, in {what}"),
     };
     section_ui(ui, cx.theme, &title);
