@@ -78,9 +78,14 @@ pub fn shown(text: &str, position: usize) -> String {
 /// The name of one of some tokens in a sentence: in quotation marks, with its position where another has the same text,
 /// `“␣Ben” #3`.
 pub fn named<S: AsRef<str>>(texts: &[S], nth: usize, position: usize) -> String {
+    named_by(texts, nth, &format!("#{position}"))
+}
+
+/// The same with what tells it from others of the same text.
+pub fn named_by<S: AsRef<str>>(texts: &[S], nth: usize, number: &str) -> String {
     let text = texts.get(nth).map_or("", AsRef::as_ref);
     let n_alike = texts.iter().filter(|other| other.as_ref() == text).count();
-    if n_alike > 1 { format!("“{text}” #{position}") } else { format!("“{text}”") }
+    if n_alike > 1 { format!("“{text}” {number}") } else { format!("“{text}”") }
 }
 
 /// A label without the marks of its vocabulary: `the` of `␣the`, `ing` of `##ing`.

@@ -327,6 +327,7 @@ fn rows_of_a_decoder_are_named_by_what_they_write() {
     assert_eq!(names(&Reading::of(id)), "<pad> die kleine Katze saß auf .");
     let written = Reading { rows: RowLabels::Written, ..Reading::of(id) };
     assert_eq!(names(&written), "die kleine Katze saß auf . …");
+    assert_eq!(read(Captures::one(&capture), &written).unwrap().rows.numbered(1), "kleine  after #1");
     let encoder = HeadId { stack: StackKind::Encoder, ..id };
     assert_eq!(names(&written.with_heads(Heads::One(encoder))), "the little cat sat on the warm mat </s>");
     // What comes next is the model's own guess, where it made one.

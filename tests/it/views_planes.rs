@@ -326,3 +326,21 @@ fn what_changes_nothing_now_cannot_be_chosen() {
     assert!(!disabled(&stage, "Lines of every query"));
     assert!(disabled(&stage, "Size of points") && disabled(&stage, "Colour of points"), "counts have neither");
 }
+
+/// A token under the pointer is numbered as everywhere else.
+#[test]
+fn a_point_is_numbered_as_its_token_is_elsewhere() {
+    let mut stage = Stage::new(sentence(), ViewKind::Scatter).projected().show(vec2(900.0, 600.0));
+    stage.run();
+    let plane = stage.get_by_label("Query–key map of L0H0").rect();
+    for at in (0..400).map(|nth| vec2(nth as f32 % 20.0 + 0.5, (nth / 20) as f32 + 0.5) / 20.0) {
+        stage.hover_at(plane.min + plane.size() * at);
+        stage.run();
+        let hover = stage.state().session.pane().selection.hover;
+        if let Some(position) = hover.query.or(hover.key) {
+            assert!(stage.query_by_label(&format!("#{position} of 9 tokens")).is_some());
+            return;
+        }
+    }
+    panic!("no point lies under any of 400 places");
+}

@@ -16,6 +16,8 @@ pub struct Axis {
     pub(super) group_of: Vec<u32>,
     /// What the last columns are, which are no keys.
     rest: Vec<Rest>,
+    /// Whether they are named by the token that is written next, which is not the one at their position.
+    writes: bool,
 }
 
 /// What of a row went to no key: a column of its own, behind the last key, at a position of its own.
@@ -48,7 +50,19 @@ impl Rest {
 impl Axis {
     pub(super) fn new(groups: Vec<Group>) -> Self {
         let by_position = groups.iter().zip(0u32..).flat_map(|(group, idx)| group.positions.clone().map(move |_| idx));
-        Self { group_of: by_position.collect(), groups, rest: Vec::new() }
+        Self { group_of: by_position.collect(), groups, rest: Vec::new(), writes: false }
+    }
+
+    /// The same rows, named by the token that is written next.
+    pub(super) const fn written(mut self) -> Self {
+        self.writes = true;
+        self
+    }
+
+    /// The number that a row or column is known by: `#3`, or `after #3` where its name is that of the next token.
+    pub fn number(&self, position: usize) -> String {
+        let after = if self.writes { "after " } else { "" };
+        format!("{after}#{position}")
     }
 
     /// The same keys with columns for what went to none of them.
@@ -66,7 +80,7 @@ impl Axis {
     /// What a row or column is called with its number, which only tokens have.
     pub fn numbered(&self, idx: usize) -> String {
         match (self.rest_at(idx), self.position(idx)) {
-            (None, Some(position)) => format!("{}  #{position}", self.text(idx)),
+            (None, Some(position)) => format!("{}  {}", self.text(idx), self.number(position)),
             _ => self.text(idx).to_owned(),
         }
     }
@@ -124,7 +138,7 @@ impl Axis {
     /// The same as a name in a sentence: `“␣Ben”`, or `“␣Ben” #3` where several have this text.
     pub fn named(&self, idx: usize) -> String {
         let texts: Vec<&str> = self.groups.iter().map(|group| group.text.as_str()).collect();
-        words::named(&texts, idx, self.position(idx).unwrap_or(idx))
+        words::named_by(&texts, idx, &self.number(self.position(idx).unwrap_or(idx)))
     }
 
     /// The same of a token position.

@@ -137,17 +137,19 @@ fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Optio
     };
     let group = |positions: Range<usize>, text, left_out| Group { positions, text, left_out };
     let rows = if let Some(explained) = one_row {
-        vec![group(0..queries.len(), explained.row_text(queries.len()), None)]
+        Axis::new(vec![group(0..queries.len(), explained.row_text(queries.len()), None)])
     } else if reading.rows == RowLabels::Written && writes(capture, stack) {
         let written = written_groups(queries, reading.words);
         let text = |positions: &Range<usize>| match queries.get(positions.start + 1) {
             Some(_) => text_of(queries, positions.start + 1..positions.end + 1, reading.words),
             None => next_token(capture, positions.start),
         };
-        written.into_iter().map(|at| group(at.clone(), text(&at), sentence(0, at.start))).collect()
+        let named = written.into_iter().map(|at| group(at.clone(), text(&at), sentence(0, at.start)));
+        Axis::new(named.collect()).written()
     } else {
         let read = groups(queries, reading.words).into_iter();
-        read.map(|at| group(at.clone(), text_of(queries, at.clone(), reading.words), sentence(0, at.start))).collect()
+        let text = |at: &Range<usize>| text_of(queries, at.clone(), reading.words);
+        Axis::new(read.map(|at| group(at.clone(), text(&at), sentence(0, at.start))).collect())
     };
     let chosen = |at: &Range<usize>| {
         let all = at.clone().all(|position| hidden.get(position) == Some(&true));
@@ -157,7 +159,7 @@ fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Optio
         let left_out = chosen(&at).or_else(|| sentence(1, at.start));
         group(at.clone(), text_of(keys, at, reading.words), left_out)
     });
-    (Axis::new(rows), Axis::new(cols.collect()).with_rest(rest::kinds(capture, reading)))
+    (rows, Axis::new(cols.collect()).with_rest(rest::kinds(capture, reading)))
 }
 
 fn groups(tokens: &[Token], merged: bool) -> Vec<Range<usize>> {

@@ -274,7 +274,11 @@ fn token_ui(
             Some(position) => {
                 // What stands for all positions has none.
                 let is_token = axis.is_none_or(|axis| position < axis.n_tokens());
-                let number = if name == "Explained" || !is_token { String::new() } else { format!("#{position}") };
+                let number = if name == "Explained" || !is_token {
+                    String::new()
+                } else {
+                    axis.map_or_else(|| format!("#{position}"), |axis| axis.number(position))
+                };
                 ui.label(RichText::new(number).monospace().color(cx.theme.text_weak));
                 ui.add(egui::Label::new(RichText::new(text(position)).color(color).strong()).truncate());
             }

@@ -141,7 +141,7 @@ pub fn under_pointer_ui(
         ui.horizontal(|ui| {
             ui.label(RichText::new(name).color(cx.theme.text_weak));
             ui.label(RichText::new(text_of(&token)).color(color).strong());
-            let place = format!("{} of {}", token.position, token.n_positions.saturating_sub(1));
+            let place = format!("#{} of {}", token.position, counted(token.n_positions, "token"));
             ui.label(RichText::new(place).color(cx.theme.text_weak));
         });
         if cloud.n_inputs() > 1 {
