@@ -138,13 +138,15 @@ impl Explanations {
                 let old = entry.before.as_ref().filter(|_| entry.answer.is_pending());
                 own.or_else(|| old.map(|report| (report, true)))
             }
-            None => self.newest(capture, column).map(|report| (report, true)),
+            None => self.newest(capture, column, target).map(|report| (report, true)),
         }
     }
 
-    /// The newest answer of a column about a run, whatever was asked.
-    fn newest(&self, capture: CaptureId, column: &str) -> Option<&Arc<Report>> {
-        let mut of = self.asked.iter().rev().filter(|it| it.key.capture == capture && it.key.column == column);
+    /// The newest answer of a column about an output of a run, with whichever options: one about another output never
+    /// stands in for it.
+    fn newest(&self, capture: CaptureId, column: &str, target: Target) -> Option<&Arc<Report>> {
+        let is_it = |key: &Key| key.capture == capture && key.column == column && key.target == target;
+        let mut of = self.asked.iter().rev().filter(|it| is_it(&it.key));
         of.find_map(|entry| entry.answer.latest().or(entry.before.as_ref()))
     }
 
@@ -298,7 +300,7 @@ impl Session {
             return Vec::new();
         }
         let explanation = document.explanation((id, column), &ask, target, patience);
-        let before = pane.explanations.newest(capture, column).cloned();
+        let before = pane.explanations.newest(capture, column, target).cloned();
         let shown = document.latest_capture().map_or_else(Vec::new, |capture| pane.wanted(capture));
         let is_shown = |name: &str| name == OVERLAY || shown.iter().any(|wanted| wanted.column.name == name);
         let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };

@@ -131,6 +131,15 @@ fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_ther
     answer(&mut play, 0.75);
     play.asked.clear();
     assert_eq!(shown(&play), Some((0.75, false)));
+    // An answer about another output is none to this one, not even for a while.
+    let other = Target { position: Some(2), ..target };
+    let of_other =
+        |play: &Play| play.session.pane().explanations.shown(capture, "rollout", &rollout(0.3), other).is_some();
+    assert!(!of_other(&play));
+    play.does(Command::Explain("rollout", rollout(0.3), other));
+    assert!(!of_other(&play));
+    answer(&mut play, 0.5);
+    assert!(of_other(&play));
     // What is explained belongs to the input, which methods and options do not.
     let mut options = play.session.pane().options.clone();
     options.lab.target = Target { position: Some(3), ..target };

@@ -109,10 +109,11 @@ fn by_side(capture: &Capture, answers: &[Answered], with_special: bool) -> Vec<S
         let scores: Vec<(String, Vec<f32>)> =
             columns.iter().filter_map(|column| Some((column.title.clone(), column.values.clone()?))).collect();
         let piece: Arc<dyn Piece> = if let Some(image) = image {
+            notes.extend(saying::signs(&columns));
             Arc::new(Patches::new(side, image, columns))
         } else {
             let tokens = names(capture, &Axis::only(side, positions.clone()), positions.len());
-            notes.extend(saying::largest(&tokens, &columns));
+            notes.extend(saying::largest((&tokens, &positions), &columns));
             notes.extend(saying::signs(&columns));
             Arc::new(Bars { side, positions, tokens, columns })
         };

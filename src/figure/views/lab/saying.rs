@@ -45,8 +45,9 @@ pub(super) const fn side_text(side: Side) -> &'static str {
     }
 }
 
-/// Token by token which methods give it most, those of most methods first.
-pub fn largest(tokens: &[String], columns: &[BarColumn]) -> Option<String> {
+/// Token by token which methods give it most, those of most methods first; `positions` are those of the tokens in the
+/// input.
+pub fn largest((tokens, positions): (&[String], &[usize]), columns: &[BarColumn]) -> Option<String> {
     let mut found: Vec<(usize, bool, Vec<&str>)> = Vec::new();
     for BarColumn { title, values, .. } in columns {
         let Some(values) = values else { continue };
@@ -61,8 +62,8 @@ pub fn largest(tokens: &[String], columns: &[BarColumn]) -> Option<String> {
     found.sort_by_key(|(_, _, titles)| std::cmp::Reverse(titles.len()));
     let said = |(token, against, titles): &(usize, bool, Vec<&str>)| {
         let against = if *against { ", lowers it" } else { "" };
-        tokens.get(*token)?;
-        Some(format!("{}{against} ({})", words::named(tokens, *token, *token), titles.join(", ")))
+        let position = *positions.get(*token)?;
+        Some(format!("{}{against} ({})", words::named(tokens, *token, position), titles.join(", ")))
     };
     let said: Option<Vec<String>> = found.iter().map(said).collect();
     said.filter(|said| !said.is_empty()).map(|said| format!("Most on {}", said.join("; ")))
@@ -146,7 +147,9 @@ pub fn without_head(leaves: &[Leaf<'_>], head: HeadId, logit: &str) -> Option<[S
         .collect()
     };
     let own = |name: &str| of(name).into_iter().find(|(layer, _)| *layer == head.layer)?.1.get(head.head).copied();
-    let (lost, change) = (own("logit")?, own("change")?);
+    // A head that was left out has no number.
+    let known = |name: &str| own(name).filter(|it| it.is_finite());
+    let (lost, change) = (known("logit")?, known("change")?);
     let all: Vec<f64> =
         of("change").into_iter().flat_map(|(_, values)| values.iter().copied()).filter(|it| it.is_finite()).collect();
     let rank = 1 + all.iter().filter(|other| **other > change).count();
@@ -196,11 +199,14 @@ mod tests {
             BarColumn { title: "Flow".to_owned(), unit: "", signed: false, values: None },
         ];
         assert_eq!(
-            largest(&tokens, &columns).unwrap(),
+            largest((&tokens, &[1, 2, 4]), &columns).unwrap(),
             "Most on “love” (If hidden, If deleted); “easy” (Attention); “easy”, lowers it (Gradient)"
         );
+        // Of two with one text the place in the input is told, not the one in the ranking.
+        let alike: Vec<String> = ["the", "dog", "the"].map(str::to_owned).to_vec();
+        assert_eq!(largest((&alike, &[1, 2, 5]), &columns[..1]).unwrap(), "Most on “the” #1 (Attention)");
         assert_eq!(signs(&columns).unwrap(), "Blue: raises the score · pink: lowers it; Attention has no sign");
         assert_eq!(signs(&columns[..1]), None);
-        assert_eq!(largest(&tokens, &[column("Nothing", true, &[0.0, f32::NAN, 0.0])]), None);
+        assert_eq!(largest((&tokens, &[0, 1, 2]), &[column("Nothing", true, &[0.0, f32::NAN, 0.0])]), None);
     }
 }
