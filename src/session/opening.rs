@@ -163,7 +163,7 @@ impl Session {
             current => {
                 if let Some(model) = current {
                     self.inform(
-                        format!("{} reads text, so the picture is shown with demo:vit", model.spec.name),
+                        format!("{} reads text, so demo:vit is opened for the picture", model.spec.name),
                         "Open a ViT folder to see the picture with your own model".to_owned(),
                     );
                 }

@@ -149,7 +149,7 @@ fn a_pasted_picture_is_shown_to_a_model_that_sees() {
     let sees = |window: &Window| window.app().session().document().model.latest().unwrap().spec.name == "demo:vit";
     window.until("the picture", sees);
     window.settle();
-    assert!(window.shows("so the picture is shown with demo:vit"));
+    assert!(window.shows("so demo:vit is opened for the picture"));
 }
 
 #[test]

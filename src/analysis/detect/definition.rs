@@ -131,7 +131,9 @@ impl Detector {
                 name: "induction",
                 title: "Induction",
                 meaning: "Weight on the tokens that followed earlier copies of the query’s token, on average over \
-                          the queries that have one: prefix matching (Olsson et al. 2022)",
+                          the queries that have one: prefix matching (Olsson et al. 2022). Where a text repeats at one \
+                          distance, a head that looks that far back in any text scores as high: compare its \
+                          positional score, and try another text",
                 formula: "mean over i with a copy of Σ over j<i with t(j)=t(i) of A[i, j+1]",
                 threshold: Some((0.3, "common practice; Olsson et al. give none")),
                 applies: OWN,
@@ -198,6 +200,12 @@ impl Detector {
     /// The detector that names a kind of head: those with a threshold.
     pub fn kinds() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|detector| detector.definition().threshold.is_some())
+    }
+
+    /// Whether it looks for earlier copies of a token: in a text that repeats at one distance, heads that look at a
+    /// distance score as well.
+    pub const fn is_of_copies(self) -> bool {
+        matches!(self, Self::Duplicate | Self::Induction)
     }
 
     /// Whether a head with this score is of the kind.

@@ -194,19 +194,25 @@ pub enum InputError {
     UnknownSample(String),
 }
 
+/// How a model without a tokenizer is still run.
+const GIVE_IDS: &str = "record token ids, `attnscope capture --model FOLDER --ids 1,2,3 --out FILE.safetensors`, and open \
+                        the recording";
+
 impl InputError {
     /// What to do about it, and the path last; may be empty.
     pub fn details(&self) -> String {
         match self {
             Self::MissingTokenizer => {
-                "Looked for tokenizer.json, a SentencePiece model (spiece.model, tokenizer.model, \
-                 sentencepiece.bpe.model, spm.model, or source.spm with vocab.json), vocab.txt, and vocab.json with \
-                 merges.txt; add one of them to the model's folder, or give token ids"
-                    .to_owned()
+                format!(
+                    "Looked for tokenizer.json, a SentencePiece model (spiece.model, tokenizer.model, \
+                     sentencepiece.bpe.model, spm.model, or source.spm with vocab.json), vocab.txt, and vocab.json with \
+                     merges.txt; add one of them to the model's folder, or {GIVE_IDS}"
+                )
             }
-            Self::UnknownTokenizer { .. } => "Save it once with the transformers library: \
-                 AutoTokenizer.from_pretrained(…).save_pretrained(…) writes the file; or give token ids"
-                .to_owned(),
+            Self::UnknownTokenizer { .. } => format!(
+                "Save it once with the transformers library: AutoTokenizer.from_pretrained(…).save_pretrained(…) writes \
+                 the file; or {GIVE_IDS}"
+            ),
             Self::BadFile { file, .. } if file.contains("processor") => {
                 "Compare it with the file of the original model, or record the attention in Python and open the \
                  recording, as docs/captures.md shows"

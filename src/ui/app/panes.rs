@@ -303,14 +303,14 @@ fn empty_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             }
             failure_ui(ui, cx, failure);
             ui.add_space(2.0 * GRID);
-            ui.label(RichText::new("Choose an example above, or drop a model folder here").color(cx.theme.text_weak));
+            ui.label(RichText::new("Open an example, or drop a model folder here").color(cx.theme.text_weak));
         });
         return;
     }
     let text = match (&cx.document.model, &cx.document.capture) {
         (Loadable::Pending { .. }, _) => "Reading the model",
         (_, Loadable::Pending { .. }) => "Running the model",
-        _ => "Choose an example above, or drop a model folder here",
+        _ => "Open an example, or drop a model folder here",
     };
     let Theme { text_weak, .. } = cx.theme;
     let rect = ui.available_rect_before_wrap();

@@ -65,7 +65,7 @@ fn kind_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: &HeadKinds, kind: &Kind) {
         color: if is_one { cx.theme.accent } else { cx.theme.text_weak },
         selected: head == cx.pane.selection.head,
     };
-    let response = row.ui(ui, cx.theme).on_hover_text(about(kind));
+    let response = row.ui(ui, cx.theme).on_hover_text(about(kinds, kind));
     copy_menu_ui(&response, cx, "the scores of all heads", || table(kinds));
     if response.clicked() {
         cx.send(Command::SelectHead(head));
@@ -83,7 +83,7 @@ fn head_text(kinds: &HeadKinds, head: HeadId) -> String {
 }
 
 /// Definition, threshold and the next heads of a kind.
-fn about(kind: &Kind) -> String {
+fn about(kinds: &HeadKinds, kind: &Kind) -> String {
     let Definition { meaning, formula, threshold, applies, .. } = kind.detector.definition();
     let mut lines = vec![(*meaning).to_owned(), (*formula).to_owned()];
     if let Some((least, source)) = threshold {
@@ -95,7 +95,12 @@ fn about(kind: &Kind) -> String {
         lines.push(format!("A head is called so from {least} on ({source}): {there_are}"));
     }
     lines.push(format!("Defined for {applies}"));
-    let named = kind.ranked().iter().take(N_NAMED).map(|(head, score)| format!("{head} {score:.2}"));
+    // What looks like a question of words may be one of places.
+    let by_place = |head: HeadId| kinds.of(Detector::Positional)?.score(head).filter(|_| kind.detector.is_of_copies());
+    let named = kind.ranked().iter().take(N_NAMED).map(|(head, score)| match by_place(*head) {
+        Some(by_place) => format!("{head} {score:.2} (positional {by_place:.2})"),
+        None => format!("{head} {score:.2}"),
+    });
     lines.push(named.collect::<Vec<_>>().join(", "));
     lines.push("Click: select the first of these heads".to_owned());
     lines.join("\n")

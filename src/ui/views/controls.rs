@@ -22,11 +22,6 @@ pub fn caption_ui(ui: &mut Ui, theme: &Theme, text: impl Into<String>) -> Respon
     ui.add(Label::new(RichText::new(text).size(text_size::SMALL).color(theme.text_weak)).truncate())
 }
 
-/// Small weak text on as many lines as it needs.
-pub fn broken_caption_ui(ui: &mut Ui, theme: &Theme, text: impl Into<String>) -> Response {
-    ui.add(Label::new(RichText::new(text).size(text_size::SMALL).color(theme.text_weak)).wrap())
-}
-
 /// Controls that stand in one row: where the row has no room left for all of them they begin a new one, and only what
 /// is wider than a whole row is broken within.
 pub fn together_ui<R>(ui: &mut Ui, name: &str, add: impl FnOnce(&mut Ui) -> R) -> R {

@@ -94,29 +94,28 @@ fn by_side(capture: &Capture, answers: &[Answered], with_special: bool) -> Vec<S
             let what = if several { saying::side_text(side) } else { "single tokens" };
             notes.push(format!("{} {verb} no values for {what}", silent.join(" and ")));
         }
-        let columns = shown.iter().map(|answer| BarColumn {
+        let of_answer = |answer: &&Answered| BarColumn {
             title: answer.title.to_owned(),
             unit: answer.report.as_deref().map_or("", compare::unit),
             signed: answer.report.as_deref().is_some_and(compare::is_signed),
             values: says(answer, side),
-        });
-        let mut columns: Vec<BarColumn> = columns.collect();
+        };
+        let mut columns: Vec<BarColumn> = shown.iter().map(of_answer).collect();
         let image = capture.image().filter(|_| capture.picture_side() == Some(side));
-        // Special tokens of a picture stand apart from its patches.
         let (positions, left_out) =
             saying::only_words(capture.tokens(side), &mut columns, with_special || image.is_some());
         notes.extend(left_out);
         let scores: Vec<(String, Vec<f32>)> =
             columns.iter().filter_map(|column| Some((column.title.clone(), column.values.clone()?))).collect();
+        let signs = saying::signs(&columns);
         let piece: Arc<dyn Piece> = if let Some(image) = image {
-            notes.extend(saying::signs(&columns));
             Arc::new(Patches::new(side, image, columns))
         } else {
             let tokens = names(capture, &Axis::only(side, positions.clone()), positions.len());
             notes.extend(saying::largest((&tokens, &positions), &columns));
-            notes.extend(saying::signs(&columns));
             Arc::new(Bars { side, positions, tokens, columns })
         };
+        notes.extend(signs);
         let mut parts = vec![Part { title: String::new(), meaning: String::new(), piece }];
         if let Some(agreement) = Agreement::of(&scores) {
             parts.push(Part {

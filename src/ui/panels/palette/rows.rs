@@ -26,6 +26,8 @@ const SCHEME: &str = "attnscope://";
 const MAX_TOKENS: usize = 24;
 /// Heads by kind that are listed, of all kinds together.
 const MAX_HEADS: usize = 12;
+/// Heads that are listed of a kind, also where fewer are of it.
+const NEAREST: usize = 3;
 /// Letters from which on a kind of head is looked for: ranking the heads takes a while in a long text.
 const LEAST_LETTERS: usize = 3;
 
@@ -130,16 +132,19 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
             Err(why) => {
                 vec![row(kind.detector, (*title).to_owned(), format!("Not defined in this input: {why}"), None)]
             }
-            Ok(heads) => heads
-                .iter()
-                .take(n_each)
-                .map(|(head, score)| {
+            Ok(heads) => {
+                let least = threshold.map_or(0.0, |(least, _)| least);
+                let n_of_kind = kind.n_of_kind();
+                let n = n_of_kind.max(NEAREST).min(n_each);
+                let of_head = |(head, score): &(HeadId, f32)| {
                     let is_one = if kind.detector.holds(*score) { "at least" } else { "less than" };
-                    let least = threshold.map_or(0.0, |(least, _)| least);
                     let detail = format!("Score {score:.2}, {is_one} {least}: select this head");
-                    row(kind.detector, format!("{title} {head}"), detail, Some(*head))
-                })
-                .collect(),
+                    let nearest = if n_of_kind == 0 { ": no head, nearest" } else { "" };
+                    let name = format!("{title}{nearest} {head}");
+                    row(kind.detector, name, detail, Some(*head))
+                };
+                heads.iter().take(n).map(of_head).collect()
+            }
         };
         rows.into_iter().flatten().collect()
     };

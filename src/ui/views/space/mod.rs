@@ -148,14 +148,14 @@ impl SpaceView {
             return;
         };
         let plane = projection.heads.iter().find(|plane| plane.head == cell);
-        ui.horizontal_wrapped(|ui| {
+        ui.horizontal(|ui| {
             self.tools_ui(ui);
             picking::picked_ui(ui, cx, &projection);
             let caption = match plane.filter(|_| single) {
                 Some(plane) => readout::head_caption(&projection, plane),
                 None => readout::caption(&projection),
             };
-            controls::broken_caption_ui(ui, cx.theme, caption);
+            controls::caption_ui(ui, cx.theme, caption);
         });
         state::state_ui(ui, cx, &projection);
         if single && plane.is_none() {
