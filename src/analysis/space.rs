@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    capture::Site,
     ids::{HeadId, Side, StackKind},
     spec::ModelSpec,
 };
@@ -53,6 +54,16 @@ impl Space {
     /// What it is, in one sentence without its full stop.
     pub const fn meaning(self) -> &'static str {
         self.entry().3
+    }
+
+    /// What has to be recorded of an input to lay it out.
+    pub const fn sites(self) -> &'static [Site] {
+        match self {
+            Self::QueriesKeys => &[Site::Q, Site::K],
+            Self::Values => &[Site::Q, Site::K, Site::V],
+            Self::Residual => &[Site::Q, Site::K, Site::ResidPre, Site::ResidFinal],
+            Self::Positions => &[],
+        }
     }
 
     /// Whether points of two kinds share the space, so that they are scaled and moved against each other.

@@ -7,7 +7,7 @@ use crate::{
     analysis::{Cloud, Space},
     capture::{Capture, CaptureParts, Computation, InputInfo},
     corpus::Kept,
-    model::{Model, Site, Sites, next_capture_id},
+    model::{Model, Sites, next_capture_id},
 };
 
 /// What a corpus has to keep for a space.
@@ -16,13 +16,8 @@ pub const fn kept(space: Space) -> Kept {
 }
 
 /// What has to be recorded of one input for a space.
-pub fn sites(space: Space) -> Sites {
-    match space {
-        Space::QueriesKeys => Sites::of(&[Site::Q, Site::K]),
-        Space::Values => Sites::of(&[Site::Q, Site::K, Site::V]),
-        Space::Residual => Sites::of(&[Site::Q, Site::K, Site::ResidPre, Site::ResidFinal]),
-        Space::Positions => Sites::NONE,
-    }
+pub const fn sites(space: Space) -> Sites {
+    Sites::of(space.sites())
 }
 
 /// The position embeddings of a model, beside a capture that saw nothing.

@@ -22,3 +22,4 @@ pub use font::{Align, FontSource, Typesetter};
 pub use list::{Figure, Item};
 pub use page::{CaptionKind, Captions, Page, Scene, Sheet, figure};
 pub use view_kind::ViewKind;
+pub use views::{About, Feature, FigureExtent, Group, ViewSpec};

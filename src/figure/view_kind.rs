@@ -1,10 +1,11 @@
-//! The views, and which of them can show what.
+//! The views: their ids, and the one list of what each of them is.
 
 use serde::{Deserialize, Serialize};
 
+use super::views::{About, Feature, ViewSpec, average, distance, heads, heatmap, image, lab, matrix, scatter};
 use crate::{capture::Capture, ids::StackKind};
 
-/// The views.
+/// The id of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ViewKind {
     /// Bipartite attention lines.
@@ -26,45 +27,59 @@ pub enum ViewKind {
     Lab,
 }
 
+/// Every view, in tab order, which is the order of their ids.
+const VIEWS: [&ViewSpec; 8] = [
+    &heads::SPEC,
+    &heatmap::SPEC,
+    &image::SPEC,
+    &scatter::SPEC,
+    &matrix::SPEC,
+    &distance::SPEC,
+    &average::SPEC,
+    &lab::SPEC,
+];
+
+const _: () = {
+    let mut at = 0;
+    while at < VIEWS.len() {
+        assert!(VIEWS[at].kind as usize == at, "a view is not at the place of its id");
+        at += 1;
+    }
+};
+
 impl ViewKind {
     /// Every view, in tab order.
-    pub const ALL: [Self; 8] = [
-        Self::Heads,
-        Self::Heatmap,
-        Self::Image,
-        Self::Scatter,
-        Self::Matrix,
-        Self::Distance,
-        Self::Average,
-        Self::Lab,
-    ];
+    pub const ALL: [Self; VIEWS.len()] = {
+        let mut all = [Self::Heads; VIEWS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = VIEWS[at].kind;
+            at += 1;
+        }
+        all
+    };
+
+    /// The view of points that a corpus opens with.
+    pub const OF_CORPUS: Self = Self::Scatter;
+
+    /// What is known of it.
+    pub const fn spec(self) -> &'static ViewSpec {
+        VIEWS[self as usize]
+    }
+
+    /// The view that an input opens with.
+    pub const fn of_input(has_picture: bool) -> Self {
+        if has_picture { Self::Image } else { Self::Heads }
+    }
 
     /// Tab label.
     pub const fn label(self) -> &'static str {
-        match self {
-            Self::Heads => "Lines",
-            Self::Heatmap => "Heatmap",
-            Self::Image => "Picture",
-            Self::Scatter => "Q–K map",
-            Self::Matrix => "All Q–K maps",
-            Self::Distance => "q·k vs distance",
-            Self::Average => "Average",
-            Self::Lab => "Explain",
-        }
+        self.spec().label
     }
 
     /// Name on the command line and in file names.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Heads => "heads",
-            Self::Heatmap => "heatmap",
-            Self::Image => "image",
-            Self::Scatter => "scatter",
-            Self::Matrix => "matrix",
-            Self::Distance => "distance",
-            Self::Average => "average",
-            Self::Lab => "lab",
-        }
+        self.spec().name
     }
 
     /// The view with this [`name`](Self::name).
@@ -72,42 +87,34 @@ impl ViewKind {
         Self::ALL.into_iter().find(|view| view.name() == name)
     }
 
+    /// Whether it has this.
+    pub fn has(self, feature: Feature) -> bool {
+        self.spec().has(feature)
+    }
+
+    /// Whether the view shows patterns of one input.
+    pub const fn shows_patterns(self) -> bool {
+        matches!(self.spec().about, About::Patterns)
+    }
+
     /// Whether the view shows projected queries and keys.
     pub const fn is_projected(self) -> bool {
-        matches!(self, Self::Scatter | Self::Matrix)
+        matches!(self.spec().about, About::Points)
     }
 
     /// Whether the view is about all inputs of a corpus, not about one pattern.
     pub const fn shows_space(self) -> bool {
-        matches!(self, Self::Scatter | Self::Matrix | Self::Distance | Self::Average)
+        matches!(self.spec().about, About::Points | About::Heads)
+    }
+
+    /// Whether the view shows what methods of the laboratory answer.
+    pub const fn explains(self) -> bool {
+        matches!(self.spec().about, About::Answers)
     }
 
     /// Why the view cannot show `stack` of `capture`, in words; `None` when it can.
     pub fn unavailable(self, capture: &Capture, stack: StackKind) -> Option<&'static str> {
-        let recorded = capture.stack(stack)?;
-        match self {
-            Self::Heads | Self::Heatmap | Self::Average | Self::Lab => None,
-            Self::Image => image_unavailable(capture, stack),
-            Self::Scatter | Self::Matrix | Self::Distance => recorded
-                .layers
-                .iter()
-                .all(|layer| layer.q.is_none() || layer.k.is_none())
-                .then_some("This capture has no queries and keys"),
-        }
+        capture.stack(stack)?;
+        (self.spec().unavailable)(capture, stack)
     }
-}
-
-/// Why the attention of `stack` cannot be laid on the picture.
-fn image_unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
-    if capture.image().is_none() {
-        return Some("This input has no picture: drop one on a vision model");
-    }
-    let on_picture = capture.picture_side() == Some(stack.key_side());
-    (!on_picture).then_some(match stack {
-        StackKind::Decoder => {
-            "The decoder attends to its own text here; choose the cross stack to see it on the picture"
-        }
-        StackKind::Text => "This stack attends to text; choose the vision stack to see the picture",
-        _ => "The keys of this stack are not the patches of the picture",
-    })
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Address, Effect, NoticeKind, Session, saved::MAX_BOOKMARKS};
 use crate::{
+    figure::FigureExtent,
     ids::JobId,
     text::sentence,
     worker::{DrawFor, Drawn, EventKind, Failure, Request},
@@ -112,8 +113,11 @@ impl Session {
     /// What the place of the active pane is called: `L2H3 heatmap · demo:gpt · Once upon`.
     fn place_name(&self) -> String {
         let pane = self.pane();
-        let head =
-            if pane.view == super::ViewKind::Matrix { String::new() } else { format!("{} ", pane.selection.head) };
+        let head = if pane.view.spec().extent == FigureExtent::Stack {
+            String::new()
+        } else {
+            format!("{} ", pane.selection.head)
+        };
         format!("{head}{} · {}", pane.view.name(), self.document().title())
     }
 

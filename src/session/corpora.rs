@@ -143,11 +143,11 @@ impl Session {
         }
         if !shows && self.pane().document == id {
             if is_ready {
-                self.with_active(|pane, document| pane.show_view(document, ViewKind::Scatter));
+                self.with_active(|pane, document| pane.show_view(document, ViewKind::OF_CORPUS));
             } else {
                 let pane = self.panes.active_mut();
                 let pending = pane.pending.get_or_insert_default();
-                pending.view = pending.view.or(Some(ViewKind::Scatter));
+                pending.view = pending.view.or(Some(ViewKind::OF_CORPUS));
             }
         }
         effects.extend(self.start_corpus(id));
@@ -312,10 +312,7 @@ impl Session {
         let is_shown = self.document().corpus_input == Some(source) && !self.document().capture.is_pending();
         self.leave_example();
         let place = self.place_of_input(id);
-        let view = match item.content {
-            Content::Text(_) => ViewKind::Heads,
-            Content::Picture(_) | Content::BundledPicture(_) => ViewKind::Image,
-        };
+        let view = ViewKind::of_input(!matches!(item.content, Content::Text(_)));
         for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
             // What was held in another input means nothing in this one.
             pane.selection.pinned = Focus::NONE;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Effect, LabOptions, Pane, Session, Split, ViewKind};
+use super::{Document, Effect, LabOptions, Pane, Session, Split};
 use crate::{
     analysis::explain::report::Question,
     capture::Capture,
@@ -23,7 +23,7 @@ impl LabOptions {
 
 impl Pane {
     fn aligns(&self) -> bool {
-        self.view == ViewKind::Lab && self.options.lab.question == Question::Aligns
+        self.view.explains() && self.options.lab.question == Question::Aligns
     }
 }
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ColorMapChoice, ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, Smoothing, ViewKind,
-};
+use super::{ColorMapChoice, ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, Smoothing};
 use crate::{
     analysis::{
         Cloud,
@@ -15,7 +13,7 @@ use crate::{
     capture::Capture,
     export::{FigureRequest, default_file_name},
     figure::{
-        CaptionKind,
+        CaptionKind, Feature, FigureExtent,
         data::DataFormat,
         order::{Each, Order, Paper, Subtrahend},
         views::lab::Answered,
@@ -206,7 +204,7 @@ impl Session {
         let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
         let cloud = pane.cloud(document)?;
         let order = Arc::new(order(pane, document, (&capture, &cloud), self.settings.figures));
-        let answers = if pane.view == ViewKind::Lab { pane.answers(&capture) } else { Vec::new() };
+        let answers = if pane.view.explains() { pane.answers(&capture) } else { Vec::new() };
         Some(FigureRequest { order, capture, cloud, other, answers })
     }
 
@@ -279,7 +277,7 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
     let n_heads = pane.n_heads(document);
     let stack = capture.model().stack(head.stack);
     let (n_layers, most_heads) = stack.map_or((1, 1), |stack| (stack.layers.len(), stack.max_heads()));
-    let planes = pane.view == ViewKind::Matrix;
+    let extent_of_view = pane.view.spec().extent;
     // Where an explanation has no numbers of heads, there is one figure of it, or one a layer.
     let extent = pane.explained_extent();
     let one = extent.is_some_and(|extent| extent != Extent::PairsOfHeads);
@@ -287,8 +285,8 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
     let together = views.reading.together.filter(|_| !one && of_patterns);
     let range = if one { FigureRange::Shown } else { options.range };
     let (layers, heads, sheet) = match range {
-        _ if planes => (Vec::new(), Vec::new(), None),
-        _ if pane.view == ViewKind::Lab => (vec![head.layer], vec![head.head], None),
+        _ if extent_of_view == FigureExtent::Stack => (Vec::new(), Vec::new(), None),
+        _ if pane.view.explains() => (vec![head.layer], vec![head.head], None),
         // A cell of its own for each layer, and one for the final stream; or one in all.
         FigureRange::Stack | FigureRange::Files if !pane.space().is_per_head() => {
             let all: Vec<usize> = cloud.cells(head.stack, pane.space()).iter().map(|cell| cell.layer).collect();
@@ -306,13 +304,13 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
             (vec![head.layer], Vec::new(), Some([columns, n_heads.div_ceil(columns)]))
         }
         FigureRange::Stack => {
-            let per_layer = if pane.view == ViewKind::Heads { 1 } else { most_heads };
+            let per_layer = if extent_of_view == FigureExtent::Layer { 1 } else { most_heads };
             let columns = if per_layer == 1 { n_layers.clamp(1, MAX_COLUMNS) } else { per_layer };
             (Vec::new(), Vec::new(), Some([columns, (n_layers * per_layer).div_ceil(columns)]))
         }
         FigureRange::Files => (Vec::new(), Vec::new(), None),
     };
-    let files = range == FigureRange::Files && pane.view != ViewKind::Lab;
+    let files = range == FigureRange::Files && !pane.view.explains();
     Order {
         view: pane.view,
         stack: Some(head.stack),
@@ -330,10 +328,11 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         }),
         filter: views.heads.filter,
         projection: pane.projection_options(),
-        color_map: Some(match pane.view {
-            ViewKind::Image => color_map(views.image.color_map),
-            _ => color_map(views.heatmap.color_map),
-        }),
+        color_map: Some(color_map(if pane.view.has(Feature::Picture) {
+            views.image.color_map
+        } else {
+            views.heatmap.color_map
+        })),
         log: views.heatmap.scale == ColorScale::Log,
         values: views.heatmap.values,
         shared_scale: range != FigureRange::Shown || views.shared_scale,
@@ -377,7 +376,7 @@ fn shown_heads(pane: &Pane, n_heads: usize) -> Vec<usize> {
     let on = pane.selection.heads_on();
     let together = pane.options.reading.together.is_some();
     let several = match pane.explained_extent() {
-        None | Some(Extent::PairsOfHeads) => pane.view == ViewKind::Heads || together,
+        None | Some(Extent::PairsOfHeads) => pane.view.spec().extent == FigureExtent::Layer || together,
         Some(_) => false,
     };
     if several && pane.minus.is_none() {

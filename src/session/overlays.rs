@@ -12,6 +12,7 @@ use crate::{
         reading::{Explained, Extent, Reading, family},
     },
     capture::Capture,
+    figure::Feature,
     ids::{HeadId, PaneId},
     worker::{Ask, Patience, Target},
 };
@@ -120,7 +121,7 @@ impl Pane {
     pub(super) fn drawn_reading(&self, capture: &Capture) -> Reading {
         let reading = self.overlaid(self.options.reading.of_head(capture, self.selection.head));
         let of_patches = capture.picture_side() == Some(self.selection.stack().query_side());
-        let shows_none = self.view.shows_space() || self.view == ViewKind::Image && of_patches;
+        let shows_none = self.view.shows_space() || self.view.has(Feature::Picture) && of_patches;
         Reading { words: reading.words && !shows_none, ..reading }
     }
 

@@ -16,6 +16,7 @@ use crate::{
         search::Search,
     },
     capture::Capture,
+    figure::Feature,
     ids::{DocumentId, HeadId, PaneId, StackKind},
     worker::{Lane, Target},
 };
@@ -210,7 +211,7 @@ impl Pane {
             *focus = Focus { query: focus.query.filter(|_| same_queries), key: focus.key.filter(|_| same_keys) };
         }
         if self.view_unavailable(document, self.view).is_some() {
-            self.view = ViewKind::Heads;
+            self.view = ViewKind::default();
         }
     }
 
@@ -218,7 +219,7 @@ impl Pane {
         let Some(capture) = document.latest_capture() else { return };
         let stack = self.selection.stack();
         // What went to no key has a column behind the last one where patterns are drawn whole.
-        let has_columns = matches!(self.view, ViewKind::Heads | ViewKind::Heatmap);
+        let has_columns = self.view.has(Feature::Rest);
         let n_rest = if has_columns { reading::rest_of(capture, stack).len() } else { 0 };
         let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len() + n_rest);
         let clamp = |focus: Focus| Focus {
@@ -320,7 +321,7 @@ impl Pane {
         // Positions of one text are other tokens in the next.
         self.options.reading = self.options.reading.without_positions();
         if had_picture != Some(has_picture) {
-            self.view = if has_picture { ViewKind::Image } else { ViewKind::Heads };
+            self.view = ViewKind::of_input(has_picture);
         }
         if let Some(returning) = self.returning.take() {
             (self.options.reading, self.options.lab.target) = (returning.reading, returning.target);
@@ -354,7 +355,7 @@ impl Pane {
         {
             self.view = view;
         } else if self.view_unavailable(document, self.view).is_some() {
-            self.view = ViewKind::Heads;
+            self.view = ViewKind::default();
         }
     }
 

@@ -120,15 +120,11 @@ pub enum UiCommand {
 
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
-    pub const ALL: [Self; 60] = [
-        Self::Show(ViewKind::Heads),
-        Self::Show(ViewKind::Heatmap),
-        Self::Show(ViewKind::Image),
-        Self::Show(ViewKind::Scatter),
-        Self::Show(ViewKind::Matrix),
-        Self::Show(ViewKind::Distance),
-        Self::Show(ViewKind::Average),
-        Self::Show(ViewKind::Lab),
+    pub fn all() -> impl Iterator<Item = Self> {
+        ViewKind::ALL.into_iter().map(Self::Show).chain(Self::OTHERS)
+    }
+
+    const OTHERS: [Self; 52] = [
         Self::PreviousHead,
         Self::NextHead,
         Self::PreviousLayer,
@@ -245,14 +241,7 @@ impl UiCommand {
     /// What it does, in a few words.
     pub const fn tooltip(self) -> &'static str {
         match self {
-            Self::Show(ViewKind::Heads) => "Attention of one or more heads, as lines from queries to keys",
-            Self::Show(ViewKind::Heatmap) => "Attention of one head as a matrix: rows are queries, columns are keys",
-            Self::Show(ViewKind::Image) => "Attention drawn on the picture",
-            Self::Show(ViewKind::Scatter) => "Queries and keys of one head as points: near means a high score",
-            Self::Show(ViewKind::Matrix) => "The query–key map of every head, side by side",
-            Self::Show(ViewKind::Lab) => "What a prediction depends on, by several methods side by side",
-            Self::Show(ViewKind::Average) => "Mean attention of a head over all inputs, by position and by distance",
-            Self::Show(ViewKind::Distance) => "How closely distance in the query–key map follows q·k, head by head",
+            Self::Show(view) => view.spec().help,
             Self::OpenModel => "Choose a folder with config.json and the weights",
             Self::DownloadModel => "Download a model from the Hugging Face hub, or open one from its cache",
             Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",

@@ -3,7 +3,6 @@
 use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
 
 use super::commands::UiCommand;
-use crate::session::ViewKind;
 
 /// When a key counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +15,7 @@ enum Scope {
 
 impl UiCommand {
     /// The key that does it, if any.
-    pub const fn shortcut(self) -> Option<KeyboardShortcut> {
+    pub fn shortcut(self) -> Option<KeyboardShortcut> {
         const fn plain(key: Key) -> KeyboardShortcut {
             KeyboardShortcut::new(Modifiers::NONE, key)
         }
@@ -33,14 +32,7 @@ impl UiCommand {
             KeyboardShortcut::new(Modifiers::ALT, key)
         }
         Some(match self {
-            Self::Show(ViewKind::Heads) => plain(Key::Num1),
-            Self::Show(ViewKind::Heatmap) => plain(Key::Num2),
-            Self::Show(ViewKind::Image) => plain(Key::Num3),
-            Self::Show(ViewKind::Scatter) => plain(Key::Num4),
-            Self::Show(ViewKind::Matrix) => plain(Key::Num5),
-            Self::Show(ViewKind::Distance) => plain(Key::Num6),
-            Self::Show(ViewKind::Average) => plain(Key::Num7),
-            Self::Show(ViewKind::Lab) => plain(Key::Num8),
+            Self::Show(view) => plain(Key::from_name(view.spec().key.encode_utf8(&mut [0; 4]))?),
             Self::OpenModel => command(Key::O),
             Self::DownloadModel => command(Key::D),
             Self::OpenFile => command_shift(Key::O),
@@ -128,7 +120,7 @@ impl UiCommand {
         if egui::Popup::is_any_open(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {
             egui::Popup::close_all(ctx);
         }
-        let mut by_length: Vec<_> = Self::ALL.into_iter().filter_map(|it| Some((it, it.shortcut()?))).collect();
+        let mut by_length: Vec<_> = Self::all().filter_map(|it| Some((it, it.shortcut()?))).collect();
         by_length.sort_by_key(|(_, shortcut)| !(shortcut.modifiers.shift || shortcut.modifiers.alt));
         ctx.input_mut(|input| {
             by_length

@@ -16,9 +16,14 @@ use super::{
     thread::Engine,
 };
 use crate::{
-    analysis::projection::{Aside, NoShelf},
+    analysis::{
+        Space,
+        projection::{Aside, NoShelf},
+        reading::{Reading, Source},
+    },
+    figure::ViewKind,
     ids::{ModelId, Side, StackKind},
-    model::{self, Encoded, LoadError, Logits, Model, ModelFiles, RunPlan, Site, Sites, locate},
+    model::{self, Encoded, LoadError, Logits, Model, ModelFiles, RunPlan, Sites, locate},
     spec::Modality,
     text::sentence,
 };
@@ -261,16 +266,18 @@ fn text_side(model: &Model, input: &Input) -> Option<Side> {
     matches!(text, Input::Text(_)).then_some(side)
 }
 
-/// What is recorded of an input that somebody looks at: the residual stream too, unless that takes much.
+/// What is recorded of an input that somebody looks at: what every view of every space needs, without the residual
+/// stream where that takes much.
 fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> Sites {
     let read: usize = input.tokens.values().map(Vec::len).sum();
     let n_tokens = read + generate.map_or(0, |generate| generate.max_new_tokens);
     let n_layers = model.spec().stacks.iter().map(|stack| stack.layers.len() + 1).max().unwrap_or(0);
-    let sites = Sites::standard();
-    if (n_tokens * n_layers * model.spec().d_model * size_of::<f32>()) as u64 > STREAM_BYTES {
-        return sites;
-    }
-    sites.with(Site::ResidPre).with(Site::ResidFinal)
+    let takes_much = (n_tokens * n_layers * model.spec().d_model * size_of::<f32>()) as u64 > STREAM_BYTES;
+    let spaces =
+        Space::ALL.map(|(space, ..)| space).into_iter().filter(|space| !(takes_much && *space == Space::Residual));
+    let reading = &Reading { source: Source::ByValueNorm, ..Reading::default() };
+    let needs = |space: Space| ViewKind::ALL.into_iter().flat_map(move |view| (view.spec().needs)(reading, space));
+    spaces.flat_map(needs).fold(Sites::NONE, Sites::with)
 }
 
 /// The model, and what it is known by.

@@ -212,6 +212,8 @@ mod ui_too_long;
 mod ui_what_if;
 /// Many changed runs at once, runs that go on from a layer, and what the head reads from other streams.
 mod variants;
+/// What views say of themselves.
+mod view_specs;
 /// The views: hover, click, options and empty states, without a window.
 mod views;
 mod views_distance;

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::Explained;
-
-use crate::ids::{HeadId, StackKind};
+use crate::{
+    capture::Site,
+    ids::{HeadId, StackKind},
+};
 
 /// How a pattern is to be read: everything that decides which numbers are shown.
 ///
@@ -60,6 +62,14 @@ impl Source {
         match self {
             Self::Explained(explained) => Some(explained),
             Self::Weights | Self::ByValueNorm => None,
+        }
+    }
+
+    /// What has to be recorded for it beside the patterns.
+    pub const fn sites(&self) -> &'static [Site] {
+        match self {
+            Self::ByValueNorm => &[Site::V],
+            Self::Weights | Self::Explained(_) => &[],
         }
     }
 }

@@ -52,7 +52,7 @@ impl ExplainedFlags {
             || !self.set.is_empty()
             || self.special
             || self.target.is_given();
-        if is_asked && view != ViewKind::Lab {
+        if is_asked && !view.explains() {
             let view = view.name();
             let what = "--question, --methods, --set, --special, --position, --class and --against";
             return Err(CliError::Usage(format!("{view} explains nothing: leave out {what}, or draw lab")));

@@ -25,7 +25,7 @@ use crate::{
         spaces,
     },
     figure::{
-        CaptionKind, FontSource, ViewKind,
+        CaptionKind, Feature, FontSource, ViewKind,
         order::{Each, Order, Paper, Subtrahend},
         views::{
             distance::Shown,
@@ -244,13 +244,7 @@ impl RenderOptions {
             heads: flat(&self.head),
             query: self.query,
             key: self.key,
-            reading: Reading {
-                source: if self.by_value_norm { Source::ByValueNorm } else { Source::Weights },
-                leave_out: self.leave_out(),
-                words: self.words,
-                rows: if self.written { RowLabels::Written } else { RowLabels::Read },
-                ..Reading::default()
-            },
+            reading: self.reading(),
             together: self.aggregate,
             minus: self.minus.map(minus),
             filter: self.filter(),
@@ -279,6 +273,17 @@ impl RenderOptions {
         })
     }
 
+    /// How patterns are read.
+    pub fn reading(&self) -> Reading {
+        Reading {
+            source: if self.by_value_norm { Source::ByValueNorm } else { Source::Weights },
+            leave_out: self.leave_out(),
+            words: self.words,
+            rows: if self.written { RowLabels::Written } else { RowLabels::Read },
+            ..Reading::default()
+        }
+    }
+
     /// The view; of a session the pane's own where none is named.
     pub fn view(&self) -> ViewKind {
         self.named_view.unwrap_or_default()
@@ -300,7 +305,7 @@ impl RenderOptions {
     /// Refuses what the view has no use for.
     fn check_view(&self) -> Result<(), CliError> {
         let view = self.view();
-        let refused = if self.annotation.is_some() && view != ViewKind::Average {
+        let refused = if self.annotation.is_some() && !view.has(Feature::Annotations) {
             format!("--annotation compares inputs in the average view: leave it out of {}", view.name())
         } else if (self.color_by, self.size_by) != Default::default() && !view.is_projected() {
             format!("--color-by and --size-by are about points: {} has none, so leave them out", view.name())
@@ -324,7 +329,7 @@ impl RenderOptions {
 
     /// Which weights become arrows on a picture.
     fn flows(&self) -> Result<Option<FlowFilter>, CliError> {
-        if self.flows.is_some() && self.view() != ViewKind::Image {
+        if self.flows.is_some() && !self.view().has(Feature::Picture) {
             let view = self.view().name();
             return Err(CliError::Usage(format!("--flows draws arrows on a picture: {view} has none")));
         }

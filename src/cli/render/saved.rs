@@ -5,7 +5,7 @@ use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 use super::{RenderOptions, source::Source};
 use crate::{
     cli::{CliError, one_line},
-    figure::{ViewKind, order::Order},
+    figure::order::Order,
     ids::PaneId,
     json_file::MAX_BYTES,
     model::Engine,
@@ -114,7 +114,7 @@ impl Played {
 
     /// Asks the laboratory what the pane shows of it, column by column.
     fn explain(&mut self, id: PaneId) {
-        let Some(pane) = self.session.panes.get(id).filter(|pane| pane.view == ViewKind::Lab) else { return };
+        let Some(pane) = self.session.panes.get(id).filter(|pane| pane.view.explains()) else { return };
         let target = pane.options.lab.target;
         let Some(capture) = self.session.document_of(pane).latest_capture() else { return };
         for wanted in pane.wanted(capture) {

@@ -8,8 +8,8 @@ use crate::{
     capture::Capture,
     cli::{CliError, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
-    figure::{ViewKind, views::lab::Answered},
-    model::{Engine, Generation, Logits, Model, RunPlan, Site, Sites},
+    figure::views::lab::Answered,
+    model::{Engine, Generation, Logits, Model, RunPlan, Sites},
     worker::corpus,
 };
 
@@ -37,7 +37,7 @@ pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
     if options.space()? == Space::Positions {
         spaces::check_positions(!options.input.is_empty(), options.capture.is_some())?;
     }
-    if options.view() == ViewKind::Lab && options.capture.is_some() {
+    if options.view().explains() && options.capture.is_some() {
         let message = "explaining runs the model again: give a --model and its input instead of a --capture";
         return Err(CliError::Usage(message.to_owned()));
     }
@@ -91,23 +91,13 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
         return run_corpus(&model, &list, options);
     }
     let input = only_one(inputs, "the command line gives")?;
-    if options.view() == ViewKind::Lab {
+    if options.view().explains() {
         let (capture, answers) = explained::explain(&model, &input, options)?;
         return Ok(Source { answers, ..Source::one(capture) });
     }
-    let mut sites = vec![Site::Pattern];
-    if options.view().shows_space() {
-        sites.extend([Site::Q, Site::K, Site::V]);
-    }
-    if options.space == Space::Residual {
-        sites.extend([Site::ResidPre, Site::ResidFinal]);
-    }
-    if options.by_value_norm && !options.view().shows_space() {
-        sites.push(Site::V);
-    }
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
     let mut plan = RunPlan {
-        sites: Sites::of(&sites),
+        sites: Sites::of(&(options.view().spec().needs)(&options.reading(), options.space)),
         logits: Logits::Skip,
         pattern_budget_bytes: u64::MAX,
         edits: options.edits.edits(),
@@ -136,7 +126,7 @@ fn run_corpus(model: &Model, list: &InputList, options: &RenderOptions) -> Resul
         return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
     };
     let plan = RunPlan {
-        sites: Sites::of(&[Site::Q, Site::K]),
+        sites: spaces::sites(Space::QueriesKeys),
         logits: Logits::Skip,
         pattern_budget_bytes: 0,
         ..RunPlan::default()

@@ -10,7 +10,7 @@ use crate::{
     },
     capture::{Capture, Token},
     figure::{
-        ViewKind,
+        Feature, FigureExtent,
         views::{Pinned, heads_text, lab::Answered},
     },
     ids::{HeadId, StackKind},
@@ -56,17 +56,18 @@ impl<'a> Choice<'a> {
         let n_layers = spec.map_or(0, |spec| spec.layers.len());
         let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
         let space = order.projection.space;
+        let extent = order.view.spec().extent;
         let of_vectors = order.view.is_projected() && !space.is_joint();
         if layers.is_empty() {
             let all = (0..n_layers).filter(|layer| of_vectors || recorded(layer));
-            layers = if many || order.view == ViewKind::Matrix { all.collect() } else { all.take(1).collect() };
+            layers = if many || extent == FigureExtent::Stack { all.collect() } else { all.take(1).collect() };
         }
         if layers.is_empty() {
             return Err(OrderError::Failed(format!("no attention of the {stack} stack was recorded")));
         }
         let chosen = order.heads.clone();
         let all_heads =
-            order.view == ViewKind::Heads || order.sheet.is_some() || order.together.is_some() || order.each.head;
+            extent == FigureExtent::Layer || order.sheet.is_some() || order.together.is_some() || order.each.head;
         let heads = match chosen.is_empty() {
             true if all_heads => None,
             true => Some(vec![0]),
@@ -150,7 +151,7 @@ impl<'a> Choice<'a> {
             }
         }
         match annotation {
-            Some(name) if *view == ViewKind::Average && !self.cloud.annotations().contains(name) => {
+            Some(name) if view.has(Feature::Annotations) && !self.cloud.annotations().contains(name) => {
                 let known = match self.cloud.annotations() {
                     [] => "they have none".to_owned(),
                     known => format!("choose one of {}", known.join(", ")),
@@ -240,6 +241,19 @@ impl<'a> Choice<'a> {
         }
         self.ids()?.into_iter().map(|id| Ok((self.read(Heads::One(id))?, Some(id)))).collect()
     }
+
+    /// The value of the last colour, where all figures share a scale.
+    pub fn shared_high(&self, patterns: &[OnePattern]) -> Option<f32> {
+        self.order.shared_scale.then(|| patterns.iter().map(|(read, _)| read.high()).fold(0.0, f32::max))
+    }
+
+    /// What a sheet of patterns shows: attention, or that it is none.
+    pub fn pattern_text(&self, of_attention: &'static str) -> &'static str {
+        match self.order.reading.source.explained() {
+            Some(_) => "Result of a method, not attention",
+            None => of_attention,
+        }
+    }
 }
 
 /// The stack that was asked for, or the one that the view is most about.
@@ -256,7 +270,7 @@ fn stack(order: &Order, capture: &Capture) -> Result<StackKind, OrderError> {
         }
         return Ok(stack);
     }
-    if order.view == ViewKind::Image {
+    if order.view.has(Feature::Picture) {
         let side = capture.picture_side().ok_or_else(|| no_picture(capture))?;
         let attends = [StackKind::Cross, StackKind::SelfAttention, StackKind::Vision, StackKind::Encoder];
         let found = attends.into_iter().find(|stack| model.stack(*stack).is_some() && stack.key_side() == side);

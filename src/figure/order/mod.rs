@@ -1,10 +1,8 @@
 //! From what a person asks for to figures and numbers: the same for the window and for the command line.
 
-mod averages;
 mod choice;
-mod distances;
-mod explanations;
 mod files;
+mod planes;
 mod record;
 mod scenes;
 
@@ -29,7 +27,9 @@ use super::{
     write::{SvgText, WriteError},
 };
 
+pub use choice::{Choice, OnePattern, names_of, no_picture};
 pub use files::{Drawing, draw, provenance};
+pub use planes::refined;
 pub use scenes::{Drawn, all};
 
 /// What is to be drawn of a capture, and how. The numbers behind it are those that are drawn.

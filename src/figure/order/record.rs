@@ -12,16 +12,15 @@ use crate::{
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     },
     capture::stack_prefix,
-    figure::{ViewKind, views::image::flows::FlowFilter},
+    figure::views::image::flows::FlowFilter,
     ids::StackKind,
     raster::ColorMap,
 };
 
 impl Order {
     /// The colours of weights: those that were chosen, or what suits the view.
-    pub(super) fn color_map(&self) -> ColorMap {
-        let suits = if self.view == ViewKind::Image { ColorMap::Magma } else { ColorMap::Viridis };
-        self.color_map.unwrap_or(suits)
+    pub fn color_map(&self) -> ColorMap {
+        self.color_map.unwrap_or(self.view.spec().color_map)
     }
 
     /// Which heads are drawn, for the name of a file: `L1H5`, `L1H0-H2`, `cross_L0`; nothing for all layers.
@@ -75,7 +74,7 @@ impl Order {
         let Paper { dark, width, height, scale: pixels_per_pt, caption, svg_text, fonts } = paper;
         let explained = source.explained();
         let drawn_map = match (explained, minus) {
-            _ if self.view.shows_space() || self.view == ViewKind::Average => self.color_map(),
+            _ if self.view.shows_space() => self.color_map(),
             (Some(explained), _) if !explained.is_signed() => ColorMap::Teal,
             (Some(_), _) | (None, Some(_)) => ColorMap::Diverging,
             (None, None) => self.color_map(),

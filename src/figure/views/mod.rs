@@ -14,6 +14,9 @@ pub mod matrix;
 pub mod points;
 pub mod scatter;
 pub mod seen;
+mod spec;
+
+pub use spec::{About, Feature, FigureExtent, Group, ViewSpec};
 
 use crate::{
     analysis::reading::ReadPattern,

@@ -12,6 +12,7 @@ use crate::{
     analysis::search::Search,
     cli::open::OpenOptions,
     corpus::list::ListOptions,
+    figure::Feature,
     ids::JobId,
     session::{
         Command, CorpusCommand, Loadable, PendingSelection, Session, SessionCommand, ViewKind,
@@ -38,7 +39,8 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         commands.push(Command::OpenModel(ModelSource::Bundled(name.to_owned())));
     } else if nothing_named && text.is_none() {
         // A view that the first example cannot show opens with one that can.
-        let shows_image = |example: &Example| options.view == Some(ViewKind::Image) && example.view == ViewKind::Image;
+        let on_picture = |view: ViewKind| view.has(Feature::Picture);
+        let shows_image = |example: &Example| options.view.is_some_and(on_picture) && on_picture(example.view);
         commands.push(Command::OpenExample(EXAMPLES.iter().position(shows_image).unwrap_or(0)));
     }
     if let Some(text) = text {

@@ -10,7 +10,7 @@ use eframe::egui::{
 use super::failure_ui;
 use crate::{
     export::{FigurePreview, NumbersPreview, Preview},
-    session::{Caption, Command, FigureCommand, FigureOptions, FigureRange, FileKind, ViewKind},
+    session::{Caption, Command, FigureCommand, FigureOptions, FigureRange, FileKind},
     text::{bytes_text, counted},
     ui::{
         PanelCtx,
@@ -179,7 +179,7 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         }
     });
     section_ui(ui, cx.theme, "Content");
-    if cx.pane.view == ViewKind::Lab {
+    if cx.pane.view.explains() {
         ui.label(RichText::new("The results that the pane shows").color(cx.theme.text_weak));
     } else {
         for (range, text) in FigureRange::ALL {

@@ -53,7 +53,7 @@ impl Part {
     fn rows(self, ctx: &egui::Context) -> Vec<Row> {
         match self {
             Self::Keys => {
-                let keys = UiCommand::ALL.into_iter();
+                let keys = UiCommand::all();
                 let keys = keys.filter_map(|it| {
                     // A view is known by its name.
                     let name = matches!(it, UiCommand::Show(_)).then(|| format!("{}: ", it.text()));

@@ -12,10 +12,13 @@ use crate::{
         stats::HeadStats,
     },
     capture::{Capture, RowMass, Token},
-    figure::data::{self, Table, tab_separated},
+    figure::{
+        FigureExtent,
+        data::{self, Table, tab_separated},
+    },
     glossary,
     ids::HeadId,
-    session::{Command, Focus, ViewKind},
+    session::{Command, Focus},
     spec::LayerSpec,
     text::{decimal_text, share_text, weight_text},
     ui::{
@@ -131,7 +134,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
             1 => "shown alone".to_owned(),
             n => format!("one of {n} heads shown"),
         };
-        let heads = if cx.pane.view == ViewKind::Heads { heads } else { String::new() };
+        let heads = if cx.pane.view.spec().extent == FigureExtent::Layer { heads } else { String::new() };
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
     });
     let Some(stack) = capture.model().stack(head.stack) else { return };
@@ -184,7 +187,9 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
         (true, _) => "Hover a token or patch; click to pin it".to_owned(),
         // The view may draw other heads, too.
         (false, true) => format!("Pinned, in {what}"),
-        (false, false) if cx.pane.view == ViewKind::Matrix => format!("Under the pointer, in the selected head {what}"),
+        (false, false) if cx.pane.view.spec().extent == FigureExtent::Stack => {
+            format!("Under the pointer, in the selected head {what}")
+        }
         (false, false) => format!("Under the pointer, in {what}"),
     };
     section_ui(ui, cx.theme, &title);

@@ -5,6 +5,7 @@ use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo, v
 use crate::{
     analysis::reading::{Extent, SentenceFilter, is_pair},
     capture::Capture,
+    figure::Feature,
     ids::{HeadId, StackKind},
     session::{Command, ViewKind},
     spec::LayerSpec,
@@ -58,7 +59,7 @@ pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             let response = segment_ui(ui, stack.kind == chosen, stack_name(stack.kind), "Stack");
             // The picture gives way to the Heads view where a stack does not look at it.
             let leaves =
-                cx.pane.view == ViewKind::Image && cx.document.view_unavailable(ViewKind::Image, stack.kind).is_some();
+                cx.pane.view.has(Feature::Picture) && cx.document.view_unavailable(cx.pane.view, stack.kind).is_some();
             let note = if leaves { "\nIt does not attend to the picture, so it opens in Lines" } else { "" };
             let response = response.on_hover_text(format!("{}{note}", stack_meaning(capture, stack.kind, ui)));
             if response.clicked() {

@@ -11,9 +11,12 @@ use super::{changes_menu_ui, heads::lines, source};
 use crate::{
     analysis::reading::ReadPattern,
     capture::Capture,
-    figure::data::{self, Table, tab_separated},
+    figure::{
+        FigureExtent,
+        data::{self, Table, tab_separated},
+    },
     ids::HeadId,
-    session::{Command, FigureCommand, Focus, ViewKind},
+    session::{Command, FigureCommand, Focus},
     ui::{ViewCtx, widgets::scrolled_menu_ui},
 };
 
@@ -101,7 +104,7 @@ fn patterns(cx: &ViewCtx<'_>, capture: &Capture, focus: Focus) -> Vec<Arc<ReadPa
     if source::is_long(cx, capture) {
         return source::row(cx, focus).and_then(Result::ok).into_iter().collect();
     }
-    if cx.pane.view == ViewKind::Heads {
+    if cx.pane.view.spec().extent == FigureExtent::Layer {
         let known = lines::known(cx, capture, &(0..0));
         let above = known.iter().flat_map(|known| &known.heads).filter(|head| !head.below);
         return above.map(|head| Arc::clone(&head.lines.pattern)).collect();

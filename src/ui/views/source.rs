@@ -7,10 +7,10 @@ use crate::{
         Axis, Extent, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, long, members, store::Subject,
     },
     capture::{Capture, Token},
-    figure,
+    figure::{self, Feature, FigureExtent},
     ids::{HeadId, StackKind},
     raster::ColorMap,
-    session::{ColorMapChoice, Focus, HeadSet, ViewKind},
+    session::{ColorMapChoice, Focus, HeadSet},
     ui::{ViewCtx, views::texture},
 };
 
@@ -72,7 +72,7 @@ pub fn drawn_heads(cx: &ViewCtx<'_>) -> Vec<HeadId> {
     let Some(capture) = cx.document.latest_capture() else { return Vec::new() };
     match shown(cx, capture).heads {
         Heads::Many(many) => members(capture, &many).unwrap_or_default(),
-        Heads::One(head) if cx.pane.view != ViewKind::Heads || cx.pane.minus.is_some() => vec![head],
+        Heads::One(head) if !tells_heads(cx) || cx.pane.minus.is_some() => vec![head],
         Heads::One(head) => {
             let on = selection.heads_on().iter(n_heads(capture, head));
             on.map(|on| HeadId { head: on, ..head }).collect()
@@ -80,9 +80,14 @@ pub fn drawn_heads(cx: &ViewCtx<'_>) -> Vec<HeadId> {
     }
 }
 
+/// Whether the view draws several heads of a layer at once.
+fn tells_heads(cx: &ViewCtx<'_>) -> bool {
+    cx.pane.view.spec().extent == FigureExtent::Layer
+}
+
 /// Whether lines of what stands in place of attention have the colours of several heads.
 pub fn tells_heads_apart(cx: &ViewCtx<'_>) -> bool {
-    cx.pane.view == ViewKind::Heads
+    tells_heads(cx)
         && cx.pane.explained().is_some_and(|explained| !explained.is_signed())
         && cx.pane.explained_extent() == Some(Extent::PairsOfHeads)
         && cx.pane.options.reading.together.is_none()
@@ -151,7 +156,7 @@ pub const fn color_map(pattern: &ReadPattern, chosen: ColorMapChoice) -> ColorMa
 
 /// The value of the last colour, where the panes of `all` that want it share a scale.
 pub fn shared_high<'a>(all: impl Iterator<Item = ViewCtx<'a>>) -> Option<f32> {
-    let colored = |cx: &ViewCtx<'_>| matches!(cx.pane.view, ViewKind::Heatmap | ViewKind::Image);
+    let colored = |cx: &ViewCtx<'_>| cx.pane.view.has(Feature::ColorScale);
     // What a method answered is on a scale of its own.
     let wanting = all.filter(|cx| cx.pane.options.shared_scale && colored(cx) && cx.pane.overlay.is_none());
     wanting.filter_map(|cx| Some(shown_pattern(&cx)?.ok()?.high())).reduce(f32::max)

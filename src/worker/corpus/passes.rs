@@ -8,13 +8,14 @@ use super::{
     run_pack,
 };
 use crate::{
+    analysis::Space,
     capture::Capture,
     corpus::{
         Corpus, CorpusError, Kept, Label, SortBy,
         list::{Content, InputList, Item},
     },
     ids::Side,
-    model::{Cancelled, Control, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage},
+    model::{Cancelled, Control, Encoded, Logits, Model, ModelError, Progress, RunPlan, Sites, Stage},
 };
 
 /// Texts that are made ready at once: enough to fill passes with inputs of about the same length, few enough for
@@ -335,9 +336,9 @@ impl Passes {
 
 /// What has to be recorded for a corpus.
 pub fn sites_of(kept: Kept) -> Sites {
-    let sites = Sites::of(&[Site::Q, Site::K]);
-    let sites = if kept.values { sites.with(Site::V) } else { sites };
-    if kept.residual { sites.with(Site::ResidPre).with(Site::ResidFinal) } else { sites }
+    let more = [(kept.values, Space::Values), (kept.residual, Space::Residual)];
+    let more = more.into_iter().filter(|(kept, _)| *kept).flat_map(|(_, space)| space.sites());
+    more.fold(Sites::of(Space::QueriesKeys.sites()), |sites, site| sites.with(*site))
 }
 
 fn in_order(mut corpus: Corpus, mut run: CorpusRun) -> (Corpus, CorpusRun) {

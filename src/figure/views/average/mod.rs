@@ -30,6 +30,9 @@ use crate::{
 };
 
 pub mod layout;
+mod spec;
+
+pub use spec::SPEC;
 
 use layout::AverageLayout;
 

@@ -26,6 +26,9 @@ use crate::{
 };
 
 pub mod layout;
+mod spec;
+
+pub use spec::SPEC;
 
 use super::axes::{Axes, Axis};
 use layout::{DistanceLayout, LAYERS_PT};

@@ -30,6 +30,9 @@ use crate::{
 
 pub mod layout;
 mod legend;
+mod spec;
+
+pub use spec::SPEC;
 
 /// Most lines in one figure; more would not be told apart.
 pub const MAX_LINES: usize = 12_000;

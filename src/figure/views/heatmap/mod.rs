@@ -25,6 +25,9 @@ use crate::{
 
 pub mod layout;
 pub mod ruled_out;
+mod spec;
+
+pub use spec::SPEC;
 
 /// Most cells along a side; larger patterns keep their strongest entries.
 const MAX_CELLS: usize = 2048;

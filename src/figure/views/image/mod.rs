@@ -27,7 +27,10 @@ use crate::{
 pub mod arrows;
 pub mod flows;
 pub mod layout;
+mod spec;
 pub mod weights;
+
+pub use spec::SPEC;
 
 /// Opacity of the ground over the part of the picture that the model does not see.
 const UNSEEN_OPACITY: f32 = 0.6;

@@ -14,7 +14,10 @@ mod map;
 mod masks;
 mod patches;
 mod saying;
+mod spec;
 mod words;
+
+pub use spec::SPEC;
 
 use std::sync::Arc;
 

@@ -25,6 +25,9 @@ use crate::{
 };
 
 pub mod layout;
+mod spec;
+
+pub use spec::SPEC;
 
 /// Opacity of a point, so that dense places are darker.
 const POINT_OPACITY: f32 = 0.75;

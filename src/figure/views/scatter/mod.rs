@@ -28,6 +28,9 @@ use crate::{
 };
 
 pub mod legend;
+mod spec;
+
+pub use spec::SPEC;
 
 /// Radius of a point.
 const POINT_PT: f32 = 3.5;

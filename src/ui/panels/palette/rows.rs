@@ -162,7 +162,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
         fit: Fit { score: 0, at: Vec::new() },
     };
     // Closing what is open on top closes the palette, which Esc does.
-    let commands = UiCommand::ALL.into_iter().filter(|it| !matches!(it, UiCommand::Palette | UiCommand::Release));
+    let commands = UiCommand::all().filter(|it| !matches!(it, UiCommand::Palette | UiCommand::Release));
     let commands = commands.map(move |command| {
         let (kind, reason) = match command {
             UiCommand::Show(view) => ("View", cx.view_unavailable(view).map(ToOwned::to_owned)),

@@ -1,53 +1,62 @@
-//! The Distance view of the heads that were chosen.
+//! Distance beside q·k: what the view is, and its figures of the heads that were chosen.
 
 use std::sync::Arc;
 
-use super::{OrderError, choice::Choice, scenes::Drawn};
+use super::DistanceScene;
 use crate::{
     analysis::{
         proxy,
-        survey::{Finding, Question, Survey},
+        survey::{Finding, Question},
     },
     figure::{
+        ViewKind,
         data::{Column, Table, Values},
-        views::{distance::DistanceScene, heads_text},
+        order::{Choice, Drawn, OrderError},
+        views::{About, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     projection::correlation::Correlation,
+    raster::ColorMap,
     text::capitalised,
 };
 
-impl Choice<'_> {
-    /// One figure per head: all heads' numbers, and its pairs.
-    pub fn distances(&self) -> Result<Vec<Drawn>, OrderError> {
-        self.not_of_planes()?;
-        let Some(spec) = self.capture.model().stack(self.stack) else { return Ok(Vec::new()) };
-        let proxies = self.ask(Question::Proxies)?;
-        let figure = |id| {
-            let scene = DistanceScene {
-                proxies: Arc::clone(&proxies),
-                plot: Some(self.ask(Question::Plot(id))?),
-                grid: (spec.layers.len(), spec.max_heads()),
-                head: id,
-                shown: self.order.distance,
-                caveat: proxy::caveat(self.cloud, id),
-                origin: self.origin.clone(),
-            };
-            let numbers = Arc::clone(&proxies);
-            let table = Box::new(move || table(&numbers));
-            Ok(self.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
-        };
-        self.ids()?.into_iter().map(figure).collect()
-    }
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::Distance,
+    label: "q·k vs distance",
+    name: "distance",
+    help: "How closely distance in the query–key map follows q·k, head by head",
+    key: '6',
+    group: Group::Heads,
+    about: About::Heads,
+    extent: FigureExtent::Head,
+    features: &[],
+    color_map: ColorMap::Viridis,
+    needs: spec::vectors,
+    unavailable: spec::without_vectors,
+    sheet_text: |_| "Distance and q·k",
+    figures,
+};
 
-    /// Measures.
-    pub(super) fn ask(&self, question: Question) -> Result<Arc<Finding>, OrderError> {
-        let survey = Survey { cloud: self.cloud.clone(), stack: self.stack, options: self.order.projection, question };
-        match survey.answer(&mut |_, _| true) {
-            Some(Ok(finding)) => Ok(Arc::new(finding)),
-            Some(Err(problem)) => Err(OrderError::Failed(problem)),
-            None => Err(OrderError::Failed("it was stopped".to_owned())),
-        }
-    }
+/// One figure per head: all heads' numbers, and its pairs.
+fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
+    choice.not_of_planes()?;
+    let Some(spec) = choice.capture.model().stack(choice.stack) else { return Ok(Vec::new()) };
+    let proxies = choice.ask(Question::Proxies)?;
+    let figure = |id| {
+        let scene = DistanceScene {
+            proxies: Arc::clone(&proxies),
+            plot: Some(choice.ask(Question::Plot(id))?),
+            grid: (spec.layers.len(), spec.max_heads()),
+            head: id,
+            shown: choice.order.distance,
+            caveat: proxy::caveat(choice.cloud, id),
+            origin: choice.origin.clone(),
+        };
+        let numbers = Arc::clone(&proxies);
+        let table = Box::new(move || table(&numbers));
+        Ok(choice.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
+    };
+    choice.ids()?.into_iter().map(figure).collect()
 }
 
 /// One row per head.

@@ -1,40 +1,59 @@
-//! The Average view of the heads that were chosen.
+//! Mean attention: what the view is, and its figures of the heads that were chosen.
 
 use std::sync::Arc;
 
-use super::{OrderError, choice::Choice, scenes::Drawn};
+use super::AverageScene;
 use crate::{
     analysis::survey::{Average, Finding, Question},
     figure::{
+        ViewKind,
         data::{Column, Table, Values},
-        views::{average::AverageScene, heads_text},
+        order::{Choice, Drawn, OrderError},
+        views::{About, Feature, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     ids::HeadId,
+    raster::ColorMap,
     text::capitalised,
 };
 
-impl Choice<'_> {
-    /// One figure per head.
-    pub fn averages(&self) -> Result<Vec<Drawn>, OrderError> {
-        self.not_of_planes()?;
-        let figure = |id: HeadId| {
-            let found = self.ask(Question::Average(id, self.order.annotation.clone()))?;
-            let scene = AverageScene {
-                found: Arc::clone(&found),
-                n_inputs: self.cloud.n_inputs(),
-                annotation: self.order.annotation.clone(),
-                color_map: self.order.color_map(),
-                mask: self.capture.model().mask_of(id).unwrap_or_default(),
-                origin: self.origin.clone(),
-            };
-            let table = Box::new(move || match &*found {
-                Finding::Average(average) => table(average),
-                _ => Table::default(),
-            });
-            Ok(self.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::Average,
+    label: "Average",
+    name: "average",
+    help: "Mean attention of a head over all inputs, by position and by distance",
+    key: '7',
+    group: Group::Corpus,
+    about: About::Heads,
+    extent: FigureExtent::Head,
+    features: &[Feature::Annotations],
+    color_map: ColorMap::Viridis,
+    needs: spec::vectors,
+    unavailable: spec::available,
+    sheet_text: |_| "Mean attention",
+    figures,
+};
+
+/// One figure per head.
+fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
+    choice.not_of_planes()?;
+    let figure = |id: HeadId| {
+        let found = choice.ask(Question::Average(id, choice.order.annotation.clone()))?;
+        let scene = AverageScene {
+            found: Arc::clone(&found),
+            n_inputs: choice.cloud.n_inputs(),
+            annotation: choice.order.annotation.clone(),
+            color_map: choice.order.color_map(),
+            mask: choice.capture.model().mask_of(id).unwrap_or_default(),
+            origin: choice.origin.clone(),
         };
-        self.ids()?.into_iter().map(figure).collect()
-    }
+        let table = Box::new(move || match &*found {
+            Finding::Average(average) => table(average),
+            _ => Table::default(),
+        });
+        Ok(choice.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
+    };
+    choice.ids()?.into_iter().map(figure).collect()
 }
 
 /// Mean weights between positions, then by offset: of all inputs, and of each value of the annotation.

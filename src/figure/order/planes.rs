@@ -1,0 +1,98 @@
+//! What figures of points, and of measures of many inputs, are made of.
+
+use std::sync::Arc;
+
+use super::{Choice, OrderError};
+use crate::{
+    analysis::{
+        Space,
+        projection::{self, HeadProjection, NoShelf, Projection, Refiner, SizeBy, Tints},
+        survey::{Finding, Question, Survey},
+    },
+    capture::words,
+    figure::views::heads_text,
+    ids::HeadId,
+    projection::to_the_end,
+};
+
+impl Choice<'_> {
+    /// What a person reads for each token that is a point, of queries and of keys.
+    pub fn names(&self) -> [Vec<String>; 2] {
+        [self.stack.query_side(), self.stack.key_side()]
+            .map(|side| self.cloud.tokens(side).map(|token| words::shown(token.text, token.position)).collect())
+    }
+
+    /// The points of a cell, laid out to the end.
+    ///
+    /// # Errors
+    /// When it was not recorded.
+    pub fn plane(&self, cell: HeadId) -> Result<HeadProjection, OrderError> {
+        let plane = projection::project_head(self.cloud, cell, self.order.projection).ok_or_else(|| {
+            let name = self.cell_text(cell);
+            OrderError::Failed(match self.space() {
+                Space::QueriesKeys => format!("the queries and keys of {} {cell} were not recorded", cell.stack),
+                _ => format!("{name}: not recorded, or not finite"),
+            })
+        })?;
+        let one = Projection {
+            cloud: self.cloud.clone(),
+            stack: self.stack,
+            options: self.order.projection,
+            heads: vec![Arc::new(plane)],
+        };
+        let refined = refined(one)?.heads;
+        refined.first().map(|plane| HeadProjection::clone(plane)).ok_or_else(|| OrderError::Failed(String::new()))
+    }
+
+    /// The space that is laid out.
+    pub const fn space(&self) -> Space {
+        self.order.projection.space
+    }
+
+    /// A cell in the middle of a sentence.
+    pub fn cell_text(&self, cell: HeadId) -> String {
+        match self.space() {
+            Space::QueriesKeys => heads_text(&[cell]),
+            space => space.cell_text(cell, self.capture.model()),
+        }
+    }
+
+    /// The tints of each head; the same ones where heads make no difference.
+    pub fn tints(&self, heads: &[HeadId]) -> Vec<Arc<Tints>> {
+        let by = self.order.color_by;
+        let size = self.order.size_by;
+        let of = |head: HeadId| Arc::new(projection::looks(self.cloud, self.space(), head, by, size));
+        match heads.first() {
+            Some(&first) if !by.depends_on_head() && size == SizeBy::Same => vec![of(first); heads.len()],
+            _ => heads.iter().map(|&head| of(head)).collect(),
+        }
+    }
+
+    /// Refuses what is about patterns.
+    pub fn not_of_planes(&self) -> Result<(), OrderError> {
+        let order = self.order;
+        if order.together.is_some() || order.minus.is_some() || order.reading.words {
+            let view = order.view.name();
+            let message = format!("{view} shows vectors, not patterns: leave out --aggregate, --minus and --words");
+            return Err(OrderError::Usage(message));
+        }
+        Ok(())
+    }
+
+    /// Measures.
+    pub fn ask(&self, question: Question) -> Result<Arc<Finding>, OrderError> {
+        let survey = Survey { cloud: self.cloud.clone(), stack: self.stack, options: self.order.projection, question };
+        match survey.answer(&mut |_, _| true) {
+            Some(Ok(finding)) => Ok(Arc::new(finding)),
+            Some(Err(problem)) => Err(OrderError::Failed(problem)),
+            None => Err(OrderError::Failed("it was stopped".to_owned())),
+        }
+    }
+}
+
+/// With the layout that was asked for, to its end.
+pub fn refined(planes: Projection) -> Result<Projection, OrderError> {
+    let first = planes.heads.first().map(|plane| plane.head).unwrap_or_default();
+    let refiner = Refiner::new(planes, first, &NoShelf);
+    refiner.finish(&to_the_end).map_err(|error| OrderError::Failed(error.to_string()))
+}

@@ -1,0 +1,94 @@
+//! Attention as lines: what the view is, and its figures.
+
+use super::{HeadLines, HeadsScene};
+use crate::{
+    analysis::reading::{Aggregate, Heads},
+    figure::{
+        ViewKind, data,
+        order::{Choice, Drawn, OrderError},
+        views::{About, Feature, FigureExtent, Group, ViewSpec, heads_text, spec},
+    },
+    ids::HeadId,
+    raster::ColorMap,
+    text::capitalised,
+};
+
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::Heads,
+    label: "Lines",
+    name: "heads",
+    help: "Attention of one or more heads, as lines from queries to keys",
+    key: '1',
+    group: Group::Look,
+    about: About::Patterns,
+    extent: FigureExtent::Layer,
+    features: &[Feature::Rest],
+    color_map: ColorMap::Viridis,
+    needs: spec::patterns,
+    unavailable: spec::available,
+    sheet_text: |choice| choice.pattern_text("Attention lines"),
+    figures,
+};
+
+fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
+    let filter = choice.order.filter;
+    let figure = |heads: Vec<HeadLines>, ids: &[HeadId], id: Option<HeadId>| {
+        let subject = choice.subject(ids);
+        let explained = choice.order.reading.source.explained();
+        let label = if choice.order.minus.is_some() || id.is_none() || explained.is_some() {
+            subject.clone()
+        } else {
+            heads_text(ids)
+        };
+        let scene = HeadsScene {
+            heads,
+            subject,
+            filter,
+            pinned: choice.pinned(),
+            origin: choice.origin.clone(),
+            has_legend: true,
+        };
+        let lines = scene.heads.clone();
+        let table = Box::new(move || data::heads(&lines));
+        let mut drawn = choice.drawn(Box::new(scene), table, capitalised(&label), id);
+        if ids.len() > 1 {
+            drawn.head = None;
+        }
+        drawn
+    };
+    if let Some(together) = choice.together() {
+        let read = choice.read(together)?;
+        let ids = read.heads.clone();
+        let lines = HeadLines::new(0, together_name(choice.order.together), read, filter);
+        return Ok(vec![figure(vec![lines], &ids, None)]);
+    }
+    let lines = |id: HeadId, name: String| -> Result<HeadLines, OrderError> {
+        Ok(HeadLines::new(id.head, name, choice.read(Heads::One(id))?, filter))
+    };
+    // One figure per head where files or places on the sheet are asked for by head, else one per layer.
+    if choice.order.each.head || choice.order.sheet.is_some() && choice.layers.len() == 1 && choice.heads.is_none() {
+        let one = |id: HeadId| Ok(figure(vec![lines(id, format!("Head {}", id.head))?], &[id], Some(id)));
+        return choice.ids()?.into_iter().map(one).collect();
+    }
+    let of_layer = |&layer: &usize| {
+        let ids: Vec<HeadId> =
+            choice.head_numbers(layer).into_iter().map(|head| HeadId { stack: choice.stack, layer, head }).collect();
+        let name = |id: &HeadId| match choice.order.reading.source.explained() {
+            Some(explained) if ids.len() == 1 => explained.label(),
+            None if ids.len() == 1 => format!("Head {}", id.head),
+            _ => id.head.to_string(),
+        };
+        let mut heads: Vec<HeadLines> = ids.iter().map(|id| lines(*id, name(id))).collect::<Result<_, _>>()?;
+        if let (Some(first), true) = (heads.first_mut(), ids.len() > 1) {
+            first.name = format!("Head {}", first.name);
+        }
+        Ok(figure(heads, &ids, ids.first().copied()))
+    };
+    choice.layers.iter().map(of_layer).collect()
+}
+
+/// What the legend calls several heads taken together.
+fn together_name(how: Option<Aggregate>) -> String {
+    how.map_or_else(String::new, |how| capitalised(how.name()))
+}

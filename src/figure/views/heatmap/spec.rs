@@ -1,0 +1,52 @@
+//! One pattern as a matrix of colours: what the view is, and its figures.
+
+use std::sync::Arc;
+
+use super::HeatmapScene;
+use crate::{
+    figure::{
+        ViewKind, data,
+        order::{Choice, Drawn, OnePattern, OrderError},
+        views::{About, Feature, FigureExtent, Group, ViewSpec, spec},
+    },
+    raster::ColorMap,
+    text::capitalised,
+};
+
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::Heatmap,
+    label: "Heatmap",
+    name: "heatmap",
+    help: "Attention of one head as a matrix: rows are queries, columns are keys",
+    key: '2',
+    group: Group::Look,
+    about: About::Patterns,
+    extent: FigureExtent::Head,
+    features: &[Feature::ColorScale, Feature::LogColors, Feature::Rest],
+    color_map: ColorMap::Viridis,
+    needs: spec::patterns,
+    unavailable: spec::available,
+    sheet_text: |choice| choice.pattern_text("Attention patterns (rows: queries, columns: keys)"),
+    figures,
+};
+
+fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
+    let patterns = choice.patterns()?;
+    let high = choice.shared_high(&patterns);
+    let figure = |(read, id): OnePattern| {
+        let subject = choice.subject(&read.heads);
+        let scene = HeatmapScene {
+            read: Arc::clone(&read),
+            subject: subject.clone(),
+            map: choice.order.color_map(),
+            log: choice.order.log,
+            high,
+            values: choice.order.values,
+            pinned: choice.pinned(),
+            origin: choice.origin.clone(),
+        };
+        choice.drawn(Box::new(scene), Box::new(move || data::heatmap(&read)), capitalised(&subject), id)
+    };
+    Ok(patterns.into_iter().map(figure).collect())
+}

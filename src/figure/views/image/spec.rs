@@ -1,0 +1,124 @@
+//! Attention on the picture: what the view is, and its figures.
+
+use super::{
+    ImageScene, OverlayLook,
+    flows::FlowKind,
+    weights::{Role, Subject},
+};
+use crate::{
+    analysis::reading::{self, RowLabels},
+    capture::Capture,
+    figure::{
+        ViewKind, data,
+        list::Sampling,
+        order::{Choice, Drawn, OnePattern, OrderError, names_of, no_picture},
+        views::{About, Feature, FigureExtent, Group, ViewSpec, spec},
+    },
+    ids::StackKind,
+    raster::ColorMap,
+    text::capitalised,
+};
+
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::Image,
+    label: "Picture",
+    name: "image",
+    help: "Attention drawn on the picture",
+    key: '3',
+    group: Group::Look,
+    about: About::Patterns,
+    extent: FigureExtent::Head,
+    features: &[Feature::Picture, Feature::ColorScale],
+    color_map: ColorMap::Magma,
+    needs: spec::patterns,
+    unavailable,
+    sheet_text,
+    figures,
+};
+
+/// Why the attention of `stack` cannot be laid on the picture.
+fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
+    if capture.image().is_none() {
+        return Some("This input has no picture: drop one on a vision model");
+    }
+    let on_picture = capture.picture_side() == Some(stack.key_side());
+    (!on_picture).then_some(match stack {
+        StackKind::Decoder => {
+            "The decoder attends to its own text here; choose the cross stack to see it on the picture"
+        }
+        StackKind::Text => "This stack attends to text; choose the vision stack to see the picture",
+        _ => "The keys of this stack are not the patches of the picture",
+    })
+}
+
+fn sheet_text(choice: &Choice<'_>) -> &'static str {
+    choice.pattern_text(match choice.order.flows.map(|flows| flows.kind) {
+        None => "Attention on the picture",
+        Some(FlowKind::Strongest) => {
+            "Arrows from each patch to what it attends to most (ring: itself, square: a token before the patches)"
+        }
+        Some(FlowKind::All) => {
+            "Arrows from patches to what they attend to (ring: themselves, square: a token before the patches)"
+        }
+    })
+}
+
+fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
+    let Some((image, side)) = choice.capture.image().zip(choice.capture.picture_side()) else {
+        return Err(no_picture(choice.capture));
+    };
+    let picks_patches = choice.stack.query_side() == side;
+    if choice.stack.key_side() != side {
+        let message = format!("the {} stack does not attend to the picture: choose another --stack", choice.stack);
+        return Err(OrderError::Failed(message));
+    }
+    if choice.order.reading.words {
+        return Err(OrderError::Usage("a picture needs single tokens: leave out --words".to_owned()));
+    }
+    if choice.order.flows.is_some() && !picks_patches {
+        return Err(OrderError::Usage(format!(
+            "arrows lead from patch to patch, but the queries of the {} stack are words: leave out --flows",
+            choice.stack
+        )));
+    }
+    let held = match (choice.order.query, choice.order.key) {
+        (None, key) => key.map(|key| (key, Role::Key)),
+        (query, _) => query.map(|query| (query, Role::Query)),
+    };
+    let picked = match (choice.order.query, choice.order.key) {
+        (None, Some(key)) if picks_patches => (Subject::Token(key), Role::Key),
+        (query, _) => (Subject::of(query, picks_patches, image.n_prefix), Role::Query),
+    };
+    let writes = choice.order.reading.rows == RowLabels::Written && reading::writes(choice.capture, choice.stack);
+    let partner = choice.order.key.filter(|_| picked.1 == Role::Query);
+    let sampling = if choice.order.smooth { Sampling::Smooth } else { Sampling::Crisp };
+    let look = OverlayLook {
+        map: choice.order.color_map(),
+        sampling,
+        opacity: choice.order.opacity,
+        contour: choice.order.contour,
+    };
+    let patterns = choice.patterns()?;
+    let high = choice.shared_high(&patterns);
+    let figure = |(read, id): OnePattern| {
+        let subject = choice.subject(&read.heads);
+        let scene = ImageScene {
+            read,
+            high,
+            image: image.clone(),
+            names: names_of(choice.capture.key_tokens(choice.stack)),
+            picks_patches,
+            writes,
+            picked,
+            partner,
+            look,
+            flows: choice.order.flows.map(|filter| (filter, held)),
+            subject: subject.clone(),
+            origin: choice.origin.clone(),
+        };
+        let numbers = scene.clone();
+        choice.drawn(Box::new(scene), Box::new(move || data::image(&numbers)), capitalised(&subject), id)
+    };
+    Ok(patterns.into_iter().map(figure).collect())
+}

@@ -1,0 +1,133 @@
+//! The answers of the laboratory: what the view is, and its figure.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Answered, LabScene, compose, logit_name, silent};
+use crate::{
+    analysis::explain::report::{Report, Row},
+    capture::Capture,
+    figure::{
+        Captions, ViewKind,
+        data::{Column, Table, Values},
+        order::{Choice, Drawn, OrderError},
+        views::{About, FigureExtent, Group, ViewSpec, spec},
+    },
+    ids::{HeadId, Side},
+    raster::ColorMap,
+};
+
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::Lab,
+    label: "Explain",
+    name: "lab",
+    help: "What a prediction depends on, by several methods side by side",
+    key: '8',
+    group: Group::Explain,
+    about: About::Answers,
+    extent: FigureExtent::Head,
+    features: &[],
+    color_map: ColorMap::Viridis,
+    needs: |_, _| Vec::new(),
+    unavailable: spec::available,
+    sheet_text: |_| "Explanations",
+    figures,
+};
+
+/// All answers on one page.
+fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
+    let question = choice.order.question;
+    let there: Vec<Answered> = choice.answers.iter().filter(|answer| answer.report.is_some()).cloned().collect();
+    if there.is_empty() {
+        return Err(OrderError::Failed("no method has a result yet, so there is nothing to draw".to_owned()));
+    }
+    let layer = choice.layers.first().copied().unwrap_or(0);
+    let head = choice.heads.as_ref().and_then(|heads| heads.first().copied()).unwrap_or(0);
+    let head = HeadId { stack: choice.stack, layer, head };
+    let silent: Vec<&str> = silent(choice.capture, question, &there).map(|answer| answer.title).collect();
+    if silent.len() == there.len() {
+        let verb = if silent.len() == 1 { "has" } else { "have" };
+        return Err(OrderError::Failed(format!(
+            "{} {verb} no values for single tokens here, so there is nothing to draw: save the numbers with --data",
+            silent.join(" and ")
+        )));
+    }
+    let sections = compose(choice.capture, question, &there, (head, choice.order.special));
+    if sections.iter().all(|section| section.parts.is_empty()) {
+        return Err(OrderError::Failed("the results have nothing to draw: save them as data".to_owned()));
+    }
+    let target = there.iter().find_map(|answer| target_text(choice.capture, answer.report.as_deref()?));
+    let titles: Vec<&str> = there.iter().map(|answer| answer.title).collect();
+    let what = format!("{} {}.", question.text(), titles.join(", "));
+    let of = target.map_or_else(String::new, |target| format!(" Explained: {target}."));
+    let notes: Vec<String> = sections.iter().flat_map(|section| &section.notes).map(|it| sentence(it)).collect();
+    let short = [format!("{what}{of}")].into_iter().chain(notes).collect::<Vec<_>>().join(" ");
+    let mut caveats: Vec<&str> = there.iter().filter_map(|it| Some(it.report.as_ref()?.method.caveat())).collect();
+    caveats.dedup();
+    let full = format!("{short} {} {}.", caveats.join(" "), choice.origin);
+    let scene = LabScene { sections, captions: Captions { short, full } };
+    let capture = choice.capture.clone();
+    let label = question.short().to_owned();
+    Ok(vec![choice.drawn(Box::new(scene), Box::new(move || table(&capture, &there)), label, None)])
+}
+
+fn sentence(text: &str) -> String {
+    format!("{}.", crate::text::capitalised(text.trim_end_matches('.')))
+}
+
+/// The output that is explained: the logit of a class or a token, where it is, what it is told apart from.
+fn target_text(capture: &Capture, report: &Report) -> Option<String> {
+    let parameter = |name: &str| report.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+    parameter("class")?.get("label")?;
+    let mut text = logit_name(report);
+    let by_position = capture.prediction()?.rows.first()?.position.is_some();
+    if let Some(position) = parameter("position").and_then(Value::as_u64).filter(|_| by_position) {
+        text = format!("{text} at position {position}");
+    }
+    Some(text)
+}
+
+/// One row per number of every answer.
+fn table(capture: &Capture, answers: &[Answered]) -> Table {
+    let mut texts: [Vec<String>; 12] = Default::default();
+    let mut numbers = Vec::new();
+    let token = |side: Side, at: usize| capture.tokens(side).get(at).map_or_else(String::new, |it| it.text.clone());
+    for report in answers.iter().filter_map(|answer| answer.report.clone()) {
+        let report: Arc<Report> = report;
+        let options: Vec<String> = report.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let options = options.join(" ");
+        for row in report.rows() {
+            let Row { number, text, .. } = &row;
+            numbers.push(number.map_or(f32::NAN, |number| number as f32));
+            let own = [report.method.name().to_owned(), options.clone()];
+            let cells = row.cells(token);
+            let said = text.clone().unwrap_or_default();
+            for (column, cell) in texts.iter_mut().zip(own.into_iter().chain(cells.into_iter().take(9)).chain([said])) {
+                column.push(cell);
+            }
+        }
+    }
+    let names = [
+        "method",
+        "options",
+        "value",
+        "layer",
+        "head",
+        "row",
+        "row_side",
+        "row_token",
+        "column",
+        "column_side",
+        "column_token",
+        "text",
+    ];
+    let mut columns: Vec<Column> = names
+        .into_iter()
+        .zip(texts)
+        .map(|(name, cells)| Column { name: name.into(), values: Values::Text(cells) })
+        .collect();
+    columns.insert(columns.len() - 1, Column { name: "result".into(), values: Values::Number(numbers) });
+    Table { provenance: String::new(), columns }
+}

@@ -1,0 +1,80 @@
+//! The points of every head: what the view is, and its figure.
+
+use super::{MatrixScene, columns};
+use crate::{
+    analysis::{Space, projection},
+    figure::{
+        ViewKind, data,
+        order::{Choice, Drawn, OrderError, refined},
+        views::{About, FigureExtent, Group, ViewSpec, spec},
+    },
+    ids::{HeadId, StackKind},
+    raster::ColorMap,
+    text::capitalised,
+};
+
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::Matrix,
+    label: "All Q–K maps",
+    name: "matrix",
+    help: "The query–key map of every head, side by side",
+    key: '5',
+    group: Group::Heads,
+    about: About::Points,
+    extent: FigureExtent::Stack,
+    features: &[],
+    color_map: ColorMap::Viridis,
+    needs: spec::vectors,
+    unavailable: spec::without_vectors,
+    sheet_text: spec::space_text,
+    figures,
+};
+
+fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
+    choice.not_of_planes()?;
+    let Some(spec) = choice.capture.model().stack(choice.stack) else { return Ok(Vec::new()) };
+    let projected = projection::project(choice.cloud, choice.stack, choice.order.projection, &mut |_, _| true);
+    let Some(projection) = projected else {
+        let message = match choice.cloud.lacks(choice.stack, choice.space()) {
+            Some(reason) if !choice.space().is_joint() => reason,
+            _ => format!("the queries and keys of the {} stack were not recorded", choice.stack),
+        };
+        return Err(OrderError::Failed(message));
+    };
+    let projection = refined(projection)?;
+    let planes = projection.heads.clone();
+    let heads: Vec<HeadId> = planes.iter().map(|plane| plane.head).collect();
+    let (space, model) = (choice.space(), choice.capture.model());
+    let what = match space {
+        Space::QueriesKeys => "all heads",
+        Space::Values => "values of all heads",
+        Space::Residual => "residual stream",
+        Space::Positions => "position embeddings",
+    };
+    let subject = match choice.stack {
+        StackKind::SelfAttention => what.to_owned(),
+        stack => format!("{what} of the {stack} stack"),
+    };
+    let shared = spec.layers.first().map_or(1, |layer| layer.n_heads / layer.n_kv_heads.max(1));
+    let sharing = if space == Space::Values { shared.max(1) } else { 1 };
+    let columns = columns(heads.len());
+    let scene = MatrixScene {
+        grid: if space.is_per_head() {
+            (spec.layers.len(), spec.max_heads().div_ceil(sharing))
+        } else {
+            (heads.len().div_ceil(columns), columns)
+        },
+        names: (!space.is_per_head()).then(|| heads.iter().map(|cell| space.cell_name(*cell, model)).collect()),
+        sharing,
+        projection,
+        kinds: space.kinds(choice.stack),
+        tints: choice.tints(&heads),
+        pinned: choice.pinned(),
+        subject: subject.clone(),
+        origin: choice.origin.clone(),
+    };
+    let (cloud, stack) = (choice.cloud.clone(), choice.stack);
+    let table = Box::new(move || data::points(planes.iter().map(|plane| &**plane), &cloud, (stack, space)));
+    Ok(vec![choice.drawn(Box::new(scene), table, capitalised(&subject), None)])
+}

@@ -1,0 +1,161 @@
+//! What the program knows of a view: each one says it in a file of its own, and everything else asks.
+
+use crate::{
+    analysis::{Space, reading::Reading},
+    capture::{Capture, Site},
+    figure::{
+        ViewKind,
+        order::{Choice, Drawn, OrderError},
+    },
+    ids::StackKind,
+    raster::ColorMap,
+};
+
+/// A view: its words, what it is about, what it needs, and how its figures come about.
+#[derive(Clone, Copy, Debug)]
+pub struct ViewSpec {
+    /// Its id in files, settings and commands.
+    pub kind: ViewKind,
+    /// Tab label.
+    pub label: &'static str,
+    /// Name on the command line and in file names.
+    pub name: &'static str,
+    /// What it shows, in one sentence without its full stop.
+    pub help: &'static str,
+    /// The key that shows it.
+    pub key: char,
+    /// The question it answers.
+    pub group: Group,
+    /// What its figures are made of.
+    pub about: About,
+    /// How many heads one figure holds.
+    pub extent: FigureExtent,
+    /// What it has that other views lack.
+    pub features: &'static [Feature],
+    /// Colours of weights where none were chosen.
+    pub color_map: ColorMap,
+    /// What has to be recorded for it, of a run whose patterns are read in this way and whose points are of this space.
+    pub needs: fn(&Reading, Space) -> Vec<Site>,
+    /// Why it cannot show a stack of a capture, in words; `None` when it can.
+    pub unavailable: fn(&Capture, StackKind) -> Option<&'static str>,
+    /// What a sheet of its figures shows.
+    pub sheet_text: fn(&Choice<'_>) -> &'static str,
+    /// Its figures with their numbers.
+    pub figures: fn(&Choice<'_>) -> Result<Vec<Drawn>, OrderError>,
+}
+
+/// The question that a group of views answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// What does it look at?
+    Look,
+    /// Which head does what?
+    Heads,
+    /// Why this answer?
+    Explain,
+    /// Is it always so?
+    Corpus,
+}
+
+impl Group {
+    /// Every group, in the order of the questions.
+    pub const ALL: [Self; 4] = [Self::Look, Self::Heads, Self::Explain, Self::Corpus];
+
+    /// Its name.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Look => "Look",
+            Self::Heads => "Heads",
+            Self::Explain => "Explain",
+            Self::Corpus => "Corpus",
+        }
+    }
+
+    /// The question.
+    pub const fn question(self) -> &'static str {
+        match self {
+            Self::Look => "What does it look at?",
+            Self::Heads => "Which head does what?",
+            Self::Explain => "Why this answer?",
+            Self::Corpus => "Is it always so?",
+        }
+    }
+}
+
+/// What the figures of a view are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// Patterns of one input: weights of queries and keys.
+    Patterns,
+    /// Measures of heads over all inputs of a corpus.
+    Heads,
+    /// Queries, keys or other vectors as points, of all inputs of a corpus.
+    Points,
+    /// Answers of the methods that explain a prediction.
+    Answers,
+}
+
+/// How many heads one figure holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureExtent {
+    /// One, or several taken together.
+    Head,
+    /// Those of a layer, told apart.
+    Layer,
+    /// All of a stack.
+    Stack,
+}
+
+/// What some views have and others lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// Weights lie on the picture that the model saw.
+    Picture,
+    /// Weights are colours, on a scale that several patterns can share.
+    ColorScale,
+    /// Colours can be logarithmic.
+    LogColors,
+    /// What went to no key has columns of its own.
+    Rest,
+    /// Values of an annotation of the inputs are told apart.
+    Annotations,
+}
+
+impl ViewSpec {
+    /// Whether it has this.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+}
+
+/// What views of patterns need: of weights by value the values too.
+pub(super) fn patterns(reading: &Reading, _: Space) -> Vec<Site> {
+    [Site::Pattern].into_iter().chain(reading.source.sites().iter().copied()).collect()
+}
+
+/// What views of all inputs need: queries, keys and values, and what the points are made of.
+pub(super) fn vectors(_: &Reading, space: Space) -> Vec<Site> {
+    [Site::Pattern, Site::Q, Site::K, Site::V].into_iter().chain(space.sites().iter().copied()).collect()
+}
+
+/// What a sheet of points shows.
+pub(super) fn space_text(choice: &Choice<'_>) -> &'static str {
+    match choice.space() {
+        Space::QueriesKeys => "Query–key maps",
+        Space::Values => "Values",
+        Space::Residual => "Residual stream",
+        Space::Positions => "Position embeddings",
+    }
+}
+
+/// What can always be shown.
+pub(super) const fn available(_: &Capture, _: StackKind) -> Option<&'static str> {
+    None
+}
+
+/// Views of queries and keys lack them in some captures.
+pub(super) fn without_vectors(capture: &Capture, stack: StackKind) -> Option<&'static str> {
+    let recorded = capture.stack(stack)?;
+    let lacks = recorded.layers.iter().all(|layer| layer.q.is_none() || layer.k.is_none());
+    lacks.then_some("This capture has no queries and keys")
+}
