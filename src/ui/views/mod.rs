@@ -47,6 +47,18 @@ pub use source::{shared_high, shown_pattern, subject, what};
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;
 
+/// A view in the window.
+trait Canvas {
+    /// Draws it over all the space that is left in `ui`.
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>);
+
+    /// Draws its options and its legend, one below the other.
+    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>);
+
+    /// Lets go of all that was painted. Where the user has panned to stays.
+    fn rest(&mut self);
+}
+
 /// Every view with what it remembers between frames.
 #[derive(Default)]
 pub struct Views {
@@ -65,7 +77,7 @@ impl Views {
         let area = ui.available_rect_before_wrap();
         ui.painter().rect_filled(area, 0, cx.theme.canvas);
         // One canvas for all heads and for one, so that a drag goes on from the one to the other.
-        let salt = if matches!(kind, ViewKind::Scatter | ViewKind::Matrix) { "space" } else { kind.name() };
+        let salt = if kind.is_projected() { "space" } else { kind.name() };
         ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
             ui.shrink_clip_rect(area);
             if let Some(sentence) = empty::reason(cx, kind) {
@@ -73,20 +85,12 @@ impl Views {
                 return;
             }
             part_ui(ui, cx, kind);
-            if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| overlay::is_shown_in(kind))
+            if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| kind.shows_patterns())
                 && !overlay::above_ui(ui, cx, overlay)
             {
                 return;
             }
-            match kind {
-                ViewKind::Heads => self.heads.ui(ui, cx),
-                ViewKind::Heatmap => self.heatmap.ui(ui, cx),
-                ViewKind::Image => self.image.ui(ui, cx),
-                ViewKind::Scatter | ViewKind::Matrix => self.space.ui(ui, cx),
-                ViewKind::Distance => self.distance.ui(ui, cx),
-                ViewKind::Average => self.average.ui(ui, cx),
-                ViewKind::Lab => self.lab.ui(ui, cx),
-            }
+            self.canvas(kind).ui(ui, cx);
         });
         ui.advance_cursor_after_rect(area);
     }
@@ -94,18 +98,10 @@ impl Views {
     /// Lets go of all that was painted of views other than `shown`, which is painted anew when they are shown again.
     /// Where the user has panned to stays.
     pub fn rest(&mut self, shown: ViewKind) {
-        for kind in ViewKind::ALL.into_iter().filter(|kind| *kind != shown) {
-            match kind {
-                ViewKind::Heads => self.heads.rest(),
-                ViewKind::Heatmap => self.heatmap.rest(),
-                ViewKind::Image => self.image.rest(),
-                // The two are one.
-                ViewKind::Scatter | ViewKind::Matrix if shown.is_projected() => {}
-                ViewKind::Scatter | ViewKind::Matrix => self.space.rest(),
-                ViewKind::Distance => self.distance = distance::DistanceView::default(),
-                ViewKind::Average => self.average = average::AverageView::default(),
-                ViewKind::Lab => self.lab = lab::LabView::default(),
-            }
+        // The two views of points are one.
+        let stays = |kind: ViewKind| kind == shown || kind.is_projected() && shown.is_projected();
+        for kind in ViewKind::ALL.into_iter().filter(|kind| !stays(*kind)) {
+            self.canvas(kind).rest();
         }
     }
 
@@ -114,14 +110,18 @@ impl Views {
         if cx.document.latest_capture().is_none() {
             return;
         }
+        self.canvas(kind).options_ui(ui, cx);
+    }
+
+    fn canvas(&mut self, kind: ViewKind) -> &mut dyn Canvas {
         match kind {
-            ViewKind::Heads => self.heads.options_ui(ui, cx),
-            ViewKind::Heatmap => self.heatmap.options_ui(ui, cx),
-            ViewKind::Image => self.image.options_ui(ui, cx),
-            ViewKind::Scatter | ViewKind::Matrix => self.space.options_ui(ui, cx),
-            ViewKind::Distance => distance::DistanceView::options_ui(ui, cx),
-            ViewKind::Average => average::AverageView::options_ui(ui, cx),
-            ViewKind::Lab => lab::LabView::options_ui(ui, cx),
+            ViewKind::Heads => &mut self.heads,
+            ViewKind::Heatmap => &mut self.heatmap,
+            ViewKind::Image => &mut self.image,
+            ViewKind::Scatter | ViewKind::Matrix => &mut self.space,
+            ViewKind::Distance => &mut self.distance,
+            ViewKind::Average => &mut self.average,
+            ViewKind::Lab => &mut self.lab,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     analysis::reading::Explained,
     ids::HeadId,
     raster::ColorMap,
-    session::{Command, Overlay, ViewKind},
+    session::{Command, Overlay},
     ui::{ViewCtx, theme::GRID},
 };
 
@@ -15,11 +15,6 @@ use crate::{
 const STEPS: usize = 24;
 /// The ramp beside the name.
 const RAMP_PT: [f32; 2] = [9.0 * GRID, 2.5 * GRID];
-
-/// Whether a view can show something in place of attention.
-pub const fn is_shown_in(view: ViewKind) -> bool {
-    matches!(view, ViewKind::Heads | ViewKind::Heatmap | ViewKind::Image)
-}
 
 /// Draws the strip above a view; `false` when there is nothing to be shown in place of attention yet, and a sentence
 /// stands there instead.

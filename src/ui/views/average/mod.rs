@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{ComboBox, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::{asking, choosers, controls, display_list::ScenePainter, texture, tooltip};
+use super::{Canvas, asking, choosers, controls, display_list::ScenePainter, texture, tooltip};
 use crate::{
     analysis::{
         Cloud,
@@ -28,9 +28,12 @@ pub struct AverageView {
     painter: ScenePainter<(Same<Finding>, ColorMapChoice)>,
 }
 
-impl AverageView {
-    /// Draws the view over all the space that is left in `ui`.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+impl Canvas for AverageView {
+    fn rest(&mut self) {
+        *self = Self::default();
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
             if let Some(capture) = cx.document.latest_capture() {
@@ -74,8 +77,7 @@ impl AverageView {
         }
     }
 
-    /// Draws the options.
-    pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let names = cx.pane.cloud(cx.document).map(|cloud| annotations(&cloud)).unwrap_or_default();
         controls::edit_options(cx, |options| {
             controls::heading_ui(ui, cx.theme, "Mean attention");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{CornerRadius, CursorIcon, Pos2, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::{asking, choosers, controls, display_list::ScenePainter, empty, tooltip};
+use super::{Canvas, asking, choosers, controls, display_list::ScenePainter, empty, tooltip};
 use crate::{
     analysis::{
         projection::ScaleChoice,
@@ -33,9 +33,12 @@ pub struct DistanceView {
     painter: ScenePainter<SceneKey>,
 }
 
-impl DistanceView {
-    /// Draws the view over all the space that is left in `ui`.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+impl Canvas for DistanceView {
+    fn rest(&mut self) {
+        *self = Self::default();
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.horizontal_wrapped(|ui| choosers::stack_and_layer_ui(ui, cx));
         let Some(proxies) = asking::asked(ui, cx, Question::Proxies, "Measuring the queries and keys of every head")
         else {
@@ -103,8 +106,7 @@ impl DistanceView {
         }
     }
 
-    /// Draws the options.
-    pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         controls::edit_options(cx, |options| {
             controls::heading_ui(ui, cx.theme, "Correlation map");
             let shown = &mut options.distance;

@@ -8,7 +8,7 @@ use eframe::egui::{
 };
 
 use super::{
-    aids, choosers, controls, empty,
+    Canvas, aids, choosers, controls, empty,
     groups::HeadGroups,
     hover,
     line_painter::{LinePainter, Lines, Painted},
@@ -156,15 +156,13 @@ impl Scene<'_> {
     }
 }
 
-impl HeadsView {
-    /// Keeps what was chosen, and lets go of what was made of it.
-    pub fn rest(&mut self) {
+impl Canvas for HeadsView {
+    fn rest(&mut self) {
         let Self { held, in_sight, .. } = std::mem::take(self);
         *self = Self { held, in_sight, ..Self::default() };
     }
 
-    /// Draws the view over all the space that is left in `ui`.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let selection = &cx.pane.selection;
         let Some(known) = lines::known(cx, capture, &self.in_sight) else { return };
@@ -246,12 +244,12 @@ impl HeadsView {
         }
     }
 
-    /// Draws the options and the legend.
-    #[expect(clippy::unused_self, reason = "every view has the same two methods")]
-    pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         options::options_ui(ui, cx);
     }
+}
 
+impl HeadsView {
     fn layout(&mut self, ui: &Ui, axes: &Axes, key: AxesKey, area: Vec2) -> HeadsLayout {
         // Headings that tell the sides apart must fit over short words.
         let two_sides = key.1.heads.stack() == StackKind::Cross;

@@ -3,7 +3,7 @@
 use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
-    aids,
+    Canvas, aids,
     camera::{self, Camera},
     choosers, controls, empty,
     groups::HeadGroups,
@@ -55,15 +55,13 @@ pub struct HeatmapView {
     held: Focus,
 }
 
-impl HeatmapView {
-    /// Keeps what was chosen, and lets go of what was made of it.
-    pub fn rest(&mut self) {
+impl Canvas for HeatmapView {
+    fn rest(&mut self) {
         let Self { camera, camera_of, held, .. } = std::mem::take(self);
         *self = Self { camera, camera_of, held, ..Self::default() };
     }
 
-    /// Draws the view over all the space that is left in `ui`.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let Some(subject) = source::subject(cx) else { return };
         if source::is_long(cx, capture) {
@@ -127,6 +125,28 @@ impl HeatmapView {
         self.plot_ui(ui, cx, capture, &picture.pattern, (&key.reading, Cells::Whole(&picture)));
     }
 
+    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        controls::edit_options(cx, |options| {
+            controls::heading_ui(ui, cx.theme, "Heatmap");
+            // What is no attention has colours of its own.
+            if cx.pane.explained().is_none() {
+                controls::color_map_ui(ui, cx.theme, &mut options.heatmap.color_map);
+            }
+            controls::row_ui(ui, cx.theme, "Scale", |ui| {
+                let scales = [(ColorScale::Linear, "Linear"), (ColorScale::Log, "Logarithmic")];
+                controls::choice_ui(ui, "Scale", &mut options.heatmap.scale, &scales);
+            });
+            if cx.document.latest_capture().is_some_and(|capture| source::is_long(cx, capture)) {
+                long::pool_ui(ui, cx, &mut options.heatmap.pool);
+            }
+            ui.checkbox(&mut options.heatmap.values, "Numbers where there is room");
+            controls::shared_scale_ui(ui, &mut options.shared_scale);
+        });
+        mask::legend_ui(ui, cx);
+    }
+}
+
+impl HeatmapView {
     /// Small pictures of all heads of the layer; empty frames until all of them are read.
     fn thumbs_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, subject: &Subject, of: &PictureKey, wait: bool) {
         let capture = &*subject.this;
@@ -149,28 +169,6 @@ impl HeatmapView {
             self.thumbs.get_or_update(key.clone(), || pixels::thumbnails(&ctx, &heads.unwrap_or_default(), &key))
         });
         HeadThumbs::row_ui(thumbs.as_ref(), n_heads, HeadGroups::of(capture, head), ui, cx);
-    }
-
-    /// Draws the options and the legend.
-    #[expect(clippy::unused_self, reason = "every view has the same two methods")]
-    pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        controls::edit_options(cx, |options| {
-            controls::heading_ui(ui, cx.theme, "Heatmap");
-            // What is no attention has colours of its own.
-            if cx.pane.explained().is_none() {
-                controls::color_map_ui(ui, cx.theme, &mut options.heatmap.color_map);
-            }
-            controls::row_ui(ui, cx.theme, "Scale", |ui| {
-                let scales = [(ColorScale::Linear, "Linear"), (ColorScale::Log, "Logarithmic")];
-                controls::choice_ui(ui, "Scale", &mut options.heatmap.scale, &scales);
-            });
-            if cx.document.latest_capture().is_some_and(|capture| source::is_long(cx, capture)) {
-                long::pool_ui(ui, cx, &mut options.heatmap.pool);
-            }
-            ui.checkbox(&mut options.heatmap.values, "Numbers where there is room");
-            controls::shared_scale_ui(ui, &mut options.shared_scale);
-        });
-        mask::legend_ui(ui, cx);
     }
 
     /// Brings what has just been pinned somewhere else into sight.

@@ -7,8 +7,8 @@ use eframe::egui::{
 };
 
 use super::{
-    aids, choosers, controls, empty, groups::HeadGroups, hover, source, texture, texture::HeadThumbs, toggle_hidden,
-    tooltip,
+    Canvas, aids, choosers, controls, empty, groups::HeadGroups, hover, source, texture, texture::HeadThumbs,
+    toggle_hidden, tooltip,
 };
 use crate::{
     analysis::reading::{Extent, ReadPattern, Reading},
@@ -61,14 +61,12 @@ pub struct ImageView {
     words: words::Words,
 }
 
-impl ImageView {
-    /// Keeps what was chosen, and lets go of what was made of it.
-    pub fn rest(&mut self) {
+impl Canvas for ImageView {
+    fn rest(&mut self) {
         *self = Self::default();
     }
 
-    /// Draws the view over all the space that is left in `ui`.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let Some(image) = capture.image() else { return };
         let head = cx.pane.selection.head;
@@ -177,9 +175,7 @@ impl ImageView {
         Self::picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
     }
 
-    /// Draws the options and the legend.
-    #[expect(clippy::unused_self, reason = "every view has the same two methods")]
-    pub fn options_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let can_flow = cx.document.latest_capture().is_some_and(|capture| picking(cx, capture) != Picking::Words);
         controls::edit_options(cx, |options| {
             if can_flow && options.image.flows.is_some() && cx.pane.explained().is_none() {
@@ -215,7 +211,9 @@ impl ImageView {
             }
         });
     }
+}
 
+impl ImageView {
     fn picture_ui(
         ui: &mut Ui,
         cx: &ViewCtx<'_>,

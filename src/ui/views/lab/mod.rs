@@ -18,7 +18,7 @@ use eframe::egui::{
 
 pub use self::outcome::{OutcomeChoice, outcome_label};
 use self::{asked::Asked, pieces::Pieces};
-use super::{choosers, controls};
+use super::{Canvas, choosers, controls};
 use crate::{
     analysis::explain::report::Question,
     capture::Capture,
@@ -46,9 +46,12 @@ pub struct LabView {
     pieces: Pieces,
 }
 
-impl LabView {
-    /// Draws the view over all the space that is left in `ui`.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+impl Canvas for LabView {
+    fn rest(&mut self) {
+        *self = Self::default();
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let question = cx.pane.options.lab.question;
         let asked = asked::ask(ui, cx, capture);
@@ -96,8 +99,8 @@ impl LabView {
         });
     }
 
-    /// Draws the options: which methods there are, and what their numbers are worth.
-    pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    /// Which methods there are, and what their numbers are worth.
+    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         controls::heading_ui(ui, cx.theme, "Methods");
         methods_ui(ui, cx, capture);

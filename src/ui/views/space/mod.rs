@@ -19,7 +19,7 @@ use self::{
 };
 pub use options::scaling_ui;
 
-use super::{aids, choosers, controls, empty, groups::HeadGroups};
+use super::{Canvas, aids, choosers, controls, empty, groups::HeadGroups};
 use crate::{
     analysis::{
         Space,
@@ -108,15 +108,13 @@ pub struct SpaceView {
 
 type ArrangementKey = (Same<Projection>, HeadOrder, Option<Same<std::collections::BTreeMap<HeadId, f32>>>);
 
-impl SpaceView {
-    /// Keeps what was chosen, and lets go of what was made of it.
-    pub fn rest(&mut self) {
+impl Canvas for SpaceView {
+    fn rest(&mut self) {
         let Self { camera, flight, frame, ground, shown, turn, tool, .. } = std::mem::take(self);
         *self = Self { camera, flight, frame, ground, shown, turn, tool, ..Self::default() };
     }
 
-    /// Draws the view over all the space that is left in `ui`.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let cell = cx.pane.cell(cx.document);
         let space = cx.pane.space();
@@ -165,12 +163,13 @@ impl SpaceView {
         self.canvas_ui(ui, cx, &projection);
     }
 
-    /// Draws the options and the legend.
-    pub fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let most = self.pictures.most(cx.pane.cell(cx.document));
         options::options_ui(ui, cx, self.pictures.looks(), most);
     }
+}
 
+impl SpaceView {
     /// What dragging does.
     fn tools_ui(&mut self, ui: &mut Ui) {
         ui.spacing_mut().item_spacing.x = 2.0;
