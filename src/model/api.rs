@@ -36,7 +36,7 @@ use crate::{
         checkpoint::{Config, ModelFiles, Weights, audit::Audit, keys},
         engine::Engine,
         families,
-        input::{Encoded, Input, Reader, replaced},
+        input::{Encoded, Input, InputError, Reader, TextEncoder, replaced},
         network::{Network, cost::Lengths, head::Outcome},
         opinion,
         run::{Control, Edit, Recorded, Run, RunPlan, Site, Sites, Tapped, Taps, Values, edits, uniformity},
@@ -99,9 +99,9 @@ impl Model {
         let rehearsed = engine.install(|| weights.rehearse(|weights| families::build(&config, weights)));
         // A value of the wrong kind may be why it could not be built.
         config.check_kinds()?;
-        let mut reader = Reader::open(files, &rehearsed?.modality)?;
+        let mut reader = Reader::open(files, &rehearsed?.modality, families::tokenizer)?;
         let special = reader.encoder.as_ref().map(|encoder| encoder.special_ids());
-        let decoding = Decoding::read(&config, files, special)?;
+        let decoding = Decoding::read(&config, files, special, families::class_ids)?;
         let unread = keys::account(&config, families::keys_of)?;
         config.check_kinds()?;
         let (network, mut audit) = engine.install(|| {
@@ -137,6 +137,14 @@ impl Model {
             head: network.head_kind(),
         };
         Ok(Self { spec: Arc::new(spec), audit, engine: engine.clone(), network, reader, decoding })
+    }
+
+    /// The tokenizer of a checkpoint, without its model.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be used.
+    pub fn tokenizer(files: &ModelFiles) -> Result<TextEncoder, InputError> {
+        TextEncoder::from_files(files, families::tokenizer)
     }
 
     /// What the model is.

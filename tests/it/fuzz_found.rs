@@ -9,8 +9,8 @@ use attnscope::{
     },
     ids::CaptureId,
     model::{
-        ModelFiles,
-        input::{ImageSource, TextEncoder, TextInput, open_picture},
+        Model, ModelFiles,
+        input::{ImageSource, TextInput, open_picture},
     },
     text::told,
 };
@@ -99,7 +99,7 @@ fn rules_of_normalising_that_claim_to_be_longer_than_they_are() {
             "model":{{"type":"WordLevel","vocab":{{"a":0}},"unk_token":"a"}}}}"#
         );
         fs::write(folder.path().join("tokenizer.json"), text).unwrap();
-        TextEncoder::from_files(&ModelFiles::folder(folder.path())).map_err(|error| error.to_string())
+        Model::tokenizer(&ModelFiles::folder(folder.path())).map_err(|error| error.to_string())
     };
     let message = tokenizer("xxxxxxxx").unwrap_err();
     assert!(message.contains("claim 3346078919 bytes, and have 2"), "{message}");
@@ -111,7 +111,7 @@ fn rules_of_normalising_that_claim_to_be_longer_than_they_are() {
 /// of nine thousand words, more than a minute for longer ones.
 #[test]
 fn a_pair_of_long_texts_is_cut_without_putting_together_what_is_cut_off() {
-    let encoder = TextEncoder::from_files(&ModelFiles::folder(fixture("bert"))).unwrap();
+    let encoder = Model::tokenizer(&ModelFiles::folder(fixture("bert"))).unwrap();
     let text = "the street ".repeat(20_000);
     let excerpt = Some(Excerpt::of(Keep::First, 16));
     let input = TextInput { text: text.clone(), text_b: Some(text), excerpt, ..TextInput::default() };
@@ -140,6 +140,6 @@ fn what_is_quoted_from_files_stays_a_sentence() {
     sentence(&crate::hostile_models::refused(folder.path()).to_string());
     copy(&fixture("tokenizers/roberta/vocab.json"));
     write("merges.txt", &format!("#version: 0.2\n{}\t \u{7} b c\n", "a".repeat(9000)));
-    let refusal = |folder: &Path| TextEncoder::from_files(&ModelFiles::folder(folder)).unwrap_err().to_string();
+    let refusal = |folder: &Path| Model::tokenizer(&ModelFiles::folder(folder)).unwrap_err().to_string();
     assert!(sentence(&refusal(folder.path())).contains("merges.txt"));
 }

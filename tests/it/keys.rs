@@ -8,7 +8,9 @@ use std::{
 };
 
 use attnscope::{
-    model::{Engine, Generation, LoadError, Logits, Model, ModelFiles, RunPlan, Sites, audit::Audit, uninterrupted},
+    model::{
+        Engine, Generation, LoadError, Logits, Model, ModelFiles, RunPlan, Sites, audit::Audit, locate, uninterrupted,
+    },
     spec::HeadKind,
 };
 use serde_json::{Map, Value, json};
@@ -147,6 +149,17 @@ fn every_key_of_every_class_is_accounted_for() {
     }
     forgotten.retain(|_, keys| !keys.is_empty());
     assert!(forgotten.is_empty(), "neither read nor known to be harmless: {forgotten:#?}");
+}
+
+/// Each `model_type` that can be opened is one of the classes, or of before transformers.
+#[test]
+fn every_supported_type_is_held_against_its_class() {
+    let classes: Value = serde_json::from_slice(&fs::read(fixture("configurations/keys.json")).unwrap()).unwrap();
+    let types: Vec<_> = locate::supported_types()
+        .flat_map(|(_, types)| types.split(", ").map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let without: Vec<_> = types.iter().filter(|name| classes["families"].get(name.as_str()).is_none()).collect();
+    assert_eq!(without, ["rnnsearch", "bilstm"], "tests/fixtures/configurations/generate.py does not list them");
 }
 
 /// A configuration that is silent means what its class means: whatever a family reads is either asked for, or

@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 use attnscope::model::{
-    ModelFiles, TextInput,
+    Model, ModelFiles, TextInput,
     input::{SpecialIds, TextEncoder},
 };
 
@@ -43,7 +43,7 @@ fn good() -> Vec<Vec<u8>> {
 
 fn open(folder: &Path, spm: &[u8]) -> Result<TextEncoder, String> {
     fs::write(folder.join("tokenizer.model"), spm).unwrap();
-    TextEncoder::from_files(&ModelFiles::folder(folder)).map_err(|error| error.to_string())
+    Model::tokenizer(&ModelFiles::folder(folder)).map_err(|error| error.to_string())
 }
 
 fn text(text: &str) -> TextInput {
@@ -162,7 +162,7 @@ fn marian_needs_its_own_ids() {
     fs::write(folder.path().join("source.spm"), fixture("marian/source.spm")).unwrap();
     let refusal = |vocab: &str| {
         fs::write(folder.path().join("vocab.json"), vocab).unwrap();
-        TextEncoder::from_files(&ModelFiles::folder(folder.path())).unwrap_err().to_string()
+        Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap_err().to_string()
     };
     assert!(refusal("[1]").starts_with("vocab.json cannot be used"));
     assert_eq!(refusal(r#"{"a": -1}"#), "vocab.json cannot be used: the id of “a” is not a number");

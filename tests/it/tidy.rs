@@ -54,7 +54,7 @@ const WINGS: [(&str, &[&str]); 11] = [
     ("input", &["error", "checkpoint"]),
     ("network", &["error", "kernels", "run", "checkpoint", "input"]),
     ("writing", &["error", "run", "checkpoint", "input", "network"]),
-    ("families", &["error", "kernels", "run", "checkpoint", "network"]),
+    ("families", &["error", "kernels", "run", "checkpoint", "input", "network"]),
     ("opinion", &["error", "run", "checkpoint", "input"]),
     ("locate", &["error", "checkpoint", "families"]),
 ];

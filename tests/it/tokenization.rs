@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use attnscope::{
     capture::{Excerpt, Keep},
     model::{
-        ModelFiles, TextInput, bundled,
+        Model, ModelFiles, TextInput, bundled,
         input::{EncodedText, InputError, TextEncoder, check_ids},
     },
 };
@@ -16,7 +16,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn encoder(name: &str) -> TextEncoder {
-    TextEncoder::from_files(&ModelFiles::folder(fixture(name))).unwrap()
+    Model::tokenizer(&ModelFiles::folder(fixture(name))).unwrap()
 }
 
 fn text(text: &str) -> TextInput {
@@ -92,7 +92,7 @@ fn the_class_decides_what_flags_mean() {
         assert!(json.contains(old[0]) || old[0] == old[1], "{model} has no {}", old[0]);
         fs::write(folder.path().join("tokenizer.json"), json.replace(old[0], old[1])).unwrap();
         fs::write(folder.path().join("tokenizer_config.json"), config.to_string()).unwrap();
-        let encoder = TextEncoder::from_files(&ModelFiles::folder(folder.path())).unwrap();
+        let encoder = Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap();
         let pair = TextInput { text_b: Some("The cat".to_owned()), ..text("The cat") };
         encoder.encode(&pair, 100).unwrap()
     };
@@ -230,7 +230,7 @@ fn what_cannot_be_read_is_refused_with_a_sentence() {
     assert_eq!(error(encoder("bert").encode(&text(" \n\t"), 64)), "the text is empty");
     let tight = part("the", Excerpt::of(Keep::First, 2));
     assert_eq!(error(encoder("bert").encode(&tight, 64)), "a limit of 2 tokens leaves no room for the text");
-    let missing = TextEncoder::from_files(&ModelFiles::folder(fixture("bert-bare"))).unwrap_err();
+    let missing = Model::tokenizer(&ModelFiles::folder(fixture("bert-bare"))).unwrap_err();
     assert!(missing.to_string().contains("no tokenizer"));
     assert!(missing.details().contains("vocab.txt"), "says which files were looked for");
     assert!(check_ids(&[], 10, 64).is_err());
@@ -248,7 +248,7 @@ fn damaged_vocabularies_are_refused_by_name() {
         for (name, content) in files {
             fs::write(folder.path().join(name), content).unwrap();
         }
-        let error = TextEncoder::from_files(&ModelFiles::folder(folder.path())).unwrap_err().to_string();
+        let error = Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap_err().to_string();
         for (name, _) in files {
             fs::remove_file(folder.path().join(name)).unwrap();
         }
@@ -265,7 +265,7 @@ fn damaged_vocabularies_are_refused_by_name() {
 
 #[test]
 fn the_bundled_model_has_a_tokenizer() {
-    let encoder = TextEncoder::from_files(&bundled::model("demo:gpt").unwrap()).unwrap();
+    let encoder = Model::tokenizer(&bundled::model("demo:gpt").unwrap()).unwrap();
     assert!(encoder.encode(&text("Once upon a time"), 64).unwrap().ids.len() >= 4);
     assert!(bundled::model("demo:none").is_none());
 }
@@ -274,7 +274,7 @@ fn the_bundled_model_has_a_tokenizer() {
 fn of_json(json: &str) -> Result<TextEncoder, InputError> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("tokenizer.json"), json).unwrap();
-    TextEncoder::from_files(&ModelFiles::folder(folder.path()))
+    Model::tokenizer(&ModelFiles::folder(folder.path()))
 }
 
 /// What opening a damaged file, or using it, says; `None` when it works all the same.

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::PathBuf};
 
 use attnscope::model::{
-    Input, ModelFiles, TextInput,
+    Input, Model, ModelFiles, TextInput,
     input::{InputError, TextEncoder},
 };
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl Folder {
     }
 
     fn open(&self) -> Result<TextEncoder, InputError> {
-        TextEncoder::from_files(&ModelFiles::folder(self.0.path()))
+        Model::tokenizer(&ModelFiles::folder(self.0.path()))
     }
 }
 

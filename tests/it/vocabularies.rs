@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use attnscope::capture::Excerpt;
 use attnscope::model::{
-    ModelFiles, TextInput,
+    Model, ModelFiles, TextInput,
     input::{InputError, TextEncoder},
 };
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn encoder(name: &str) -> TextEncoder {
-    TextEncoder::from_files(&ModelFiles::folder(fixture(name))).unwrap()
+    Model::tokenizer(&ModelFiles::folder(fixture(name))).unwrap()
 }
 
 fn text(text: &str) -> TextInput {
@@ -161,7 +161,7 @@ fn a_tokenizer_json_beside_own_pieces_adds_its_tokens() {
     write("config.json", br#"{"model_type": "siglip"}"#);
     write("tokenizer_config.json", br#"{"tokenizer_class": "SiglipTokenizer"}"#);
     let ids = |input: &str| {
-        let encoder = TextEncoder::from_files(&ModelFiles::folder(folder.path())).unwrap();
+        let encoder = Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap();
         encoder.encode(&text(input), 100).unwrap().ids
     };
     let the = ids("the");
@@ -175,7 +175,7 @@ fn a_tokenizer_json_beside_own_pieces_adds_its_tokens() {
     assert!(ids("the [X] sea").starts_with(&[without_end, &[40]].concat()));
     write("tokenizer.json", b"{");
     assert!(matches!(
-        TextEncoder::from_files(&ModelFiles::folder(folder.path())),
+        Model::tokenizer(&ModelFiles::folder(folder.path())),
         Err(InputError::BadFile { file: "tokenizer.json", .. })
     ));
 }

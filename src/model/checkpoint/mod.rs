@@ -7,7 +7,7 @@ pub(crate) mod config;
 mod defaults;
 pub(crate) mod files;
 mod formats;
-mod ids;
+pub(crate) mod ids;
 pub(crate) mod keys;
 mod others;
 mod recognise;

@@ -5,13 +5,20 @@ use std::sync::Arc;
 use super::{
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, block, embedding, head},
-    linear,
+    family::{Family, Group},
+    keys,
+    parts::linear,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights, config::MAX_LAYERS},
+        checkpoint::{
+            Config, Weights,
+            config::MAX_LAYERS,
+            ids::{BOS, EOS, PAD},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{
             Network,
@@ -19,6 +26,20 @@ use crate::{
         },
     },
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "albert",
+    group: Some(Group::Encoder),
+    build: Some(build),
+    harmless: &[
+        keys::CAUSALITY,
+        keys::TABLES,
+        &["gap_size", "inner_group_num", "net_structure_type", "num_memory_blocks"],
+    ],
+    ids: &[(BOS, 2), (EOS, 3), (PAD, 0)],
+    tokenizer: TokenizerClass::class(Convention::Albert),
+    ..Family::BASE
+}];
 
 const BLOCK: BlockNames = BlockNames {
     qkv: ["attention.query", "attention.key", "attention.value"],

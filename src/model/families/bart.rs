@@ -3,12 +3,20 @@
 
 use candle_core::Tensor;
 
-use super::{class_names, cross, decoder, encoder_decoder, layer_norm, linear, longformer, mlp, n_classes, qkv};
+use super::{
+    family::{Family, Group},
+    keys, longformer,
+    parts::{class_names, cross, encoder_decoder, layer_norm, linear, mlp, n_classes, qkv, vocabulary_map},
+};
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS, LAST, PAD, START},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{
             Network, Tower,
@@ -20,6 +28,50 @@ use crate::{
     },
     spec::{HeadKind, LayerSpec, Modality, TextSpec},
 };
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        model_type: "bart",
+        group: Some(Group::EncoderDecoder),
+        build: Some(|config, weights| build(config, weights, &BART)),
+        limits: &[keys::CAUSAL],
+        aliases: ALIASES,
+        ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2), (LAST, 2)],
+        tokenizer: TokenizerClass::class(Convention::Roberta),
+        ..Family::BASE
+    },
+    Family {
+        model_type: "led",
+        group: Some(Group::EncoderDecoder),
+        build: Some(|config, weights| build(config, weights, &LED)),
+        // How a graph of it is traced for other programs.
+        harmless: &[&["onnx_export"]],
+        limits: &[keys::CAUSAL],
+        aliases: ALIASES,
+        ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
+        tokenizer: TokenizerClass::class(Convention::Roberta),
+    },
+    Family {
+        model_type: "marian",
+        group: Some(Group::EncoderDecoder),
+        build: Some(|config, weights| build(config, weights, &MARIAN)),
+        limits: &[keys::CAUSAL],
+        aliases: ALIASES,
+        ids: &[(EOS, 0), (PAD, 58_100), (START, 58_100), (LAST, 0)],
+        tokenizer: TokenizerClass::class(Convention::Marian),
+        ..Family::BASE
+    },
+    Family {
+        model_type: "mbart",
+        group: Some(Group::EncoderDecoder),
+        build: Some(|config, weights| build(config, weights, &MBART)),
+        limits: &[keys::CAUSAL],
+        aliases: ALIASES,
+        ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (LAST, 2)],
+        tokenizer: TokenizerClass::class(Convention::MBart),
+        ..Family::BASE
+    },
+];
 
 const OUTPUT: &str = "lm_head.weight";
 /// Rows of a learned position table before that of the first token.
@@ -64,43 +116,36 @@ pub(super) enum PositionKind {
     },
 }
 
-impl Dialect {
-    fn of(family: &str) -> Self {
-        let learned = Self {
-            family: "bart",
-            prefix: "model.",
-            norm_before: false,
-            embedding_norm: true,
-            final_norm: false,
-            positions: PositionKind::Learned,
-            reach: Reach::All,
-        };
-        match family {
-            "led" => Self {
-                family: "led",
-                prefix: "led.",
-                positions: PositionKind::FromZero,
-                reach: Reach::Windows,
-                ..learned
-            },
-            "mbart" => Self { family: "mbart", norm_before: true, final_norm: true, ..learned },
-            "marian" => {
-                Self { family: "marian", embedding_norm: false, positions: PositionKind::Sinusoidal, ..learned }
-            }
-            _ => learned,
-        }
-    }
-}
+const BART: Dialect = Dialect {
+    family: "bart",
+    prefix: "model.",
+    norm_before: false,
+    embedding_norm: true,
+    final_norm: false,
+    positions: PositionKind::Learned,
+    reach: Reach::All,
+};
+const LED: Dialect =
+    Dialect { family: "led", prefix: "led.", positions: PositionKind::FromZero, reach: Reach::Windows, ..BART };
+const MARIAN: Dialect =
+    Dialect { family: "marian", embedding_norm: false, positions: PositionKind::Sinusoidal, ..BART };
+const MBART: Dialect = Dialect { family: "mbart", norm_before: true, final_norm: true, ..BART };
 
-pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+/// Other names that the classes take for their keys.
+const ALIASES: &[(&str, &str)] = &[
+    ("num_attention_heads", "encoder_attention_heads"),
+    ("hidden_size", "d_model"),
+    ("num_hidden_layers", "encoder_layers"),
+];
+
+fn build(config: &Config, weights: &mut Weights<'_>, dialect: &Dialect) -> Result<Network, LoadError> {
     if let Some(class) = config.architecture().filter(|class| class.ends_with("ForCausalLM")) {
         return Err(config.unsupported(format!("a decoder without its encoder ({class}) is not supported")));
     }
-    let dialect = Dialect::of(&config.model_type()?);
     weights.set_prefix(dialect.prefix, &["encoder.layers.0.fc1.weight"]);
     let [source_word, target_word, head_word] = words(config, weights, dialect.prefix)?;
-    let encoder = tower(config, weights, &dialect, StackKind::Encoder, source_word)?;
-    let decoder = tower(config, weights, &dialect, StackKind::Decoder, target_word)?;
+    let encoder = tower(config, weights, dialect, StackKind::Encoder, source_word)?;
+    let decoder = tower(config, weights, dialect, StackKind::Decoder, target_word)?;
     let head = head(config, weights, &head_word)?;
     if dialect.reach == Reach::Windows {
         weights.warn(longformer::NOBODY);
@@ -296,5 +341,5 @@ fn head(config: &Config, weights: &mut Weights<'_>, word: &Tensor) -> Result<Opt
     let bias = "final_logits_bias";
     let bias = weights.has(bias).then(|| weights.tensor(bias, &[1, n_vocab])).transpose()?;
     let bias = bias.map(|bias| bias.reshape(n_vocab)).transpose()?;
-    Ok(decoder(config, weights, OUTPUT, word, bias)?.map(Head::next_token))
+    Ok(vocabulary_map(config, weights, OUTPUT, word, bias)?.map(Head::next_token))
 }

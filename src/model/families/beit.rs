@@ -2,7 +2,9 @@
 //! its keys, and with a learned factor on what each branch adds.
 
 use super::{
-    ClassHead, classifier, layer_norm,
+    family::{Family, Group},
+    keys,
+    parts::{ClassHead, classifier, layer_norm},
     vision::{Layers, Names, Pictures, tokens},
 };
 use crate::{
@@ -20,6 +22,14 @@ use crate::{
     },
     spec::{HeadKind, Modality},
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "beit",
+    group: Some(Group::Vision),
+    build: Some(build),
+    harmless: &[keys::CAUSALITY, keys::BACKBONE, SEGMENTATION, &["vocab_size"]],
+    ..Family::BASE
+}];
 
 const BODY: &str = "beit.";
 const TABLE: &str = "relative_position_bias.relative_position_bias_table";
@@ -101,3 +111,16 @@ fn table(weights: &mut Weights<'_>, name: &str, n_heads: usize, pictures: Pictur
     weights.skip(&name.replace("relative_position_bias_table", "relative_position_index"));
     Ok(table)
 }
+
+/// BEiT's heads for segmentation.
+const SEGMENTATION: &[&str] = &[
+    "add_fpn",
+    "auxiliary_channels",
+    "auxiliary_concat_input",
+    "auxiliary_loss_weight",
+    "auxiliary_num_convs",
+    "pool_scales",
+    "segmentation_indices",
+    "semantic_loss_ignore_index",
+    "use_auxiliary_head",
+];

@@ -4,16 +4,29 @@
 use super::{
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, embedding, head},
+    family::{Family, Group},
+    keys,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{Config, Weights, ids::PAD},
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{Network, block::Stack},
     },
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "bert",
+    group: Some(Group::Encoder),
+    build: Some(build),
+    harmless: &[keys::CAUSALITY, keys::TABLES],
+    ids: &[(PAD, 0)],
+    tokenizer: TokenizerClass::class(Convention::Bert),
+    ..Family::BASE
+}];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let sizes = Sizes::read(config, Activation::Gelu)?;

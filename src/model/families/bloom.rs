@@ -2,13 +2,18 @@
 
 use super::{
     decoder::{Output, head, interleaved_qkv, network},
-    layer_norm, linear, mlp,
+    family::{Family, Group},
+    keys,
+    parts::{layer_norm, linear, mlp},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS},
+        },
         kernels::Activation,
         network::{
             Network,
@@ -20,6 +25,17 @@ use crate::{
     },
     spec::LayerSpec,
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "bloom",
+    group: Some(Group::Decoder),
+    build: Some(build),
+    harmless: &[&["slow_but_exact"]],
+    limits: &[keys::CAUSAL, keys::NO_CROSS],
+    aliases: &[("num_hidden_layers", "n_layer"), ("num_attention_heads", "n_head"), ("n_embed", "hidden_size")],
+    ids: &[(BOS, 1), (EOS, 2)],
+    ..Family::BASE
+}];
 
 /// What the model was trained on when the configuration does not say.
 const N_CTX: usize = 2048;

@@ -4,25 +4,57 @@
 use serde_json::{Value, json};
 
 use super::{
-    ClassHead, classifier, layer_norm,
+    family::{Family, Group},
+    keys,
+    parts::{ClassHead, classifier, layer_norm},
     vision::{Layers, Names, Pictures},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Stored, Weights},
+        checkpoint::{
+            Config, Stored, Weights,
+            ids::{BOS, EOS, PAD},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Linear,
         network::{
             Body, Network, Tower,
             block::Stack,
             embedding::{Embedding, Positions, TextEmbedding},
             head::{Head, Reads, Transform},
-            similarity::{Convention, Pool, Similarity, TextPosition},
+            similarity::{Pool, Probability, Similarity, TextPosition},
         },
     },
     spec::{HeadKind, ImageSpec, Modality, TextSpec},
 };
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        model_type: "clip",
+        group: Some(Group::TwoTowers),
+        build: Some(build),
+        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        tokenizer: TokenizerClass::class(Convention::Clip),
+        ..Family::BASE
+    },
+    Family {
+        model_type: "clip_vision_model",
+        group: Some(Group::TwoTowers),
+        build: Some(build_vision),
+        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        ..Family::BASE
+    },
+    Family {
+        model_type: "clip_text_model",
+        harmless: &[keys::TWO_TOWERS],
+        limits: &[keys::CAUSAL],
+        ids: &[(BOS, 49_406), (EOS, 49_407), (PAD, 1)],
+        tokenizer: TokenizerClass::NONE.alone(Convention::Clip),
+        ..Family::BASE
+    },
+];
 
 /// What stands before the names of each half.
 pub(super) const VISION: &str = "vision_model.";
@@ -64,7 +96,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         },
         scale: number(weights, "logit_scale")?.exp(),
         bias: 0.0,
-        convention: Convention::Softmax,
+        probability: Probability::Softmax,
     };
     Ok(Network {
         family: "clip",

@@ -5,13 +5,16 @@ use candle_core::Tensor;
 use super::{
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, block, head, segments, word_table},
-    layer_norm, linear,
+    family::{Family, Group},
+    keys,
+    parts::{layer_norm, linear},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{Config, Weights, ids::PAD},
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{
             Network,
@@ -23,6 +26,21 @@ use crate::{
         },
     },
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "deberta-v2",
+    group: Some(Group::Encoder),
+    build: Some(build),
+    harmless: &[
+        keys::CAUSALITY,
+        keys::TABLES,
+        // Of a convolution, where there is one.
+        &["conv_act", "conv_groups", "legacy", "max_relative_positions", "pooler_hidden_act", "pooler_hidden_size"],
+    ],
+    ids: &[(PAD, 0)],
+    tokenizer: TokenizerClass::class(Convention::DebertaV2),
+    ..Family::BASE
+}];
 
 /// The widest convolution; far above the published ones of 3.
 const MAX_CONVOLUTION: usize = 1 << 10;

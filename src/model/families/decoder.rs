@@ -2,12 +2,16 @@
 
 use candle_core::Tensor;
 
-use super::{class_names, n_classes, promise::Promise, table_name};
+use super::{
+    lookup::class_ids,
+    parts::{class_names, n_classes, table_name},
+    promise::Promise,
+};
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Part, Stored, Weights},
+        checkpoint::{Config, Part, Stored, Weights, ids::PAD},
         kernels::{Linear, Norm, NormKind},
         network::{
             Body, Network, Tower,
@@ -50,7 +54,7 @@ pub(super) fn class_head(
         (name.unwrap_or("score"), HeadKind::TokenClass, Reads::Each)
     } else if weights.has("score.weight") && names_no_other(config) {
         // What fills up a text is not what is classified.
-        let padding = config.token_ids_or_class("pad_token_id").first().copied();
+        let padding = config.token_ids_or_class(PAD, class_ids).first().copied();
         ("score", HeadKind::TextClass, Reads::Last { padding })
     } else {
         return Ok((false, None));

@@ -4,7 +4,9 @@
 use serde_json::json;
 
 use super::{
-    ClassHead, classifier, layer_norm, linear, n_classes,
+    family::{Family, Group},
+    keys,
+    parts::{ClassHead, classifier, layer_norm, linear, n_classes},
     vision::{Branch, Layers, Names, Pictures, tokens},
 };
 use crate::{
@@ -23,6 +25,23 @@ use crate::{
     },
     spec::{HeadKind, Modality},
 };
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        model_type: PLAIN,
+        group: Some(Group::Vision),
+        build: Some(|config, weights| build(config, weights, PLAIN)),
+        harmless: &[keys::CAUSALITY, keys::BACKBONE],
+        ..Family::BASE
+    },
+    Family {
+        model_type: WITH_REGISTERS,
+        group: Some(Group::Vision),
+        build: Some(|config, weights| build(config, weights, WITH_REGISTERS)),
+        harmless: &[keys::CAUSALITY, keys::BACKBONE],
+        ..Family::BASE
+    },
+];
 
 /// The `model_type`s, each of which is also the name of the body.
 pub(super) const PLAIN: &str = "dinov2";

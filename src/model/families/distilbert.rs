@@ -3,16 +3,31 @@
 use super::{
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, blocks, embedding, head},
+    family::{Family, Group},
+    keys,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{Config, Weights, ids::PAD},
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{Network, block::Stack},
     },
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "distilbert",
+    group: Some(Group::Encoder),
+    build: Some(build),
+    // The weights have the table that it says how to compute.
+    harmless: &[keys::CAUSALITY, &["sinusoidal_pos_embds"]],
+    aliases: &[("hidden_size", "dim"), ("num_attention_heads", "n_heads"), ("num_hidden_layers", "n_layers")],
+    ids: &[(PAD, 0)],
+    tokenizer: TokenizerClass::class(Convention::Bert),
+    ..Family::BASE
+}];
 
 const BLOCK: BlockNames = BlockNames {
     qkv: ["attention.q_lin", "attention.k_lin", "attention.v_lin"],

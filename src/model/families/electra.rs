@@ -6,13 +6,16 @@ use candle_core::Tensor;
 use super::{
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, embedding, head},
-    linear,
+    family::{Family, Group},
+    keys,
+    parts::linear,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{Config, Weights, ids::PAD},
+        input::{Convention, TokenizerClass},
         kernels::{Activation, Linear},
         network::{
             Network,
@@ -22,6 +25,16 @@ use crate::{
     },
     spec::HeadKind,
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "electra",
+    group: Some(Group::Encoder),
+    build: Some(build),
+    harmless: &[keys::CAUSALITY, keys::SUMMARY, keys::TABLES],
+    ids: &[(PAD, 0)],
+    tokenizer: TokenizerClass::class(Convention::Bert),
+    ..Family::BASE
+}];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_embedding = config.d_embedding()?.unwrap_or(128);

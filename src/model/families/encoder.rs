@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use super::{ClassHead, classifier, cross, decoder, layer_norm, linear, mlp, n_classes, qkv, table_name};
+use super::parts::{ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, qkv, table_name, vocabulary_map};
 use crate::{
     model::{
         LoadError,
@@ -244,7 +244,7 @@ pub(super) fn head(
     let bias = bias.map(|name| weights.tensor(&name, &[sizes.n_vocab])).transpose()?;
     weights.skip(names.bias);
     let output = match names.decoder {
-        Some(name) => decoder(config, weights, &format!("{name}.weight"), word, bias)?,
+        Some(name) => vocabulary_map(config, weights, &format!("{name}.weight"), word, bias)?,
         None => Some(Linear::shared(word.t()?, bias)),
     };
     let Some(output) = output else { return Ok(None) };

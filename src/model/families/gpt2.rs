@@ -1,11 +1,20 @@
 //! GPT-2: pre-norm decoder with learned positions; its linear maps are stored as `(in, out)`.
 
-use super::{decoder, decoder::class_head, layer_norm, table_name};
+use super::{
+    decoder::class_head,
+    family::{Family, Group},
+    keys,
+    parts::{layer_norm, table_name, vocabulary_map},
+};
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Stored, Weights},
+        checkpoint::{
+            Config, Stored, Weights,
+            ids::{BOS, EOS},
+        },
+        input::{Convention, TokenizerClass},
         kernels::{Activation, Linear},
         network::{
             Body, Network, Tower,
@@ -17,6 +26,24 @@ use crate::{
     },
     spec::{LayerSpec, Modality, TextSpec},
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "gpt2",
+    group: Some(Group::Decoder),
+    build: Some(build),
+    // The order in which scores are scaled and widened: the same numbers in 32 bits.
+    harmless: &[keys::SUMMARY, &["reorder_and_upcast_attn"]],
+    limits: &[keys::CAUSAL],
+    aliases: &[
+        ("hidden_size", "n_embd"),
+        ("max_position_embeddings", "n_positions"),
+        ("n_ctx", "n_positions"),
+        ("num_attention_heads", "n_head"),
+        ("num_hidden_layers", "n_layer"),
+    ],
+    ids: &[(BOS, 50_256), (EOS, 50_256)],
+    tokenizer: TokenizerClass::class(Convention::Gpt2),
+}];
 
 const OUTPUT: &str = "lm_head.weight";
 
@@ -71,7 +98,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
     let (has_classes, mut head) = class_head(config, weights, d_model)?;
     if !has_classes {
-        head = decoder(config, weights, OUTPUT, embedding.word.rows()?, None)?.map(Head::next_token);
+        head = vocabulary_map(config, weights, OUTPUT, embedding.word.rows()?, None)?.map(Head::next_token);
     }
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {

@@ -2,13 +2,19 @@
 
 use super::{
     decoder::{Output, head, map, network},
-    layer_norm, mlp, qkv,
+    family::{Family, Group},
+    keys,
+    parts::{layer_norm, mlp, qkv},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{
             Network,
@@ -19,6 +25,17 @@ use crate::{
     },
     spec::LayerSpec,
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "gpt_neo",
+    group: Some(Group::Decoder),
+    build: Some(build),
+    harmless: &[&["attention_types"]],
+    limits: &[keys::CAUSAL, keys::NO_CROSS],
+    aliases: &[("num_attention_heads", "num_heads"), ("num_hidden_layers", "num_layers")],
+    ids: &[(BOS, 50_256), (EOS, 50_256)],
+    tokenizer: TokenizerClass::class(Convention::Gpt2),
+}];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;

@@ -2,13 +2,19 @@
 
 use super::{
     decoder::{Output, head, interleaved_qkv, map, network},
-    layer_norm,
+    family::{Family, Group},
+    keys,
+    parts::layer_norm,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{
             Network,
@@ -20,6 +26,17 @@ use crate::{
     },
     spec::LayerSpec,
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "gpt_neox",
+    group: Some(Group::Decoder),
+    build: Some(build),
+    harmless: &[keys::BESIDE_ROTARY],
+    limits: &[keys::CAUSAL, keys::HEAD_WIDTH],
+    ids: &[(BOS, 0), (EOS, 2)],
+    tokenizer: TokenizerClass::class(Convention::GptNeoX),
+    ..Family::BASE
+}];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;

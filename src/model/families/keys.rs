@@ -1,10 +1,12 @@
-//! Which keys of `config.json` each family leaves unread on purpose, and why that is right.
+//! Keys of `config.json` that families leave unread on purpose, and why that is right: those of all families, and lists
+//! that several share.
 //!
 //! The rule: every key that transformers' own class of a `model_type` knows, and every one that its model
-//! asks for, is read by the family, or stands here. `tests/it/keys.rs` holds this against those classes
+//! asks for, is read by the family, or stands here or in the family's constant. `tests/it/keys.rs` holds this against those classes
 //! (`tests/fixtures/configurations`). A key that no class knows (notes of tools, leftovers of training) is
 //! obeyed by nobody, so it stops nothing: `attnscope check` lists it.
 
+use super::{family::Family, lookup};
 use crate::model::checkpoint::keys::{Keys, Limit, ROTARY_KIND};
 
 /// Keys that every configuration has: names, outputs, how things are stored.
@@ -127,10 +129,10 @@ const TEXT: &[&str] = &[
 const MASKS: &[&str] = &["attention_chunk_size", "sliding_window"];
 
 /// Sizes of tables of which the weights tell.
-const TABLES: &[&str] = &["relative_attention_num_buckets", "type_vocab_size"];
+pub(super) const TABLES: &[&str] = &["relative_attention_num_buckets", "type_vocab_size"];
 
 /// What files say outside the section of rotary embeddings, where they have one.
-const BESIDE_ROTARY: &[&str] = &[
+pub(super) const BESIDE_ROTARY: &[&str] = &[
     "global_rope_theta",
     "local_rope_theta",
     "original_max_position_embeddings",
@@ -142,10 +144,11 @@ const BESIDE_ROTARY: &[&str] = &[
 ];
 
 /// Heads for several choices, which are not shown.
-const SUMMARY: &[&str] = &["summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj"];
+pub(super) const SUMMARY: &[&str] =
+    &["summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj"];
 
 /// What a vision transformer is asked for as part of another model; sizes that the weights tell.
-const BACKBONE: &[&str] = &[
+pub(super) const BACKBONE: &[&str] = &[
     "apply_layernorm",
     "encoder_stride",
     "layer_scale_init_value",
@@ -162,111 +165,39 @@ const BACKBONE: &[&str] = &[
 ];
 
 /// Sizes that the weights tell, and a start value that the weights hold.
-const TWO_TOWERS: &[&str] = &["logit_scale_init_value", "projection_dim", "projection_size", "vision_use_head"];
+pub(super) const TWO_TOWERS: &[&str] =
+    &["logit_scale_init_value", "projection_dim", "projection_size", "vision_use_head"];
 
 /// Heads that were cut out: the reference no longer does it, and the weights would not fit. Layers with a configuration
 /// of their own.
 const OF_ALL: &[Limit] = &[("pruned_heads", &["{}"]), ("per_layer_config", &["{}"])];
 /// Without a mask of the future there is nothing to make of it.
-const CAUSALITY: &[&str] = &["is_causal"];
+pub(super) const CAUSALITY: &[&str] = &["is_causal"];
 /// Attention in both directions in a decoder.
-const CAUSAL: &[Limit] = &[("is_causal", &["true"])];
+pub(super) const CAUSAL: &[Limit] = &[("is_causal", &["true"])];
 /// Decoders without attention to an encoder.
-const NO_CROSS: &[Limit] = &[("add_cross_attention", &["false"])];
+pub(super) const NO_CROSS: &[Limit] = &[("add_cross_attention", &["false"])];
 
 /// Attention in both directions of later Gemmas.
-const ONE_DIRECTION: &[Limit] = &[("use_bidirectional_attention", &["false"])];
+pub(super) const ONE_DIRECTION: &[Limit] = &[("use_bidirectional_attention", &["false"])];
+/// What Gemma's classes have for models that see pictures, and for caches.
+pub(super) const GEMMA: &[&str] =
+    &["_sliding_window_pattern", "cache_implementation", "image_token_id", "mm_tokens_per_image"];
 /// Heads whose width does not follow from their number.
-const HEAD_WIDTH: &[Limit] = &[("head_dim", &[])];
+pub(super) const HEAD_WIDTH: &[Limit] = &[("head_dim", &[])];
+
+/// What every family leaves unread.
+pub(super) const OF_ALL_FAMILIES: &[&[&str]] = &[EVERYWHERE, TRAINING, TEXT, MASKS];
 
 /// What a `model_type` leaves unread; of a section, by the type that the section names.
 pub(crate) fn keys_of(model_type: &str) -> Keys {
-    let harmless: &[&[&str]] = match model_type {
-        ROTARY_KIND => &[ROTARY],
-        "albert" => &[CAUSALITY, TABLES, &["gap_size", "inner_group_num", "net_structure_type", "num_memory_blocks"]],
-        "beit" => &[CAUSALITY, BACKBONE, SEGMENTATION, &["vocab_size"]],
-        "bert" | "camembert" | "mpnet" | "roberta" | "xlm-roberta" => &[CAUSALITY, TABLES],
-        "bloom" => &[&["slow_but_exact"]],
-        "clip" | "clip_vision_model" | "siglip" | "siglip_text_model" | "siglip_vision_model" => {
-            &[CAUSALITY, TWO_TOWERS]
-        }
-        "clip_text_model" => &[TWO_TOWERS],
-        "deberta-v2" => &[
-            CAUSALITY,
-            TABLES,
-            // Of a convolution, where there is one.
-            &["conv_act", "conv_groups", "legacy", "max_relative_positions", "pooler_hidden_act", "pooler_hidden_size"],
-        ],
-        "deit" | "dinov2" | "dinov2_with_registers" | "vit" => &[CAUSALITY, BACKBONE],
-        // The weights have the table that it says how to compute.
-        "distilbert" => &[CAUSALITY, &["sinusoidal_pos_embds"]],
-        "electra" => &[CAUSALITY, SUMMARY, TABLES],
-        "encoder-decoder" | "vision-encoder-decoder" => &[CAUSALITY],
-        "gemma" | "gemma2" | "gemma3_text" => &[
-            BESIDE_ROTARY,
-            &["_sliding_window_pattern", "cache_implementation", "image_token_id", "mm_tokens_per_image"],
-        ],
-        // The order in which scores are scaled and widened: the same numbers in 32 bits.
-        "gpt2" => &[SUMMARY, &["reorder_and_upcast_attn"]],
-        "gpt_neo" => &[&["attention_types"]],
-        // Kernels of another device, and which rows training computes.
-        "modernbert" => &[
-            CAUSALITY,
-            BESIDE_ROTARY,
-            &["classifier_activation", "classifier_bias", "classifier_pooling", "decoder_bias"],
-            &["deterministic_flash_attn", "sparse_pred_ignore_index", "sparse_prediction"],
-        ],
-        // How a graph of it is traced for other programs.
-        "led" => &[&["onnx_export"]],
-        "longformer" => &[CAUSALITY, TABLES, &["onnx_export"]],
-        "opt" => &[&["word_embed_proj_dim"]],
-        // They say again what `feed_forward_proj` says.
-        "mt5" | "t5" => &[TABLES, &["dense_act_fn", "is_gated_act"]],
-        "gpt_neox" | "llama" | "mistral" | "phi" | "phi3" | "stablelm" => &[BESIDE_ROTARY],
-        "qwen2" | "qwen3" => &[BESIDE_ROTARY, &["use_sliding_window"]],
-        _ => &[],
-    };
-    let only: &[&[Limit]] = match model_type {
-        "bloom" | "gpt_neo" => &[CAUSAL, NO_CROSS],
-        "gpt_neox" => &[CAUSAL, HEAD_WIDTH],
-        "gemma" | "gemma2" | "gemma3_text" => &[CAUSAL, ONE_DIRECTION],
-        "modernbert" => &[HEAD_WIDTH],
-        "bart" | "clip_text_model" | "gpt2" | "led" | "llama" | "marian" | "mbart" | "mistral" | "mt5" | "opt"
-        | "phi" | "phi3" | "qwen2" | "qwen3" | "stablelm" | "t5" | "trocr" => &[CAUSAL],
-        _ => &[],
-    };
-    let aliases: &[(&str, &str)] = match model_type {
-        "bart" | "led" | "marian" | "mbart" => &[
-            ("num_attention_heads", "encoder_attention_heads"),
-            ("hidden_size", "d_model"),
-            ("num_hidden_layers", "encoder_layers"),
-        ],
-        "bloom" => &[("num_hidden_layers", "n_layer"), ("num_attention_heads", "n_head"), ("n_embed", "hidden_size")],
-        "distilbert" => {
-            &[("hidden_size", "dim"), ("num_attention_heads", "n_heads"), ("num_hidden_layers", "n_layers")]
-        }
-        "gpt2" => &[
-            ("hidden_size", "n_embd"),
-            ("max_position_embeddings", "n_positions"),
-            ("n_ctx", "n_positions"),
-            ("num_attention_heads", "n_head"),
-            ("num_hidden_layers", "n_layer"),
-        ],
-        "gpt_neo" => &[("num_attention_heads", "num_heads"), ("num_hidden_layers", "num_layers")],
-        "mt5" | "t5" => &[
-            ("head_dim", "d_kv"),
-            ("hidden_size", "d_model"),
-            ("num_attention_heads", "num_heads"),
-            ("num_hidden_layers", "num_layers"),
-        ],
-        "trocr" => &[
-            ("hidden_size", "d_model"),
-            ("num_attention_heads", "decoder_attention_heads"),
-            ("num_hidden_layers", "decoder_layers"),
-        ],
-        _ => &[],
-    };
-    Keys { everywhere: &[EVERYWHERE, TRAINING, TEXT, MASKS], harmless, only, limits: OF_ALL, aliases }
+    let everywhere = OF_ALL_FAMILIES;
+    if model_type == ROTARY_KIND {
+        return Keys { everywhere, harmless: &[ROTARY], only: &[], limits: OF_ALL, aliases: &[] };
+    }
+    let family = lookup::of(model_type).unwrap_or(&Family::BASE);
+    let Family { harmless, limits, aliases, .. } = *family;
+    Keys { everywhere, harmless, only: limits, limits: OF_ALL, aliases }
 }
 
 /// Parameters of kinds of rotary embeddings other than the one that is asked for.
@@ -290,17 +221,4 @@ const ROTARY: &[&str] = &[
     "short_mscale",
     "truncate",
     "type",
-];
-
-/// BEiT's heads for segmentation.
-const SEGMENTATION: &[&str] = &[
-    "add_fpn",
-    "auxiliary_channels",
-    "auxiliary_concat_input",
-    "auxiliary_loss_weight",
-    "auxiliary_num_convs",
-    "pool_scales",
-    "segmentation_indices",
-    "semantic_loss_ignore_index",
-    "use_auxiliary_head",
 ];

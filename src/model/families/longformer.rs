@@ -3,13 +3,19 @@
 use super::{
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
-    linear,
+    family::{Family, Group},
+    keys,
+    parts::linear,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Stored, Weights},
+        checkpoint::{
+            Config, Stored, Weights,
+            ids::{BOS, EOS, PAD},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{
             Network,
@@ -19,6 +25,16 @@ use crate::{
         },
     },
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "longformer",
+    group: Some(Group::Encoder),
+    build: Some(build),
+    harmless: &[keys::CAUSALITY, keys::TABLES, &["onnx_export"]],
+    ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
+    tokenizer: TokenizerClass::class(Convention::Roberta),
+    ..Family::BASE
+}];
 
 /// Said of classes that let no token see all by themselves.
 pub(super) const NOBODY: &str =

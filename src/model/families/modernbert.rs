@@ -1,16 +1,21 @@
 //! ModernBERT: pre-norm encoder with rotary positions and gated MLPs; most layers see a window only.
 
 use super::{
-    ClassHead, classifier,
     decoder::{layer_types, map, network},
     encoder::{classifies_texts, classifies_tokens, token_classifier},
-    table_name,
+    family::{Family, Group},
+    keys,
+    parts::{ClassHead, classifier, table_name, vocabulary_map},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS, PAD},
+        },
+        input::TokenizerClass,
         kernels::{Activation, Norm, NormKind},
         network::{
             Network,
@@ -23,6 +28,23 @@ use crate::{
     },
     spec::{HeadKind, LayerSpec},
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "modernbert",
+    group: Some(Group::Encoder),
+    build: Some(build),
+    harmless: &[
+        keys::CAUSALITY,
+        keys::BESIDE_ROTARY,
+        &["classifier_activation", "classifier_bias", "classifier_pooling", "decoder_bias"],
+        // Kernels of another device, and which rows training computes.
+        &["deterministic_flash_attn", "sparse_pred_ignore_index", "sparse_prediction"],
+    ],
+    limits: &[keys::HEAD_WIDTH],
+    ids: &[(BOS, 50_281), (EOS, 50_282), (PAD, 50_283)],
+    tokenizer: TokenizerClass::OF_FILE,
+    ..Family::BASE
+}];
 
 const OUTPUT: &str = "decoder.weight";
 
@@ -154,7 +176,7 @@ fn head(
     }
     let bias = config.flag("decoder_bias", true);
     let bias = bias.then(|| weights.tensor("decoder.bias", &[embedding.word.rows()?.dim(0)?])).transpose()?;
-    let Some(output) = super::decoder(config, weights, OUTPUT, embedding.word.rows()?, bias)? else { return Ok(None) };
+    let Some(output) = vocabulary_map(config, weights, OUTPUT, embedding.word.rows()?, bias)? else { return Ok(None) };
     let labels = None;
     Ok(Some(Head { kind: HeadKind::MaskedLm, reads: Reads::Each, transform, output, labels, softcap: None }))
 }

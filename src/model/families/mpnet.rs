@@ -3,16 +3,32 @@
 use super::{
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, blocks, count_from, embedding, head},
+    family::{Family, Group},
+    keys,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS, PAD},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{Network, block::Stack, relative::RelativeBias},
     },
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "mpnet",
+    group: Some(Group::Encoder),
+    build: Some(build),
+    harmless: &[keys::CAUSALITY, keys::TABLES],
+    ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
+    tokenizer: TokenizerClass::class(Convention::MpNet),
+    ..Family::BASE
+}];
 
 const BLOCK: BlockNames = BlockNames {
     qkv: ["attention.attn.q", "attention.attn.k", "attention.attn.v"],

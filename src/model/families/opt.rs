@@ -3,13 +3,19 @@
 
 use super::{
     decoder::{Output, head, map, network},
-    layer_norm, n_classes, qkv,
+    family::{Family, Group},
+    keys,
+    parts::{layer_norm, n_classes, qkv},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS, PAD},
+        },
+        input::{Convention, TokenizerClass},
         kernels::{Activation, Norm, NormKind},
         network::{
             Network,
@@ -20,6 +26,17 @@ use crate::{
     },
     spec::LayerSpec,
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "opt",
+    group: Some(Group::Decoder),
+    build: Some(build),
+    harmless: &[&["word_embed_proj_dim"]],
+    limits: &[keys::CAUSAL],
+    ids: &[(BOS, 2), (EOS, 2), (PAD, 1)],
+    tokenizer: TokenizerClass::class(Convention::Gpt2),
+    ..Family::BASE
+}];
 
 /// Rows of the position table before that of the first token.
 const OFFSET: usize = 2;

@@ -1,6 +1,10 @@
 //! An encoder of one family and a decoder of another, joined by attention (captions, OCR).
 
-use super::{encoder_decoder, is_supported, linear};
+use super::{
+    family::{Family, Group},
+    keys, lookup,
+    parts::{encoder_decoder, linear},
+};
 use crate::{
     ids::StackKind,
     model::{
@@ -10,6 +14,23 @@ use crate::{
     },
     spec::Modality,
 };
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        model_type: "encoder-decoder",
+        group: Some(Group::EncoderDecoder),
+        build: Some(build),
+        harmless: &[keys::CAUSALITY],
+        ..Family::BASE
+    },
+    Family {
+        model_type: "vision-encoder-decoder",
+        group: Some(Group::Captions),
+        build: Some(build),
+        harmless: &[keys::CAUSALITY],
+        ..Family::BASE
+    },
+];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let encoder = part(config, weights, "encoder", "encoder.")?;
@@ -56,11 +77,7 @@ const fn source_is_picture(modality: &Modality) -> bool {
 /// The model that a section describes, whose tensors begin with `prefix`.
 fn part(config: &Config, weights: &mut Weights<'_>, name: &str, prefix: &'static str) -> Result<Network, LoadError> {
     let section = config.section(name).ok_or_else(|| config.error(format!("it does not describe its {name}")))?;
-    let family = section.model_type()?;
-    if family != "trocr" && !is_supported(&family) {
-        return Err(super::unsupported(&family, config.location()));
-    }
-    weights.within(prefix, |weights| super::part(&section, weights))
+    weights.within(prefix, |weights| lookup::network(&section, weights))
 }
 
 fn tower(body: Body, kind: StackKind) -> Option<Tower> {

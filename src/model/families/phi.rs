@@ -2,13 +2,19 @@
 
 use super::{
     decoder::{Output, head, network},
-    layer_norm, linear, mlp, qkv,
+    family::{Family, Group},
+    keys,
+    parts::{layer_norm, linear, mlp, qkv},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{
             Network,
@@ -20,6 +26,17 @@ use crate::{
     },
     spec::LayerSpec,
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "phi",
+    group: Some(Group::Decoder),
+    build: Some(build),
+    harmless: &[keys::BESIDE_ROTARY],
+    limits: &[keys::CAUSAL],
+    ids: &[(BOS, 1), (EOS, 2)],
+    tokenizer: TokenizerClass::class(Convention::Gpt2),
+    ..Family::BASE
+}];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let d_model = config.d_model()?;

@@ -1,6 +1,9 @@
 //! Recurrent translators with attention, as `examples/train_classic.py` writes them.
 
-use super::linear;
+use super::{
+    family::{Family, Group},
+    parts::linear,
+};
 use crate::{
     model::{
         LoadError,
@@ -16,6 +19,9 @@ use crate::{
     },
     spec::{LayerSpec, Modality, TextSpec},
 };
+
+pub(super) const FAMILIES: &[Family] =
+    &[Family { model_type: "rnnsearch", group: Some(Group::EncoderDecoder), build: Some(build), ..Family::BASE }];
 
 const MAX: usize = 1 << 16;
 

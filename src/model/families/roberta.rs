@@ -3,16 +3,52 @@
 use super::{
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
+    family::{Family, Group},
+    keys,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS, PAD},
+        },
+        input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{Network, block::Stack},
     },
 };
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        model_type: "camembert",
+        group: Some(Group::Encoder),
+        build: Some(|config, weights| build(config, "camembert", weights)),
+        harmless: &[keys::CAUSALITY, keys::TABLES],
+        ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
+        tokenizer: TokenizerClass::class(Convention::Camembert),
+        ..Family::BASE
+    },
+    Family {
+        model_type: "roberta",
+        group: Some(Group::Encoder),
+        build: Some(|config, weights| build(config, "roberta", weights)),
+        harmless: &[keys::CAUSALITY, keys::TABLES],
+        ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
+        tokenizer: TokenizerClass::class(Convention::Roberta),
+        ..Family::BASE
+    },
+    Family {
+        model_type: "xlm-roberta",
+        group: Some(Group::Encoder),
+        build: Some(|config, weights| build(config, "xlm-roberta", weights)),
+        harmless: &[keys::CAUSALITY, keys::TABLES],
+        ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
+        tokenizer: TokenizerClass::class(Convention::XlmRoberta),
+        ..Family::BASE
+    },
+];
 
 pub(super) fn build(config: &Config, family: &'static str, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let sizes = Sizes::read(config, Activation::Gelu)?;

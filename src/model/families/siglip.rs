@@ -4,28 +4,57 @@
 use serde_json::{Value, json};
 
 use super::{
-    ClassHead, classifier,
     clip::{HalfStack, TEXT, VISION, layers, number, text_tower, vision_network},
-    layer_norm, linear, mlp,
+    family::{Family, Group},
+    keys,
+    parts::{ClassHead, classifier, layer_norm, linear, mlp},
     vision::Pictures,
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS, PAD},
+        },
+        input::{Convention, TokenizerClass},
         kernels::{Activation, Linear},
         network::{
             Body, Network, Tower,
             attention::{Attention, Projections},
             embedding::Embedding,
             head::{Reads, Transform},
-            similarity::{Convention, Pool, Probe, Similarity, TextPosition},
+            similarity::{Pool, Probability, Probe, Similarity, TextPosition},
         },
         run::At,
     },
     spec::{HeadKind, ImageSpec, LayerSpec, Modality},
 };
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        model_type: "siglip",
+        group: Some(Group::TwoTowers),
+        build: Some(build),
+        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        tokenizer: TokenizerClass::class(Convention::Siglip),
+        ..Family::BASE
+    },
+    Family {
+        model_type: "siglip_vision_model",
+        group: Some(Group::TwoTowers),
+        build: Some(build_vision),
+        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        ..Family::BASE
+    },
+    Family {
+        model_type: "siglip_text_model",
+        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        ids: &[(BOS, 49_406), (EOS, 49_407), (PAD, 1)],
+        ..Family::BASE
+    },
+];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     weights.set_prefix("", &["vision_model.embeddings.patch_embedding.weight"]);
@@ -58,7 +87,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         reads: TextPosition::Last { padding: text_config.token("pad_token_id").unwrap_or(1) },
         scale: number(weights, "logit_scale")?.exp(),
         bias: number(weights, "logit_bias")?,
-        convention: Convention::Sigmoid,
+        probability: Probability::Sigmoid,
     };
     Ok(Network {
         family: "siglip",

@@ -4,16 +4,21 @@ use candle_core::Tensor;
 
 use super::{
     bart::text_classifier,
-    cross,
     decoder::{map, rms_norm},
     encoder::{classifies_tokens, token_classifier},
-    encoder_decoder, n_classes, qkv,
+    family::{Family, Group},
+    keys,
+    parts::{cross, encoder_decoder, n_classes, qkv},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Stored, Weights},
+        checkpoint::{
+            Config, Stored, Weights,
+            ids::{EOS, PAD, START},
+        },
+        input::{Convention, TokenizerClass},
         kernels::{Activation, Norm},
         network::{
             Body, Network, Tower,
@@ -26,6 +31,39 @@ use crate::{
     },
     spec::{LayerSpec, Modality, TextSpec},
 };
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        model_type: "mt5",
+        group: Some(Group::EncoderDecoder),
+        build: Some(build),
+        harmless: HARMLESS,
+        limits: &[keys::CAUSAL],
+        aliases: ALIASES,
+        ids: &[(EOS, 1), (PAD, 0), (START, 0)],
+        tokenizer: TokenizerClass::class(Convention::T5),
+    },
+    Family {
+        model_type: "t5",
+        group: Some(Group::EncoderDecoder),
+        build: Some(build),
+        harmless: HARMLESS,
+        limits: &[keys::CAUSAL],
+        aliases: ALIASES,
+        ids: &[(EOS, 1), (PAD, 0)],
+        tokenizer: TokenizerClass::class(Convention::T5),
+    },
+];
+
+/// They say again what `feed_forward_proj` says.
+const HARMLESS: &[&[&str]] = &[keys::TABLES, &["dense_act_fn", "is_gated_act"]];
+/// Other names that the classes take for their keys.
+const ALIASES: &[(&str, &str)] = &[
+    ("head_dim", "d_kv"),
+    ("hidden_size", "d_model"),
+    ("num_attention_heads", "num_heads"),
+    ("num_hidden_layers", "num_layers"),
+];
 
 /// Positions have no table that could end, so this is only about memory.
 const N_CTX: usize = 2048;

@@ -2,17 +2,37 @@
 
 use super::{
     bart::{Dialect, PositionKind, Reach, tower},
-    decoder, table_name,
+    family::Family,
+    keys,
+    parts::{table_name, vocabulary_map},
 };
 use crate::{
     ids::StackKind,
     model::{
         LoadError,
-        checkpoint::{Config, Weights},
+        checkpoint::{
+            Config, Weights,
+            ids::{BOS, EOS, PAD, START},
+        },
+        input::{Convention, TokenizerClass},
         network::{Body, Network, embedding::Embedding, head::Head},
     },
     spec::{Modality, TextSpec},
 };
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "trocr",
+    build: Some(build),
+    limits: &[keys::CAUSAL],
+    aliases: &[
+        ("hidden_size", "d_model"),
+        ("num_attention_heads", "decoder_attention_heads"),
+        ("num_hidden_layers", "decoder_layers"),
+    ],
+    ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
+    tokenizer: TokenizerClass::class(Convention::XlmRoberta).alone(Convention::Roberta),
+    ..Family::BASE
+}];
 
 const OUTPUT: &str = "output_projection.weight";
 
@@ -37,7 +57,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let word = table_name(config, weights, ["model.decoder.embed_tokens.weight", OUTPUT], true);
     let word = weights.tensor(&word, &[n_vocab, d_model])?;
     let tower = tower(config, weights, &dialect, StackKind::Decoder, word.clone())?;
-    let head = decoder(config, weights, OUTPUT, &word, None)?.map(Head::next_token);
+    let head = vocabulary_map(config, weights, OUTPUT, &word, None)?.map(Head::next_token);
     let n_ctx = if let Embedding::Text(text) = &tower.embedding { text.n_ctx } else { 0 };
     let modality = Modality::Text(TextSpec { n_ctx, n_vocab });
     Ok(Network { family: dialect.family, modality, d_model, body: Body::Single(tower), head })

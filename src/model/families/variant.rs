@@ -1,15 +1,25 @@
-//! What sets LLaMA's relatives apart, as one table.
+//! What sets LLaMA's relatives apart.
 
-/// What sets one of these families apart. Keys that another family of this file reads have no meaning.
+use crate::model::{
+    LoadError,
+    checkpoint::Config,
+    network::rotary::{Rotary, RotaryDialect},
+};
+
+/// What sets one of these families apart. Keys that another of them reads have no meaning.
 #[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a published family")]
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub(super) struct Variant {
     pub family: &'static str,
     pub biases: Biases,
+    /// Whether `mlp_bias` may give the MLP biases.
+    pub mlp_bias: bool,
     /// Whether output and embedding are tied when the configuration does not say.
     pub tied: bool,
     /// Added to the weights of norms; Gemma stores them less one, and scales its embeddings.
     pub gemma: bool,
+    /// Whether attention in both directions (`use_bidirectional_attention`) is known to be what the reference does.
+    pub both_directions: bool,
     /// Norms of what attention and MLP add.
     pub branch_norms: bool,
     pub qk_norm: bool,
@@ -18,8 +28,9 @@ pub(super) struct Variant {
     /// Ordinary layer norms instead of RMS norms, and the choices that come with them (`StableLM`).
     pub layer_norms: bool,
     pub eps: f32,
-    /// Fraction of a head that is rotated when the configuration does not say; `None` for always all of it.
-    pub rotated: Option<f64>,
+    /// The rotary embeddings of heads of this width: one for all layers, or one for layers that see all and one for
+    /// those with a window.
+    pub rotary: fn(&Config, usize) -> Result<Vec<Rotary>, LoadError>,
     pub windows: Windows,
     /// Width of a head when the configuration does not say; `None` for what follows from the other sizes.
     pub d_head: Option<usize>,
@@ -65,71 +76,30 @@ pub(super) enum Windows {
     },
 }
 
-pub(super) const LLAMA: Variant = Variant {
-    family: "llama",
-    biases: Biases::IfConfigured,
-    tied: false,
-    gemma: false,
-    branch_norms: false,
-    qk_norm: false,
-    fused: false,
-    layer_norms: false,
-    eps: 1e-6,
-    rotated: None,
-    windows: Windows::Never,
-    d_head: None,
-    n_kv_heads: None,
-    caps: None,
-};
+impl Variant {
+    /// As most of them are.
+    pub const BASE: Self = Self {
+        family: "",
+        biases: Biases::Never,
+        mlp_bias: false,
+        tied: false,
+        gemma: false,
+        both_directions: false,
+        branch_norms: false,
+        qk_norm: false,
+        fused: false,
+        layer_norms: false,
+        eps: 1e-6,
+        rotary: |config, d_head| one_rotary(config, d_head, None),
+        windows: Windows::Never,
+        d_head: None,
+        n_kv_heads: None,
+        caps: None,
+    };
+}
 
-/// The variant of a `model_type`.
-pub(super) fn variant(model_type: &str) -> Option<Variant> {
-    let gemma = Variant { family: "gemma", gemma: true, tied: true, d_head: Some(256), n_kv_heads: Some(16), ..LLAMA };
-    let later = Variant { branch_norms: true, d_head: Some(256), n_kv_heads: Some(4), ..gemma };
-    let qwen = Variant { windows: Windows::FromLayer, n_kv_heads: Some(32), ..LLAMA };
-    Some(match model_type {
-        "llama" => LLAMA,
-        "mistral" => Variant {
-            family: "mistral",
-            biases: Biases::Never,
-            windows: Windows::All(Some(4096.0)),
-            n_kv_heads: Some(8),
-            ..LLAMA
-        },
-        "qwen2" => Variant { family: "qwen2", biases: Biases::Always, ..qwen },
-        "qwen3" => Variant { family: "qwen3", qk_norm: true, d_head: Some(128), n_kv_heads: Some(32), ..qwen },
-        "gemma" => gemma,
-        "gemma2" => Variant {
-            family: "gemma2",
-            windows: Windows::AllBut { every: 2, chosen: false },
-            caps: Some(Caps { scores: Some(50.0), logits: Some(30.0) }),
-            ..later
-        },
-        "gemma3_text" => Variant {
-            family: "gemma3",
-            qk_norm: true,
-            windows: Windows::AllBut { every: 6, chosen: true },
-            caps: Some(Caps { scores: None, logits: None }),
-            ..later
-        },
-        "phi3" => Variant {
-            family: "phi3",
-            biases: Biases::Never,
-            fused: true,
-            eps: 1e-5,
-            rotated: Some(1.0),
-            windows: Windows::All(None),
-            ..LLAMA
-        },
-        "stablelm" => Variant {
-            family: "stablelm",
-            biases: Biases::IfUsed,
-            layer_norms: true,
-            eps: 1e-5,
-            rotated: Some(0.25),
-            n_kv_heads: Some(32),
-            ..LLAMA
-        },
-        _ => return None,
-    })
+/// One rotary embedding for all layers, of this fraction of a head when the configuration does not say; `None` for
+/// always all of it.
+pub(super) fn one_rotary(config: &Config, d_head: usize, rotated: Option<f64>) -> Result<Vec<Rotary>, LoadError> {
+    Ok(vec![Rotary::from_config(config, d_head, rotated, RotaryDialect::COMMON)?])
 }

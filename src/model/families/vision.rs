@@ -3,7 +3,7 @@
 
 use candle_core::Tensor;
 
-use super::{layer_norm, linear, qkv};
+use super::parts::{layer_norm, linear, qkv};
 use crate::{
     model::{
         LoadError,

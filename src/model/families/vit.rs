@@ -4,7 +4,9 @@
 use candle_core::Tensor;
 
 use super::{
-    ClassHead, class_names, classifier, layer_norm, n_classes,
+    family::{Family, Group},
+    keys,
+    parts::{ClassHead, class_names, classifier, layer_norm, n_classes},
     vision::{Layers, Names, Pictures, tokens},
 };
 use crate::{
@@ -22,6 +24,23 @@ use crate::{
     },
     spec::{HeadKind, ImageSpec, Modality},
 };
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        model_type: "deit",
+        group: Some(Group::Vision),
+        build: Some(build_deit),
+        harmless: &[keys::CAUSALITY, keys::BACKBONE],
+        ..Family::BASE
+    },
+    Family {
+        model_type: "vit",
+        group: Some(Group::Vision),
+        build: Some(build),
+        harmless: &[keys::CAUSALITY, keys::BACKBONE],
+        ..Family::BASE
+    },
+];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     weights.set_prefix("vit.", &["embeddings.cls_token"]);

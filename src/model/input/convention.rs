@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A family, named after its class in the transformers library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Convention {
+pub(crate) enum Convention {
     Albert,
     Bert,
     Camembert,
@@ -35,8 +35,13 @@ impl Convention {
     /// The class that `AutoTokenizer` of transformers 5 takes for a checkpoint with a `tokenizer.json`.
     ///
     /// `is_byte_level` says whether that file has a part of the kind `ByteLevel`; it is asked only where it counts.
-    pub fn of(tokenizer: &Value, model: &Value, is_byte_level: impl FnOnce() -> bool) -> Self {
-        let registered = model_type(model).map_or(Registered::Nothing, Registered::of);
+    pub fn of(
+        tokenizer: &Value,
+        model: &Value,
+        tokenizer_of: TokenizerOf,
+        is_byte_level: impl FnOnce() -> bool,
+    ) -> Self {
+        let registered = registered(model, tokenizer_of);
         let Some(named) = class(tokenizer, model) else {
             return match registered {
                 Registered::Class(class) | Registered::Always(class) => class,
@@ -56,12 +61,12 @@ impl Convention {
     }
 
     /// The family of a checkpoint that has no `tokenizer.json`: by its class, else by its `model_type`.
-    pub fn of_vocabulary(tokenizer: &Value, model: &Value) -> Self {
+    pub fn of_vocabulary(tokenizer: &Value, model: &Value, tokenizer_of: TokenizerOf) -> Self {
         let from_class = class(tokenizer, model).and_then(Self::from_class);
         // A vision-encoder-decoder model has its text in the decoder.
         let of_decoder = model.get("decoder").and_then(|decoder| text(decoder, "model_type"));
         let model_type = of_decoder.or_else(|| text(model, "model_type"));
-        let from_model_type = || Self::from_model_type(model_type?);
+        let from_model_type = || Some(tokenizer_class(model_type?, tokenizer_of).alone);
         from_class.or_else(from_model_type).unwrap_or(Self::Other)
     }
 
@@ -74,8 +79,8 @@ impl Convention {
     }
 
     /// The class that the checkpoint names and transformers would take, where its rules are not known here.
-    pub fn unfollowed_class<'a>(tokenizer: &'a Value, model: &'a Value) -> Option<&'a str> {
-        let is_overruled = matches!(model_type(model).map(Registered::of), Some(Registered::Always(_)));
+    pub fn unfollowed_class<'a>(tokenizer: &'a Value, model: &'a Value, tokenizer_of: TokenizerOf) -> Option<&'a str> {
+        let is_overruled = matches!(registered(model, tokenizer_of), Registered::Always(_));
         if is_overruled && !has_own_code(tokenizer) { None } else { Self::unknown_class(tokenizer, model) }
     }
 
@@ -149,21 +154,6 @@ impl Convention {
             "T5Tokenizer" => Self::T5,
             "XLMRobertaTokenizer" => Self::XlmRoberta,
             _ => return None,
-        })
-    }
-
-    /// What a vocabulary that comes without a class is, by the model that reads it.
-    fn from_model_type(model_type: &str) -> Option<Self> {
-        Some(match model_type {
-            "clip_text_model" => Self::Clip,
-            "llama" | "mistral" | "mixtral" | "phi3" => Self::Llama,
-            "longt5" | "umt5" => Self::T5,
-            "trocr" => Self::Roberta,
-            "xlm-roberta-xl" => Self::XlmRoberta,
-            other => match Registered::of(other) {
-                Registered::Class(class) | Registered::Always(class) if class != Self::Other => class,
-                _ => return None,
-            },
         })
     }
 
@@ -266,6 +256,7 @@ impl Convention {
 }
 
 /// What `TOKENIZER_MAPPING_NAMES` of transformers 5 has for a `model_type`.
+#[derive(Clone, Copy)]
 enum Registered {
     /// A class, unless the checkpoint names another one.
     Class(Convention),
@@ -275,33 +266,56 @@ enum Registered {
     Nothing,
 }
 
-impl Registered {
-    fn of(model_type: &str) -> Self {
-        Self::Class(match model_type {
-            "albert" => Convention::Albert,
-            "bert" | "distilbert" | "electra" => Convention::Bert,
-            "camembert" => Convention::Camembert,
-            "clip" => Convention::Clip,
-            "deberta-v2" => Convention::DebertaV2,
-            "gemma" | "gemma2" | "gemma3" | "gemma3_text" => Convention::Gemma,
-            "gpt2" | "gpt_neo" | "opt" | "phi" => Convention::Gpt2,
-            "gpt_neox" => Convention::GptNeoX,
-            "marian" => Convention::Marian,
-            "mbart" => Convention::MBart,
-            "mpnet" => Convention::MpNet,
-            "bart" | "led" | "longformer" | "roberta" => Convention::Roberta,
-            "qwen3" => Convention::Qwen2,
-            "siglip" => Convention::Siglip,
-            "t5" | "mt5" => Convention::T5,
-            "trocr" | "xlm-roberta" => Convention::XlmRoberta,
-            // What checkpoints of these name is known to be wrong.
-            "qwen2" => return Self::Always(Convention::Qwen2),
-            "mistral" | "mixtral" | "modernbert" | "phi3" | "stablelm" | "umt5" | "xlm-roberta-xl" => {
-                return Self::Always(Convention::Other);
-            }
-            _ => return Self::Nothing,
-        })
+/// Which class reads the texts of a `model_type`.
+#[derive(Clone, Copy)]
+pub(crate) struct TokenizerClass {
+    registered: Registered,
+    /// Whose a vocabulary is that comes without a `tokenizer.json` and without a class.
+    alone: Convention,
+}
+
+/// The tokenizers of families; `None` for a `model_type` that is none of them.
+pub(crate) type TokenizerOf = fn(&str) -> Option<TokenizerClass>;
+
+impl TokenizerClass {
+    /// The class that the checkpoint names, or what its file says.
+    pub const NONE: Self = Self { registered: Registered::Nothing, alone: Convention::Other };
+    /// What the file says, as the classes that checkpoints name are known to be wrong.
+    pub const OF_FILE: Self = Self::always(Convention::Other);
+
+    /// This class, unless the checkpoint names another one.
+    pub const fn class(class: Convention) -> Self {
+        Self { registered: Registered::Class(class), alone: class }
     }
+
+    /// This class whatever the checkpoint names.
+    pub const fn always(class: Convention) -> Self {
+        Self { registered: Registered::Always(class), alone: class }
+    }
+
+    /// The same, and the class of a vocabulary that comes without a `tokenizer.json`.
+    pub const fn alone(self, alone: Convention) -> Self {
+        Self { alone, ..self }
+    }
+}
+
+/// Tokenizers of models that are not computed here.
+const OTHERS: [(&str, TokenizerClass); 5] = [
+    ("gemma3", TokenizerClass::class(Convention::Gemma)),
+    ("longt5", TokenizerClass::NONE.alone(Convention::T5)),
+    ("mixtral", TokenizerClass::OF_FILE.alone(Convention::Llama)),
+    ("umt5", TokenizerClass::OF_FILE.alone(Convention::T5)),
+    ("xlm-roberta-xl", TokenizerClass::OF_FILE.alone(Convention::XlmRoberta)),
+];
+
+fn tokenizer_class(model_type: &str, tokenizer_of: TokenizerOf) -> TokenizerClass {
+    let other = || OTHERS.iter().find(|(name, _)| *name == model_type).map(|(_, class)| *class);
+    tokenizer_of(model_type).or_else(other).unwrap_or(TokenizerClass::NONE)
+}
+
+/// What is registered for the model that the text is of.
+fn registered(model: &Value, tokenizer_of: TokenizerOf) -> Registered {
+    model_type(model).map_or(Registered::Nothing, |name| tokenizer_class(name, tokenizer_of).registered)
 }
 
 /// Of which model the text is: an encoder–decoder model of two configurations has that of its encoder.

@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, Keys, TextEncoder, picture::Undecoded,
+    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, Keys, TextEncoder,
+    convention::TokenizerOf, picture::Undecoded,
 };
 use crate::{
     capture::{ImageInfo, InputInfo, Token},
@@ -78,7 +79,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// Reads the tokenizer's and the image processor's files. A missing tokenizer is not an error
     /// here: raw ids can still be run.
-    pub fn open(files: &ModelFiles, modality: &Modality) -> Result<Self, LoadError> {
+    pub fn open(files: &ModelFiles, modality: &Modality, tokenizer_of: TokenizerOf) -> Result<Self, LoadError> {
         let mut reader = Self {
             modality: *modality,
             encoder: None,
@@ -90,7 +91,7 @@ impl Reader {
             kept: Mutex::default(),
         };
         if modality.text().or(modality.target()).is_some() {
-            reader.encoder = match TextEncoder::from_files(files) {
+            reader.encoder = match TextEncoder::from_files(files, tokenizer_of) {
                 Ok(encoder) => Some(Box::new(encoder)),
                 Err(InputError::MissingTokenizer) => None,
                 Err(error) => return Err(error.into()),

@@ -34,6 +34,11 @@ mod vocabulary;
 
 use std::{borrow::Cow, path::PathBuf};
 
+pub(crate) use self::{
+    convention::{Convention, TokenizerClass},
+    encode::{NO_TOKENIZER, Payload, Reader},
+    replaced::replaced,
+};
 pub use self::{
     encode::Encoded,
     encoded::{EncodedText, check_ids},
@@ -43,10 +48,6 @@ pub use self::{
     source::{ImageSource, Input, TextInput},
     special::SpecialIds,
     text::TextEncoder,
-};
-pub(crate) use self::{
-    encode::{NO_TOKENIZER, Payload, Reader},
-    replaced::replaced,
 };
 use crate::{
     capture::TokenCount,

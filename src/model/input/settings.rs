@@ -9,7 +9,11 @@ use std::{
 use serde_json::{Map, Value};
 use tokenizers::AddedToken;
 
-use super::{InputError, convention::Convention, read};
+use super::{
+    InputError,
+    convention::{Convention, TokenizerOf},
+    read,
+};
 use crate::{json_file, model::checkpoint::ModelFiles};
 
 pub(super) const CONFIG: &str = "tokenizer_config.json";
@@ -34,6 +38,8 @@ pub(super) struct Settings {
     /// `generation_config.json`.
     pub generation: Value,
     pub convention: Convention,
+    /// The class that reads the texts of a `model_type`.
+    tokenizer_of: TokenizerOf,
     /// Whether `add_bos_token` and `add_eos_token` count: beside a `tokenizer.json` they do not.
     pub ends_count: bool,
     /// Keys of `tokenizer_config.json` that somebody asked for.
@@ -43,11 +49,15 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// `is_byte_level` says whether the `tokenizer.json` has bytes for letters.
+    /// `tokenizer_of` knows the classes of families, `is_byte_level` whether the `tokenizer.json` has bytes for letters.
     ///
     /// # Errors
     /// When one of the files is not JSON.
-    pub fn from_files(files: &ModelFiles, is_byte_level: impl FnOnce() -> bool) -> Result<Self, InputError> {
+    pub fn from_files(
+        files: &ModelFiles,
+        tokenizer_of: TokenizerOf,
+        is_byte_level: impl FnOnce() -> bool,
+    ) -> Result<Self, InputError> {
         let json = |file| match read(files, file)? {
             None => Ok(Value::Null),
             Some(bytes) => {
@@ -57,8 +67,9 @@ impl Settings {
         let (tokenizer, model) = (json(CONFIG)?, json(MODEL_CONFIG)?);
         let asked = ["tokenizer_class", "auto_map"].map(str::to_owned);
         Ok(Self {
-            convention: Convention::of(&tokenizer, &model, is_byte_level),
+            convention: Convention::of(&tokenizer, &model, tokenizer_of, is_byte_level),
             tokenizer,
+            tokenizer_of,
             special_tokens: json(SPECIAL_TOKENS)?,
             added_tokens: json(ADDED_TOKENS)?,
             beside: Vec::new(),
@@ -74,7 +85,7 @@ impl Settings {
     pub fn take_vocabulary(&mut self) {
         self.ends_count = true;
         if self.convention == Convention::Other {
-            self.convention = Convention::of_vocabulary(&self.tokenizer, &self.model);
+            self.convention = Convention::of_vocabulary(&self.tokenizer, &self.model, self.tokenizer_of);
         }
     }
 
@@ -101,7 +112,7 @@ impl Settings {
 
     /// The class whose rules would count and are not known.
     pub fn unfollowed_class(&self) -> Option<&str> {
-        Convention::unfollowed_class(&self.tokenizer, &self.model)
+        Convention::unfollowed_class(&self.tokenizer, &self.model, self.tokenizer_of)
     }
 
     /// Whether the class reads a `SentencePiece` model that is there, and no `tokenizer.json`.

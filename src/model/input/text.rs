@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     InputError, SpecialIds, TextInput, accounted, charsmap,
     codec::{Codec, Texts},
-    convention::Convention,
+    convention::{Convention, TokenizerOf},
     encoded::EncodedText,
     file::TokenizerFile,
     guard::guarded,
@@ -58,12 +58,12 @@ impl TextEncoder {
     ///
     /// # Errors
     /// When there is none, or it cannot be used.
-    pub fn from_files(files: &ModelFiles) -> Result<Self, InputError> {
+    pub(crate) fn from_files(files: &ModelFiles, tokenizer_of: TokenizerOf) -> Result<Self, InputError> {
         let is_byte_level = || {
             let bytes = read(files, TOKENIZER_JSON).ok().flatten().unwrap_or_default();
             bytes.windows(BYTE_LEVEL.len()).any(|part| part == BYTE_LEVEL)
         };
-        let mut settings = Settings::from_files(files, is_byte_level)?;
+        let mut settings = Settings::from_files(files, tokenizer_of, is_byte_level)?;
         let mut json = json_of(files, &settings)?;
         if settings.has_own_pieces(files)
             && let Some(bytes) = json.take()

@@ -24,7 +24,7 @@ pub(crate) struct Similarity {
     pub scale: f32,
     /// Added to the scaled cosine.
     pub bias: f32,
-    pub convention: Convention,
+    pub probability: Probability,
 }
 
 /// How a stream becomes one vector.
@@ -61,7 +61,7 @@ pub(crate) enum TextPosition {
 
 /// How a logit becomes a probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Convention {
+pub(crate) enum Probability {
     /// Among several texts (CLIP); a single one always has all of it.
     Softmax,
     /// For each text by itself (SigLIP).
@@ -107,9 +107,9 @@ impl Similarity {
             return Err(ModelError::NotFinite { what: "similarity".to_owned() });
         }
         let cosine = (logit - self.bias) / self.scale;
-        let (probability, convention) = match self.convention {
-            Convention::Softmax => (1.0, "the softmax over the texts, which is 1 for one text"),
-            Convention::Sigmoid => (1.0 / (1.0 + (-logit).exp()), "the sigmoid of the logit"),
+        let (probability, convention) = match self.probability {
+            Probability::Softmax => (1.0, "the softmax over the texts, which is 1 for one text"),
+            Probability::Sigmoid => (1.0 / (1.0 + (-logit).exp()), "the sigmoid of the logit"),
         };
         let label = format!("Cosine {cosine:.3}, logit {logit:.2}; the percentage is {convention}");
         let top = vec![PredictionItem { id: 0, label, probability }];

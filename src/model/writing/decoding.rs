@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::unheeded::{self, Entries};
 use crate::model::{
     LoadError,
-    checkpoint::{Config, ModelFiles},
+    checkpoint::{Config, ModelFiles, ids::ClassIds},
     input::SpecialIds,
 };
 
@@ -47,8 +47,13 @@ pub(crate) struct Decoding {
 
 impl Decoding {
     /// From `generation_config.json`, without which `config.json` and its decoder's section speak, and what
-    /// their classes mean when they are silent; the tokenizer's `special` tokens fill in what is left open.
-    pub fn read(config: &Config, files: &ModelFiles, special: Option<&SpecialIds>) -> Result<Self, LoadError> {
+    /// their classes (`class_ids`) mean when they are silent; the tokenizer's `special` tokens fill in what is left open.
+    pub fn read(
+        config: &Config,
+        files: &ModelFiles,
+        special: Option<&SpecialIds>,
+        class_ids: impl Fn(&str) -> ClassIds,
+    ) -> Result<Self, LoadError> {
         let generation = Config::optional(files, "generation_config.json")?;
         let sections = ["decoder", "text_config"].map(|name| config.section(name));
         let fallback: Vec<_> = std::iter::once(config).chain(sections.iter().flatten()).collect();
@@ -56,7 +61,7 @@ impl Decoding {
         let all: Vec<_> = generation.iter().chain(fallback).collect();
         let ids = |sources: &[&Config], name: &str| {
             let of = |config: &&Config| {
-                if generation.is_some() { config.token_ids(name) } else { config.token_ids_or_class(name) }
+                if generation.is_some() { config.token_ids(name) } else { config.token_ids_or_class(name, &class_ids) }
             };
             sources.iter().map(of).find(|ids| !ids.is_empty()).unwrap_or_default()
         };

@@ -17,7 +17,7 @@ use attnscope::{
     ids::{CaptureId, HeadId},
     model::{
         Engine, Input, LoadError, Model, ModelError, ModelFiles, RunPlan, TextInput,
-        input::{ImageSource, InputError, TextEncoder, open_picture},
+        input::{ImageSource, InputError, open_picture},
         uninterrupted,
     },
     spec::Modality,
@@ -326,7 +326,7 @@ fn model(path: &Path) -> Result<(), String> {
 fn tokenizer(path: &Path) -> Result<(), String> {
     let said = |error: InputError| error.to_string();
     let files = ModelFiles::folder(path.parent().unwrap_or(path));
-    let encoder = TextEncoder::from_files(&files).map_err(said)?;
+    let encoder = Model::tokenizer(&files).map_err(said)?;
     for text in ["The cat's 12 mats – naïve 東京 😀", "a ab\tb  <x> </s>", " "] {
         let text_b = text.starts_with('a').then(|| "zweiter Satz".to_owned());
         let input = TextInput { text: text.to_owned(), text_b, ..TextInput::default() };

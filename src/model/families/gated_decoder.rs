@@ -1,0 +1,273 @@
+//! LLaMA's relatives: decoders with rotary embeddings, grouped queries and gated MLPs. They differ in a few
+//! choices, which [`Variant`] lists.
+
+use super::{
+    decoder::{Output, head, layer_types, map, network, rms_norm},
+    parts::{layer_norm, qkv},
+    variant::{Biases, Variant, Windows},
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        checkpoint::{Config, Part, Stored, Weights},
+        kernels::{Activation, Norm, NormKind},
+        network::{
+            Network,
+            attention::{Attention, HeadNorm, Projections, QkNorm},
+            block::{Block, Mlp, Norms, Stack},
+            embedding::TextEmbedding,
+        },
+    },
+    spec::{HeadKind, LayerSpec},
+};
+
+#[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a configuration")]
+struct Shape {
+    d_model: usize,
+    d_mlp: usize,
+    eps: f32,
+    activation: Activation,
+    spec: LayerSpec,
+    qkv_bias: bool,
+    out_bias: bool,
+    mlp_bias: bool,
+    parallel: bool,
+    per_head_norms: bool,
+    causal: bool,
+}
+
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: Variant) -> Result<Network, LoadError> {
+    let shape = shape(config, variant)?;
+    let (d_model, n_vocab, n_ctx) = (shape.d_model, config.n_vocab()?, config.n_ctx()?);
+
+    weights.set_prefix("model.", &["embed_tokens.weight", "norm.weight"]);
+    let output = Output::new("lm_head", variant.tied);
+    let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
+    let scale = if variant.gemma { (d_model as f32).sqrt() } else { 1.0 };
+    let n_layers = config.n_layers()?;
+    let windows = windows(config, variant, n_layers)?;
+    let rotary = (variant.rotary)(config, shape.spec.d_head)?;
+    let mut blocks = Vec::new();
+    for (layer, window) in windows.into_iter().enumerate() {
+        // The second rotary embedding, where there is one, belongs to layers with a window.
+        let turning = if window.is_some() { rotary.len() - 1 } else { 0 };
+        blocks.push(block(weights, variant, &shape, Place { layer, window, rotary: turning })?);
+    }
+    let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
+    let mut head = head(config, weights, output, &word)?;
+    if let (Some(head), Some(caps)) = (&mut head, variant.caps)
+        && head.kind == HeadKind::NextToken
+    {
+        head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
+    }
+    let embedding = TextEmbedding { scale, ..TextEmbedding::tokens(word, n_ctx) };
+    let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
+    Ok(network(variant.family, (d_model, n_vocab), embedding, stack, head))
+}
+
+fn shape(config: &Config, variant: Variant) -> Result<Shape, LoadError> {
+    let d_model = config.d_model()?;
+    let spec = heads(config, variant, d_model)?;
+    let bias = match variant.biases {
+        Biases::Never => false,
+        Biases::Always => true,
+        Biases::IfUsed => config.flag("use_qkv_bias", false),
+        Biases::IfConfigured => config.flag("attention_bias", false),
+    };
+    Ok(Shape {
+        d_model,
+        d_mlp: config.d_mlp()?.unwrap_or(4 * d_model),
+        eps: config.norm_eps(if variant.layer_norms { "layer_norm_eps" } else { "rms_norm_eps" }, variant.eps)?,
+        activation: activation(config, variant)?,
+        spec,
+        qkv_bias: bias,
+        out_bias: bias && variant.biases == Biases::IfConfigured,
+        mlp_bias: variant.mlp_bias && config.flag("mlp_bias", false),
+        parallel: variant.layer_norms && config.flag("use_parallel_residual", false),
+        per_head_norms: variant.layer_norms && config.flag("qk_layernorm", false),
+        causal: is_causal(config, variant)?,
+    })
+}
+
+/// Heads, how their scores are scaled, and the cap of the scores.
+fn heads(config: &Config, variant: Variant, d_model: usize) -> Result<LayerSpec, LoadError> {
+    let (n_heads, d_head) = config.heads_of(d_model, variant.d_head)?;
+    let mut spec = LayerSpec::new(n_heads, d_head);
+    spec.n_kv_heads = config.n_kv_heads_of(n_heads, variant.n_kv_heads)?;
+    if let Some(caps) = variant.caps {
+        let scalar = config.number(&["query_pre_attn_scalar"])?.unwrap_or(256.0);
+        spec.scale = scalar.max(f64::MIN_POSITIVE).sqrt().recip() as f32;
+        // Gemma 3 names such a cap too, but never applies it.
+        if caps.scores.is_some() {
+            spec.softcap = config.number_unless_null("attn_logit_softcapping", caps.scores)?.map(|cap| cap as f32);
+        }
+    }
+    Ok(spec)
+}
+
+fn activation(config: &Config, variant: Variant) -> Result<Activation, LoadError> {
+    if !variant.gemma {
+        return config.activation("hidden_act", Activation::Silu);
+    }
+    if variant.branch_norms {
+        return config.activation("hidden_activation", Activation::GeluTanh);
+    }
+    // Gemma's first files say `gelu` and mean its tanh form.
+    Ok(match config.activation("hidden_act", Activation::GeluTanh)? {
+        Activation::Gelu => Activation::GeluTanh,
+        activation => activation,
+    })
+}
+
+/// Whether tokens see only those before them.
+fn is_causal(config: &Config, variant: Variant) -> Result<bool, LoadError> {
+    let both_directions = variant.gemma && config.flag("use_bidirectional_attention", false);
+    if both_directions && !variant.both_directions {
+        return Err(config.unsupported(
+            "attention in both directions (use_bidirectional_attention) is not supported for this architecture: \
+             the reference implementation itself does it with some kinds of attention only",
+        ));
+    }
+    Ok(config.is_causal() && !both_directions)
+}
+
+/// The sliding window of each layer.
+fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Option<usize>>, LoadError> {
+    let width = |default| -> Result<Option<usize>, LoadError> {
+        let width = config.number_unless_null("sliding_window", default)?;
+        match width {
+            Some(width) if width < 1.0 => Err(config.error(format!("its sliding_window is {width}"))),
+            // No text is longer.
+            width => Ok(width.map(|width| reach(config, variant, width.min(16_777_216.0) as usize))),
+        }
+    };
+    let listed = || layer_types(config, n_layers);
+    let (width, kinds, slides): (_, _, Box<dyn Fn(usize) -> bool>) = match variant.windows {
+        Windows::Never => (None, None, Box::new(|_| false)),
+        Windows::All(default) => (width(default)?, None, Box::new(|_| true)),
+        Windows::FromLayer => {
+            let first = config.number(&["max_window_layers"])?.unwrap_or(28.0) as usize;
+            let width = if config.flag("use_sliding_window", false) { width(Some(4096.0))? } else { None };
+            (width, listed()?, Box::new(move |layer| layer >= first))
+        }
+        Windows::AllBut { every, chosen } => {
+            let chosen = if chosen { config.optional_size(&["sliding_window_pattern"], 1 << 12)? } else { None };
+            let every = chosen.unwrap_or(every);
+            (width(Some(4096.0))?, listed()?, Box::new(move |layer| !(layer + 1).is_multiple_of(every)))
+        }
+    };
+    let needs_width = match &kinds {
+        Some(kinds) => kinds.iter().any(|kind| kind == "sliding_attention"),
+        None => matches!(variant.windows, Windows::AllBut { .. }),
+    };
+    if width.is_none() && needs_width {
+        return Err(config.error("some of its layers have a window, but it has no sliding_window"));
+    }
+    let slides =
+        |layer: usize| kinds.as_ref().map_or_else(|| slides(layer), |kinds| kinds[layer] == "sliding_attention");
+    Ok((0..n_layers).map(|layer| width.filter(|_| slides(layer))).collect())
+}
+
+/// How far a token sees, itself included, through a window of this width.
+fn reach(config: &Config, variant: Variant, width: usize) -> usize {
+    // Gemma 3 counts both sides where it sees both; an encoder made of a decoder counts the token besides.
+    let both_directions = variant.both_directions && config.flag("use_bidirectional_attention", false);
+    let width = if both_directions { width / 2 + 1 } else { width };
+    if config.is_causal() { width } else { width + 1 }
+}
+
+fn norm(weights: &mut Weights<'_>, variant: Variant, name: &str, d: usize, eps: f32) -> Result<Norm, LoadError> {
+    if variant.layer_norms {
+        layer_norm(weights, name, d, eps)
+    } else {
+        rms_norm(weights, name, d, eps, if variant.gemma { 1.0 } else { 0.0 })
+    }
+}
+
+/// What sets one layer apart.
+#[derive(Clone, Copy)]
+struct Place {
+    layer: usize,
+    /// Its sliding window.
+    window: Option<usize>,
+    /// Which of the rotary embeddings is its own.
+    rotary: usize,
+}
+
+fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Place) -> Result<Block, LoadError> {
+    let Place { layer, window, rotary } = place;
+    let Shape { d_model, d_mlp, eps, spec, .. } = *shape;
+    let name = |part: &str| format!("model.layers.{layer}.{part}");
+    let wide = spec.n_heads * spec.d_head;
+    let qkv = if variant.fused {
+        let d_out = wide + 2 * spec.n_kv_heads * spec.d_head;
+        map(weights, &name("self_attn.qkv_proj"), (d_model, d_out), shape.qkv_bias)?
+    } else {
+        let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("self_attn.{part}")));
+        qkv(weights, [&q, &k, &v], d_model, spec, [shape.qkv_bias; 3])?
+    };
+    let attention = Attention {
+        projections: Projections::Fused(qkv),
+        out: map(weights, &name("self_attn.o_proj"), (wide, d_model), shape.out_bias)?,
+        spec: LayerSpec { window, ..spec },
+        causal: shape.causal,
+        qk_norm: qk_norm(weights, variant, shape, &name("self_attn"))?,
+        rotary: Some(rotary),
+        bias: None,
+        global: None,
+    };
+    let up = if variant.fused {
+        map(weights, &name("mlp.gate_up_proj"), (d_model, 2 * d_mlp), shape.mlp_bias)?
+    } else {
+        let (gate, up) = (name("mlp.gate_proj"), name("mlp.up_proj"));
+        let part = |name| Part { name, d_out: d_mlp, bias: shape.mlp_bias };
+        weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
+    };
+    let down = map(weights, &name("mlp.down_proj"), (d_mlp, d_model), shape.mlp_bias)?;
+    let mlp = Mlp { up, activation: shape.activation, gated: true, down };
+
+    let mut norm = |part: &str| norm(weights, variant, &name(part), d_model, eps);
+    let before = norm("input_layernorm")?;
+    if shape.parallel {
+        let norms = Norms::pre(before.clone());
+        return Ok(Block { parallel: true, ..Block::new(attention, norms, mlp, Norms::pre(before)) });
+    }
+    let (attention_norms, mlp_norms) = if variant.branch_norms {
+        let attention_norms = Norms { branch: Some(norm("post_attention_layernorm")?), ..Norms::pre(before) };
+        let mlp_norms = Norms::pre(norm("pre_feedforward_layernorm")?);
+        (attention_norms, Norms { branch: Some(norm("post_feedforward_layernorm")?), ..mlp_norms })
+    } else {
+        (Norms::pre(before), Norms::pre(norm("post_attention_layernorm")?))
+    };
+    Ok(Block::new(attention, attention_norms, mlp, mlp_norms))
+}
+
+fn qk_norm(
+    weights: &mut Weights<'_>,
+    variant: Variant,
+    shape: &Shape,
+    name: &str,
+) -> Result<Option<QkNorm>, LoadError> {
+    let LayerSpec { n_heads, n_kv_heads, d_head, .. } = shape.spec;
+    if variant.qk_norm {
+        let mut head_norm = |part: &str| -> Result<HeadNorm, LoadError> {
+            let norm = norm(weights, variant, &format!("{name}.{part}"), d_head, shape.eps)?;
+            Ok(HeadNorm { norm, by_head: None })
+        };
+        return Ok(Some(QkNorm { q: head_norm("q_norm")?, k: head_norm("k_norm")? }));
+    }
+    if !shape.per_head_norms {
+        return Ok(None);
+    }
+    // StableLM 2: a layer norm without bias for every head.
+    let mut head_norm = |part: &str, n: usize| -> Result<HeadNorm, LoadError> {
+        let names = (0..n).map(|head| format!("{name}.{part}.norms.{head}.weight"));
+        let rows = names.map(|name| weights.tensor(&name, &[d_head])).collect::<Result<Vec<_>, _>>()?;
+        let by_head = candle_core::Tensor::stack(&rows, 0)?;
+        let weight = rows[0].ones_like()?;
+        let norm = Norm { kind: NormKind::Layer, weight, bias: None, eps: shape.eps };
+        Ok(HeadNorm { norm, by_head: Some(by_head) })
+    };
+    Ok(Some(QkNorm { q: head_norm("q_layernorm", n_heads)?, k: head_norm("k_layernorm", n_kv_heads)? }))
+}

@@ -1,0 +1,50 @@
+//! Gemma 3: norms of queries and keys, and a rotary embedding of its own for layers with a window.
+
+use super::{
+    family::{Family, Group},
+    gated_decoder::build,
+    gemma, keys,
+    variant::{Caps, Variant, Windows},
+};
+use crate::model::{
+    LoadError,
+    checkpoint::{
+        Config,
+        ids::{BOS, EOS, PAD},
+    },
+    input::{Convention, TokenizerClass},
+    network::rotary::{LayerKind, Rotary},
+};
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "gemma3_text",
+    group: Some(Group::Decoder),
+    build: Some(|config, weights| build(config, weights, VARIANT)),
+    harmless: &[keys::BESIDE_ROTARY, keys::GEMMA],
+    limits: &[keys::CAUSAL, keys::ONE_DIRECTION],
+    ids: &[(BOS, 2), (EOS, 1), (PAD, 0)],
+    tokenizer: TokenizerClass::class(Convention::Gemma),
+    ..Family::BASE
+}];
+
+const VARIANT: Variant = Variant {
+    family: "gemma3",
+    both_directions: true,
+    branch_norms: true,
+    qk_norm: true,
+    rotary,
+    windows: Windows::AllBut { every: 6, chosen: true },
+    n_kv_heads: Some(4),
+    caps: Some(Caps { scores: None, logits: None }),
+    ..gemma::VARIANT
+};
+
+/// The second one is that of layers with a window.
+fn rotary(config: &Config, d_head: usize) -> Result<Vec<Rotary>, LoadError> {
+    let full = config.number(&["rope_theta"])?.unwrap_or(1_000_000.0);
+    let sliding = config.number(&["rope_local_base_freq"])?.unwrap_or(10_000.0);
+    Ok(vec![
+        Rotary::of_kind(config, d_head, LayerKind { name: "full_attention", theta: full, scaled: true })?,
+        Rotary::of_kind(config, d_head, LayerKind { name: "sliding_attention", theta: sliding, scaled: false })?,
+    ])
+}

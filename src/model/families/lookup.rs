@@ -1,0 +1,120 @@
+//! Families by `model_type`, and what to say of one that is not among them.
+
+use super::{
+    FAMILIES,
+    family::{Family, Group},
+    promise, refused,
+};
+use crate::model::{
+    LoadError,
+    checkpoint::{Config, Weights, ids::ClassIds},
+    input::TokenizerClass,
+    network::{Body, Network},
+};
+
+/// As many names are told of those that are like an unknown one.
+const MAX_NEAR: usize = 4;
+
+/// The family of a `model_type`.
+pub(super) fn of(model_type: &str) -> Option<&'static Family> {
+    FAMILIES.iter().copied().flatten().find(|family| family.model_type == model_type)
+}
+
+/// The `model_type`s of a group, in order.
+fn types_of(group: Group) -> Vec<&'static str> {
+    let families = FAMILIES.iter().copied().flatten().filter(|family| family.group == Some(group));
+    let mut types: Vec<_> = families.map(|family| family.model_type).collect();
+    types.sort_unstable();
+    types
+}
+
+/// All that can be opened, group by group.
+fn all_types() -> impl Iterator<Item = &'static str> {
+    Group::ALL.into_iter().flat_map(types_of)
+}
+
+/// How many `model_type`s can be opened, which of them are called much like this one, and where all are listed.
+fn supported(model_type: &str) -> String {
+    let all: Vec<&str> = all_types().collect();
+    let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
+    let wanted = plain(model_type);
+    let in_common = |name: &str| wanted.chars().zip(plain(name).chars()).take_while(|(a, b)| a == b).count();
+    // What begins with all of a name, or with most of its letters.
+    let is_near = |name: &&&str| in_common(name) >= wanted.len().min(plain(name).len()).min(4);
+    let mut near: Vec<&str> = all.iter().filter(is_near).copied().collect();
+    near.sort_by_key(|name| std::cmp::Reverse(in_common(name)));
+    near.truncate(MAX_NEAR);
+    let near = if near.is_empty() { String::new() } else { format!(", among them {}", near.join(", ")) };
+    format!("{} types are supported{near}; `attnscope models` and docs/families.md list them", all.len())
+}
+
+/// The `model_type` of one of the library's classes, such as `llama` of `LlamaForCausalLM`.
+fn type_of_class(class: &str) -> Option<&'static str> {
+    let ends = ["For", "Model", "LMHead", "DoubleHeads", "MTModel"];
+    let stem = ends.iter().filter_map(|end| class.find(end)).min().map(|end| class[..end].to_lowercase())?;
+    all_types().find(|name| name.replace(['-', '_'], "").trim_end_matches("text") == stem)
+}
+
+/// All supported `model_type`s by what they are, to read.
+pub(crate) fn listed() -> impl Iterator<Item = (&'static str, String)> {
+    Group::ALL.into_iter().map(|group| (group.title(), types_of(group).join(", ")))
+}
+
+/// Whether a checkpoint of this `model_type` can be opened.
+pub(crate) fn is_supported(model_type: &str) -> bool {
+    of(model_type).is_some_and(|family| family.group.is_some())
+}
+
+/// Token ids that the class of a `model_type` has when the file does not name them.
+pub(crate) fn class_ids(model_type: &str) -> ClassIds {
+    of(model_type).map_or(&[], |family| family.ids)
+}
+
+/// Which class reads the texts of a `model_type`.
+pub(crate) fn tokenizer(model_type: &str) -> Option<TokenizerClass> {
+    of(model_type).map(|family| family.tokenizer)
+}
+
+/// Why a model of this `model_type` cannot be opened; `path` is where it is.
+pub(crate) fn unsupported(model_type: &str, path: String) -> LoadError {
+    let model_type = model_type.to_owned();
+    if let Some(known) = type_of_class(&model_type) {
+        return LoadError::OtherKind {
+            what: format!("config.json names no model_type; by its class {model_type} this is “{known}”"),
+            advice: format!("Add \"model_type\": \"{known}\" to config.json"),
+            path,
+        };
+    }
+    match refused::reason(&model_type) {
+        Some(reason) => LoadError::Refused { model_type, reason, path },
+        None => LoadError::UnknownFamily { supported: supported(&model_type), model_type, path },
+    }
+}
+
+/// Refuses an unknown architecture before any weight is looked for.
+pub(crate) fn check(config: &Config) -> Result<(), LoadError> {
+    let family = config.model_type()?;
+    if !is_supported(&family) {
+        return Err(unsupported(&family, config.location()));
+    }
+    Ok(())
+}
+
+/// The network that a whole checkpoint describes, with the head that its class has.
+pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let mut network = network(config, weights)?;
+    if let Body::Single(tower) = &mut network.body
+        && tower.stack.detach()
+    {
+        weights.warn("It could attend to an encoder, but comes without one, so that attention is left out");
+    }
+    promise::keep(config, weights, &mut network);
+    Ok(network)
+}
+
+/// The network of a configuration, which may be a part of a larger one.
+pub(super) fn network(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
+    let model_type = config.model_type()?;
+    let build = of(&model_type).and_then(|family| family.build);
+    build.ok_or_else(|| unsupported(&model_type, config.location()))?(config, weights)
+}

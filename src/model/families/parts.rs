@@ -1,0 +1,147 @@
+//! What families of every kind build their networks of: maps of one or more tensors, norms, classifiers.
+
+use candle_core::Tensor;
+
+use crate::{
+    model::{
+        LoadError,
+        checkpoint::{Config, Part, Stored, Weights},
+        kernels::{Activation, Linear, Norm, NormKind},
+        network::{
+            Body, Network, Tower,
+            attention::Attention,
+            block::Mlp,
+            head::{Head, Reads, Transform},
+        },
+    },
+    spec::{HeadKind, LayerSpec, Modality},
+};
+
+/// Queries, keys and values of three tensors as one map; `bias` of each of them.
+pub(super) fn qkv(
+    weights: &mut Weights<'_>,
+    [q, k, v]: [&str; 3],
+    d_model: usize,
+    spec: LayerSpec,
+    bias: [bool; 3],
+) -> Result<Linear, LoadError> {
+    let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
+    let parts = [(q, wide), (k, narrow), (v, narrow)];
+    let parts: Vec<_> = parts.into_iter().zip(bias).map(|((name, d_out), bias)| Part { name, d_out, bias }).collect();
+    weights.linear_of(&parts, d_model, Stored::OutIn, None)
+}
+
+/// Attention of a decoder to its encoder's stream, of four tensors: queries, keys, values, output.
+pub(super) fn cross(
+    weights: &mut Weights<'_>,
+    [q, k, v, out]: [&str; 4],
+    (d_model, d_encoder): (usize, usize),
+    spec: LayerSpec,
+    bias: bool,
+) -> Result<Attention, LoadError> {
+    let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
+    let q = weights.linear(&[q], (d_model, wide), Stored::OutIn, bias)?;
+    let kv = weights.linear(&[k, v], (d_encoder, narrow), Stored::OutIn, bias)?;
+    let out = weights.linear(&[out], (wide, d_model), Stored::OutIn, bias)?;
+    Ok(Attention::cross(q, kv, out, spec))
+}
+
+/// An encoder, its bridge if it has one, and the decoder that attends to it.
+pub(super) fn encoder_decoder(
+    family: &'static str,
+    modality: Modality,
+    d_model: usize,
+    encoder: Tower,
+    bridge: Option<Linear>,
+    decoder: Tower,
+    head: Option<Head>,
+) -> Network {
+    Network { family, modality, d_model, body: Body::EncoderDecoder { encoder, bridge, decoder }, head }
+}
+
+/// An MLP of two linear maps with biases.
+pub(super) fn mlp(
+    weights: &mut Weights<'_>,
+    [up, down]: [&str; 2],
+    (d_model, d_mlp): (usize, usize),
+    activation: Activation,
+) -> Result<Mlp, LoadError> {
+    Ok(Mlp::plain(linear(weights, up, d_model, d_mlp)?, activation, linear(weights, down, d_mlp, d_model)?))
+}
+
+/// A layer norm under `name`, with its bias.
+pub(super) fn layer_norm(weights: &mut Weights<'_>, name: &str, d: usize, eps: f32) -> Result<Norm, LoadError> {
+    Ok(Norm {
+        kind: NormKind::Layer,
+        weight: weights.tensor(&format!("{name}.weight"), &[d])?,
+        bias: Some(weights.tensor(&format!("{name}.bias"), &[d])?),
+        eps,
+    })
+}
+
+/// One linear map with a bias, stored as `(out, in)`.
+pub(super) fn linear(weights: &mut Weights<'_>, name: &str, d_in: usize, d_out: usize) -> Result<Linear, LoadError> {
+    weights.linear(&[name], (d_in, d_out), Stored::OutIn, true)
+}
+
+/// The name under which the file has the token embeddings: `own`, or that of the `output` map where the configuration
+/// ties the two. Of a tied table programs keep one name, whichever comes first.
+pub(super) fn table_name(config: &Config, weights: &mut Weights<'_>, [own, output]: [&str; 2], tied: bool) -> String {
+    let n_names = if config.flag("tie_word_embeddings", tied) { 2 } else { 1 };
+    weights.first_of(&[own, output][..n_names])
+}
+
+/// The output map to the vocabulary: the token embeddings `[n_vocab, d_model]` where the configuration ties it to them
+/// and the file has no others, else its own weights; `None` where those are missing.
+pub(super) fn vocabulary_map(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    name: &str,
+    embedding: &Tensor,
+    bias: Option<Tensor>,
+) -> Result<Option<Linear>, LoadError> {
+    let (n_vocab, d_model) = embedding.dims2()?;
+    if config.flag("tie_word_embeddings", true) {
+        return weights.tied_output(name, embedding, bias).map(Some);
+    }
+    if !weights.has(name) {
+        weights.note_absent(name);
+        return Ok(None);
+    }
+    let part = Part { name: name.trim_end_matches(".weight"), d_out: n_vocab, bias: false };
+    Ok(Some(Linear { bias, ..weights.linear_of(&[part], d_model, Stored::OutIn, None)? }))
+}
+
+/// What a classifier says, where it reads, and what comes before its output.
+pub(super) struct ClassHead {
+    pub kind: HeadKind,
+    pub reads: Reads,
+    pub transform: Transform,
+}
+
+/// A classifier of the whole text or picture under `name`.
+pub(super) fn classifier(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    name: &str,
+    d_in: usize,
+    parts: ClassHead,
+) -> Result<Head, LoadError> {
+    let ClassHead { kind, reads, transform } = parts;
+    let n = n_classes(weights, &format!("{name}.weight"));
+    let output = linear(weights, name, d_in, n)?;
+    Ok(Head::class(kind, reads, transform, output, class_names(config, n)))
+}
+
+/// Number of classes of a classifier stored as `(classes, in)`: what the file's tensor says.
+pub(super) fn n_classes(weights: &Weights<'_>, name: &str) -> usize {
+    weights.shape(name).and_then(<[usize]>::first).copied().unwrap_or(0)
+}
+
+/// One name per class; numbers where the configuration gives none.
+pub(super) fn class_names(config: &Config, n: usize) -> Vec<String> {
+    let mut labels = config.labels().unwrap_or_default();
+    labels.truncate(n);
+    labels.extend((labels.len()..n).map(|id| format!("class {id}")));
+    labels
+}
