@@ -1,5 +1,5 @@
-//! Rotary position embedding of queries or keys (Su et al. 2021), the half-split form of the Hugging
-//! Face libraries: dimension `i` turns together with dimension `i + n/2`.
+//! Rotary position embedding of queries or keys (Su et al. 2021): dimension `i` turns together with dimension
+//! `i + n/2`, as in most of the Hugging Face libraries, or with its neighbour, as in the paper.
 
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub struct Turns {
     sin: Arc<[f32]>,
     /// Rotated dimensions of a head; the rest passes.
     n_rotated: usize,
+    /// Whether neighbouring dimensions turn together.
+    neighbours: bool,
 }
 
 impl Turns {
@@ -28,7 +30,14 @@ impl Turns {
             cos: angles().map(|angle| angle.cos() as f32 * scale).collect(),
             sin: angles().map(|angle| angle.sin() as f32 * scale).collect(),
             n_rotated: 2 * frequencies.len(),
+            neighbours: false,
         }
+    }
+
+    /// The same turns of dimensions that stand side by side, or half of them apart.
+    #[must_use]
+    pub fn of_neighbours(self, neighbours: bool) -> Self {
+        Self { neighbours, ..self }
     }
 
     /// The turns of several sequences, one after the other; all rotate as many dimensions.
@@ -38,6 +47,7 @@ impl Turns {
             cos: join(|part| &part.cos),
             sin: join(|part| &part.sin),
             n_rotated: parts.first().map_or(0, |part| part.n_rotated),
+            neighbours: parts.first().is_some_and(|part| part.neighbours),
         }
     }
 
@@ -45,7 +55,7 @@ impl Turns {
     #[must_use]
     pub fn first(&self, n: usize) -> Self {
         let n = n * self.n_rotated / 2;
-        Self { cos: self.cos[..n].into(), sin: self.sin[..n].into(), n_rotated: self.n_rotated }
+        Self { cos: self.cos[..n].into(), sin: self.sin[..n].into(), ..self.clone() }
     }
 
     fn reversed(&self) -> Self {
@@ -62,18 +72,29 @@ pub fn rotate(x: &Tensor, turns: &Turns) -> Result<Tensor> {
     if is_fused(x) {
         return x.apply_op1(RotateOp(turns.clone()));
     }
-    let (n, _, d_head) = x.dims3()?;
+    let (n, n_heads, d_head) = x.dims3()?;
     let half = turns.n_rotated / 2;
     let table = |values: &Arc<[f32]>| Tensor::from_slice(values, (n, 1, half), x.device());
     let (cos, sin) = (table(&turns.cos)?, table(&turns.sin)?);
-    let (a, b) = (x.narrow(2, 0, half)?, x.narrow(2, half, half)?);
+    let turning = x.narrow(2, 0, turns.n_rotated)?;
+    let (a, b) = if turns.neighbours {
+        let pairs = turning.reshape((n, n_heads, half, 2))?;
+        (pairs.narrow(3, 0, 1)?.squeeze(3)?, pairs.narrow(3, 1, 1)?.squeeze(3)?)
+    } else {
+        (turning.narrow(2, 0, half)?, turning.narrow(2, half, half)?)
+    };
     let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
     let second = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;
+    let turned = if turns.neighbours {
+        Tensor::stack(&[first, second], 3)?.reshape((n, n_heads, turns.n_rotated))?
+    } else {
+        Tensor::cat(&[first, second], D::Minus1)?
+    };
     if turns.n_rotated == d_head {
-        return Tensor::cat(&[first, second], D::Minus1);
+        return Ok(turned);
     }
     let rest = x.narrow(2, turns.n_rotated, d_head - turns.n_rotated)?;
-    Tensor::cat(&[first, second, rest], D::Minus1)
+    Tensor::cat(&[turned, rest], D::Minus1)
 }
 
 struct RotateOp(Turns);
@@ -88,7 +109,7 @@ impl CustomOp1 for RotateOp {
         let (&[n, n_heads, d_head], &[row_stride, head_stride, 1]) = (layout.dims(), layout.stride()) else {
             bail!("rotary embedding takes [n, heads, d_head], not {:?}", layout.dims())
         };
-        let Turns { cos, sin, n_rotated } = &self.0;
+        let Turns { cos, sin, n_rotated, neighbours } = &self.0;
         let half = n_rotated / 2;
         if *n_rotated > d_head || cos.len() != n * half {
             bail!("turns of {} positions do not fit {:?}", cos.len() / half.max(1), layout.dims());
@@ -99,10 +120,18 @@ impl CustomOp1 for RotateOp {
             for (head, out) in out.chunks_exact_mut(d_head).enumerate() {
                 let start = layout.start_offset() + row * row_stride + head * head_stride;
                 let x = &data[start..start + d_head];
-                let (a, b) = x[..*n_rotated].split_at(half);
-                for i in 0..half {
-                    out[i] = a[i] * cos[i] - b[i] * sin[i];
-                    out[half + i] = b[i] * cos[i] + a[i] * sin[i];
+                if *neighbours {
+                    let pairs = x[..*n_rotated].chunks_exact(2).zip(out.chunks_exact_mut(2));
+                    for ((x, out), (cos, sin)) in pairs.zip(cos.iter().zip(sin)) {
+                        out[0] = x[0] * cos - x[1] * sin;
+                        out[1] = x[1] * cos + x[0] * sin;
+                    }
+                } else {
+                    let (a, b) = x[..*n_rotated].split_at(half);
+                    for i in 0..half {
+                        out[i] = a[i] * cos[i] - b[i] * sin[i];
+                        out[half + i] = b[i] * cos[i] + a[i] * sin[i];
+                    }
                 }
                 out[*n_rotated..].copy_from_slice(&x[*n_rotated..]);
             }

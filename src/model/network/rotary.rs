@@ -16,6 +16,8 @@ pub(crate) struct Rotary {
     pub scale: f32,
     /// Other frequencies for texts longer than this (LongRoPE).
     pub beyond: Option<(usize, Vec<f32>)>,
+    /// Whether a dimension turns together with its neighbour (GPT-J) instead of one half of them away.
+    pub neighbours: bool,
 }
 
 /// What a family calls things, and what it means by them.
@@ -78,7 +80,8 @@ impl Rotary {
             let exponent = (2 * i) as f32 / n_rotated as f32;
             1.0 / (theta as f32).powf(exponent)
         };
-        Self { frequencies: (0..n_rotated.div_ceil(2)).map(frequency).collect(), scale: 1.0, beyond: None }
+        let frequencies = (0..n_rotated.div_ceil(2)).map(frequency).collect();
+        Self { frequencies, scale: 1.0, beyond: None, neighbours: false }
     }
 
     /// What a configuration describes for heads of width `d_head`: `rope_scaling` or `rope_theta` as older
@@ -216,6 +219,7 @@ impl Rotary {
                     frequencies: divided(&short),
                     scale: number("attention_factor")?.unwrap_or(default) as f32,
                     beyond: Some((n_trained as usize, divided(&long))),
+                    neighbours: false,
                 })
             }
             other => {
@@ -266,6 +270,6 @@ impl Rotary {
             Some((n_trained, long)) if positions.end > *n_trained => long,
             _ => &self.frequencies,
         };
-        Turns::new(frequencies, positions, self.scale)
+        Turns::new(frequencies, positions, self.scale).of_neighbours(self.neighbours)
     }
 }
