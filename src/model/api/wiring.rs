@@ -105,7 +105,8 @@ impl Model {
         }))
     }
 
-    /// The maps of one head's queries and keys; `None` where the network has no such head.
+    /// The maps of one head's queries and keys; `None` where the network has no such head, or norms the vectors of all
+    /// heads side by side, so that none of them has maps of its own.
     ///
     /// # Errors
     /// When the weights cannot be read.
@@ -114,6 +115,12 @@ impl Model {
         let spec = attention.spec;
         let group = (spec.n_heads / spec.n_kv_heads.max(1)).max(1);
         let d = spec.d_head;
+        let side_by_side = |norm: &HeadNorm| Ok::<_, ModelError>(norm.norm.weight.dim(0)? != d);
+        if let Some(norms) = &attention.qk_norm
+            && (side_by_side(&norms.q)? || side_by_side(&norms.k)?)
+        {
+            return Ok(None);
+        }
         let (query, key) = match &attention.projections {
             Projections::Fused(qkv) => {
                 let all = Projection::of(qkv)?;

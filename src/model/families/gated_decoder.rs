@@ -4,7 +4,7 @@
 use super::{
     decoder::{Output, head, layer_types, map, network, rms_norm},
     parts::{layer_norm, qkv},
-    variant::{Biases, Variant, Windows},
+    variant::{Biases, Multipliers, NormPlaces, QkNorms, Variant, Windows},
 };
 use crate::{
     ids::StackKind,
@@ -29,6 +29,7 @@ struct Shape {
     eps: f32,
     activation: Activation,
     spec: LayerSpec,
+    multipliers: Multipliers,
     qkv_bias: bool,
     out_bias: bool,
     mlp_bias: bool,
@@ -44,22 +45,26 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: Variant
     weights.set_prefix("model.", &["embed_tokens.weight", "norm.weight"]);
     let output = Output::new("lm_head", variant.tied);
     let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
-    let scale = if variant.gemma { (d_model as f32).sqrt() } else { 1.0 };
+    let scale = if variant.gemma { (d_model as f32).sqrt() } else { shape.multipliers.embedding };
     let n_layers = config.n_layers()?;
-    let windows = windows(config, variant, n_layers)?;
+    let turned = (variant.turned)(config, n_layers)?;
+    let windows = windows(config, variant, &turned)?;
     let rotary = (variant.rotary)(config, shape.spec.d_head)?;
     let mut blocks = Vec::new();
     for (layer, window) in windows.into_iter().enumerate() {
         // The second rotary embedding, where there is one, belongs to layers with a window.
-        let turning = if window.is_some() { rotary.len() - 1 } else { 0 };
-        blocks.push(block(weights, variant, &shape, Place { layer, window, rotary: turning })?);
+        let own = if window.is_some() { rotary.len() - 1 } else { 0 };
+        let rotary = turned[layer].then_some(own);
+        blocks.push(block(weights, variant, &shape, Place { layer, window, rotary })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
     let mut head = head(config, weights, output, &word)?;
-    if let (Some(head), Some(caps)) = (&mut head, variant.caps)
-        && head.kind == HeadKind::NextToken
-    {
-        head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
+    if let Some(head) = head.as_mut().filter(|head| head.kind == HeadKind::NextToken) {
+        let factor = shape.multipliers.logits;
+        head.transform.scale = (factor != 1.0).then_some(factor);
+        if let Some(caps) = variant.caps {
+            head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
+        }
     }
     let embedding = TextEmbedding { scale, ..TextEmbedding::tokens(word, n_ctx) };
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
@@ -68,7 +73,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: Variant
 
 fn shape(config: &Config, variant: Variant) -> Result<Shape, LoadError> {
     let d_model = config.d_model()?;
-    let spec = heads(config, variant, d_model)?;
+    let multipliers = (variant.multipliers)(config)?;
+    let mut spec = heads(config, variant, d_model)?;
+    spec.scale = multipliers.scores.unwrap_or(spec.scale);
     let bias = match variant.biases {
         Biases::Never => false,
         Biases::Always => true,
@@ -81,6 +88,7 @@ fn shape(config: &Config, variant: Variant) -> Result<Shape, LoadError> {
         eps: config.norm_eps(if variant.layer_norms { "layer_norm_eps" } else { "rms_norm_eps" }, variant.eps)?,
         activation: activation(config, variant)?,
         spec,
+        multipliers,
         qkv_bias: bias,
         out_bias: bias && variant.biases == Biases::IfConfigured,
         mlp_bias: variant.mlp_bias && config.flag("mlp_bias", false),
@@ -110,7 +118,7 @@ fn activation(config: &Config, variant: Variant) -> Result<Activation, LoadError
     if !variant.gemma {
         return config.activation("hidden_act", Activation::Silu);
     }
-    if variant.branch_norms {
+    if variant.norms == NormPlaces::Around {
         return config.activation("hidden_activation", Activation::GeluTanh);
     }
     // Gemma's first files say `gelu` and mean its tanh form.
@@ -132,8 +140,9 @@ fn is_causal(config: &Config, variant: Variant) -> Result<bool, LoadError> {
     Ok(config.is_causal() && !both_directions)
 }
 
-/// The sliding window of each layer.
-fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Option<usize>>, LoadError> {
+/// The sliding window of each layer, of which `turned` says whether it turns queries and keys.
+fn windows(config: &Config, variant: Variant, turned: &[bool]) -> Result<Vec<Option<usize>>, LoadError> {
+    let n_layers = turned.len();
     let width = |default| -> Result<Option<usize>, LoadError> {
         let width = config.number_unless_null("sliding_window", default)?;
         match width {
@@ -143,9 +152,13 @@ fn windows(config: &Config, variant: Variant, n_layers: usize) -> Result<Vec<Opt
         }
     };
     let listed = || layer_types(config, n_layers);
-    let (width, kinds, slides): (_, _, Box<dyn Fn(usize) -> bool>) = match variant.windows {
+    let (width, kinds, slides): (_, _, Box<dyn Fn(usize) -> bool + '_>) = match variant.windows {
         Windows::Never => (None, None, Box::new(|_| false)),
         Windows::All(default) => (width(default)?, None, Box::new(|_| true)),
+        Windows::Unturned => {
+            let used = config.flag("use_sliding_window", false);
+            (width(None)?, listed()?, Box::new(move |layer| used && !turned[layer]))
+        }
         Windows::FromLayer => {
             let first = config.number(&["max_window_layers"])?.unwrap_or(28.0) as usize;
             let width = if config.flag("use_sliding_window", false) { width(Some(4096.0))? } else { None };
@@ -191,15 +204,15 @@ struct Place {
     layer: usize,
     /// Its sliding window.
     window: Option<usize>,
-    /// Which of the rotary embeddings is its own.
-    rotary: usize,
+    /// Which of the rotary embeddings is its own; `None` where queries and keys are not turned.
+    rotary: Option<usize>,
 }
 
 fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Place) -> Result<Block, LoadError> {
     let Place { layer, window, rotary } = place;
     let Shape { d_model, d_mlp, eps, spec, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
-    let wide = spec.n_heads * spec.d_head;
+    let (wide, added) = (spec.n_heads * spec.d_head, shape.multipliers.added);
     let qkv = if variant.fused {
         let d_out = wide + 2 * spec.n_kv_heads * spec.d_head;
         map(weights, &name("self_attn.qkv_proj"), (d_model, d_out), shape.qkv_bias)?
@@ -209,11 +222,11 @@ fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Plac
     };
     let attention = Attention {
         projections: Projections::Fused(qkv),
-        out: map(weights, &name("self_attn.o_proj"), (wide, d_model), shape.out_bias)?,
+        out: weights.linear_times(&name("self_attn.o_proj"), added, (wide, d_model), shape.out_bias)?,
         spec: LayerSpec { window, ..spec },
         causal: shape.causal,
         qk_norm: qk_norm(weights, variant, shape, &name("self_attn"))?,
-        rotary: Some(rotary),
+        rotary,
         bias: None,
         global: None,
     };
@@ -224,21 +237,27 @@ fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Plac
         let part = |name| Part { name, d_out: d_mlp, bias: shape.mlp_bias };
         weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
     };
-    let down = map(weights, &name("mlp.down_proj"), (d_mlp, d_model), shape.mlp_bias)?;
+    let down = weights.linear_times(&name("mlp.down_proj"), added, (d_mlp, d_model), shape.mlp_bias)?;
     let mlp = Mlp { up, activation: shape.activation, gated: true, down };
 
     let mut norm = |part: &str| norm(weights, variant, &name(part), d_model, eps);
-    let before = norm("input_layernorm")?;
     if shape.parallel {
+        let before = norm("input_layernorm")?;
         let norms = Norms::pre(before.clone());
         return Ok(Block { parallel: true, ..Block::new(attention, norms, mlp, Norms::pre(before)) });
     }
-    let (attention_norms, mlp_norms) = if variant.branch_norms {
-        let attention_norms = Norms { branch: Some(norm("post_attention_layernorm")?), ..Norms::pre(before) };
-        let mlp_norms = Norms::pre(norm("pre_feedforward_layernorm")?);
-        (attention_norms, Norms { branch: Some(norm("post_feedforward_layernorm")?), ..mlp_norms })
-    } else {
-        (Norms::pre(before), Norms::pre(norm("post_attention_layernorm")?))
+    let (attention_norms, mlp_norms) = match variant.norms {
+        NormPlaces::Before => (Norms::pre(norm("input_layernorm")?), Norms::pre(norm("post_attention_layernorm")?)),
+        NormPlaces::Around => {
+            let (before, added) = (norm("input_layernorm")?, norm("post_attention_layernorm")?);
+            let attention_norms = Norms { branch: Some(added), ..Norms::pre(before) };
+            let (before, added) = (norm("pre_feedforward_layernorm")?, norm("post_feedforward_layernorm")?);
+            (attention_norms, Norms { branch: Some(added), ..Norms::pre(before) })
+        }
+        NormPlaces::After => {
+            let mut added = |part| Ok::<_, LoadError>(Norms { branch: Some(norm(part)?), ..Norms::default() });
+            (added("post_attention_layernorm")?, added("post_feedforward_layernorm")?)
+        }
     };
     Ok(Block::new(attention, attention_norms, mlp, mlp_norms))
 }
@@ -250,12 +269,13 @@ fn qk_norm(
     name: &str,
 ) -> Result<Option<QkNorm>, LoadError> {
     let LayerSpec { n_heads, n_kv_heads, d_head, .. } = shape.spec;
-    if variant.qk_norm {
-        let mut head_norm = |part: &str| -> Result<HeadNorm, LoadError> {
-            let norm = norm(weights, variant, &format!("{name}.{part}"), d_head, shape.eps)?;
+    if variant.qk_norm != QkNorms::None {
+        let mut head_norm = |part: &str, n: usize| -> Result<HeadNorm, LoadError> {
+            let width = if variant.qk_norm == QkNorms::Whole { n * d_head } else { d_head };
+            let norm = norm(weights, variant, &format!("{name}.{part}"), width, shape.eps)?;
             Ok(HeadNorm { norm, by_head: None })
         };
-        return Ok(Some(QkNorm { q: head_norm("q_norm")?, k: head_norm("k_norm")? }));
+        return Ok(Some(QkNorm { q: head_norm("q_norm", n_heads)?, k: head_norm("k_norm", n_kv_heads)? }));
     }
     if !shape.per_head_norms {
         return Ok(None);

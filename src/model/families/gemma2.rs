@@ -4,7 +4,7 @@ use super::{
     family::{Family, Group},
     gated_decoder::build,
     gemma, keys,
-    variant::{Caps, Variant, Windows},
+    variant::{Caps, NormPlaces, Variant, Windows},
 };
 use crate::model::{
     checkpoint::ids::{BOS, EOS, PAD},
@@ -24,7 +24,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
 
 const VARIANT: Variant = Variant {
     family: "gemma2",
-    branch_norms: true,
+    norms: NormPlaces::Around,
     windows: Windows::AllBut { every: 2, chosen: false },
     n_kv_heads: Some(4),
     caps: Some(Caps { scores: Some(50.0), logits: Some(30.0) }),

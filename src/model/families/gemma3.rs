@@ -4,7 +4,7 @@ use super::{
     family::{Family, Group},
     gated_decoder::build,
     gemma, keys,
-    variant::{Caps, Variant, Windows},
+    variant::{Caps, NormPlaces, QkNorms, Variant, Windows},
 };
 use crate::model::{
     LoadError,
@@ -30,8 +30,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
 const VARIANT: Variant = Variant {
     family: "gemma3",
     both_directions: true,
-    branch_norms: true,
-    qk_norm: true,
+    norms: NormPlaces::Around,
+    qk_norm: QkNorms::EachHead,
     rotary,
     windows: Windows::AllBut { every: 6, chosen: true },
     n_kv_heads: Some(4),

@@ -4,7 +4,7 @@ use super::{
     family::{Family, Group},
     gated_decoder::build,
     keys,
-    variant::{Biases, Variant, Windows},
+    variant::{Biases, QkNorms, Variant, Windows},
 };
 use crate::model::input::{Convention, TokenizerClass};
 
@@ -21,7 +21,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
 const VARIANT: Variant = Variant {
     family: "qwen3",
     biases: Biases::IfConfigured,
-    qk_norm: true,
+    qk_norm: QkNorms::EachHead,
     windows: Windows::FromLayer,
     d_head: Some(128),
     n_kv_heads: Some(32),

@@ -20,9 +20,8 @@ pub(super) struct Variant {
     pub gemma: bool,
     /// Whether attention in both directions (`use_bidirectional_attention`) is known to be what the reference does.
     pub both_directions: bool,
-    /// Norms of what attention and MLP add.
-    pub branch_norms: bool,
-    pub qk_norm: bool,
+    pub norms: NormPlaces,
+    pub qk_norm: QkNorms,
     /// Fused tensors `qkv_proj` and `gate_up_proj`.
     pub fused: bool,
     /// Ordinary layer norms instead of RMS norms, and the choices that come with them (`StableLM`).
@@ -31,6 +30,9 @@ pub(super) struct Variant {
     /// The rotary embeddings of heads of this width: one for all layers, or one for layers that see all and one for
     /// those with a window.
     pub rotary: fn(&Config, usize) -> Result<Vec<Rotary>, LoadError>,
+    /// Which of as many layers turn queries and keys.
+    pub turned: fn(&Config, usize) -> Result<Vec<bool>, LoadError>,
+    pub multipliers: fn(&Config) -> Result<Multipliers, LoadError>,
     pub windows: Windows,
     /// Width of a head when the configuration does not say; `None` for what follows from the other sizes.
     pub d_head: Option<usize>,
@@ -45,6 +47,45 @@ pub(super) struct Variant {
 pub(super) struct Caps {
     pub scores: Option<f64>,
     pub logits: Option<f64>,
+}
+
+/// Where the norms of attention and MLP stand.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum NormPlaces {
+    /// Before each.
+    Before,
+    /// Before each, and of what it adds.
+    Around,
+    /// Of what each adds.
+    After,
+}
+
+/// Norms of queries and keys, unless the configuration decides about them.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum QkNorms {
+    None,
+    /// Of each head's vector.
+    EachHead,
+    /// Of all heads' vectors side by side.
+    Whole,
+}
+
+/// Factors on what others take as it is.
+#[derive(Clone, Copy)]
+pub(super) struct Multipliers {
+    /// On the embeddings.
+    pub embedding: f32,
+    /// On products of queries and keys; `None` for what follows from the heads' width.
+    pub scores: Option<f32>,
+    /// On what attention and MLP add.
+    pub added: f32,
+    pub logits: f32,
+}
+
+impl Default for Multipliers {
+    fn default() -> Self {
+        Self { embedding: 1.0, scores: None, added: 1.0, logits: 1.0 }
+    }
 }
 
 /// Which maps of attention have biases.
@@ -66,6 +107,8 @@ pub(super) enum Windows {
     Never,
     /// All, where the configuration has a width, which is this by default; it lists no layers.
     All(Option<f64>),
+    /// Those that do not turn queries and keys, if windows are used.
+    Unturned,
     /// Those from `max_window_layers` on, if windows are used.
     FromLayer,
     /// All but every n-th.
@@ -85,12 +128,14 @@ impl Variant {
         tied: false,
         gemma: false,
         both_directions: false,
-        branch_norms: false,
-        qk_norm: false,
+        norms: NormPlaces::Before,
+        qk_norm: QkNorms::None,
         fused: false,
         layer_norms: false,
         eps: 1e-6,
         rotary: |config, d_head| one_rotary(config, d_head, None),
+        turned: |_, n_layers| Ok(vec![true; n_layers]),
+        multipliers: |_| Ok(Multipliers::default()),
         windows: Windows::Never,
         d_head: None,
         n_kv_heads: None,

@@ -36,10 +36,10 @@ pub(crate) struct QkNorm {
     pub k: HeadNorm,
 }
 
-/// A norm of each head's vector.
+/// A norm of heads' vectors.
 #[derive(Debug)]
 pub(crate) struct HeadNorm {
-    /// `[d_head]`, for all heads.
+    /// `[d_head]`, of each head's vector; or `[heads · d_head]`, of all of them side by side.
     pub norm: Norm,
     /// `[heads, d_head]`, where every head has weights of its own.
     pub by_head: Option<Tensor>,
@@ -349,14 +349,15 @@ impl Attention {
     }
 }
 
-/// Norms each head's vector.
+/// Norms each head's vector, or all of them side by side.
 ///
 /// # Shapes
 /// - `x`: `[n, heads, d_head]`, any strides
 /// - result: the same, contiguous
 fn norm_heads(norm: &HeadNorm, x: &Tensor) -> CandleResult<Tensor> {
     let (n, n_heads, d_head) = x.dims3()?;
-    let rows = x.contiguous()?.reshape((n * n_heads, d_head))?;
+    let width = norm.norm.weight.dim(0)?;
+    let rows = x.contiguous()?.reshape((n * n_heads * d_head / width, width))?;
     let normed = norm.norm.forward(&rows)?.reshape((n, n_heads, d_head))?;
     match &norm.by_head {
         Some(weights) => normed.broadcast_mul(weights),

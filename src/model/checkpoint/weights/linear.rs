@@ -71,6 +71,28 @@ impl Weights<'_> {
         Ok(Linear { weight, bias })
     }
 
+    /// A linear map whose outputs are multiplied by one number, folded into it.
+    pub fn linear_times(
+        &mut self,
+        name: &str,
+        factor: f32,
+        (d_in, d_out): (usize, usize),
+        bias: bool,
+    ) -> Result<Linear, LoadError> {
+        if factor == 1.0 {
+            return self.linear(&[name], (d_in, d_out), Stored::OutIn, bias);
+        }
+        let mut values = std::mem::take(&mut self.scratch);
+        self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
+        values.iter_mut().for_each(|weight| *weight *= factor);
+        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn)?;
+        self.scratch = values;
+        let bias = self.biases(&[Part { name, d_out, bias }], None)?;
+        let bias = bias.map(|bias| bias.into_iter().map(|bias| bias * factor).collect());
+        let bias = bias.map(|bias: Vec<f32>| Tensor::from_vec(bias, d_out, &self.device)).transpose()?;
+        Ok(Linear { weight, bias })
+    }
+
     /// A linear map with a bias whose outputs the tensor `scale` multiplies (layer scale), folded into one.
     pub fn linear_scaled(
         &mut self,
