@@ -101,6 +101,7 @@ NUMBERS = {
     "modernbert": BERT | dict(num_hidden_layers=3, local_attention=6, pad_token_id=0),
     "mpnet": BERT,
     "mt5": T5,
+    "olmo2": LLAMA,
     "opt": dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, ffn_dim=40,
                 max_position_embeddings=30),  # fmt: skip
     "phi": LLAMA | dict(hidden_size=32),
@@ -614,6 +615,18 @@ def phis():
     case("stablelm-not-causal", "StableLmForCausalLM", is_causal=False)
 
 
+def later_decoders():
+    yarn = dict(rope_type="yarn", rope_theta=100.0, factor=4.0, original_max_position_embeddings=24)
+    case("olmo2-minimal", "Olmo2ForCausalLM", minimal=True)
+    case("olmo2-one-key", "Olmo2ForCausalLM", num_key_value_heads=1, rms_norm_eps=0.01)
+    case("olmo2-tied-bias", "Olmo2ForCausalLM", tie_word_embeddings=True, attention_bias=True, num_key_value_heads=4)
+    case("olmo2-older", "Olmo2ForCausalLM", edit=without("rope_parameters", rope_theta=100.0, rope_scaling=dict(type="linear", factor=2.0)))
+    case("olmo2-relu-yarn", "Olmo2ForCausalLM", hidden_act="relu", rope_parameters=yarn)
+    case("olmo2-classes", "Olmo2ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("olmo2-wide-heads", "Olmo2ForCausalLM", edit=without(head_dim=6))
+    case("olmo2-not-causal", "Olmo2ForCausalLM", is_causal=False)
+
+
 def readers_and_writers():
     target = [0, 17, 4, 33, 8, 25, 40]
     ended = [*IDS[:-1], 1]
@@ -724,5 +737,5 @@ def pairs():
     case("pair-camembert-camembert", reading, parts=(("CamembertModel", {}), ("CamembertForCausalLM", {})), target=target)
 
 
-for family in (encoders, deberta, gpts, llamas, gemmas, phis, readers_and_writers, pictures, pairs):
+for family in (encoders, deberta, gpts, llamas, gemmas, phis, later_decoders, readers_and_writers, pictures, pairs):
     family()

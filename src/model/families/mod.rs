@@ -29,6 +29,7 @@ mod lookup;
 mod mistral;
 mod modernbert;
 mod mpnet;
+mod olmo2;
 mod opt;
 mod paired;
 mod parts;
@@ -78,6 +79,7 @@ const FAMILIES: &[&[Family]] = &[
     mistral::FAMILIES,
     modernbert::FAMILIES,
     mpnet::FAMILIES,
+    olmo2::FAMILIES,
     opt::FAMILIES,
     paired::FAMILIES,
     phi::FAMILIES,
