@@ -102,6 +102,7 @@ NUMBERS = {
     "mpnet": BERT,
     "mt5": T5,
     "olmo2": LLAMA,
+    "olmo3": LLAMA,
     "opt": dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, ffn_dim=40,
                 max_position_embeddings=30),  # fmt: skip
     "phi": LLAMA | dict(hidden_size=32),
@@ -625,6 +626,13 @@ def later_decoders():
     case("olmo2-classes", "Olmo2ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
     case("olmo2-wide-heads", "Olmo2ForCausalLM", edit=without(head_dim=6))
     case("olmo2-not-causal", "Olmo2ForCausalLM", is_causal=False)
+    case("olmo3-minimal", "Olmo3ForCausalLM", minimal=True, num_hidden_layers=5)
+    case("olmo3-window", "Olmo3ForCausalLM", num_hidden_layers=5, sliding_window=3, num_key_value_heads=4)
+    case("olmo3-yarn", "Olmo3ForCausalLM", sliding_window=3, layer_types=["full_attention", "sliding_attention"], rope_parameters=dict(full_attention=yarn, sliding_attention=dict(rope_type="default", rope_theta=50.0)))
+    case("olmo3-older", "Olmo3ForCausalLM", num_hidden_layers=4, edit=without("rope_parameters", "layer_types", rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=24), rope_theta=1000.0, sliding_window=3))
+    case("olmo3-all-see-all", "Olmo3ForCausalLM", layer_types=["full_attention"] * 2, attention_bias=True)
+    case("olmo3-classes", "Olmo3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED, sliding_window=3)
+    case("olmo3-not-causal", "Olmo3ForCausalLM", is_causal=False, sliding_window=3)
 
 
 def readers_and_writers():

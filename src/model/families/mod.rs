@@ -30,6 +30,7 @@ mod mistral;
 mod modernbert;
 mod mpnet;
 mod olmo2;
+mod olmo3;
 mod opt;
 mod paired;
 mod parts;
@@ -80,6 +81,7 @@ const FAMILIES: &[&[Family]] = &[
     modernbert::FAMILIES,
     mpnet::FAMILIES,
     olmo2::FAMILIES,
+    olmo3::FAMILIES,
     opt::FAMILIES,
     paired::FAMILIES,
     phi::FAMILIES,

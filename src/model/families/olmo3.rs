@@ -1,0 +1,39 @@
+//! OLMo 3: OLMo 2 with windows in three of four layers, which have a rotary embedding of their own.
+
+use super::{
+    family::{Family, Group},
+    gated_decoder::build,
+    keys, olmo2,
+    variant::{Variant, Windows},
+};
+use crate::model::{
+    LoadError,
+    checkpoint::Config,
+    input::TokenizerClass,
+    network::rotary::{LayerKind, Rotary},
+};
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "olmo3",
+    group: Some(Group::Decoder),
+    build: Some(|config, weights| build(config, weights, VARIANT)),
+    harmless: &[keys::BESIDE_ROTARY],
+    limits: &[keys::CAUSAL],
+    ids: olmo2::IDS,
+    tokenizer: TokenizerClass::OF_FILE,
+    ..Family::BASE
+}];
+
+const VARIANT: Variant =
+    Variant { family: "olmo3", rotary, windows: Windows::AllBut { every: 4, chosen: false }, ..olmo2::VARIANT };
+
+const THETA: f64 = 500_000.0;
+
+/// The second one is that of layers with a window, which what stands beside the sections is not about.
+fn rotary(config: &Config, d_head: usize) -> Result<Vec<Rotary>, LoadError> {
+    let theta = config.number(&["rope_theta"])?.unwrap_or(THETA);
+    Ok(vec![
+        Rotary::of_kind(config, d_head, LayerKind { name: "full_attention", theta, scaled: true })?,
+        Rotary::of_kind(config, d_head, LayerKind { name: "sliding_attention", theta: THETA, scaled: false })?,
+    ])
+}
