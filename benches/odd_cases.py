@@ -112,6 +112,7 @@ NUMBERS = {
     "roberta": BERT,
     "siglip": dict(vision_config=TOWER | PICTURE, text_config=CLIP_TEXT | dict(projection_size=18)),
     "siglip_vision_model": VISION | PICTURE,
+    "smollm3": LLAMA | dict(pad_token_id=0),
     "stablelm": LLAMA | dict(hidden_size=32),
     "t5": T5,
     "trocr": dict(vocab_size=61, d_model=18, decoder_layers=2, decoder_attention_heads=3, decoder_ffn_dim=20,
@@ -633,6 +634,18 @@ def later_decoders():
     case("olmo3-all-see-all", "Olmo3ForCausalLM", layer_types=["full_attention"] * 2, attention_bias=True)
     case("olmo3-classes", "Olmo3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED, sliding_window=3)
     case("olmo3-not-causal", "Olmo3ForCausalLM", is_causal=False, sliding_window=3)
+    case("smollm3-minimal", "SmolLM3ForCausalLM", minimal=True, num_hidden_layers=5)
+    case("smollm3-interval", "SmolLM3ForCausalLM", num_hidden_layers=3, no_rope_layer_interval=2, num_key_value_heads=1)
+    case("smollm3-interval-silent", "SmolLM3ForCausalLM", num_hidden_layers=3, edit=without("no_rope_layers", "layer_types", no_rope_layer_interval=3))
+    case("smollm3-listed", "SmolLM3ForCausalLM", no_rope_layers=[0, 1], tie_word_embeddings=False, attention_bias=True, mlp_bias=True)
+    case("smollm3-window", "SmolLM3ForCausalLM", no_rope_layers=[0, 1], use_sliding_window=True, sliding_window=3)
+    case("smollm3-window-silent", "SmolLM3ForCausalLM", num_hidden_layers=4, edit=without("no_rope_layers", "layer_types", use_sliding_window=True, sliding_window=3))
+    case("smollm3-layer-types", "SmolLM3ForCausalLM", sliding_window=3, layer_types=["sliding_attention", "full_attention"])
+    case("smollm3-older", "SmolLM3ForCausalLM", edit=without("rope_parameters", rope_theta=100.0, rope_scaling=dict(type="linear", factor=2.0)))
+    case("smollm3-yarn", "SmolLM3ForCausalLM", rope_parameters=yarn, rms_norm_eps=0.01)
+    case("smollm3-classes", "SmolLM3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("smollm3-tokens", "SmolLM3ForTokenClassification", num_labels=3)
+    case("smollm3-not-causal", "SmolLM3ForCausalLM", is_causal=False)
 
 
 def readers_and_writers():

@@ -43,6 +43,7 @@ mod refused;
 mod rnnsearch;
 mod roberta;
 mod siglip;
+mod smollm3;
 mod stablelm;
 mod t5;
 mod trocr;
@@ -91,6 +92,7 @@ const FAMILIES: &[&[Family]] = &[
     rnnsearch::FAMILIES,
     roberta::FAMILIES,
     siglip::FAMILIES,
+    smollm3::FAMILIES,
     stablelm::FAMILIES,
     t5::FAMILIES,
     trocr::FAMILIES,

@@ -1,0 +1,53 @@
+//! SmolLM3: LLaMA whose every fourth layer turns no queries and keys.
+
+use serde_json::json;
+
+use super::{
+    family::{Family, Group},
+    gated_decoder::build,
+    keys,
+    variant::{Biases, Variant, Windows, one_rotary},
+};
+use crate::model::{
+    LoadError,
+    checkpoint::{
+        Config,
+        config::MAX_LAYERS,
+        ids::{BOS, EOS, PAD},
+    },
+    input::TokenizerClass,
+};
+
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "smollm3",
+    group: Some(Group::Decoder),
+    build: Some(|config, weights| build(config, weights, VARIANT)),
+    harmless: &[keys::BESIDE_ROTARY, &["no_rope_layer_interval"]],
+    limits: &[keys::CAUSAL],
+    ids: &[(BOS, 128_000), (EOS, 128_001), (PAD, 128_004)],
+    tokenizer: TokenizerClass::NONE,
+    ..Family::BASE
+}];
+
+const VARIANT: Variant = Variant {
+    family: "smollm3",
+    biases: Biases::IfConfigured,
+    mlp_bias: true,
+    tied: true,
+    rotary: |config, d_head| one_rotary(&config.or(&json!({ "rope_theta": 2_000_000.0 })), d_head, None),
+    turned,
+    windows: Windows::Unturned,
+    n_kv_heads: Some(4),
+    ..Variant::BASE
+};
+
+/// As the file lists them, for at least as many layers as there are; else all but every n-th.
+fn turned(config: &Config, n_layers: usize) -> Result<Vec<bool>, LoadError> {
+    if let Some(listed) = config.numbers("no_rope_layers") {
+        let turned: Vec<_> = listed.iter().take(n_layers).map(|turns| *turns != 0.0).collect();
+        let missing = || config.error(format!("no_rope_layers lists {} of {n_layers} layers", listed.len()));
+        return if turned.len() == n_layers { Ok(turned) } else { Err(missing()) };
+    }
+    let every = config.optional_size(&["no_rope_layer_interval"], MAX_LAYERS)?.unwrap_or(4);
+    Ok((1..=n_layers).map(|layer| !layer.is_multiple_of(every)).collect())
+}
