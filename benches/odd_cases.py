@@ -94,6 +94,7 @@ NUMBERS = {
     "gpt_neo": dict(vocab_size=61, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=30,
                     attention_types=[[["global", "local"], 1]], window_size=4),  # fmt: skip
     "gpt_neox": BERT,
+    "granite": LLAMA,
     "llama": LLAMA,
     "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
     "mbart": BART,
@@ -646,6 +647,14 @@ def later_decoders():
     case("smollm3-classes", "SmolLM3ForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
     case("smollm3-tokens", "SmolLM3ForTokenClassification", num_labels=3)
     case("smollm3-not-causal", "SmolLM3ForCausalLM", is_causal=False)
+    factors = dict(embedding_multiplier=12, attention_multiplier=0.2, residual_multiplier=0.22, logits_scaling=8)
+    case("granite-minimal", "GraniteForCausalLM", minimal=True)
+    case("granite-factors", "GraniteForCausalLM", **factors)
+    case("granite-factors-bias-tied", "GraniteForCausalLM", attention_bias=True, mlp_bias=True, tie_word_embeddings=True, **factors)
+    case("granite-yarn", "GraniteForCausalLM", rope_parameters=yarn, num_key_value_heads=1)
+    case("granite-older", "GraniteForCausalLM", edit=without("rope_parameters", rope_theta=100.0, rope_scaling=dict(type="linear", factor=2.0)))
+    case("granite-body", "GraniteModel", rms_norm_eps=0.01, hidden_act="gelu", **factors)
+    case("granite-not-causal", "GraniteForCausalLM", is_causal=False)
 
 
 def readers_and_writers():

@@ -22,6 +22,7 @@ mod gemma3;
 mod gpt2;
 mod gpt_neo;
 mod gpt_neox;
+mod granite;
 mod keys;
 mod llama;
 mod longformer;
@@ -76,6 +77,7 @@ const FAMILIES: &[&[Family]] = &[
     gpt2::FAMILIES,
     gpt_neo::FAMILIES,
     gpt_neox::FAMILIES,
+    granite::FAMILIES,
     llama::FAMILIES,
     longformer::FAMILIES,
     mistral::FAMILIES,
