@@ -110,7 +110,7 @@ The last column is the time of a forward pass with q, k, v and patterns recorded
 # Families that have their tokenizer from another one.
 TOKENIZER_OF = {
     "bloom": "gpt2", "clip_vision_model": None, "distilbert": "bert", "electra": "bert", "encoder-decoder": "bert",
-    "gemma2": "gemma", "gemma3_text": "gemma", "gpt_neo": "gpt2", "gpt_neox": "gpt2", "granite": "gpt2", "led": "roberta", "longformer": "roberta",
+    "gemma2": "gemma", "gemma3_text": "gemma", "gpt_neo": "gpt2", "gpt_neox": "gpt2", "gptj": "gpt2", "granite": "gpt2", "led": "roberta", "longformer": "roberta",
     "mistral": "llama",
     "modernbert": "gpt2", "mt5": "t5", "olmo2": "gpt2", "olmo3": "gpt2", "phi": "gpt2", "phi3": "llama", "qwen3": "qwen2",
     "bilstm": "tokenizer.json", "rnnsearch": "tokenizer.json", "siglip": "tokenizer.json", "smollm3": "gpt2", "stablelm": "gpt2", "trocr": "roberta", "vision-encoder-decoder": "roberta",

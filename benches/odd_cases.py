@@ -94,6 +94,7 @@ NUMBERS = {
     "gpt_neo": dict(vocab_size=61, hidden_size=24, num_layers=2, num_heads=3, max_position_embeddings=30,
                     attention_types=[[["global", "local"], 1]], window_size=4),  # fmt: skip
     "gpt_neox": BERT,
+    "gptj": dict(vocab_size=61, n_embd=24, n_layer=2, n_head=3, n_positions=30, rotary_dim=4),
     "granite": LLAMA,
     "llama": LLAMA,
     "marian": BART | dict(pad_token_id=59, eos_token_id=0, decoder_start_token_id=59),
@@ -655,6 +656,15 @@ def later_decoders():
     case("granite-older", "GraniteForCausalLM", edit=without("rope_parameters", rope_theta=100.0, rope_scaling=dict(type="linear", factor=2.0)))
     case("granite-body", "GraniteModel", rms_norm_eps=0.01, hidden_act="gelu", **factors)
     case("granite-not-causal", "GraniteForCausalLM", is_causal=False)
+    case("gptj-minimal", "GPTJForCausalLM", n_embd=192, minimal=True)
+    case("gptj-fully-rotary", "GPTJForCausalLM", rotary_dim=8, n_inner=20)
+    case("gptj-rotary-silent", "GPTJForCausalLM", n_embd=192, edit=without("rotary_dim"), rotary_dim=64)
+    case("gptj-odd-rotary", "GPTJForCausalLM", edit=without(rotary_dim=5), refusal="rotary_dim")
+    case("gptj-tied", "GPTJForCausalLM", tie_word_embeddings=True, layer_norm_epsilon=0.01)
+    case("gptj-relu", "GPTJForCausalLM", activation_function="relu")
+    case("gptj-classes", "GPTJForSequenceClassification", num_labels=3, pad_token_id=0, ids=PADDED)
+    case("gptj-answers", "GPTJForQuestionAnswering", headless="question answering")
+    case("gptj-not-causal", "GPTJForCausalLM", is_causal=False)
 
 
 def readers_and_writers():

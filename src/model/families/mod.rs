@@ -22,6 +22,7 @@ mod gemma3;
 mod gpt2;
 mod gpt_neo;
 mod gpt_neox;
+mod gptj;
 mod granite;
 mod keys;
 mod llama;
@@ -77,6 +78,7 @@ const FAMILIES: &[&[Family]] = &[
     gpt2::FAMILIES,
     gpt_neo::FAMILIES,
     gpt_neox::FAMILIES,
+    gptj::FAMILIES,
     granite::FAMILIES,
     llama::FAMILIES,
     longformer::FAMILIES,
