@@ -20,8 +20,8 @@ use std::{
 
 use attnscope::{
     capture::{
-        Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, StackCapture, Token,
-        file::{self, FileSite},
+        Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, Site, StackCapture, Token,
+        file::{self, Contents},
     },
     cli::open::OpenOptions,
     ids::{CaptureId, Side, StackKind},
@@ -106,9 +106,9 @@ fn write_capture(folder: &Path, n_tokens: usize) -> PathBuf {
             ((seed >> 40) as f32 / (1u64 << 24) as f32 - 0.5) * 3.0
         };
         let values: Vec<f32> = (0..n_tokens * D_HEAD).map(|_| next()).collect();
-        Some(PerHead::new(values, [1, n_tokens, D_HEAD]).unwrap())
+        PerHead::new(values, [1, n_tokens, D_HEAD]).unwrap()
     };
-    let layer = LayerCapture { q: vectors(), k: vectors(), ..LayerCapture::default() };
+    let layer = LayerCapture::of([(Site::Q, vectors()), (Site::K, vectors())]);
     let token = |at: usize| Token { text: format!("w{}", at * 7 % 1000), id: Some(at as u32), ..Token::default() };
     let capture = Capture::new(CaptureParts {
         id: CaptureId(1),
@@ -138,6 +138,6 @@ fn write_capture(folder: &Path, n_tokens: usize) -> PathBuf {
     })
     .unwrap();
     let path = folder.join(format!("{n_tokens}.safetensors"));
-    file::write(&[&capture], &[FileSite::Q, FileSite::K], &mut File::create(&path).unwrap()).unwrap();
+    file::write(&[&capture], Contents::of(&[Site::Q, Site::K]), &mut File::create(&path).unwrap()).unwrap();
     path
 }

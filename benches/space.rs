@@ -21,7 +21,7 @@ use attnscope::{
         projection::{Dims, HeadProjection, Projection, ProjectionOptions},
         reading::store::PatternStore,
     },
-    capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, StackCapture, Token},
+    capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, Site, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
     session::{Command, Loadable, PickChange, Session, Settings, ViewKind},
     spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
@@ -229,7 +229,7 @@ fn capture(n: usize) -> Capture {
         head: None,
     };
     let zeros = || PerHead::new(vec![0.0; HEADS * n * 2], [HEADS, n, 2]).unwrap();
-    let recorded = || LayerCapture { q: Some(zeros()), k: Some(zeros()), ..LayerCapture::default() };
+    let recorded = || LayerCapture::of([(Site::Q, zeros()), (Site::K, zeros())]);
     let token =
         |at: usize| Token { text: format!("w{}", at * 7 % 1009), id: Some(at as u32 % 1000), ..Token::default() };
     let layers = (0..LAYERS).map(|_| recorded()).collect();

@@ -38,7 +38,7 @@ use acts::ACTS;
 use attnscope::{
     capture::{
         Capture,
-        file::{self, FileSite},
+        file::{self, Contents},
     },
     cli::open::OpenOptions,
     corpus::Corpus,
@@ -244,7 +244,7 @@ fn main() {
     day.window.wait(|app| app.session().document().latest_capture().is_some());
     let first = day.window.harness.state().session().document().latest_capture().unwrap().clone();
     let mut out = File::create(folder.path().join("capture.safetensors")).unwrap();
-    file::write(&[&first], &FileSite::ALL, &mut out).unwrap();
+    file::write(&[&first], Contents::ALL, &mut out).unwrap();
     drop((first, out));
     day.frames(60);
 

@@ -26,7 +26,7 @@ const TASK: usize = 16;
 /// `None` when the capture has neither scores nor q and k, or was made with a change that this version
 /// does not know.
 pub fn scores(capture: &Capture, head: HeadId) -> Option<Matrix> {
-    if let Some(stored) = capture.layer(head)?.scores.as_ref() {
+    if let Some(stored) = capture.layer(head)?.scores() {
         return stored.head(head.head);
     }
     scores_from(capture, head)
@@ -39,7 +39,7 @@ pub(crate) fn scores_from(capture: &Capture, head: HeadId) -> Option<Matrix> {
 
 /// One row of [`scores`], without computing the others.
 pub(crate) fn row_of_scores(capture: &Capture, head: HeadId, query: usize) -> Option<Vec<f32>> {
-    if let Some(stored) = capture.layer(head)?.scores.as_ref() {
+    if let Some(stored) = capture.layer(head)?.scores() {
         return stored.head(head.head)?.row(query).map(<[f32]>::to_vec);
     }
     let scoring = Scoring::of(capture, head)?;
@@ -211,7 +211,7 @@ pub fn pattern_rows(capture: &Capture, head: HeadId, queries: Range<usize>) -> O
     if let Some(stored) = capture.stored_pattern(head) {
         return stored.window(queries);
     }
-    let scores = if let Some(stored) = &capture.layer(head)?.scores {
+    let scores = if let Some(stored) = capture.layer(head)?.scores() {
         stored.head(head.head)?.window(queries.clone())?
     } else {
         let scoring = Scoring::of(capture, head)?;
@@ -276,8 +276,9 @@ pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
     capture.layer(head).is_some_and(|layer| {
         let all_keys = layer.k_global.is_some() || capture.global_tokens(head).is_empty();
         let has_bias = layer.bias.is_some() || biased() == Some(false);
-        let has_scores = layer.scores.is_some() || (layer.q.is_some() && layer.k.is_some() && all_keys && has_bias);
-        layer.pattern.is_some() || (has_scores && edits_are_known(edits))
+        let has_scores =
+            layer.scores().is_some() || (layer.q().is_some() && layer.k().is_some() && all_keys && has_bias);
+        layer.pattern().is_some() || (has_scores && edits_are_known(edits))
     })
 }
 

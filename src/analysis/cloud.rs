@@ -65,7 +65,7 @@ impl Cloud {
             Self::Input(capture) => {
                 let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
                 let recorded = layers.iter().enumerate().filter_map(|(layer, data)| {
-                    let q = data.q.as_ref().filter(|_| data.k.is_some())?;
+                    let q = data.q().filter(|_| data.k().is_some())?;
                     Some((layer, q.shape()[0]))
                 });
                 recorded.flat_map(|(layer, n)| (0..n).map(move |head| HeadId { stack, layer, head })).collect()
@@ -156,7 +156,7 @@ impl Cloud {
     pub fn has_values(&self, stack: StackKind) -> bool {
         match self {
             Self::Input(capture) => {
-                capture.stack(stack).is_some_and(|stack| stack.layers.iter().any(|layer| layer.v.is_some()))
+                capture.stack(stack).is_some_and(|stack| stack.layers.iter().any(|layer| layer.v().is_some()))
             }
             Self::Inputs(view) => self.heads(stack).into_iter().any(|head| view.corpus().has_values(head)),
             Self::Positions(_) => false,
@@ -165,7 +165,7 @@ impl Cloud {
 
     fn has_values_of(&self, head: HeadId) -> bool {
         match self {
-            Self::Input(capture) => capture.layer(head).is_some_and(|layer| layer.v.is_some()),
+            Self::Input(capture) => capture.layer(head).is_some_and(|layer| layer.v().is_some()),
             Self::Inputs(view) => view.corpus().has_values(head),
             Self::Positions(_) => false,
         }
@@ -352,7 +352,7 @@ const fn stream_of(stack: StackKind) -> StackKind {
 fn stream_in(capture: &Capture, stack: StackKind, layer: usize) -> Option<&Matrix> {
     let n_layers = capture.model().stack(stack)?.layers.len();
     let recorded = capture.stack(stack)?;
-    if layer == n_layers { recorded.resid_final.as_ref() } else { recorded.layers.get(layer)?.resid_pre.as_ref() }
+    if layer == n_layers { recorded.resid_final() } else { recorded.layers.get(layer)?.resid_pre() }
 }
 
 /// The Euclidean length of every row.

@@ -67,7 +67,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
                 masked.take(head, hidden.fold(0.0, |worst, (_, weight)| weight.abs().max(worst)));
             }
         }
-        if let Some(scores) = capture.layer(head).and_then(|layer| layer.scores.as_ref()?.head(head.head)) {
+        if let Some(scores) = capture.layer(head).and_then(|layer| layer.scores()?.head(head.head)) {
             if let Some(expected) = pattern_from(capture, head, &scores).filter(|_| !partial) {
                 softmaxed.take(head, difference(&pattern, &expected, 1.0));
             }
@@ -75,7 +75,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
                 products.take(head, difference(&scores, &expected, largest(&scores)));
             }
         }
-        let z = capture.layer(head).and_then(|layer| layer.z.as_ref()?.head(head.head));
+        let z = capture.layer(head).and_then(|layer| layer.z()?.head(head.head));
         if let (Some(z), Some(v)) = (z, capture.v(head))
             && !replaced(capture, head, &[Site::Z])
             && let Some(mut expected) = transposed(&v).and_then(|v| dots(&pattern, &v))

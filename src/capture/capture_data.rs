@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, TextPart, Token, check};
+use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, SiteValues, TextPart, Token, check};
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{HeadKind, ModelSpec},
@@ -79,21 +79,17 @@ pub struct StackCapture {
     pub kind: StackKind,
     /// One entry per layer; a layer that was not recorded is empty.
     pub layers: Vec<LayerCapture>,
-    /// `[n, d_model]` after the final norm.
-    pub resid_final: Option<Matrix>,
+    /// The sites that a stack has once.
+    pub sites: SiteValues,
     /// Positions, in order, of tokens that see all and that all see, in the layers that have some.
     pub global: Vec<usize>,
 }
 
 /// One layer's recordings. Absent sites were not asked for, were over the budget, or are unknown.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LayerCapture {
-    /// `[head, query, d_head]`, after rotary where the model has it.
-    pub q: Option<PerHead>,
-    /// `[kv_head, key, d_head]`, after rotary where the model has it.
-    pub k: Option<PerHead>,
-    /// `[kv_head, key, d_head]`.
-    pub v: Option<PerHead>,
+    /// The sites that each layer has.
+    pub sites: SiteValues,
     /// `[head, key, d_head]`: the keys that the queries of global tokens meet.
     pub k_global: Option<PerHead>,
     /// `[head, key, d_head]`: the values that those move.
@@ -102,26 +98,87 @@ pub struct LayerCapture {
     /// first part: what is added to the scaled scores before the mask, for models whose bias depends on positions;
     /// see [`LayerCapture::bias_row`]. Layers that share a bias share its storage.
     pub bias: Option<PerHead>,
-    /// `[head, query, key]`: scaled, biased and masked (`-inf` where masked), before softmax.
-    pub scores: Option<PerHead>,
-    /// `[head, query, key]`: softmax of the scores; rows sum to one, with the sink where there is one.
-    pub pattern: Option<PerHead>,
     /// `[head, query]`: the part of each row that went to a learned sink instead of a key.
     pub sink: Option<Matrix>,
+}
+
+impl StackCapture {
+    /// A stack of which nothing has been recorded yet.
+    pub(crate) fn empty(kind: StackKind, n_layers: usize) -> Self {
+        Self { kind, layers: vec![LayerCapture::default(); n_layers], ..Self::default() }
+    }
+
+    /// One row per token, of a site that has no heads; `layer` does not matter for what a stack has once. What a
+    /// sequence has is not here, see [`Capture::embed`].
+    pub fn rows(&self, site: Site, layer: usize) -> Option<&Matrix> {
+        if site.is_of_layer() { self.layers.get(layer)?.rows(site) } else { self.sites.rows(site) }
+    }
+
+    /// `[n, d_model]` after the final norm.
+    pub fn resid_final(&self) -> Option<&Matrix> {
+        self.sites.rows(Site::ResidFinal)
+    }
+
+    /// Where a site of a layer is kept; `None` for a layer that is not there.
+    pub(crate) fn sites_mut(&mut self, site: Site, layer: usize) -> Option<&mut SiteValues> {
+        if site.is_of_layer() {
+            self.layers.get_mut(layer).map(|layer| &mut layer.sites)
+        } else {
+            Some(&mut self.sites)
+        }
+    }
+}
+
+impl LayerCapture {
+    /// A layer of which these sites were recorded.
+    pub fn of(sites: impl Into<SiteValues>) -> Self {
+        Self { sites: sites.into(), ..Self::default() }
+    }
+
+    /// One matrix per head, of a site that has heads.
+    pub fn per_head(&self, site: Site) -> Option<&PerHead> {
+        self.sites.per_head(site)
+    }
+
+    /// One row per token, of a site that has no heads.
+    pub fn rows(&self, site: Site) -> Option<&Matrix> {
+        self.sites.rows(site)
+    }
+
+    /// `[head, query, d_head]`, after rotary where the model has it.
+    pub fn q(&self) -> Option<&PerHead> {
+        self.per_head(Site::Q)
+    }
+
+    /// `[kv_head, key, d_head]`, after rotary where the model has it.
+    pub fn k(&self) -> Option<&PerHead> {
+        self.per_head(Site::K)
+    }
+
+    /// `[kv_head, key, d_head]`.
+    pub fn v(&self) -> Option<&PerHead> {
+        self.per_head(Site::V)
+    }
+
+    /// `[head, query, key]`: scaled, biased and masked (`-inf` where masked), before softmax.
+    pub fn scores(&self) -> Option<&PerHead> {
+        self.per_head(Site::Scores)
+    }
+
+    /// `[head, query, key]`: softmax of the scores; rows sum to one, with the sink where there is one.
+    pub fn pattern(&self) -> Option<&PerHead> {
+        self.per_head(Site::Pattern)
+    }
+
     /// `[head, query, d_head]`: pattern · v.
-    pub z: Option<PerHead>,
+    pub fn z(&self) -> Option<&PerHead> {
+        self.per_head(Site::Z)
+    }
+
     /// `[query, d_model]`: the residual stream entering the layer.
-    pub resid_pre: Option<Matrix>,
-    /// `[query, d_model]`: what attention adds to the stream.
-    pub attn_out: Option<Matrix>,
-    /// `[query, d_model]`: the stream between attention and MLP.
-    pub resid_mid: Option<Matrix>,
-    /// `[query, d_mlp]`: the activations inside the MLP.
-    pub mlp_hidden: Option<Matrix>,
-    /// `[query, d_model]`: what the MLP adds to the stream.
-    pub mlp_out: Option<Matrix>,
-    /// `[query, d_model]`: the stream leaving the layer.
-    pub resid_post: Option<Matrix>,
+    pub fn resid_pre(&self) -> Option<&Matrix> {
+        self.rows(Site::ResidPre)
+    }
 }
 
 /// What the model's head says about the input.
@@ -237,7 +294,7 @@ impl Capture {
         let head = HeadId { stack, layer, head: 0 };
         match self.layer(head) {
             Some(layer) if layer.sink.is_some() => RowMass::Sink,
-            Some(layer) if layer.pattern.is_some() && self.parts.computation.partial_rows => RowMass::Partial,
+            Some(layer) if layer.pattern().is_some() && self.parts.computation.partial_rows => RowMass::Partial,
             _ => RowMass::Full,
         }
     }
@@ -282,22 +339,22 @@ impl Capture {
     /// One head's pattern `[query, key]`, if it was stored. See `analysis::attention::pattern` for
     /// the version that recomputes what was over the budget.
     pub fn stored_pattern(&self, head: HeadId) -> Option<Matrix> {
-        self.layer(head)?.pattern.as_ref()?.head(head.head)
+        self.layer(head)?.pattern()?.head(head.head)
     }
 
     /// One head's queries `[query, d_head]`.
     pub fn q(&self, head: HeadId) -> Option<Matrix> {
-        self.layer(head)?.q.as_ref()?.head(head.head)
+        self.layer(head)?.q()?.head(head.head)
     }
 
     /// The keys `[key, d_head]` that one query head reads.
     pub fn k(&self, head: HeadId) -> Option<Matrix> {
-        self.layer(head)?.k.as_ref()?.head(self.kv_head(head)?)
+        self.layer(head)?.k()?.head(self.kv_head(head)?)
     }
 
     /// The values `[key, d_head]` that one query head reads.
     pub fn v(&self, head: HeadId) -> Option<Matrix> {
-        self.layer(head)?.v.as_ref()?.head(self.kv_head(head)?)
+        self.layer(head)?.v()?.head(self.kv_head(head)?)
     }
 
     /// Tokens of one side; empty when there are none.
@@ -332,12 +389,11 @@ impl Capture {
         let mut bytes = self.parts.logits.as_ref().map_or(0, |logits| once(logits.as_slice()));
         bytes += self.parts.embeds.values().map(|data| once(data.as_slice())).sum::<u64>();
         for stack in &self.parts.stacks {
-            bytes += stack.resid_final.as_ref().map_or(0, |data| once(data.as_slice()));
+            let of_layers = stack.layers.iter().flat_map(|layer| layer.sites.iter());
+            bytes += stack.sites.iter().chain(of_layers).map(|(_, value)| once(value.as_slice())).sum::<u64>();
             for layer in &stack.layers {
-                let per_head = Site::ALL.into_iter().filter_map(|site| layer.per_head(site)).chain(layer.beside());
-                bytes += per_head.map(|data| once(data.as_slice())).sum::<u64>();
-                let rows = Site::ALL.into_iter().filter_map(|site| layer.rows(site)).chain(&layer.sink);
-                bytes += rows.map(|data| once(data.as_slice())).sum::<u64>();
+                bytes += layer.beside().map(|data| once(data.as_slice())).sum::<u64>();
+                bytes += layer.sink.as_ref().map_or(0, |sink| once(sink.as_slice()));
             }
         }
         bytes

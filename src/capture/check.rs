@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{CaptureParts, ShapeError, Site, StackCapture, bias::expected_shape};
-use crate::ids::{Side, StackKind};
+use super::{CaptureParts, Rows, ShapeError, SiteValues, StackCapture, Width, bias::expected_shape};
+use crate::{
+    ids::{Side, StackKind},
+    spec::LayerSpec,
+};
 
 fn lengths(parts: &CaptureParts, kind: StackKind) -> (usize, usize) {
     let len = |side| parts.tokens.get(&side).map_or(0, Vec::len);
@@ -24,15 +27,28 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
     }
     // Towers may have widths of their own; within one, each kind of stream has one.
     let mut widths = BTreeMap::new();
-    let mut check_rows = |site: Site, layer: usize, stream: Site| {
-        let Some(data) = stack.rows(site, layer) else { return Ok(()) };
-        let expected = [n_query, *widths.entry(stream).or_insert(data.n_cols())];
-        if data.shape() == expected {
-            return Ok(());
+    let mut check_sites = |sites: &SiteValues, layer: Option<(usize, &LayerSpec)>| {
+        for (site, value) in sites.iter() {
+            let of = site.spec();
+            let n_cols = value.shape().last().copied().unwrap_or(0);
+            let d_head = layer.map_or(0, |(_, spec)| spec.d_head);
+            let width = match of.width {
+                Width::Head => d_head,
+                Width::Keys => n_key,
+                Width::Embedding | Width::Model | Width::Mlp => *widths.entry(of.width).or_insert(n_cols),
+            };
+            let expected = match (of.rows, layer) {
+                (Rows::Queries, Some((_, spec))) => vec![spec.n_heads, n_query, width],
+                (Rows::Keys, Some((_, spec))) => vec![spec.n_kv_heads, n_key, width],
+                _ => vec![n_query, width],
+            };
+            if value.shape() != expected {
+                let layer = layer.map_or_else(String::new, |(layer, _)| format!(".{layer}"));
+                let name = format!("{}{layer}.{}", stack.kind, site.name());
+                return Err(misfit(&name, &value.shape(), &expected, value.as_slice().len()));
+            }
         }
-        let layer = if site.is_of_layer() { format!(".{layer}") } else { String::new() };
-        let name = format!("{}{layer}.{}", stack.kind, site.name());
-        Err(misfit(&name, &data.shape(), &expected, data.as_slice().len()))
+        Ok(())
     };
     for (layer_idx, layer) in stack.layers.iter().enumerate() {
         let Some(spec) = spec.and_then(|spec| spec.layers.get(layer_idx)) else {
@@ -42,21 +58,15 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
                 actual: stack.layers.len(),
             });
         };
-        let (h, kv, d) = (spec.n_heads, spec.n_kv_heads, spec.d_head);
+        let (h, d) = (spec.n_heads, spec.d_head);
         let bias = layer.bias.as_ref().map_or([0; 3], |bias| expected_shape(bias, h, [n_query, n_key]));
-        for (site, data, expected) in [
+        for (name, data, expected) in [
             ("bias", &layer.bias, bias),
-            ("q", &layer.q, [h, n_query, d]),
-            ("k", &layer.k, [kv, n_key, d]),
-            ("v", &layer.v, [kv, n_key, d]),
             ("k_global", &layer.k_global, [h, n_key, d]),
             ("v_global", &layer.v_global, [h, n_key, d]),
-            ("scores", &layer.scores, [h, n_query, n_key]),
-            ("pattern", &layer.pattern, [h, n_query, n_key]),
-            ("z", &layer.z, [h, n_query, d]),
         ] {
             if let Some(data) = data.as_ref().filter(|data| data.shape() != expected) {
-                let name = format!("{}.{layer_idx}.{site}", stack.kind);
+                let name = format!("{}.{layer_idx}.{name}", stack.kind);
                 return Err(misfit(&name, &data.shape(), &expected, data.as_slice().len()));
             }
         }
@@ -64,12 +74,9 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
             let name = format!("{}.{layer_idx}.sink", stack.kind);
             return Err(misfit(&name, &sink.shape(), &[h, n_query], sink.as_slice().len()));
         }
-        check_rows(Site::MlpHidden, layer_idx, Site::MlpHidden)?;
-        for site in [Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost] {
-            check_rows(site, layer_idx, Site::ResidPre)?;
-        }
+        check_sites(&layer.sites, Some((layer_idx, spec)))?;
     }
-    check_rows(Site::ResidFinal, 0, Site::ResidPre)
+    check_sites(&stack.sites, None)
 }
 
 /// Logits are of every position of the sequence that is predicted, or of the input as a whole.

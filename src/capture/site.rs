@@ -1,17 +1,10 @@
-//! The points of the forward pass where a value exists: one table for recording, editing and files.
+//! The points of the forward pass where a value exists: the table that runs, edits, captures and files read.
 
-use super::{LayerCapture, Matrix, PerHead, StackCapture};
+use std::{collections::BTreeMap, sync::Arc};
 
-/// A point in the forward pass where a value exists.
-///
-/// | site | shape |
-/// |---|---|
-/// | `Embed` | `[n, d_embedding]` |
-/// | `ResidPre`, `AttnOut`, `ResidMid`, `MlpOut`, `ResidPost`, `ResidFinal` | `[n, d_model]` |
-/// | `MlpHidden` | `[n, d_mlp]` |
-/// | `Q`, `Z` | `[heads, n, d_head]` |
-/// | `K`, `V` | `[kv_heads, n, d_head]` |
-/// | `Scores`, `Pattern` | `[heads, n_query, n_key]` |
+use super::{Matrix, PerHead, ShapeError};
+
+/// A point in the forward pass where a value exists, in forward order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
     /// What stands for each token or patch before positions and norms: what gradients of the input are of.
@@ -44,51 +37,130 @@ pub enum Site {
     ResidFinal,
 }
 
-/// Where a recording keeps the values of a site.
-pub(crate) enum Slot<'a> {
-    /// One matrix per head.
-    PerHead(&'a mut Option<PerHead>),
-    /// One row per token.
-    Rows(&'a mut Option<Matrix>),
+/// Every site, in forward order.
+const TABLE: [SiteSpec; 14] = [
+    SiteSpec::new(Site::Embed, "embed", Rows::Stream, Width::Embedding).once_per(Per::Sequence),
+    SiteSpec::new(Site::ResidPre, "resid_pre", Rows::Stream, Width::Model)
+        .chosen_as("resid")
+        .patched_as("the residual stream before"),
+    SiteSpec::new(Site::Q, "q", Rows::Queries, Width::Head),
+    SiteSpec::new(Site::K, "k", Rows::Keys, Width::Head),
+    SiteSpec::new(Site::V, "v", Rows::Keys, Width::Head),
+    SiteSpec::new(Site::Scores, "scores", Rows::Queries, Width::Keys),
+    SiteSpec::new(Site::Pattern, "pattern", Rows::Queries, Width::Keys),
+    SiteSpec::new(Site::Z, "z", Rows::Queries, Width::Head).patched_as("the z of"),
+    SiteSpec::new(Site::AttnOut, "attn_out", Rows::Stream, Width::Model).patched_as("the attention output of"),
+    SiteSpec::new(Site::ResidMid, "resid_mid", Rows::Stream, Width::Model),
+    SiteSpec::new(Site::MlpHidden, "mlp_hidden", Rows::Stream, Width::Mlp),
+    SiteSpec::new(Site::MlpOut, "mlp_out", Rows::Stream, Width::Model).patched_as("the MLP output of"),
+    SiteSpec::new(Site::ResidPost, "resid_post", Rows::Stream, Width::Model),
+    SiteSpec::new(Site::ResidFinal, "resid_final", Rows::Stream, Width::Model).chosen_as("resid").once_per(Per::Stack),
+];
+
+/// A row of the table is found by its site, and a set of sites is one word.
+const _: () = {
+    assert!(TABLE.len() <= u64::BITS as usize);
+    let mut idx = 0;
+    while idx < TABLE.len() {
+        assert!(TABLE[idx].site as usize == idx);
+        idx += 1;
+    }
+};
+
+/// What there is to know about a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteSpec {
+    /// Which site.
+    pub site: Site,
+    /// The name used in files.
+    pub name: &'static str,
+    /// The name by which it is asked for, maybe together with others.
+    pub choice: &'static str,
+    /// How often there is one.
+    pub per: Per,
+    /// What its rows are.
+    pub rows: Rows,
+    /// What its columns are.
+    pub width: Width,
+    /// Its name in a sentence, before the layer or head, where the window offers to patch it.
+    pub words: Option<&'static str>,
+}
+
+/// How often there is a value of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// One in each layer.
+    Layer,
+    /// One behind the last layer of a stack.
+    Stack,
+    /// One where a sequence enters.
+    Sequence,
+}
+
+/// The rows of a site's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// The tokens of the stream: `[n, width]`.
+    Stream,
+    /// Queries, of each head: `[heads, n_query, width]`.
+    Queries,
+    /// Keys, of each key head: `[kv_heads, n_key, width]`.
+    Keys,
+}
+
+/// The columns of a site's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Width {
+    /// `d_embedding`.
+    Embedding,
+    /// `d_model`.
+    Model,
+    /// `d_mlp`.
+    Mlp,
+    /// `d_head`.
+    Head,
+    /// `n_key`.
+    Keys,
+}
+
+impl SiteSpec {
+    const fn new(site: Site, name: &'static str, rows: Rows, width: Width) -> Self {
+        Self { site, name, choice: name, per: Per::Layer, rows, width, words: None }
+    }
+
+    const fn once_per(self, per: Per) -> Self {
+        Self { per, ..self }
+    }
+
+    const fn chosen_as(self, choice: &'static str) -> Self {
+        Self { choice, ..self }
+    }
+
+    const fn patched_as(self, words: &'static str) -> Self {
+        Self { words: Some(words), ..self }
+    }
 }
 
 impl Site {
     /// Every site, in forward order.
-    pub const ALL: [Self; 14] = [
-        Self::Embed,
-        Self::ResidPre,
-        Self::Q,
-        Self::K,
-        Self::V,
-        Self::Scores,
-        Self::Pattern,
-        Self::Z,
-        Self::AttnOut,
-        Self::ResidMid,
-        Self::MlpHidden,
-        Self::MlpOut,
-        Self::ResidPost,
-        Self::ResidFinal,
-    ];
+    pub const ALL: [Self; TABLE.len()] = {
+        let mut all = [Self::Embed; TABLE.len()];
+        let mut idx = 0;
+        while idx < TABLE.len() {
+            all[idx] = TABLE[idx].site;
+            idx += 1;
+        }
+        all
+    };
+
+    /// Its row of the table.
+    pub const fn spec(self) -> &'static SiteSpec {
+        &TABLE[self as usize]
+    }
 
     /// The name used in files.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Embed => "embed",
-            Self::ResidPre => "resid_pre",
-            Self::Q => "q",
-            Self::K => "k",
-            Self::V => "v",
-            Self::Scores => "scores",
-            Self::Pattern => "pattern",
-            Self::Z => "z",
-            Self::AttnOut => "attn_out",
-            Self::ResidMid => "resid_mid",
-            Self::MlpHidden => "mlp_hidden",
-            Self::MlpOut => "mlp_out",
-            Self::ResidPost => "resid_post",
-            Self::ResidFinal => "resid_final",
-        }
+        self.spec().name
     }
 
     /// The site with this [`name`](Self::name).
@@ -98,86 +170,130 @@ impl Site {
 
     /// Whether there is one value per head.
     pub const fn is_per_head(self) -> bool {
-        matches!(self, Self::Q | Self::K | Self::V | Self::Scores | Self::Pattern | Self::Z)
+        !matches!(self.spec().rows, Rows::Stream)
     }
 
     /// Whether there is one in each layer, and not one of a whole stack or sequence.
     pub const fn is_of_layer(self) -> bool {
-        !matches!(self, Self::Embed | Self::ResidFinal)
+        matches!(self.spec().per, Per::Layer)
     }
 
     /// Whether its rows are keys, and not queries or tokens of the stream.
     pub const fn is_of_keys(self) -> bool {
-        matches!(self, Self::K | Self::V)
+        matches!(self.spec().rows, Rows::Keys)
+    }
+
+    /// Whether it has a value for each pair of a query and a key.
+    pub const fn is_of_pairs(self) -> bool {
+        matches!(self.spec().width, Width::Keys)
+    }
+
+    /// Its value in a layer, or in a head of it, in words: `the residual stream before layer 2`.
+    pub fn in_words(self, layer: usize, head: Option<usize>) -> String {
+        let SiteSpec { words, name, .. } = self.spec();
+        let words = words.map_or_else(|| format!("{name} of"), str::to_owned);
+        match head.filter(|_| self.is_per_head()) {
+            Some(head) => format!("{words} L{layer}H{head}"),
+            None => format!("{words} layer {layer}"),
+        }
     }
 }
 
-impl StackCapture {
-    /// A stack of which nothing has been recorded yet.
-    pub(crate) fn empty(kind: crate::ids::StackKind, n_layers: usize) -> Self {
-        Self { kind, layers: vec![LayerCapture::default(); n_layers], ..Self::default() }
-    }
+/// The value of a site.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SiteValue {
+    /// One matrix per head.
+    PerHead(PerHead),
+    /// One row per token.
+    Rows(Matrix),
+}
 
-    /// One row per token, of a site that has no heads; `layer` does not matter for what a stack has once. What a
-    /// sequence has is not here, see [`Capture::embed`](super::Capture::embed).
-    pub fn rows(&self, site: Site, layer: usize) -> Option<&Matrix> {
-        match site {
-            Site::ResidFinal => self.resid_final.as_ref(),
-            _ => self.layers.get(layer)?.rows(site),
+impl SiteValue {
+    /// Takes `data` as the value of `site`, with its heads as the first axis where it has some.
+    ///
+    /// # Errors
+    /// When the shape has another number of axes, or of values.
+    pub fn new(site: Site, data: impl Into<Arc<[f32]>>, shape: &[usize]) -> Result<Self, ShapeError> {
+        let data = data.into();
+        match *shape {
+            [n_heads, n, width] if site.is_per_head() => PerHead::new(data, [n_heads, n, width]).map(Self::PerHead),
+            [n, width] if !site.is_per_head() => Matrix::new(data, [n, width]).map(Self::Rows),
+            _ => Err(ShapeError {
+                what: format!("{} has the shape {shape:?}", site.name()),
+                expected: vec![if site.is_per_head() { 3 } else { 2 }],
+                actual: shape.len(),
+            }),
         }
     }
 
-    /// Where a site of a layer is kept; `None` for a layer that is not there.
-    pub(crate) fn slot(&mut self, site: Site, layer: usize) -> Option<Slot<'_>> {
-        Some(match site {
-            Site::ResidFinal => Slot::Rows(&mut self.resid_final),
-            _ => return self.layers.get_mut(layer)?.slot(site),
-        })
+    /// All values, row by row.
+    pub fn as_slice(&self) -> &[f32] {
+        match self {
+            Self::PerHead(data) => data.as_slice(),
+            Self::Rows(data) => data.as_slice(),
+        }
+    }
+
+    /// `[heads, rows, columns]` or `[rows, columns]`.
+    pub fn shape(&self) -> Vec<usize> {
+        match self {
+            Self::PerHead(data) => data.shape().to_vec(),
+            Self::Rows(data) => data.shape().to_vec(),
+        }
     }
 }
 
-impl LayerCapture {
+impl From<PerHead> for SiteValue {
+    fn from(data: PerHead) -> Self {
+        Self::PerHead(data)
+    }
+}
+
+impl From<Matrix> for SiteValue {
+    fn from(data: Matrix) -> Self {
+        Self::Rows(data)
+    }
+}
+
+/// The values of the sites of one layer, or of what a stack has once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SiteValues(BTreeMap<Site, SiteValue>);
+
+impl SiteValues {
+    /// Keeps the value of a site.
+    pub fn set(&mut self, site: Site, value: impl Into<SiteValue>) {
+        self.0.insert(site, value.into());
+    }
+
+    /// Forgets the value of a site.
+    pub fn remove(&mut self, site: Site) {
+        self.0.remove(&site);
+    }
+
+    /// All values, in forward order.
+    pub fn iter(&self) -> impl Iterator<Item = (Site, &SiteValue)> {
+        self.0.iter().map(|(site, value)| (*site, value))
+    }
+
     /// One matrix per head, of a site that has heads.
-    pub const fn per_head(&self, site: Site) -> Option<&PerHead> {
-        match site {
-            Site::Q => self.q.as_ref(),
-            Site::K => self.k.as_ref(),
-            Site::V => self.v.as_ref(),
-            Site::Scores => self.scores.as_ref(),
-            Site::Pattern => self.pattern.as_ref(),
-            Site::Z => self.z.as_ref(),
-            _ => None,
+    pub fn per_head(&self, site: Site) -> Option<&PerHead> {
+        match self.0.get(&site)? {
+            SiteValue::PerHead(data) => Some(data),
+            SiteValue::Rows(_) => None,
         }
     }
 
     /// One row per token, of a site that has no heads.
-    pub const fn rows(&self, site: Site) -> Option<&Matrix> {
-        match site {
-            Site::ResidPre => self.resid_pre.as_ref(),
-            Site::AttnOut => self.attn_out.as_ref(),
-            Site::ResidMid => self.resid_mid.as_ref(),
-            Site::MlpHidden => self.mlp_hidden.as_ref(),
-            Site::MlpOut => self.mlp_out.as_ref(),
-            Site::ResidPost => self.resid_post.as_ref(),
-            _ => None,
+    pub fn rows(&self, site: Site) -> Option<&Matrix> {
+        match self.0.get(&site)? {
+            SiteValue::Rows(data) => Some(data),
+            SiteValue::PerHead(_) => None,
         }
     }
+}
 
-    fn slot(&mut self, site: Site) -> Option<Slot<'_>> {
-        Some(match site {
-            Site::Q => Slot::PerHead(&mut self.q),
-            Site::K => Slot::PerHead(&mut self.k),
-            Site::V => Slot::PerHead(&mut self.v),
-            Site::Scores => Slot::PerHead(&mut self.scores),
-            Site::Pattern => Slot::PerHead(&mut self.pattern),
-            Site::Z => Slot::PerHead(&mut self.z),
-            Site::ResidPre => Slot::Rows(&mut self.resid_pre),
-            Site::AttnOut => Slot::Rows(&mut self.attn_out),
-            Site::ResidMid => Slot::Rows(&mut self.resid_mid),
-            Site::MlpHidden => Slot::Rows(&mut self.mlp_hidden),
-            Site::MlpOut => Slot::Rows(&mut self.mlp_out),
-            Site::ResidPost => Slot::Rows(&mut self.resid_post),
-            Site::Embed | Site::ResidFinal => return None,
-        })
+impl<V: Into<SiteValue>, const N: usize> From<[(Site, V); N]> for SiteValues {
+    fn from(values: [(Site, V); N]) -> Self {
+        Self(values.into_iter().map(|(site, value)| (site, value.into())).collect())
     }
 }

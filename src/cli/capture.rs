@@ -18,7 +18,7 @@ use super::{
 use crate::{
     capture::{
         Capture,
-        file::{self, FileSite},
+        file::{self, Contents},
     },
     export,
     model::{Choice, Engine, Generation, Logits, Model, RunPlan, Sites},
@@ -37,11 +37,9 @@ pub struct CaptureOptions {
     #[command(flatten)]
     edits: EditOptions,
     #[arg(
-        long,
-        help = "What to record: q, k, v, scores, pattern, z, resid, embed, attn_out, resid_mid, mlp_hidden, mlp_out, \
-                resid_post, logits",
+        long, help = format!("What to record: {}", choices()),
         value_delimiter = ',', default_value = "q,k,v,pattern", value_parser = parse_site)]
-    sites: Vec<FileSite>,
+    sites: Vec<Contents>,
     /// Layers to record, such as 0-3,11
     #[arg(long, value_parser = parse_layers)]
     layers: Option<Layers>,
@@ -123,7 +121,7 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
     let started = Instant::now();
     if let Some(out) = &options.out {
         let captures: Vec<&Capture> = captures.iter().collect();
-        export::atomic_write(out, |writer| file::write(&captures, &options.sites, writer))
+        export::atomic_write(out, |writer| file::write(&captures, options.contents(), writer))
             .map_err(|error| CliError::Failed(error.to_string()))?;
     }
     let write_ms = millis(started);
@@ -144,20 +142,31 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
 }
 
 fn plan(options: &CaptureOptions, model: &Model) -> Result<RunPlan, CliError> {
-    let sites = options.sites.iter().flat_map(|site| site.sites()).fold(Sites::NONE, |all, site| all.with(*site));
+    let Contents { sites, logits } = options.contents();
     let n_layers = model.spec().stacks.iter().map(|stack| stack.layers.len()).max().unwrap_or(0);
     let layers = options.layers.clone().map(|Layers(layers)| layers);
     if let Some(layer) = layers.iter().flatten().find(|layer| **layer >= n_layers) {
         return Err(CliError::Usage(format!("there is no layer {layer}: {} has {n_layers}", model.spec().name)));
     }
-    let logits = if options.sites.contains(&FileSite::Logits) { Logits::Keep } else { Logits::Skip };
+    let logits = if logits { Logits::Keep } else { Logits::Skip };
     let generate = options.writing.generation();
     let edits = options.edits.edits();
     Ok(RunPlan { sites, layers, pattern_budget_bytes: u64::MAX, logits, edits, generate })
 }
 
-fn parse_site(name: &str) -> Result<FileSite, String> {
-    FileSite::from_name(name).ok_or_else(|| format!("choose from {}", FileSite::ALL.map(FileSite::name).join(", ")))
+impl CaptureOptions {
+    fn contents(&self) -> Contents {
+        let nothing = Contents { sites: Sites::NONE, logits: false };
+        self.sites.iter().fold(nothing, |all, chosen| all.and(*chosen))
+    }
+}
+
+fn choices() -> String {
+    Contents::names().collect::<Vec<_>>().join(", ")
+}
+
+fn parse_site(name: &str) -> Result<Contents, String> {
+    Contents::named(name).ok_or_else(|| format!("choose from {}", choices()))
 }
 
 fn parse_temperature(text: &str) -> Result<f64, String> {

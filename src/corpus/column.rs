@@ -100,8 +100,8 @@ pub(super) struct LayerRows<'a> {
 impl<'a> LayerRows<'a> {
     /// `None` without queries and keys.
     pub fn of(layer: &'a LayerCapture) -> Option<Self> {
-        let (q, k) = layer.q.as_ref().zip(layer.k.as_ref())?;
-        Some(Self { q, k, v: layer.v.as_ref(), stream: layer.resid_pre.as_ref() })
+        let (q, k) = layer.q().zip(layer.k())?;
+        Some(Self { q, k, v: layer.v(), stream: layer.resid_pre() })
     }
 }
 

@@ -116,7 +116,7 @@ impl Corpus {
                 layers.filter_map(|(layer, data)| Some(((stack.kind, layer), LayerRows::of(data)?)))
             })
         };
-        let ends = || capture.stacks().iter().filter_map(|stack| Some((stack.kind, stack.resid_final.as_ref()?)));
+        let ends = || capture.stacks().iter().filter_map(|stack| Some((stack.kind, stack.resid_final()?)));
         if recorded().next().is_none() {
             return Err(CorpusError::NoQueries { name });
         }

@@ -33,7 +33,7 @@ pub fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Rep
     let recorded =
         if bench.model.goes_on() { Some(bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?) } else { None };
     let start = |head: HeadId| {
-        let stream = recorded.as_ref()?.layer(head)?.resid_pre.clone()?;
+        let stream = recorded.as_ref()?.layer(head)?.resid_pre().cloned()?;
         Some(Start { layer: head.layer, stream })
     };
     let wide = |logits: &[f32]| logits.iter().map(|logit| f64::from(*logit)).collect::<Vec<f64>>();

@@ -126,7 +126,7 @@ impl<'a> Row<'a> {
         }
         let start = if bench.model.goes_on() {
             let recorded = bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?;
-            let stream = recorded.layer(heads[0]).and_then(|layer| layer.resid_pre.clone());
+            let stream = recorded.layer(heads[0]).and_then(|layer| layer.resid_pre().cloned());
             stream.map(|stream| Start { layer, stream })
         } else {
             None
@@ -190,8 +190,7 @@ impl<'a> Row<'a> {
         let (_, found) = self.bench.model.gradients(self.bench.input, &plan, objective, taps, self.bench.control)?;
         let mut sums = vec![0.0; self.keys.len()];
         for head in &self.heads {
-            let gradient =
-                found.layer(*head).and_then(|layer| layer.pattern.as_ref()).and_then(|all| all.head(head.head));
+            let gradient = found.layer(*head).and_then(|layer| layer.pattern()).and_then(|all| all.head(head.head));
             let row = gradient.as_ref().and_then(|all| all.row(self.query)).unwrap_or(&[]);
             for (sum, key) in sums.iter_mut().zip(&self.keys) {
                 *sum += row.get(*key).map_or(0.0, |value| f64::from(*value));

@@ -27,9 +27,7 @@ use crate::{
 pub(super) fn patterns(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHead>, LabError> {
     let missing = || LabError::unsuited("a pattern is missing: the input is too long to keep all of them");
     let layer = |(layer, spec): (usize, &crate::spec::LayerSpec)| -> Result<PerHead, LabError> {
-        if let Some(kept) =
-            capture.layer(HeadId { stack: stack.kind, layer, head: 0 }).and_then(|it| it.pattern.as_ref())
-        {
+        if let Some(kept) = capture.layer(HeadId { stack: stack.kind, layer, head: 0 }).and_then(|it| it.pattern()) {
             return Ok(kept.clone());
         }
         let mut values = Vec::new();
@@ -144,7 +142,7 @@ pub(super) fn pattern_gradients(bench: &Bench<'_>, aim: &Aim) -> Result<Gradient
 
 pub(super) fn of_stack(gradients: &Gradients, kind: StackKind) -> Vec<PerHead> {
     let stack = gradients.stacks.iter().find(|stack| stack.kind == kind);
-    stack.map_or_else(Vec::new, |stack| stack.layers.iter().filter_map(|layer| layer.pattern.clone()).collect())
+    stack.map_or_else(Vec::new, |stack| stack.layers.iter().filter_map(|layer| layer.pattern().cloned()).collect())
 }
 
 /// Gradient × attention (Chefer et al. 2021), of self-attention, encoder–decoders and two towers.

@@ -147,7 +147,7 @@ impl Score<'_> {
     fn recorded(&self, key: usize) -> Result<[f64; 2], LabError> {
         let missing = || LabError::unsuited("its scores are not products of queries and keys, so they have no parts");
         let capture = self.walk.capture();
-        let layer = capture.layer(self.head).and_then(|layer| layer.scores.as_ref());
+        let layer = capture.layer(self.head).and_then(|layer| layer.scores());
         let scores = layer.and_then(|scores| scores.head(self.head.head)).ok_or_else(missing)?;
         let score = scores.row(self.query).and_then(|row| row.get(key)).copied().ok_or_else(missing)?;
         let (q, k) = (capture.q(self.head), capture.k(self.head));

@@ -41,7 +41,7 @@ pub fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, L
     let stack = aim.side.stack();
     let capture = bench.run(Sites::of(&[Site::ResidPost]), Logits::Skip)?;
     let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
-    let streams: Vec<&Matrix> = layers.iter().filter_map(|layer| layer.resid_post.as_ref()).collect();
+    let streams: Vec<&Matrix> = layers.iter().filter_map(|layer| layer.rows(Site::ResidPost)).collect();
     let n_layers = streams.len();
     let Some(last) = streams.last().filter(|_| n_layers == layers.len()) else {
         return Err(LabError::unsuited(NO_STREAM));
@@ -144,7 +144,7 @@ pub fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
     let components = walk.parts(own, position, Place::Leaving)?;
     report.notes.extend(walk.notes());
     let capture = walk.capture();
-    let last = capture.stack(own).and_then(|stack| stack.layers.last()?.resid_post.as_ref()?.row(position));
+    let last = capture.stack(own).and_then(|stack| stack.layers.last()?.rows(Site::ResidPost)?.row(position));
     let last = last.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
     if direction.len() != last.len() {
         return Err(sum_of_parts("its head reads several positions side by side"));
@@ -202,7 +202,7 @@ pub fn memories(bench: &Bench<'_>, layer: Option<usize>, n_top: usize, target: T
         (Some(position), _) if !bench.model.reads_whole() => position,
         (_, HeadReads::At(position) | HeadReads::MeanFrom(position)) => position,
     };
-    let hidden = layers.get(layer).and_then(|layer| layer.mlp_hidden.as_ref()?.row(position));
+    let hidden = layers.get(layer).and_then(|layer| layer.rows(Site::MlpHidden)?.row(position));
     let (Some(hidden), Some(output)) = (hidden, bench.model.mlp_output(stack, layer)?) else {
         return Err(LabError::unsuited("it has no feed-forward layers, so there are no memories"));
     };

@@ -77,7 +77,7 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
     let streams: Option<Vec<&Matrix>> = entering
         .stack(stack)
         .filter(|_| bench.model.goes_on())
-        .and_then(|stack| stack.layers.iter().map(|layer| layer.resid_pre.as_ref()).collect());
+        .and_then(|stack| stack.layers.iter().map(|layer| layer.resid_pre()).collect());
     let before = probability(&bench.logits(aim.row)?, aim.id);
     let mut report = Report::new(Method::Knockout);
     report.parameters = aim.parameters(bench);

@@ -84,7 +84,7 @@ pub fn norms(bench: &Bench<'_>) -> Result<Report, LabError> {
             let Some(output) = bench.model.attention_output(stack.kind, layer)? else {
                 return Err(LabError::unsuited(NO_OUTPUT));
             };
-            let values = values.layers[layer].v.as_ref();
+            let values = values.layers[layer].v();
             let values = values.ok_or_else(|| LabError::unsuited("values were not recorded"))?;
             let moved = Moved::new(values, &by_head(&output, stack.n_heads(layer))?)?;
             of_heads.push(Value::heads(sides.0, sides.1, moved.by_head(pattern)?));
@@ -127,7 +127,7 @@ fn ratio(
     (streams, output): (&StackCapture, &Projection),
 ) -> Result<Option<Value>, LabError> {
     let recorded = &streams.layers[layer];
-    let (Some(pre), Some(out), Some(z)) = (&recorded.resid_pre, &recorded.attn_out, &recorded.z) else {
+    let (Some(pre), Some(out), Some(z)) = (recorded.resid_pre(), recorded.rows(Site::AttnOut), recorded.z()) else {
         return Ok(None);
     };
     let map = by_head(output, stack.n_heads(layer))?;
@@ -146,7 +146,7 @@ fn ratio(
     let side = stack.kind.query_side();
     let Some(norm) = bench.model.norm_after_attention(stack.kind, layer)? else {
         // Some blocks add to the normed stream, which is what is left without the attention.
-        let residual = match &recorded.resid_mid {
+        let residual = match recorded.rows(Site::ResidMid) {
             Some(mid) if stack.kind == StackKind::SelfAttention => combined(-1.0, mid, out)?,
             _ => pre.clone(),
         };
@@ -178,7 +178,7 @@ pub fn effective(bench: &Bench<'_>) -> Result<Report, LabError> {
         for (layer, pattern) in patterns(plain, stack)?.iter().enumerate() {
             bench.step(done, total)?;
             done += 1;
-            let values = recorded.layers[layer].v.as_ref();
+            let values = recorded.layers[layer].v();
             let values = values.ok_or_else(|| LabError::unsuited("values were not recorded"))?;
             let bare = without_bias(values, bench.model.value_bias(stack.kind, layer)?.as_deref())?;
             let [n_heads, ..] = pattern.shape();

@@ -32,7 +32,7 @@ pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Repo
             bench.step(done, total)?;
             done += 1;
             let found = recorded.layer(HeadId { stack: stack.kind, layer, head: 0 });
-            let scores = found.and_then(|layer| layer.scores.as_ref());
+            let scores = found.and_then(|layer| layer.scores());
             let scores = scores.ok_or_else(|| LabError::unsuited("its scores cannot be recorded"))?;
             let pattern = renormalised(scores, alpha)?;
             let [n_heads, n_query, n_key] = pattern.shape();
@@ -43,7 +43,7 @@ pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Repo
             };
             supports.push(Value::List((0..n_heads).map(of_head).collect()));
             layers.push(Value::heads(stack.kind.query_side(), stack.kind.key_side(), pattern));
-            let start = found.filter(|_| bench.model.goes_on()).and_then(|found| found.resid_pre.clone());
+            let start = found.filter(|_| bench.model.goes_on()).and_then(|found| found.resid_pre().cloned());
             let start = start.map(|stream| Start { layer, stream });
             heads.extend((0..n_heads).map(|head| (HeadId { stack: stack.kind, layer, head }, start.clone())));
         }

@@ -51,7 +51,7 @@ pub fn propagated(bench: &Bench<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabError
     let capture = bench.model.forward(bench.input, &plan, bench.control)?;
     let missing = || refused("its activations cannot be recorded");
     let recorded = capture.stack(kind).ok_or_else(missing)?;
-    let last = recorded.resid_final.as_ref().ok_or_else(missing)?;
+    let last = recorded.resid_final().ok_or_else(missing)?;
     let row = last.row(position).ok_or_else(missing)?;
     let mut share = Dense::from_fn(1, 1, |_, _| 1.0);
     let path = bench.model.head_path(row, aim.id);

@@ -211,7 +211,7 @@ impl Spot {
             let quiet = |_| bench.step(nth, inputs.len()).map_err(|_| Cancelled);
             let capture = bench.model.forward(&encoded, &plan, &quiet)?;
             let layer = capture.layer(HeadId { stack: self.stack, layer: self.layer, head: 0 });
-            if let Some(rows) = layer.and_then(|layer| layer.mlp_hidden.as_ref()) {
+            if let Some(rows) = layer.and_then(|layer| layer.rows(Site::MlpHidden)) {
                 keys.extend_from_slice(rows.as_slice());
             }
         }

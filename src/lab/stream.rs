@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
                 self.attention(&mut parts, StackKind::Cross, layer, position)?;
                 settle(&mut parts, norms, &name(StackKind::Cross, "norm bias"));
             }
-            let mlp = self.capture.stack(own).and_then(|stack| stack.layers[layer].mlp_out.as_ref()?.row(position));
+            let mlp = self.capture.stack(own).and_then(|stack| stack.layers[layer].rows(Site::MlpOut)?.row(position));
             let mlp = mlp.map(wide).ok_or_else(missing)?;
             if shape.mlp.carries && shape.parallel {
                 let what = "its attention and MLP read the same stream and change it before they add to it";
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
     /// Token and position where they can be told apart, else one embedding.
     fn entry(&self, own: StackKind, position: usize) -> Result<Parts, LabError> {
         let side = own.query_side();
-        let first = self.capture.stack(own).and_then(|stack| stack.layers.first()?.resid_pre.as_ref()?.row(position));
+        let first = self.capture.stack(own).and_then(|stack| stack.layers.first()?.resid_pre()?.row(position));
         let first = first.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
         let mut whole = Parts::default();
         whole.add("embedding", wide(first));
@@ -141,7 +141,8 @@ impl<'a> Walk<'a> {
     fn attention(&mut self, parts: &mut Parts, kind: StackKind, layer: usize, position: usize) -> Result<(), LabError> {
         let missing = || LabError::unsuited(NO_STREAM);
         let recorded = self.capture.stack(kind).and_then(|stack| stack.layers.get(layer)).ok_or_else(missing)?;
-        let (Some(z), Some(out)) = (&recorded.z, recorded.attn_out.as_ref().and_then(|rows| rows.row(position))) else {
+        let (Some(z), Some(out)) = (recorded.z(), recorded.rows(Site::AttnOut).and_then(|rows| rows.row(position)))
+        else {
             return Err(missing());
         };
         if !self.maps.contains_key(&(kind, layer)) {
@@ -169,8 +170,8 @@ impl<'a> Walk<'a> {
     fn check(&self, parts: &Parts, own: StackKind, position: usize, place: Place) -> Result<(), LabError> {
         let layers = self.capture.stack(own).map_or(&[][..], |stack| &stack.layers);
         let stream: Option<&Matrix> = match place {
-            Place::Entering(layer) => layers.get(layer).and_then(|layer| layer.resid_pre.as_ref()),
-            Place::Leaving => layers.last().and_then(|layer| layer.resid_post.as_ref()),
+            Place::Entering(layer) => layers.get(layer).and_then(|layer| layer.resid_pre()),
+            Place::Leaving => layers.last().and_then(|layer| layer.rows(Site::ResidPost)),
             Place::BeforeCross(_) => return Ok(()),
         };
         let row = stream.and_then(|stream| stream.row(position)).ok_or_else(|| LabError::unsuited(NO_STREAM))?;

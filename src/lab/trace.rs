@@ -286,7 +286,7 @@ pub fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Resul
             };
             let run = bench.model.forward(bench.input, &plan, bench.control)?;
             let layers = run.stack(stack).map_or(&[][..], |stack| &stack.layers);
-            let entering = layers.iter().filter_map(|layer| layer.resid_pre.clone()).collect();
+            let entering = layers.iter().filter_map(|layer| layer.resid_pre().cloned()).collect();
             corrupted.entering.get_or_insert_default().push(entering);
         }
         corrupted.edits.push(edits);

@@ -7,7 +7,7 @@ use super::{
     donors::{self, Means},
 };
 use crate::{
-    capture::{Ablation, Edit, Site},
+    capture::{Ablation, Edit},
     ids::{HeadId, ModelId, Side},
     model::{Encoded, Input, Model, ModelError},
 };
@@ -161,15 +161,7 @@ impl WantedEdit {
 impl Rows {
     /// What they are, in words: `the residual stream before layer 2`.
     pub fn what(&self) -> String {
-        let Self { site, layer, head, .. } = self;
-        match (site, head) {
-            (Site::ResidPre, _) => format!("the residual stream before layer {layer}"),
-            (Site::AttnOut, _) => format!("the attention output of layer {layer}"),
-            (Site::MlpOut, _) => format!("the MLP output of layer {layer}"),
-            (Site::Z, Some(head)) => format!("the z of L{layer}H{head}"),
-            (site, Some(head)) => format!("{} of L{layer}H{head}", site.name()),
-            (site, None) => format!("{} of layer {layer}", site.name()),
-        }
+        self.site.in_words(self.layer, self.head)
     }
 }
 

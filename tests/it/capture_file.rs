@@ -5,8 +5,8 @@ use std::{fmt::Write as _, io::Cursor};
 use attnscope::{
     analysis::attention,
     capture::{
-        Capture, CaptureParts, Computation, Matrix, StackCapture, Token,
-        file::{self, FileSite, Format},
+        Capture, CaptureParts, Computation, LayerCapture, Matrix, Site, SiteValue, StackCapture, Token,
+        file::{self, Contents, Format},
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{HeadKind, Modality, TextSpec},
@@ -14,9 +14,9 @@ use attnscope::{
 
 use crate::support::synthetic;
 
-fn write(captures: &[&Capture], sites: &[FileSite]) -> Vec<u8> {
+fn write(captures: &[&Capture], contents: Contents) -> Vec<u8> {
     let mut bytes = Vec::new();
-    file::write(captures, sites, &mut bytes).unwrap();
+    file::write(captures, contents, &mut bytes).unwrap();
     bytes
 }
 
@@ -52,11 +52,7 @@ fn parts(capture: &Capture) -> CaptureParts {
 }
 
 fn assert_same_data(a: &StackCapture, b: &StackCapture) {
-    assert_eq!((a.kind, &a.resid_final, a.layers.len()), (b.kind, &b.resid_final, b.layers.len()));
-    for (a, b) in a.layers.iter().zip(&b.layers) {
-        assert_eq!((&a.q, &a.k, &a.v), (&b.q, &b.k, &b.v));
-        assert_eq!((&a.scores, &a.pattern, &a.z, &a.resid_pre), (&b.scores, &b.pattern, &b.z, &b.resid_pre));
-    }
+    assert_eq!((a.kind, &a.sites, &a.layers), (b.kind, &b.sites, &b.layers));
 }
 
 /// A safetensors file of patterns and such, each `(name, shape, values)`.
@@ -104,7 +100,7 @@ fn a_capture_comes_back_as_it_was() {
     for capture in
         [synthetic::text_capture(12, 2, 3), synthetic::causal_text_capture(9, 1, 5), synthetic::image_capture((3, 4))]
     {
-        let bytes = write(&[&capture], &FileSite::DEFAULT);
+        let bytes = write(&[&capture], Contents::DEFAULT);
         let opened = read(&bytes).unwrap().remove(0);
         assert_eq!(opened.model(), capture.model());
         assert_eq!(opened.input(), capture.input());
@@ -129,20 +125,18 @@ fn every_site_and_pruned_heads_come_back() {
     model.stacks[0].layers[1].n_heads = 2;
     model.stacks[0].layers[1].n_kv_heads = 2;
     let values = |n: usize| (0..n).map(|i| i as f32 * 0.25 - 3.0).collect::<Vec<f32>>();
-    parts.stacks[0].layers[1] = attnscope::capture::LayerCapture {
-        scores: attnscope::capture::PerHead::new(
-            (0..72).map(|i| if i % 6 > (i / 6) % 6 { f32::NEG_INFINITY } else { i as f32 }).collect::<Vec<_>>(),
-            [2, 6, 6],
-        )
-        .ok(),
-        z: attnscope::capture::PerHead::new(values(2 * 6 * synthetic::D_HEAD), [2, 6, synthetic::D_HEAD]).ok(),
-        resid_pre: Matrix::new(values(6 * 7), [6, 7]).ok(),
-        ..Default::default()
-    };
-    parts.stacks[0].resid_final = Matrix::new(values(6 * 7), [6, 7]).ok();
+    let scores = (0..72).map(|i| if i % 6 > (i / 6) % 6 { f32::NEG_INFINITY } else { i as f32 }).collect::<Vec<_>>();
+    let recorded = [
+        (Site::Scores, scores, &[2, 6, 6][..]),
+        (Site::Z, values(2 * 6 * synthetic::D_HEAD), &[2, 6, synthetic::D_HEAD]),
+        (Site::ResidPre, values(6 * 7), &[6, 7]),
+    ];
+    parts.stacks[0].layers[1] =
+        LayerCapture::of(recorded.map(|(site, values, shape)| (site, SiteValue::new(site, values, shape).unwrap())));
+    parts.stacks[0].sites.set(Site::ResidFinal, Matrix::new(values(6 * 7), [6, 7]).unwrap());
     parts.logits = Matrix::new(values(3), [1, 3]).ok();
     let capture = Capture::new(parts).unwrap();
-    let bytes = write(&[&capture], &FileSite::ALL);
+    let bytes = write(&[&capture], Contents::ALL);
     let opened = read(&bytes).unwrap().remove(0);
     assert_eq!(opened.model(), capture.model());
     assert_same_data(&opened.stacks()[0], &capture.stacks()[0]);
@@ -156,7 +150,7 @@ fn every_site_and_pruned_heads_come_back() {
 
 #[test]
 fn metadata_is_what_the_format_promises() {
-    let bytes = write(&[&synthetic::text_capture(5, 2, 3)], &[FileSite::Pattern]);
+    let bytes = write(&[&synthetic::text_capture(5, 2, 3)], Contents::of(&[Site::Pattern]));
     let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
     let metadata = header.metadata().as_ref().unwrap();
     assert_eq!((metadata["format"].as_str(), metadata["version"].as_str()), ("attnscope-capture", "1"));
@@ -178,7 +172,7 @@ fn metadata_is_what_the_format_promises() {
 fn several_inputs_share_a_file() {
     let captures = [synthetic::text_capture(4, 1, 2), synthetic::text_capture(7, 1, 2)];
     // The model of both must be the same one.
-    let bytes = write(&[&captures[0], &captures[1]], &FileSite::DEFAULT);
+    let bytes = write(&[&captures[0], &captures[1]], Contents::DEFAULT);
     let opened = read(&bytes).unwrap();
     assert_eq!(opened.len(), 2);
     for (opened, capture) in opened.iter().zip(&captures) {
@@ -190,8 +184,8 @@ fn several_inputs_share_a_file() {
     let stray = [("input3/self.0.pattern", &[1, 1, 1][..], vec![1.0]), ("logits", &[2], vec![0.5, 0.5])];
     assert_eq!(read(&foreign(&stray, &[])).unwrap().len(), 1);
     let other = synthetic::text_capture(4, 2, 2);
-    assert!(file::write(&[&captures[0], &other], &FileSite::DEFAULT, &mut Vec::new()).is_err());
-    assert!(file::write(&[], &FileSite::DEFAULT, &mut Vec::new()).is_err());
+    assert!(file::write(&[&captures[0], &other], Contents::DEFAULT, &mut Vec::new()).is_err());
+    assert!(file::write(&[], Contents::DEFAULT, &mut Vec::new()).is_err());
 }
 
 #[test]
@@ -371,7 +365,7 @@ fn bad_descriptions_are_refused_or_ignored() {
 
 #[test]
 fn a_truncated_or_flipped_file_never_panics() {
-    let bytes = write(&[&synthetic::text_capture(3, 1, 1)], &FileSite::DEFAULT);
+    let bytes = write(&[&synthetic::text_capture(3, 1, 1)], Contents::DEFAULT);
     for len in (0..bytes.len()).step_by(7) {
         assert!(read(&bytes[..len]).is_err());
     }

@@ -95,7 +95,7 @@ fn a_stream_that_is_taken_whole_from_another_run_says_what_that_run_says() {
     );
     let changed = run(&mut session, HERE, vec![elsewhere]);
     let recorded = Arc::new(there);
-    let row = recorded.stack(StackKind::SelfAttention).unwrap().layers[4].resid_pre.clone().unwrap();
+    let row = recorded.stack(StackKind::SelfAttention).unwrap().layers[4].resid_pre().cloned().unwrap();
     let AppliedEdit::Known(Edit::Patch { value, positions, .. }) = &changed.computation().edits[0] else { panic!() };
     assert_eq!((positions, value.row(0)), (&vec![n - 1], row.row(m - 1)));
     let uneven = failure(ask(&mut session, HERE, vec![from_positions(last, vec![0, 1])]));

@@ -72,7 +72,7 @@ fn an_ablated_head_adds_nothing() {
         &encoded,
         vec![Edit::Ablate { head: HeadId { stack: SELF, layer: 1, head: 2 }, with: Ablation::Zero }],
     );
-    let z = ablated.layer(HeadId::single(1, 0)).unwrap().z.clone().unwrap();
+    let z = ablated.layer(HeadId::single(1, 0)).unwrap().z().cloned().unwrap();
     assert!(z.head(2).unwrap().as_slice().iter().all(|value| *value == 0.0));
     assert!(z.head(1).unwrap().as_slice().iter().any(|value| *value != 0.0));
     // Attending to nothing is the same as adding nothing.
@@ -95,7 +95,7 @@ fn setting_what_is_already_there_changes_nothing() {
         let same =
             run(&model, &encoded, vec![Edit::SetPattern { head: HeadId { stack: SELF, layer: 1, head: 1 }, pattern }]);
         assert!(max_diff(logits(&plain), logits(&same)) < 1e-5, "{folder}");
-        let stream = plain.layer(HeadId::single(1, 0)).unwrap().resid_pre.clone().unwrap();
+        let stream = plain.layer(HeadId::single(1, 0)).unwrap().resid_pre().cloned().unwrap();
         let positions = (0..stream.n_rows()).collect();
         let patch = Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: stream };
         assert_eq!(logits(&plain), logits(&run(&model, &encoded, vec![patch])), "{folder}");
@@ -134,7 +134,7 @@ fn a_patched_stream_carries_one_run_into_another() {
     let (model, encoded) = setup("gpt2");
     let other = model.encode(&Input::Ids((20..32).collect())).unwrap();
     let source = run(&model, &other, vec![]);
-    let stream = source.layer(HeadId::single(1, 0)).unwrap().resid_pre.clone().unwrap();
+    let stream = source.layer(HeadId::single(1, 0)).unwrap().resid_pre().cloned().unwrap();
     let positions: Vec<_> = (0..stream.n_rows()).collect();
     let patch = Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: stream };
     assert_eq!(logits(&run(&model, &encoded, vec![patch])), logits(&source));
@@ -210,8 +210,7 @@ fn pattern_gradients_match_finite_differences() {
                 let gradient = gradients
                     .layer(HeadId { stack, layer, head })
                     .unwrap()
-                    .pattern
-                    .as_ref()
+                    .pattern()
                     .unwrap()
                     .head(head)
                     .unwrap()
@@ -234,9 +233,7 @@ fn gradients_of_a_model_without_a_head_need_another_objective() {
     let logit = model.pattern_gradients(&encoded, Objective::Logit { row: 0, id: 0 }, &[], &uninterrupted);
     assert!(matches!(logit, Err(ModelError::Edit(_))));
     let norm = model.pattern_gradients(&encoded, Objective::SquaredNorm { position: 0 }, &[], &uninterrupted).unwrap();
-    assert!(
-        norm.stacks[0].layers.iter().all(|layer| layer.pattern.as_ref().unwrap().as_slice().iter().any(|x| *x != 0.0))
-    );
+    assert!(norm.stacks[0].layers.iter().all(|layer| layer.pattern().unwrap().as_slice().iter().any(|x| *x != 0.0)));
 }
 
 #[test]

@@ -60,20 +60,20 @@ fn site<'a>(capture: &'a Capture, name: &str) -> Option<(Vec<usize>, &'a [f32])>
     let (stack, rest) = name.split_once('.')?;
     let stack = capture.stack(StackKind::from_name(stack)?)?;
     if rest == "resid_final" {
-        return stack.resid_final.as_ref().map(matrix);
+        return stack.resid_final().map(matrix);
     }
     let (layer, site) = rest.split_once('.')?;
     let layer = stack.layers.get(layer.parse::<usize>().ok()?)?;
     match site {
-        "q" => layer.q.as_ref().map(heads),
-        "k" => layer.k.as_ref().map(heads),
-        "v" => layer.v.as_ref().map(heads),
+        "q" => layer.q().map(heads),
+        "k" => layer.k().map(heads),
+        "v" => layer.v().map(heads),
         "k_global" => layer.k_global.as_ref().map(heads),
         "v_global" => layer.v_global.as_ref().map(heads),
-        "scores" => layer.scores.as_ref().map(heads),
-        "pattern" => layer.pattern.as_ref().map(heads),
-        "z" => layer.z.as_ref().map(heads),
-        "resid_pre" => layer.resid_pre.as_ref().map(matrix),
+        "scores" => layer.scores().map(heads),
+        "pattern" => layer.pattern().map(heads),
+        "z" => layer.z().map(heads),
+        "resid_pre" => layer.resid_pre().map(matrix),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, sync::Arc};
 
 use attnscope::{
     analysis::reading::{Captures, LeaveOut, Reading, read},
-    capture::{Capture, CaptureParts, PerHead},
+    capture::{Capture, CaptureParts, PerHead, Site},
     figure::views::image::{
         arrows::{Mark, Shape, high, marks},
         flows::{FlowFilter, FlowKind, Flows, MAX_ARROWS, Target},
@@ -37,7 +37,7 @@ fn known() -> Capture {
     let made = synthetic::image_capture((2, 2));
     let mut stacks = made.stacks().to_vec();
     for layer in stacks.iter_mut().flat_map(|stack| &mut stack.layers) {
-        layer.pattern = Some(PerHead::new([WEIGHTS.as_flattened(); 5].concat(), [5, 5, 5]).unwrap());
+        layer.sites.set(Site::Pattern, PerHead::new([WEIGHTS.as_flattened(); 5].concat(), [5, 5, 5]).unwrap());
     }
     Capture::new(CaptureParts {
         id: made.id(),

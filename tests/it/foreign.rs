@@ -46,12 +46,12 @@ pub fn texts(capture: &Capture, side: Side) -> Vec<&str> {
 pub fn site<'a>(capture: &'a Capture, stack: StackKind, layer: usize, name: &str) -> &'a PerHead {
     let layer = &capture.stack(stack).unwrap().layers[layer];
     let site = match name {
-        "q" => &layer.q,
-        "k" => &layer.k,
-        "v" => &layer.v,
-        _ => &layer.pattern,
+        "q" => layer.q(),
+        "k" => layer.k(),
+        "v" => layer.v(),
+        _ => layer.pattern(),
     };
-    site.as_ref().unwrap()
+    site.unwrap()
 }
 
 fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
@@ -60,7 +60,7 @@ fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
 }
 
 pub fn patterns(capture: &Capture) -> Vec<&PerHead> {
-    capture.stacks()[0].layers.iter().filter_map(|layer| layer.pattern.as_ref()).collect()
+    capture.stacks()[0].layers.iter().filter_map(|layer| layer.pattern()).collect()
 }
 
 #[track_caller]
@@ -291,7 +291,7 @@ fn incomplete_rows_are_declared_or_refused() {
     // Both come back from a file of our own.
     for capture in [partial, sink] {
         let mut bytes = Vec::new();
-        file::write(&[&capture], &file::FileSite::DEFAULT, &mut bytes).unwrap();
+        file::write(&[&capture], file::Contents::DEFAULT, &mut bytes).unwrap();
         let again = read(&bytes, Format::Safetensors).unwrap();
         assert_eq!(again.computation(), capture.computation());
         assert_eq!(again.sink(HeadId::single(0, 0)), capture.sink(HeadId::single(0, 0)));

@@ -11,7 +11,7 @@ use std::{
 use attnscope::{
     capture::{
         Capture,
-        file::{self, FileSite, Format},
+        file::{self, Contents, Format},
     },
     ids::{CaptureId, Side, StackKind},
     model::{Cancelled, Choice, Generation, Input, ModelError, Progress, RunPlan, Stage, uninterrupted},
@@ -45,7 +45,7 @@ fn a_written_text_has_one_map_of_each_kind() {
     assert_eq!(text(&capture).len(), 7);
     assert!(capture.notes().iter().any(|note| note.contains("at 7 new tokens")), "{:?}", capture.notes());
     // The start token and the text: the last token has been read, too.
-    let shape = |stack| capture.stack(stack).unwrap().layers[0].pattern.as_ref().unwrap().shape();
+    let shape = |stack| capture.stack(stack).unwrap().layers[0].pattern().unwrap().shape();
     assert_eq!(shape(StackKind::Encoder)[1..], [7, 7]);
     assert_eq!(shape(StackKind::Decoder)[1..], [8, 8]);
     assert_eq!(shape(StackKind::Cross)[1..], [8, 7]);
@@ -120,7 +120,7 @@ fn written_texts_survive_a_file() {
         let capture = model.forward(&input, &plan, &uninterrupted).unwrap();
         assert_eq!(capture.generated().unwrap().side, Side::Decoder);
         let mut bytes = Vec::new();
-        file::write(&[&capture], &FileSite::DEFAULT, &mut bytes).unwrap();
+        file::write(&[&capture], Contents::DEFAULT, &mut bytes).unwrap();
         let again = file::read(&mut Cursor::new(&bytes), Format::Safetensors, "some file", &mut || CaptureId(1))
             .unwrap()
             .remove(0);
@@ -131,7 +131,7 @@ fn written_texts_survive_a_file() {
         }
         assert_eq!(again.image().map(|image| image.grid), capture.image().map(|image| image.grid), "{family}");
         for stack in [StackKind::Encoder, StackKind::Decoder, StackKind::Cross] {
-            let pattern = |capture: &Capture| capture.stack(stack).unwrap().layers[0].pattern.clone().unwrap();
+            let pattern = |capture: &Capture| capture.stack(stack).unwrap().layers[0].pattern().cloned().unwrap();
             assert_eq!(pattern(&again).as_slice(), pattern(&capture).as_slice(), "{family} {stack}");
         }
         // A text that claims other tokens than there are is refused.

@@ -9,7 +9,7 @@ use attnscope::{
     },
     capture::{
         Capture, Edit, Site,
-        file::{self, FileSite, Format},
+        file::{self, Contents, Format},
     },
     ids::{CaptureId, HeadId, Side},
     model::{Engine, Input, Model, ModelFiles, RunPlan, Sites, uninterrupted},
@@ -87,8 +87,8 @@ fn weights_by_value_are_by_the_values_that_a_query_moves() {
     let weights = shown(&capture, &Reading::of(head));
     let weighed = shown(&capture, &Reading { source: Source::ByValueNorm, ..Reading::of(head) });
     let layer = capture.layer(head).unwrap();
-    for (query, values) in [(2, &layer.v_global), (9, &layer.v)] {
-        let values = values.as_ref().unwrap().head(head.head).unwrap();
+    for (query, values) in [(2, layer.v_global.as_ref()), (9, layer.v())] {
+        let values = values.unwrap().head(head.head).unwrap();
         let length = |key: usize| values.row(key).unwrap().iter().map(|x| x * x).sum::<f32>().sqrt();
         let products: Vec<f32> =
             (0..weights.cols.len()).map(|key| weights.value(query, key).unwrap() * length(key)).collect();
@@ -104,7 +104,7 @@ fn weights_by_value_are_by_the_values_that_a_query_moves() {
 fn a_file_keeps_who_sees_all_and_what_they_see() {
     let capture = capture_of("longformer-questions");
     let mut bytes = Vec::new();
-    file::write(&[&capture, &capture], &[FileSite::Q, FileSite::K], &mut bytes).unwrap();
+    file::write(&[&capture, &capture], Contents::of(&[Site::Q, Site::K]), &mut bytes).unwrap();
     let saved = |bytes: Vec<u8>| {
         file::read(&mut Cursor::new(bytes), Format::Safetensors, "file", &mut || CaptureId(7)).unwrap().pop().unwrap()
     };
@@ -199,7 +199,7 @@ fn the_tokens_that_see_all_are_chosen() {
     assert!(nobody.global_tokens(head).is_empty() && nobody.k_global(head).is_none());
 
     let mut bytes = Vec::new();
-    file::write(&[&others], &[FileSite::Q, FileSite::K], &mut bytes).unwrap();
+    file::write(&[&others], Contents::of(&[Site::Q, Site::K]), &mut bytes).unwrap();
     let saved = file::read(&mut Cursor::new(bytes), Format::Safetensors, "file", &mut || CaptureId(7)).unwrap();
     assert_eq!(saved[0].computation(), others.computation());
     let near = |a: f32, b: f32| (a - b).abs() < 1e-5;

@@ -86,7 +86,7 @@ fn places<'a>(capture: &'a Capture, gradients: &'a Gradients) -> Vec<Place<'a>> 
         for (layer, (value, grad)) in values.layers.iter().zip(&grads.layers).enumerate() {
             of_layer(layer, value, grad, &mut places);
         }
-        if let (Some(value), Some(grad)) = (&values.resid_final, &grads.resid_final) {
+        if let (Some(value), Some(grad)) = (values.resid_final(), grads.resid_final()) {
             let head = HeadId { stack, layer: values.layers.len(), head: 0 };
             let (value, gradient) = (value.as_slice(), grad.as_slice());
             places.push(Place {

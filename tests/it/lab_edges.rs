@@ -52,7 +52,7 @@ fn the_parts_of_a_score_add_up_to_it_in_every_family() {
         let head = HeadId { stack, layer, head: 1 };
         let plan = RunPlan { sites: Sites::of(&[Site::Scores]), ..RunPlan::default() };
         let recorded = model.forward(&input, &plan, &uninterrupted).unwrap();
-        let scores = recorded.layer(head).unwrap().scores.as_ref().unwrap().head(head.head).unwrap();
+        let scores = recorded.layer(head).unwrap().scores().unwrap().head(head.head).unwrap();
         let (query, key) = (scores.n_rows() - 1, scores.n_cols() - 2);
         let row: Vec<f64> = scores.row(query).unwrap().iter().map(|x| f64::from(*x)).collect();
         let seen: Vec<f64> = row.iter().copied().filter(|x| x.is_finite()).collect();

@@ -163,7 +163,7 @@ fn a_divergence_has_the_right_slope() {
         let from: Arc<[f32]> = (0..wide.len()).map(|id| if id == least { 0.9 + rest } else { rest }).collect();
         let plan = RunPlan { sites: Sites::of(&[Site::ResidPre]), ..RunPlan::default() };
         let stream = model.forward(&input, &plan, &uninterrupted).unwrap();
-        let stream = stream.stack(SELF).unwrap().layers[1].resid_pre.clone().unwrap();
+        let stream = stream.stack(SELF).unwrap().layers[1].resid_pre().cloned().unwrap();
         let at = |values: Matrix| {
             let positions = (0..values.n_rows()).collect();
             let patch =
@@ -177,7 +177,7 @@ fn a_divergence_has_the_right_slope() {
         let p = softmax(&wide);
         let expected: f64 = from.iter().zip(&p).map(|(a, b)| f64::from(*a) * (f64::from(*a) / b).ln()).sum();
         assert!((f64::from(found.value) - expected).abs() < 1e-5, "{name}: {} is not {expected}", found.value);
-        let gradient = found.layer(HeadId::single(1, 0)).unwrap().resid_pre.clone().unwrap();
+        let gradient = found.layer(HeadId::single(1, 0)).unwrap().resid_pre().cloned().unwrap();
         let direction: Vec<f32> = (0..stream.as_slice().len()).map(|at| (1.7 * at as f32).sin()).collect();
         let slope: f64 = gradient.as_slice().iter().zip(&direction).map(|(g, d)| f64::from(*g) * f64::from(*d)).sum();
         let moved = |by: f32| {
@@ -260,7 +260,7 @@ fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
     // What is told is what a run with that mask says.
     let plan = RunPlan { sites: Sites::of(&[Site::ResidPre]), ..RunPlan::default() };
     let entering = model.forward(&input, &plan, &uninterrupted).unwrap();
-    let entering = entering.stack(SELF).unwrap().layers[0].resid_pre.clone().unwrap();
+    let entering = entering.stack(SELF).unwrap().layers[0].resid_pre().cloned().unwrap();
     let mean: Vec<f32> = (0..entering.n_cols())
         .map(|col| entering.rows().map(|row| row[col]).sum::<f32>() / entering.n_rows() as f32)
         .collect();

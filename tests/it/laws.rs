@@ -6,7 +6,7 @@ use attnscope::{
         edges::{self, EdgeFilter},
         stats::{self, Choices},
     },
-    capture::{Capture, CaptureParts, Computation, Matrix, StackCapture},
+    capture::{Capture, CaptureParts, Computation, Matrix, PerHead, Site, StackCapture},
     ids::{HeadId, Side, StackKind},
     spec::Mask,
 };
@@ -38,7 +38,7 @@ fn without_patterns(capture: &Capture) -> Capture {
         .iter()
         .map(|stack| {
             let mut stack: StackCapture = stack.clone();
-            stack.layers.iter_mut().for_each(|layer| layer.pattern = None);
+            stack.layers.iter_mut().for_each(|layer| layer.sites.remove(Site::Pattern));
             stack
         })
         .collect();
@@ -227,12 +227,12 @@ fn a_broken_capture_breaks_its_law() {
     let capture = synthetic::causal_text_capture(9, 2, 3);
     assert!(attnscope::analysis::laws::check(&capture).iter().all(attnscope::analysis::laws::Law::holds));
     let shape = [3, 9, 9];
-    let first = capture.stacks()[0].layers[0].pattern.as_ref().unwrap();
+    let first = capture.stacks()[0].layers[0].pattern().unwrap();
     let broken = |change: &dyn Fn(&mut [f32])| {
         let mut values = first.as_slice().to_vec();
         change(&mut values);
         let mut stacks = capture.stacks().to_vec();
-        stacks[0].layers[0].pattern = Some(attnscope::capture::PerHead::new(values, shape).unwrap());
+        stacks[0].layers[0].sites.set(Site::Pattern, PerHead::new(values, shape).unwrap());
         let capture = with_stacks(&capture, stacks);
         attnscope::analysis::laws::check(&capture).iter().filter(|law| !law.holds()).count()
     };

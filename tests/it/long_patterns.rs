@@ -14,7 +14,7 @@ use attnscope::{
     },
     capture::{
         AppliedEdit, Capture, CaptureParts, Computation, Cut, Edit, InputInfo, LayerCapture, Matrix, Normalizer,
-        PerHead, Scope, StackCapture,
+        PerHead, Scope, Site, StackCapture,
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
@@ -30,7 +30,7 @@ fn capture(n_tokens: usize, layer: LayerSpec, computation: Computation) -> Captu
     let mut random = Random(n_tokens as u64);
     let mut vectors = |n_heads: usize| {
         let values: Vec<f32> = (0..n_heads * n_tokens * D_HEAD).map(|_| 2.0 * random.symmetric()).collect();
-        Some(PerHead::new(values, [n_heads, n_tokens, D_HEAD]).unwrap())
+        PerHead::new(values, [n_heads, n_tokens, D_HEAD]).unwrap()
     };
     let [q, k, v] = [layer.n_heads, layer.n_kv_heads, layer.n_kv_heads].map(&mut vectors);
     // Every fifth token goes on with the word before.
@@ -51,7 +51,7 @@ fn capture(n_tokens: usize, layer: LayerSpec, computation: Computation) -> Captu
         n_params: 1,
         head: None,
     };
-    let layers = vec![LayerCapture { q, k, v, ..LayerCapture::default() }];
+    let layers = vec![LayerCapture::of([(Site::Q, q), (Site::K, k), (Site::V, v)])];
     Capture::new(CaptureParts {
         id: CaptureId(n_tokens as u64),
         model: Arc::new(model),

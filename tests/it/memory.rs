@@ -110,7 +110,7 @@ fn what_is_recorded_changes_no_bit_of_a_long_input() {
         let sites = Sites::of(sites).with(Site::ResidFinal);
         let plan = RunPlan { sites, logits: Logits::Skip, ..RunPlan::default() };
         let capture = model.forward(&encoded, &plan, &uninterrupted).unwrap();
-        capture.stacks()[0].resid_final.clone().unwrap()
+        capture.stacks()[0].resid_final().cloned().unwrap()
     };
     let alone = end(&[]);
     assert_eq!(alone.n_rows(), 5000);

@@ -72,7 +72,7 @@ fn compare(name: &str, packed: &Capture, single: &Capture, wrong: &mut Vec<Strin
                 check(&format!("{name}: {site} of layer {idx}"), packed, single, wrong);
             }
         }
-        let ends = [a, b].map(|stack| stack.resid_final.as_ref().map(Matrix::as_slice));
+        let ends = [a, b].map(|stack| stack.resid_final().map(Matrix::as_slice));
         check(&format!("{name}: resid_final"), ends[0], ends[1], wrong);
     }
     check(

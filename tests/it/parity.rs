@@ -112,21 +112,21 @@ fn check_against(folder: &str, file: &str) {
     let capture = run(&load(folder), &reference.input(), &everything());
     for (layer, sites) in layers(&capture).iter().enumerate() {
         let per_head = [
-            ("q", &sites.q),
-            ("k", &sites.k),
-            ("v", &sites.v),
-            ("scores", &sites.scores),
-            ("pattern", &sites.pattern),
-            ("z", &sites.z),
+            ("q", sites.q()),
+            ("k", sites.k()),
+            ("v", sites.v()),
+            ("scores", sites.scores()),
+            ("pattern", sites.pattern()),
+            ("z", sites.z()),
         ];
         for (site, data) in per_head {
-            let data: &PerHead = data.as_ref().unwrap();
+            let data: &PerHead = data.unwrap();
             reference.check(&format!("self.{layer}.{site}"), &data.shape(), data.as_slice(), TOLERANCE);
         }
-        let resid: &Matrix = sites.resid_pre.as_ref().unwrap();
+        let resid: &Matrix = sites.resid_pre().unwrap();
         reference.check(&format!("self.{layer}.resid_pre"), &resid.shape(), resid.as_slice(), TOLERANCE);
     }
-    let last = capture.stacks()[0].resid_final.as_ref().unwrap();
+    let last = capture.stacks()[0].resid_final().unwrap();
     reference.check("self.resid_final", &last.shape(), last.as_slice(), TOLERANCE);
     match capture.logits() {
         Some(logits) => reference.check("logits", &logits.shape(), logits.as_slice(), TOLERANCE),
@@ -209,7 +209,7 @@ fn recording_never_changes_the_logits() {
         let silent = RunPlan { sites: Sites::NONE, ..everything() };
         let (with, without) = (run(&model, &input, &everything()), run(&model, &input, &silent));
         assert_eq!(with.logits().unwrap().as_slice(), without.logits().unwrap().as_slice(), "{folder}");
-        assert!(layers(&without).iter().all(|layer| layer.q.is_none() && layer.pattern.is_none()));
+        assert!(layers(&without).iter().all(|layer| layer.q().is_none() && layer.pattern().is_none()));
     }
 }
 
@@ -229,7 +229,7 @@ fn sites_obey_the_laws_of_attention() {
 
 fn check_laws(capture: &Capture, head: HeadId, scale: f32, causal: bool) {
     let (q, k) = (capture.q(head).unwrap(), capture.k(head).unwrap());
-    let scores = capture.layer(head).unwrap().scores.as_ref().unwrap().head(head.head).unwrap();
+    let scores = capture.layer(head).unwrap().scores().unwrap().head(head.head).unwrap();
     let pattern = capture.stored_pattern(head).unwrap();
     for query in 0..q.n_rows() {
         let row = scores.row(query).unwrap();
@@ -260,9 +260,9 @@ fn patterns_over_the_budget_are_left_out_but_queries_are_kept() {
     let input = Reference::open("bert", "reference.safetensors").input();
     let one_layer = 4 * 4 * 15 * 15;
     let capture = run(&model, &input, &RunPlan { pattern_budget_bytes: one_layer, ..RunPlan::default() });
-    let stored: Vec<_> = layers(&capture).iter().map(|layer| layer.pattern.is_some()).collect();
+    let stored: Vec<_> = layers(&capture).iter().map(|layer| layer.pattern().is_some()).collect();
     assert_eq!(stored, [true, false]);
-    assert!(layers(&capture).iter().all(|layer| layer.q.is_some() && layer.k.is_some() && layer.v.is_some()));
+    assert!(layers(&capture).iter().all(|layer| layer.q().is_some() && layer.k().is_some() && layer.v().is_some()));
     assert!(capture.notes().iter().any(|note| note.contains("not stored")), "{:?}", capture.notes());
 }
 

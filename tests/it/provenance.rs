@@ -6,7 +6,7 @@ use attnscope::{
     analysis::{attention, laws, stats},
     capture::{
         Ablation, AppliedEdit, Capture, Cut, Edit, Matrix, Normalizer, RowMass, Scope, Site, Sparsity,
-        file::{self, FileSite, Format},
+        file::{self, Contents, Format},
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     model::{Encoded, ImageSource, Input, Logits, Model, ModelError, RunPlan, Sites, TextInput, uninterrupted},
@@ -31,9 +31,9 @@ fn run(model: &Model, encoded: &Encoded, edits: Vec<Edit>) -> Capture {
 }
 
 /// Written with these sites and read again.
-fn saved(capture: &Capture, sites: &[FileSite]) -> Capture {
+fn saved(capture: &Capture, contents: Contents) -> Capture {
     let mut bytes = Vec::new();
-    file::write(&[capture], sites, &mut bytes).unwrap();
+    file::write(&[capture], contents, &mut bytes).unwrap();
     file::read(&mut Cursor::new(bytes), Format::Safetensors, "file", &mut || CaptureId(99)).unwrap().remove(0)
 }
 
@@ -72,7 +72,7 @@ fn patterns_are_recomputed_from_a_file_that_has_none() {
     ] {
         let (model, encoded) = setup(&format!("families/{folder}"));
         let capture = run(&model, &encoded, vec![]);
-        let lean = saved(&capture, &[FileSite::Q, FileSite::K]);
+        let lean = saved(&capture, Contents::of(&[Site::Q, Site::K]));
         for head in heads(&capture) {
             assert!(lean.stored_pattern(head).is_none(), "{folder}");
             let recomputed = attention::pattern(&lean, head);
@@ -88,12 +88,12 @@ fn patterns_are_recomputed_from_a_file_that_has_none() {
 fn layers_that_share_a_bias_share_it_after_reading_and_it_counts_once() {
     let (model, encoded) = setup("families/mpnet");
     let capture = run(&model, &encoded, vec![]);
-    let again = saved(&capture, &FileSite::ALL);
+    let again = saved(&capture, Contents::ALL);
     assert_eq!(again.size_bytes(), capture.size_bytes());
     let bias = |layer: usize| again.stack(SELF).unwrap().layers[layer].bias.clone().unwrap();
     assert_eq!(bias(0).as_slice().as_ptr(), bias(1).as_slice().as_ptr());
     let without: u64 = {
-        let lean = saved(&capture, &[FileSite::Pattern]);
+        let lean = saved(&capture, Contents::of(&[Site::Pattern]));
         lean.size_bytes()
     };
     assert!(capture.size_bytes() > without + bias(0).size_bytes());
@@ -104,7 +104,7 @@ fn the_picture_and_what_was_written_come_back() {
     let model = load("vit");
     let input = Input::Image(ImageSource::Bundled("chelsea.jpg".to_owned()));
     let capture = run(&model, &model.encode(&input).unwrap(), vec![]);
-    let again = saved(&capture, &FileSite::DEFAULT);
+    let again = saved(&capture, Contents::DEFAULT);
     assert_eq!(again.image(), capture.image(), "with its pixels");
     assert!(again.image().unwrap().source.is_some());
 
@@ -112,7 +112,7 @@ fn the_picture_and_what_was_written_come_back() {
     let encoded = model.encode(&Input::Ids(vec![5, 9, 11, 1])).unwrap();
     let capture = run(&model, &encoded, vec![]);
     assert!(capture.generated().is_some());
-    let again = saved(&capture, &FileSite::DEFAULT);
+    let again = saved(&capture, Contents::DEFAULT);
     assert_eq!((again.generated(), again.prediction()), (capture.generated(), capture.prediction()));
 }
 
@@ -145,12 +145,12 @@ fn a_changed_run_says_so_and_is_recomputed_as_it_was() {
         let capture = run(&model, &encoded, edits.clone());
         let note = capture.notes()[0].clone();
         assert!(note.contains("was changed") && note.contains("token 2") && note.contains("and 1 more"), "{note}");
-        let again = saved(&capture, &FileSite::ALL);
+        let again = saved(&capture, Contents::ALL);
         assert_eq!(again.computation(), capture.computation(), "{folder}");
         assert_eq!(again.notes()[0], note, "{folder}");
         let known: Vec<_> = edits.into_iter().map(AppliedEdit::Known).collect();
         assert_eq!(again.computation().edits, known, "{folder}");
-        let lean = saved(&capture, &[FileSite::Q, FileSite::K]);
+        let lean = saved(&capture, Contents::of(&[Site::Q, Site::K]));
         for head in heads(&capture) {
             let stored = again.stored_pattern(head).unwrap();
             let worst = difference(&attention::pattern(&lean, head).unwrap(), &stored);
@@ -196,9 +196,9 @@ fn every_kind_of_change_is_kept_and_followed() {
         }
         for edit in edits {
             let capture = run(&model, &encoded, vec![edit.clone()]);
-            let again = saved(&capture, &FileSite::ALL);
+            let again = saved(&capture, Contents::ALL);
             assert_eq!(again.computation().edits, [AppliedEdit::Known(edit.clone())], "{folder}");
-            let lean = saved(&capture, &[FileSite::Q, FileSite::K]);
+            let lean = saved(&capture, Contents::of(&[Site::Q, Site::K]));
             let mut changed = capture.tokens(stack.key_side()) != plain.tokens(stack.key_side());
             for head in heads(&capture).into_iter().filter(|head| lean.q(*head).is_some()) {
                 let stored = capture.stored_pattern(head).unwrap();
@@ -246,7 +246,7 @@ fn even_attention_has_all_the_entropy_that_is_possible() {
 #[test]
 fn an_edit_of_scores_can_open_a_future_key() {
     let (model, encoded) = setup("gpt2");
-    let scores = run(&model, &encoded, vec![]).layer(HeadId::single(0, 0)).unwrap().scores.clone().unwrap();
+    let scores = run(&model, &encoded, vec![]).layer(HeadId::single(0, 0)).unwrap().scores().cloned().unwrap();
     let mut row = scores.head(2).unwrap().row(1).unwrap().to_vec();
     assert_eq!(row[3], f32::NEG_INFINITY);
     row[3] = 2.0;
@@ -260,7 +260,7 @@ fn an_edit_of_scores_can_open_a_future_key() {
     assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
     // What the head adds follows, and other rows and heads stay masked.
     let layer = capture.layer(HeadId::single(0, 2)).unwrap();
-    let (z, v) = (layer.z.as_ref().unwrap().head(2).unwrap(), capture.v(HeadId::single(0, 2)).unwrap());
+    let (z, v) = (layer.z().unwrap().head(2).unwrap(), capture.v(HeadId::single(0, 2)).unwrap());
     let expected: f32 = row.iter().enumerate().map(|(key, weight)| weight * v.get(key, 0).unwrap()).sum();
     assert!((z.get(1, 0).unwrap() - expected).abs() < 1e-5);
     assert_eq!(pattern.get(0, 1), Some(0.0));
@@ -314,7 +314,7 @@ fn unknown_changes_forbid_recomputing_and_known_normalisers_are_followed() {
     let text = Input::Text(TextInput { text: "The cat".to_owned(), ..TextInput::default() });
     let capture = run(&model, &model.encode(&text).unwrap(), vec![]);
     let mut bytes = Vec::new();
-    file::write(&[&capture], &[FileSite::Q, FileSite::K], &mut bytes).unwrap();
+    file::write(&[&capture], Contents::of(&[Site::Q, Site::K]), &mut bytes).unwrap();
     let with = |from: &str, to: &str| {
         // The same number of bytes, so that everything stays where it is.
         let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();

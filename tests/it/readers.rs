@@ -88,9 +88,9 @@ fn edits_reach_the_one_row() {
         let one = |at: usize| (0..weights.len()).map(|key| f32::from(key == at)).collect();
         let single = run(&model, &encoded, vec![set(one(largest))]);
         let layer = single.layer(HEAD).unwrap();
-        let value = layer.v.as_ref().unwrap().head(0).unwrap().row(largest).unwrap().to_vec();
-        assert_eq!(layer.z.as_ref().unwrap().as_slice(), value, "{name}");
-        assert_eq!(single.stack(StackKind::Cross).unwrap().resid_final.as_ref().unwrap().as_slice(), value, "{name}");
+        let value = layer.v().unwrap().head(0).unwrap().row(largest).unwrap().to_vec();
+        assert_eq!(layer.z().unwrap().as_slice(), value, "{name}");
+        assert_eq!(single.stack(StackKind::Cross).unwrap().resid_final().unwrap().as_slice(), value, "{name}");
         // Hidden from the query, a word has no weight, and the others share it.
         let hidden = run(&model, &encoded, vec![Edit::HideToken { side: Side::Encoder, position: largest }]);
         let left = row(&hidden);
@@ -117,7 +117,7 @@ fn gradients_of_the_one_row_match_finite_differences() {
         let (model, encoded) = setup(name);
         let objective = Objective::LogitDifference { row: 0, id: 1, against: 0 };
         let gradients = model.pattern_gradients(&encoded, objective, &[], &uninterrupted).unwrap();
-        let found = gradients.layer(HEAD).unwrap().pattern.as_ref().unwrap().head(0).unwrap();
+        let found = gradients.layer(HEAD).unwrap().pattern().unwrap().head(0).unwrap();
         let weights = row(&run(&model, &encoded, vec![]));
         for key in 0..weights.len() {
             let nudged = |step: f32| {
@@ -249,5 +249,5 @@ fn a_rationale_is_all_that_the_classifier_reads() {
     // No weight brings back what was not read.
     let dropped = (0..11).find(|key| !kept.contains(key)).unwrap();
     let forced = run(&model, &encoded, vec![set((0..11).map(|key| f32::from(key == dropped)).collect())]);
-    assert!(forced.layer(HEAD).unwrap().z.as_ref().unwrap().as_slice().iter().all(|value| *value == 0.0));
+    assert!(forced.layer(HEAD).unwrap().z().unwrap().as_slice().iter().all(|value| *value == 0.0));
 }

@@ -7,7 +7,7 @@ use attnscope::{
         attention,
         reading::{Aggregate, Captures, Heads, LeaveOut, Reading, Source, pairs, read},
     },
-    capture::{Capture, CaptureParts, Computation, InputInfo},
+    capture::{Capture, CaptureParts, Computation, InputInfo, Site},
     ids::{HeadId, Side, StackKind},
 };
 
@@ -38,7 +38,7 @@ fn by_value_norm(id: HeadId) -> Reading {
 /// Without its value vectors.
 fn without_values(capture: &Capture) -> Capture {
     let mut stacks = capture.stacks().to_vec();
-    stacks.iter_mut().flat_map(|stack| &mut stack.layers).for_each(|layer| layer.v = None);
+    stacks.iter_mut().flat_map(|stack| &mut stack.layers).for_each(|layer| layer.sites.remove(Site::V));
     Capture::new(CaptureParts {
         id: capture.id(),
         model: Arc::clone(capture.model()),

@@ -10,7 +10,7 @@ use attnscope::{
         proxy,
         search::{self, Hits, Search, SearchError, SearchKind},
     },
-    capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, StackCapture, Token},
+    capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, Site, StackCapture, Token},
     corpus::{Corpus, CorpusView, Kept},
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
@@ -55,11 +55,7 @@ fn capture(labels: &[&str], royal: &[&str], random: &mut Random) -> Capture {
         }
         PerHead::new(values, [HEADS, n, WIDTH]).unwrap()
     };
-    let layers = (0..LAYERS).map(|layer| LayerCapture {
-        q: Some(cloud(layer)),
-        k: Some(cloud(layer)),
-        ..LayerCapture::default()
-    });
+    let layers = (0..LAYERS).map(|layer| LayerCapture::of([(Site::Q, cloud(layer)), (Site::K, cloud(layer))]));
     let layers = layers.collect();
     let spec = ModelSpec {
         name: "planted".to_owned(),

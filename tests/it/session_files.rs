@@ -1,7 +1,7 @@
 //! Capture files in a session: their inputs, and the model behind them.
 
 use attnscope::{
-    capture::{Capture, Computation, LayerCapture},
+    capture::{Capture, Computation, LayerCapture, Site},
     ids::{HeadId, Side},
     session::{Command, Focus, ViewKind},
     worker::{CaptureFile, EventKind, Input, TextInput},
@@ -113,7 +113,8 @@ fn a_file_that_begins_later_opens_where_its_attention_begins() {
         *layer = LayerCapture::default();
     }
     let last = &mut parts.stacks[0].layers[N_LAYERS - 1];
-    (last.q, last.k) = (None, None);
+    last.sites.remove(Site::Q);
+    last.sites.remove(Site::K);
     let capture = std::sync::Arc::new(Capture::new(parts).unwrap());
     file.captures = vec![capture.clone(), capture];
     play.does(Command::OpenPaths(vec!["flies.npz".into()]));

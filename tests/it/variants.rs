@@ -191,7 +191,7 @@ fn a_stream_is_read_by_the_head_as_at_the_end() {
         let side = [Side::Decoder, Side::Only].into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap();
         let stack = capture.stack(side.stack()).unwrap();
         let last = stack.layers.len() - 1;
-        for (stream, normed) in [(stack.rows(Site::ResidPost, last), false), (stack.resid_final.as_ref(), true)] {
+        for (stream, normed) in [(stack.rows(Site::ResidPost, last), false), (stack.resid_final(), true)] {
             let read = model.unembed(side.stack(), stream.unwrap(), normed, place).unwrap();
             assert!(worst(logits.as_slice(), read.as_slice()) < 1e-5, "{name}, normed: {normed}");
             let top = model.lens(side.stack(), stream.unwrap(), normed, place).unwrap();
@@ -200,7 +200,7 @@ fn a_stream_is_read_by_the_head_as_at_the_end() {
         }
         // A logit is the product of the normed stream with its column, where nothing stands between.
         if let Ok((column, bias)) = model.unembedding(3) {
-            let stream = stack.resid_final.as_ref().unwrap();
+            let stream = stack.resid_final().unwrap();
             let row = if model.reads_whole() { place } else { stream.n_rows() - 1 };
             let product: f32 = stream.row(row).unwrap().iter().zip(&column).map(|(a, b)| a * b).sum();
             let expected = logits.row(logits.n_rows() - 1).unwrap()[3];
@@ -209,7 +209,7 @@ fn a_stream_is_read_by_the_head_as_at_the_end() {
         // What all heads of a layer add is z times its output map.
         let layer = &stack.layers[0];
         let output = model.attention_output(side.stack(), 0).unwrap().unwrap();
-        let z = layer.z.as_ref().unwrap();
+        let z = layer.z().unwrap();
         let [n_heads, n, d] = z.shape();
         let width = output.weight.n_cols();
         let mut added = vec![0.0f32; n * width];
@@ -223,7 +223,7 @@ fn a_stream_is_read_by_the_head_as_at_the_end() {
             }
         }
         if name != "gemma2" {
-            assert!(worst(layer.attn_out.as_ref().unwrap().as_slice(), &added) < 1e-5, "{name}");
+            assert!(worst(layer.rows(Site::AttnOut).unwrap().as_slice(), &added) < 1e-5, "{name}");
         }
     }
 }

@@ -248,7 +248,7 @@ fn pictures_of_the_views() {
 #[test]
 #[ignore = "a tool for the eye, not a test"]
 fn captures_to_look_at() {
-    use attnscope::capture::file::{FileSite, write};
+    use attnscope::capture::file::{Contents, write};
 
     let Some(folder) = std::env::var_os("CAPTURES") else { return };
     for capture in [
@@ -261,7 +261,7 @@ fn captures_to_look_at() {
         stacks::pair_capture(),
     ] {
         let path = std::path::Path::new(&folder).join(format!("{}.safetensors", capture.model().name));
-        write(&[&capture], &FileSite::DEFAULT, &mut std::fs::File::create(path).unwrap()).unwrap();
+        write(&[&capture], Contents::DEFAULT, &mut std::fs::File::create(path).unwrap()).unwrap();
     }
 }
 

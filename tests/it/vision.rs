@@ -53,7 +53,7 @@ fn a_large_rectangular_grid_matches_pytorch() {
                 Some(layer) => {
                     n_patterns += 1;
                     let layer: usize = layer.parse().unwrap();
-                    let pattern = capture.stack(StackKind::SelfAttention).unwrap().layers[layer].pattern.as_ref();
+                    let pattern = capture.stack(StackKind::SelfAttention).unwrap().layers[layer].pattern();
                     let pattern = pattern.unwrap();
                     let [n_heads, n, _] = pattern.shape();
                     assert_eq!(shape, [n_heads, 3, n]);
@@ -90,7 +90,7 @@ fn renamed(name: &str, rename: impl Fn(&str) -> String, extra: &[&str]) -> tempf
 fn patterns(model: &Model, input: &Input) -> Vec<f32> {
     let capture = run(model, input, &RunPlan::default());
     let layers = capture.stacks().iter().flat_map(|stack| &stack.layers);
-    layers.flat_map(|layer| layer.pattern.as_ref().unwrap().as_slice().to_vec()).collect()
+    layers.flat_map(|layer| layer.pattern().unwrap().as_slice().to_vec()).collect()
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_hidden_patch_is_hidden_from_the_query_that_sums_up_the_picture() {
     let only_first: Vec<Edit> = (1..16).map(hide).collect();
     let alone = run(&model, &input("siglip"), &plan(only_first));
     let layer = &alone.stack(StackKind::Vision).unwrap().layers[1];
-    assert!(layer.pattern.as_ref().unwrap().as_slice().chunks(16).all(|row| row[0] == 1.0));
+    assert!(layer.pattern().unwrap().as_slice().chunks(16).all(|row| row[0] == 1.0));
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn gradients_of_the_similarity_reach_every_layer_of_both_towers() {
         for stack in [StackKind::Vision, StackKind::Text] {
             let layers = &gradients.stacks.iter().find(|of| of.kind == stack).unwrap().layers;
             assert_eq!(layers.len(), 2, "{name} {stack}");
-            for (layer, gradient) in layers.iter().map(|layer| layer.pattern.as_ref().unwrap()).enumerate() {
-                let recorded = capture.stack(stack).unwrap().layers[layer].pattern.as_ref().unwrap();
+            for (layer, gradient) in layers.iter().map(|layer| layer.pattern().unwrap()).enumerate() {
+                let recorded = capture.stack(stack).unwrap().layers[layer].pattern().unwrap();
                 assert_eq!(gradient.shape(), recorded.shape(), "{name} {stack}.{layer}");
                 assert!(gradient.as_slice().iter().any(|value| *value != 0.0), "{name} {stack}.{layer}");
             }

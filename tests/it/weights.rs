@@ -51,10 +51,10 @@ pub fn bits(model: &Model, input: &Input) -> Vec<u32> {
     let capture = model.forward(&model.encode(input).unwrap(), &plan, &uninterrupted).unwrap();
     let stack = &capture.stacks()[0];
     let layers = stack.layers.iter().flat_map(|layer| {
-        let by_head = [&layer.q, &layer.k, &layer.v, &layer.scores, &layer.pattern, &layer.z];
-        by_head.into_iter().flat_map(|site| site.as_ref().unwrap().as_slice())
+        let by_head = [layer.q(), layer.k(), layer.v(), layer.scores(), layer.pattern(), layer.z()];
+        by_head.into_iter().flat_map(|site| site.unwrap().as_slice())
     });
-    let ends = [stack.resid_final.as_ref().unwrap().as_slice(), capture.logits().unwrap().as_slice()];
+    let ends = [stack.resid_final().unwrap().as_slice(), capture.logits().unwrap().as_slice()];
     layers.chain(ends.into_iter().flatten()).map(|value| value.to_bits()).collect()
 }
 

@@ -13,7 +13,7 @@ use attnscope::{
     analysis::{Cloud, projection::ProjectionOptions},
     capture::{
         Ablation, Capture, Edit, RgbaBuffer,
-        file::{self, FileSite},
+        file::{self, Contents},
     },
     export::ExportRequest,
     ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, Side, StackKind},
@@ -224,7 +224,7 @@ fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("street.safetensors");
     let mut bytes = Vec::new();
-    file::write(&[written.as_ref()], &FileSite::DEFAULT, &mut bytes).unwrap();
+    file::write(&[written.as_ref()], Contents::DEFAULT, &mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
 
     let open = |path: &Path| load_from(ModelSource::Path(path.to_owned()));

@@ -17,7 +17,9 @@ use super::{
     record,
 };
 use crate::{
-    capture::{AppliedEdit, Capture, CaptureParts, Computation, Edit, InputInfo, Matrix, Site, Sparsity, Token},
+    capture::{
+        AppliedEdit, Capture, CaptureParts, Computation, Edit, InputInfo, Matrix, Rows, Site, Sparsity, Token, Width,
+    },
     ids::{CaptureId, Side, StackKind},
     spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -219,7 +221,7 @@ impl Input {
             };
             let n_heads = match what {
                 What::Site(site) if !site.is_per_head() => continue,
-                What::Site(Site::K | Site::V) => spec.n_kv_heads,
+                What::Site(site) if site.is_of_keys() => spec.n_kv_heads,
                 What::Site(_) | What::Bias | What::Sink | What::GlobalKeys | What::GlobalValues => spec.n_heads,
             };
             if entry.shape[0] != n_heads || n_heads > metadata::MAX_HEADS {
@@ -240,7 +242,9 @@ impl Input {
 
     fn d_model(&self, specs: &[StackSpec]) -> usize {
         let resid = self.tensors.iter().find_map(|(place, entry)| match place {
-            Place::ResidFinal(_) | Place::Layer { what: What::Site(Site::ResidPre), .. } => entry.shape.get(1).copied(),
+            Place::Stack { site: Site::ResidFinal, .. } | Place::Layer { what: What::Site(Site::ResidPre), .. } => {
+                entry.shape.get(1).copied()
+            }
             _ => None,
         });
         let of_heads = || specs.first()?.layers.first().map(|layer| layer.n_heads * layer.d_head);
@@ -256,20 +260,23 @@ fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
             (if fits { entry.shape.len() } else { 2 }, Vec::new())
         }
         Place::Picture => (3, Vec::new()),
-        Place::ResidFinal(stack) => (2, vec![(stack.query_side(), 0)]),
+        Place::Stack { stack, .. } => (2, vec![(stack.query_side(), 0)]),
         Place::Global(stack) => (1, vec![(stack.query_side(), 0)]),
         Place::Embed(side) => (2, vec![(side, 0)]),
         Place::Layer { stack, what, .. } => match what {
             // One row stands for every query, or holds what each distance adds.
             What::Bias if entry.shape.get(1) == Some(&1) => (3, Vec::new()),
             What::GlobalKeys | What::GlobalValues => (3, vec![(stack.key_side(), 1)]),
-            What::Site(Site::Scores | Site::Pattern) | What::Bias => {
-                (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)])
-            }
+            What::Bias => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
             What::Sink => (2, vec![(stack.query_side(), 1)]),
             What::Site(site) => {
-                let side = if site.is_of_keys() { stack.key_side() } else { stack.query_side() };
-                if site.is_per_head() { (3, vec![(side, 1)]) } else { (2, vec![(side, 0)]) }
+                let (rank, side) = match site.spec().rows {
+                    Rows::Stream => (2, stack.query_side()),
+                    Rows::Queries => (3, stack.query_side()),
+                    Rows::Keys => (3, stack.key_side()),
+                };
+                let keys = site.is_of_pairs().then_some((stack.key_side(), rank - 1));
+                (rank, [(side, rank - 2)].into_iter().chain(keys).collect())
             }
         },
     };
@@ -291,7 +298,7 @@ fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -
             AppliedEdit::Known(Edit::SetPattern { head, pattern }) => {
                 pattern.shape() == [len(head.stack.query_side()), len(head.stack.key_side())]
             }
-            AppliedEdit::Known(Edit::Patch { site: Site::Scores | Site::Pattern, stack, positions, value, .. }) => {
+            AppliedEdit::Known(Edit::Patch { site, stack, positions, value, .. }) if site.is_of_pairs() => {
                 value.n_cols() == len(stack.key_side())
                     && positions.iter().all(|position| *position < len(stack.query_side()))
             }
@@ -318,8 +325,12 @@ fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -
 }
 
 /// Whether a tensor has one vector per head and token.
-const fn has_head_width(what: What) -> bool {
-    matches!(what, What::Site(Site::Q | Site::K | Site::V | Site::Z) | What::GlobalKeys | What::GlobalValues)
+fn has_head_width(what: What) -> bool {
+    match what {
+        What::Site(site) => site.spec().width == Width::Head,
+        What::GlobalKeys | What::GlobalValues => true,
+        What::Bias | What::Sink => false,
+    }
 }
 
 /// What the tensors of a layer say about its shape.
@@ -336,7 +347,7 @@ impl Guess {
         let width = shape.get(2).copied().unwrap_or(0);
         match what {
             What::Site(site) if !site.is_per_head() => return,
-            What::Site(Site::K | Site::V) => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
+            What::Site(site) if site.is_of_keys() => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
             _ => self.n_heads = self.n_heads.or(Some(n_heads)),
         }
         if has_head_width(what) {

@@ -27,10 +27,13 @@ mod record;
 mod values;
 mod write;
 
-use std::io::{self, BufRead, Seek};
+use std::{
+    collections::BTreeSet,
+    io::{self, BufRead, Seek},
+};
 
 use crate::{
-    capture::{Capture, Site},
+    capture::{Capture, Site, Sites},
     ids::CaptureId,
     tensor_file,
     text::{told, unreadable},
@@ -93,93 +96,51 @@ pub fn read(
     }
 }
 
-/// What a capture file can hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileSite {
-    /// `{stack}.{layer}.q`: `[heads, n_query, d_head]`.
-    Q,
-    /// `{stack}.{layer}.k`: `[kv_heads, n_key, d_head]`.
-    K,
-    /// `{stack}.{layer}.v`: `[kv_heads, n_key, d_head]`.
-    V,
-    /// `{stack}.{layer}.scores`: `[heads, n_query, n_key]`.
-    Scores,
-    /// `{stack}.{layer}.pattern`: `[heads, n_query, n_key]`.
-    Pattern,
-    /// `{stack}.{layer}.z`: `[heads, n_query, d_head]`.
-    Z,
-    /// `{stack}.{layer}.resid_pre` and `{stack}.resid_final`: `[n, d_model]`.
-    Resid,
-    /// `{side}.embed`: `[n, d_embedding]`.
-    Embed,
-    /// `{stack}.{layer}.attn_out`: `[n, d_model]`.
-    AttnOut,
-    /// `{stack}.{layer}.resid_mid`: `[n, d_model]`.
-    ResidMid,
-    /// `{stack}.{layer}.mlp_hidden`: `[n, d_mlp]`.
-    MlpHidden,
-    /// `{stack}.{layer}.mlp_out`: `[n, d_model]`.
-    MlpOut,
-    /// `{stack}.{layer}.resid_post`: `[n, d_model]`.
-    ResidPost,
+/// What is written of a capture, where it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// `{stack}.{layer}.{site}`, `{stack}.{site}` of what a stack has once, and `{side}.embed`.
+    pub sites: Sites,
     /// `logits`: `[n, vocab]` or `[classes]`.
-    Logits,
+    pub logits: bool,
 }
 
-impl FileSite {
-    /// Every site, in the order they are written.
-    pub const ALL: [Self; 14] = [
-        Self::Q,
-        Self::K,
-        Self::V,
-        Self::Scores,
-        Self::Pattern,
-        Self::Z,
-        Self::Resid,
-        Self::Embed,
-        Self::AttnOut,
-        Self::ResidMid,
-        Self::MlpHidden,
-        Self::MlpOut,
-        Self::ResidPost,
-        Self::Logits,
-    ];
+impl Contents {
+    /// Everything.
+    pub const ALL: Self = Self { sites: Sites::all(), logits: true };
 
     /// What is written unless something else is asked for.
-    pub const DEFAULT: [Self; 4] = [Self::Q, Self::K, Self::V, Self::Pattern];
+    pub const DEFAULT: Self = Self { sites: Sites::standard(), logits: false };
 
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Resid => "resid",
-            Self::Logits => "logits",
-            _ => self.sites().first().map_or("", |site| site.name()),
-        }
+    const LOGITS: &str = "logits";
+
+    /// These sites alone.
+    pub const fn of(sites: &[Site]) -> Self {
+        Self { sites: Sites::of(sites), logits: false }
     }
 
-    /// The points of the forward pass that it stands for; the logits are none.
-    pub const fn sites(self) -> &'static [Site] {
-        match self {
-            Self::Q => &[Site::Q],
-            Self::K => &[Site::K],
-            Self::V => &[Site::V],
-            Self::Scores => &[Site::Scores],
-            Self::Pattern => &[Site::Pattern],
-            Self::Z => &[Site::Z],
-            Self::Resid => &[Site::ResidPre, Site::ResidFinal],
-            Self::Embed => &[Site::Embed],
-            Self::AttnOut => &[Site::AttnOut],
-            Self::ResidMid => &[Site::ResidMid],
-            Self::MlpHidden => &[Site::MlpHidden],
-            Self::MlpOut => &[Site::MlpOut],
-            Self::ResidPost => &[Site::ResidPost],
-            Self::Logits => &[],
-        }
+    /// The names that can be chosen.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let mut names: Vec<_> = Site::ALL.into_iter().map(|site| (!site.is_per_head(), site.spec().choice)).collect();
+        // Those of heads first; one name may stand for several sites.
+        names.sort_by_key(|(last, _)| *last);
+        let mut seen = BTreeSet::new();
+        names.retain(|(_, name)| seen.insert(*name));
+        names.into_iter().map(|(_, name)| name).chain([Self::LOGITS])
     }
 
-    /// The site with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|site| site.name() == name)
+    /// What one of [`Self::names`] stands for.
+    pub fn named(name: &str) -> Option<Self> {
+        let chosen = Site::ALL.into_iter().filter(|site| site.spec().choice == name);
+        let sites = chosen.fold(Sites::NONE, Sites::with);
+        let logits = name == Self::LOGITS;
+        (logits || !sites.is_empty()).then_some(Self { sites, logits })
+    }
+
+    /// What is in one of both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self { sites: self.sites.union(other.sites), logits: self.logits || other.logits }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::FileError;
 use crate::{
-    capture::Site,
+    capture::{Per, Site},
     ids::{Side, StackKind},
 };
 
@@ -14,7 +14,11 @@ pub(super) enum Place {
         layer: usize,
         what: What,
     },
-    ResidFinal(StackKind),
+    /// What a stack has once.
+    Stack {
+        stack: StackKind,
+        site: Site,
+    },
     /// Which tokens see all.
     Global(StackKind),
     Embed(Side),
@@ -63,8 +67,11 @@ pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
     let parts: Vec<&str> = name.splitn(4, '.').collect();
     let place = match parts[..] {
         [stack, "global"] => StackKind::from_name(stack).map(Place::Global),
-        [stack, "resid_final"] => StackKind::from_name(stack).map(Place::ResidFinal),
-        [side, "embed"] => Side::from_name(side).map(Place::Embed),
+        [of, site] => Site::from_name(site).and_then(|site| match site.spec().per {
+            Per::Stack => StackKind::from_name(of).map(|stack| Place::Stack { stack, site }),
+            Per::Sequence => Side::from_name(of).map(Place::Embed),
+            Per::Layer => None,
+        }),
         [stack, layer, what] => StackKind::from_name(stack)
             .and_then(|stack| Some(Place::Layer { stack, layer: layer.parse().ok()?, what: What::from_name(what)? })),
         _ => None,

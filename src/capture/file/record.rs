@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     capture::{
-        AppliedEdit, Computation, Cut, Edit, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, Slot, StackCapture,
+        AppliedEdit, Computation, Cut, Edit, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, SiteValue, StackCapture,
     },
     ids::{HeadId, Side, StackKind},
     spec::StackSpec,
@@ -80,7 +80,7 @@ impl Recorded {
                     stack.global = (0..flags.len()).filter(|position| flags[*position] != 0.0).collect();
                 }
             }
-            Place::ResidFinal(stack) => self.take_site((stack, 0, Site::ResidFinal), entry, computation, source)?,
+            Place::Stack { stack, site } => self.take_site((stack, 0, site), entry, computation, source)?,
             Place::Embed(side) => {
                 self.embeds.insert(side, matrix(entry, entry.shape_of()?, source)?);
             }
@@ -129,29 +129,6 @@ impl Recorded {
         computation: &Computation,
         source: &mut (impl Read + Seek),
     ) -> Result<(), FileError> {
-        if site.is_per_head() {
-            let data = self.per_head(stack, layer, site, entry, computation, source)?;
-            if let Some(Slot::PerHead(slot)) = self.stack(stack).and_then(|stack| stack.slot(site, layer)) {
-                *slot = Some(data);
-            }
-        } else {
-            let data = matrix(entry, entry.shape_of()?, source)?;
-            if let Some(Slot::Rows(slot)) = self.stack(stack).and_then(|stack| stack.slot(site, layer)) {
-                *slot = Some(data);
-            }
-        }
-        Ok(())
-    }
-
-    fn per_head(
-        &mut self,
-        stack: StackKind,
-        layer: usize,
-        site: Site,
-        entry: &Entry,
-        computation: &Computation,
-        source: &mut (impl Read + Seek),
-    ) -> Result<PerHead, FileError> {
         let data = entry.read(source)?;
         match site {
             Site::Pattern => {
@@ -172,7 +149,12 @@ impl Recorded {
             Site::Scores => values::check_scores(entry, &data)?,
             _ => values::check_finite(entry, &data)?,
         }
-        PerHead::new(data, entry.shape_of()?).map_err(|error| FileError::tensor(&entry.name, error.to_string()))
+        let value = SiteValue::new(site, data, &entry.shape);
+        let value = value.map_err(|error| FileError::tensor(&entry.name, error.to_string()))?;
+        if let Some(sites) = self.stack(stack).and_then(|stack| stack.sites_mut(site, layer)) {
+            sites.set(site, value);
+        }
+        Ok(())
     }
 
     fn stack(&mut self, kind: StackKind) -> Option<&mut StackCapture> {
@@ -186,7 +168,7 @@ impl Recorded {
     /// Whether every pattern of a stack is square and zero above the diagonal.
     pub(super) fn looks_causal(&self, kind: StackKind) -> bool {
         let layers = self.stacks.iter().filter(|stack| stack.kind == kind).flat_map(|stack| &stack.layers);
-        let mut patterns = layers.filter_map(|layer| layer.pattern.as_ref()).peekable();
+        let mut patterns = layers.filter_map(|layer| layer.pattern()).peekable();
         patterns.peek().is_some() && patterns.all(is_causal)
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    FileSite,
+    Contents,
     metadata::{
         FORMAT, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, PARTIAL, PredictionEntry, TokenEntry, TokensEntry,
         VERSION, edit_to_json,
@@ -19,14 +19,14 @@ use crate::{
     spec::HeadKind,
 };
 
-/// Writes what `captures` hold of `sites`; a site that was not recorded is left out.
+/// Writes what `captures` hold of `contents`; a site that was not recorded is left out.
 ///
 /// With several captures, which must be of one model, tensor and metadata names get the prefix
 /// `input{i}/`. Values are not copied.
 ///
 /// # Errors
 /// What the stream returns; captures of different models are refused as invalid input.
-pub fn write(captures: &[&Capture], sites: &[FileSite], out: &mut dyn Write) -> io::Result<()> {
+pub fn write(captures: &[&Capture], contents: Contents, out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = captures.first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no capture to write"));
     };
@@ -41,7 +41,7 @@ pub fn write(captures: &[&Capture], sites: &[FileSite], out: &mut dyn Write) -> 
     for (idx, capture) in captures.iter().enumerate() {
         let prefix = if captures.len() > 1 { format!("input{idx}/") } else { String::new() };
         describe(capture, &prefix, &mut metadata)?;
-        collect(capture, sites, &prefix, &mut tensors);
+        collect(capture, contents, &prefix, &mut tensors);
     }
     // Pictures last: their values have one byte, so the next ones would not be aligned.
     tensors.sort_by_key(|tensor| matches!(tensor.values, Values::Picture(_)));
@@ -149,8 +149,8 @@ fn entry(value: &impl Serialize) -> io::Result<Value> {
     Ok(Value::String(serde_json::to_string(value)?))
 }
 
-fn collect<'a>(capture: &'a Capture, sites: &[FileSite], prefix: &str, tensors: &mut Vec<Tensor<'a>>) {
-    let wanted = |site: Site| sites.iter().any(|wanted| wanted.sites().contains(&site));
+fn collect<'a>(capture: &'a Capture, contents: Contents, prefix: &str, tensors: &mut Vec<Tensor<'a>>) {
+    let wanted = |site: Site| contents.sites.contains(site);
     let mut add = |name: String, shape: &[usize], values: &'a [f32]| {
         tensors.push(Tensor { name: format!("{prefix}{name}"), shape: shape.to_vec(), values: Values::Floats(values) });
     };
@@ -158,13 +158,8 @@ fn collect<'a>(capture: &'a Capture, sites: &[FileSite], prefix: &str, tensors: 
         let kind = stack.kind;
         for (layer_idx, layer) in stack.layers.iter().enumerate() {
             let named = |name: &str| format!("{kind}.{layer_idx}.{name}");
-            for site in Site::ALL.into_iter().filter(|site| wanted(*site)) {
-                if let Some(data) = layer.per_head(site) {
-                    add(named(site.name()), &data.shape(), data.as_slice());
-                }
-                if let Some(data) = layer.rows(site) {
-                    add(named(site.name()), &data.shape(), data.as_slice());
-                }
+            for (site, value) in layer.sites.iter().filter(|(site, _)| wanted(*site)) {
+                add(named(site.name()), &value.shape(), value.as_slice());
             }
             // A bias is of use with what it is added to, and a sink with the rows that it completes.
             if let Some(bias) = layer.bias.as_ref().filter(|_| wanted(Site::Q) && wanted(Site::K)) {
@@ -179,16 +174,16 @@ fn collect<'a>(capture: &'a Capture, sites: &[FileSite], prefix: &str, tensors: 
                 add(named("sink"), &sink.shape(), sink.as_slice());
             }
         }
-        if let Some(data) = stack.resid_final.as_ref().filter(|_| wanted(Site::ResidFinal)) {
-            add(format!("{kind}.resid_final"), &data.shape(), data.as_slice());
+        for (site, value) in stack.sites.iter().filter(|(site, _)| wanted(*site)) {
+            add(format!("{kind}.{}", site.name()), &value.shape(), value.as_slice());
         }
     }
     for side in Side::ALL {
         if let Some(data) = capture.embed(side).filter(|_| wanted(Site::Embed)) {
-            add(format!("{}.embed", side.name()), &data.shape(), data.as_slice());
+            add(format!("{}.{}", side.name(), Site::Embed.name()), &data.shape(), data.as_slice());
         }
     }
-    if let Some(data) = capture.logits().filter(|_| sites.contains(&FileSite::Logits)) {
+    if let Some(data) = capture.logits().filter(|_| contents.logits) {
         let classifier =
             matches!(capture.model().head, Some(HeadKind::TextClass | HeadKind::ImageClass | HeadKind::Similarity));
         let shape = if classifier && data.n_rows() == 1 { vec![data.n_cols()] } else { data.shape().to_vec() };

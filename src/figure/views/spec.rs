@@ -156,6 +156,6 @@ pub(super) const fn available(_: &Capture, _: StackKind) -> Option<&'static str>
 /// Views of queries and keys lack them in some captures.
 pub(super) fn without_vectors(capture: &Capture, stack: StackKind) -> Option<&'static str> {
     let recorded = capture.stack(stack)?;
-    let lacks = recorded.layers.iter().all(|layer| layer.q.is_none() || layer.k.is_none());
+    let lacks = recorded.layers.iter().all(|layer| layer.q().is_none() || layer.k().is_none());
     lacks.then_some("This capture has no queries and keys")
 }

@@ -259,7 +259,7 @@ fn agreement(output: &Output, capture: &Capture) -> Result<Agreement, ModelError
     let of = output.of;
     let ours = match of {
         Compared::Logits => capture.logits(),
-        Compared::Final(stack) => capture.stack(stack).and_then(|stack| stack.resid_final.as_ref()),
+        Compared::Final(stack) => capture.stack(stack).and_then(|stack| stack.resid_final()),
     };
     let ours = ours.ok_or_else(|| ModelError::Opinion(format!("there is no {} here to compare with", of.name())))?;
     let theirs = output.values.to_vec2::<f32>()?;

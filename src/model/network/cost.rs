@@ -12,6 +12,7 @@ use super::{
     relative::RelativeBias,
 };
 use crate::{
+    capture::{Rows, Width},
     ids::{Side, StackKind},
     model::{
         kernels::{self, Linear},
@@ -245,30 +246,31 @@ impl Layer<'_> {
     fn bytes_of(&self, wanted: Sites) -> (u64, u64) {
         let mut sites = 0u64;
         let mut scores = 0u64;
+        let of_layer =
+            || Site::ALL.into_iter().filter(|site| wanted.contains(*site) && site.is_of_layer()).map(Site::spec);
         let own = (&self.block.attention, self.n);
         for (attention, n_key) in [Some(own), self.cross()].into_iter().flatten() {
             let (h, kv, d) = (attention.spec.n_heads, attention.spec.n_kv_heads, attention.spec.d_head as u64);
-            let per_head = [(Site::Q, h, self.n), (Site::Z, h, self.n), (Site::K, kv, n_key), (Site::V, kv, n_key)];
             let global = if self.has_global_tokens(attention) { 2 } else { 0 };
             if wanted.contains(Site::K) {
                 sites += VALUE * global * h as u64 * n_key * d;
             }
-            for (_, heads, n) in per_head.into_iter().filter(|(site, ..)| wanted.contains(*site)) {
-                sites += VALUE * heads as u64 * n * d;
-            }
             let one = self.scores(attention, n_key);
-            for _ in [Site::Scores, Site::Pattern].into_iter().filter(|site| wanted.contains(*site)) {
-                scores = scores.saturating_add(one);
+            for site in of_layer() {
+                match site.rows {
+                    Rows::Stream => {}
+                    _ if site.width == Width::Keys => scores = scores.saturating_add(one),
+                    Rows::Queries => sites += VALUE * h as u64 * self.n * d,
+                    Rows::Keys => sites += VALUE * kv as u64 * n_key * d,
+                }
             }
             if let Some(bias) = attention.bias.as_ref().filter(|_| wanted.contains(Site::Q)) {
                 scores = scores.saturating_add(bias_bytes(bias, attention, (self.n, n_key)));
             }
         }
-        let streams = [Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost];
-        let n_streams = streams.into_iter().filter(|site| wanted.contains(*site)).count() as u64;
-        sites += VALUE * self.n * n_streams * width_in(&self.block.mlp.up);
-        if wanted.contains(Site::MlpHidden) {
-            sites += VALUE * self.n * width_in(&self.block.mlp.down);
+        for site in of_layer().filter(|site| site.rows == Rows::Stream) {
+            let map = if site.width == Width::Mlp { &self.block.mlp.down } else { &self.block.mlp.up };
+            sites += VALUE * self.n * width_in(map);
         }
         (sites, scores)
     }

@@ -7,7 +7,6 @@ pub(crate) mod edits;
 mod plan;
 mod progress;
 mod recording;
-mod site;
 pub(crate) mod uniformity;
 
 use std::{collections::BTreeMap, ops::Range};
@@ -23,9 +22,8 @@ use self::{
 pub use self::{
     plan::{Choice, Generation, Logits, RunPlan, Taps},
     progress::{Control, Progress, Stage, uninterrupted},
-    site::Sites,
 };
-pub use crate::capture::{Edit, Site};
+pub use crate::capture::{Edit, Site, Sites};
 use crate::{
     ids::{Side, StackKind},
     model::ModelError,
@@ -149,10 +147,9 @@ impl<'a> Run<'a> {
     /// Lets the run of a model with one stack end with the queries and keys of the last layer that is wanted,
     /// where nothing that comes later is recorded, edited or predicted.
     pub fn end_early(&mut self) {
-        const PROJECTED: Sites = Sites::of(&[Site::Embed, Site::ResidPre, Site::Q, Site::K, Site::V]);
         let Self { plan, .. } = self;
         let wanted = |site: &Site| plan.sites.contains(*site);
-        let later = Site::ALL.iter().any(|site| wanted(site) && !PROJECTED.contains(*site));
+        let later = Site::ALL.iter().any(|site| wanted(site) && *site > Site::V);
         let is_silent = plan.logits == Logits::Skip && plan.edits.is_empty() && self.own.is_empty() && !self.taps.any();
         if is_silent && !later && Site::ALL.iter().any(wanted) {
             let last = self.n_layers.saturating_sub(1);

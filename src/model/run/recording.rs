@@ -6,7 +6,7 @@ use candle_core::Tensor;
 
 use super::{At, Run, Site, Tapped};
 use crate::{
-    capture::{LayerCapture, Matrix, PerHead, Slot, StackCapture},
+    capture::{LayerCapture, Matrix, PerHead, SiteValue, StackCapture},
     ids::{Side, StackKind},
     model::{ModelError, kernels::share},
     spec::StackSpec,
@@ -87,7 +87,7 @@ impl Recording {
     fn keep_pattern(&mut self, at: At, pattern: PerHead) {
         self.budget = self.budget.saturating_sub(pattern.size_bytes());
         if let Some(layer) = self.layer(at) {
-            layer.pattern = Some(pattern);
+            layer.sites.set(Site::Pattern, pattern);
         }
     }
 
@@ -108,7 +108,7 @@ impl Recording {
     }
 
     pub fn record(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
-        if matches!(site, Site::Scores | Site::Pattern) {
+        if site.is_of_pairs() {
             if !self.has_room(x.elem_count()) {
                 return Ok(());
             }
@@ -162,10 +162,8 @@ impl Values {
             self.embeds.insert(at.stack.query_side(), Matrix::new(share(x)?, x.dims2()?.into())?);
             return Ok(());
         }
-        match self.stacks.get_mut(&at.stack).and_then(|stack| stack.slot(site, at.layer)) {
-            Some(Slot::PerHead(slot)) => *slot = Some(PerHead::new(share(x)?, x.dims3()?.into())?),
-            Some(Slot::Rows(slot)) => *slot = Some(Matrix::new(share(x)?, x.dims2()?.into())?),
-            None => {}
+        if let Some(sites) = self.stacks.get_mut(&at.stack).and_then(|stack| stack.sites_mut(site, at.layer)) {
+            sites.set(site, SiteValue::new(site, share(x)?, x.dims())?);
         }
         Ok(())
     }

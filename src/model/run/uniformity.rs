@@ -19,7 +19,7 @@ pub(crate) fn is_nearly_uniform(stacks: &[StackCapture], specs: &[StackSpec]) ->
     let spec_of = |stack: &StackCapture| specs.iter().find(|spec| spec.kind == stack.kind);
     for (stack, spec) in stacks.iter().filter_map(|stack| Some((stack, spec_of(stack)?))) {
         for (layer, shape) in stack.layers.iter().zip(&spec.layers) {
-            let Some(pattern) = &layer.pattern else { continue };
+            let Some(pattern) = layer.pattern() else { continue };
             let [_, n_query, n_key] = pattern.shape();
             if n_query == 0 || n_key < MIN_KEYS {
                 return false;

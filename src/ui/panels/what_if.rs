@@ -150,9 +150,12 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                 let submenu = ui.menu_button(other.title(), |ui| {
                     let Ok(donor) = donor else { return };
                     ui.label(RichText::new(from_text(other, stack.query_side(), &donor)).color(cx.theme.text_weak));
-                    let sites =
-                        [(Site::ResidPre, None), (Site::AttnOut, None), (Site::MlpOut, None), (Site::Z, Some(head))];
-                    for (site, head) in sites {
+                    let offered = |of_heads: bool| {
+                        let sites = Site::ALL.into_iter().filter(|site| site.spec().words.is_some());
+                        sites.filter(move |site| site.is_per_head() == of_heads)
+                    };
+                    for site in offered(false).chain(offered(true)) {
+                        let head = site.is_per_head().then_some(head);
                         let rows = Rows { site, stack, layer, head, positions: vec![position] };
                         if ui.button(capitalised(&rows.what())).clicked() {
                             let taken = WantedEdit::Taken { rows, from: Box::new(donor.clone()) };

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     capture::{
         Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, Matrix, PerHead, RgbaBuffer,
-        StackCapture, TextPart, Token,
+        Site, SiteValues, StackCapture, TextPart, Token,
     },
     corpus::{
         list::{Content, InputList},
@@ -177,12 +177,12 @@ fn encode(pass: &Pass) -> Option<Vec<u8>> {
         }
         for stack in capture.stacks() {
             for layer in &stack.layers {
-                let per_head = [&layer.q, &layer.k, &layer.v].into_iter().flatten().map(PerHead::as_slice);
-                for values in per_head.chain(layer.resid_pre.as_ref().map(Matrix::as_slice)) {
+                let per_head = [layer.q(), layer.k(), layer.v()].into_iter().flatten().map(PerHead::as_slice);
+                for values in per_head.chain(layer.resid_pre().map(Matrix::as_slice)) {
                     bytes.extend_from_slice(bytemuck::cast_slice(values));
                 }
             }
-            bytes.extend_from_slice(bytemuck::cast_slice(stack.resid_final.as_ref().map_or(&[][..], Matrix::as_slice)));
+            bytes.extend_from_slice(bytemuck::cast_slice(stack.resid_final().map_or(&[][..], Matrix::as_slice)));
         }
     }
     Some(bytes)
@@ -197,8 +197,8 @@ fn entry(source: usize, capture: &Capture) -> Entry {
     let tokens = Side::ALL.into_iter().enumerate().map(|(nth, side)| (nth, capture.tokens(side)));
     let tokens = tokens.filter(|(_, tokens)| !tokens.is_empty());
     let shapes = |layer: &LayerCapture| -> Shapes {
-        let per_head = [&layer.q, &layer.k, &layer.v].map(|values| values.as_ref().map(PerHead::shape));
-        (per_head, layer.resid_pre.as_ref().map(Matrix::shape))
+        let per_head = [layer.q(), layer.k(), layer.v()].map(|values| values.map(PerHead::shape));
+        (per_head, layer.resid_pre().map(Matrix::shape))
     };
     let stacks = capture.stacks().iter();
     Entry {
@@ -214,7 +214,7 @@ fn entry(source: usize, capture: &Capture) -> Entry {
         tokens: tokens.map(|(nth, tokens)| (nth, tokens.iter().map(piece).collect())).collect(),
         stacks: stacks
             .map(|stack| {
-                let end = stack.resid_final.as_ref().map(Matrix::shape);
+                let end = stack.resid_final().map(Matrix::shape);
                 (stack.kind, stack.layers.iter().map(shapes).collect(), end)
             })
             .collect(),
@@ -262,11 +262,11 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
     let mut stacks = Vec::with_capacity(entry.stacks.len());
     for (kind, layers, end) in entry.stacks {
         let layers: Option<Vec<LayerCapture>> = layers.into_iter().map(|shapes| layer(shapes, values)).collect();
-        let resid_final = match end {
-            Some(shape) => Some(Matrix::new(numbers(&shape, values)?, shape).ok()?),
-            None => None,
-        };
-        stacks.push(StackCapture { kind, layers: layers?, resid_final, global: Vec::new() });
+        let mut sites = SiteValues::default();
+        if let Some(shape) = end {
+            sites.set(Site::ResidFinal, Matrix::new(numbers(&shape, values)?, shape).ok()?);
+        }
+        stacks.push(StackCapture { kind, layers: layers?, sites, global: Vec::new() });
     }
     Capture::new(CaptureParts {
         id: next_capture_id(),
@@ -286,18 +286,16 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
 }
 
 fn layer((per_head, stream): Shapes, values: &mut &[u8]) -> Option<LayerCapture> {
-    let mut found = [None, None, None];
-    for (found, shape) in found.iter_mut().zip(per_head) {
+    let mut sites = SiteValues::default();
+    for (site, shape) in [Site::Q, Site::K, Site::V].into_iter().zip(per_head) {
         if let Some(shape) = shape {
-            *found = Some(PerHead::new(numbers(&shape, values)?, shape).ok()?);
+            sites.set(site, PerHead::new(numbers(&shape, values)?, shape).ok()?);
         }
     }
-    let resid_pre = match stream {
-        Some(shape) => Some(Matrix::new(numbers(&shape, values)?, shape).ok()?),
-        None => None,
-    };
-    let [q, k, v] = found;
-    Some(LayerCapture { q, k, v, resid_pre, ..LayerCapture::default() })
+    if let Some(shape) = stream {
+        sites.set(Site::ResidPre, Matrix::new(numbers(&shape, values)?, shape).ok()?);
+    }
+    Some(LayerCapture::of(sites))
 }
 
 /// So many of the numbers that follow as a shape holds.

@@ -18,7 +18,7 @@ use attnscope::{
     },
     capture::{
         AppliedEdit, Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead,
-        Prediction, PredictionItem, PredictionRow, RgbaBuffer, StackCapture, TextPart, Token,
+        Prediction, PredictionItem, PredictionRow, RgbaBuffer, Site, StackCapture, TextPart, Token,
     },
     export::ExportRequest,
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
@@ -236,15 +236,14 @@ fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {
             pattern.extend(exps.iter().map(|exp| exp / sum));
         }
     }
-    let per_head = |data: Vec<f32>, cols| Some(PerHead::new(data, [N_HEADS, n, cols]).unwrap());
-    LayerCapture {
-        // As good as any.
-        v: per_head(k.clone(), D_HEAD),
-        q: per_head(q, D_HEAD),
-        k: per_head(k, D_HEAD),
-        pattern: if keeps_pattern { per_head(pattern, n) } else { None },
-        ..LayerCapture::default()
+    let per_head = |data: Vec<f32>, cols| PerHead::new(data, [N_HEADS, n, cols]).unwrap();
+    // As good as any.
+    let v = per_head(k.clone(), D_HEAD);
+    let mut layer = LayerCapture::of([(Site::V, v), (Site::Q, per_head(q, D_HEAD)), (Site::K, per_head(k, D_HEAD))]);
+    if keeps_pattern {
+        layer.sites.set(Site::Pattern, per_head(pattern, n));
     }
+    layer
 }
 
 /// Every head of the only stack with its points on a circle.

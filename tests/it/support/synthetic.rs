@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use attnscope::{
     capture::{
-        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, RgbaBuffer,
+        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead, RgbaBuffer, Site,
         StackCapture, Token,
     },
     ids::{CaptureId, Side, StackKind},
@@ -181,14 +181,13 @@ pub fn layer_capture(idx: usize, layer: &LayerSpec, words: [&[usize]; 2], causal
         }
         q.extend(head_q.into_iter().flatten());
     }
-    let per_head = |data: Vec<f32>, shape| Some(PerHead::new(data, shape).unwrap());
-    LayerCapture {
-        q: per_head(q, [layer.n_heads, n_query, D_HEAD]),
-        k: per_head(k, [layer.n_kv_heads, n_key, D_HEAD]),
-        v: per_head(v, [layer.n_kv_heads, n_key, D_HEAD]),
-        pattern: per_head(pattern, [layer.n_heads, n_query, n_key]),
-        ..LayerCapture::default()
-    }
+    let per_head = |data: Vec<f32>, shape| PerHead::new(data, shape).unwrap();
+    LayerCapture::of([
+        (Site::Q, per_head(q, [layer.n_heads, n_query, D_HEAD])),
+        (Site::K, per_head(k, [layer.n_kv_heads, n_key, D_HEAD])),
+        (Site::V, per_head(v, [layer.n_kv_heads, n_key, D_HEAD])),
+        (Site::Pattern, per_head(pattern, [layer.n_heads, n_query, n_key])),
+    ])
 }
 
 /// Softmax of the visible scores of one query; the rest is masked.

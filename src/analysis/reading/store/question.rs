@@ -347,7 +347,7 @@ fn of_head(capture: &Capture, head: HeadId) -> usize {
     let layer = capture.model().layer_of(head);
     // A stored entry is looked at; another is a product of two vectors.
     let each = match capture.layer(head) {
-        Some(recorded) if recorded.pattern.is_some() => 1,
+        Some(recorded) if recorded.pattern().is_some() => 1,
         _ => 1 + layer.map_or(0, |layer| layer.d_head / 4),
     };
     n_query * n_key * each

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::{Edit, Site};
 use crate::{
-    capture::{Normalizer, Scope, Sparsity, Token, head_name, stack_prefix},
+    capture::{Normalizer, Per, Scope, Sparsity, Token, head_name, stack_prefix},
     ids::{HeadId, Side, StackKind},
     model::ModelError,
     spec::{LayerSpec, ModelSpec, StackSpec},
@@ -182,13 +182,13 @@ impl There<'_> {
     }
 
     fn patch(&self, edit: &Edit, site: Site, at: HeadId) -> Result<(), ModelError> {
-        match site {
-            Site::Embed if self.n(at.stack.query_side()) == 0 || at.stack == StackKind::Cross => {
+        match site.spec().per {
+            Per::Sequence if self.n(at.stack.query_side()) == 0 || at.stack == StackKind::Cross => {
                 refuse(format!("no sequence enters at {}", at.stack))
             }
-            Site::Embed => Ok(()),
-            Site::ResidFinal => self.stack(at.stack).map(|_| ()),
-            _ => {
+            Per::Sequence => Ok(()),
+            Per::Stack => self.stack(at.stack).map(|_| ()),
+            Per::Layer => {
                 let layer = self.layer(at.stack, at.layer)?;
                 let n_heads = if site.is_of_keys() { layer.n_kv_heads } else { layer.n_heads };
                 let has_head = matches!(edit, Edit::Patch { head: Some(_), .. });

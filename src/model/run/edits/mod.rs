@@ -21,16 +21,11 @@ pub(crate) use rank_one::rank_one;
 pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
     match edit {
         Edit::Ablate { head, .. } | Edit::SetPattern { head, .. } | Edit::Sharpen { head, .. } => head.stack == of,
-        Edit::Patch { site: Site::Scores | Site::Pattern, stack, .. }
-        | Edit::Knockout { stack, .. }
-        | Edit::Restrict { stack, .. } => *stack == of,
+        Edit::Patch { site, stack, .. } => site.is_of_pairs() && *stack == of,
+        Edit::Knockout { stack, .. } | Edit::Restrict { stack, .. } => *stack == of,
         Edit::HideToken { side, .. } => of.key_side() == *side,
         Edit::Normalize { .. } => true,
-        Edit::SeeAll { .. }
-        | Edit::ReplaceToken { .. }
-        | Edit::MaskToken { .. }
-        | Edit::RankOne { .. }
-        | Edit::Patch { .. } => false,
+        Edit::SeeAll { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::RankOne { .. } => false,
     }
 }
 

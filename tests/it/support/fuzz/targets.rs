@@ -11,7 +11,7 @@ use attnscope::{
     },
     capture::{
         Capture,
-        file::{self, FileSite, Format},
+        file::{self, Contents, Format},
     },
     corpus::list::{InputList, Kind, ListOptions, Split},
     ids::{CaptureId, HeadId},
@@ -212,7 +212,7 @@ fn captures() -> Vec<Seed> {
             continue;
         };
         let mut bytes = Vec::new();
-        if file::write(&[&capture], &FileSite::ALL, &mut bytes).is_ok() {
+        if file::write(&[&capture], Contents::ALL, &mut bytes).is_ok() {
             seeds.push(written("capture.safetensors", bytes, Shape::Safetensors));
         }
     }
@@ -374,7 +374,7 @@ fn look_at(capture: &Capture) {
             let _ = reading::read(Captures::one(capture), &Reading::of(head));
         }
     }
-    let _ = file::write(&[capture], &FileSite::ALL, &mut Vec::new());
+    let _ = file::write(&[capture], Contents::ALL, &mut Vec::new());
 }
 
 fn list(path: &Path) -> Result<(), String> {

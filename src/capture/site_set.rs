@@ -1,10 +1,10 @@
-//! Which points of the forward pass a run records.
+//! Which points of the forward pass are recorded, or written to a file.
 
-use crate::capture::Site;
+use super::Site;
 
 /// A set of sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sites(u16);
+pub struct Sites(u64);
 
 impl Sites {
     /// No site: recording nothing costs nothing.
@@ -14,7 +14,7 @@ impl Sites {
     pub const fn of(sites: &[Site]) -> Self {
         let (mut bits, mut i) = (0, 0);
         while i < sites.len() {
-            bits |= 1 << sites[i] as u16;
+            bits |= 1 << sites[i] as u64;
             i += 1;
         }
         Self(bits)
@@ -37,13 +37,19 @@ impl Sites {
 
     /// Whether the set has this site.
     pub const fn contains(self, site: Site) -> bool {
-        self.0 & (1 << site as u16) != 0
+        self.0 & (1 << site as u64) != 0
     }
 
     /// The set with one more site.
     #[must_use]
     pub const fn with(self, site: Site) -> Self {
-        Self(self.0 | 1 << site as u16)
+        Self(self.0 | 1 << site as u64)
+    }
+
+    /// The sites of both.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// The set without some sites.
