@@ -1,4 +1,4 @@
-//! OLMo 2: norms of what attention and MLP add, and of all heads' queries and keys side by side.
+//! `OLMo` 2: norms of what attention and MLP add, and of all heads' queries and keys side by side.
 
 use super::{
     family::{Family, Group},

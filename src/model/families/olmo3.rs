@@ -1,4 +1,4 @@
-//! OLMo 3: OLMo 2 with windows in three of four layers, which have a rotary embedding of their own.
+//! `OLMo` 3: `OLMo` 2 with windows in three of four layers, which have a rotary embedding of their own.
 
 use super::{
     family::{Family, Group},

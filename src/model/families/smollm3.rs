@@ -1,4 +1,4 @@
-//! SmolLM3: LLaMA whose every fourth layer turns no queries and keys.
+//! `SmolLM3`: LLaMA whose every fourth layer turns no queries and keys.
 
 use serde_json::json;
 

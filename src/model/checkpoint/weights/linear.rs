@@ -84,7 +84,9 @@ impl Weights<'_> {
         }
         let mut values = std::mem::take(&mut self.scratch);
         self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
-        values.iter_mut().for_each(|weight| *weight *= factor);
+        for weight in &mut values {
+            *weight *= factor;
+        }
         let weight = self.weight(&values, (d_in, d_out), Stored::OutIn)?;
         self.scratch = values;
         let bias = self.biases(&[Part { name, d_out, bias }], None)?;
