@@ -101,7 +101,7 @@ fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)>
         (Method::Trace, "corrupted") => ("… with noise on the token", "Nothing restored"),
         (Method::Trace, "sigma") => ("Standard deviation of the embeddings", "The unit of the noise"),
         (Method::Knockout, "effect") => (
-            "Change of the answer’s probability (%)",
+            "Relative change of the answer’s probability (%)",
             "If the position that is read cannot see the token in these layers",
         ),
         (Method::Knockout, "clean") => ("Probability of the answer", "With all edges"),
@@ -125,8 +125,9 @@ fn of_method(method: Method, name: &str) -> Option<(&'static str, &'static str)>
         }
         (Method::Ablation, name) if name.starts_with("change") => ("Change of the output without each head", TVD),
         (Method::Ablation, name) if name.starts_with("logit") => (
-            "Logit lost without each head",
-            "Logit of the explained output minus that without the head: positive if the head raises it",
+            "Score lost without each head",
+            "The logit that is explained, or the difference of two, minus the same without the head: positive if the head \
+             raises it",
         ),
         (Method::Ablation, name) if name.starts_with("flips") => ("Heads whose removal changes the answer", ""),
         _ => return None,
