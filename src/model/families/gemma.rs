@@ -11,7 +11,10 @@ use crate::model::{
     input::{Convention, TokenizerClass},
 };
 
-pub(super) const FAMILIES: &[Family] = &[Family {
+pub(super) const FAMILIES: &[Family] = &[FAMILY];
+
+/// What its successors say as well.
+pub(super) const FAMILY: Family = Family {
     model_type: "gemma",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
@@ -20,7 +23,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(BOS, 2), (EOS, 1), (PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Gemma),
     ..Family::BASE
-}];
+};
 
 pub(super) const VARIANT: Variant = Variant {
     family: "gemma",

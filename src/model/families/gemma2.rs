@@ -1,26 +1,13 @@
 //! Gemma 2: norms of what attention and MLP add, soft caps, windows in every other layer.
 
 use super::{
-    family::{Family, Group},
+    family::Family,
     gated_decoder::build,
-    gemma, keys,
+    gemma,
     variant::{Caps, NormPlaces, Variant, Windows},
 };
-use crate::model::{
-    checkpoint::ids::{BOS, EOS, PAD},
-    input::{Convention, TokenizerClass},
-};
-
-pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "gemma2",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY, keys::GEMMA],
-    limits: &[keys::CAUSAL, keys::ONE_DIRECTION],
-    ids: &[(BOS, 2), (EOS, 1), (PAD, 0)],
-    tokenizer: TokenizerClass::class(Convention::Gemma),
-    ..Family::BASE
-}];
+pub(super) const FAMILIES: &[Family] =
+    &[Family { model_type: "gemma2", build: Some(|config, weights| build(config, weights, VARIANT)), ..gemma::FAMILY }];
 
 const VARIANT: Variant = Variant {
     family: "gemma2",

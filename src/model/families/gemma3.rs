@@ -1,30 +1,21 @@
 //! Gemma 3: norms of queries and keys, and a rotary embedding of its own for layers with a window.
 
 use super::{
-    family::{Family, Group},
+    family::Family,
     gated_decoder::build,
-    gemma, keys,
+    gemma,
     variant::{Caps, NormPlaces, QkNorms, Variant, Windows},
 };
 use crate::model::{
     LoadError,
-    checkpoint::{
-        Config,
-        ids::{BOS, EOS, PAD},
-    },
-    input::{Convention, TokenizerClass},
+    checkpoint::Config,
     network::rotary::{LayerKind, Rotary},
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "gemma3_text",
-    group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY, keys::GEMMA],
-    limits: &[keys::CAUSAL, keys::ONE_DIRECTION],
-    ids: &[(BOS, 2), (EOS, 1), (PAD, 0)],
-    tokenizer: TokenizerClass::class(Convention::Gemma),
-    ..Family::BASE
+    ..gemma::FAMILY
 }];
 
 const VARIANT: Variant = Variant {
