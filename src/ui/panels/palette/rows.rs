@@ -137,10 +137,13 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
                 let n_of_kind = kind.n_of_kind();
                 let n = n_of_kind.max(NEAREST).min(n_each);
                 let of_head = |(head, score): &(HeadId, f32)| {
-                    let is_one = if kind.detector.holds(*score) { "at least" } else { "less than" };
-                    let detail = format!("Score {score:.2}, {is_one} {least}: select this head");
-                    let nearest = if n_of_kind == 0 { ": no head, nearest" } else { "" };
-                    let name = format!("{title}{nearest} {head}");
+                    let (more, score_is) = match (kind.detector.holds(*score), n_of_kind) {
+                        (true, _) => ("", "at least"),
+                        (false, 0) => (": no head, nearest", "less than"),
+                        (false, _) => (": not quite", "less than"),
+                    };
+                    let detail = format!("Score {score:.2}, {score_is} {least}: select this head");
+                    let name = format!("{title}{more} {head}");
                     row(kind.detector, name, detail, Some(*head))
                 };
                 heads.iter().take(n).map(of_head).collect()
