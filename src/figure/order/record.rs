@@ -8,6 +8,7 @@ use super::{Order, Paper, Subtrahend};
 use crate::{
     analysis::{
         edges::EdgeFilter,
+        explain::report::Question,
         projection::ProjectionOptions,
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     },
@@ -23,11 +24,13 @@ impl Order {
         self.color_map.unwrap_or(self.view.spec().color_map)
     }
 
-    /// Which heads are drawn, for the name of a file: `L1H5`, `L1H0-H2`, `cross_L0`; nothing for all layers.
+    /// Which heads are drawn, for the name of a file: `L1H5`, `L1H0-H2`, `cross_L0`; nothing for all layers, and for what
+    /// an output depends on.
     pub fn part_name(&self) -> String {
         /// More heads than these are counted.
         const MOST: usize = 4;
-        let &[layer] = &self.layers[..] else { return String::new() };
+        let is_of_output = self.view.explains() && self.question == Question::Depends;
+        let (&[layer], false) = (&self.layers[..], is_of_output) else { return String::new() };
         let stack = self.stack.filter(|stack| *stack != StackKind::SelfAttention);
         let stack = stack.map_or_else(String::new, |stack| format!("{}_", stack.name()));
         let heads: Vec<String> = self.heads.iter().map(|head| format!("H{head}")).collect();
