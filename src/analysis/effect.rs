@@ -109,8 +109,15 @@ impl Effect {
         let logits = format!("{what} {was_logit} → {is_logit} ({})", change_text(after.logit - before.logit));
         let of = if self.against.is_some() { format!(" of {}", label(self.id)) } else { String::new() };
         let points = points_text(is - was, digits);
-        format!("{name}: {logits}, probability{of} {was:.digits$} % → {is:.digits$} % ({points} points)")
+        let [was, is] = [was, is].map(|percent| percent_text(percent, digits));
+        format!("{name}: {logits}, probability{of} {was} → {is} ({points} points)")
     }
+}
+
+/// A probability in percent; one above 0 never reads as 0.
+fn percent_text(percent: f64, digits: usize) -> String {
+    let least = 10f64.powi(-(digits as i32));
+    if percent > 0.0 && percent < least { format!("<{least:.digits$} %") } else { format!("{percent:.digits$} %") }
 }
 
 /// Decimals with which a difference in percent points is seen.
@@ -178,6 +185,10 @@ mod tests {
         assert_eq!(
             effect([1.0, 0.402_11], [1.001, 0.402_31], None),
             "her: logit 1.00 → 1.00 (0.00), probability 40.21 % → 40.23 % (+0.02 points)"
+        );
+        assert_eq!(
+            effect([-9.0, 3e-7], [-9.5, 0.0], None),
+            "her: logit −9.00 → −9.50 (−0.50), probability <0.1 % → 0.0 % (0.0 points)"
         );
     }
 

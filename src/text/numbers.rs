@@ -4,7 +4,8 @@
 /// What stands for a number that there is not.
 const NONE: &str = "–";
 
-/// An attention weight or a p-value: `0.993`, `<0.001`, and `0` for exactly 0. Of a difference the sign is kept.
+/// An attention weight, a probability or a p-value: `0.993`, `<0.001`, and `0` for exactly 0. Of a difference the sign
+/// is kept.
 pub fn weight_text(weight: impl Into<f64>) -> String {
     let weight = weight.into();
     match weight.abs() {
@@ -47,13 +48,16 @@ pub fn measure_text(value: impl Into<f64>) -> String {
     digits(value.into(), 4)
 }
 
-/// The weight in a cell of a heatmap, as short as it can be: `.99`.
+/// The weight in a cell of a heatmap, as short as it can be: `.99`, `<.01`, and `0` for exactly 0.
 pub fn cell_text(weight: impl Into<f64>) -> String {
     let weight = weight.into();
-    let size = fixed(weight.abs(), 2);
-    match size.as_str() {
-        "0.00" => "0".to_owned(),
-        _ => signed(weight, size.strip_prefix('0').unwrap_or(&size)),
+    match weight.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 0.01 => least(weight, ".01"),
+        size => {
+            let text = fixed(size, 2);
+            signed(weight, text.strip_prefix('0').unwrap_or(&text))
+        }
     }
 }
 
@@ -120,6 +124,7 @@ mod tests {
         assert_eq!(norms, ["0", "0.123", "1.07", "12.3", "123", "1,235", "1.2×10⁻⁵"]);
         let measures = all(measure_text, &[0.0, 0.123_44, -12.345, 1234.5, 0.000_012, 3e12, f64::NAN]);
         assert_eq!(measures, ["0", "0.1234", "−12.35", "1,235", "1.20×10⁻⁵", "3.00×10¹²", "–"]);
-        assert_eq!(all(cell_text, &[0.0, 0.991, 1.0, -0.25, 0.004, 10.02]), ["0", ".99", "1.00", "−.25", "0", "10.02"]);
+        let cells = all(cell_text, &[0.0, 0.991, 1.0, -0.25, 0.004, -1e-9, 10.02, f64::NAN]);
+        assert_eq!(cells, ["0", ".99", "1.00", "−.25", "<.01", ">−.01", "10.02", "–"]);
     }
 }

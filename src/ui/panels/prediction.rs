@@ -7,7 +7,7 @@ use crate::{
     capture::{Prediction, PredictionItem, PredictionRow},
     session::{Command, Focus},
     spec::HeadKind,
-    text::share_text,
+    text::{measure_text, share_text},
     ui::{
         PanelCtx, ViewCtx,
         views::copy_menu_ui,
@@ -48,7 +48,7 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             color: cx.theme.accent,
             selected: false,
         };
-        let meaning = format!("id {} · probability {:.5}", item.id, item.probability);
+        let meaning = format!("id {} · probability {}", item.id, measure_text(item.probability));
         let response = row.ui(ui, cx.theme).on_hover_text(meaning);
         copy_menu_ui(&response, cx, "these probabilities", || table(top));
     }
@@ -94,11 +94,16 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &Pre
         };
         let meaning = match (was, is) {
             (Some(was), Some(is)) => {
-                format!("id {} · probability {was:.5} before, {is:.5} with the changes: {:+.5}", item.id, is - was)
+                let (plus, change) = (if is > was { "+" } else { "" }, measure_text(is - was));
+                let [was, is] = [was, is].map(measure_text);
+                format!("id {} · probability {was} before, {is} with the changes: {plus}{change}", item.id)
             }
-            (None, Some(is)) => format!("id {} · not among the first before, {is:.5} with the changes", item.id),
+            (None, Some(is)) => {
+                format!("id {} · not among the first before, {} with the changes", item.id, measure_text(is))
+            }
             (was, None) => {
-                format!("id {} · {:.5} before, not among the first with the changes", item.id, was.unwrap_or_default())
+                let was = measure_text(was.unwrap_or_default());
+                format!("id {} · {was} before, not among the first with the changes", item.id)
             }
         };
         let response = row.ui(ui, cx.theme).on_hover_text(meaning);

@@ -14,6 +14,7 @@ use eframe::egui::{
 use super::layout::{LABEL_GAP_PT, label_stride};
 use crate::{
     analysis::reading::{self, ReadPattern},
+    text::{cell_text, weight_text},
     ui::{
         theme::{Theme, text_size},
         views::camera,
@@ -169,7 +170,7 @@ pub fn frame(painter: &Painter, plot: Rect, theme: &Theme) {
 }
 
 /// Smallest cell that has room for a number of two digits, and for one of three.
-const VALUE_PT: [[f32; 2]; 2] = [[27.0, 13.0], [34.0, 13.0]];
+const VALUE_PT: [[f32; 2]; 2] = [[27.0, 13.0], [38.0, 13.0]];
 
 /// Writes the weights into the cells in sight, where there is room.
 pub fn values(
@@ -182,9 +183,9 @@ pub fn values(
     let grid = (pattern.rows.len(), pattern.cols.len());
     let cell = camera::cell_rect(content, grid, 0, 0).size();
     let fits = |[width, height]: [f32; 2]| cell.x >= width && cell.y >= height;
-    let digits = match VALUE_PT.map(fits) {
-        [_, true] => 3,
-        [true, _] => 2,
+    let number: fn(f32) -> String = match VALUE_PT.map(fits) {
+        [_, true] => weight_text,
+        [true, _] => cell_text,
         _ => return,
     };
     for row in rows.clone() {
@@ -194,8 +195,7 @@ pub fn values(
             let light = 0.299 * f32::from(ground.r()) + 0.587 * f32::from(ground.g()) + 0.114 * f32::from(ground.b());
             let ink = if light > 140.0 { Color32::from_gray(20) } else { Color32::from_gray(235) };
             let at = camera::cell_rect(content, grid, row, col).center();
-            let text = format!("{value:.digits$}").replace('-', "−");
-            painter.text(at, Align2::CENTER_CENTER, text, FontId::proportional(text_size::SMALL), ink);
+            painter.text(at, Align2::CENTER_CENTER, number(value), FontId::proportional(text_size::SMALL), ink);
         }
     }
 }
