@@ -22,6 +22,12 @@ pub enum LoadError {
         /// The path.
         path: String,
     },
+    /// Neither at that path nor in the local cache.
+    #[error("there is nothing at this path, and no model of this name in the local cache")]
+    NotCached {
+        /// What may be a path or a name on the hub.
+        name: String,
+    },
     /// A file that is not a weights file.
     #[error("this file is not a model")]
     NotAModel {
@@ -221,7 +227,13 @@ impl LoadError {
     pub fn details(&self) -> String {
         match self {
             Self::NotFound { path } => {
-                format!("Check the spelling, drop the model's folder on the window, or download it: {}", told(path))
+                format!(
+                    "No such folder or file exists; check the spelling, or drop the model's folder on the window: {}",
+                    told(path)
+                )
+            }
+            Self::NotCached { name } => {
+                format!("Check the spelling, drop the model's folder on the window, or download {}", told(name))
             }
             Self::NotAModel { path } => format!("Choose a model folder, or its .safetensors or .bin file: {path}"),
             Self::NoConfig { path } => {

@@ -35,7 +35,7 @@ pub fn model(name: &str) -> Result<(ModelFiles, String), LoadError> {
         return Ok((files, name.to_owned()));
     }
     match ModelFiles::open(&with_home(name)) {
-        Err(LoadError::NotFound { .. }) => in_cache(name),
+        Err(LoadError::NotFound { .. }) if RepoId::parse(name).is_some() => in_cache(name),
         opened => opened.map(|files| {
             let name = files.default_name();
             (files, name)
@@ -59,7 +59,7 @@ fn with_home(name: &str) -> PathBuf {
 pub fn in_cache(name: &str) -> Result<(ModelFiles, String), LoadError> {
     match cached(name) {
         Some(folder) => Ok((ModelFiles::folder(folder), name.to_owned())),
-        None => Err(LoadError::NotFound { path: name.to_owned() }),
+        None => Err(LoadError::NotCached { name: name.to_owned() }),
     }
 }
 

@@ -216,6 +216,12 @@ fn paths_of_every_kind_get_one_sentence() {
     assert!(refused("~/no/such/model").starts_with("there is nothing at this path"));
     assert!(refused("").starts_with("there is nothing at this path"));
     assert!(refused("a\0b").starts_with("there is nothing at this path"));
+    // A path is nothing that could be downloaded, and a name is.
+    let advice = |name: &str| locate::model(name).unwrap_err().details();
+    let nowhere = place("nowhere");
+    assert!(advice(&nowhere).starts_with("No such folder or file exists; ") && advice(&nowhere).ends_with(&nowhere));
+    assert!(!advice(&nowhere).contains("download") && !advice("./nowhere").contains("download"));
+    assert!(advice("nobody/nothing").ends_with("or download nobody/nothing"), "{}", advice("nobody/nothing"));
     // A model whose folder has a name that only a shell would mind opens.
     for name in ["with spaces", "tab\tand\nline", "~", "ü – 模型", "-rf", "a:b"] {
         let folder = root.path().join(name);
