@@ -30,6 +30,8 @@ pub enum UiCommand {
     NextLayer,
     /// One layer up.
     PreviousLayer,
+    /// Every head of the layer.
+    AllHeads,
     /// The next stack of the model.
     NextStack,
     /// One query token on.
@@ -124,13 +126,14 @@ impl UiCommand {
         ViewKind::ALL.into_iter().map(Self::Show).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 52] = [
+    const OTHERS: [Self; 53] = [
         Self::PreviousHead,
         Self::NextHead,
         Self::PreviousLayer,
         Self::NextLayer,
         Self::PreviousInput,
         Self::NextInput,
+        Self::AllHeads,
         Self::NextStack,
         Self::PreviousQuery,
         Self::NextQuery,
@@ -194,6 +197,7 @@ impl UiCommand {
             Self::PreviousLayer => "Previous layer",
             Self::PreviousInput => "Previous input",
             Self::NextInput => "Next input",
+            Self::AllHeads => "All heads",
             Self::NextStack => "Next stack",
             Self::NextQuery => "Next token",
             Self::PreviousQuery => "Previous token",
@@ -253,6 +257,7 @@ impl UiCommand {
             Self::PreviousLayer => "Select the same head in the previous layer",
             Self::PreviousInput => "Show the previous input of a capture file with several",
             Self::NextInput => "Show the next input of a capture file with several",
+            Self::AllHeads => "Show all heads of the layer",
             Self::NextStack => "Show the next stack: encoder, decoder, cross, vision or text",
             Self::NextQuery => "Pin the next token as query",
             Self::PreviousQuery => "Pin the previous token as query",
@@ -300,6 +305,66 @@ impl UiCommand {
         }
     }
 
+    /// What people also call it, for whoever looks for it by another name.
+    pub const fn synonyms(self) -> &'static [&'static str] {
+        match self {
+            Self::Show(ViewKind::Heads) => &["head view", "attention lines", "bertviz"],
+            Self::Show(ViewKind::Heatmap) => {
+                &["attention map", "attention matrix", "attention pattern", "attention weights"]
+            }
+            Self::Show(ViewKind::Image) => &["attention on the image", "attention rollout on the image", "patches"],
+            Self::Show(ViewKind::Scatter) => {
+                &["embedding", "joint space", "pca", "projection", "scatter plot", "tsne", "umap"]
+            }
+            Self::Show(ViewKind::Matrix) => &["all heads matrix", "grid of heads", "small multiples"],
+            Self::Show(ViewKind::Distance) => &["proxy", "scatter of distances", "dot product"],
+            Self::Show(ViewKind::Average) => &["mean attention", "average attention"],
+            Self::Show(ViewKind::Lab) => &[
+                "attribution",
+                "causal tracing",
+                "feature importance",
+                "head importance",
+                "integrated gradients",
+                "laboratory",
+                "logit lens",
+                "rollout",
+                "saliency",
+            ],
+            Self::OpenModel => &["load model", "checkpoint", "weights"],
+            Self::DownloadModel => &["hugging face hub", "fetch model", "pull"],
+            Self::OpenFile => &["load text", "load picture", "load capture", "image", "import"],
+            Self::Run => &["forward pass", "compute", "evaluate"],
+            Self::Cancel => &["stop", "abort", "interrupt"],
+            Self::AllHeads => &["every head", "show heads"],
+            Self::NextStack => &["encoder", "decoder", "cross attention"],
+            Self::Release => &["clear selection", "deselect"],
+            Self::SplitRight => &["side by side", "second pane"],
+            Self::CompareInput => &["compare two inputs", "compare two models", "difference"],
+            Self::ToggleLink => &["synchronise panes", "sync panes"],
+            Self::FindToken => &["search token", "search text"],
+            Self::ExportView => {
+                &["save as svg", "save as pdf", "save as png", "save data", "csv", "json", "npz", "print"]
+            }
+            Self::SaveView => &["save image", "export figure"],
+            Self::ExportWindow => &["capture window", "export picture of the window"],
+            Self::CopyView => &["clipboard"],
+            Self::NewSession => &["reset", "close everything", "start again"],
+            Self::SaveSession | Self::SaveSessionAs => &["save work", "save project", "export session"],
+            Self::OpenSession => &["load session", "open project"],
+            Self::AddBookmark => &["remember this view"],
+            Self::Bookmarks => &["favourites", "notebook"],
+            Self::CopyAddress => &["share", "permalink", "url"],
+            Self::ToggleTheme => &["dark mode", "light mode", "theme", "colours"],
+            Self::ZoomIn => &["zoom in", "increase font size"],
+            Self::ZoomOut => &["zoom out", "decrease font size"],
+            Self::ZoomReset => &["reset zoom", "100 %"],
+            Self::ToggleInspector => &["inspector", "options", "settings"],
+            Self::Gallery => &["demos", "tutorial", "getting started"],
+            Self::Help => &["shortcuts", "keyboard", "glossary", "about", "manual"],
+            _ => &[],
+        }
+    }
+
     /// What the session is asked to do; `None` where only the window changes.
     pub const fn command(self) -> Option<Command> {
         Some(match self {
@@ -314,6 +379,7 @@ impl UiCommand {
             Self::PreviousLayer => Command::Step(HeadStep::PreviousLayer),
             Self::PreviousInput => Command::PreviousInput,
             Self::NextInput => Command::NextInput,
+            Self::AllHeads => Command::AllHeads,
             Self::NextStack => Command::NextStack,
             Self::NextQuery => Command::StepQuery(QueryStep::Next),
             Self::PreviousQuery => Command::StepQuery(QueryStep::Previous),

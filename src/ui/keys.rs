@@ -80,6 +80,7 @@ impl UiCommand {
             Self::Help => plain(Key::Questionmark),
             Self::Palette => command(Key::K),
             Self::Cancel
+            | Self::AllHeads
             | Self::Detach
             | Self::NewSession
             | Self::OpenSession

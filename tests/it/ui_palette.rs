@@ -1,5 +1,5 @@
 use attnscope::{
-    session::{Focus, ViewKind, gallery::EXAMPLES},
+    session::{Command, Focus, HeadSet, ViewKind, gallery::EXAMPLES},
     worker::ModelSource,
 };
 use eframe::egui::{
@@ -170,4 +170,38 @@ fn examples_are_found_by_what_they_say() {
         assert!(shown.iter().any(|row| row.starts_with(&format!("{}: ", example.title))), "{}", example.title);
     }
     assert!(EXAMPLES.iter().filter(|example| example.mentions("induc")).count() >= 4);
+}
+
+/// Nobody has to know what a command is called here.
+#[test]
+fn commands_are_found_by_what_they_are_called_elsewhere() {
+    let mut window = Window::open(with_text("the animal was tired because the road was long"));
+    for (typed, found) in [
+        ("ablate", "Ablate: zero · L0H0: "),
+        ("knock out", "Ablate: zero · L0H0: "),
+        ("prune", "Ablate: zero · L0H0: "),
+        ("all heads", "All heads: "),
+        ("attention map", "Heatmap: "),
+        ("save", "Save "),
+        ("export", "Export…: "),
+        ("svg", "Export…: "),
+        ("feature importance", "Explain: "),
+        ("scatter plot", "Q–K map: "),
+        ("dark mode", "Light or dark: "),
+        ("hugging face", "Download model…: "),
+        ("keyboard", "Help: "),
+        ("permalink", "Copy link to this view: "),
+    ] {
+        open(&mut window, typed);
+        assert!(rows(&window)[0].starts_with(found), "{typed}: {:?}", rows(&window));
+        window.press(Modifiers::NONE, Key::Escape);
+    }
+    open(&mut window, "knockout");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(window.app().session().changing().experiment.changes.len(), 1, "the selected head is ablated");
+    window.app().request(Command::SoloHead(1));
+    window.settle();
+    open(&mut window, "all heads");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(window.app().session().pane().selection.heads_on(), HeadSet::ALL);
 }

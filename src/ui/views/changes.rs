@@ -187,32 +187,58 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
         ui.close();
     }
     ui.separator();
-    let ablate = |with| Edit::Ablate { head, with };
-    choice_ui(ui, cx, "Ablate: zero", "Its output is set to 0", ablate(Ablation::Zero));
-    let meaning = "Its output is set to its mean over the positions of this input";
-    choice_ui(ui, cx, "Ablate: mean", meaning, ablate(Ablation::Mean));
-    mean_ui(ui, cx, head);
-    choice_ui(ui, cx, "Uniform weights", "The same weight for every key it can see", ablate(Ablation::Uniform));
-    let shuffle = Ablation::Shuffle { seed: next_seed(&cx.document.experiment.changes, head) };
-    choice_ui(ui, cx, "Shuffle weights", "Each row keeps its weights, in another order", ablate(shuffle));
-    let sharper = "Doubles its scores: the largest weights grow";
-    choice_ui(ui, cx, "Softmax temperature ½", sharper, Edit::Sharpen { head, by: 2.0 });
-    let flatter = "Halves its scores: the weights become more even";
-    choice_ui(ui, cx, "Softmax temperature 2", flatter, Edit::Sharpen { head, by: 0.5 });
-    let entmax = Edit::Normalize { scope: Scope::Heads(vec![head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
-    choice_ui(ui, cx, "Other softmax…", "α-entmax in place of softmax; drag its α under What if", entmax);
+    for HeadChange { name, meaning, edit, .. } in head_changes(cx, head) {
+        choice_ui(ui, cx, &name, meaning, edit);
+    }
 }
 
-/// The mean over many inputs instead of this one.
-fn mean_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
+/// Something that can be changed of a head.
+pub struct HeadChange {
+    /// What a menu calls it.
+    pub name: String,
+    /// What is different then.
+    pub meaning: &'static str,
+    /// What people also call it.
+    pub synonyms: &'static [&'static str],
+    /// The change.
+    pub edit: WantedEdit,
+}
+
+/// What can be changed of a head, in the order of its menu.
+pub fn head_changes(cx: &ViewCtx<'_>, head: HeadId) -> Vec<HeadChange> {
+    let change =
+        |name: &str, meaning, synonyms, edit: WantedEdit| HeadChange { name: name.to_owned(), meaning, synonyms, edit };
+    let ablate = |with| WantedEdit::from(Edit::Ablate { head, with });
+    let sharpen = |by| WantedEdit::from(Edit::Sharpen { head, by });
     let sees = cx.document.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
     let bundled = Many::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
-    for over in cx.document.meant_inputs().into_iter().chain([bundled]) {
-        let name = format!("Ablate: mean over {}", over.name());
+    let means = cx.document.meant_inputs().into_iter().chain([bundled]).map(|over| {
         let meaning = "Its output is set to its mean over all tokens of these inputs: the common part stays, the \
             part specific to this text goes";
-        choice_ui(ui, cx, &name, meaning, WantedEdit::MeanOver { head, over });
-    }
+        let name = format!("Ablate: mean over {}", over.name());
+        change(&name, meaning, &["mean ablation"], WantedEdit::MeanOver { head, over })
+    });
+    let zero = change(
+        "Ablate: zero",
+        "Its output is set to 0",
+        &["knock out", "knockout", "zero ablation", "remove head", "prune head", "disable head", "switch off head"],
+        ablate(Ablation::Zero),
+    );
+    let meaning = "Its output is set to its mean over the positions of this input";
+    let mean = change("Ablate: mean", meaning, &["mean ablation"], ablate(Ablation::Mean));
+    let meaning = "The same weight for every key it can see";
+    let uniform = change("Uniform weights", meaning, &["uniform attention"], ablate(Ablation::Uniform));
+    let shuffle = Ablation::Shuffle { seed: next_seed(&cx.document.experiment.changes, head) };
+    let meaning = "Each row keeps its weights, in another order";
+    let shuffle = change("Shuffle weights", meaning, &["permute attention", "random attention"], ablate(shuffle));
+    let meaning = "Doubles its scores: the largest weights grow";
+    let sharper = change("Softmax temperature ½", meaning, &["sharpen attention"], sharpen(2.0));
+    let meaning = "Halves its scores: the weights become more even";
+    let flatter = change("Softmax temperature 2", meaning, &["flatten attention"], sharpen(0.5));
+    let entmax = Edit::Normalize { scope: Scope::Heads(vec![head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
+    let meaning = "α-entmax in place of softmax; drag its α under What if";
+    let entmax = change("Other softmax…", meaning, &["sparsemax", "entmax", "sparse attention"], entmax.into());
+    [zero, mean].into_iter().chain(means).chain([uniform, shuffle, sharper, flatter, entmax]).collect()
 }
 
 /// Shuffling once more is another order.

@@ -35,7 +35,7 @@ mod text;
 mod texture;
 mod tooltip;
 
-pub use changes::{change_text, changes_menu_ui, hidden_by, toggle_hidden};
+pub use changes::{HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, toggle_hidden};
 pub use choosers::{stack_name, view_choices_ui};
 pub use controls::{drag, grouped, query_name};
 pub use groups::sharing_text;

@@ -21,7 +21,7 @@ pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<Row> {
     }
     let own = |detail: String, chosen: Option<Chosen>| {
         let reason = chosen.is_none().then(|| detail.clone());
-        Row { kind: "Path", text: told(typed.trim()).into_owned(), detail, chosen, reason, fit: found() }
+        Row { kind: "Path", text: told(typed.trim()).into_owned(), detail, chosen, reason, synonyms: &[], fit: found() }
     };
     match looker.look(typed) {
         None => Vec::new(),
@@ -66,3 +66,4 @@ fn completions(looked: &Looked) -> impl Iterator<Item = Row> {
         fit: found(),
     })
 }
+        synonyms: &[],

@@ -6,7 +6,7 @@ use crate::{
     glossary::TERMS,
     ids::{HeadId, StackKind},
     session::{
-        Address, BUNDLED_CORPORA, BookmarkCommand, Command, CorpusCommand, Focus, SessionCommand,
+        Address, BUNDLED_CORPORA, BookmarkCommand, ChangeCommand, Command, CorpusCommand, Focus, SessionCommand,
         gallery::{EXAMPLES, Example},
     },
     spec::ModelSpec,
@@ -15,7 +15,7 @@ use crate::{
         PanelCtx,
         commands::UiCommand,
         panels::model_panel::{bundled_models, source_name, source_text},
-        views::subject,
+        views::{HeadChange, head_changes, subject},
     },
     worker::{CorpusSource, ModelSource},
 };
@@ -28,8 +28,17 @@ const MAX_TOKENS: usize = 24;
 const MAX_HEADS: usize = 12;
 /// Heads that are listed of a kind, also where fewer are of it.
 const NEAREST: usize = 3;
-/// Letters from which on a kind of head is looked for: ranking the heads takes a while in a long text.
+/// Letters from which on a kind of head is looked for: ranking the heads takes a while in a long text; and other names of
+/// commands.
 const LEAST_LETTERS: usize = 3;
+/// Of two rows that fit alike the one whose own name it is comes first.
+const OTHER_NAME: i32 = 8;
+
+/// Whether each word of what was typed begins a word of a name; a few letters begin too many.
+fn begins_words(typed: &str, name: &str) -> bool {
+    let begins = |word: &str| name.split_whitespace().any(|of_name| of_name.starts_with(&word.to_lowercase()));
+    typed.trim().chars().count() >= LEAST_LETTERS && typed.split_whitespace().all(begins)
+}
 
 /// What a row does.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,11 +69,23 @@ pub struct Row {
     pub chosen: Option<Chosen>,
     /// Why it cannot be chosen, if so.
     pub reason: Option<String>,
-    /// How its name fits what was typed.
+    /// What people also call it.
+    pub synonyms: &'static [&'static str],
+    /// How its name, or another one of it, fits what was typed.
     pub fit: Fit,
 }
 
 impl Row {
+    /// The row with how it fits `typed`, if it does: by its name, or by words that begin another one of it.
+    fn fitting(self, typed: &str) -> Option<Self> {
+        let of_synonym =
+            |synonym: &&str| fit(typed, synonym).map(|fit| Fit { score: fit.score - OTHER_NAME, at: Vec::new() });
+        let synonyms = self.synonyms.iter().filter(|synonym| begins_words(typed, synonym));
+        let fits = synonyms.filter_map(of_synonym).chain(fit(typed, &self.text));
+        let fit = fits.max_by_key(|fit| fit.score)?;
+        Some(Self { fit, ..self })
+    }
+
     /// What it does, or why it cannot be chosen.
     pub fn about(&self) -> &str {
         self.reason.as_ref().unwrap_or(&self.detail)
@@ -74,10 +95,10 @@ impl Row {
 /// What fits `typed`, best first; without anything typed, everything in its order. `hits` are the tokens that have it
 /// in them.
 pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<Row> {
-    let mut rows: Vec<Row> = named(cx).filter_map(|row| Some(Row { fit: fit(typed, &row.text)?, ..row })).collect();
+    let mut rows: Vec<Row> = named(cx).filter_map(|row| row.fitting(typed)).collect();
     rows.extend(kind_rows(cx, typed));
     if !typed.trim().is_empty() {
-        rows.extend(terms().filter_map(|row| Some(Row { fit: fit(typed, &row.text)?, ..row })));
+        rows.extend(terms().filter_map(|row| row.fitting(typed)));
         rows.sort_by_key(|row| std::cmp::Reverse(row.fit.score));
     }
     let mut first: Vec<Row> = address_row(typed).into_iter().chain(head_row(cx, typed)).collect();
@@ -91,7 +112,7 @@ pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<Row> {
 fn example_row(idx: usize, fit: Fit) -> Row {
     let Example { title, hint, .. } = EXAMPLES[idx];
     let chosen = Some(Chosen::session(Command::OpenExample(idx)));
-    Row { kind: "Example", text: title.to_owned(), detail: hint.to_owned(), chosen, reason: None, fit }
+    Row { kind: "Example", text: title.to_owned(), detail: hint.to_owned(), chosen, reason: None, synonyms: &[], fit }
 }
 
 /// Examples that mention what was typed elsewhere than in their titles.
@@ -114,7 +135,7 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
         let fit = fit(typed, detector.definition().title)?;
         let chosen = head.map(|head| Chosen::session(Command::SelectHead(head)));
         let reason = head.is_none().then(|| detail.clone());
-        Some(Row { kind: "Head", text, detail, chosen, reason, fit })
+        Some(Row { kind: "Head", text, detail, chosen, reason, synonyms: &[], fit })
     };
     let waiting = |why: &str| {
         let rows = meant.iter().map(|it| row(*it, it.definition().title.to_owned(), why.to_owned(), None));
@@ -162,6 +183,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
         detail,
         chosen: Some(chosen),
         reason: None,
+        synonyms: &[],
         fit: Fit { score: 0, at: Vec::new() },
     };
     // Closing what is open on top closes the palette, which Esc does.
@@ -172,7 +194,16 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
             _ => ("Command", None),
         };
         let text = command.text().to_owned();
-        Row { reason, ..row(kind, text, command.tooltip().to_owned(), Chosen::Window(command)) }
+        let synonyms = command.synonyms();
+        Row { reason, synonyms, ..row(kind, text, command.tooltip().to_owned(), Chosen::Window(command)) }
+    });
+    let head = cx.pane.selection.head;
+    let unchangeable = cx.document.unchangeable();
+    let changes = cx.document.latest_capture().map_or_else(Vec::new, |_| head_changes(cx, head));
+    let changes = changes.into_iter().map(move |HeadChange { name, meaning, synonyms, edit }| {
+        let change = Chosen::session(Command::Change(ChangeCommand::Add(vec![edit])));
+        let reason = unchangeable.map(ToOwned::to_owned);
+        Row { reason, synonyms, ..row("What if", format!("{name} · {head}"), meaning.to_owned(), change) }
     });
     let model = move |kind, source: ModelSource| {
         let open = Chosen::session(Command::OpenModel(source.clone()));
@@ -191,7 +222,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
         let go = Chosen::session(Command::Session(SessionCommand::Bookmark(BookmarkCommand::GoTo(idx))));
         row("Bookmark", bookmark.name.clone(), "Go to this view".to_owned(), go)
     });
-    commands.chain(bookmarks).chain(recent).chain(bundled).chain(corpora).chain(examples)
+    commands.chain(changes).chain(bookmarks).chain(recent).chain(bundled).chain(corpora).chain(examples)
 }
 
 /// The glossary, whose meanings stand in the list.
@@ -202,6 +233,7 @@ fn terms() -> impl Iterator<Item = Row> {
         detail: term.meaning.to_owned(),
         chosen: Some(Chosen::Window(UiCommand::Help)),
         reason: None,
+        synonyms: &[],
         fit: Fit { score: 0, at: Vec::new() },
     })
 }
@@ -222,6 +254,7 @@ fn address_row(typed: &str) -> Option<Row> {
         detail: "Go to this view".to_owned(),
         chosen,
         reason,
+        synonyms: &[],
         fit: Fit { score: i32::MAX, at: Vec::new() },
     })
 }
@@ -239,7 +272,15 @@ fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<Row> {
     let reason = absence(capture.model(), stack, layer, head);
     let detail = if head.is_some() { "Select this head" } else { "Select the head of this number in this layer" };
     let at = (0..text.chars().count()).collect();
-    Some(Row { kind: "Head", text, detail: detail.to_owned(), chosen, reason, fit: Fit { score: i32::MAX, at } })
+    Some(Row {
+        kind: "Head",
+        text,
+        detail: detail.to_owned(),
+        chosen,
+        reason,
+        synonyms: &[],
+        fit: Fit { score: i32::MAX, at },
+    })
 }
 
 /// Why there is no such head.
@@ -297,6 +338,7 @@ fn token_rows(cx: &PanelCtx<'_>, hits: &[usize]) -> Vec<Row> {
         detail: place(position),
         chosen: Some(Chosen::session(Command::Pin(Focus::query(position)))),
         reason: None,
+        synonyms: &[],
         fit: Fit { score: 0, at: Vec::new() },
     };
     hits.iter().take(MAX_TOKENS).map(row).collect()
