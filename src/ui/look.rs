@@ -112,6 +112,27 @@ impl Looked {
     }
 }
 
+/// Enter that was pressed before it was known where a path leads, kept for exactly the text that it was pressed for.
+#[derive(Debug, Default)]
+pub struct Entered(Option<String>);
+
+impl Entered {
+    /// Whether Enter counts in this frame: pressed now, or before, while `typed` was still looked up. Another text, or
+    /// another wish of the user, lets go of it.
+    pub fn counts(&mut self, typed: &str, pressed: bool, is_looking: bool) -> bool {
+        let entered = pressed || self.0.take().is_some_and(|known| known == typed);
+        if entered && is_looking {
+            self.0 = Some(typed.to_owned());
+        }
+        entered && !is_looking
+    }
+
+    /// Forgets it.
+    pub fn forget(&mut self) {
+        self.0 = None;
+    }
+}
+
 /// Looks at one path at a time.
 pub struct Looker {
     wake: WakeFn,
@@ -138,6 +159,11 @@ impl Looker {
             Ok(_) => Some(Ok(self.ask(typed))),
             Err(why) => Some(Err(why)),
         }
+    }
+
+    /// Whether it is being looked up where `typed` leads.
+    pub fn is_looking(&mut self, typed: &str) -> bool {
+        matches!(self.look(typed), Some(Ok(None)))
     }
 
     /// Looks anew from now on, whatever was found before.
@@ -367,6 +393,17 @@ mod tests {
         assert!(what(format!("{root}/{}", "a".repeat(300))).starts_with("A name in this path is longer than"));
         let there = trouble(Path::new("/secret"), &io::ErrorKind::PermissionDenied.into());
         assert_eq!(there, There::Nothing("Reading /secret is not allowed".to_owned()));
+    }
+
+    #[test]
+    fn enter_waits_for_the_text_that_it_was_pressed_for() {
+        let mut entered = Entered::default();
+        assert!(entered.counts("/a", true, false), "nothing is looked up");
+        assert!(!entered.counts("/a", false, false), "once");
+        assert!(!entered.counts("/b", true, true) && !entered.counts("/b", false, true));
+        assert!(entered.counts("/b", false, false) && !entered.counts("/b", false, false));
+        assert!(!entered.counts("/b", true, true) && !entered.counts("/bc", false, false), "another text");
+        assert!(!entered.counts("/b", false, false), "and it stays forgotten");
     }
 
     #[test]

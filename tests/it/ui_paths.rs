@@ -72,6 +72,19 @@ fn a_typed_path_is_completed_says_what_is_there_and_opens() {
     assert_eq!(last_load(&window), Some(ModelSource::Path(folder.path().join("my bert/"))));
 }
 
+/// The disk is looked at beside the window, which may take longer than the next key.
+#[test]
+fn enter_is_kept_until_it_is_known_where_a_path_leads() {
+    let folder = folder();
+    let mut window = Window::open(with_text("one two three"));
+    type_path(&mut window, &folder.path().join("notes.txt").display().to_string());
+    // The frame that takes the key is among the first that look.
+    window.press(Modifiers::NONE, Key::Enter);
+    window.until("the text", |window| window.app().session().document().experiment.text == "red green");
+    window.settle();
+    assert!(!is_open(&window));
+}
+
 #[test]
 fn what_cannot_be_opened_is_said_and_stays_typed() {
     let folder = folder();
@@ -163,10 +176,15 @@ fn without_a_dialog_a_sheet_asks_where_to_save_and_confirms_what_it_replaces() {
         window.until("the sheet", |window| window.shows("This desktop has no file dialog"));
     };
     ask(&mut window);
-    assert!(window.harness.get_by_label("Path").accesskit_node().value().unwrap().starts_with("~/demo-gpt_"));
+    let path = |window: &Window| window.harness.get_by_label("Path").accesskit_node().value().unwrap();
+    assert!(path(&window).starts_with("~/demo-gpt_"));
+    window.harness.event(Event::Text("mine".to_owned()));
+    window.settle();
+    assert_eq!(path(&window), "~/mine", "what is typed takes the place of the name, in the same folder");
     retype(&mut window, &folder.path().join("figure"));
-    window.until("the place", |window| window.shows("/figure.svg") && is_enabled(window, "Save"));
+    // Also before it is known whether there is something.
     window.press(Modifiers::NONE, Key::Enter);
+    window.until("the end", |window| !window.shows("This desktop has no file dialog"));
     window.settle();
     let figure = folder.path().join("figure.svg");
     assert_eq!(written(&window), std::slice::from_ref(&figure), "the ending is added");

@@ -8,7 +8,7 @@ use crate::{
     text::{bytes_text, sentence},
     ui::{
         PanelCtx,
-        look::{self, Looked, Looker, There},
+        look::{self, Entered, Looked, Looker, There},
         theme::GRID,
         widgets::{Dialog, field_ui, section_ui},
     },
@@ -23,6 +23,7 @@ const LIST_HEIGHT: f32 = 42.0 * GRID;
 #[derive(Debug, Default)]
 pub struct DownloadDialog {
     was_open: bool,
+    entered: Entered,
 }
 
 impl DownloadDialog {
@@ -32,12 +33,13 @@ impl DownloadDialog {
         let just_opened = download.is_open && !self.was_open;
         self.was_open = download.is_open;
         if !download.is_open {
+            self.entered.forget();
             return;
         }
         let modal = Dialog::new("download", WIDTH).show(ctx, |ui| {
             ui.heading("Download a model");
             ui.add_space(GRID);
-            name_ui(ui, cx, looker, just_opened);
+            self.name_ui(ui, cx, looker, just_opened);
             ui.add_space(2.0 * GRID);
             step_ui(ui, cx);
             cached_ui(ui, cx);
@@ -49,53 +51,55 @@ impl DownloadDialog {
             send(cx, DownloadCommand::Close);
         }
     }
+
+    /// The field for an id; a path that is typed into it is opened instead.
+    fn name_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, looker: &mut Looker, just_opened: bool) {
+        let download = &cx.session.download;
+        let free = download.running().is_none();
+        // What may be an id is one here.
+        let local = match look::parse(&download.name) {
+            Some(Ok(Typed::Paths(_) | Typed::Bundled(_))) => looker.look(&download.name),
+            Some(Err(why)) => Some(Err(why)),
+            _ => None,
+        };
+        let is_looking = matches!(local, Some(Ok(None)));
+        ui.add_enabled_ui(free, |ui| {
+            let label = "Id on the Hugging Face hub, or a path on this computer";
+            let label = ui.label(RichText::new(label).color(cx.theme.text_weak));
+            let entered = ui
+                .horizontal(|ui| {
+                    let mut name = download.name.clone();
+                    let edit = TextEdit::singleline(&mut name)
+                        .hint_text("owner/name")
+                        .desired_width(ui.available_width() - 17.5 * GRID);
+                    let edit = ui.add(edit).labelled_by(label.id);
+                    if just_opened {
+                        edit.request_focus();
+                    }
+                    if edit.changed() {
+                        send(cx, DownloadCommand::SetName(name));
+                    }
+                    let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+                    let is_ready = !download.name.trim().is_empty();
+                    let (text, meaning) = match local {
+                        None => ("Look up", "List its files and their sizes"),
+                        Some(_) => ("Open", "Open what is at this path"),
+                    };
+                    ui.add_enabled(is_ready, Button::new(text)).on_hover_text(meaning).clicked() || entered
+                })
+                .inner;
+            let entered = self.entered.counts(&download.name, entered, is_looking);
+            match local {
+                None if entered => send(cx, DownloadCommand::LookUp),
+                None => {}
+                Some(found) => local_ui(ui, cx, found, entered),
+            }
+        });
+    }
 }
 
 fn send(cx: &PanelCtx<'_>, command: DownloadCommand) {
     cx.send(Command::Download(command));
-}
-
-/// The field for an id; a path that is typed into it is opened instead.
-fn name_ui(ui: &mut Ui, cx: &PanelCtx<'_>, looker: &mut Looker, just_opened: bool) {
-    let download = &cx.session.download;
-    let free = download.running().is_none();
-    // What may be an id is one here.
-    let local = match look::parse(&download.name) {
-        Some(Ok(Typed::Paths(_) | Typed::Bundled(_))) => looker.look(&download.name),
-        Some(Err(why)) => Some(Err(why)),
-        _ => None,
-    };
-    ui.add_enabled_ui(free, |ui| {
-        let label = "Id on the Hugging Face hub, or a path on this computer";
-        let label = ui.label(RichText::new(label).color(cx.theme.text_weak));
-        let entered = ui
-            .horizontal(|ui| {
-                let mut name = download.name.clone();
-                let edit = TextEdit::singleline(&mut name)
-                    .hint_text("owner/name")
-                    .desired_width(ui.available_width() - 17.5 * GRID);
-                let edit = ui.add(edit).labelled_by(label.id);
-                if just_opened {
-                    edit.request_focus();
-                }
-                if edit.changed() {
-                    send(cx, DownloadCommand::SetName(name));
-                }
-                let entered = edit.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-                let is_ready = !download.name.trim().is_empty();
-                let (text, meaning) = match local {
-                    None => ("Look up", "List its files and their sizes"),
-                    Some(_) => ("Open", "Open what is at this path"),
-                };
-                ui.add_enabled(is_ready, Button::new(text)).on_hover_text(meaning).clicked() || entered
-            })
-            .inner;
-        match local {
-            None if entered => send(cx, DownloadCommand::LookUp),
-            None => {}
-            Some(found) => local_ui(ui, cx, found, entered),
-        }
-    });
 }
 
 /// What is at a path, and opens it.

@@ -1,6 +1,6 @@
 //! Asks for a path where the desktop has no dialog for it: what to open, or where to save.
 
-use std::path::PathBuf;
+use std::{ops::Range, path::PathBuf};
 
 use eframe::egui::{
     self, Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui,
@@ -11,7 +11,7 @@ use crate::{
     session::{FilePurpose, Typed},
     ui::{
         PanelCtx,
-        look::{self, Completion, Looked, Looker, There},
+        look::{self, Completion, Entered, Looked, Looker, There},
         shell::with_extension,
         theme::GRID,
         widgets::Dialog,
@@ -44,8 +44,9 @@ pub struct PathSheet {
     purpose: PathFor,
     answer: PathAnswer,
     typed: String,
-    /// Whether what is in the field came from elsewhere, so that the cursor has to go behind it.
-    moves_cursor: bool,
+    entered: Entered,
+    /// What of the field is selected next, by its characters: what is in it came from elsewhere.
+    selects: Option<Range<usize>>,
 }
 
 /// What came of the sheet so far.
@@ -61,18 +62,26 @@ struct Verdict {
     says: String,
     path: Option<PathBuf>,
     replaces: bool,
+    is_looking: bool,
 }
 
 impl Verdict {
     const fn no(says: String) -> Self {
-        Self { says, path: None, replaces: false }
+        Self { says, path: None, replaces: false, is_looking: false }
+    }
+
+    fn looking() -> Self {
+        Self { is_looking: true, ..Self::no("Looking …".to_owned()) }
     }
 }
 
 impl PathSheet {
-    /// A sheet that begins in the home folder, with the name to propose.
+    /// A sheet that begins in the home folder, with the name to propose, which typing replaces.
     pub fn new(purpose: PathFor, name: &str) -> Self {
-        Self { purpose, answer: PathAnswer::None, typed: format!("~/{name}"), moves_cursor: true }
+        let typed = format!("~/{name}");
+        let n_chars = typed.chars().count();
+        let selects = Some(n_chars - name.chars().count()..n_chars);
+        Self { purpose, answer: PathAnswer::None, typed, entered: Entered::default(), selects }
     }
 
     /// Closes it.
@@ -98,6 +107,10 @@ impl PathSheet {
         let [enter, tab] =
             [Key::Enter, Key::Tab].map(|key| ctx.input_mut(|input| input.consume_key(Modifiers::NONE, key)));
         let verdict = self.verdict(looker);
+        if tab {
+            self.entered.forget();
+        }
+        let entered = self.entered.counts(&self.typed, enter, verdict.is_looking);
         let completions = match looker.look(&self.typed) {
             Some(Ok(Some(looked))) => looked.completions.clone(),
             _ => Vec::new(),
@@ -125,11 +138,12 @@ impl PathSheet {
             .inner
         });
         if let Some(completed) = completed {
-            (self.typed, self.moves_cursor) = (completed, true);
+            let end = completed.chars().count();
+            (self.typed, self.selects) = (completed, Some(end..end));
         }
         let (clicked, cancelled) = modal.inner;
         // What is there already is replaced on a click alone.
-        if let Some(path) = verdict.path.filter(|_| clicked || (enter && !verdict.replaces)) {
+        if let Some(path) = verdict.path.filter(|_| clicked || (entered && !verdict.replaces)) {
             self.answer = PathAnswer::Chosen(path);
         } else if cancelled || modal.should_close() {
             self.close();
@@ -151,9 +165,9 @@ impl PathSheet {
         // Tab completes.
         let field = TextEdit::singleline(&mut self.typed).desired_width(f32::INFINITY).lock_focus(true);
         let mut output = field.show(ui);
-        if std::mem::take(&mut self.moves_cursor) {
-            let end = CCursorRange::one(CCursor::new(self.typed.chars().count()));
-            output.state.cursor.set_char_range(Some(end));
+        if let Some(Range { start, end }) = self.selects.take() {
+            let range = CCursorRange::two(CCursor::new(start), CCursor::new(end));
+            output.state.cursor.set_char_range(Some(range));
             output.state.store(ui.ctx(), output.response.id);
         }
         let field = output.response.response.accessible_name("Path");
@@ -173,7 +187,7 @@ impl PathSheet {
         let PathFor::Save { extension, also, .. } = self.purpose else {
             return match looker.look(&self.typed) {
                 Some(Ok(Some(looked))) => open_verdict(path, looked),
-                _ => Verdict::no("Looking …".to_owned()),
+                _ => Verdict::looking(),
             };
         };
         if self.typed.trim().ends_with('/') {
@@ -183,7 +197,7 @@ impl PathSheet {
         match looker.look(&path.to_string_lossy()) {
             Some(Ok(Some(looked))) => save_verdict(path, looked),
             Some(Err(why)) => Verdict::no(why),
-            _ => Verdict::no("Looking …".to_owned()),
+            _ => Verdict::looking(),
         }
     }
 }
@@ -192,7 +206,7 @@ fn open_verdict(path: PathBuf, looked: &Looked) -> Verdict {
     match looked.there {
         There::Free => Verdict::no(format!("There is nothing at {}", path.display())),
         There::Nothing(_) => Verdict::no(looked.what()),
-        _ => Verdict { says: looked.what(), path: Some(path), replaces: false },
+        _ => Verdict { path: Some(path), ..Verdict::no(looked.what()) },
     }
 }
 
@@ -201,9 +215,13 @@ fn save_verdict(path: PathBuf, looked: &Looked) -> Verdict {
     match &looked.there {
         There::Nothing(why) => Verdict::no(why.clone()),
         _ if looked.is_folder => Verdict::no(format!("{shown} is a folder: type another name")),
-        There::Free => Verdict { says: format!("To {shown}"), path: Some(path), replaces: false },
+        There::Free => {
+            let says = format!("To {shown}");
+            Verdict { path: Some(path), ..Verdict::no(says) }
+        }
         _ => {
-            Verdict { says: format!("{shown} exists already: it would be replaced"), path: Some(path), replaces: true }
+            let says = format!("{shown} exists already: it would be replaced");
+            Verdict { path: Some(path), replaces: true, ..Verdict::no(says) }
         }
     }
 }

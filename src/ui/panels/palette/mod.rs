@@ -23,7 +23,7 @@ use crate::{
     ui::{
         PanelCtx,
         keys::keys_text,
-        look::Looker,
+        look::{Entered, Looker},
         memo::Memo,
         theme::{GRID, Theme, text_size},
         widgets::Dialog,
@@ -50,6 +50,7 @@ pub struct Palette {
     at: usize,
     /// Whether what is in the field came from elsewhere, so that the cursor has to go behind it.
     moves_cursor: bool,
+    entered: Entered,
     hits: Memo<(Option<CaptureId>, Side, String), Arc<[usize]>>,
 }
 
@@ -63,9 +64,15 @@ impl Palette {
     pub fn ui(&mut self, ctx: &Context, cx: &PanelCtx<'_>, looker: &mut Looker, requests: &mut WindowRequests) -> bool {
         let steps = Steps::take(ctx);
         let hits = self.token_hits(cx);
+        let is_looking = paths::is_looking(&self.typed, looker);
         let mut rows = paths::rows(cx, &self.typed, looker);
         rows.extend(rows::rows(cx, &self.typed, &hits));
         self.at = steps.from(self.at, rows.len());
+        if steps.any() || steps.tab {
+            self.entered.forget();
+        }
+        // What is looked up stands first.
+        let entered = self.entered.counts(&self.typed, steps.enter, is_looking && self.at == 0);
         let modal = Dialog::new("palette", WIDTH_PT).at_top(TOP_PT).show(ctx, |ui| {
             self.field_ui(ui);
             ui.add_space(GRID);
@@ -85,7 +92,7 @@ impl Palette {
             let first = || (0..rows.len()).find(|at| is_completion(*at));
             steps.tab.then(|| Some(self.at).filter(|at| is_completion(*at)).or_else(first)).flatten()
         };
-        let chosen = modal.inner.or_else(|| steps.enter.then_some(self.at)).or_else(completion);
+        let chosen = modal.inner.or_else(|| entered.then_some(self.at)).or_else(completion);
         let Some(row) = chosen.and_then(|at| rows.get(at)).filter(|row| row.reason.is_none()) else {
             return !modal.should_close();
         };

@@ -16,7 +16,7 @@ use crate::{
 
 /// The rows of what was typed, where that is a path or names a model of the hub. Bundled models are rows of their own.
 pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<Row> {
-    if matches!(Typed::parse(typed, None), Some(Ok(Typed::Bundled(_)))) {
+    if is_bundled(typed) {
         return Vec::new();
     }
     let own = |detail: String, chosen: Option<Chosen>| {
@@ -32,6 +32,15 @@ pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<Row> {
             std::iter::once(first).chain(completions(looked)).collect()
         }
     }
+}
+
+/// Whether it is being looked up where what was typed leads.
+pub fn is_looking(typed: &str, looker: &mut Looker) -> bool {
+    !is_bundled(typed) && looker.is_looking(typed)
+}
+
+fn is_bundled(typed: &str) -> bool {
+    matches!(Typed::parse(typed, None), Some(Ok(Typed::Bundled(_))))
 }
 
 const fn found() -> Fit {
@@ -63,7 +72,7 @@ fn completions(looked: &Looked) -> impl Iterator<Item = Row> {
         detail: "Go on with this name (Tab)".to_owned(),
         chosen: Some(Chosen::Type(completion.typed.clone())),
         reason: None,
+        synonyms: &[],
         fit: found(),
     })
 }
-        synonyms: &[],
