@@ -276,6 +276,23 @@ fn column_sentences_and_layers_are_chosen_before_a_table_is_run() {
     assert_eq!(corpus(&window).corpus().unwrap().annotations(), ["id", "title"]);
 }
 
+#[test]
+fn enter_runs_a_table_and_a_text_of_many_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder, "rows.csv", ROWS);
+    let mut window = Window::open(OpenOptions { paths: vec![path], ..with_text("one two three") });
+    assert!(window.shows("Open rows.csv") && window.app().session().document().corpus.is_none());
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(n_points_of(&window), 4);
+    // Also after something else was chosen in it.
+    let path = file(&folder, "notes.csv", "id,note\n1,the cat sat. It slept.\n2,a dog ran.\n");
+    window.app().request(Command::OpenPaths(vec![path]));
+    window.settle();
+    window.click("Each sentence is one input");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(n_points_of(&window), 3);
+}
+
 /// Numbers of the one input that was run stand beside pictures of all inputs, and say which they are of.
 #[test]
 fn the_numbers_of_the_one_input_say_so_beside_a_picture_of_all() {

@@ -1,6 +1,9 @@
 //! Dialogs and sheets: what lies over everything until it is closed.
 
-use eframe::egui::{Align2, Context, Frame, Id, Modal, ModalResponse, Order, ScrollArea, Ui, Vec2, vec2};
+use eframe::egui::{
+    Align2, Button, Context, Frame, Id, Key, Modal, ModalResponse, Modifiers, Order, Popup, Response, RichText,
+    ScrollArea, Ui, Vec2, vec2,
+};
 
 use crate::ui::theme::GRID;
 
@@ -59,6 +62,18 @@ impl Dialog {
             shown.inner
         })
     }
+}
+
+/// The main button of a dialog, and whether Enter presses it: it has the focus when the dialog opens, and answers to
+/// Enter where nothing else has it.
+pub fn main_button_ui(ui: &mut Ui, text: &str, enabled: bool, just_opened: bool) -> (Response, bool) {
+    let button = ui.add_enabled(enabled, Button::new(RichText::new(text).strong()));
+    if just_opened {
+        button.request_focus();
+    }
+    let is_free = enabled && ui.memory(|memory| memory.focused().is_none()) && !Popup::is_any_open(ui.ctx());
+    let entered = is_free && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Enter));
+    (button, entered)
 }
 
 fn is_small(ctx: &Context) -> bool {

@@ -16,7 +16,7 @@ mod dialog;
 mod roving;
 mod token_chips;
 
-pub use dialog::Dialog;
+pub use dialog::{Dialog, main_button_ui};
 pub use roving::{Along, Roving};
 pub use token_chips::{ChipRoom, ChipTint, TokenChips};
 
@@ -39,6 +39,16 @@ pub fn field_ui(ui: &mut Ui, theme: &Theme, name: &str, value: impl Into<String>
         name | value.inner
     })
     .inner
+}
+
+/// Puts the cursor into the field of a popup in the frame in which that opens: the first in which it is drawn again.
+pub fn focus_when_opened(ui: &Ui, field: &Response) {
+    let (id, pass) = (field.id.with("drawn in pass"), ui.ctx().cumulative_pass_nr());
+    let before: Option<u64> = ui.data(|data| data.get_temp(id));
+    ui.data_mut(|data| data.insert_temp(id, pass));
+    if before.is_none_or(|before| before + 1 < pass) {
+        field.request_focus();
+    }
 }
 
 /// Height of a [`BarRow`], in points.

@@ -1,12 +1,18 @@
 //! What is asked before a corpus is opened: lines to paste, or whether a text is one input or many.
 
+use std::path::Path;
+
 use eframe::egui::{self, Button, RichText, ScrollArea, TextEdit, Ui};
 
 use super::sheet;
 use crate::{
     session::{Command, CorpusCommand, CorpusDialog as Question},
     text::{counted, grouped},
-    ui::{PanelCtx, theme::GRID, widgets::Dialog},
+    ui::{
+        PanelCtx,
+        theme::GRID,
+        widgets::{Dialog, main_button_ui},
+    },
     worker::CorpusSource,
 };
 
@@ -23,6 +29,7 @@ const SHOWN_LINES: usize = 4;
 pub struct CorpusDialog {
     lines: String,
     was_open: bool,
+    was_sheet_open: bool,
 }
 
 impl CorpusDialog {
@@ -31,15 +38,18 @@ impl CorpusDialog {
         let question = cx.session.corpus_dialog.as_ref();
         let just_opened = question.is_some() && !self.was_open;
         self.was_open = question.is_some();
-        if let Some(sheet) = &cx.session.corpus_sheet {
-            sheet::sheet_ui(ctx, cx, sheet);
+        let sheet = cx.session.corpus_sheet.as_ref().filter(|sheet| sheet.shown().is_some());
+        let sheet_just_opened = sheet.is_some() && !self.was_sheet_open;
+        self.was_sheet_open = sheet.is_some();
+        if let Some(sheet) = sheet {
+            sheet::sheet_ui(ctx, cx, sheet, sheet_just_opened);
         }
         let Some(question) = question else { return };
         let modal = Dialog::new("corpus dialog", WIDTH).show(ctx, |ui| match question {
             Question::Paste => self.paste_ui(ui, cx, just_opened),
             Question::Lines { path, text, n_lines } => {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-                choice_ui(ui, cx, &name, (text, *n_lines), path);
+                choice_ui(ui, cx, (&name, path), (text, *n_lines), just_opened);
             }
         });
         if modal.should_close() {
@@ -76,7 +86,13 @@ impl CorpusDialog {
 }
 
 /// One input or many.
-fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, name: &str, (text, n_lines): (&str, usize), path: &std::path::Path) {
+fn choice_ui(
+    ui: &mut Ui,
+    cx: &PanelCtx<'_>,
+    (name, path): (&str, &Path),
+    (text, n_lines): (&str, usize),
+    just_opened: bool,
+) {
     ui.heading(format!("{name} has {} lines", grouped(n_lines)));
     ui.add_space(GRID);
     for line in text.lines().filter(|line| !line.trim().is_empty()).take(SHOWN_LINES) {
@@ -87,8 +103,9 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, name: &str, (text, n_lines): (&str,
     }
     ui.add_space(2.0 * GRID);
     ui.horizontal(|ui| {
-        let lines = ui.button(RichText::new(format!("A corpus of {} inputs", grouped(n_lines))).strong());
-        if lines.on_hover_text("Each line is one input").clicked() {
+        let lines = format!("A corpus of {} inputs", grouped(n_lines));
+        let (lines, entered) = main_button_ui(ui, &lines, true, just_opened);
+        if lines.on_hover_text("Each line is one input").clicked() || entered {
             cx.send(Command::Corpus(CorpusCommand::Choose(path.to_owned())));
         }
         if ui

@@ -1,6 +1,6 @@
 //! What is asked before a corpus from a file is run, with what it will take.
 
-use eframe::egui::{self, Button, ComboBox, DragValue, Label, RichText, Ui};
+use eframe::egui::{self, ComboBox, DragValue, Label, RichText, Ui};
 
 use crate::{
     corpus::list::Split,
@@ -10,7 +10,7 @@ use crate::{
         PanelCtx,
         theme::GRID,
         views::controls,
-        widgets::{Dialog, bytes_text},
+        widgets::{Dialog, bytes_text, main_button_ui},
     },
     worker::CorpusLook,
 };
@@ -18,7 +18,7 @@ use crate::{
 const WIDTH: f32 = 112.0 * GRID;
 
 /// Draws it over everything, as soon as there is something to choose.
-pub fn sheet_ui(ctx: &egui::Context, cx: &PanelCtx<'_>, sheet: &CorpusSheet) {
+pub fn sheet_ui(ctx: &egui::Context, cx: &PanelCtx<'_>, sheet: &CorpusSheet, just_opened: bool) {
     let Some(look) = sheet.shown() else { return };
     let modal = Dialog::new("corpus sheet", WIDTH).show(ctx, |ui| {
         let name = sheet.path.file_name().unwrap_or(sheet.path.as_os_str()).to_string_lossy();
@@ -38,7 +38,8 @@ pub fn sheet_ui(ctx: &egui::Context, cx: &PanelCtx<'_>, sheet: &CorpusSheet) {
         ui.horizontal(|ui| {
             let text = n_fit.map_or_else(|| "Run".to_owned(), |n| format!("Run the first {}", grouped(n)));
             let can = n_fit != Some(0) && sheet.look.failure().is_none();
-            if ui.add_enabled(can, Button::new(RichText::new(text).strong())).clicked() {
+            let (run, entered) = main_button_ui(ui, &text, can, just_opened);
+            if run.clicked() || entered {
                 if let Some(first) = n_fit {
                     let options = crate::worker::corpus::CorpusOptions { first: Some(first), ..sheet.options.clone() };
                     send(cx, CorpusCommand::SetSheet(sheet.list.clone(), options));

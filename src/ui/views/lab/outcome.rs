@@ -6,7 +6,7 @@ use crate::{
     capture::PredictionRow,
     session::Command,
     text::{grouped, share_text},
-    ui::{ViewCtx, theme::GRID},
+    ui::{ViewCtx, theme::GRID, widgets::focus_when_opened},
 };
 
 /// Names that are offered.
@@ -92,6 +92,7 @@ impl OutcomeChoice<'_> {
         };
         let field = TextEdit::singleline(&mut typed).hint_text(hint).desired_width(f32::INFINITY);
         let field = ui.add(field).accessible_name(name);
+        focus_when_opened(ui, &field);
         let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         ui.data_mut(|data| data.insert_temp(id, typed.clone()));
         let Some(outcomes) = cx.document.outcomes() else {
