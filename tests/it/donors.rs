@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use attnscope::{
+    analysis::{
+        attention,
+        reading::{self, Marks},
+    },
     capture::{Ablation, AppliedEdit, Capture, Cut, Edit, Scope, Site},
     cli::open::OpenOptions,
     corpus::list::{InputList, Kind, ListOptions},
@@ -272,13 +276,45 @@ fn hidden_tokens_and_cut_edges_are_marked_where_patterns_are_shown() {
     let cut = Edit::Knockout { stack, scope: Scope::Heads(heads), edges: vec![[3, 1]], cut: Cut::Scores };
     let hide = Edit::HideToken { side: Side::Only, position: 2 };
     let changed = run(&mut session, HERE, vec![cut.into(), hide.into()]);
-    let marks = |head| {
-        let reading = attnscope::analysis::reading::Reading::of(head);
-        let captures = attnscope::analysis::reading::Captures::one(&changed);
-        attnscope::analysis::reading::read(captures, &reading).unwrap().marks
-    };
+    let marks = |head| reading::read(reading::Captures::one(&changed), &reading::Reading::of(head)).unwrap().marks;
     let found = marks(HeadId::single(1, 2));
     assert_eq!((found.hidden_cols.as_slice(), found.cut.as_slice()), (&[2][..], &[(3, 1)][..]));
-    assert_eq!(found.text().unwrap(), "1 token hidden, 1 edge cut");
+    assert_eq!(Marks::text_of(&std::iter::once(&found)).unwrap(), "1 token hidden, 1 edge cut");
     assert!(marks(HeadId::single(1, 0)).cut.is_empty(), "another head has the edge");
+}
+
+/// Whoever sees the pattern of a head without effect is told that it is its own.
+#[test]
+fn heads_that_are_put_out_of_action_say_how_and_whether_their_weights_show_it() {
+    let mut session = Session::new();
+    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
+    let ablations = [Ablation::Zero, Ablation::Mean, Ablation::Uniform, Ablation::Shuffle { seed: 1 }];
+    let of =
+        |layer: usize, head: usize, with| WantedEdit::from(Edit::Ablate { head: HeadId::single(layer, head), with });
+    let edits =
+        ablations.into_iter().enumerate().map(|(head, with)| of(0, head, with)).chain([of(1, 1, Ablation::Zero)]);
+    let plain = run(&mut session, HERE, Vec::new());
+    let changed = run(&mut session, HERE, edits.collect());
+    let marks = |layer: usize, head: usize| {
+        let head = reading::Reading::of(HeadId::single(layer, head));
+        reading::read(reading::Captures::one(&changed), &head).unwrap().marks
+    };
+    let said = |layer, head| Marks::ablated_text_of(&std::iter::once(&marks(layer, head)));
+    let all: Vec<String> = (0..4).filter_map(|head| said(0, head)).collect();
+    assert_eq!(
+        all,
+        [
+            "L0H0: output set to 0; weights unchanged",
+            "L0H1: output set to its mean; weights unchanged",
+            "L0H2: weights made uniform",
+            "L0H3: weights shuffled"
+        ]
+    );
+    assert_eq!(said(1, 0), None);
+    let both = [marks(0, 0), marks(1, 1), marks(1, 0)];
+    assert_eq!(Marks::text_of(&both.iter()).unwrap(), "L0H0, L1H1: output set to 0; weights unchanged");
+    for (head, unchanged) in [(0, true), (1, true), (2, false), (3, false)] {
+        let head = HeadId::single(0, head);
+        assert_eq!(attention::pattern(&plain, head) == attention::pattern(&changed, head), unchanged, "{head}");
+    }
 }

@@ -46,7 +46,7 @@ pub use aggregate::members;
 pub use axis::{Axes, Axis, Group, LeftOut, Rest};
 pub use choice::{Over, ReadingOptions, Together};
 pub use explained::{Explained, Extent, can_be_shown, family};
-pub use marks::Marks;
+pub use marks::{Marks, ablated};
 pub use mass::RowMass;
 pub use options::{
     Aggregate, Aggregation, Heads, LeaveOut, Minus, Policy, Reading, RowLabels, SentenceFilter, Source, Which, Whose,

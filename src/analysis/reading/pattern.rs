@@ -256,7 +256,7 @@ impl ReadPattern {
         if patterns.clone().any(|pattern| pattern.source == Source::ByValueNorm) {
             parts.push(BY_VALUE_NORM.to_owned());
         }
-        parts.extend(patterns.clone().find_map(|pattern| pattern.marks.text()));
+        parts.extend(Marks::text_of(&patterns.clone().map(|pattern| &pattern.marks)));
         if patterns.clone().any(|pattern| pattern.explained().is_some()) {
             // Shares of a sum mean nothing where numbers are no shares.
             let kinds = [

@@ -4,7 +4,7 @@ use eframe::egui::{Popup, PopupAnchor, Rect, RectAlign, Response, Ui, containers
 
 use super::controls;
 use crate::{
-    analysis::reading::{ReadPattern, Source},
+    analysis::reading::{Marks, ReadPattern, Source},
     ui::{ViewCtx, theme::GRID},
 };
 
@@ -46,11 +46,21 @@ pub fn above(response: &Response, text: &str) {
     tooltip.show(|ui| ui.label(text));
 }
 
-/// Says below numbers that they are not the model's own weights; nothing where they are.
-pub fn weights_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pattern: Option<&ReadPattern>) {
-    if let Some(explained) = pattern.and_then(ReadPattern::explained) {
+/// Says below numbers that they are not the model's own weights, and which of their heads are put out of action; nothing
+/// where they are, and none is.
+pub fn weights_ui<'a>(ui: &mut Ui, cx: &ViewCtx<'_>, patterns: &(impl Iterator<Item = &'a ReadPattern> + Clone)) {
+    let first = patterns.clone().next();
+    if let Some(explained) = first.and_then(ReadPattern::explained) {
         controls::caption_ui(ui, cx.theme, format!("{}, not attention", explained.title()));
-    } else if pattern.is_some_and(|pattern| pattern.source == Source::ByValueNorm) {
+    } else if first.is_some_and(|pattern| pattern.source == Source::ByValueNorm) {
         controls::caption_ui(ui, cx.theme, "weights × ‖v‖");
+    }
+    ablated_ui(ui, cx, patterns);
+}
+
+/// Says below numbers which of their heads are put out of action, and whether that is seen in their weights.
+pub fn ablated_ui<'a>(ui: &mut Ui, cx: &ViewCtx<'_>, patterns: &(impl Iterator<Item = &'a ReadPattern> + Clone)) {
+    if let Some(ablated) = Marks::ablated_text_of(&patterns.clone().map(|pattern| &pattern.marks)) {
+        controls::caption_ui(ui, cx.theme, ablated);
     }
 }

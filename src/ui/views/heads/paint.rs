@@ -172,6 +172,7 @@ pub fn column_headings(painter: &Painter, room: Rangef, at: [Pos2; 2], forms: &[
 
 /// How a head's swatch looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is drawn in its own way")]
 pub struct SwatchLook {
     /// Its lines are drawn.
     pub on: bool,
@@ -179,6 +180,8 @@ pub struct SwatchLook {
     pub selected: bool,
     /// Under the pointer or the keyboard's focus.
     pub hovered: bool,
+    /// It is put out of action.
+    pub ablated: bool,
 }
 
 /// A head's swatch: its colour, its number, and how its lines are dashed.
@@ -202,6 +205,9 @@ pub fn swatch(painter: &Painter, rect: Rect, head: usize, look: SwatchLook, them
         at.y -= 1.5;
     }
     painter.text(at, Align2::CENTER_CENTER, head.to_string(), FontId::proportional(text_size::SMALL), ink);
+    if look.ablated {
+        painter.line_segment([body.left_bottom(), body.right_top()], Stroke::new(1.5, ink));
+    }
     if look.selected {
         painter.rect_stroke(rect, 5, Stroke::new(1.5, theme.text), StrokeKind::Inside);
     }

@@ -44,7 +44,7 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, focus: Focus, pl
             let text = format!("mean of the {} heads drawn", drawn.len());
             ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak));
         }
-        tooltip::weights_ui(ui, cx, shown(scene).next().map(|head| &*head.lines.pattern));
+        tooltip::weights_ui(ui, cx, &shown(scene).map(|head| &*head.lines.pattern));
     };
     match place {
         Some((about, side)) => tooltip::beside(ui, about, side, contents),
@@ -140,6 +140,6 @@ fn ranked(scene: &Scene<'_>, n: usize, weight: impl Fn(&ReadPattern, usize) -> O
 }
 
 /// Each pattern once: a difference has lines in two colours.
-fn shown<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a HeadLines> {
+fn shown<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a HeadLines> + Clone {
     scene.heads.iter().filter(|head| !head.below)
 }

@@ -4,6 +4,7 @@ use eframe::egui::{Button, RichText, Role, Sense, Ui, Vec2, WidgetInfo, vec2};
 
 use super::paint;
 use crate::{
+    analysis::reading,
     ids::HeadId,
     session::Command,
     ui::{
@@ -24,6 +25,11 @@ const SWATCH_GAP_PT: f32 = 2.0;
 /// From a swatch down to the bracket of its group.
 const BRACKET_PT: f32 = 3.0;
 
+/// How a head is put out of action in the run that is shown.
+fn ablated_how(cx: &ViewCtx<'_>, head: HeadId) -> Option<&'static str> {
+    cx.document.latest_capture().and_then(|capture| reading::ablated(capture, head))
+}
+
 /// One swatch per head: a click turns its lines on or off, a double click shows it alone.
 pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGroups) {
     let selection = &cx.pane.selection;
@@ -37,8 +43,10 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
             let (rect, response) = ui.allocate_exact_size(SWATCH_PT, Sense::click());
             let on = selection.heads_on().contains(head);
             response.widget_info(|| WidgetInfo::selected(Role::CheckBox, true, on, format!("Head {head}")));
+            let ablated = ablated_how(cx, HeadId { head, ..selection.head });
             let look = paint::SwatchLook {
                 on,
+                ablated: ablated.is_some(),
                 selected: selection.head.head == head,
                 hovered: response.hovered() || response.has_focus(),
             };
@@ -51,7 +59,9 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
                 cx.send(Command::ToggleHead(head));
             }
             menu::point_at_head(&response, cx, HeadId { head, ..selection.head });
-            let name = groups.note(head).map_or_else(|| format!("Head {head}"), |note| format!("Head {head} · {note}"));
+            let notes = [groups.note(head), ablated.map(ToOwned::to_owned)];
+            let name =
+                notes.into_iter().flatten().fold(format!("Head {head}"), |name, note| format!("{name} · {note}"));
             let how = "Click: show or hide. Double-click: show alone. Right-click: change it";
             tooltip::above(&response, &format!("{name}\n{how}"));
         }

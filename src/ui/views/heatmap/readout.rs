@@ -123,5 +123,6 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
                 ui.end_row();
             }
         });
+        tooltip::ablated_ui(ui, cx, &std::iter::once(pattern));
     });
 }

@@ -101,7 +101,7 @@ pub fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, read: &ReadPattern, flows: &Flows, 
             n if n > MAX_ROWS => drop(controls::caption_ui(ui, cx.theme, format!("and {} weaker", n - MAX_ROWS))),
             _ => {}
         }
-        tooltip::weights_ui(ui, cx, Some(read));
+        tooltip::weights_ui(ui, cx, &std::iter::once(read));
     });
 }
 

@@ -359,7 +359,7 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, (position, weigh
                 ui.monospace(pattern.value_text(weight));
             }
         });
-        tooltip::weights_ui(ui, cx, Some(pattern));
+        tooltip::weights_ui(ui, cx, &std::iter::once(pattern));
         if cx.pane.selection.pinned.is_empty() {
             controls::caption_ui(ui, cx.theme, "Click to pin");
         }

@@ -162,6 +162,6 @@ pub fn under_pointer_ui(
                 ui.end_row();
             }
         });
-        tooltip::weights_ui(ui, cx, Some(pattern));
+        tooltip::weights_ui(ui, cx, &std::iter::once(pattern));
     });
 }
