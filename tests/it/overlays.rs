@@ -75,6 +75,14 @@ fn head(layer: usize, head: usize) -> Reading {
 }
 
 #[test]
+fn what_is_explained_is_told_with_what_it_is_told_apart_from() {
+    assert_eq!(of("scores").what(), "Gradients, scores, why “mat”");
+    let report = report().with_parameter("against", json!({ "id": 9, "label": "rug" }));
+    let explained = Explained::new(Arc::new(report), "Gradients", "self").unwrap();
+    assert_eq!(explained.what(), "Gradients, why “mat” and not “rug”");
+}
+
+#[test]
 fn every_number_of_a_report_is_read_where_it_belongs() {
     let capture = capture();
     for (layer, idx) in [(0, 0), (0, 2), (1, 1)] {

@@ -138,7 +138,7 @@ impl Explained {
         };
         let class = parameter("class")?;
         Some(match parameter("against") {
-            Some(against) => format!("{class} rather than {against}"),
+            Some(against) => format!("{class} and not {against}"),
             None => class,
         })
     }

@@ -74,7 +74,9 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, row: &PredictionRow, target: Target
     let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
     let best = row.top.first().map(|item| item.id);
     let chosen = target.class.or(best);
+    let weak = |text: &str| RichText::new(text).color(cx.theme.text_weak);
     ui.horizontal_wrapped(|ui| {
+        ui.label(weak("On"));
         let outcome = OutcomeChoice {
             name: "Outcome",
             meaning: "The outcome whose logit and probability are compared; Explain uses the same one",
@@ -86,13 +88,13 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, row: &PredictionRow, target: Target
         if let Some(Some(id)) = outcome.ui(ui, cx) {
             choose(Target { class: (Some(id) != best).then_some(id), ..target });
         }
-        ui.label(RichText::new("less").color(cx.theme.text_weak));
+        ui.label(weak("and not on"));
         let against = OutcomeChoice {
-            name: "Subtracted outcome",
-            meaning: "Compare the difference of two logits",
+            name: "Contrast of the effect",
+            meaning: "Compare the difference of two logits: what raises one over the other",
             row,
             chosen: target.against,
-            nothing: Some("nothing"),
+            nothing: Some("anything else"),
             except: chosen,
         };
         if let Some(against) = against.ui(ui, cx) {
