@@ -2,10 +2,12 @@
 
 use std::{ops::Range, sync::Arc};
 
-use super::{Document, Drag, Effect, Experiment, Session, Split, experiment::Undo, explanations::ShownRun};
+use super::{
+    Document, Drag, Effect, Experiment, Pane, Session, Split, ViewKind, experiment::Undo, explanations::ShownRun,
+};
 use crate::{
     capture::{Capture, Edit},
-    ids::{DocumentId, Side},
+    ids::{DocumentId, PaneId, Side},
     text::counted,
     worker::{CorpusSource, Donor, MAX_MEANT, Many, WantedEdit},
 };
@@ -30,7 +32,7 @@ pub enum ChangeCommand {
     Switch(usize, bool),
     /// Take these away, by their places.
     Remove(Vec<usize>),
-    /// Take all away.
+    /// Take all away. The pane that the first one opened goes with them, unless it was given something of its own to show.
     Clear,
     /// Take tokens out of the text. This is a change of the input and none of the run: positions after them move, so
     /// that every number that names a token would mean two things at once if they were counted both ways. As a step
@@ -202,6 +204,11 @@ impl Session {
                 self.panes.activate(pane);
             }
         }
+        if command == ChangeCommand::Clear
+            && let Some(pane) = self.pane_of_changes(id)
+        {
+            return self.close_pane(pane);
+        }
         let drag = if let ChangeCommand::Replace(_, _, drag) = command { Some(drag) } else { None };
         let Some(document) = self.find_document_mut(id) else { return Vec::new() };
         if drag.is_some() && document.drag != drag {
@@ -256,6 +263,42 @@ impl Session {
                 right.pending = pending;
             }
         }
+    }
+
+    /// The pane of a changed run where it shows the same as that of the unchanged run beside it: without its changes it
+    /// would be that pane once more.
+    fn pane_of_changes(&mut self, id: DocumentId) -> Option<PaneId> {
+        let document = self.find_document(id)?;
+        let plain = self.find_document(document.plain?)?;
+        if document.experiment.changes.is_empty() || plain.experiment != document.experiment.unchanged() {
+            return None;
+        }
+        let plain = plain.id;
+        let only = |of: DocumentId| {
+            let mut panes = self.panes.iter().filter(|pane| pane.document == of);
+            panes.next().filter(|_| panes.next().is_none())
+        };
+        let (left, right) = (only(plain)?, only(id)?);
+        // Whose effect is told is chosen in the pane of the changed run, and seen in neither.
+        let mut options = right.options.clone();
+        let target = options.lab.target;
+        if right.view != ViewKind::Lab {
+            options.lab.target = left.options.lab.target;
+        }
+        let shown = |pane: &Pane| (pane.view, pane.selection.head, pane.selection.heads_on(), pane.linked);
+        let is_plain = right.linked
+            && shown(left) == shown(right)
+            && left.options == options
+            && [left, right].iter().all(|pane| pane.overlay.is_none())
+            && right.minus.is_none_or(|minus| minus.document == plain);
+        let (left, right) = (left.id, right.id);
+        if !is_plain {
+            return None;
+        }
+        if let Some(left) = self.panes.get_mut(left) {
+            left.options.lab.target = target;
+        }
+        Some(right)
     }
 
     /// Takes away the unchanged copy of a document, with the panes that show it.

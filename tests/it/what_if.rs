@@ -3,7 +3,7 @@
 use attnscope::{
     capture::{Ablation, Edit, Matrix, Normalizer, Scope},
     ids::{HeadId, JobId, PaneId, Side},
-    session::{Change, ChangeCommand, Command, Document, Drag, gallery::EXAMPLES},
+    session::{Change, ChangeCommand, Command, Document, Drag, ViewKind, gallery::EXAMPLES},
     worker::{EventKind, Failure, Request, WantedEdit},
 };
 
@@ -103,10 +103,37 @@ fn changes_are_switched_off_removed_and_cleared() {
     assert_eq!(asked(&play), [ablate(), hide(1), hide(2)], "one that is there is switched on");
     play.does(Command::Change(ChangeCommand::Remove(vec![1])));
     assert_eq!(asked(&play), [ablate(), hide(2)]);
+    // A pane that was given something of its own to show stays.
+    play.does(Command::ShowView(ViewKind::Heatmap));
     play.does(Command::Change(ChangeCommand::Clear));
     assert_eq!(asked(&play), []);
     play.answers();
-    assert_eq!(n_shown(&play, RIGHT), 0);
+    assert_eq!((n_shown(&play, RIGHT), play.session.panes.len()), (0, 2));
+}
+
+/// Without its changes it would be the pane beside it once more.
+#[test]
+fn clearing_the_changes_closes_the_pane_that_they_opened_and_undo_brings_it_back() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    add(&mut play, hide(1));
+    play.answers();
+    // Whose effect is told is chosen in one pane alone, and is no other view.
+    let mut options = play.session.pane().options.clone();
+    options.lab.target.class = Some(21);
+    play.does(Command::SetViewOptions(options));
+    play.does(Command::Change(ChangeCommand::Clear));
+    assert!(play.asked.is_empty(), "what stays was run before");
+    assert_eq!((play.session.panes.len(), play.session.documents.len()), (1, 1));
+    assert_eq!((n_shown(&play, LEFT), play.session.document().title().as_str()), (0, "demo:gpt · one two three"));
+    assert_eq!(play.session.pane().options.lab.target.class, Some(21));
+    play.does(Command::Undo);
+    play.answers();
+    assert_eq!(play.session.panes.len(), 2);
+    let changed = play.session.changing();
+    assert_eq!(changed.experiment.edits(), [ablate(), hide(1)]);
+    assert_eq!(changed.title(), "2 changes · demo:gpt · one two three");
+    assert!(play.session.unchanged(changed).is_some());
 }
 
 #[test]
