@@ -81,8 +81,8 @@ impl Session {
         (self.keeping.file, self.keeping.written, self.keeping.kept) = (None, None, None);
         self.keeping.is_changed = false;
         if !was_blank && self.keeping.last.is_some() {
-            let where_it_is = "The closed session is under Session › Recent sessions".to_owned();
-            self.inform("A new session".to_owned(), where_it_is);
+            let where_it_is = "It is under Session › Recent sessions".to_owned();
+            self.inform("The session was closed".to_owned(), where_it_is);
         }
         effects
     }

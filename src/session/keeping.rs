@@ -267,6 +267,7 @@ impl Session {
         // What it differs by from its file is not known, and is not to be lost.
         (self.keeping.written, self.keeping.is_changed) = (Some(Saved::default()), file.is_some());
         self.keeping.file = file;
+        self.inform("The session is restored".to_owned(), String::new());
         // Only when it is kept here it is no longer needed there.
         let kept = self.to_keep();
         effects.extend(self.keep(kept, Some(number)));
@@ -364,8 +365,10 @@ impl Session {
         if is_kept {
             (self.keeping.written, self.keeping.is_changed) = (Some(Saved::default()), file.is_some());
             self.keeping.file = file;
+            self.inform("The closed session is open again".to_owned(), String::new());
         } else {
             self.settings.remember_session(&path);
+            self.inform("Session opened".to_owned(), path.to_string_lossy().into_owned());
             self.keeping.file = Some(SavedAs { path, checksum: Some(checksum) });
             (self.keeping.written, self.keeping.is_changed) = (Some(self.saved()), false);
         }

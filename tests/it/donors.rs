@@ -221,6 +221,7 @@ fn weights_are_drawn_on_the_heatmap_and_the_run_follows() {
     let plain = window.app().session().unchanged(window.app().session().changing()).unwrap().clone();
     assert_eq!(Some(&before), plain.stored_pattern(HeadId::single(0, 0)).as_ref(), "it begins with what there was");
     assert_eq!(window.app().session().panes.len(), 2);
+    window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: no weight edited yet");
     // The changed run is at the right.
     let plots: Vec<_> = window.harness.get_all_by_label("Attention pattern of L0H0").map(|plot| plot.rect()).collect();
     let plot = plots.into_iter().max_by(|a, b| a.left().total_cmp(&b.left())).unwrap();
@@ -240,6 +241,7 @@ fn weights_are_drawn_on_the_heatmap_and_the_run_follows() {
     let after = drawn(&window);
     assert_eq!(after.row(2).unwrap(), [1.0, 0.0, 0.0], "all of the row is on the cell that was drawn");
     assert_eq!((after.row(0), after.row(1)), (before.row(0), before.row(1)));
+    window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: weights set");
     let n_runs = |window: &Window| {
         let submitted = &window.jobs.0.borrow().submitted;
         submitted.iter().filter(|(_, request)| matches!(request, Request::Run { .. })).count()

@@ -66,7 +66,7 @@ fn a_new_session_asks_about_work_that_is_in_no_file() {
     assert_eq!(play.session.panes.len(), 2, "nothing is closed before it can be had again");
     play.answers();
     assert!(is_blank(&play) && play.held.is_empty(), "and the worker has no model any more");
-    assert_eq!(play.last_notice(), "A new session");
+    assert_eq!(play.last_notice(), "The session was closed");
     assert!(play.session.keeping.last.is_some(), "where it is, is in the menu");
     // Nobody is asked about nothing, and nothing takes the place of what was put aside.
     play.does(new(Anew::Ask));
@@ -116,7 +116,7 @@ fn saving_first_closes_when_it_is_saved_and_only_then() {
     // What is in its file as it is, is closed without a question.
     play.does(Command::Session(SessionCommand::Open(file)));
     play.answers();
-    assert_eq!(play.session.panes.len(), 2);
+    assert_eq!((play.session.panes.len(), play.last_notice()), (2, "Session opened"));
     play.does(new(Anew::Ask));
     play.answers();
     assert!(is_blank(&play));

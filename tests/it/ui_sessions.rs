@@ -208,7 +208,7 @@ fn a_new_session_closes_what_is_shown_after_a_question() {
     window.click("Don’t save");
     let document = window.app().session().document();
     assert!(document.latest_capture().is_none() && document.model.latest().is_none());
-    assert!(window.shows("The closed session is under Session › Recent sessions"));
+    assert!(window.shows("The session was closed") && window.shows("It is under Session › Recent sessions"));
     window.click("Session");
     window.click("Recent sessions");
     assert!(window.shows("Last closed session"));

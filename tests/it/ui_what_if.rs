@@ -5,9 +5,9 @@ use attnscope::{
     cli::open::OpenOptions,
     ids::HeadId,
     session::{Document, Focus, ViewKind},
-    worker::{Event, EventKind, Failure, Request, WantedEdit},
+    worker::{EventKind, Failure, Request, WantedEdit},
 };
-use eframe::egui::{Key, Modifiers, accesskit::Role};
+use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
 
 use crate::support::window::{Window, with_text};
@@ -43,6 +43,7 @@ fn a_head_is_ablated_from_the_menu_and_the_unchanged_run_stands_beside_it() {
     assert_eq!(n_panes(&window), 2);
     window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: output set to 0");
     assert!(window.shows("50 % → 40 %"), "before and with the change");
+    assert!(window.shows("; L0H0: output set to 0; weights unchanged"), "whoever sees its lines is told");
     window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: output set to 0").click();
     window.settle();
     assert_eq!(edits(&window).len(), 0);
@@ -158,7 +159,7 @@ fn a_head_keeps_the_pattern_that_it_has_in_another_document() {
     window.settle();
     choose(&mut window, "All attention", "Sparsemax");
     choose(&mut window, "Pattern of…", "demo:gpt · one two three");
-    assert_eq!(edits(&window)[1], "head L0H0: weights edited by hand");
+    assert_eq!(edits(&window)[1], "head L0H0: weights set");
     let Some(WantedEdit::Edit(Edit::SetPattern { pattern, .. })) = changed(&window).experiment.edits().pop() else {
         panic!("no pattern was set")
     };
@@ -191,7 +192,12 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
         .rev()
         .find_map(|(job, request)| matches!(request, Request::Run { .. }).then_some(*job));
     let failure = Failure { summary: "Two changes contradict each other".to_owned(), details: String::new() };
-    window.jobs.0.borrow_mut().events.push(Event { job: run.unwrap(), kind: EventKind::Failed(failure) });
+    window
+        .jobs
+        .0
+        .borrow_mut()
+        .events
+        .push(attnscope::worker::Event { job: run.unwrap(), kind: EventKind::Failed(failure) });
     window.settle();
     assert!(window.shows("Two changes contradict each other"));
     assert_eq!((edits(&window).len(), n_panes(&window)), (2, 2));
@@ -212,18 +218,17 @@ fn the_effect_on_an_outcome_is_a_line_that_stays_and_the_outcome_is_chosen() {
         window.harness.get_by_role_and_label(Role::ComboBox, name).click();
         window.settle();
     };
+    assert!(window.shows("and not on"), "on word20 and not on anything else");
     combo(&mut window, "Outcome");
-    window.harness.get_by_label("Any token").focus();
-    window.harness.step();
-    window.harness.get_by_label("Any token").type_text("word77");
+    // The field has the cursor as soon as it is there.
+    window.harness.event(Event::Text("word77".to_owned()));
     window.settle();
     assert!(window.shows("word777  #777"), "what begins with it");
     window.click("word77  #77");
     assert!(window.shows("word77: logit −8.33 → "), "no longer among the most probable");
-    combo(&mut window, "Subtracted outcome");
-    window.harness.get_by_label("Any token").focus();
-    window.harness.step();
-    window.harness.get_by_label("Any token").type_text("#21");
+    combo(&mut window, "Contrast of the effect");
+    assert!(window.harness.query_all_by_label("anything else").count() >= 1 && !window.shows("nothing"));
+    window.harness.event(Event::Text("#21".to_owned()));
     window.settle();
     window.click("word21  #21");
     assert!(window.shows("word77 − word21: logit difference "));
@@ -231,9 +236,7 @@ fn the_effect_on_an_outcome_is_a_line_that_stays_and_the_outcome_is_chosen() {
     assert_eq!((target.class, target.against), (Some(77), Some(21)), "the Lab explains the same");
 
     combo(&mut window, "Outcome");
-    window.harness.get_by_label("Any token").focus();
-    window.harness.step();
-    window.harness.get_by_label("Any token").type_text("words");
+    window.harness.event(Event::Text("words".to_owned()));
     window.settle();
     assert!(window.shows("“words” is several tokens of this model"));
 }

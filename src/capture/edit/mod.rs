@@ -269,7 +269,7 @@ impl Sparsity {
 }
 
 impl fmt::Display for Edit {
-    /// What is different, as a clause: `head L3H5 adds nothing`.
+    /// What is different, as a clause: `head L3H5: output set to 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let token = |side: Side, position: usize| match side {
             Side::Only => format!("token {position}"),
@@ -285,7 +285,7 @@ impl fmt::Display for Edit {
                     Ablation::Shuffle { seed } => write!(f, "head {head}: weights shuffled (seed {seed})"),
                 }
             }
-            Self::SetPattern { head, .. } => write!(f, "head {}: weights edited by hand", head_name(*head)),
+            Self::SetPattern { head, .. } => write!(f, "head {}: weights set", head_name(*head)),
             Self::Sharpen { head, by } => write!(f, "head {}: scores × {by}", head_name(*head)),
             Self::HideToken { side, position } => write!(f, "{} is hidden", token(*side, *position)),
             Self::SeeAll { positions } => match &positions[..] {

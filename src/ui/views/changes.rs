@@ -307,7 +307,7 @@ pub fn toggle_hidden(cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
     cx.send(Command::Change(command));
 }
 
-/// What a change is, with the tokens that it names: `Token 2 “animal” is hidden`.
+/// What a change is, with the tokens that it names, `Token 2 “animal” is hidden`, or that it changes nothing yet.
 pub fn change_text(edit: &WantedEdit, capture: &Capture) -> String {
     let named = |what: &str, side: Side, position: usize, sentence: &str| {
         let number = format!("{what} {position}");
@@ -329,6 +329,13 @@ pub fn change_text(edit: &WantedEdit, capture: &Capture) -> String {
             }
             _ => clause,
         },
+        // Where nothing was drawn yet, the weights are those of the run without it.
+        WantedEdit::Edit(Edit::SetPattern { head, pattern })
+            if capture.computation().edits.is_empty()
+                && capture.stored_pattern(*head).is_some_and(|own| own == *pattern) =>
+        {
+            clause.replace("weights set", "no weight edited yet")
+        }
         WantedEdit::Taken { rows, .. } => match rows.positions[..] {
             [position] => named("token", rows.stack.query_side(), position, &clause),
             _ => clause,
