@@ -9,12 +9,13 @@ use attnscope::{
         report::{Method, Question, Report, Value},
         rollout::RolloutOptions,
     },
+    cli::open::OpenOptions,
     ids::Side,
-    session::{Command, Loadable, ViewKind, gallery::EXAMPLES},
+    session::{Command, Loadable, Split, ViewKind, gallery::EXAMPLES},
     worker::{Ask, Column, Estimate, Event, EventKind, Explanation, LeaveOut, Patience, Request, Target},
 };
 use eframe::egui::{accesskit::Role, pos2};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::{
     copy::copied,
@@ -262,4 +263,28 @@ fn two_directions_of_a_translation_are_put_together_and_held_against_gold() {
     let document = play.session.documents.last().unwrap().id;
     drop(play.session.apply(Command::CloseDocument(document)));
     assert_eq!(reverse(&play).0, None);
+}
+
+/// Two outputs may be compared in linked panes; nobody is to take one for the other.
+#[test]
+fn linked_panes_that_explain_different_outputs_say_which() {
+    let options = OpenOptions { view: Some(ViewKind::Lab), ..with_text("one two three") };
+    let mut window = Window::with_size(options, [1600.0, 900.0]);
+    window.app().request(Command::SplitPane(Split::Right));
+    window.settle();
+    let said = |window: &Window| {
+        let labels = window.harness.query_all_by_label_contains("Explains “");
+        let labels = labels.filter_map(|node| node.accesskit_node().value().or(node.accesskit_node().label()));
+        labels.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(said(&window).is_empty(), "both explain the same");
+    let mut options = window.app().session().pane().options.clone();
+    options.lab.target = Target { class: Some(22), against: Some(20), ..Target::default() };
+    window.app().request(Command::SetViewOptions(options));
+    window.settle();
+    let different = ["Explains “word20” at position 2", "Explains “word22” and not “word20” at position 2"];
+    assert_eq!(said(&window), different.map(str::to_owned).into());
+    window.app().request(Command::ToggleLink);
+    window.settle();
+    assert!(said(&window).is_empty(), "each goes its own way");
 }

@@ -8,7 +8,7 @@ use attnscope::{
     ids::{DocumentId, HeadId},
     session::{Appearance, Command, ViewKind},
     text::weight_text,
-    worker::{EventKind, GiveBack, Input, Lane, Request, give_back_by},
+    worker::{EventKind, GiveBack, Input, Lane, ModelSource, Request, give_back_by},
 };
 use eframe::egui::{
     self, Key, Modifiers,
@@ -57,11 +57,54 @@ fn a_failed_run_says_so_and_keeps_the_result() {
     window.press(Modifiers::COMMAND, Key::Enter);
     assert!(window.app().session().document().capture.is_pending());
     assert!(window.shows("Cancel"));
+    window.app().request(Command::Notify(failure("The disk is on fire")));
     window.jobs.say(EventKind::Failed(failure("The model could not be evaluated")));
     window.settle();
-    assert!(window.shows("The model could not be evaluated"));
+    let said = |window: &Window, text: &str| window.harness.query_all_by_label_contains(text).count();
+    assert_eq!(said(&window, "The model could not be evaluated"), 1, "in full in one place");
+    assert_eq!(said(&window, "⚠ The run failed"), 1);
     assert!(window.shows("Try something else"));
-    assert_eq!(window.harness.query_all_by_label_contains("Token ").count(), 3, "the tokens are still there");
+    assert_eq!(said(&window, "Token "), 3, "the tokens are still there");
+    // No message lies over the sentence.
+    let places = |text: &str| -> Vec<egui::Rect> {
+        let mut all: Vec<_> = window.harness.query_all_by_label_contains(text).map(|node| node.rect()).collect();
+        all.sort_by(|a, b| a.top().total_cmp(&b.top()));
+        all
+    };
+    let sentence = places("The model could not be evaluated")[0];
+    let shown = places("Shows “demo:gpt").into_iter().max_by(|a, b| a.left().total_cmp(&b.left())).unwrap();
+    let [of_message, own] = places("Try something else")[..] else { panic!("one of the message, one of the run") };
+    assert!(shown.bottom() <= sentence.top() && sentence.bottom() <= own.top(), "{shown:?} {sentence:?} {own:?}");
+    assert!(of_message.bottom() < shown.top(), "{of_message:?} {shown:?}");
+    // What is of the run before is veiled, tokens included.
+    let is_veiled = |text: &str| {
+        let shapes = window.harness.output().shapes.iter();
+        let colors = shapes.filter_map(|clipped| match &clipped.shape {
+            egui::Shape::Text(shape) if shape.galley.text() == text => {
+                let color = shape.galley.rows.first()?.row.visuals.mesh.vertices.first()?.color;
+                Some(if color == egui::Color32::PLACEHOLDER { shape.fallback_color } else { color })
+            }
+            _ => None,
+        });
+        let alphas: Vec<u8> = colors.map(|color| color.a()).collect();
+        assert!(!alphas.is_empty(), "{text} is drawn");
+        alphas.iter().all(|alpha| *alpha < 200)
+    };
+    assert!(is_veiled("3 tokens") && is_veiled("two") && !is_veiled("Input"));
+}
+
+#[test]
+fn a_model_that_does_not_open_says_so_once_and_what_is_open_stays() {
+    let mut window = Window::open(with_text("one two three"));
+    window.jobs.answer(false);
+    window.app().request(Command::OpenModel(ModelSource::Path("/nowhere".into())));
+    window.harness.step();
+    window.jobs.say(EventKind::Failed(failure("There is nothing at this path")));
+    window.settle();
+    let said = |text: &str| window.harness.query_all_by_label_contains(text).count();
+    assert_eq!((said("There is nothing at this path"), said("⚠ The model did not open")), (1, 1));
+    assert_eq!(said("demo:gpt stays open"), 1);
+    assert!(window.harness.query_by_label("Dismiss: There is nothing at this path").is_none());
 }
 
 #[test]

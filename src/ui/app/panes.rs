@@ -22,9 +22,9 @@ use crate::{
         panels::{failure_ui, too_long_ui},
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, text_size},
-        views::{Views, pane_menu_ui, shared_high, stack_name, view_choices_ui},
+        views::{Views, explained_output, pane_menu_ui, shared_high, stack_name, view_choices_ui},
     },
-    worker::Progress,
+    worker::{Failure, Progress},
 };
 
 /// Panes that would be smaller beside and below each other are shown one at a time.
@@ -37,11 +37,21 @@ const TABS_PT: f32 = 6.5 * GRID;
 const GAP_PT: f32 = 1.0;
 /// What the name of a head takes in a header; where there is less room it is left out, the view has it too.
 const HEAD_PT: f32 = 14.0 * GRID;
+/// What is left for the output that is explained, where linked panes explain several.
+const OUTPUT_PT: f32 = 44.0 * GRID;
 /// Height of what stands above a pane when there are several.
 const HEADER_PT: f32 = 7.0 * GRID;
 
+/// The place of the active pane.
+pub(super) struct ActivePane {
+    /// All of it.
+    pub rect: Rect,
+    /// What is free of the sentence over its lower edge.
+    pub free: Rect,
+}
+
 /// Draws every pane and gives the place of the active one. `cx` speaks of the active pane.
-pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneId, Views>) -> Rect {
+pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneId, Views>) -> ActivePane {
     let panes = &cx.session.panes;
     views.retain(|id, _| panes.get(*id).is_some());
     let whole = ui.available_rect_before_wrap();
@@ -54,12 +64,13 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         ViewCtx { pane, document, other: other_document(cx.session, pane), ..cx.view }
     };
     let shared_high = shared_high(panes.iter().map(view_of));
+    let outputs = explained_outputs(panes.iter().map(view_of));
     let mut area = whole;
     if one_at_a_time {
         tabs_ui(ui, cx, panes.iter().map(view_of).collect());
         *area.top_mut() += TABS_PT + GAP_PT;
     }
-    let mut active = area;
+    let (mut active, mut said) = (area, None);
     for (pane, rect) in places {
         if one_at_a_time && pane.id != cx.pane.id {
             continue;
@@ -68,17 +79,19 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         let shared_high = shared_high.filter(|_| pane.options.shared_scale && pane.overlay.is_none());
         let view = ViewCtx { shared_high, ..view_of(pane) };
         let views = views.entry(pane.id).or_default();
-        ui.scope_builder(UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect), |ui| {
+        let builder = UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect);
+        let sentence = ui.scope_builder(builder, |ui| {
             ui.shrink_clip_rect(rect);
             ui.painter().rect_filled(rect, 0, cx.theme.canvas);
             if panes.len() > 1 {
-                header_ui(ui, cx, &view);
+                header_ui(ui, cx, &view, outputs.get(&pane.id).map(String::as_str));
             }
-            scrolled_ui(ui, |ui| pane_ui(ui, &view, views));
+            let sentence = scrolled_ui(ui, |ui| pane_ui(ui, &view, views));
             pane_menu_ui(ui, &view, rect);
+            sentence
         });
         if pane.id == cx.pane.id {
-            active = rect;
+            (active, said) = (rect, sentence.inner);
         } else if pressed_in(ui, rect) {
             view.send(Command::Activate);
         }
@@ -87,7 +100,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         ui.painter().hline(active.x_range(), active.top() + 1.0, (2.0, cx.theme.accent));
     }
     ui.advance_cursor_after_rect(whole);
-    active
+    let free = said.map_or(active, |said| active.with_max_y(said.top().clamp(active.top(), active.bottom())));
+    ActivePane { rect: active, free }
 }
 
 /// Where each pane stands when all are shown.
@@ -130,16 +144,18 @@ fn tabs_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: Vec<ViewCtx<'_>>) {
 }
 
 /// Draws what stands in a pane; where the pane is too small for it, it scrolls by its bars: the wheel zooms.
-fn scrolled_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
+fn scrolled_ui<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
     let room = ui.available_size();
     if room.x >= LEAST_VIEW.x && room.y >= LEAST_VIEW.y {
         return contents(ui);
     }
     let bars = ScrollSource { mouse_wheel: false, ..ScrollSource::default() };
-    ScrollArea::both().id_salt("small pane").scroll_source(bars).auto_shrink(false).show(ui, |ui| {
+    let scroll = ScrollArea::both().id_salt("small pane").scroll_source(bars).auto_shrink(false);
+    let shown = scroll.show(ui, |ui| {
         let rect = Rect::from_min_size(ui.min_rect().min, ui.available_size().max(LEAST_VIEW));
-        ui.scope_builder(UiBuilder::new().max_rect(rect), contents);
+        ui.scope_builder(UiBuilder::new().max_rect(rect), contents).inner
     });
+    shown.inner
 }
 
 /// The `idx`th of `n` equal parts of a range, with gaps between them.
@@ -154,8 +170,18 @@ fn pressed_in(ui: &Ui, rect: Rect) -> bool {
     ui.rect_contains_pointer(rect) && ui.input(|input| input.pointer.any_pressed())
 }
 
-/// What a pane shows and how it is tied to the others.
-fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
+/// The outputs that linked panes explain, where these are several: nobody is to take one for the other.
+fn explained_outputs<'a>(panes: impl Iterator<Item = ViewCtx<'a>>) -> HashMap<PaneId, String> {
+    let linked = panes.filter(|view| view.pane.linked);
+    let outputs: HashMap<PaneId, String> =
+        linked.filter_map(|view| Some((view.pane.id, explained_output(&view)?))).collect();
+    let first = outputs.values().next();
+    if outputs.values().all(|output| Some(output) == first) { HashMap::new() } else { outputs }
+}
+
+/// What a pane shows and how it is tied to the others; `output` is what it explains, where the others explain something
+/// else.
+fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, output: Option<&str>) {
     let pane = view.pane;
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER_PT), Sense::hover());
     ui.painter().rect_filled(rect, 0, cx.theme.panel);
@@ -177,10 +203,16 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 view_ui(ui, view);
-                document_ui(ui, cx, view);
-                let head = egui::Label::new(RichText::new(head_text(view)).color(cx.theme.text_weak)).truncate();
-                if ui.available_width() > HEAD_PT {
-                    ui.add(head);
+                document_ui(ui, cx, view, if output.is_some() { OUTPUT_PT } else { HEAD_PT });
+                let (text, color) = match output {
+                    Some(output) => (format!("Explains {output}"), cx.theme.text),
+                    None => (head_text(view), cx.theme.text_weak),
+                };
+                let label = egui::Label::new(RichText::new(text).color(color)).truncate();
+                if output.is_some() {
+                    ui.add(label).on_hover_text("Linked panes explain different outputs");
+                } else if ui.available_width() > HEAD_PT {
+                    ui.add(label);
                 }
             });
         },
@@ -204,8 +236,8 @@ fn view_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
     combo.response.accessible_name("View of the pane");
 }
 
-fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
-    let width = (ui.available_width() - HEAD_PT).clamp(16.0 * GRID, 60.0 * GRID);
+fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, left: f32) {
+    let width = (ui.available_width() - left).clamp(16.0 * GRID, 60.0 * GRID);
     let combo = ComboBox::from_id_salt("document").selected_text(title(view)).width(width).truncate();
     let combo = combo.show_ui(ui, |ui| {
         for document in &cx.session.documents {
@@ -243,34 +275,44 @@ fn title(view: &ViewCtx<'_>) -> String {
     }
 }
 
-fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) {
+/// Draws a view; the place of the sentence over its lower edge, where there is one.
+fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) -> Option<Rect> {
     let rect = ui.available_rect_before_wrap();
+    let mut sentence = None;
     if cx.document.latest_capture().is_some() {
         veiled_ui(ui, cx, |ui| views.ui(cx.pane.view, ui, cx));
-        if let Some(veil) = veil(ui, cx) {
-            stale_ui(ui, cx, &veil, rect);
-        }
+        sentence = veil(ui, cx).map(|veil| stale_ui(ui, cx, &veil, rect));
     } else {
         empty_ui(ui, cx);
     }
     progress_line(ui, cx, rect);
+    sentence
 }
 
-/// Says over the lower edge of a pane that what it shows is not of what is asked for, and why.
-fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) {
+/// Says over the lower edge of a pane that what it shows is not of what is asked for, and why: this is where a run that
+/// failed says so in full. What is offered where a text is too long stands beside the text.
+fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) -> Rect {
     let place = rect.shrink(2.0 * GRID);
     let builder = UiBuilder::new().id_salt("stale").max_rect(place).layout(Layout::bottom_up(Align::Center));
     ui.scope_builder(builder, |ui| {
         let margin = Margin::symmetric(2 * GRID as i8, GRID as i8);
         let stroke = (1.0, cx.theme.rule);
-        Frame::new().fill(cx.theme.panel).stroke(stroke).corner_radius(4).inner_margin(margin).show(ui, |ui| {
+        let frame = Frame::new().fill(cx.theme.panel).stroke(stroke).corner_radius(4).inner_margin(margin);
+        let shown = frame.show(ui, |ui| {
             ui.set_max_width(place.width() - 4.0 * GRID);
-            ui.label(RichText::new(&veil.said).color(cx.theme.text));
-            if let Some(failure) = cx.document.capture.failure() {
-                ui.label(RichText::new(format!("⚠ {}", failure.summary)).color(cx.theme.error));
+            // From the bottom upwards.
+            let failure = cx.document.capture.failure().filter(|_| cx.document.too_long.is_none());
+            if let Some(Failure { summary, details }) = failure {
+                if !details.is_empty() {
+                    ui.label(RichText::new(details).small().color(cx.theme.text_weak));
+                }
+                ui.label(RichText::new(format!("⚠ {summary}")).color(cx.theme.error));
             }
+            ui.label(RichText::new(&veil.said).color(cx.theme.text));
         });
-    });
+        shown.response.rect
+    })
+    .inner
 }
 
 /// A thin line along the top of a pane: how far the job is that it waits for.
@@ -293,17 +335,17 @@ fn progress_line(ui: &Ui, cx: &ViewCtx<'_>, view: Rect) {
 
 /// What stands in a pane before there is anything to see.
 fn empty_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let failure = cx.document.model.failure().or_else(|| cx.document.capture.failure());
-    if let Some(failure) = failure {
+    let Document { model, capture, too_long, .. } = cx.document;
+    let failures = [model.failure(), capture.failure().filter(|_| too_long.is_none())];
+    if too_long.is_some() || failures.iter().any(Option::is_some) {
         ui.vertical_centered(|ui| {
             ui.add_space(ui.available_height() * 0.35);
-            if cx.document.too_long.is_some() && cx.document.model.failure().is_none() {
-                too_long_ui(ui, cx);
-                return;
+            failures.into_iter().flatten().for_each(|failure| failure_ui(ui, cx, failure));
+            too_long_ui(ui, cx);
+            if too_long.is_none() {
+                ui.add_space(2.0 * GRID);
+                ui.label(RichText::new("Open an example, or drop a model folder here").color(cx.theme.text_weak));
             }
-            failure_ui(ui, cx, failure);
-            ui.add_space(2.0 * GRID);
-            ui.label(RichText::new("Open an example, or drop a model folder here").color(cx.theme.text_weak));
         });
         return;
     }

@@ -95,7 +95,7 @@ impl App {
         }
         let ground = Frame::new().fill(theme.canvas);
         let center = CentralPanel::default().frame(ground).show(ui, |ui| panes_ui(ui, &view_cx, views));
-        let view_rect = center.inner;
+        let active = center.inner;
         if places[0] == Place::Over {
             panel_over_ui(ui, &theme, Side::Left, (bar(sides), panels), &mut left_ui);
         }
@@ -104,7 +104,7 @@ impl App {
         }
 
         if !pictures.is_taking() {
-            notices.toasts_ui(ui.ctx(), &cx, view_rect);
+            notices.toasts_ui(ui.ctx(), &cx, active.free);
             drop_overlay_ui(ui.ctx(), &cx);
         }
         self.download.ui(ui.ctx(), &cx, &mut self.paths.looker);
@@ -125,7 +125,7 @@ impl App {
         if !stays {
             self.sheet = None;
         }
-        self.view_rect = view_rect;
+        self.view_rect = active.rect;
         requests
     }
 }

@@ -23,6 +23,7 @@ use crate::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         memo::Memo,
+        stale::veiled_ui,
         theme::{GRID, opaque},
         views::overlay_strip_ui,
         widgets::{ChipRoom, ChipTint, TokenChips, section_ui},
@@ -72,13 +73,14 @@ impl InputPanel {
                 self.target.ui(ui, cx, spec);
             }
         }
-        if let Some(capture) = cx.document.latest_capture() {
+        let Some(capture) = cx.document.latest_capture() else { return };
+        veiled_ui(ui, cx, |ui| {
             written_ui(ui, cx, capture);
             self.tokens_ui(ui, cx, capture, pattern);
             if let Some(text) = self.undrawn.get_or_update(capture.id(), || undrawn_text(ui, capture)) {
                 ui.label(RichText::new(text).small().color(cx.theme.warning));
             }
-        }
+        });
     }
 
     /// Puts the cursor into the token search in the next frame.
@@ -128,11 +130,13 @@ impl InputPanel {
             };
             let size = texture.size_vec2();
             let scale = (ui.available_width() / size.x).min(30.0 * GRID / size.y).min(1.0);
-            let image = egui::Image::new((texture.id(), size * scale)).corner_radius(3).alt_text("The input picture");
-            let place = ui.add(image).rect;
-            // A white picture ends where its frame is.
-            ui.painter().rect_stroke(place, 3, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
-            ui.label(RichText::new(picture_caption(capture, source)).small().color(cx.theme.text_weak));
+            veiled_ui(ui, cx, |ui| {
+                let image = egui::Image::new((texture.id(), size * scale)).corner_radius(3);
+                let place = ui.add(image.alt_text("The input picture")).rect;
+                // A white picture ends where its frame is.
+                ui.painter().rect_stroke(place, 3, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
+                ui.label(RichText::new(picture_caption(capture, source)).small().color(cx.theme.text_weak));
+            });
         }
         ui.horizontal_wrapped(|ui| {
             ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);

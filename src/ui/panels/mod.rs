@@ -121,20 +121,25 @@ impl LeftPanel {
     }
 }
 
-/// What went wrong, at the bottom, where it moves none of the buttons.
+/// What went wrong and is not said in the pane, at the bottom, where it moves none of the buttons: a model that did not
+/// take the place of the one that is shown, and a text that is too long, with what can be read of it. A pane that shows
+/// nothing, or what a run that failed was to follow, says why itself.
 fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    // What can be read of a text that is too long is offered with what went wrong.
-    let is_too_long = cx.document.too_long.is_some();
-    let run = cx.document.capture.failure().filter(|_| !is_too_long);
-    let failures = [cx.document.model.failure(), run];
-    if failures.iter().all(Option::is_none) && !is_too_long {
+    let shows = cx.document.latest_capture().is_some();
+    let failure = cx.document.model.failure().filter(|_| shows);
+    if failure.is_none() && !(shows && cx.document.too_long.is_some()) {
         return;
     }
     let most = 0.4 * ui.available_height();
     egui::Panel::bottom("failures").frame(egui::Frame::new()).resizable(false).max_size(most).show(ui, |ui| {
         let scroll = egui::ScrollArea::vertical().id_salt("failures").max_height(most).min_scrolled_height(most);
         scroll.auto_shrink([false, true]).show(ui, |ui| {
-            failures.into_iter().flatten().for_each(|failure| failure_ui(ui, cx, failure));
+            if let Some(failure) = failure {
+                failure_ui(ui, cx, failure);
+                if let Some(name) = cx.document.model_name() {
+                    ui.label(RichText::new(format!("{name} stays open")).small().color(cx.theme.text_weak));
+                }
+            }
             too_long_ui(ui, cx);
         });
     });

@@ -32,9 +32,7 @@ impl Notices {
         self.first_shown_secs.retain(|id, _| notices.iter().any(|notice| notice.id == *id));
         let mut young: Vec<(&Notice, f64)> = Vec::new();
         // A failure that stands where it belongs needs no toast over something else.
-        let in_place = [cx.document.model.failure(), cx.document.capture.failure()];
-        let elsewhere = notices.iter().rev().filter(|notice| !in_place.contains(&Some(&notice.text)));
-        for notice in elsewhere {
+        for notice in notices.iter().rev().filter(|notice| !stands_in_place(cx, notice)) {
             let age_secs = now_secs - *self.first_shown_secs.entry(notice.id).or_insert(now_secs);
             let left_secs = lifetime_secs(notice.kind) - age_secs;
             if left_secs > 0.0 && young.len() < MAX_TOASTS {
@@ -58,6 +56,11 @@ impl Notices {
                 }
             });
     }
+}
+
+/// Whether a message tells of what the pane or the panel beside it says already.
+pub fn stands_in_place(cx: &PanelCtx<'_>, notice: &Notice) -> bool {
+    [cx.document.model.failure(), cx.document.capture.failure()].contains(&Some(&notice.text))
 }
 
 /// Every message that was not dismissed, newest first.

@@ -2,10 +2,13 @@
 
 use eframe::egui::{self, Align, Label, Layout, Popup, ProgressBar, RichText, Role, Ui, WidgetInfo};
 
-use super::{WindowRequests, notices::history_ui};
+use super::{
+    WindowRequests,
+    notices::{history_ui, stands_in_place},
+};
 use crate::{
     ids::DocumentId,
-    session::{Command, NoticeKind, OpenCorpus, Session},
+    session::{Command, Document, NoticeKind, OpenCorpus, Session},
     text::counted,
     ui::{
         PanelCtx,
@@ -14,7 +17,7 @@ use crate::{
         widgets::{bytes_text, duration_text},
         zoom,
     },
-    worker::{CorpusProgress, Lane, Progress, Transfer},
+    worker::{CorpusProgress, Failure, Lane, Progress, Transfer},
 };
 
 /// The last message is seen from this room on.
@@ -43,12 +46,7 @@ pub fn status_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts, request
                 if let Some(running) = running(cx.session) {
                     running_ui(ui, cx, &running);
                 } else {
-                    let document = cx.session.document();
-                    let text = match document.capture.failure().or_else(|| document.model.failure()) {
-                        Some(failure) => RichText::new(format!("⚠ {}", failure.summary)).color(cx.theme.error),
-                        None => RichText::new(idle_text(cx.session, facts)).color(cx.theme.text_weak),
-                    };
-                    ui.add(Label::new(text).truncate());
+                    idle_ui(ui, cx, facts);
                 }
                 if ui.available_width() > NOTICE_PT {
                     ui.with_layout(Layout::right_to_left(Align::Center), |ui| last_notice_ui(ui, cx));
@@ -56,6 +54,22 @@ pub fn status_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts, request
             });
         });
     });
+}
+
+/// What is shown, or in a few words what failed: the pane or the panel on the left says it in full.
+fn idle_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts) {
+    let Document { model, capture, too_long, .. } = cx.document;
+    let (text, failure) = match (capture.failure(), model.failure()) {
+        (Some(failure), _) if too_long.is_some() => ("⚠ The text is too long".to_owned(), Some(failure)),
+        (Some(failure), _) => ("⚠ The run failed".to_owned(), Some(failure)),
+        (None, Some(failure)) => ("⚠ The model did not open".to_owned(), Some(failure)),
+        (None, None) => (idle_text(cx.session, facts), None),
+    };
+    let color = if failure.is_some() { cx.theme.error } else { cx.theme.text_weak };
+    let label = ui.add(Label::new(RichText::new(text).color(color)).truncate());
+    if let Some(Failure { summary, details }) = failure {
+        label.on_hover_text(format!("{summary}\n{details}").trim_end());
+    }
 }
 
 fn messages_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
@@ -77,7 +91,7 @@ fn zoom_ui(ui: &mut Ui, requests: &mut WindowRequests) {
 }
 
 fn last_notice_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    let Some(last) = cx.session.notices.last() else { return };
+    let Some(last) = cx.session.notices.last().filter(|last| !stands_in_place(cx, last)) else { return };
     let color = match last.kind {
         NoticeKind::Info => cx.theme.text_weak,
         NoticeKind::Error => cx.theme.error,

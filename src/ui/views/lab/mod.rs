@@ -16,8 +16,11 @@ use eframe::egui::{
     containers::menu::{MenuButton, MenuConfig},
 };
 
-pub use self::outcome::{OutcomeChoice, outcome_label};
 use self::{asked::Asked, pieces::Pieces};
+pub use self::{
+    outcome::{OutcomeChoice, outcome_label},
+    target::explained_output,
+};
 use super::{Canvas, choosers, controls};
 use crate::{
     analysis::explain::report::Question,
@@ -69,8 +72,7 @@ impl Canvas for LabView {
             ui.horizontal_wrapped(|ui| tools_ui(ui, cx, capture, &asked));
         }
         ui.add_space(GRID / 2.0);
-        // What heads move and which words they link is the same whatever the model says in the end.
-        let has_target = !matches!(question, Question::Moves | Question::Aligns);
+        let has_target = target::is_about_output(question);
         let is_beside = ui.available_width() >= TARGET_BESIDE_PT;
         ui.horizontal_wrapped(|ui| {
             ui.label(RichText::new(question_text(capture, question)).strong());

@@ -2,9 +2,11 @@
 
 use eframe::egui::{RichText, Ui};
 
-use super::OutcomeChoice;
+use super::{OutcomeChoice, outcome_label};
 use crate::{
+    analysis::explain::report::Question,
     capture::{Capture, PredictionRow, words},
+    session::ViewKind,
     ui::{ViewCtx, views::controls},
     worker::Target,
 };
@@ -22,6 +24,27 @@ fn row_of(capture: &Capture, target: Target) -> Option<&PredictionRow> {
 fn side_of(capture: &Capture) -> crate::ids::Side {
     use crate::ids::Side::{Decoder, Only, Text};
     [Decoder, Text, Only].into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap_or(Only)
+}
+
+/// Whether a question is about one output: what heads move and which words they link is the same whatever the model says
+/// in the end.
+pub const fn is_about_output(question: Question) -> bool {
+    !matches!(question, Question::Moves | Question::Aligns)
+}
+
+/// The output that a pane explains, `“mat” and not “rug” at position 5`; `None` where it explains none.
+pub fn explained_output(cx: &ViewCtx<'_>) -> Option<String> {
+    let lab = &cx.pane.options.lab;
+    let target = match &cx.pane.overlay {
+        Some(overlay) => overlay.explained()?.outcome().map(|_| overlay.value.target)?,
+        None => Some(lab.target).filter(|_| cx.pane.view == ViewKind::Lab && is_about_output(lab.question))?,
+    };
+    let row = row_of(cx.document.latest_capture()?, target)?;
+    let name = |id: u32| format!("“{}”", outcome_label(cx, row, id));
+    let class = name(target.class.or_else(|| row.top.first().map(|item| item.id))?);
+    let against = target.against.map_or_else(String::new, |id| format!(" and not {}", name(id)));
+    let at = row.position.map_or_else(String::new, |position| format!(" at position {position}"));
+    Some(format!("{class}{against}{at}"))
 }
 
 /// Draws the choice.
