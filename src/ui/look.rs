@@ -114,15 +114,15 @@ impl Looked {
 
 /// Enter that was pressed before it was known where a path leads, kept for exactly the text that it was pressed for.
 #[derive(Debug, Default)]
-pub struct Entered(Option<String>);
+pub struct Entered(Option<Box<str>>);
 
 impl Entered {
     /// Whether Enter counts in this frame: pressed now, or before, while `typed` was still looked up. Another text, or
     /// another wish of the user, lets go of it.
     pub fn counts(&mut self, typed: &str, pressed: bool, is_looking: bool) -> bool {
-        let entered = pressed || self.0.take().is_some_and(|known| known == typed);
+        let entered = pressed || self.0.take().is_some_and(|known| *known == *typed);
         if entered && is_looking {
-            self.0 = Some(typed.to_owned());
+            self.0 = Some(typed.into());
         }
         entered && !is_looking
     }

@@ -1,6 +1,6 @@
 //! Asks for a path where the desktop has no dialog for it: what to open, or where to save.
 
-use std::{ops::Range, path::PathBuf};
+use std::path::PathBuf;
 
 use eframe::egui::{
     self, Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui,
@@ -45,8 +45,8 @@ pub struct PathSheet {
     answer: PathAnswer,
     typed: String,
     entered: Entered,
-    /// What of the field is selected next, by its characters: what is in it came from elsewhere.
-    selects: Option<Range<usize>>,
+    /// The character from which on the field is selected next: what is in it came from elsewhere.
+    selects: Option<usize>,
 }
 
 /// What came of the sheet so far.
@@ -79,8 +79,7 @@ impl PathSheet {
     /// A sheet that begins in the home folder, with the name to propose, which typing replaces.
     pub fn new(purpose: PathFor, name: &str) -> Self {
         let typed = format!("~/{name}");
-        let n_chars = typed.chars().count();
-        let selects = Some(n_chars - name.chars().count()..n_chars);
+        let selects = Some(typed.chars().count() - name.chars().count());
         Self { purpose, answer: PathAnswer::None, typed, entered: Entered::default(), selects }
     }
 
@@ -138,8 +137,8 @@ impl PathSheet {
             .inner
         });
         if let Some(completed) = completed {
-            let end = completed.chars().count();
-            (self.typed, self.selects) = (completed, Some(end..end));
+            self.selects = Some(completed.chars().count());
+            self.typed = completed;
         }
         let (clicked, cancelled) = modal.inner;
         // What is there already is replaced on a click alone.
@@ -165,8 +164,8 @@ impl PathSheet {
         // Tab completes.
         let field = TextEdit::singleline(&mut self.typed).desired_width(f32::INFINITY).lock_focus(true);
         let mut output = field.show(ui);
-        if let Some(Range { start, end }) = self.selects.take() {
-            let range = CCursorRange::two(CCursor::new(start), CCursor::new(end));
+        if let Some(start) = self.selects.take() {
+            let range = CCursorRange::two(CCursor::new(start), CCursor::new(self.typed.chars().count()));
             output.state.cursor.set_char_range(Some(range));
             output.state.store(ui.ctx(), output.response.id);
         }
