@@ -12,6 +12,7 @@ use crate::{
         commands::UiCommand,
         keys::keys_text,
         theme::GRID,
+        views::stack_name,
         widgets::{command_button_ui, compact_count, duration_text, field_ui, scrolled_menu_ui, section_ui},
     },
     worker::{CaptureFile, LoadedModel, ModelSource, Verdict},
@@ -101,7 +102,8 @@ fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&Load
         .id_salt("model details")
         .show_unindented(ui, |ui| {
             for stack in &spec.stacks {
-                field_ui(ui, cx.theme, &format!("Stack {}", stack.kind), stack_text(stack));
+                let name = if spec.stacks.len() > 1 { stack_name(stack.kind) } else { "Attention" };
+                field_ui(ui, cx.theme, name, stack_text(stack));
             }
             if spec.d_model > 0 {
                 field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
@@ -220,13 +222,13 @@ fn summary_text(spec: &ModelSpec) -> String {
     format!("{family}{}{size}", shapes.join(", "))
 }
 
+/// What the summary does not say of a stack.
 fn stack_text(stack: &StackSpec) -> String {
     let width = match stack.layers.first().map_or(0, |layer| layer.d_head) {
         0 => String::new(),
-        d_head => format!(", d_head {d_head}"),
+        d_head => format!("d_head {d_head}, "),
     };
-    let direction = if stack.causal { "causal" } else { "bidirectional" };
-    format!("{} × {} heads{width}, {direction}", stack.layers.len(), stack.max_heads())
+    format!("{width}{}", if stack.causal { "causal" } else { "bidirectional" })
 }
 
 pub fn source_name(source: &ModelSource) -> String {
