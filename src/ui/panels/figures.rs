@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align, Button, ComboBox, DragValue, Grid, Image, Label, Layout, RichText, ScrollArea, Spinner, TextureHandle,
-    TextureOptions, Ui, Vec2, load::SizedTexture, vec2,
+    self, Align, Button, ComboBox, DragValue, Grid, Image, Label, Layout, RichText, ScrollArea, Spinner, TextWrapMode,
+    TextureHandle, TextureOptions, Ui, Vec2, load::SizedTexture, vec2,
 };
 
 use super::failure_ui;
@@ -29,6 +29,10 @@ const PREVIEW_PT: [Vec2; 2] = [vec2(60.0 * GRID, 60.0 * GRID), vec2(210.0 * GRID
 const ABOVE_AND_BELOW_PT: f32 = 26.0 * GRID;
 /// Width from which the buttons stand in one row.
 const BUTTONS_PT: f32 = 90.0 * GRID;
+/// Width of the choice of a kind of file.
+const KIND_PT: f32 = 13.0 * GRID;
+/// Width of a field with a choice.
+const COMBO_PT: f32 = 28.0 * GRID;
 /// What is said below the preview.
 const FACTS_PT: f32 = 8.0 * GRID;
 /// Points of a centimetre.
@@ -169,13 +173,17 @@ fn facts(preview: &FigurePreview) -> String {
 fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let mut options = cx.session.settings.figures;
     section_ui(ui, cx.theme, "File");
-    ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing = vec2(GRID, GRID);
-        for (kind, name, _, meaning) in FileKind::ALL {
-            let choice = ui.add(Button::selectable(options.kind == kind, name));
-            if choice.on_hover_text(meaning).clicked() {
-                options.kind = kind;
+    Grid::new("kinds of file").spacing(vec2(GRID, GRID)).show(ui, |ui| {
+        for (what, holds_numbers) in [("Figure", false), ("Numbers", true)] {
+            ui.label(RichText::new(what).color(cx.theme.text_weak));
+            let kinds = FileKind::ALL.into_iter().filter(|(kind, ..)| kind.data_format().is_some() == holds_numbers);
+            for (kind, name, _, meaning) in kinds {
+                let choice = Button::selectable(options.kind == kind, name).min_size(vec2(KIND_PT, 0.0));
+                if ui.add(choice).on_hover_text(meaning).clicked() {
+                    options.kind = kind;
+                }
             }
+            ui.end_row();
         }
     });
     section_ui(ui, cx.theme, "Content");
@@ -232,22 +240,21 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
         ui.radio_value(&mut options.dark, false, "Light");
         ui.radio_value(&mut options.dark, true, "Dark");
     });
-    ui.horizontal(|ui| {
-        ui.label("Caption");
-        let captions = [
-            (Caption::None, "None"),
-            (Caption::Short, "Short: which heads, and what is left out"),
-            (Caption::Full, "Full: also the model, the input and how to read it"),
-        ];
-        let shown = captions.iter().find(|(caption, _)| *caption == options.caption).map_or("", |(_, text)| text);
-        let combo = ComboBox::from_id_salt("caption").selected_text(shown).width(ui.available_width()).truncate();
-        let combo = combo.show_ui(ui, |ui| {
-            for (caption, text) in captions {
-                ui.selectable_value(&mut options.caption, caption, text);
-            }
-        });
-        combo.response.accessible_name("Caption");
+    section_ui(ui, cx.theme, "Caption");
+    let captions = [
+        (Caption::None, "None", "None"),
+        (Caption::Short, "Short", "Short: which heads, and what is left out"),
+        (Caption::Full, "Full", "Full: also the model, the input and how to read it"),
+    ];
+    let shown = captions.iter().find(|(caption, ..)| *caption == options.caption).map_or("", |(_, name, _)| name);
+    let combo = ComboBox::from_id_salt("caption").selected_text(shown).width(COMBO_PT);
+    let combo = combo.show_ui(ui, |ui| {
+        ui.style_mut().wrap_mode = Some(TextWrapMode::Extend);
+        for (caption, _, text) in captions {
+            ui.selectable_value(&mut options.caption, caption, text);
+        }
     });
+    combo.response.accessible_name("Caption");
 }
 
 /// True when the dialog is to be closed.
