@@ -29,7 +29,7 @@ impl Palette {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::palette::{LESS, MORE, N_HEAD_COLORS, VEIL};
+    use crate::figure::palette::{LESS, MORE, N_HEAD_COLORS};
 
     fn heads(palette: Palette) -> impl Iterator<Item = Rgba> {
         (0..N_HEAD_COLORS).map(move |head| palette.head(head))
@@ -53,9 +53,12 @@ mod tests {
         for palette in [Palette::LIGHT, Palette::DARK] {
             for (weight, least) in [(1.0, 1.3), (0.5, 1.12)] {
                 for color in heads(palette) {
-                    let seen = mixed(palette.line(color, weight), palette.canvas, VEIL);
+                    let seen = mixed(palette.line(color, weight), palette.canvas, palette.veil());
                     let found = contrast(seen, palette.canvas);
                     assert!(found >= least, "{color:?} at {weight}: {found}");
+                    // Nor does it speak louder than half of a weight that is meant.
+                    let meant = contrast(palette.line(color, weight), palette.canvas);
+                    assert!(found < meant.powf(0.4), "{color:?} at {weight}: {found} beside {meant}");
                 }
             }
         }

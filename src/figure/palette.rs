@@ -70,9 +70,9 @@ const HEADS: [[Rgba; N_HEAD_COLORS]; 2] = [
     ],
 ];
 
-/// How much of the ground lies over lines that are not meant, while a token is held or pointed at: those of weight 1
-/// keep a contrast of 1.3.
-pub const VEIL: f32 = 0.66;
+/// How much of the ground lies over lines that are not meant, while a token is held or pointed at, on light ground and
+/// on dark: the most at which those of weight 1 keep a contrast of 1.3 in every head.
+const VEIL: [f32; 2] = [0.68, 0.69];
 
 /// Strength of a line of weight 0 and what weight 1 adds, on light ground and on dark: faint ink is lost sooner on
 /// white than on black.
@@ -216,6 +216,11 @@ impl Palette {
             (full - ground).mul_add(strength, ground).round() as u8
         };
         [mix(0), mix(1), mix(2), color[3]]
+    }
+
+    /// How much of the ground lies over lines that are not meant.
+    pub const fn veil(&self) -> f32 {
+        VEIL[if self.dark { 1 } else { 0 }]
     }
 
     /// Width of a line of `weight` in points.

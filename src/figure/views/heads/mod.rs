@@ -21,7 +21,7 @@ use crate::{
             text_size::{BODY, SMALL},
         },
         page::{Captions, Scene},
-        palette::{Dash, Ink, Palette, VEIL},
+        palette::{Dash, Ink, Palette},
         path::Path,
         pen::Pen,
     },
@@ -306,7 +306,7 @@ impl Scene for HeadsScene {
         if let Some(read) = self.read().filter(|_| !self.pinned.is_empty()) {
             let (row, col) = self.pinned.in_pattern(read);
             let lines = Rect::from_x_y_ranges(layout.lines, 0.0..=layout.height()).translate(origin);
-            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, VEIL));
+            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, pen.palette.veil()));
             let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
             let meant = self.lines(&layout, origin, pen, meant);
             pen.lines(meant);

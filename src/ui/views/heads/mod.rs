@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
-    figure::palette::{Ink, VEIL},
+    figure::palette::Ink,
     ids::{CaptureId, StackKind},
     raster::lines::LineStroke,
     session::{Command, Focus},
@@ -287,7 +287,7 @@ impl HeadsView {
         let focus = scene.rows_of(cx.pane.selection.focus());
         let extent = scene.layout.lines_extent(&key.rows);
         let all = Lines { strokes: &lines.strokes, extent, origin: scene.origin, is_running: cx.is_running };
-        let opacity = if focus.is_empty() { 1.0 } else { 1.0 - VEIL };
+        let opacity = if focus.is_empty() { 1.0 } else { 1.0 - cx.theme.palette.veil() };
         let painted = self.painter.paint(&painter, key, &all, opacity, |before| before.resembles(key));
         if !focus.is_empty() {
             if painted == Painted::Triangles {

@@ -13,7 +13,7 @@ use super::{
     layout::{Column, HeadsLayout, Line, TEXT_PAD_PT},
 };
 use crate::{
-    figure::palette::{Ink, Palette, VEIL},
+    figure::palette::{Ink, Palette},
     raster::lines::LineStroke,
     text::counted,
     ui::theme::{Theme, opaque, text_size},
@@ -44,7 +44,7 @@ pub fn strokes(layout: &HeadsLayout, lines: &[Line], inks: &[Ink], theme: &Theme
 
 /// Dims the lines that are already drawn.
 pub fn veil(painter: &Painter, rect: Rect, theme: &Theme) {
-    painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(VEIL));
+    painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(theme.palette.veil()));
 }
 
 /// Marks a token that was picked in the joint space: a bar at its outer edge.
