@@ -1,11 +1,14 @@
 //! The views of pictures and planes, and pictures of all views for a person to look at.
 
 use attnscope::{
-    analysis::projection::{ColorBy, Dims, SizeBy},
+    analysis::{
+        point_set::Spot,
+        projection::{ColorBy, Dims, SizeBy},
+    },
     ids::{HeadId, StackKind},
-    session::{Command, Focus, HeadStep, ViewKind},
+    session::{Command, Focus, HeadStep, PickChange, ViewKind},
 };
-use eframe::egui::{Event, Modifiers, PointerButton, Pos2, accesskit::Role, vec2};
+use eframe::egui::{Event, Modifiers, PointerButton, Pos2, Rect, Shape, accesskit::Role, vec2};
 use egui_kittest::{
     Harness,
     kittest::{NodeT as _, Queryable as _},
@@ -132,6 +135,45 @@ fn points_that_are_picked_stay_picked_in_every_head_and_every_view() {
         stage.run();
     }
     assert_eq!(set(&stage), None, "Esc lets go of them");
+}
+
+/// The texts that were painted within a rectangle.
+fn texts(stage: &egui_kittest::Harness<'static, Stage>, within: Rect) -> Vec<String> {
+    fn collect(shape: &Shape, within: Rect, found: &mut Vec<String>) {
+        match shape {
+            Shape::Vec(shapes) => shapes.iter().for_each(|shape| collect(shape, within, found)),
+            Shape::Text(text) if within.contains(text.pos) => found.push(text.galley.text().to_owned()),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    stage.output().shapes.iter().for_each(|clipped| collect(&clipped.shape, within, &mut found));
+    found
+}
+
+/// In a narrow pane the caption takes two lines whatever it says, and every one of few points has its text.
+#[test]
+fn few_points_all_have_a_text_and_picking_moves_none() {
+    let mut stage = Stage::new(sentence(), ViewKind::Scatter).projected().show(vec2(420.0, 500.0));
+    stage.run();
+    let plane = |stage: &egui_kittest::Harness<'static, Stage>| stage.get_by_label("Query–key map of L0H0").rect();
+    let before = plane(&stage);
+    let caption = stage.get_by_label_contains("correlation of q·k and distance").rect();
+    assert!(caption.bottom() <= before.top() && caption.height() > 24.0, "{caption:?} above {before:?}");
+    let named = texts(&stage, before);
+    let missing: Vec<&str> =
+        sentence_words().filter(|word| named.iter().filter(|it| it == &word).count() < 2).collect();
+    assert!(missing.is_empty() && named.len() >= 18, "{missing:?} of {named:?}");
+    let points = [Spot::Query(3), Spot::Key(5)].into_iter().collect();
+    let _ = stage.state_mut().session.apply(Command::PickPoints(points, PickChange::Replace));
+    stage.run();
+    assert!(stage.query_by_label_contains("2 picked").is_some());
+    assert_eq!(plane(&stage), before, "the canvas stays where it is");
+}
+
+/// The words of [`sentence`] that occur once.
+fn sentence_words() -> impl Iterator<Item = &'static str> {
+    ["cat", "sat", "on", "mat", "because", "it"].into_iter()
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use eframe::egui::{Pos2, Rect, Vec2, pos2, vec2};
+use eframe::egui::{Pos2, Rect, Vec2, vec2};
 
 /// Side of the squares in which texts are looked up that might be in the way.
 const SQUARE_PT: f32 = 48.0;
 /// Between a point and its text.
 const GAP_PT: f32 = 2.0;
+/// How much further out the texts of few points may stand, one after the other.
+pub const AWAY_PT: [f32; 6] = [14.0, 28.0, 42.0, 56.0, 72.0, 90.0];
 
 /// What is taken already.
 #[derive(Default)]
@@ -37,17 +39,16 @@ impl Taken {
     }
 
     /// The first place beside a point that is free and inside, which is then taken: to the right, to the left, above,
-    /// below.
-    pub fn beside(&mut self, at: Pos2, size: Vec2, radius: f32, inside: Rect) -> Option<Rect> {
-        let out = radius + GAP_PT;
-        let places = [
-            pos2(at.x + out, at.y - size.y / 2.0),
-            pos2(at.x - out - size.x, at.y - size.y / 2.0),
-            pos2(at.x - size.x / 2.0, at.y - out - size.y),
-            pos2(at.x - size.x / 2.0, at.y + out),
-        ];
-        let found = places.into_iter().map(|min| Rect::from_min_size(min, size));
-        let found = found.into_iter().find(|rect| inside.contains_rect(*rect) && self.is_free(*rect))?;
+    /// below, at the corners; then the same `away` points further out, from where a line has to lead to the point.
+    pub fn beside(&mut self, at: Pos2, size: Vec2, radius: f32, (inside, away): (Rect, &[f32])) -> Option<Rect> {
+        let sides =
+            [(1.0, 0.0), (-1.0, 0.0), (0.0, -1.0), (0.0, 1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, -1.0), (-1.0, 1.0)];
+        let place = |(far, (x, y)): (f32, (f32, f32))| {
+            let out = radius + GAP_PT + far;
+            Rect::from_center_size(at + vec2(x, y) * (size / 2.0 + Vec2::splat(out)), size)
+        };
+        let mut places = [0.0].iter().chain(away).flat_map(|far| sides.map(|side| place((*far, side))));
+        let found = places.find(|rect| inside.contains_rect(*rect) && self.is_free(*rect))?;
         self.take(found);
         Some(found)
     }
@@ -73,6 +74,8 @@ pub fn spread(n: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
+    use eframe::egui::pos2;
+
     use super::*;
 
     #[test]
@@ -82,12 +85,28 @@ mod tests {
         for nth in 0..4000u32 {
             let at = pos2(10.0 + (nth * 7919 % 4001) as f32 * 0.1, 10.0 + (nth * 104_729 % 3001) as f32 * 0.1);
             let size = vec2(12.0 + (nth % 9) as f32 * 7.0, 11.0);
-            placed.extend(taken.beside(at, size, 3.0, inside));
+            placed.extend(taken.beside(at, size, 3.0, (inside, &[])));
         }
         assert!(placed.len() > 100, "{}", placed.len());
         for (idx, a) in placed.iter().enumerate() {
             assert!(inside.contains_rect(*a));
             assert!(placed[..idx].iter().all(|b| !a.intersects(*b)), "{a:?}");
+        }
+    }
+
+    /// Where there is room around a crowd, every one of few points has its text.
+    #[test]
+    fn every_point_of_a_small_crowd_has_a_text() {
+        let inside = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 300.0));
+        let points: Vec<Pos2> =
+            (0..22).map(|nth| pos2(170.0, 140.0) + vec2((nth % 5) as f32, (nth / 5) as f32) * 12.0).collect();
+        let mut taken = Taken::default();
+        points.iter().for_each(|at| taken.take(Rect::from_center_size(*at, Vec2::splat(5.6))));
+        let placed: Vec<Option<Rect>> =
+            points.iter().map(|at| taken.beside(*at, vec2(40.0, 13.0), 3.5, (inside, &AWAY_PT))).collect();
+        for (nth, (at, rect)) in points.iter().zip(&placed).enumerate() {
+            let rect = rect.unwrap_or_else(|| panic!("point {nth} has none"));
+            assert!(inside.contains_rect(rect) && rect.distance_to_pos(*at) < 120.0, "{at:?} {rect:?}");
         }
     }
 

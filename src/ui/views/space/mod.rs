@@ -58,6 +58,9 @@ mod readout;
 mod state;
 mod texts;
 
+/// A narrower pane has room for the caption in two lines.
+const ONE_LINE_PT: f32 = 170.0 * GRID;
+
 /// How long the camera takes to another head or to all of them, as a part of the animation time of the style.
 const FLIGHT: f32 = 1.4;
 
@@ -149,12 +152,14 @@ impl Canvas for SpaceView {
         ui.horizontal(|ui| {
             self.tools_ui(ui);
             picking::picked_ui(ui, cx, &projection);
-            let caption = match plane.filter(|_| single) {
-                Some(plane) => readout::head_caption(&projection, plane),
-                None => readout::caption(&projection),
-            };
-            controls::caption_ui(ui, cx.theme, caption);
         });
+        let caption = match plane.filter(|_| single) {
+            Some(plane) => readout::head_caption(&projection, plane),
+            None => readout::caption(&projection),
+        };
+        // As high for every head and for all of them, so that the canvas stays where it is.
+        let n_lines = if ui.available_width() < ONE_LINE_PT { 2 } else { 1 };
+        controls::caption_lines_ui(ui, cx.theme, caption, n_lines);
         state::state_ui(ui, cx, &projection);
         if single && plane.is_none() {
             empty::sentence_ui(ui, cx.theme, "Nothing of this layer was recorded");

@@ -47,18 +47,22 @@ pub fn caption(projection: &Projection) -> String {
     let n = |side: Option<Side>| side.map_or(0, |side| projection.cloud.n(side));
     let [n_query, n_key] = space.sides(stack).map(n);
     let n_cells = projection.heads.len();
+    let heads = counted(n_cells, "head");
     let what = match space {
         Space::QueriesKeys => {
             let (n_query, n_key) = (grouped(n_query), grouped(n_key));
-            format!("{n_cells} heads, {n_query} queries and {n_key} keys each; scroll to zoom, double-click a head")
+            format!("{heads}, {n_query} queries and {n_key} keys each; scroll to zoom, double-click a head")
         }
         Space::Values => {
             let n_key = counted(n_key, "value");
-            format!("{n_cells} heads, {n_key} each; scroll to zoom, double-click a head")
+            format!("{heads}, {n_key} each; scroll to zoom, double-click a head")
         }
         Space::Residual => {
             let n_query = counted(n_query, "token");
-            format!("The residual stream at {n_cells} places, {n_query} each; scroll to zoom, double-click a place")
+            format!(
+                "The residual stream at {}, {n_query} each; scroll to zoom, double-click a place",
+                counted(n_cells, "place")
+            )
         }
         Space::Positions => return format!("The embeddings of {}", counted(n_query, "position")),
     };

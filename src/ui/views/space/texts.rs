@@ -5,12 +5,12 @@ use std::{
     sync::Arc,
 };
 
-use eframe::egui::{FontId, Painter, Pos2, Rect, Vec2};
+use eframe::egui::{FontId, Painter, Pos2, Rect, Stroke, Vec2};
 
 use super::{
     Place, SpaceView,
     draw::spots_of,
-    labels::{Taken, spread},
+    labels::{AWAY_PT, Taken, spread},
     readout,
     state::Same,
     turned,
@@ -36,6 +36,10 @@ const CROWD: usize = 600;
 const SAME_PT: f32 = 70.0;
 /// Up to so many points, texts keep clear of all of them.
 const CLEAR: usize = 160;
+/// Up to so many points, texts that have no room beside theirs stand further off.
+const FEW: usize = 80;
+/// A text as far from its point as this has a line to it.
+const LEAST_LINE_PT: f32 = 12.0;
 /// Clusters of more points are not looked for while the window waits.
 const MAX_CLUSTERED: usize = 400_000;
 /// The largest so many clusters have names.
@@ -78,8 +82,11 @@ impl SpaceView {
         let in_sight = |spot: &Spot| place.at(*spot).is_some_and(|at| inside.contains(at));
         let chosen = first.iter().copied().chain(all.filter(|spot| lit(spot) && !first.contains(spot)));
         let crowd = if n_query + n_key > CROWD { 2.0 } else { 1.0 };
-        let mut room = (inside.area() / TEXTS.1 / crowd) as usize;
-        let mut said: HashMap<String, Vec<Pos2>> = HashMap::new();
+        let is_few = n_query + n_key <= FEW;
+        let mut room = if is_few { FEW } else { (inside.area() / TEXTS.1 / crowd) as usize };
+        let mut said: HashMap<(bool, String), Vec<Pos2>> = HashMap::new();
+        // Among few points a text may stand further off, with a line to its point.
+        let away: &[f32] = if is_few { &AWAY_PT } else { &[] };
         let rings = [cx.pane.selection.pinned, cx.pane.selection.hover];
         let rings: Vec<Spot> = rings.into_iter().flat_map(|focus| spots_of(cx, projection, focus)).flatten().collect();
         let font = FontId::proportional(text_size::SMALL);
@@ -93,14 +100,19 @@ impl SpaceView {
             };
             let Some(text) = name_of(&projection.cloud, projection.stack, spot, &repeated) else { continue };
             // The same token at the same place, in many inputs, has one text.
-            let same = said.entry(text.clone()).or_default();
+            let is_query = matches!(spot, Spot::Query(_));
+            let same = said.entry((is_query, text.clone())).or_default();
             if same.iter().any(|known: &Pos2| known.distance(at) < SAME_PT) {
                 continue;
             }
-            let color = if matches!(spot, Spot::Query(_)) { cx.theme.query } else { cx.theme.key };
+            let color = if is_query { cx.theme.query } else { cx.theme.key };
             let color = color.lerp_to_gamma(cx.theme.text, 0.45);
             let galley = painter.layout_no_wrap(text, font.clone(), color);
-            if let Some(rect) = taken.beside(at, galley.size(), size.radius, inside) {
+            if let Some(rect) = taken.beside(at, galley.size(), size.radius, (inside, away)) {
+                let end = rect.clamp(at);
+                if end.distance(at) > LEAST_LINE_PT {
+                    painter.line_segment([at, end], Stroke::new(1.0, color.gamma_multiply(0.5)));
+                }
                 painter.rect_filled(rect.expand2(Vec2::new(1.0, -1.0)), 2, cx.theme.canvas.gamma_multiply(0.7));
                 painter.galley(rect.min, galley, color);
                 same.push(at);
