@@ -48,6 +48,25 @@ pub fn grouped(n: usize) -> String {
     out
 }
 
+/// A title from the word on in which it differs from those of `others` that begin like it; `None` where it differs from
+/// all of them at its beginning.
+pub fn from_difference<'a>(title: &str, others: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    /// Titles with less in common are told apart as they are.
+    const ALIKE: usize = 12;
+    /// The beginning of a longer word than this is left out, too.
+    const WORD: usize = 16;
+    const SHOWN: usize = 60;
+    let common = |other: &str| title.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let alike = others.into_iter().filter(|other| *other != title).map(common).max().filter(|n| *n >= ALIKE)?;
+    let chars: Vec<char> = title.chars().collect();
+    let before = &chars[..alike.min(chars.len() - 1)];
+    let after = |ends: fn(&char) -> bool| before.iter().rposition(ends).map_or(0, |at| at + 1);
+    let word = after(|c| c.is_whitespace());
+    let start = if before.len() - word > WORD { after(|c| !c.is_alphanumeric()) } else { word };
+    let rest: String = chars[start..].iter().take(SHOWN).collect();
+    (start > 0).then(|| format!("…{}", rest.split_whitespace().collect::<Vec<_>>().join(" ")))
+}
+
 /// What a file says, in a sentence of ours: on one line, without what a terminal would obey, and no longer than a
 /// person reads. Of a long one the end is kept, too, where parsers say what is wrong.
 pub fn told(text: &str) -> Cow<'_, str> {
@@ -116,6 +135,19 @@ pub fn checkpoint_name(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn titles_that_begin_alike_begin_where_they_differ() {
+        let [road, street, other] =
+            ["demo:gpt · The animal crossed the road", "demo:gpt · The animal crossed the street", "demo:bert · The"];
+        let all = [road, street, other];
+        assert_eq!(all.map(|title| from_difference(title, all)), [Some("…road".into()), Some("…street".into()), None]);
+        assert_eq!(from_difference(road, [road, other]), None, "as it is beside itself and what begins otherwise");
+        // The beginning of another one, and names that are one long word.
+        assert_eq!(from_difference("demo:gpt · The cat", ["demo:gpt · The cat sat"]), Some("…cat".into()));
+        let [small, large] = ["google/bert_uncased_L-2_H-128 · a", "google/bert_uncased_L-4_H-256 · a"];
+        assert_eq!(from_difference(small, [large]), Some("…2_H-128 · a".into()));
+    }
 
     #[test]
     fn checkpoints_are_called_by_the_folder_that_tells_them_apart() {

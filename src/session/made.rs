@@ -70,6 +70,16 @@ impl Document {
 
     /// What to call it among others: the file, or the model with the beginning of its input, both of what is shown.
     pub fn title(&self) -> String {
+        self.called(&self.input_name())
+    }
+
+    /// The same with all that is read of its input within reason, to be told from another that begins alike.
+    pub fn whole_title(&self) -> String {
+        const INPUT_CHARS: usize = 2_000;
+        self.called(&self.read().chars().take(INPUT_CHARS).collect::<String>())
+    }
+
+    fn called(&self, input: &str) -> String {
         if let Some(file) = &self.opened {
             return file.name().into_owned();
         }
@@ -80,17 +90,22 @@ impl Document {
             0 => String::new(),
             n => format!("{} · ", counted(n, "change")),
         };
-        format!("{changed}{} · {}", capture.model().name, self.input_name())
+        format!("{changed}{} · {input}", capture.model().name)
     }
 
     /// The beginning of the input that is shown, or the name of its picture.
     pub fn input_name(&self) -> String {
         const INPUT_CHARS: usize = 24;
-        let input = self.latest_capture().map(|capture| capture.input());
-        let read = input.and_then(|input| input.text.as_deref().or(input.image.as_deref())).unwrap_or_default();
+        let read = self.read();
         let start: String = read.chars().take(INPUT_CHARS).collect();
         let more = if read.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
         format!("{}{more}", start.trim_end())
+    }
+
+    /// The text of the input that is shown, or the name of its picture.
+    fn read(&self) -> &str {
+        let input = self.latest_capture().map(|capture| capture.input());
+        input.and_then(|input| input.text.as_deref().or(input.image.as_deref())).unwrap_or_default()
     }
 
     /// The name of the model that is shown, or of the one that is there before anything is.

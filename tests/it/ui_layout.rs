@@ -1,8 +1,11 @@
 //! What the window looks like: room, panels, appearance.
 
-use attnscope::{session::Appearance, worker::EventKind};
+use attnscope::{
+    session::{Appearance, Command, Split},
+    worker::EventKind,
+};
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::support::{
     scripted::failure,
@@ -93,4 +96,24 @@ fn an_error_moves_no_button() {
     window.settle();
     assert!(window.shows("The model could not be evaluated"));
     assert_eq!(places(&window), before);
+}
+
+/// Runs of two texts that begin alike are told apart in the headers of their panes, however narrow these are.
+#[test]
+fn panes_are_called_by_what_tells_their_runs_apart() {
+    let mut window = Window::open(with_text("the animal did not cross the broad road"));
+    let ask = |window: &mut Window, command: Command| {
+        window.app().request(command);
+        window.settle();
+    };
+    let titles = |window: &Window| -> Vec<String> {
+        let headers = window.harness.get_all_by_role_and_label(Role::ComboBox, "Run shown in the pane");
+        headers.map(|header| header.accesskit_node().value().unwrap_or_default()).collect()
+    };
+    ask(&mut window, Command::SplitPane(Split::Right));
+    assert_eq!(titles(&window), ["demo:gpt · the animal did not cross…"; 2], "one run");
+    ask(&mut window, Command::Detach);
+    ask(&mut window, Command::SetText("the animal did not cross the broad river".to_owned()));
+    window.settle();
+    assert_eq!(titles(&window), ["…road", "…river"]);
 }

@@ -15,6 +15,7 @@ use crate::{
     analysis::Cloud,
     ids::PaneId,
     session::{Command, Document, Loadable, Pane, Panes},
+    text::from_difference,
     ui::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
@@ -238,7 +239,8 @@ fn view_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
 
 fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, left: f32) {
     let width = (ui.available_width() - left).clamp(16.0 * GRID, 60.0 * GRID);
-    let combo = ComboBox::from_id_salt("document").selected_text(title(view)).width(width).truncate();
+    let shown = title_beside(cx, view);
+    let combo = ComboBox::from_id_salt("document").selected_text(shown).width(width).truncate();
     let combo = combo.show_ui(ui, |ui| {
         for document in &cx.session.documents {
             ui.horizontal(|ui| {
@@ -261,18 +263,27 @@ fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, left: f32) {
             view.send(Command::Detach);
         }
     });
-    combo.response.accessible_name("Run shown in the pane");
+    combo.response.accessible_name("Run shown in the pane").on_hover_text(view.document.whole_title());
+}
+
+/// The same beside other panes: where another one's begins alike, from the word on in which they differ.
+fn title_beside(cx: &PanelCtx<'_>, view: &ViewCtx<'_>) -> String {
+    let panes = cx.session.panes.iter().map(|pane| ViewCtx { pane, document: cx.session.document_of(pane), ..*view });
+    let whole = |view: &ViewCtx<'_>| corpus_title(view).unwrap_or_else(|| view.document.whole_title());
+    let others: Vec<String> = panes.map(|view| whole(&view)).collect();
+    from_difference(&whole(view), others.iter().map(String::as_str)).unwrap_or_else(|| title(view))
 }
 
 /// What the pane shows of its document.
 fn title(view: &ViewCtx<'_>) -> String {
-    let shows_corpus =
-        view.pane.view.is_projected() && matches!(view.pane.cloud(view.document), Some(Cloud::Inputs(_)));
-    let model = view.pane.cloud(view.document).and_then(|cloud| Some(cloud.model()?.name.clone()));
-    match (&view.document.corpus, model) {
-        (Some(corpus), Some(model)) if shows_corpus => format!("{model} · {}", corpus.source.name()),
-        _ => view.document.title(),
-    }
+    corpus_title(view).unwrap_or_else(|| view.document.title())
+}
+
+/// The same where that is all inputs of its corpus.
+fn corpus_title(view: &ViewCtx<'_>) -> Option<String> {
+    let cloud = view.pane.cloud(view.document).filter(|_| view.pane.view.is_projected())?;
+    let (corpus, model) = (view.document.corpus.as_ref()?, cloud.model()?);
+    matches!(cloud, Cloud::Inputs(_)).then(|| format!("{} · {}", model.name, corpus.source.name()))
 }
 
 /// Draws a view; the place of the sentence over its lower edge, where there is one.
