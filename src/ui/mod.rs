@@ -56,6 +56,8 @@ pub struct ViewCtx<'a> {
     pub patterns: &'a PatternStore,
     /// The weight of the last colour, where this pane shares its scale with others.
     pub shared_high: Option<f32>,
+    /// Whether a pane beside this one has a row of controls for drawing weights, which this one leaves free.
+    pub leaves_brush_row: bool,
     /// Whether a run of any document is on its way.
     pub is_running: bool,
     /// Colours and sizes.
@@ -98,7 +100,17 @@ impl<'a> PanelCtx<'a> {
         let is_running = session.documents.iter().any(|document| document.capture.is_pending());
         Self {
             session,
-            view: ViewCtx { pane, document, other, patterns, shared_high: None, is_running, theme, commands },
+            view: ViewCtx {
+                pane,
+                document,
+                other,
+                patterns,
+                shared_high: None,
+                leaves_brush_row: false,
+                is_running,
+                theme,
+                commands,
+            },
         }
     }
 }

@@ -224,6 +224,8 @@ fn weights_are_drawn_on_the_heatmap_and_the_run_follows() {
     window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: no weight edited yet");
     // The changed run is at the right.
     let plots: Vec<_> = window.harness.get_all_by_label("Attention pattern of L0H0").map(|plot| plot.rect()).collect();
+    let spans: Vec<_> = plots.iter().map(|plot| [plot.top(), plot.bottom()]).collect();
+    assert_eq!(spans[0], spans[1], "both maps stand side by side");
     let plot = plots.into_iter().max_by(|a, b| a.left().total_cmp(&b.left())).unwrap();
     let cell = |row: f32, col: f32| plot.min + plot.size() * vec2((col + 0.5) / 3.0, (row + 0.5) / 3.0);
     let button = |window: &mut Window, pos, pressed| {

@@ -23,7 +23,7 @@ use crate::{
         panels::{failure_ui, too_long_ui},
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, text_size},
-        views::{Views, explained_output, pane_menu_ui, shared_high, stack_name, view_choices_ui},
+        views::{Views, explained_output, is_drawn_on, pane_menu_ui, shared_high, stack_name, view_choices_ui},
     },
     worker::{Failure, Progress},
 };
@@ -66,6 +66,13 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
     };
     let shared_high = shared_high(panes.iter().map(view_of));
     let outputs = explained_outputs(panes.iter().map(view_of));
+    // Of panes side by side, whether weights are drawn in one of them.
+    let with_brush: Vec<PaneId> = panes
+        .rows()
+        .filter(|row| row.iter().any(|pane| is_drawn_on(&view_of(pane))))
+        .flatten()
+        .map(|pane| pane.id)
+        .collect();
     let mut area = whole;
     if one_at_a_time {
         tabs_ui(ui, cx, panes.iter().map(view_of).collect());
@@ -78,7 +85,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         }
         let rect = if one_at_a_time { area } else { rect };
         let shared_high = shared_high.filter(|_| pane.options.shared_scale && pane.overlay.is_none());
-        let view = ViewCtx { shared_high, ..view_of(pane) };
+        let leaves_brush_row = !one_at_a_time && with_brush.contains(&pane.id);
+        let view = ViewCtx { shared_high, leaves_brush_row, ..view_of(pane) };
         let views = views.entry(pane.id).or_default();
         let builder = UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect);
         let sentence = ui.scope_builder(builder, |ui| {

@@ -39,6 +39,7 @@ pub use changes::{HeadChange, change_text, changes_menu_ui, head_changes, hidden
 pub use choosers::{stack_name, view_choices_ui};
 pub use controls::{drag, grouped, query_name};
 pub use groups::sharing_text;
+pub use heatmap::is_drawn_on;
 pub use lab::{OutcomeChoice, explained_output, outcome_label};
 pub use menu::{copy_menu_ui, hold, pane_menu_ui};
 pub use overlay::strip_ui as overlay_strip_ui;

@@ -1,12 +1,12 @@
 //! Weights of a head drawn by hand: a drag sets the cells under it, and the run follows.
 
-use eframe::egui::{Button, CursorIcon, Rect, Response, RichText, Slider, Ui};
+use eframe::egui::{Align, Button, CursorIcon, Layout, Rect, Response, RichText, Sense, Slider, Ui, vec2};
 
 use crate::{
     analysis::{attention, drawn, reading::ReadPattern},
     capture::{Capture, Edit, Matrix},
     ids::HeadId,
-    session::{ChangeCommand, Command, DrawOptions},
+    session::{ChangeCommand, Command, DrawOptions, ViewKind},
     ui::{
         ViewCtx,
         theme::GRID,
@@ -17,6 +17,9 @@ use crate::{
 
 /// Width of the slider.
 const BRUSH_PT: f32 = 24.0 * GRID;
+
+/// Height of the row of controls for drawing.
+const BRUSH_ROW_PT: f32 = 7.0 * GRID;
 
 /// A pattern that the run is made with, to be drawn on.
 pub struct DrawnOn<'a> {
@@ -77,12 +80,23 @@ pub fn switch_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     }
 }
 
-/// Draws what is drawn, while it is on, in a row of its own.
+/// Whether weights of the selected head are being drawn on the heatmap of a pane.
+pub fn is_drawn_on(cx: &ViewCtx<'_>) -> bool {
+    cx.pane.view == ViewKind::Heatmap && obstacle(cx).is_none() && drawn_on(cx).is_some()
+}
+
+/// What is drawn, while it is on, in a row of its own; beside a pane with such a row one as high is free, so that both
+/// maps stand side by side.
 pub fn brush_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    if obstacle(cx).is_some() || drawn_on(cx).is_none() {
+    let row = vec2(ui.available_width(), BRUSH_ROW_PT);
+    if !is_drawn_on(cx) {
+        if cx.leaves_brush_row {
+            ui.allocate_exact_size(row, Sense::hover());
+        }
         return;
     }
-    ui.horizontal_wrapped(|ui| {
+    ui.allocate_ui_with_layout(row, Layout::left_to_right(Align::Center), |ui| {
+        ui.set_min_size(row);
         controls::edit_options(cx, |options| {
             let DrawOptions { weight, whole, .. } = &mut options.heatmap.draw;
             ui.label(RichText::new("Weight").color(cx.theme.text_weak));

@@ -31,6 +31,7 @@ mod readout;
 mod tiles;
 
 pub use crate::figure::views::heatmap::layout;
+pub use drawing::is_drawn_on;
 use layout::{HeatmapLayout, HeatmapLayoutInput};
 use long_thumbs::LongThumbs;
 use pixels::{Picture, PictureKey};
