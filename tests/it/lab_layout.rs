@@ -11,7 +11,7 @@ use attnscope::{
         list::Text,
         palette::Palette,
         pen::Pen,
-        views::lab::{Answered, LabScene, Section, compose},
+        views::lab::{Answered, LabScene, ROW_PT, Section, compose},
     },
     ids::{HeadId, Side},
 };
@@ -199,4 +199,23 @@ fn a_map_of_pairs_leaves_out_what_the_mask_rules_out() {
     // The pointer says so, too.
     let at = cells.rect.min + cells.rect.size() * vec2(8.5, 0.5) / N as f32;
     assert!(piece.at(area, at).unwrap().text.contains("masked"));
+}
+
+/// Short values stand beside their names, also where there is just as much room as both want.
+#[test]
+fn values_stand_beside_their_names_and_parts_of_a_logit_have_two_decimals() {
+    let table = Value::Table(vec![
+        Column::new("component", Cells::Text(vec!["L0 MLP".to_owned(), "L1H2".to_owned()])),
+        Column::new("contribution", Cells::Number(vec![0.885_04, -2.381_1])),
+    ]);
+    let report = Report::new(Method::DirectLogits)
+        .with_value("components", table)
+        .with_value("constant", Value::Number(0.57))
+        .with_value("sum", Value::Number(9.42))
+        .with_value("logit", Value::Number(9.42));
+    let answers = [answer("Direct logit attribution", report)];
+    let sections = compose(&causal_text_capture(N, 2, 2), Question::Fact, &answers, (HeadId::single(0, 0), false));
+    let [facts, table] = &sections[0].parts[..] else { panic!("{} parts", sections[0].parts.len()) };
+    assert_eq!(facts.piece.height(facts.piece.width()), 3.0 * ROW_PT);
+    assert_eq!(table.piece.spoken(), ["L1H2 −2.38", "L0 MLP 0.89"]);
 }

@@ -368,8 +368,15 @@ pub(super) fn table(method: Method, columns: &[Column]) -> Grid {
         order.sort_by(|a, b| agreements[*b].total_cmp(&agreements[*a]));
     }
     order.truncate(MAX_ROWS);
+    let text = |cells: &Cells, row: usize| match cells {
+        // Parts of a logit are compared with each other: as many decimals in each.
+        Cells::Number(cells) if method == Method::DirectLogits => {
+            cells.get(row).map(|value| decimal_text(*value)).unwrap_or_default()
+        }
+        cells => cell_text(cells, row),
+    };
     let column = |column: &Column| {
-        let cells = order.iter().map(|row| cell_text(&column.cells, *row)).collect();
+        let cells = order.iter().map(|row| text(&column.cells, *row)).collect();
         let numbers = matches!(column.cells, Cells::Index(_) | Cells::Number(_));
         let name = match &*column.name {
             "aer" => "AER".to_owned(),

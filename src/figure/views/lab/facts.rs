@@ -37,7 +37,8 @@ impl Facts {
     /// Where values begin and how wide they are, where names have `name` points; and whether they stand below these.
     fn places(&self, width: f32) -> Places {
         let name = self.name_width();
-        let is_below = width - name < LEAST_VALUE_PT.min(self.value_width());
+        // In the width that suits it a value has just as much as it needs, but for rounding.
+        let is_below = width - name < LEAST_VALUE_PT.min(self.value_width()) - 0.5;
         if is_below {
             Places { name: width, value: width - INDENT_PT, indent: INDENT_PT, is_below }
         } else {

@@ -13,8 +13,8 @@ use crate::figure::{
 const MOST_CELL_PT: f32 = 300.0;
 /// A text has at least this width; where there is less for it, rows are told as names with values.
 const LEAST_CELL_PT: f32 = 110.0;
-/// What stays free at the right of a cell.
-const INNER_PT: f32 = 2.0 * GRID;
+/// What stays free at the right of a text, and of a number, which reaches as far.
+const INNER_PT: [f32; 2] = [2.0 * GRID, 3.5 * GRID];
 /// Between two rows that are told as names with values.
 const BETWEEN_ROWS_PT: f32 = 2.0 * GRID;
 /// The least width of a table.
@@ -67,12 +67,11 @@ impl Grid {
             wanted.iter().zip(&least).map(|(wanted, least)| least + share * (wanted - least)).collect();
         // The names come first.
         let lines_of = |row: usize| {
-            let text = |(name, cells, _): &'_ (String, Vec<String>, bool)| match row.checked_sub(1) {
-                None => Some(name.clone()),
-                Some(row) => cells.get(row).cloned(),
+            let n_lines_of = |((name, cells, numbers), width): (&(String, Vec<String>, bool), &f32)| {
+                let text = row.checked_sub(1).map_or(Some(name), |row| cells.get(row))?;
+                Some(n_lines(text, width - INNER_PT[usize::from(*numbers)]))
             };
-            let texts = self.columns.iter().map(text).zip(&widths);
-            texts.filter_map(|(text, width)| Some(n_lines(&text?, width - INNER_PT))).max().unwrap_or(1).max(1)
+            self.columns.iter().zip(&widths).filter_map(n_lines_of).max().unwrap_or(1).max(1)
         };
         let lines = (0..=self.n_rows()).map(lines_of).collect();
         Some(Cells { widths, lines })
@@ -99,7 +98,7 @@ impl Grid {
         let spans = self.spans(area.width());
         let mut left = area.left();
         for ((name, own, numbers), width) in self.columns.iter().zip(&cells.widths) {
-            let inner = width - INNER_PT;
+            let inner = width - INNER_PT[usize::from(*numbers)];
             let (x, align) = if *numbers { (left + inner, Align::Right) } else { (left, Align::Left) };
             let all = std::iter::once((name, weak)).chain(own.iter().map(|cell| (cell, text)));
             for ((words, color), span) in all.zip(&spans) {

@@ -192,7 +192,7 @@ impl Piece for Map {
     }
 
     fn least_width(&self) -> f32 {
-        let least = if self.words.is_some() { 40.0 } else { 2.0 };
+        let least = if self.words.is_some() { 34.0 } else { 2.0 };
         (self.row_name_width() + self.shape().1 as f32 * least + BAR_AND_TICKS_PT + 3.0 * GRID).min(720.0)
     }
 
