@@ -117,3 +117,16 @@ fn panes_are_called_by_what_tells_their_runs_apart() {
     window.settle();
     assert_eq!(titles(&window), ["…road", "…river"]);
 }
+
+/// A bar to scroll by stands only beside what does not fit.
+#[test]
+fn lines_of_a_sentence_have_no_scroll_bar() {
+    for size in [[1280.0, 800.0], [1024.0, 700.0]] {
+        let text = ["word"; 15].join(" ");
+        let window = Window::with_size(with_text(&text), size);
+        let view = window.app().view_rect();
+        let root = window.harness.root();
+        let mut bars = root.children_recursive().filter(|node| node.accesskit_node().role() == Role::ScrollBar);
+        assert!(bars.all(|bar| !view.contains_rect(bar.rect())), "{size:?}");
+    }
+}

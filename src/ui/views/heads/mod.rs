@@ -261,7 +261,8 @@ impl HeadsView {
         let bar = ui.spacing().scroll.allocated_width();
         HeadsLayout::compute(HeadsLayoutInput {
             width: area.x - bar,
-            height: area.y - HEADING_PT - GRID,
+            // Between the headings and the rows stands what stands between any two.
+            height: area.y - HEADING_PT - ui.spacing().item_spacing.y,
             n_query: axes[0].len(),
             n_key: axes[1].len(),
             text_widths: text_widths.map(|width| width.max(least)),
