@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, fs};
 
-use attnscope::model::{Logits, Model, RunPlan, uninterrupted};
+use attnscope::{
+    ids::StackKind,
+    model::{Logits, Model, RunPlan, uninterrupted},
+};
 use safetensors::{SafeTensors, tensor::TensorView};
 use serde_json::{Value, json};
 
@@ -139,6 +142,34 @@ fn a_side_with_embeddings_of_its_own_reads_them() {
     let model = changed.model().unwrap();
     assert!(model.audit().warnings.concat().contains(side), "{:?}", model.audit().warnings);
     assert_ne!(logits(&model, name), logits(&with(name, &[]).model().unwrap(), name));
+}
+
+/// An encoder that has its decoder's configuration, and so weights of attention to another encoder, runs without it as in
+/// transformers, and that is said.
+#[test]
+fn an_encoder_that_is_configured_like_its_decoder_attends_to_no_encoder() {
+    let name = "families/bert-bert";
+    let encoder = |keys: &[(&str, bool)]| {
+        Changed::new(name, |config| {
+            let encoder = config["encoder"].as_object_mut().unwrap();
+            encoder.extend(keys.iter().map(|(key, value)| ((*key).to_owned(), json!(value))));
+        })
+    };
+    let shared = encoder(&[("is_decoder", true), ("add_cross_attention", true)]);
+    let layer = "encoder.encoder.layer.0.";
+    for map in ["self.query", "self.key", "self.value", "output.dense", "output.LayerNorm"] {
+        for part in ["weight", "bias"] {
+            let tensor = |attention: &str| format!("{layer}{attention}.{map}.{part}");
+            add(&shared, &tensor("crossattention"), &tensor("attention"), 1.0);
+        }
+    }
+    let shared = shared.model().unwrap();
+    let kinds: Vec<StackKind> = shared.spec().stacks.iter().map(|stack| stack.kind).collect();
+    assert_eq!(kinds, [StackKind::Encoder, StackKind::Decoder, StackKind::Cross]);
+    let alone = encoder(&[("is_decoder", true)]).model().unwrap();
+    assert_eq!(logits(&shared, name), logits(&alone, name), "a causal encoder");
+    let said = |model: &Model| model.audit().warnings.concat().contains("add_cross_attention");
+    assert!(said(&shared) && !said(&alone), "{:?}", shared.audit().warnings);
 }
 
 /// A checkpoint whose tensors have other names, without those that get none.

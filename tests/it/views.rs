@@ -134,6 +134,24 @@ fn hovering_and_clicking_a_token_focuses_it_everywhere() {
     assert_eq!(stage.state().session.pane().selection.pinned, Focus::query(2));
 }
 
+/// A query and a key that are clicked one after the other are held as a pair, in either order.
+#[test]
+fn a_query_and_a_key_that_are_clicked_make_a_pair() {
+    for clicks in [["Query 5 mat", "Key 2 sat"], ["Key 2 sat", "Query 5 mat"]] {
+        let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));
+        stage.run();
+        for label in clicks {
+            stage.get_by_label(label).click();
+            stage.run_steps(20);
+        }
+        assert_eq!(stage.state().session.pane().selection.pinned, Focus::cell(5, 2), "{clicks:?}");
+        // Another key takes the place of the first.
+        stage.get_by_label("Key 3 on").click();
+        stage.run_steps(20);
+        assert_eq!(stage.state().session.pane().selection.pinned, Focus::cell(5, 3), "{clicks:?}");
+    }
+}
+
 #[test]
 fn swatches_turn_heads_off_until_one_is_left() {
     let mut stage = Stage::new(sentence(), ViewKind::Heads).show(vec2(900.0, 600.0));

@@ -368,4 +368,16 @@ mod tests {
         assert_eq!(layout.line_at(a.lerp(b, 0.5), &lines, 4.0), Some((6, 2)));
         assert_eq!(layout.line_at(pos2(quarter.x, 9.0 * layout.row_height), &lines, 4.0), None);
     }
+
+    #[test]
+    fn a_line_that_is_hardly_seen_is_found_from_nearby_alone() {
+        let layout = layout(800.0, 10);
+        let found = |weight: f32, far: f32| {
+            let [a, b] = layout.line(4, 4);
+            let lines = [Line { head: 0, query: 4, key: 4, weight }];
+            layout.line_at(a.lerp(b, 0.5) + emath::vec2(0.0, far), &lines, 4.0).is_some()
+        };
+        assert!(found(0.5, 3.0) && !found(0.02, 3.0), "from a little further off");
+        assert!(found(0.5, 0.0) && found(0.02, 0.0), "on the line");
+    }
 }
