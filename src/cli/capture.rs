@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{
     CliError,
     edits::EditOptions,
+    engine,
     inputs::InputOptions,
     open_model,
     passes::{self, Passes},
@@ -21,7 +22,7 @@ use crate::{
         file::{self, Contents},
     },
     export,
-    model::{Choice, Engine, Generation, Logits, Model, RunPlan, Sites},
+    model::{Choice, Generation, Logits, Model, RunPlan, Sites},
 };
 
 /// Options of `attnscope capture`.
@@ -105,7 +106,7 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
     let inputs = options.input.read()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.map_or(cores, usize::from);
-    let engine = Engine::cpu(Some(threads)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let engine = engine(Some(threads))?;
 
     let started = Instant::now();
     let model = open_model(&options.model, &engine)?;

@@ -8,12 +8,12 @@ use std::{
 
 use clap::Args;
 
-use super::{CliError, inputs::OneInput, show_progress};
+use super::{CliError, engine, inputs::OneInput, show_progress};
 use crate::{
     analysis::laws::{self, Law},
     capture::Capture,
     model::{
-        Comparison, Engine, ImageSource, Input, LIBRARY, Logits, Model, RunPlan, Sites, TextInput, Verdict,
+        Comparison, ImageSource, Input, LIBRARY, Logits, Model, RunPlan, Sites, TextInput, Verdict,
         audit::{Audit, Role},
         locate, uninterrupted,
     },
@@ -47,7 +47,7 @@ pub struct CheckOptions {
 }
 
 pub fn run(options: &CheckOptions) -> Result<(), CliError> {
-    let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let engine = engine(options.threads.map(usize::from))?;
     let (files, name) = locate::model(&options.model)?;
     let model = Model::load(&files, &name, &engine, &show_progress)?;
     let mut report = String::new();

@@ -145,6 +145,14 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
     }))
 }
 
+/// The engine that every subcommand computes with.
+///
+/// # Errors
+/// When no thread can be started.
+fn engine(threads: Option<usize>) -> Result<Engine, CliError> {
+    Engine::cpu(threads).map_err(|error| CliError::Failed(error.to_string()))
+}
+
 /// Tells how it went: nothing, or one line on stderr.
 fn report(result: Result<(), CliError>) -> ExitCode {
     let (message, code) = match result {

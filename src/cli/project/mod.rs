@@ -18,7 +18,7 @@ use self::{
     lay_out::{HeadLayout, lay_out},
     measured::Measured,
 };
-use super::{CliError, inputs::read_captures, open_model, passes, show_progress, spaces};
+use super::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces};
 use crate::{
     analysis::{Cloud, Space},
     cli::layout::Method,
@@ -35,7 +35,7 @@ pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
     // The window is not there: all cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.map_or(cores, usize::from);
-    let engine = Engine::cpu(Some(threads)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let engine = engine(Some(threads))?;
     let clouds = Clouds::new(cloud(options, &engine)?, options)?;
     let start = Instant::now();
     let heads = engine.install(|| all(&clouds, options, &method, threads))?;

@@ -4,11 +4,10 @@ use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 
 use super::{RenderOptions, source::Source};
 use crate::{
-    cli::{CliError, one_line},
+    cli::{CliError, engine, one_line},
     figure::order::Order,
     ids::PaneId,
     json_file::MAX_BYTES,
-    model::Engine,
     session::{Command, Effect, Session, saved::Saved},
     text::unreadable,
     worker::{Failure, ModelEngine, Request, Worker},
@@ -73,7 +72,7 @@ struct Played {
 impl Played {
     fn new(options: &RenderOptions) -> Result<Self, CliError> {
         let fails = |error: &dyn std::fmt::Display| CliError::Failed(error.to_string());
-        let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| fails(&error))?;
+        let engine = engine(options.threads.map(usize::from))?;
         let worker = Worker::spawn(ModelEngine::with_engine(engine), Arc::new(|| ())).map_err(|error| fails(&error))?;
         Ok(Self { session: Session::default(), worker })
     }

@@ -6,10 +6,10 @@ use super::{RenderOptions, explained};
 use crate::{
     analysis::{Cloud, Space},
     capture::Capture,
-    cli::{CliError, inputs::read_captures, open_model, passes, show_progress, spaces},
+    cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::views::lab::Answered,
-    model::{Engine, Generation, Logits, Model, RunPlan, Sites},
+    model::{Generation, Logits, Model, RunPlan, Sites},
     worker::corpus,
 };
 
@@ -110,7 +110,7 @@ fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
 }
 
 fn load(name: &str, options: &RenderOptions) -> Result<Model, CliError> {
-    let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let engine = engine(options.threads.map(usize::from))?;
     open_model(name, &engine)
 }
 
