@@ -15,7 +15,9 @@ use std::{
 
 use attnscope::{
     analysis::explain::rollout::RolloutOptions,
-    lab::{Ask, Bench, LeaveOut, Patience, Subject, Target, TraceOptions, answer},
+    lab::{
+        Bench, FlowOptions, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Subject, Target, TraceOptions, answer,
+    },
     model::{Encoded, Engine, Input, Model, ModelFiles, Objective, RunPlan, Site, Taps, uninterrupted},
 };
 
@@ -40,12 +42,14 @@ fn main() {
     });
     let encoded = of_length(&bert, 64);
     let target = Target { position: Some(5), class: Some(7), against: None };
-    report("leave-one-out", 3, || explain(&bert, &encoded, &Ask::LeaveOneOut { by: LeaveOut::Hide }, target));
-    let flow = Ask::Flow { query: Some(5), options: RolloutOptions::default() };
+    report("leave-one-out", 3, || {
+        explain(&bert, &encoded, &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }), target)
+    });
+    let flow = MethodCall::Flow(FlowOptions { query: Some(5), options: RolloutOptions::default() });
     report("flow of a row", 3, || explain(&bert, &encoded, &flow, target));
     let gpt2 = open("gpt2");
     let encoded = of_length(&gpt2, 20);
-    let trace = Ask::Trace(TraceOptions::of(Subject::Positions(2..5)));
+    let trace = MethodCall::Trace(TraceOptions::of(Subject::Positions(2..5)));
     let target = Target { class: Some(7), ..Target::default() };
     let first = OnceLock::new();
     report("causal tracing", 1, || {
@@ -65,7 +69,7 @@ fn of_length(model: &Model, n: u32) -> Encoded {
     model.encode(&Input::Ids((0..n).map(|idx| 1000 + 37 * idx % 5000).collect())).unwrap()
 }
 
-fn explain(model: &Model, encoded: &Encoded, ask: &Ask, target: Target) {
+fn explain(model: &Model, encoded: &Encoded, ask: &MethodCall, target: Target) {
     let quiet = |_: &_| {};
     answer(Bench::new(model, encoded, &[], &uninterrupted, &quiet), ask, target).unwrap();
 }

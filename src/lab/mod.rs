@@ -3,31 +3,17 @@
 //! What they compute from recordings is in `analysis::explain`; here is what has to be recorded, changed and
 //! run. Every method takes a [`Bench`] and answers with a [`Report`], for window, command line and files alike.
 
-mod ablate;
 mod aim;
-mod aligns;
-mod ask;
-mod attend;
-mod believe;
-mod columns;
-pub mod defaults;
-mod depends;
-mod edges;
 mod effort;
-mod fact;
-mod knobs;
-mod knockout;
-mod masking;
-mod moves;
-mod normal;
-mod object;
+mod head_outputs;
+mod method;
+mod methods;
+mod options;
 mod outcome;
+mod patterns;
 mod precise;
 mod propagation;
-mod rewrite;
-mod slopes;
 mod stream;
-mod trace;
 
 use std::sync::OnceLock;
 
@@ -39,19 +25,14 @@ use crate::{
 };
 
 pub use aim::{Aim, Target};
-pub use aligns::{Reverse, are_two_directions, two_texts};
-pub use ask::{Ask, LeaveOut, Of, Rule};
-pub use believe::FaithfulnessOptions;
-pub use columns::{Column, Sight, Unasked};
-pub use edges::{EdgeOptions, Than};
 pub use effort::{Estimate, Patience};
-pub use knobs::{Knob, Settings, Slot};
-pub use knockout::KnockoutOptions;
-pub use masking::{Baseline, Depth, MaskingOptions};
+pub use method::{Column, Method, Sight, Unasked};
+pub use methods::*;
+pub use options::{FieldValue, FieldValues, OptionField, Scope, joined, split_texts};
 pub use outcome::outcome_id;
-pub use rewrite::{RewriteOptions, edit_of};
-pub use trace::{Restore, Subject, TraceOptions};
 
+/// Tokens, classes or memories that are listed by default.
+const TOP: usize = 5;
 /// Logits of the explained run that are kept: more are computed again where they are wanted.
 const MOST_LOGITS: usize = 1 << 22;
 
@@ -187,40 +168,4 @@ impl<'a> Bench<'a> {
         let progress = Progress { stage: Stage::Variants, done, total };
         (self.control)(progress).map_err(|cancelled| LabError::Model(cancelled.into()))
     }
-}
-
-/// Answers a question.
-///
-/// # Errors
-/// When the question does not suit the model or the input, a run fails, or somebody says stop.
-pub fn answer(bench: Bench<'_>, ask: &Ask, target: Target) -> Result<Answer, LabError> {
-    let mut report = match ask {
-        Ask::Attention { layer, head } => attend::attention(&bench, *layer, *head, target)?,
-        Ask::Rollout(options) => depends::rollout(&bench, *options, target)?,
-        Ask::Flow { query, options } => depends::flow(&bench, *query, *options, target)?,
-        Ask::Relevance { rule, start_layer } => depends::relevance(&bench, *rule, *start_layer, target)?,
-        Ask::Gradients { of, times_input, steps } => slopes::gradients(&bench, *of, *times_input, *steps, target)?,
-        Ask::LeaveOneOut { by } => depends::leave_one_out(&bench, *by, target)?,
-        Ask::Norms => moves::norms(&bench)?,
-        Ask::Effective => moves::effective(&bench)?,
-        Ask::Edges(options) => edges::edges(&bench, *options)?,
-        Ask::Lens { n_top } => fact::lens(&bench, *n_top, target)?,
-        Ask::DirectLogits => fact::direct(&bench, target)?,
-        Ask::Trace(options) => trace::trace(&bench, options, target)?,
-        Ask::Knockout(options) => knockout::knockout(&bench, *options, target)?,
-        Ask::Ablation(with) => ablate::ablation(&bench, *with, target)?,
-        Ask::Faithfulness(options) => believe::faithfulness(&bench, *options, target)?,
-        Ask::Normalizers { alpha } => normal::normalizers(&bench, *alpha, target)?,
-        Ask::Alignment { setting, gold, reverse } => {
-            aligns::alignment(&bench, *setting, gold.as_deref(), reverse.as_ref())?
-        }
-        Ask::Masks(options) => masking::masks(&bench, *options, target)?,
-        Ask::RankOne(options) => rewrite::rewrite(&bench, options, target)?,
-        Ask::Memories { layer, n_top } => fact::memories(&bench, *layer, *n_top, target)?,
-    };
-    let mut parameters = ask.parameters();
-    parameters.append(&mut report.parameters);
-    report.parameters = parameters;
-    let Some(capture) = bench.plain.into_inner() else { return Err(LabError::unsuited("nothing was run")) };
-    Ok(Answer { capture, report })
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Bench, LabError,
-    moves::{add_up, by_head, head_parts},
+    head_outputs::{add_up, by_head, head_parts},
 };
 use crate::{
     analysis::explain::{

@@ -4,7 +4,8 @@
 use super::{Command, Effect, Focus, HeadSet, Pane, Place, Session, ViewOptions, travel::Way};
 use crate::{
     ids::{HeadId, PaneId},
-    worker::{Lane, Patience},
+    lab::Patience,
+    worker::Lane,
 };
 
 impl Session {

@@ -15,7 +15,8 @@ use crate::{
     capture::{Excerpt, RgbaBuffer},
     export::FigureRequest,
     ids::{DocumentId, HeadId, JobId, StackKind},
-    worker::{Ask, ImageSource, Lane, ModelSource, Request, Target},
+    lab::{MethodCall, Target},
+    worker::{ImageSource, Lane, ModelSource, Request},
 };
 
 /// Something the user asked for.
@@ -79,9 +80,9 @@ pub enum Command {
     /// Have everything listed that the model of a pane can say, unless that is known or on its way.
     ListOutcomes,
     /// Ask the laboratory, for a column.
-    Explain(&'static str, Ask, Target),
+    Explain(&'static str, MethodCall, Target),
     /// Ask the laboratory, for a column, what was not begun because it takes long.
-    ExplainAnyway(&'static str, Ask, Target),
+    ExplainAnyway(&'static str, MethodCall, Target),
     /// Forget what a column said, so that it is asked again.
     ExplainAgain(&'static str),
     /// Hold alignments of words against these links, which were made by hand.

@@ -7,7 +7,7 @@ use crate::{
     analysis::explain::report::Question,
     capture::Capture,
     ids::PaneId,
-    worker::{are_two_directions, two_texts},
+    lab::{are_two_directions, two_texts},
 };
 
 /// The column that aligns words.

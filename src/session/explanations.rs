@@ -18,11 +18,9 @@ use crate::{
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
     ids::{CaptureId, JobId, ModelId, PaneId, Side},
+    lab::{Column, Estimate, FieldValues, MethodCall, Patience, Sight, Target, Unasked},
     text::sentence,
-    worker::{
-        Ask, Column, Estimate, EventKind, Explanation, Failure, Generation, Input, Lane, Patience, Progress, Request,
-        Settings, Sight, Target, Unasked,
-    },
+    worker::{EventKind, Explanation, Failure, Generation, Input, Lane, Progress, Request},
 };
 
 /// Answers that are kept, so that going back to one takes no time.
@@ -42,7 +40,7 @@ pub struct LabOptions {
     /// Columns that were taken away or added, by name.
     pub shown: BTreeMap<String, bool>,
     /// Options that were turned, by the column's name.
-    pub turned: BTreeMap<String, Settings>,
+    pub turned: BTreeMap<String, FieldValues>,
 }
 
 impl LabOptions {
@@ -52,7 +50,7 @@ impl LabOptions {
     }
 
     /// Options of a column that were turned.
-    pub fn turned(&self, column: &Column) -> Cow<'_, Settings> {
+    pub fn turned(&self, column: &Column) -> Cow<'_, FieldValues> {
         self.turned.get(column.name).map_or_else(Cow::default, Cow::Borrowed)
     }
 
@@ -69,7 +67,7 @@ pub struct Wanted {
     /// The column.
     pub column: &'static Column,
     /// The question; why there is none otherwise.
-    pub ask: Result<Ask, Unasked>,
+    pub ask: Result<MethodCall, Unasked>,
 }
 
 /// Everything that an answer depends on.
@@ -77,7 +75,7 @@ pub struct Wanted {
 struct Key {
     capture: CaptureId,
     column: &'static str,
-    ask: Ask,
+    ask: MethodCall,
     target: Target,
 }
 
@@ -106,7 +104,7 @@ pub struct Explanations {
 pub(super) const OVERLAY: &str = "overlay";
 
 impl Explanations {
-    fn entry(&self, capture: CaptureId, wanted: (&str, &Ask), target: Target) -> Option<&Entry> {
+    fn entry(&self, capture: CaptureId, wanted: (&str, &MethodCall), target: Target) -> Option<&Entry> {
         let is_it = |Entry { key, .. }: &&Entry| {
             key.capture == capture && key.target == target && (key.column, &key.ask) == wanted
         };
@@ -114,24 +112,36 @@ impl Explanations {
     }
 
     /// The answer to a question about a run; `None` when it was not asked.
-    pub fn find(&self, capture: CaptureId, column: &str, ask: &Ask, target: Target) -> Option<&Loadable<Arc<Report>>> {
+    pub fn find(
+        &self,
+        capture: CaptureId,
+        column: &str,
+        ask: &MethodCall,
+        target: Target,
+    ) -> Option<&Loadable<Arc<Report>>> {
         self.entry(capture, (column, ask), target).map(|entry| &entry.answer)
     }
 
     /// What a question would take that was not begun because it takes long.
-    pub fn takes_long(&self, capture: CaptureId, column: &str, ask: &Ask, target: Target) -> Option<&Estimate> {
+    pub fn takes_long(&self, capture: CaptureId, column: &str, ask: &MethodCall, target: Target) -> Option<&Estimate> {
         self.entry(capture, (column, ask), target)?.long.as_ref()
     }
 
     /// The answer to a question about a run, in whichever column it was asked.
-    pub fn answer_to(&self, capture: CaptureId, ask: &Ask, target: Target) -> Option<&Loadable<Arc<Report>>> {
+    pub fn answer_to(&self, capture: CaptureId, ask: &MethodCall, target: Target) -> Option<&Loadable<Arc<Report>>> {
         let is_it = |Entry { key, .. }: &&Entry| key.capture == capture && key.target == target && key.ask == *ask;
         self.asked.iter().rev().find(is_it).map(|entry| &entry.answer)
     }
 
     /// What stands in a column: its answer, or the one to the question before for as long as none is there; whether
     /// it is the one before.
-    pub fn shown(&self, capture: CaptureId, column: &str, ask: &Ask, target: Target) -> Option<(&Arc<Report>, bool)> {
+    pub fn shown(
+        &self,
+        capture: CaptureId,
+        column: &str,
+        ask: &MethodCall,
+        target: Target,
+    ) -> Option<(&Arc<Report>, bool)> {
         match self.entry(capture, (column, ask), target) {
             Some(entry) => {
                 let own = entry.answer.latest().map(|report| (report, false));
@@ -191,7 +201,7 @@ impl Pane {
     pub fn wanted(&self, capture: &Capture) -> Vec<Wanted> {
         let lab = &self.options.lab;
         let sight = self.sight(capture);
-        let shown = Column::ALL.iter().filter(|column| column.question == lab.question && lab.shows(column));
+        let shown = Column::under(lab.question).filter(|column| lab.shows(column));
         shown.map(|column| Wanted { column, ask: column.ask(&sight, &lab.turned(column)) }).collect()
     }
 
@@ -256,7 +266,7 @@ impl Document {
     fn explanation(
         &self,
         (pane, column): (PaneId, &'static str),
-        ask: &Ask,
+        ask: &MethodCall,
         target: Target,
         patience: Patience,
     ) -> Result<Explanation, String> {
@@ -277,7 +287,13 @@ impl Pane {
 
 impl Session {
     /// Asks the laboratory once more what was not begun because it takes long, with all the time that it takes.
-    pub(super) fn explain_anyway(&mut self, id: PaneId, column: &'static str, ask: Ask, target: Target) -> Vec<Effect> {
+    pub(super) fn explain_anyway(
+        &mut self,
+        id: PaneId,
+        column: &'static str,
+        ask: MethodCall,
+        target: Target,
+    ) -> Vec<Effect> {
         if let Some(pane) = self.panes.get_mut(id) {
             pane.explanations.asked.retain(|entry| entry.key.column != column || entry.long.is_none());
         }
@@ -289,7 +305,7 @@ impl Session {
         &mut self,
         id: PaneId,
         (column, patience): (&'static str, Patience),
-        ask: Ask,
+        ask: MethodCall,
         target: Target,
     ) -> Vec<Effect> {
         let job = self.new_job();

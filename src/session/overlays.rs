@@ -14,14 +14,14 @@ use crate::{
     capture::Capture,
     figure::Feature,
     ids::{HeadId, PaneId},
-    worker::{Ask, Patience, Target},
+    lab::{MethodCall, Patience, Target},
 };
 
 /// A value of an answer of the laboratory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueRef {
     /// The question.
-    pub ask: Ask,
+    pub ask: MethodCall,
     /// The output that it is about.
     pub target: Target,
     /// What people know the method as, with the options that tell it apart.
@@ -128,7 +128,7 @@ impl Pane {
     /// What a file of its view is called: one of what is no attention says so by its name.
     pub(super) fn figure_name(&self) -> String {
         let view = self.view.name();
-        self.explained().map_or_else(|| view.to_owned(), |it| format!("{} {view}", it.method().name()))
+        self.explained().map_or_else(|| view.to_owned(), |it| format!("{} {view}", it.method().name))
     }
 
     /// Selects a stack that the overlay says something about.

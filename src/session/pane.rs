@@ -18,7 +18,8 @@ use crate::{
     capture::Capture,
     figure::Feature,
     ids::{DocumentId, HeadId, PaneId, StackKind},
-    worker::{Lane, Target},
+    lab::Target,
+    worker::Lane,
 };
 
 /// A view of a document, with its own selection and options.

@@ -38,12 +38,10 @@ pub use idle::{GiveBack, give_back, give_back_by, give_back_of_libraries};
 pub use outcomes::Outcomes;
 pub use projector::ProjectionEngine;
 pub use protocol::{
-    Ask, Baseline, CaptureFile, Choice, Column, Comparison, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress,
-    CorpusSoFar, CorpusSource, Depth, DrawFor, Drawn, EdgeOptions, Estimate, Event, EventKind, Explanation, Failure,
-    FaithfulnessOptions, Generation, ImageSource, Input, Knob, KnockoutOptions, KnownModel, Lane, LeaveOut,
-    LoadedModel, MaskingOptions, ModelSource, Of, Patience, Plan, PlannedFile, Progress, RepoId, Request, Retry,
-    RewriteOptions, Rule, Settings, Sight, Slot, Stage, Subject, Target, TextInput, Than, TooLong, TraceOptions,
-    Transfer, Unasked, Verdict, are_two_directions, edit_of, two_texts,
+    CaptureFile, Choice, Comparison, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource,
+    DrawFor, Drawn, Event, EventKind, Explanation, Failure, Generation, ImageSource, Input, KnownModel, Lane,
+    LoadedModel, ModelSource, Plan, PlannedFile, Progress, RepoId, Request, Retry, Stage, TextInput, TooLong, Transfer,
+    Verdict,
 };
 pub use sessions::{LeftBehind, SessionAnswer, SessionEngine, SessionRequest};
 pub use surveyor::SurveyEngine;

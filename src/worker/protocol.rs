@@ -14,6 +14,7 @@ use crate::{
     export::{ExportRequest, FigureRequest, Preview},
     figure::data::DataFormat,
     ids::{DocumentId, HeadId, JobId, ModelId, PaneId, StackKind},
+    lab::{Estimate, MethodCall, Patience, Target},
     model::audit::Audit,
     spec::ModelSpec,
 };
@@ -25,11 +26,6 @@ pub use super::{
 };
 pub use crate::{
     hub::{Plan, PlannedFile, RepoId, Retry, Transfer},
-    lab::{
-        Ask, Baseline, Column, Depth, EdgeOptions, Estimate, FaithfulnessOptions, Knob, KnockoutOptions, LeaveOut,
-        MaskingOptions, Of, Patience, RewriteOptions, Rule, Settings, Sight, Slot, Subject, Target, Than, TraceOptions,
-        Unasked, are_two_directions, edit_of, two_texts,
-    },
     model::{
         Choice, Comparison, Generation, ImageSource, Input, Progress, Stage, TextInput, Verdict, locate::KnownModel,
     },
@@ -209,7 +205,7 @@ pub struct Explanation {
     /// What is changed about the run that is explained.
     pub edits: Vec<Edit>,
     /// What is asked.
-    pub ask: Ask,
+    pub ask: MethodCall,
     /// About which output.
     pub target: Target,
     /// How long it may take without anybody being asked.

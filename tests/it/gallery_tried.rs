@@ -14,7 +14,10 @@ use attnscope::{
     },
     capture::Capture,
     ids::{HeadId, Side},
-    lab::{Ask, FaithfulnessOptions, LeaveOut, Of, Rule, Subject, TraceOptions},
+    lab::{
+        AlignmentOptions, FaithfulnessOptions, GradientOptions, LeaveOneOutOptions, LeaveOut, MethodCall, Of,
+        RelevanceQuestion, Rule, Subject, TraceOptions,
+    },
     model::{Edit, Encoded, Model, RunPlan, uninterrupted},
     session::gallery::{EXAMPLES, Example, Topic},
 };
@@ -87,12 +90,12 @@ impl Tried {
         })
     }
 
-    fn ask(&self, asked: &Ask) -> Report {
+    fn ask(&self, asked: &MethodCall) -> Report {
         ask(&self.model, &self.input, asked, self.example.asks.unwrap().target)
     }
 
     /// What a method says about each token of a side.
-    fn scores(&self, asked: &Ask, name: &str, side: Side) -> Vec<f32> {
+    fn scores(&self, asked: &MethodCall, name: &str, side: Side) -> Vec<f32> {
         let report = self.ask(asked);
         let leaves = report.leaves();
         let found = leaves.iter().find_map(|leaf| match leaf.value {
@@ -105,7 +108,7 @@ impl Tried {
     }
 
     /// The words of a side from the one that a method says most about; special tokens are no words.
-    fn ranked(&self, asked: &Ask, name: &str, side: Side) -> Vec<(String, f64)> {
+    fn ranked(&self, asked: &MethodCall, name: &str, side: Side) -> Vec<(String, f64)> {
         let (values, tokens) = (self.scores(asked, name, side), self.plain.tokens(side));
         let words = values.iter().zip(tokens).filter(|(value, token)| !token.special && value.is_finite());
         let mut words: Vec<_> = words.map(|(value, token)| (word(token).to_owned(), f64::from(value.abs()))).collect();
@@ -114,14 +117,14 @@ impl Tried {
     }
 
     /// How many times as much a method says about a word as about any other.
-    fn lead(&self, asked: &Ask, name: &str, side: Side, word: &str) -> f64 {
+    fn lead(&self, asked: &MethodCall, name: &str, side: Side, word: &str) -> f64 {
         let ranked = self.ranked(asked, name, side);
         let own = ranked.iter().find(|(known, _)| known == word).unwrap().1;
         own / ranked.iter().find(|(known, _)| known != word).unwrap().1
     }
 
     /// The sum of a method's sizes over the patches of these rows and columns, of all.
-    fn part(&self, asked: &Ask, [rows, columns]: [Range<usize>; 2]) -> f64 {
+    fn part(&self, asked: &MethodCall, [rows, columns]: [Range<usize>; 2]) -> f64 {
         let (values, image) = (self.scores(asked, "scores", Side::Encoder), self.plain.image().unwrap());
         let sizes = values[image.n_prefix..].iter().map(|value| f64::from(value.abs()));
         let is_in = |patch: &usize| rows.contains(&(patch / image.grid.1)) && columns.contains(&(patch % image.grid.1));
@@ -130,16 +133,17 @@ impl Tried {
     }
 }
 
-fn of_last_layer(capture: &Capture) -> Ask {
+fn of_last_layer(capture: &Capture) -> MethodCall {
     let n_layers = capture.model().stacks.last().unwrap().layers.len();
-    Ask::Rollout(RolloutOptions { residual: 0.0, start_layer: n_layers - 1, ..RolloutOptions::default() })
+    MethodCall::Rollout(RolloutOptions { residual: 0.0, start_layer: n_layers - 1, ..RolloutOptions::default() })
 }
 
-const RELEVANCE: Ask = Ask::Relevance { rule: Rule::Gradient, start_layer: 0 };
-const GRADIENT: Ask = Ask::Gradients { of: Of::Input, times_input: true, steps: None };
-const INTEGRATED: Ask = Ask::Gradients { of: Of::Input, times_input: true, steps: Some(20) };
-const HIDDEN: Ask = Ask::LeaveOneOut { by: LeaveOut::Hide };
-const DELETED: Ask = Ask::LeaveOneOut { by: LeaveOut::Delete };
+const RELEVANCE: MethodCall = MethodCall::Relevance(RelevanceQuestion { rule: Rule::Gradient, start_layer: 0 });
+const GRADIENT: MethodCall = MethodCall::Gradients(GradientOptions { of: Of::Input, times_input: true, steps: None });
+const INTEGRATED: MethodCall =
+    MethodCall::Gradients(GradientOptions { of: Of::Input, times_input: true, steps: Some(20) });
+const HIDDEN: MethodCall = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide });
+const DELETED: MethodCall = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Delete });
 
 /// What an example that changes its run claims.
 fn changed(tried: &Tried) -> Vec<Claim> {
@@ -207,7 +211,7 @@ fn asked(tried: &Tried) -> Vec<Claim> {
     let last = of_last_layer(&tried.plain);
     match tried.example.title {
         "Easy to love" => {
-            let love = |asked: &Ask, name: &str| tried.lead(asked, name, Side::Only, "love");
+            let love = |asked: &MethodCall, name: &str| tried.lead(asked, name, Side::Only, "love");
             vec![
                 ("attention", tried.lead(&last, "scores", Side::Only, "easy"), 1.5),
                 ("relevance", love(&RELEVANCE, "gained"), 1.5),
@@ -218,7 +222,7 @@ fn asked(tried: &Tried) -> Vec<Claim> {
         }
         "What rollout misses" => {
             let place = tried
-                .ranked(&Ask::Rollout(RolloutOptions::default()), "scores", Side::Only)
+                .ranked(&MethodCall::Rollout(RolloutOptions::default()), "scores", Side::Only)
                 .iter()
                 .position(|(word, _)| word == "no");
             vec![
@@ -230,7 +234,7 @@ fn asked(tried: &Tried) -> Vec<Claim> {
         }
         "A map that lies, tested" => {
             let side = tried.plain.model().stacks[0].kind.key_side();
-            let dull = |asked: &Ask, name: &str| tried.lead(asked, name, side, "dull");
+            let dull = |asked: &MethodCall, name: &str| tried.lead(asked, name, side, "dull");
             vec![
                 at_most("attention", dull(&last, "scores"), 0.02),
                 ("gradient", dull(&GRADIENT, "scores"), 2.0),
@@ -248,7 +252,7 @@ fn asked(tried: &Tried) -> Vec<Claim> {
                 n_steps: 100,
                 seed: 0,
             };
-            let report = tried.ask(&Ask::Faithfulness(options));
+            let report = tried.ask(&MethodCall::Faithfulness(options));
             let Some(Value::Group(found)) = report.value("adversarial") else { panic!("{report:?}") };
             let number = |name: &str| match found.iter().find(|(known, _)| known == name) {
                 Some((_, Value::Number(value))) => *value,
@@ -268,7 +272,7 @@ fn asked(tried: &Tried) -> Vec<Claim> {
         }
         "Come here, Ben" => {
             let subject = tried.example.query.unwrap();
-            let ask = Ask::Trace(TraceOptions::of(Subject::Positions(subject..subject + 1)));
+            let ask = MethodCall::Trace(TraceOptions::of(Subject::Positions(subject..subject + 1)));
             let report = tried.ask(&ask);
             let Some(Value::Grid { values, .. }) = report.value("effect") else { panic!("{report:?}") };
             let total = number(&report, "clean") - number(&report, "corrupted");
@@ -288,7 +292,8 @@ fn asked(tried: &Tried) -> Vec<Claim> {
         }
         "How well it aligns" => {
             let gold = tried.example.asks.unwrap().gold.map(ToOwned::to_owned);
-            let report = tried.ask(&Ask::Alignment { setting: Setting::Output, gold, reverse: None });
+            let report =
+                tried.ask(&MethodCall::Alignment(AlignmentOptions { setting: Setting::Output, gold, reverse: None }));
             let table = report.value("alignments").unwrap();
             let (Cells::Text(heads), Cells::Number(rates)) = (column(table, "head"), column(table, "aer")) else {
                 panic!("{table:?}")

@@ -9,7 +9,10 @@ use attnscope::{
         rollout::RolloutOptions,
     },
     ids::Side,
-    lab::{Answer, Ask, Bench, LabError, LeaveOut, Of, Rule, Target, answer},
+    lab::{
+        Answer, Bench, DirectLogits, Effective, GradientOptions, LabError, LeaveOneOutOptions, LeaveOut, LensOptions,
+        MemoryOptions, MethodCall, Norms, Of, RelevanceQuestion, Rule, Target, answer,
+    },
     model::{Edit, Encoded, Engine, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
 };
 use serde_json::Value as Json;
@@ -40,15 +43,21 @@ pub fn demo(name: &str, text: &str) -> (Model, Encoded) {
     (model, encoded)
 }
 
-pub fn try_ask(model: &Model, input: &Encoded, edits: &[Edit], ask: &Ask, target: Target) -> Result<Answer, LabError> {
+pub fn try_ask(
+    model: &Model,
+    input: &Encoded,
+    edits: &[Edit],
+    ask: &MethodCall,
+    target: Target,
+) -> Result<Answer, LabError> {
     answer(Bench::new(model, input, edits, &uninterrupted, &|_| {}), ask, target)
 }
 
-pub fn ask(model: &Model, input: &Encoded, ask: &Ask, target: Target) -> Report {
+pub fn ask(model: &Model, input: &Encoded, ask: &MethodCall, target: Target) -> Report {
     try_ask(model, input, NO_EDITS, ask, target).unwrap_or_else(|error| panic!("{ask:?}: {error}")).report
 }
 
-pub fn refused(model: &Model, input: &Encoded, ask: &Ask, target: Target) -> String {
+pub fn refused(model: &Model, input: &Encoded, ask: &MethodCall, target: Target) -> String {
     try_ask(model, input, NO_EDITS, ask, target).unwrap_err().to_string()
 }
 
@@ -116,29 +125,29 @@ fn what_an_output_depends_on_is_pytorchs() {
         let reference = &reference[name];
         let sides: &[&str] = if name == "bart" { &["encoder", "decoder"] } else { &["self"] };
         let target = Target { position: Some(reference["row"].as_u64().unwrap() as usize), ..Target::default() };
-        let check = |asked: &Ask, value: &str, json: &Json, names: &[&str]| {
+        let check = |asked: &MethodCall, value: &str, json: &Json, names: &[&str]| {
             let report = ask(&model, &input, asked, target);
             assert_near(&of(&report, value), &expected(json, names), &format!("{name}, {asked:?}, {value}"));
         };
-        check(&Ask::Rollout(RolloutOptions::default()), "matrix", &reference["rollout"], sides);
-        let relevance = Ask::Relevance { rule: Rule::Gradient, start_layer: 0 };
+        check(&MethodCall::Rollout(RolloutOptions::default()), "matrix", &reference["rollout"], sides);
+        let relevance = MethodCall::Relevance(RelevanceQuestion { rule: Rule::Gradient, start_layer: 0 });
         for (value, own) in [("self", "self"), ("encoder", "encoder"), ("decoder", "decoder"), ("cross", "cross")] {
             if let Some(json) = reference["relevance"].get(own) {
                 check(&relevance, value, json, &[]);
             }
         }
-        let gradients = |of, times_input, steps| Ask::Gradients { of, times_input, steps };
+        let gradients = |of, times_input, steps| MethodCall::Gradients(GradientOptions { of, times_input, steps });
         let stacks: &[&str] = if name == "bart" { &["encoder", "decoder", "cross"] } else { &["self"] };
         check(&gradients(Of::Pattern, false, None), "pattern", &reference["pattern_gradients"], stacks);
         check(&gradients(Of::Input, true, None), "scores", &reference["gradient_times_input"], sides);
         check(&gradients(Of::Input, false, Some(8)), "scores", &reference["integrated"], sides);
         check(&gradients(Of::Input, false, None), "value", &reference["logit"], &[]);
-        let loo = Ask::LeaveOneOut { by: LeaveOut::Hide };
+        let loo = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide });
         check(&loo, "effect", &reference["loo"]["effect"], sides);
         let changes = expected(&reference["loo"]["logit"], sides);
         let size = reference["logit"].as_f64().unwrap().abs();
         assert_near_of(size, &of(&ask(&model, &input, &loo, target), "logit"), &changes, &format!("{name}, {loo:?}"));
-        let lens = ask(&model, &input, &Ask::Lens { n_top: 5 }, Target::default());
+        let lens = ask(&model, &input, &MethodCall::Lens(LensOptions { n_top: 5 }), Target::default());
         let probability = format!("{name}, lens");
         assert_near(&of(&lens, "probability"), &expected(&reference["lens"]["probability"], &[]), &probability);
         let Some(Value::Layers(layers)) = lens.value("layers") else { panic!("no layers") };
@@ -152,13 +161,13 @@ fn what_an_output_depends_on_is_pytorchs() {
             assert_eq!(tokens.concat(), labels, "{name}, layer {layer}");
         }
         let Some(layers) = reference.get("norms").and_then(Json::as_array) else { continue };
-        let norms = ask(&model, &input, &Ask::Norms, target);
+        let norms = ask(&model, &input, &MethodCall::Norms(Norms), target);
         for value in ["attention_norm", "together", "mixing_ratio", "mixing_ratio_attention"] {
             let json = layers.iter().flat_map(|layer| expected(&layer[value], &[])).collect::<Vec<_>>();
             assert_near(&of(&norms, value), &json, &format!("{name}, {value}"));
         }
         let Some(heads) = reference.get("dla") else { continue };
-        let direct = ask(&model, &input, &Ask::DirectLogits, target);
+        let direct = ask(&model, &input, &MethodCall::DirectLogits(DirectLogits), target);
         assert_near(&of(&direct, "heads"), &expected(heads, &[]), "direct logits of heads");
     }
 }
@@ -169,7 +178,7 @@ fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
         let (model, input) = family(name);
         let target = Target { against: Some(1), class: Some(2), ..Target::default() };
         for target in [Target::default(), target] {
-            let found = ask(&model, &input, &Ask::DirectLogits, target);
+            let found = ask(&model, &input, &MethodCall::DirectLogits(DirectLogits), target);
             let (sum, logit) = (number(&found, "sum"), number(&found, "logit"));
             assert!((sum - logit).abs() <= 2e-5 * logit.abs().max(1.0), "{name}: {sum} is not {logit}");
             let Cells::Number(parts) = column(found.value("components").unwrap(), "contribution") else { panic!() };
@@ -181,7 +190,7 @@ fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
         [("families/bart", "normalise the stream"), ("bert", "normalise the stream"), ("families/gemma2", "not a sum")]
     {
         let (model, input) = fixture(name);
-        let said = refused(&model, &input, &Ask::DirectLogits, Target::default());
+        let said = refused(&model, &input, &MethodCall::DirectLogits(DirectLogits), Target::default());
         assert!(said.contains(why), "{name}: {said}");
     }
 }
@@ -190,7 +199,8 @@ fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
 fn the_lens_of_the_last_layer_is_the_prediction() {
     for name in ["bert", "llama", "t5", "vit", "bart-classifier", "llama-classifier", "beit", "deit-distilled"] {
         let (model, input) = family(name);
-        let found = try_ask(&model, &input, NO_EDITS, &Ask::Lens { n_top: 3 }, Target::default()).unwrap();
+        let found =
+            try_ask(&model, &input, NO_EDITS, &MethodCall::Lens(LensOptions { n_top: 3 }), Target::default()).unwrap();
         let Some(Value::Layers(layers)) = found.report.value("layers") else { panic!("{name}") };
         let Cells::Numbers(told) = column(layers.last().unwrap(), "probabilities") else { panic!() };
         let predicted = &found.capture.prediction().unwrap().rows;
@@ -208,7 +218,14 @@ fn the_lens_of_the_last_layer_is_the_prediction() {
 #[test]
 fn leaving_one_out_is_a_run_with_that_edit() {
     let (model, input) = demo("demo:sentiment", "a fine and clever film");
-    let found = try_ask(&model, &input, NO_EDITS, &Ask::LeaveOneOut { by: LeaveOut::Hide }, Target::default()).unwrap();
+    let found = try_ask(
+        &model,
+        &input,
+        NO_EDITS,
+        &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }),
+        Target::default(),
+    )
+    .unwrap();
     let class = found.capture.prediction().unwrap().rows[0].top[0].id;
     let run = |edits: Vec<Edit>| {
         let plan = RunPlan { sites: Sites::NONE, logits: Logits::Keep, edits, ..RunPlan::default() };
@@ -220,17 +237,17 @@ fn leaving_one_out_is_a_run_with_that_edit() {
         let expected = f64::from(plain[class as usize] - without[class as usize]);
         assert!((change - expected).abs() < 1e-5, "{position}: {change} is not {expected}");
     }
-    let steps = Ask::Gradients { of: Of::Input, times_input: false, steps: Some(200) };
+    let steps = MethodCall::Gradients(GradientOptions { of: Of::Input, times_input: false, steps: Some(200) });
     let integrated = ask(&model, &input, &steps, Target::default());
     let gained = number(&integrated, "value") - number(&integrated, "baseline");
     let sum: f64 = of(&integrated, "scores").iter().sum();
     assert!((sum - gained).abs() < 0.02 * gained.abs(), "{sum} is not {gained}");
     assert!((number(&integrated, "gap") - (sum - gained)).abs() < 1e-4);
-    let rollout = ask(&model, &input, &Ask::Rollout(RolloutOptions::default()), Target::default());
+    let rollout = ask(&model, &input, &MethodCall::Rollout(RolloutOptions::default()), Target::default());
     let n = changes.len();
     assert!(of(&rollout, "matrix").chunks(n).all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-5));
     // Effective attention moves what attention moves.
-    let effective = ask(&model, &input, &Ask::Effective, Target::default());
+    let effective = ask(&model, &input, &MethodCall::Effective(Effective), Target::default());
     assert!(of(&effective, "effective").iter().all(|weight| weight.is_finite()));
     assert!(of(&effective, "identifiable").iter().all(|share| (0.0..=1.0).contains(share)));
 }
@@ -239,22 +256,36 @@ fn leaving_one_out_is_a_run_with_that_edit() {
 fn questions_that_do_not_suit_get_a_sentence() {
     let (model, input) = demo("demo:sentiment", "a fine film");
     let at = |position| Target { position: Some(position), ..Target::default() };
-    let said = refused(&model, &input, &Ask::Lens { n_top: 5 }, at(2));
+    let said = refused(&model, &input, &MethodCall::Lens(LensOptions { n_top: 5 }), at(2));
     assert!(said.contains("one thing for the whole input"), "{said}");
-    let said = refused(&model, &input, &Ask::DirectLogits, Target { class: Some(7), ..Target::default() });
+    let said = refused(
+        &model,
+        &input,
+        &MethodCall::DirectLogits(DirectLogits),
+        Target { class: Some(7), ..Target::default() },
+    );
     assert!(said.contains("no class 7"), "{said}");
     let (model, input) = fixture("bert-bare");
-    for asked in [Ask::Lens { n_top: 5 }, Ask::DirectLogits, Ask::Memories { layer: None, n_top: 5 }] {
+    for asked in [
+        MethodCall::Lens(LensOptions { n_top: 5 }),
+        MethodCall::DirectLogits(DirectLogits),
+        MethodCall::Memories(MemoryOptions { layer: None, n_top: 5 }),
+    ] {
         let said = refused(&model, &input, &asked, Target::default());
         assert!(said.contains("no head"), "{asked:?}: {said}");
     }
     let (model, input) = demo("demo:bilstm", "a fine film");
-    for asked in [Ask::Lens { n_top: 5 }, Ask::DirectLogits, Ask::Norms, Ask::Memories { layer: None, n_top: 5 }] {
+    for asked in [
+        MethodCall::Lens(LensOptions { n_top: 5 }),
+        MethodCall::DirectLogits(DirectLogits),
+        MethodCall::Norms(Norms),
+        MethodCall::Memories(MemoryOptions { layer: None, n_top: 5 }),
+    ] {
         let said = refused(&model, &input, &asked, Target::default());
         assert!(said.len() > 20 && !said.contains('\n'), "{asked:?}: {said}");
     }
     let (model, input) = fixture("families/clip");
-    for asked in [Ask::Lens { n_top: 5 }, Ask::DirectLogits] {
+    for asked in [MethodCall::Lens(LensOptions { n_top: 5 }), MethodCall::DirectLogits(DirectLogits)] {
         assert!(refused(&model, &input, &asked, Target::default()).contains("one number for picture and text"));
     }
 }

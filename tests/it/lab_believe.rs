@@ -9,7 +9,7 @@ use attnscope::{
     },
     capture::{Capture, Matrix, Normalizer, Scope},
     ids::{HeadId, StackKind},
-    lab::{Ask, FaithfulnessOptions, Target},
+    lab::{AlignmentOptions, FaithfulnessOptions, MethodCall, NormalizerOptions, Target},
     model::{Edit, Encoded, Logits, Model, RunPlan, Site, Sites, uninterrupted},
 };
 
@@ -38,7 +38,7 @@ fn attention_is_put_to_the_test_by_single_runs() {
     let (model, input) = fixture("gpt2");
     let head = HeadId::single(0, 2);
     let options = FaithfulnessOptions { layer: Some(0), head: Some(2), ..OPTIONS };
-    let found = try_ask(&model, &input, NO_EDITS, &Ask::Faithfulness(options), Target::default()).unwrap();
+    let found = try_ask(&model, &input, NO_EDITS, &MethodCall::Faithfulness(options), Target::default()).unwrap();
     let (capture, found) = (found.capture, found.report);
     let pattern = capture.stored_pattern(head).unwrap();
     let row = pattern.n_rows() - 1;
@@ -78,14 +78,14 @@ fn attention_is_put_to_the_test_by_single_runs() {
         assert!((-1.0..=1.0).contains(&number(&found, name)), "{name}");
     }
     // Equal seeds, equal reports.
-    assert_eq!(found, ask(&model, &input, &Ask::Faithfulness(options), Target::default()));
+    assert_eq!(found, ask(&model, &input, &MethodCall::Faithfulness(options), Target::default()));
 }
 
 #[test]
 fn an_adversary_keeps_the_output_with_other_attention() {
     let (model, input) = demo("demo:bilstm", "a fine and clever film with a weak ending");
     let options = FaithfulnessOptions { n_steps: 60, ..OPTIONS };
-    let found = ask(&model, &input, &Ask::Faithfulness(options), Target::default());
+    let found = ask(&model, &input, &MethodCall::Faithfulness(options), Target::default());
     let (Value::Number(jsd), Value::Number(change)) =
         (group(&found, "adversarial", "jsd"), group(&found, "adversarial", "tvd"))
     else {
@@ -98,14 +98,15 @@ fn an_adversary_keeps_the_output_with_other_attention() {
     assert!(random.len() == 5 && random.iter().all(|share| share.is_nan() || (0.0..=1.0).contains(share)));
     // Sentences, not panics.
     let (model, input) = fixture("gpt2");
-    let said = refused(&model, &input, &Ask::Faithfulness(OPTIONS), Target { position: Some(0), ..Target::default() });
+    let said =
+        refused(&model, &input, &MethodCall::Faithfulness(OPTIONS), Target { position: Some(0), ..Target::default() });
     assert!(said.contains("sees a single token"), "{said}");
     for (options, why) in [
         (FaithfulnessOptions { layer: Some(9), ..OPTIONS }, "no layer 9"),
         (FaithfulnessOptions { layer: Some(0), head: Some(9), ..OPTIONS }, "no head 9"),
         (FaithfulnessOptions { stack: Some(StackKind::Vision), ..OPTIONS }, "no such stack"),
     ] {
-        let said = refused(&model, &input, &Ask::Faithfulness(options), Target::default());
+        let said = refused(&model, &input, &MethodCall::Faithfulness(options), Target::default());
         assert!(said.contains(why), "{said}");
     }
 }
@@ -118,7 +119,7 @@ fn another_normaliser_is_a_run_with_it() {
         let row = if name == "bert" { 0 } else { plain.logits().unwrap().n_rows() - 1 };
         for alpha in [1.0, 1.5, 2.0] {
             let target = Target { position: Some(row), ..Target::default() };
-            let found = ask(&model, &input, &Ask::Normalizers { alpha }, target);
+            let found = ask(&model, &input, &MethodCall::Normalizers(NormalizerOptions { alpha }), target);
             let with = Normalizer::Entmax(alpha as f32);
             let head = HeadId { stack: kind, layer: 0, head: 1 };
             let stack = plain.model().stacks.iter().position(|stack| stack.kind == kind).unwrap();
@@ -142,7 +143,8 @@ fn another_normaliser_is_a_run_with_it() {
                 assert!(of(&found, "drift").iter().all(|drift| drift.abs() < 1e-6), "softmax is what it was");
             }
         }
-        let said = refused(&model, &input, &Ask::Normalizers { alpha: 0.5 }, Target::default());
+        let said =
+            refused(&model, &input, &MethodCall::Normalizers(NormalizerOptions { alpha: 0.5 }), Target::default());
         assert!(said.contains("1 (softmax)"), "{said}");
     }
 }
@@ -150,23 +152,35 @@ fn another_normaliser_is_a_run_with_it() {
 #[test]
 fn words_are_linked_and_held_against_gold() {
     let (model, input) = demo("demo:translate", "the cat sees the dog");
-    let plain = Ask::Alignment { setting: Setting::Output, gold: None, reverse: None };
+    let plain = MethodCall::Alignment(AlignmentOptions { setting: Setting::Output, gold: None, reverse: None });
     let found = ask(&model, &input, &plain, Target::default());
     let Cells::Texts(links) = column(found.value("alignments").unwrap(), "links") else { panic!() };
     assert!(links.iter().any(|links| !links.is_empty()));
     // Held against what one line itself says, that line is perfect.
     let best = links.iter().position(|links| !links.is_empty()).unwrap();
     let gold = Some(links[best].join(" "));
-    let against =
-        ask(&model, &input, &Ask::Alignment { setting: Setting::Output, gold, reverse: None }, Target::default());
+    let against = ask(
+        &model,
+        &input,
+        &MethodCall::Alignment(AlignmentOptions { setting: Setting::Output, gold, reverse: None }),
+        Target::default(),
+    );
     let table = against.value("alignments").unwrap();
     for (name, perfect) in [("aer", 0.0), ("precision", 1.0), ("recall", 1.0)] {
         let Cells::Number(values) = column(table, name) else { panic!() };
         assert_eq!(values[best], perfect, "{name}");
     }
-    let wrong = Ask::Alignment { setting: Setting::Input, gold: Some("0~0".to_owned()), reverse: None };
+    let wrong = MethodCall::Alignment(AlignmentOptions {
+        setting: Setting::Input,
+        gold: Some("0~0".to_owned()),
+        reverse: None,
+    });
     assert!(refused(&model, &input, &wrong, Target::default()).contains("0~0 is not a link"));
-    let wrong = Ask::Alignment { setting: Setting::Input, gold: Some("0-0\n1-1\n".to_owned()), reverse: None };
+    let wrong = MethodCall::Alignment(AlignmentOptions {
+        setting: Setting::Input,
+        gold: Some("0-0\n1-1\n".to_owned()),
+        reverse: None,
+    });
     assert!(refused(&model, &input, &wrong, Target::default()).contains("2 lines"));
     let (model, input) = fixture("bert");
     assert!(refused(&model, &input, &plain, Target::default()).contains("from one text to another"));

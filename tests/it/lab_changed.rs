@@ -4,7 +4,7 @@ use attnscope::{
     analysis::explain::report::{Report, Value},
     capture::{Ablation, Edit, Matrix},
     ids::{HeadId, Side},
-    lab::{Ask, LeaveOut, Target},
+    lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target},
     model::{Logits, RunPlan, uninterrupted},
 };
 
@@ -29,7 +29,7 @@ fn heads_are_switched_off_one_by_one_where_one_is_off_already() {
     let (model, input) = demo("demo:gpt", TEXT);
     for with in [Ablation::Zero, Ablation::Mean, Ablation::Uniform] {
         let edits = [Edit::Ablate { head: OFF, with: Ablation::Zero }];
-        let report = try_ask(&model, &input, &edits, &Ask::Ablation(with), Target::default()).unwrap().report;
+        let report = try_ask(&model, &input, &edits, &MethodCall::Ablation(with), Target::default()).unwrap().report;
         let found = by_head(&report, "logit");
         assert!(found[0][0].is_nan() && report.notes == ["L0H0 is switched off already, so it was skipped"]);
         // Another head, against two runs by hand.
@@ -55,12 +55,13 @@ fn what_is_tried_takes_the_place_of_what_it_contradicts() {
     let n = input.tokens[&Side::Only].len();
     let pattern = Matrix::new(vec![1.0 / n as f32; n * n], [n, n]).unwrap();
     let edits = [Edit::SetPattern { head: OFF, pattern }];
-    let report = try_ask(&model, &input, &edits, &Ask::Ablation(Ablation::Zero), Target::default()).unwrap().report;
+    let report =
+        try_ask(&model, &input, &edits, &MethodCall::Ablation(Ablation::Zero), Target::default()).unwrap().report;
     assert!(by_head(&report, "logit").iter().flatten().all(|value| value.is_finite()) && report.notes.is_empty());
 
     let (model, input) = demo("demo:bert", "Mary lost [MASK] keys.");
     let edits = [Edit::ReplaceToken { side: Side::Only, position: 1, id: 7 }];
-    let masked = Ask::LeaveOneOut { by: LeaveOut::Mask };
+    let masked = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Mask });
     try_ask(&model, &input, &edits, &masked, Target::default()).unwrap();
 }
 
@@ -76,7 +77,7 @@ fn the_weights_of_a_head_that_is_off_are_not_put_to_the_test() {
         n_steps: 0,
         seed: 1,
     };
-    let refusal = try_ask(&model, &input, &edits, &Ask::Faithfulness(options), Target::default()).unwrap_err();
+    let refusal = try_ask(&model, &input, &edits, &MethodCall::Faithfulness(options), Target::default()).unwrap_err();
     assert_eq!(refusal.to_string(), "L0H0 is switched off already, so its weights change nothing");
 }
 
@@ -85,7 +86,8 @@ fn the_weights_of_a_head_that_is_off_are_not_put_to_the_test() {
 fn a_model_that_fills_in_is_explained_where_it_says_something() {
     for (text, position) in [("Mary lost [MASK] keys.", 3), ("Mary lost her keys.", 1)] {
         let (model, input) = demo("demo:bert", text);
-        let report = ask(&model, &input, &Ask::LeaveOneOut { by: LeaveOut::Hide }, Target::default());
+        let report =
+            ask(&model, &input, &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }), Target::default());
         let found = report.parameters.iter().find(|(name, _)| name == "position").unwrap().1.as_u64().unwrap();
         assert_eq!(found, position, "{text}");
         assert!(!input.tokens[&Side::Only][found as usize].special || text.contains("[MASK]"));

@@ -10,17 +10,17 @@ use attnscope::{
     },
     capture::Ablation,
     ids::{HeadId, Side, StackKind},
-    lab::{Ask, Column, Settings, Sight, Target},
+    lab::{AttentionOptions, Column, FieldValues, MethodCall, Scope, Sight, Target},
     model::{Edit, Encoded, Engine, ImageSource, Input, Logits, Model, RunPlan, Variant, locate, uninterrupted},
 };
 
 use crate::{
-    lab::{ask, demo, fixture},
+    lab::{ask, demo, fixture, try_ask},
     parity,
     render::attnscope,
 };
 
-const ATTENTION: Ask = Ask::Attention { layer: None, head: None };
+const ATTENTION: MethodCall = MethodCall::Attention(AttentionOptions { layer: None, head: None });
 
 fn sum(report: &Report, side: Side) -> f32 {
     compare::scores(report, side).unwrap().iter().sum()
@@ -54,7 +54,7 @@ fn a_switched_off_head_changes_what_the_edit_changes() {
     let target = Target { class: Some(1), against: Some(0), ..Target::default() };
     let head = HeadId { stack: StackKind::SelfAttention, layer: 2, head: 3 };
     for with in [Ablation::Zero, Ablation::Mean, Ablation::Uniform] {
-        let report = ask(&model, &input, &Ask::Ablation(with), target);
+        let report = ask(&model, &input, &MethodCall::Ablation(with), target);
         let Some(Value::Layers(layers)) = report.value("logit") else { panic!("no logits") };
         let Value::List(heads) = &layers[head.layer] else { panic!("no heads") };
         let (before, after) = (logits(Vec::new()), logits(vec![Edit::Ablate { head, with }]));
@@ -64,32 +64,88 @@ fn a_switched_off_head_changes_what_the_edit_changes() {
 }
 
 #[test]
-fn every_option_is_found_by_its_name_and_stops_at_its_ends() {
+fn every_option_is_found_by_its_name_and_refuses_what_is_out_of_its_range() {
     let (model, input) = demo("demo:gpt", "Once upon a time");
     let plan = RunPlan { logits: Logits::Predict, ..RunPlan::default() };
     let capture = model.forward(&input, &plan, &uninterrupted).unwrap();
     let sight = Sight { capture: &capture, head: HeadId::default(), query: Some(1), key: None, reverse: None };
+    let scope = Scope::from(&sight);
     let mut n_options = 0;
-    for column in Column::ALL {
+    for column in Column::all() {
         assert_eq!(Column::from_name(column.name), Some(column));
-        let Ok(begins) = column.ask(&sight, &Settings::new()) else { continue };
-        assert_eq!(begins.method().question(), column.question, "{}", column.name);
+        let Ok(begins) = column.ask(&sight, &FieldValues::new()) else { continue };
+        assert_eq!(begins.spec(), column.method, "{}", column.name);
         // Remembered and set again it is the same question.
-        let known = begins.turned(&sight);
-        assert_eq!(column.ask(&sight, &known).unwrap().turned(&sight), known, "{}", column.name);
+        let known = begins.values(&scope);
+        assert_eq!(column.ask(&sight, &known).unwrap().values(&scope), known, "{}", column.name);
         for name in known.keys() {
             n_options += 1;
-            let too_far = Settings::from([(name.clone(), serde_json::json!(1e9 as u64))]);
-            let turned = column.ask(&sight, &too_far).unwrap().turned(&sight);
-            let is_number = known[name].is_number() && name != "seed";
-            assert!(!is_number || turned[name].as_f64().unwrap() <= 1000.0, "{}.{name}: {}", column.name, turned[name]);
-            let nonsense = Settings::from([(name.clone(), serde_json::json!({"no": "value"}))]);
-            assert_eq!(column.ask(&sight, &nonsense).unwrap().turned(&sight), known, "{}.{name}", column.name);
+            let set = |value: serde_json::Value| column.ask(&sight, &FieldValues::from([(name.clone(), value)]));
+            if known[name].is_number() && name != "seed" {
+                // What belongs to the model stops at its end, as another model may have had more layers.
+                match set(serde_json::json!(1_000_000_000_000_u64)) {
+                    Ok(call) => assert!(call.values(&scope)[name].as_f64().unwrap() <= 8.0, "{}.{name}", column.name),
+                    Err(why) => assert!(why.why.contains(" goes from ") && why.why == why.on_command_line, "{why:?}"),
+                }
+            }
+            let why = set(serde_json::json!({"no": "value"})).unwrap_err().why;
+            assert!(why.contains(" is ") && why.ends_with("was given"), "{}.{name}: {why}", column.name);
         }
     }
     assert!(n_options > 20, "{n_options}");
-    let none = Column::from_name("alignment").unwrap().ask(&sight, &Settings::new());
+    let none = Column::from_name("alignment").unwrap().ask(&sight, &FieldValues::new());
     assert!(none.unwrap_err().why.contains("from one text to another"));
+}
+
+/// Whatever a method answers has a title and a form: nothing is drawn under the name that files have for it.
+#[test]
+fn every_value_of_every_method_is_described_by_it() {
+    let quick = [("steps", 2), ("permutations", 2), ("samples", 1), ("every", 4)];
+    let quick: FieldValues = quick.map(|(name, value)| (name.to_owned(), serde_json::json!(value))).into();
+    let mut known = std::collections::BTreeSet::new();
+    for (name, text) in [
+        ("demo:gpt", "Once upon a time"),
+        ("demo:sentiment", "a fine film"),
+        ("demo:translate", "the cat sleeps"),
+        ("demo:bilstm", "a dull film"),
+    ] {
+        let (model, input) = demo(name, text);
+        let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
+        let stack = capture.model().stacks[0].kind;
+        let head = HeadId { stack, layer: 0, head: 0 };
+        let sight = Sight { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
+        for column in Column::all() {
+            let Ok(mut call) = column.ask(&sight, &quick) else { continue };
+            let said = [("object", "the"), ("other", text)].map(|(name, said)| (name.to_owned(), said.into()));
+            call.change(&said.into(), &Scope::from(&sight)).unwrap();
+            // Some say nothing about some models.
+            let Ok(answer) = try_ask(&model, &input, &[], &call, Target::default()) else { continue };
+            let report = answer.report;
+            assert_eq!(report.method, column.method, "{}", column.name);
+            for leaf in report.leaves() {
+                let about = report.method.value(&leaf.name);
+                let about = about.unwrap_or_else(|| panic!("{} does not describe {}", column.name, leaf.name));
+                assert!(!about.drawn || !about.title.is_empty(), "{}.{} has no title", column.name, leaf.name);
+                known.insert((report.method.name, about.name));
+            }
+        }
+    }
+    assert!(known.len() > 60, "{}", known.len());
+}
+
+#[test]
+fn methods_say_everything_about_themselves_and_are_found_by_name() {
+    for method in attnscope::lab::ALL {
+        let spec = method.spec;
+        assert_eq!(attnscope::lab::named(spec.name).unwrap().spec, spec);
+        assert_eq!((method.begin)().spec(), spec);
+        assert!(method.columns.iter().all(|column| column.method == spec) && !method.columns.is_empty());
+        let caveat = spec.caveat;
+        assert!(caveat.ends_with('.') && !caveat.contains(". "), "{spec:?}: not one sentence: {caveat}");
+        assert!(!spec.formula.is_empty() && spec.source.contains("20") && !spec.about.is_empty(), "{spec:?}");
+        let once = |name: &str| spec.values.iter().filter(|value| value.name == name).count() == 1;
+        assert!(spec.values.iter().all(|value| once(value.name)), "{spec:?}");
+    }
 }
 
 #[test]
@@ -132,7 +188,7 @@ fn begins(name: &str, model: &Model, input: &Encoded) -> Report {
     let capture = model.forward(input, &RunPlan::default(), &uninterrupted).unwrap();
     let head = HeadId { stack: capture.model().stacks[0].kind, ..HeadId::default() };
     let sight = Sight { capture: &capture, head, query: None, key: None, reverse: None };
-    let question = Column::from_name(name).unwrap().ask(&sight, &Settings::new()).unwrap();
+    let question = Column::from_name(name).unwrap().ask(&sight, &FieldValues::new()).unwrap();
     ask(model, input, &question, Target::default())
 }
 

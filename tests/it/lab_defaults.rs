@@ -2,7 +2,7 @@
 
 use attnscope::{
     ids::{HeadId, StackKind},
-    lab::{Column, Settings, Sight, defaults},
+    lab::{Column, FieldValues, Scope, Sight},
     model::{RunPlan, uninterrupted},
 };
 use serde_json::Value;
@@ -20,9 +20,8 @@ const SAID: [(&str, &str); 2] = [("masks", "steps"), ("rank-one", "object")];
 
 /// What has to be said of a method, its name first.
 fn words(column: &str) -> Vec<String> {
-    let steps = defaults::PATH_STEPS.to_string();
     let words: &[&str] = match column {
-        "integrated" => &["gradients", "--integrated", &steps],
+        "integrated" => &["gradients", "--integrated", "20"],
         "hidden" => &["loo"],
         "masked" => &["loo", "--by", "mask"],
         "deleted" => &["loo", "--by", "delete"],
@@ -47,12 +46,12 @@ fn options_are_called_alike_and_begin_alike_in_the_window_and_on_the_command_lin
     let head = HeadId { stack: StackKind::Encoder, layer: 0, head: 0 };
     let sight = Sight { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
     let mut n_answers = 0;
-    for column in Column::ALL {
+    for column in Column::all() {
         let words = words(column.name);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let shown = column.ask(&sight, &Settings::new()).unwrap();
+        let shown = column.ask(&sight, &FieldValues::new()).unwrap();
         let (help, _) = analyze(&[words[0], "--help"]);
-        for option in shown.turned(&sight).keys() {
+        for option in shown.values(&Scope::from(&sight)).keys() {
             let there = help.contains(&format!("--{} ", option.replace('_', "-")));
             let otherwise = OTHERWISE.contains(&(column.name, option.as_str()));
             assert!(there != otherwise, "analyze {} --{option}: {help}", words[0]);

@@ -9,7 +9,7 @@ use attnscope::{
     },
     capture::Capture,
     ids::{HeadId, StackKind},
-    lab::{Ask, Bench, EdgeOptions, Reverse, Target, Than, are_two_directions},
+    lab::{AlignmentOptions, Bench, EdgeOptions, MethodCall, Reverse, Target, Than, are_two_directions},
     model::{Input, RunPlan, Site, Sites, uninterrupted},
 };
 
@@ -62,7 +62,7 @@ fn the_parts_of_a_score_add_up_to_it_in_every_family() {
             (Than::Mean, row[key] - seen.iter().sum::<f64>() / seen.len() as f64),
             (Than::Key(other), row[key] - row[other]),
         ] {
-            let asked = Ask::Edges(EdgeOptions { head, query, key, than, n_top: 1_000_000 });
+            let asked = MethodCall::Edges(EdgeOptions { head, query, key, than, n_top: 1_000_000 });
             let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default());
             let found = found.unwrap_or_else(|error| panic!("{name}, {stack}: {error}")).report;
             assert!((number(&found, "score") - expected).abs() < 1e-5, "{name}, {stack}, {than:?}");
@@ -88,13 +88,14 @@ fn the_parts_of_a_score_add_up_to_it_in_every_family() {
         }
     }
     let (model, input) = fixture("gpt2");
-    let asked =
-        |query, key| Ask::Edges(EdgeOptions { head: HeadId::single(1, 0), query, key, than: Than::Mean, n_top: 5 });
+    let asked = |query, key| {
+        MethodCall::Edges(EdgeOptions { head: HeadId::single(1, 0), query, key, than: Than::Mean, n_top: 5 })
+    };
     assert!(refused(&model, &input, &asked(1, 3), Target::default()).contains("cannot see key 3"));
     assert!(refused(&model, &input, &asked(1, 99), Target::default()).contains("no edge"));
     let (model, input) = demo("demo:bilstm", "a fine film");
     let head = HeadId { stack: StackKind::Cross, layer: 0, head: 0 };
-    let additive = Ask::Edges(EdgeOptions { head, query: 0, key: 1, than: Than::Mean, n_top: 5 });
+    let additive = MethodCall::Edges(EdgeOptions { head, query: 0, key: 1, than: Than::Mean, n_top: 5 });
     assert!(refused(&model, &input, &additive, Target::default()).contains("stream"));
 }
 
@@ -109,10 +110,12 @@ fn two_directions_become_one_alignment() {
     let back = Arc::new(bench.into_plain().unwrap());
     let forth = Bench::new(&model, &forward, NO_EDITS, &uninterrupted, &|_| {}).into_plain().unwrap();
     assert!(are_two_directions(&forth, &back) && !are_two_directions(&forth, &forth));
-    let asked = |run: &Arc<Capture>, way| Ask::Alignment {
-        setting: Setting::Output,
-        gold: Some("0-0 1-1 2-2 3-3 4-4".to_owned()),
-        reverse: Some(Reverse { run: Arc::clone(run), way }),
+    let asked = |run: &Arc<Capture>, way| {
+        MethodCall::Alignment(AlignmentOptions {
+            setting: Setting::Output,
+            gold: Some("0-0 1-1 2-2 3-3 4-4".to_owned()),
+            reverse: Some(Reverse { run: Arc::clone(run), way }),
+        })
     };
     let links = |report: &Report, table: &str| -> Vec<BTreeSet<String>> {
         let Cells::Texts(all) = column(report.value(table).unwrap(), "links") else { panic!() };
@@ -130,7 +133,7 @@ fn two_directions_become_one_alignment() {
         let Cells::Text(heads) = column(report.value("alignments").unwrap(), "head") else { panic!() };
         links(report, "alignments")[heads.iter().position(|head| head == "L0").unwrap()].clone()
     };
-    let alone = Ask::Alignment { setting: Setting::Output, gold: None, reverse: None };
+    let alone = MethodCall::Alignment(AlignmentOptions { setting: Setting::Output, gold: None, reverse: None });
     let backwards = first_layer(&ask(&model, &backward, &alone, Target::default()));
     let turn = |link: &String| {
         let (source, target) = link.split_once('-').unwrap();

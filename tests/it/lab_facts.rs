@@ -9,7 +9,10 @@ use attnscope::{
     },
     capture::{Cut, Matrix, Scope},
     ids::{HeadId, Side, StackKind},
-    lab::{Ask, Bench, KnockoutOptions, LabError, Patience, Restore, Subject, Target, TraceOptions, answer},
+    lab::{
+        Bench, Effective, KnockoutOptions, LabError, MemoryOptions, MethodCall, Patience, Restore, Subject, Target,
+        TraceOptions, answer,
+    },
     model::{Edit, Logits, RunPlan, Site, Sites, uninterrupted},
 };
 
@@ -20,8 +23,8 @@ use crate::{
     parity,
 };
 
-fn trace_of(subject: Subject, restore: Restore, noise: f64) -> Ask {
-    Ask::Trace(TraceOptions { subject, noise, n_samples: 3, restore, window: 1, seed: 7, every: 1 })
+fn trace_of(subject: Subject, restore: Restore, noise: f64) -> MethodCall {
+    MethodCall::Trace(TraceOptions { subject, noise, n_samples: 3, restore, window: 1, seed: 7, every: 1 })
 }
 
 #[test]
@@ -67,7 +70,7 @@ fn a_restored_state_is_a_run_with_that_patch() {
     for (restore, site) in
         [(Restore::Stream, Site::ResidPost), (Restore::Mlp, Site::MlpOut), (Restore::Attention, Site::AttnOut)]
     {
-        let asked = Ask::Trace(TraceOptions {
+        let asked = MethodCall::Trace(TraceOptions {
             subject: Subject::Positions(0..2),
             noise: 2.0,
             n_samples: 1,
@@ -122,7 +125,7 @@ fn a_cut_edge_is_a_run_with_that_edit_and_subjects_have_to_be_there() {
     for (name, stack) in [("gpt2", StackKind::SelfAttention), ("families/t5", StackKind::Cross)] {
         let (model, input) = fixture(name);
         for cut in [Cut::Scores, Cut::Pattern] {
-            let asked = Ask::Knockout(KnockoutOptions { stack: Some(stack), window: 1, cut, every: 1 });
+            let asked = MethodCall::Knockout(KnockoutOptions { stack: Some(stack), window: 1, cut, every: 1 });
             let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default()).unwrap();
             let row = found.capture.query_tokens(stack).len() - 1;
             let id = found.capture.prediction().unwrap().rows.last().unwrap().top[0].id as usize;
@@ -159,15 +162,16 @@ fn a_cut_edge_is_a_run_with_that_edit_and_subjects_have_to_be_there() {
 fn what_takes_long_is_told_first_and_begins_when_that_is_wanted() {
     let (model, input) = demo("demo:gpt", "the cat sat on the mat and looked");
     let quiet = |_: &Report| {};
-    let with = |asked: &Ask, patience: Patience| {
+    let with = |asked: &MethodCall, patience: Patience| {
         let bench = Bench::new(&model, &input, NO_EDITS, &uninterrupted, &quiet).with_patience(patience);
         answer(bench, asked, Target::default())
     };
     let trace = |n_samples: usize, every: usize| {
         let options = TraceOptions::of(Subject::Positions(1..2));
-        Ask::Trace(TraceOptions { n_samples, every, ..options })
+        MethodCall::Trace(TraceOptions { n_samples, every, ..options })
     };
-    let knockout = |every: usize| Ask::Knockout(KnockoutOptions { stack: None, window: 1, cut: Cut::Pattern, every });
+    let knockout =
+        |every: usize| MethodCall::Knockout(KnockoutOptions { stack: None, window: 1, cut: Cut::Pattern, every });
     // Nobody waits this long.
     let LabError::TakesLong(long) = with(&trace(1_000_000, 1), Patience::DEFAULT).unwrap_err() else { panic!() };
     let n_layers = model.spec().stacks[0].layers.len();
@@ -177,7 +181,7 @@ fn what_takes_long_is_told_first_and_begins_when_that_is_wanted() {
     let LabError::TakesLong(long) = with(&knockout(1), Patience::Secs(0.0)).unwrap_err() else { panic!() };
     assert_eq!((long.runs, long.every), (n * n_layers, None));
     // Coarser: some positions alone, with the same numbers; the subject's and the last one are never left out.
-    let effects = |asked: &Ask| of(&with(asked, Patience::Endless).unwrap().report, "effect");
+    let effects = |asked: &MethodCall| of(&with(asked, Patience::Endless).unwrap().report, "effect");
     for (some, all, always) in [(trace(2, 3), trace(2, 1), [1, n - 1]), (knockout(3), knockout(1), [0, 3])] {
         let (some, all) = (effects(&some), effects(&all));
         for (at, (some, all)) in some.chunks(n_layers).zip(all.chunks(n_layers)).enumerate() {
@@ -203,7 +207,7 @@ fn effective_attention_moves_what_attention_moves() {
         let values: Vec<f32> = values.collect();
         let told = model.value_bias(stack, 1).unwrap().unwrap();
         assert_eq!(told, values[values.len() - told.len()..], "{name}");
-        let found = try_ask(&model, &input, NO_EDITS, &Ask::Effective, Target::default()).unwrap();
+        let found = try_ask(&model, &input, NO_EDITS, &MethodCall::Effective(Effective), Target::default()).unwrap();
         let value = match found.report.value("effective").unwrap() {
             Value::Group(stacks) => &stacks.iter().find(|(known, _)| known == stack.name()).unwrap().1,
             layers => layers,
@@ -232,12 +236,14 @@ fn effective_attention_moves_what_attention_moves() {
 #[test]
 fn memories_that_fire_are_told_with_what_they_promote() {
     let (model, input) = demo("demo:gpt", "Once upon a time there was a little");
-    let found = ask(&model, &input, &Ask::Memories { layer: Some(1), n_top: 4 }, Target::default());
+    let found =
+        ask(&model, &input, &MethodCall::Memories(MemoryOptions { layer: Some(1), n_top: 4 }), Target::default());
     let memories = found.value("memories").unwrap();
     let Cells::Number(sizes) = column(memories, "contribution") else { panic!() };
     assert!(sizes.len() == 4 && sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
     let Cells::Numbers(p) = column(memories, "probabilities") else { panic!() };
     assert!(p.iter().all(|p| p.len() == 4 && p.is_sorted_by(|a, b| a >= b) && p.iter().sum::<f64>() <= 1.0));
-    let said = refused(&model, &input, &Ask::Memories { layer: Some(99), n_top: 4 }, Target::default());
+    let said =
+        refused(&model, &input, &MethodCall::Memories(MemoryOptions { layer: Some(99), n_top: 4 }), Target::default());
     assert!(said.contains("no layer 99"), "{said}");
 }

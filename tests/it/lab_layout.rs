@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use attnscope::{
-    analysis::explain::report::{Axis, Cells, Column, Method, Question, Report, Value},
+    analysis::explain::report::{Axis, Cells, Column, Question, Report, Value},
     capture::Matrix,
     figure::{
         CaptionKind, Captions, FontSource, Item, Page, Scene as _, Typesetter, figure,
@@ -35,7 +35,10 @@ fn scores(seed: usize) -> Vec<f32> {
 fn side_by_side() -> Vec<Section> {
     let titles =
         ["Attention", "Rollout", "Relevance", "Integrated gradients", "If another word stands there", "If hidden"];
-    let report = |seed| Report::new(Method::Rollout).with_value("scores", Value::tokens(Side::Only, scores(seed)));
+    let report = |seed| {
+        Report::new(attnscope::lab::named("rollout").unwrap().spec)
+            .with_value("scores", Value::tokens(Side::Only, scores(seed)))
+    };
     let answers: Vec<Answered> =
         titles.into_iter().enumerate().map(|(seed, title)| answer(title, report(seed))).collect();
     compose(&causal_text_capture(N, 2, 2), Question::Depends, &answers, (HeadId::single(0, 0), false))
@@ -52,7 +55,7 @@ fn one_by_one() -> Vec<Section> {
         Column::new("says", Cells::Text(said)),
         Column::new("size", Cells::Number(vec![0.5; 4])),
     ]);
-    let report = Report::new(Method::Faithfulness)
+    let report = Report::new(attnscope::lab::named("faithfulness").unwrap().spec)
         .with_value("permutation_median", Value::Number(0.25))
         .with_value("erasure.attention_gradient", Value::Text(sentence.to_owned()))
         .with_value("permutation", Value::List(vec![0.1, 0.2, 0.3]))
@@ -127,7 +130,8 @@ fn a_sentence_is_never_broken_into_single_words() {
 #[test]
 fn a_title_has_room_for_several_words() {
     let table = Value::Table(vec![Column::new("head", Cells::Text(vec!["L0H0".to_owned()]))]);
-    let answers = [answer("Ablation", Report::new(Method::Ablation).with_value("necessary", table))];
+    let answers =
+        [answer("Ablation", Report::new(attnscope::lab::named("ablation").unwrap().spec).with_value("flips", table))];
     let sections = compose(&causal_text_capture(N, 2, 2), Question::Believe, &answers, (HeadId::single(0, 0), false));
     let mut type_ = Typesetter::new(FontSource::Bundled);
     for part in sections.iter().flat_map(|section| &section.parts).filter(|part| !part.title.is_empty()) {
@@ -175,7 +179,10 @@ fn a_map_of_pairs_leaves_out_what_the_mask_rules_out() {
     let values: Vec<f32> = (0..N * N).map(|at| if at % N > at / N { 0.0 } else { 0.1 + (at % 5) as f32 }).collect();
     let axis = Axis::all(Side::Only);
     let value = Value::Matrix { rows: axis.clone(), cols: axis, values: Matrix::new(values, [N, N]).unwrap() };
-    let answers = [answer("Weights", Report::new(Method::Normalizers).with_value("pattern", value))];
+    let answers = [answer(
+        "Weights",
+        Report::new(attnscope::lab::named("normalizers").unwrap().spec).with_value("pattern", value),
+    )];
     let sections = compose(&capture, Question::Believe, &answers, (HeadId::single(0, 0), false));
     let mut type_ = Typesetter::new(FontSource::Bundled);
     let mut pen = Pen::new(&mut type_, Palette::LIGHT);
@@ -208,7 +215,7 @@ fn values_stand_beside_their_names_and_parts_of_a_logit_have_two_decimals() {
         Column::new("component", Cells::Text(vec!["L0 MLP".to_owned(), "L1H2".to_owned()])),
         Column::new("contribution", Cells::Number(vec![0.885_04, -2.381_1])),
     ]);
-    let report = Report::new(Method::DirectLogits)
+    let report = Report::new(attnscope::lab::named("dla").unwrap().spec)
         .with_value("components", table)
         .with_value("constant", Value::Number(0.57))
         .with_value("sum", Value::Number(9.42))

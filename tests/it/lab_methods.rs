@@ -11,7 +11,10 @@ use attnscope::{
     capture::{AppliedEdit, Matrix, file},
     figure::views::lab::{Answered, compose},
     ids::{HeadId, Side, StackKind},
-    lab::{Ask, Baseline, Depth, MaskingOptions, Of, RewriteOptions, Rule, Subject, Target, edit_of},
+    lab::{
+        Baseline, Depth, GradientOptions, MaskingOptions, MethodCall, Of, RelevanceQuestion, RewriteOptions, Rule,
+        Subject, Target, edit_of,
+    },
     model::{Edit, Encoded, Input, Logits, Model, Objective, RunPlan, Site, Sites, Taps, Variant, uninterrupted},
 };
 use safetensors::{SafeTensors, tensor::TensorView};
@@ -125,7 +128,7 @@ fn an_association_is_written_over_and_other_prompts_are_checked() {
         let corpus: Vec<String> =
             ["a dull film", "one fine scene", "the old king went to the sea and sang"].map(str::to_owned).into();
         let options = if name == "demo:gpt" { options } else { RewriteOptions { corpus, ..options } };
-        let asked = Ask::RankOne(options.clone());
+        let asked = MethodCall::RankOne(options.clone());
         let found = ask(&model, &input, &asked, Target::default());
         let (before, after) = (numbers(&found, "prompts", "new_before"), numbers(&found, "prompts", "new_after"));
         assert!(after[0] > 0.5 && after[0] > before[0] + 0.3, "{name}: {before:?} became {after:?}");
@@ -141,11 +144,11 @@ fn an_association_is_written_over_and_other_prompts_are_checked() {
         assert!((after[1] - before[1]).abs() < 0.5 * (after[0] - before[0]), "{name}: {before:?} became {after:?}");
         assert!(found.value("n_keys") != Some(&Value::Count(0)) && number(&found, "moved") <= 4.0 + 1e-6);
         let nothing = RewriteOptions { object: None, ..options };
-        let said = refused(&model, &input, &Ask::RankOne(nothing), Target::default());
+        let said = refused(&model, &input, &MethodCall::RankOne(nothing), Target::default());
         assert!(said.contains("the new object"), "{said}");
     }
     let (model, input) = demo("demo:bilstm", "a fine film");
-    let asked = Ask::RankOne(RewriteOptions::of(Subject::Positions(0..1), Some("negative".to_owned())));
+    let asked = MethodCall::RankOne(RewriteOptions::of(Subject::Positions(0..1), Some("negative".to_owned())));
     assert!(refused(&model, &input, &asked, Target::default()).contains("feed-forward"));
 }
 
@@ -199,7 +202,7 @@ fn an_object_of_several_tokens_is_written_whole() {
     let (model, input) = demo("demo:gpt", "The little dog ran to the");
     let corpus = vec!["The old king went to the sea and sang a song about the dog".to_owned()];
     let options = RewriteOptions { layer: Some(1), corpus, ..RewriteOptions::of(Subject::Positions(1..3), None) };
-    let asked = Ask::RankOne(RewriteOptions { object: Some("big red house".to_owned()), ..options.clone() });
+    let asked = MethodCall::RankOne(RewriteOptions { object: Some("big red house".to_owned()), ..options.clone() });
     let found = ask(&model, &input, &asked, Target::default());
     let new = &found.parameters.iter().find(|(name, _)| name == "new").unwrap().1;
     let ids: Vec<u32> = new["ids"].as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32).collect();
@@ -224,7 +227,7 @@ fn an_object_of_several_tokens_is_written_whole() {
     let (model, input) = demo("demo:bert", "the cat sat on the [MASK] .");
     let corpus = vec!["the dog ran home".to_owned()];
     let options = RewriteOptions { n_steps: 1, corpus, ..RewriteOptions::of(Subject::Positions(1..3), None) };
-    let asked = Ask::RankOne(RewriteOptions { object: Some("old station wagon".to_owned()), ..options });
+    let asked = MethodCall::RankOne(RewriteOptions { object: Some("old station wagon".to_owned()), ..options });
     let found = ask(&model, &input, &asked, Target::default());
     assert!(found.notes.iter().any(|note| note.contains("only the first")), "{:?}", found.notes);
 }
@@ -233,7 +236,7 @@ fn an_object_of_several_tokens_is_written_whole() {
 fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
     let (model, input) = demo("demo:sentiment", "a dull and lifeless film with one fine scene");
     let options = MaskingOptions::new(Depth::Embeddings);
-    let found = ask(&model, &input, &Ask::Masks(options), Target::default());
+    let found = ask(&model, &input, &MethodCall::Masks(options), Target::default());
     let gates = of(&found, "scores");
     let n = gates.len();
     let (kept, divergence) = (numbers(&found, "masks", "kept"), numbers(&found, "masks", "divergence"));
@@ -242,7 +245,7 @@ fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
     assert!(divergence[0] <= options.margin && found.notes.is_empty(), "{divergence:?}, {:?}", found.notes);
     // Every layer has a search of its own, and the same seed finds the same.
     let few = MaskingOptions { n_steps: 4, depth: Depth::Layers, baseline: Baseline::Zero, ..options };
-    let [once, again] = [0, 1].map(|_| ask(&model, &input, &Ask::Masks(few), Target::default()));
+    let [once, again] = [0, 1].map(|_| ask(&model, &input, &MethodCall::Masks(few), Target::default()));
     assert_eq!(once, again);
     assert_eq!(of(&once, "gates").len(), n * (model.spec().stacks[0].layers.len() + 1));
     // How it was found stands below the bars: the search, the gates, what was kept.
@@ -281,7 +284,7 @@ fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
     {
         let (model, input) = demo(name, text);
         let few = MaskingOptions { n_steps: 20, ..MaskingOptions::new(Depth::Embeddings) };
-        let found = ask(&model, &input, &Ask::Masks(few), Target::default());
+        let found = ask(&model, &input, &MethodCall::Masks(few), Target::default());
         assert!(of(&found, "scores").iter().all(|gate| (0.0..=1.0).contains(gate)), "{name}");
     }
 }
@@ -296,7 +299,7 @@ fn relevance_by_propagation_is_pytorchs_and_refused_where_there_are_no_rules() {
         let row = expected["row"].as_u64().unwrap() as usize;
         let whole = matches!(name, "bert-classifier" | "vit");
         let target = Target { position: (!whole).then_some(row), ..Target::default() };
-        let asked = Ask::Relevance { rule: Rule::Lrp, start_layer: 0 };
+        let asked = MethodCall::Relevance(RelevanceQuestion { rule: Rule::Lrp, start_layer: 0 });
         let found = ask(&model, &input, &asked, target);
         let expected: Vec<f64> = expected["self"]
             .as_array()
@@ -316,12 +319,17 @@ fn relevance_by_propagation_is_pytorchs_and_refused_where_there_are_no_rules() {
             let far = (actual - expected).abs();
             assert!(far < 1e-5 * most + rounding, "{name} [{at}]: {actual}, not {expected}, of {most}");
         }
-        let plain = ask(&model, &input, &Ask::Relevance { rule: Rule::Gradient, start_layer: 0 }, target);
+        let plain = ask(
+            &model,
+            &input,
+            &MethodCall::Relevance(RelevanceQuestion { rule: Rule::Gradient, start_layer: 0 }),
+            target,
+        );
         assert_ne!(of(&plain, "self"), of(&found, "self"), "{name}: the rule plays no part");
     }
     for name in ["families/llama", "families/bart", "families/t5", "families/beit", "families/gemma2"] {
         let (model, input) = fixture(name);
-        let asked = Ask::Relevance { rule: Rule::Lrp, start_layer: 0 };
+        let asked = MethodCall::Relevance(RelevanceQuestion { rule: Rule::Lrp, start_layer: 0 });
         let said = refused(&model, &input, &asked, Target::default());
         assert!(said.contains("use the rule “gradient”"), "{name}: {said}");
     }
@@ -332,8 +340,13 @@ fn relevance_by_propagation_is_pytorchs_and_refused_where_there_are_no_rules() {
 fn relevance_of_attention_across_alone_is_its_weighted_rows() {
     for name in ["families/bilstm", "families/rnnsearch-additive", "families/rnnsearch-dot"] {
         let (model, input) = fixture(name);
-        let found = ask(&model, &input, &Ask::Relevance { rule: Rule::Gradient, start_layer: 0 }, Target::default());
-        let products = Ask::Gradients { of: Of::Pattern, times_input: true, steps: None };
+        let found = ask(
+            &model,
+            &input,
+            &MethodCall::Relevance(RelevanceQuestion { rule: Rule::Gradient, start_layer: 0 }),
+            Target::default(),
+        );
+        let products = MethodCall::Gradients(GradientOptions { of: Of::Pattern, times_input: true, steps: None });
         let products = of(&ask(&model, &input, &products, Target::default()), "pattern");
         let (scores, map) = (of(&found, "scores"), of(&found, "cross"));
         assert_eq!(products.len(), map.len());
@@ -345,7 +358,7 @@ fn relevance_of_attention_across_alone_is_its_weighted_rows() {
             assert!((score - sum).abs() < 1e-6 * sum.max(1.0), "{name}");
         }
         assert!(scores.iter().any(|score| *score > 0.0), "{name}");
-        let late = Ask::Relevance { rule: Rule::Gradient, start_layer: 1 };
+        let late = MethodCall::Relevance(RelevanceQuestion { rule: Rule::Gradient, start_layer: 1 });
         assert!(refused(&model, &input, &late, Target::default()).contains("cannot be multiplied"), "{name}");
     }
 }

@@ -10,7 +10,10 @@ use attnscope::{
     },
     capture::Cut,
     ids::StackKind,
-    lab::{Ask, FaithfulnessOptions, KnockoutOptions, Restore, Subject, Target, TraceOptions},
+    lab::{
+        AlignmentOptions, Effective, FaithfulnessOptions, KnockoutOptions, MemoryOptions, MethodCall,
+        NormalizerOptions, Restore, Subject, Target, TraceOptions,
+    },
     model::{Encoded, Engine, Input, Model, locate, uninterrupted},
 };
 use serde_json::Value as Json;
@@ -79,7 +82,7 @@ fn traces_are_pytorchs() {
     for case in list(&cases, "trace") {
         let (model, input, target) = opened(case);
         let [from, to] = all(&case["subject"])[..] else { panic!() };
-        let asked = Ask::Trace(TraceOptions {
+        let asked = MethodCall::Trace(TraceOptions {
             subject: Subject::Positions(from as usize..to as usize),
             noise: real(case, "noise"),
             n_samples: whole(case, "samples"),
@@ -108,7 +111,7 @@ fn knockouts_are_pytorchs() {
         let (model, input, target) = opened(case);
         let (kind, window) = (stack(case), whole(case, "window"));
         let cut = if case["after"].as_bool().unwrap() { Cut::Pattern } else { Cut::Scores };
-        let asked = Ask::Knockout(KnockoutOptions { stack: Some(kind), window, cut, every: 1 });
+        let asked = MethodCall::Knockout(KnockoutOptions { stack: Some(kind), window, cut, every: 1 });
         let found = ask(&model, &input, &asked, target);
         let what = format!("{asked:?} of {}", text(case, "model"));
         assert_near(&of(&found, "clean"), &[real(case, "clean")], &what);
@@ -123,7 +126,7 @@ fn effective_attention_is_numpys() {
     let mut n_unidentified = 0;
     for case in list(&cases, "effective") {
         let (model, input, _) = opened(case);
-        let found = ask(&model, &input, &Ask::Effective, Target::default());
+        let found = ask(&model, &input, &MethodCall::Effective(Effective), Target::default());
         for (kind, of_layers) in case["stacks"].as_object().unwrap() {
             for (layer, json) in of_layers.as_array().unwrap().iter().enumerate() {
                 let what = format!("{} of {}, layer {layer}", kind, text(case, "model"));
@@ -146,7 +149,7 @@ fn memories_are_pytorchs() {
     for case in list(&cases, "memories") {
         let (model, input, target) = opened(case);
         let (layer, n_top) = (whole(case, "layer"), whole(case, "top"));
-        let found = ask(&model, &input, &Ask::Memories { layer: Some(layer), n_top }, target);
+        let found = ask(&model, &input, &MethodCall::Memories(MemoryOptions { layer: Some(layer), n_top }), target);
         let what = format!("memories of {}, layer {layer}", text(case, "model"));
         let table = found.value("memories").unwrap();
         let Cells::Index(indices) = column(table, "index") else { panic!("{what}") };
@@ -195,7 +198,7 @@ fn faithfulness_is_pytorchs_and_scipys() {
             n_steps: whole(case, "steps"),
             seed: case["seed"].as_u64().unwrap(),
         };
-        let found = ask(&model, &input, &Ask::Faithfulness(options), target);
+        let found = ask(&model, &input, &MethodCall::Faithfulness(options), target);
         let what = format!("{}, layer {:?}, head {:?}", text(case, "model"), options.layer, options.head);
         let case = &case["found"];
         assert_near(&of(&found, "attention"), &all(&case["attention"]), &what);
@@ -238,7 +241,7 @@ fn other_normalisers_are_scipys() {
     for case in list(&cases, "normalizers") {
         let (model, input, target) = opened(case);
         let alpha = real(case, "alpha");
-        let found = ask(&model, &input, &Ask::Normalizers { alpha }, target);
+        let found = ask(&model, &input, &MethodCall::Normalizers(NormalizerOptions { alpha }), target);
         let what = format!("α = {alpha} of {}", text(case, "model"));
         let drift_all = real(case, "drift_all");
         assert_near_of(drift_all.max(1e-2), &of(&found, "drift_all"), &[drift_all], &what);
@@ -262,7 +265,11 @@ fn alignments_are_numpys() {
         let input = Input::text(text(case, "text")).with_target(Input::text(text(case, "target")));
         let input = model.encode(&input).unwrap();
         for setting in Setting::ALL {
-            let asked = Ask::Alignment { setting, gold: Some(text(case, "gold").to_owned()), reverse: None };
+            let asked = MethodCall::Alignment(AlignmentOptions {
+                setting,
+                gold: Some(text(case, "gold").to_owned()),
+                reverse: None,
+            });
             let found = ask(&model, &input, &asked, Target::default());
             for side in ["source", "target"] {
                 let words = found.parameters.iter().find(|(known, _)| known == side).map(|(_, words)| words);

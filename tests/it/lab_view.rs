@@ -6,13 +6,14 @@ use attnscope::{
     analysis::explain::{
         alignment::Symmetrize,
         compare,
-        report::{Method, Question, Report, Value},
+        report::{Question, Report, Value},
         rollout::RolloutOptions,
     },
     cli::open::OpenOptions,
     ids::Side,
+    lab::{AlignmentOptions, Column, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
     session::{Command, Loadable, Split, ViewKind, gallery::EXAMPLES},
-    worker::{Ask, Column, Estimate, Event, EventKind, Explanation, LeaveOut, Patience, Request, Target},
+    worker::{Event, EventKind, Explanation, Request},
 };
 use eframe::egui::{accesskit::Role, pos2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -40,7 +41,7 @@ fn a_question_is_asked_once_about_what_was_run_and_failure_is_said_in_place() {
     let mut play = Play::new();
     play.does(Command::OpenModel(bundled("demo:gpt")));
     play.answers();
-    let ask = Ask::LeaveOneOut { by: LeaveOut::Hide };
+    let ask = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide });
     play.does(Command::Explain("hidden", ask.clone(), Target::default()));
     play.does(Command::Explain("hidden", ask.clone(), Target::default()));
     let asked = explanations(&play);
@@ -108,12 +109,13 @@ fn leaving_the_lab_ends_what_is_under_the_pointer() {
 #[test]
 fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_there() {
     let mut play = Play::showing("one two three four five six seven eight");
-    let rollout = |residual: f64| Ask::Rollout(RolloutOptions { residual, ..RolloutOptions::default() });
+    let rollout = |residual: f64| MethodCall::Rollout(RolloutOptions { residual, ..RolloutOptions::default() });
     let target = Target::default();
     let answer = |play: &mut Play, value: f32| {
         let at = play.asked.iter().rposition(|(_, request)| matches!(request, Request::Explain(_))).unwrap();
         let (job, _) = play.asked.remove(at);
-        let report = Report::new(Method::Rollout).with_value("scores", Value::tokens(Side::Only, vec![value; 8]));
+        let report = Report::new(attnscope::lab::named("rollout").unwrap().spec)
+            .with_value("scores", Value::tokens(Side::Only, vec![value; 8]));
         play.hears(job, EventKind::Explained(Arc::new(report)));
     };
     play.does(Command::Explain("rollout", rollout(0.5), target));
@@ -236,7 +238,7 @@ fn two_directions_of_a_translation_are_put_together_and_held_against_gold() {
         let capture = play.session.document_of(pane).latest_capture().unwrap();
         let column = Column::from_name("alignment").unwrap();
         match column.ask(&pane.sight(capture), &pane.options.lab.turned(column)).unwrap() {
-            Ask::Alignment { reverse, gold, .. } => (reverse, gold),
+            MethodCall::Alignment(AlignmentOptions { reverse, gold, .. }) => (reverse, gold),
             other => panic!("{other:?}"),
         }
     };

@@ -12,7 +12,7 @@ use attnscope::{
     capture::{Ablation, Capture},
     figure::views::lab::{Answered, compose},
     ids::{HeadId, Side, StackKind},
-    lab::{Ask, LeaveOut, Target, outcome_id},
+    lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target, outcome_id},
     model::{Edit, Encoded, Engine, ImageSource, Input, Logits, Model, RunPlan, locate, uninterrupted},
 };
 use eframe::egui::{Rect, pos2, vec2};
@@ -28,7 +28,8 @@ fn run(model: &Model, input: &Encoded, edits: &[Edit], logits: Logits) -> Captur
 #[test]
 fn special_tokens_are_left_out_of_the_bars_and_of_the_ranking_and_their_share_is_said() {
     let (model, input) = demo("demo:sentiment", "a fine film, but the end is dull");
-    let report = ask(&model, &input, &Ask::LeaveOneOut { by: LeaveOut::Hide }, Target::default());
+    let report =
+        ask(&model, &input, &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }), Target::default());
     let capture = run(&model, &input, &[], Logits::Predict);
     let n = capture.tokens(Side::Only).len();
     let answer =
@@ -60,7 +61,8 @@ fn special_tokens_are_left_out_of_the_bars_and_of_the_ranking_and_their_share_is
     assert_eq!(document(true)["ranking"]["self"]["positions"].as_array().unwrap().len(), n);
     // A model without special tokens leaves nothing out.
     let (model, input) = demo("demo:gpt", "Once upon a time");
-    let report = ask(&model, &input, &Ask::LeaveOneOut { by: LeaveOut::Hide }, Target::default());
+    let report =
+        ask(&model, &input, &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }), Target::default());
     let capture = run(&model, &input, &[], Logits::Predict);
     let sections = compose(&capture, Question::Depends, &[answer(&report)], (HeadId::default(), false));
     assert!(sections[0].notes.iter().all(|note| !note.contains("left out")));

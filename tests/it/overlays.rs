@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::{
-        explain::report::{Axis, Method, Report, Value},
+        explain::report::{Axis, Report, Value},
         reading::{
             Aggregate, Aggregation, Blank, Captures, Explained, Extent, Heads, LeaveOut, LeftOut, Policy, ReadPattern,
             Reading, Refusal, Which, read,
@@ -14,8 +14,9 @@ use attnscope::{
     capture::{Capture, Matrix, PerHead},
     figure::{data::Values, order},
     ids::{HeadId, Side, StackKind},
+    lab::{MethodCall, Norms, Target},
     session::{Command, ValueRef, ViewKind},
-    worker::{Ask, EventKind, Request, Target},
+    worker::{EventKind, Request},
 };
 use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;
@@ -53,7 +54,7 @@ fn report() -> Report {
         Value::heads(Side::Only, Side::Only, PerHead::new(values, [3, N, N]).unwrap())
     };
     let class = json!({ "id": 7, "label": "mat" });
-    Report::new(Method::Gradients)
+    Report::new(attnscope::lab::named("gradients").unwrap().spec)
         .with_parameter("class", class)
         .with_value("scores", Value::tokens(Side::Only, vec![-1.0, 2.0, f32::NAN, -4.0, 0.5]))
         .with_value("some", Value::tokens(Axis::only(Side::Only, vec![1, 3]), vec![6.0, 7.0]))
@@ -150,7 +151,7 @@ const EIGHT: &str = "one two three four five six seven eight";
 
 fn rollout(name: &str) -> ValueRef {
     ValueRef {
-        ask: Ask::Rollout(attnscope::analysis::explain::rollout::RolloutOptions::default()),
+        ask: MethodCall::Rollout(attnscope::analysis::explain::rollout::RolloutOptions::default()),
         target: Target::default(),
         title: "Rollout".to_owned(),
         name: name.to_owned(),
@@ -166,7 +167,7 @@ fn explain(play: &mut Play, report: Report) {
 
 fn eight(scale: f32) -> Report {
     let values = (1..=8).map(|nth| nth as f32 * scale).collect();
-    Report::new(Method::Rollout).with_value("scores", Value::tokens(Side::Only, values))
+    Report::new(attnscope::lab::named("rollout").unwrap().spec).with_value("scores", Value::tokens(Side::Only, values))
 }
 
 #[test]
@@ -277,7 +278,7 @@ fn figures_and_numbers_of_an_overlay_say_what_they_are() {
         assert!(numbers.iter().all(|number| (1..=8).any(|nth| *number == nth as f32 * 0.25)), "{numbers:?}");
         let told: serde_json::Value = serde_json::from_str(&table.provenance).unwrap();
         assert_eq!(told["explanation"]["method"], "rollout");
-        assert_eq!(told["explanation"]["caveat"], Method::Rollout.caveat());
+        assert_eq!(told["explanation"]["caveat"], attnscope::lab::named("rollout").unwrap().spec.caveat);
         let captions = drawn[0].scene.captions();
         assert!(captions.short.starts_with("Rollout, scores"), "{}", captions.short);
         assert!(captions.full.contains("The numbers are not attention weights"), "{}", captions.full);
@@ -294,8 +295,9 @@ fn an_answer_by_heads_is_drawn_of_all_heads_that_are_on() {
         let values = (0..N_HEADS * n * n).map(|at| (layer * 7 + at) as f32).collect::<Vec<_>>();
         Value::heads(Side::Only, Side::Only, PerHead::new(values, [N_HEADS, n, n]).unwrap())
     };
-    let norms = Report::new(Method::Norms).with_value("norms", Value::Layers((0..N_LAYERS).map(heads).collect()));
-    let value = ValueRef { ask: Ask::Norms, title: "Norms".to_owned(), ..rollout("norms") };
+    let norms = Report::new(attnscope::lab::named("norms").unwrap().spec)
+        .with_value("norms", Value::Layers((0..N_LAYERS).map(heads).collect()));
+    let value = ValueRef { ask: MethodCall::Norms(Norms), title: "Norms".to_owned(), ..rollout("norms") };
     play.does(Command::Overlay(Some(Box::new(value)), Some(ViewKind::Heads)));
     explain(&mut play, norms);
     let drawn = |play: &Play| {

@@ -2,13 +2,12 @@
 
 use attnscope::{
     ids::HeadId,
+    lab::{AttentionOptions, MethodCall, RelevanceQuestion, Rule, Target},
     session::{
         Command, Focus, HeadSet, HeadStep, PendingSelection, Split, ViewKind, ViewOptions,
         gallery::{self, EXAMPLES, ExampleInput},
     },
-    worker::{
-        Ask, EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Rule, Stage, Target, TextInput,
-    },
+    worker::{EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage, TextInput},
 };
 
 use crate::support::{
@@ -378,8 +377,11 @@ fn closing_a_pane_and_stopping_end_all_that_the_lab_was_asked() {
     let mut play = Play::showing("one two three");
     play.does(Command::SplitPane(Split::Right));
     for way in [Command::ClosePane, Command::CancelAll] {
-        let relevance = Ask::Relevance { rule: Rule::Gradient, start_layer: 0 };
-        for (column, ask) in [("attention", Ask::Attention { layer: None, head: None }), ("relevance", relevance)] {
+        let relevance = MethodCall::Relevance(RelevanceQuestion { rule: Rule::Gradient, start_layer: 0 });
+        for (column, ask) in [
+            ("attention", MethodCall::Attention(AttentionOptions { layer: None, head: None })),
+            ("relevance", relevance),
+        ] {
             play.does(Command::Explain(column, ask, Target::default()));
         }
         let stopped = play.does(way.clone());

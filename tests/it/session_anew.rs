@@ -7,11 +7,12 @@ use attnscope::{
     analysis::explain::report::Question,
     capture::RgbaBuffer,
     export::png_bytes,
+    lab::{AttentionOptions, MethodCall, Target},
     session::{
         Anew, Command, Loadable, SessionCommand, Split, ValueRef, ViewKind,
         saved::{Saved, picture::MAX_PICTURES},
     },
-    worker::{Ask, CaptureFile, EventKind, Failure, ImageSource, Input, Request, SessionRequest, Target, TextInput},
+    worker::{CaptureFile, EventKind, Failure, ImageSource, Input, Request, SessionRequest, TextInput},
 };
 use serde_json::{Value, json};
 
@@ -188,7 +189,7 @@ fn what_the_lab_shows_in_place_of_attention_is_said_to_be_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let mut play = Play::showing("one two three");
     assert_eq!(play.session.pane().options.lab.question, Question::Depends);
-    let ask = Ask::Attention { layer: None, head: None };
+    let ask = MethodCall::Attention(AttentionOptions { layer: None, head: None });
     let value = ValueRef { ask, target: Target::default(), title: "Attention".to_owned(), name: "a".to_owned() };
     play.does(Command::Overlay(Some(Box::new(value)), Some(ViewKind::Heatmap)));
     play.asked.clear();

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use attnscope::{
     ids::HeadId,
+    lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target},
     session::{Command, Focus, Stale},
-    worker::{Ask, EventKind, Lane, LeaveOut, LoadedModel, Request, Target},
+    worker::{EventKind, Lane, LoadedModel, Request},
 };
 
 use crate::support::{
@@ -88,9 +89,13 @@ fn what_is_not_of_what_is_asked_for_says_so() {
     let (address, _) = play.session.address(play.session.pane()).unwrap();
     assert_eq!(address.experiment.model, Some(bundled("demo:gpt")), "a link leads to what is shown");
     // What is shown cannot be explained by another model.
-    play.does(Command::Explain("rollout", Ask::LeaveOneOut { by: LeaveOut::Hide }, Target::default()));
+    play.does(Command::Explain(
+        "rollout",
+        MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }),
+        Target::default(),
+    ));
     let shown = play.session.document().latest_capture().unwrap().id();
-    let ask = Ask::LeaveOneOut { by: LeaveOut::Hide };
+    let ask = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide });
     let answer = play.session.pane().explanations.find(shown, "rollout", &ask, Target::default()).unwrap();
     assert_eq!(answer.failure().unwrap().summary, "demo:gpt is not open any more: open it again");
 }
@@ -116,7 +121,7 @@ fn cancelling_one_method_cancels_all_that_were_asked() {
         let mut options = play.session.pane().options.clone();
         options.lab.shown.insert(column.to_owned(), true);
         play.does(Command::SetViewOptions(options));
-        play.does(Command::Explain(column, Ask::LeaveOneOut { by }, Target::default()));
+        play.does(Command::Explain(column, MethodCall::LeaveOneOut(LeaveOneOutOptions { by }), Target::default()));
     }
     let pane = play.session.pane().id;
     let cancelled = play.does(Command::Cancel(Lane::Explain(pane, "hidden")));

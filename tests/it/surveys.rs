@@ -5,18 +5,16 @@ use std::sync::Arc;
 use attnscope::{
     analysis::{
         Cloud,
-        explain::{
-            report::{Method, Report},
-            rollout::RolloutOptions,
-        },
+        explain::{report::Report, rollout::RolloutOptions},
         point_set::Spot,
         projection::{LayoutMethod, ProjectionOptions, ScaleChoice},
         search::{Search, SearchKind},
         survey::{Finding, Question, Survey},
     },
     ids::{HeadId, JobId, PaneId, StackKind},
+    lab::{MethodCall, Target},
     session::{Command, ViewKind},
-    worker::{Ask, EventKind, Request, SurveyEngine, Target, Worker},
+    worker::{EventKind, Request, SurveyEngine, Worker},
 };
 
 use crate::support::{play::Play, synthetic};
@@ -84,9 +82,9 @@ fn what_was_found_out_about_a_run_goes_with_it() {
     play.does(Command::Survey(looking_for("two")));
     let (job, request) = play.asked.pop().unwrap();
     play.hears(job, answer(request));
-    let rollout = Ask::Rollout(RolloutOptions::default());
+    let rollout = MethodCall::Rollout(RolloutOptions::default());
     play.does(Command::Explain("rollout", rollout, Target::default()));
-    let answered = Arc::new(Report::new(Method::Rollout));
+    let answered = Arc::new(Report::new(attnscope::lab::named("rollout").unwrap().spec));
     let (run, report) = (play.session.document().latest_capture().unwrap(), &answered);
     let (run, report) = (Arc::downgrade(run), Arc::downgrade(report));
     play.hears(play.last_job(), EventKind::Explained(answered));

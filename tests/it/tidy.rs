@@ -23,7 +23,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("lab", &["capture", "corpus", "analysis", "model"]),
     ("export", &["capture", "analysis", "raster", "figure"]),
     ("worker", &["capture", "projection", "analysis", "corpus", "raster", "figure", "hub", "model", "lab", "export"]),
-    ("session", &["capture", "analysis", "corpus", "raster", "figure", "export", "worker"]),
+    ("session", &["capture", "analysis", "corpus", "raster", "figure", "lab", "export", "worker"]),
     (
         "cli",
         &[
@@ -41,7 +41,22 @@ const LAYERS: [(&str, &[&str]); 14] = [
             "session",
         ],
     ),
-    ("ui", &["capture", "projection", "analysis", "corpus", "raster", "figure", "export", "worker", "session", "cli"]),
+    (
+        "ui",
+        &[
+            "capture",
+            "projection",
+            "analysis",
+            "corpus",
+            "raster",
+            "figure",
+            "lab",
+            "export",
+            "worker",
+            "session",
+            "cli",
+        ],
+    ),
 ];
 
 /// Each wing of `model/` and those it may name; `api`, where they meet, may name all.

@@ -17,10 +17,11 @@ use attnscope::{
     },
     export::ExportRequest,
     ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, Side, StackKind},
+    lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
     model, session as state,
     worker::{
-        Ask, Engine, EventKind, Explanation, Failure, Input, JobControl, Lane, LeaveOut, ModelEngine, ModelSource,
-        Patience, Request, SessionEngine, Stage, Stop, Target, TextInput, Wake, WantedEdit, Worker, Workers,
+        Engine, EventKind, Explanation, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Request,
+        SessionEngine, Stage, Stop, TextInput, Wake, WantedEdit, Worker, Workers,
     },
 };
 
@@ -328,7 +329,7 @@ fn the_laboratory_explains_the_run_that_is_shown_or_says_that_it_cannot() {
             input: Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() }),
             generation: None,
             edits,
-            ask: Ask::LeaveOneOut { by: LeaveOut::Hide },
+            ask: MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }),
             target: Target::default(),
             patience: Patience::DEFAULT,
         }))

@@ -11,6 +11,7 @@ use std::fmt;
 
 use crate::{
     analysis::attention,
+    analysis::explain::report::{MethodSpec, Question},
     capture::{Capture, Matrix, Token, words},
     ids::{HeadId, StackKind},
 };
@@ -19,6 +20,20 @@ pub use definition::{Definition, Detector};
 pub use kinds::{HeadKinds, Kind, kinds};
 
 use image::Patches;
+
+/// What `attnscope analyze heads` says of itself: it scores heads instead of explaining an output.
+pub const METHOD: MethodSpec = MethodSpec {
+    name: "heads",
+    title: "Kinds of heads",
+    question: Question::Moves,
+    about: "Score every head for known kinds: previous token, induction, distance between patches, …",
+    example: "--model demo:gpt",
+    caveat: "The scores show what a head attends to, not what the model uses it for.",
+    formula: "mean over queries of the weight on the keys that the detector looks for",
+    source: "Clark et al. 2019; Voita et al. 2019; Olsson et al. 2022",
+    values: &[],
+    ..MethodSpec::EMPTY
+};
 
 /// Why a detector has no score for a head: there is nothing that it could have attended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{
     rank::{Kendall, kendall},
-    report::{Leaf, Method, Report, Value},
+    report::{Leaf, Report, Value},
 };
 use crate::{capture::Token, ids::Side};
 
@@ -23,7 +23,7 @@ pub fn scores(report: &Report, side: Side) -> Option<Vec<f32>> {
         .or_else(|| of("scores"))
         .or_else(|| of("logit"))
         .or_else(|| of("prefix"))
-        .or_else(|| flowed(report, side))
+        .or_else(|| only_row(report, side))
 }
 
 /// The positions that a ranking of words has: special tokens are no words, so they are left out unless somebody wants
@@ -41,38 +41,25 @@ pub fn share_left_out(values: &[f32], ranked: &[usize]) -> f32 {
     if all > 0.0 { ((all - kept) / all) as f32 } else { 0.0 }
 }
 
-/// Flow of one output is a map of one row.
-fn flowed(report: &Report, side: Side) -> Option<Vec<f32>> {
-    match report.value("matrix")? {
-        Value::Matrix { cols, values, .. } if report.method == Method::Flow && cols.side == side => {
+/// The only row of a map that is about one output.
+fn only_row(report: &Report, side: Side) -> Option<Vec<f32>> {
+    let map = report.method.values.iter().find(|value| value.row_is_scores)?;
+    match report.value(map.name)? {
+        Value::Matrix { cols, values, .. } if cols.side == side => {
             (values.n_rows() == 1).then(|| values.row(0).unwrap_or(&[]).to_vec())
         }
         _ => None,
     }
 }
 
-/// What the numbers of [`scores`] are counted in when they are lengths of gradients.
-const SLOPE: &str = "slope";
-
 /// What the numbers of [`scores`] are counted in.
 pub fn unit(report: &Report) -> &'static str {
-    let is_set = |name: &str| report.parameters.iter().any(|(known, value)| known == name && *value == true);
-    let by_pattern = || report.parameters.iter().any(|(known, value)| known == "of" && *value == "pattern");
-    match report.method {
-        Method::Attention => "weight",
-        Method::Rollout | Method::Flow => "share",
-        Method::Relevance => "relevance",
-        Method::Gradients if by_pattern() && !is_set("times_input") => "logits per weight",
-        Method::Gradients if !by_pattern() && !is_set("times_input") => SLOPE,
-        Method::Gradients => "logits",
-        Method::LeaveOneOut => "logits lost",
-        _ => "",
-    }
+    (report.method.scores)(report).unit
 }
 
 /// Whether the numbers of [`scores`] can speak against the output: lengths, and what only adds weights up, cannot.
 pub fn is_signed(report: &Report) -> bool {
-    matches!(report.method, Method::Gradients | Method::LeaveOneOut) && unit(report) != SLOPE
+    (report.method.scores)(report).signed
 }
 
 /// How far two methods agree about the sizes of what they give to tokens that both speak of. None where they are too
@@ -86,7 +73,9 @@ pub fn agreement(a: &[f32], b: &[f32]) -> Option<Kendall> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::explain::report::Axis;
+    use crate::analysis::explain::report::{Axis, MethodSpec};
+
+    const METHOD: MethodSpec = MethodSpec::EMPTY;
 
     #[test]
     fn methods_are_compared_by_the_sizes_of_what_both_speak_of() {
@@ -110,13 +99,12 @@ mod tests {
     #[test]
     fn what_a_token_gained_comes_before_what_it_began_with() {
         let tokens = |values: Vec<f32>| Value::tokens(Side::Only, values);
-        let report = Report::new(Method::Relevance)
+        let report = Report::new(&METHOD)
             .with_value("scores", tokens(vec![1.0, 0.5]))
             .with_value("gained", tokens(vec![0.0, 0.5]));
         assert_eq!(scores(&report, Side::Only), Some(vec![0.0, 0.5]));
         assert_eq!(scores(&report, Side::Encoder), None);
-        let some = Report::new(Method::Relevance)
-            .with_value("scores", Value::tokens(Axis::only(Side::Only, vec![3]), vec![1.0]));
+        let some = Report::new(&METHOD).with_value("scores", Value::tokens(Axis::only(Side::Only, vec![3]), vec![1.0]));
         assert_eq!(scores(&some, Side::Only), None, "what is said of some tokens is no column");
     }
 }

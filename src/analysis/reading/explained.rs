@@ -7,7 +7,7 @@ use std::{
 
 use super::{Heads, Reading, Refusal, Source, aggregate};
 use crate::{
-    analysis::explain::report::{Axis, Leaf, Method, Report, Value},
+    analysis::explain::report::{Axis, Leaf, MethodSpec, Report, Value},
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
     text::counted,
@@ -105,7 +105,7 @@ impl Explained {
     }
 
     /// Which method.
-    pub fn method(&self) -> Method {
+    pub fn method(&self) -> &'static MethodSpec {
         self.0.report.method
     }
 

@@ -213,7 +213,7 @@ impl ReadPattern {
             (Source::ByValueNorm, false) => "weight_by_value_norm".into(),
             (Source::ByValueNorm, true) => "difference_by_value_norm".into(),
             (Source::Explained(explained), _) => {
-                format!("{}_{}", explained.method().name(), explained.name().replace('.', "_")).into()
+                format!("{}_{}", explained.method().name, explained.name().replace('.', "_")).into()
             }
         }
     }

@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 
 use super::{document, write};
 use crate::{
-    analysis::detect::{Definition, Detector, Probe, stack_scores},
+    analysis::detect::{self, Definition, Detector, Probe, stack_scores},
     capture::Capture,
     cli::{
-        CliError,
+        CliError, engine,
         inputs::{InputOptions, read_captures},
         open_model, passes, show_progress,
     },
     ids::{HeadId, StackKind},
-    model::{Engine, ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled},
+    model::{ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled},
     random::SplitMix,
     spec::Modality,
     text::counted,
@@ -100,7 +100,7 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
     let mut scored: Vec<Scored> = stacks.into_iter().flat_map(of_stack).collect();
     scored.retain(|entry| entry.heads.iter().flatten().any(Option::is_some));
     if let Some(out) = &options.out {
-        return write(&document("heads", &parameters(options), &captures, &result(&scored)), out);
+        return write(&document(&detect::METHOD, &parameters(options), &captures, &result(&scored)), out);
     }
     // A closed pipe is not an error.
     io::stdout().lock().write_all(table(&scored, &captures).as_bytes()).ok();
@@ -108,7 +108,7 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
 }
 
 fn run_model(name: &str, options: &HeadsOptions) -> Result<Vec<Capture>, CliError> {
-    let engine = Engine::cpu(options.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
+    let engine = engine(options.threads.map(usize::from))?;
     let model = open_model(name, &engine)?;
     let sites = Sites::of(&[Site::Pattern]);
     let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };

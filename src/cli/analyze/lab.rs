@@ -1,18 +1,20 @@
 //! Methods of the laboratory on the command line.
 
-use std::path::{Path, PathBuf};
+use std::{path::PathBuf, sync::Arc};
 
-use clap::Args;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _, value_parser};
 
-use super::write;
+use super::{fields, write};
 use crate::{
     analysis::explain::{
+        alignment::Symmetrize,
         report::{Document, Report},
-        rollout::{Fuse, RolloutOptions},
     },
-    cli::{CliError, edits::EditOptions, inputs::OneInput, open_model, show_progress, target::TargetOptions},
-    lab::{self, Answer, Ask, Bench, LabError, LeaveOut, Of, Patience, Rule, defaults},
-    model::{Engine, Input, Logits, Model, RunPlan},
+    capture::{AppliedEdit, file},
+    cli::{CliError, edits::EditOptions, engine, inputs::OneInput, open_model, show_progress, target::TargetOptions},
+    export,
+    lab::{self, Answer, Bench, LabError, MethodCall, Patience, Registered, Reverse, edit_of},
+    model::{Input, Logits, Model, RunPlan},
 };
 
 /// What every method takes: a model, an input, changes, and which output is explained.
@@ -38,203 +40,133 @@ pub struct LabOptions {
     threads: Option<u16>,
 }
 
-/// How layers are multiplied up.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct RolloutArgs {
-    /// How heads are combined: mean, max or min
-    #[arg(long, default_value = RolloutOptions::default().fuse.name(), value_parser = parse_fuse)]
-    fuse: Fuse,
-    /// Share of each layer's weights set to 0, smallest first
-    #[arg(long, value_name = "R", default_value_t = RolloutOptions::default().discard)]
-    discard: f64,
-    /// Assumed share of the residual stream
-    #[arg(long, value_name = "W", default_value_t = RolloutOptions::default().residual)]
-    residual: f64,
-    /// The first layer that counts
-    #[arg(long, value_name = "L", default_value_t = RolloutOptions::default().start_layer)]
-    start: usize,
-}
-
-impl RolloutArgs {
-    fn options(self) -> RolloutOptions {
-        let Self { fuse, discard, residual, start } = self;
-        RolloutOptions { fuse, discard, residual, start_layer: start }
-    }
-}
-
+/// What an alignment takes beside its options: a second model, which no option can hold.
 #[derive(Debug, Args)]
-pub struct Rollout {
-    #[command(flatten)]
+struct OtherDirection {
+    /// A model that translates the other way: the links of both are combined; needs --target
+    #[arg(long, value_name = "MODEL")]
+    reverse_model: Option<String>,
+    /// How two directions are combined: intersection, union, grow-diag or grow-diag-final-and
+    #[arg(
+        long,
+        value_name = "WAY",
+        requires = "reverse_model",
+        default_value = "grow-diag-final-and",
+        value_parser = parse_symmetrize
+    )]
+    symmetrize: Symmetrize,
+}
+
+fn parse_symmetrize(name: &str) -> Result<Symmetrize, String> {
+    Symmetrize::from_name(name)
+        .ok_or_else(|| format!("choose from {}", Symmetrize::ALL.map(Symmetrize::name).join(", ")))
+}
+
+/// A question to the laboratory with what it is asked about.
+#[derive(Debug)]
+pub struct Asked {
     lab: LabOptions,
-    #[command(flatten)]
-    rollout: RolloutArgs,
+    call: MethodCall,
+    files: fields::Files,
+    patience: Patience,
+    other: Option<OtherDirection>,
+    edit_out: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
-pub struct Flow {
-    #[command(flatten)]
-    lab: LabOptions,
-    #[command(flatten)]
-    rollout: RolloutArgs,
-    /// Row to write [default: all]
-    #[arg(long, value_name = "N")]
-    query: Option<usize>,
-}
+const YES: &str = "yes";
+const EDIT_OUT: &str = "edit_out";
 
-#[derive(Debug, Args)]
-pub struct Relevance {
-    #[command(flatten)]
-    lab: LabOptions,
-    /// What gradients are multiplied by: gradient (the attention itself) or lrp (its share by propagation)
-    #[arg(long, default_value = "gradient", value_parser = parse_rule)]
-    rule: Rule,
-    /// The first layer that counts
-    #[arg(long, value_name = "L", default_value_t = 0)]
-    start: usize,
-}
-
-#[derive(Debug, Args)]
-pub struct Gradients {
-    #[command(flatten)]
-    lab: LabOptions,
-    /// Variable to differentiate by: input or pattern
-    #[arg(long, default_value = "input", value_parser = parse_of)]
-    of: Of,
-    /// Multiply gradients by their variable: true (what a token adds) or false (how steep the output is)
-    #[arg(long, value_name = "YES", default_value_t = defaults::TIMES_INPUT, num_args = 0..=1,
-        default_missing_value = "true", action = clap::ArgAction::Set)]
-    times_input: bool,
-    /// Average gradients over so many steps from the baseline to this input
-    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    integrated: Option<u16>,
-}
-
-#[derive(Debug, Args)]
-pub struct LeaveOneOut {
-    #[command(flatten)]
-    lab: LabOptions,
-    /// How tokens are left out: hide, mask or delete
-    #[arg(long, default_value = "hide", value_parser = parse_leave_out)]
-    by: LeaveOut,
-}
-
-fn parse_fuse(name: &str) -> Result<Fuse, String> {
-    Fuse::from_name(name).ok_or_else(|| "choose from mean, max, min".to_owned())
-}
-
-fn parse_of(name: &str) -> Result<Of, String> {
-    [Of::Input, Of::Pattern]
-        .into_iter()
-        .find(|of| of.name() == name)
-        .ok_or_else(|| "choose input or pattern".to_owned())
-}
-
-fn parse_rule(name: &str) -> Result<Rule, String> {
-    Rule::from_name(name).ok_or_else(|| "choose gradient or lrp".to_owned())
-}
-
-fn parse_leave_out(name: &str) -> Result<LeaveOut, String> {
-    LeaveOut::from_name(name).ok_or_else(|| "choose from hide, mask, delete".to_owned())
-}
-
-/// A method with what it is to be run on.
-pub trait Method {
-    /// What it runs on.
-    fn lab(&self) -> &LabOptions;
-    /// The question.
-    fn ask(&self) -> Ask;
-    /// How long it may take unasked.
-    fn patience(&self) -> Patience {
-        Patience::DEFAULT
+impl Asked {
+    /// A command with the flags of a method.
+    pub fn augment(command: Command, method: &Registered) -> Command {
+        let call = (method.begin)();
+        let command = match &call {
+            MethodCall::Alignment(_) => OtherDirection::augment_args(command),
+            MethodCall::RankOne(_) => command.arg(
+                Arg::new(EDIT_OUT)
+                    .long("edit-out")
+                    .value_name("FILE.json")
+                    .value_parser(value_parser!(PathBuf))
+                    .help("Write the change itself, for --edit @FILE"),
+            ),
+            _ => command,
+        };
+        let command = fields::augment(command, call);
+        let yes =
+            Arg::new(YES).long(YES).action(ArgAction::SetTrue).help("Start without asking, however long it takes");
+        let command = if method.spec.is_long { command.arg(yes) } else { command };
+        LabOptions::augment_args(command)
     }
-}
 
-impl Method for Rollout {
-    fn lab(&self) -> &LabOptions {
-        &self.lab
+    /// What was asked.
+    pub fn read(method: &Registered, matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut call = (method.begin)();
+        let files = fields::read(&mut call, matches)?;
+        let begins = method.spec.is_long && matches.get_flag(YES);
+        let other = matches!(call, MethodCall::Alignment(_)).then(|| OtherDirection::from_arg_matches(matches));
+        Ok(Self {
+            lab: LabOptions::from_arg_matches(matches)?,
+            patience: if begins { Patience::Endless } else { Patience::DEFAULT },
+            other: other.transpose()?,
+            edit_out: matches.try_get_one(EDIT_OUT).ok().flatten().cloned(),
+            call,
+            files,
+        })
     }
-    fn ask(&self) -> Ask {
-        Ask::Rollout(self.rollout.options())
-    }
-}
 
-impl Method for Flow {
-    fn lab(&self) -> &LabOptions {
-        &self.lab
+    /// Runs the method on the input and writes its answer.
+    pub fn run(&self) -> Result<(), CliError> {
+        let LabOptions { model, edits, target, special, out, .. } = &self.lab;
+        let mut call = self.call.clone();
+        fields::read_files(&mut call, &self.files).map_err(CliError::Failed)?;
+        if let MethodCall::Alignment(options) = &mut call {
+            options.reverse = self.reverse()?;
+        }
+        let input = self.lab.input.read()?;
+        let model = self.lab.open(model)?;
+        let encoded = model.encode(&input)?;
+        let encoded =
+            model.completed(&encoded, &RunPlan { logits: Logits::Skip, ..RunPlan::silent() }, &show_progress)?;
+        let edits = edits.edits();
+        let quiet = |_: &Report| {};
+        let bench = Bench::new(&model, &encoded, &edits, &show_progress, &quiet).with_patience(self.patience);
+        let Answer { capture, report } = lab::answer(bench, &call, target.target(&model)?).map_err(failed)?;
+        let document = Document { report: &report, captures: &[capture], with_special: *special };
+        let document = serde_json::to_value(document).map_err(|error| CliError::Failed(error.to_string()))?;
+        write(&document, out)?;
+        let (Some(path), Some(edit)) = (&self.edit_out, edit_of(&report)) else { return Ok(()) };
+        let json = file::edit_to_json(&AppliedEdit::Known(edit));
+        export::atomic_write(path, |writer| Ok(serde_json::to_writer(writer, &json)?))
+            .map_err(|error| CliError::Failed(error.to_string()))
     }
-    fn ask(&self) -> Ask {
-        Ask::Flow { query: self.query, options: self.rollout.options() }
-    }
-}
 
-impl Method for Relevance {
-    fn lab(&self) -> &LabOptions {
-        &self.lab
-    }
-    fn ask(&self) -> Ask {
-        Ask::Relevance { rule: self.rule, start_layer: self.start }
-    }
-}
-
-impl Method for Gradients {
-    fn lab(&self) -> &LabOptions {
-        &self.lab
-    }
-    fn ask(&self) -> Ask {
-        Ask::Gradients { of: self.of, times_input: self.times_input, steps: self.integrated.map(usize::from) }
-    }
-}
-
-impl Method for LeaveOneOut {
-    fn lab(&self) -> &LabOptions {
-        &self.lab
-    }
-    fn ask(&self) -> Ask {
-        Ask::LeaveOneOut { by: self.by }
+    /// The run of the other direction, where a model for it was named.
+    fn reverse(&self) -> Result<Option<Reverse>, CliError> {
+        let Some((name, way)) = self.other.as_ref().and_then(|it| Some((it.reverse_model.as_ref()?, it.symmetrize)))
+        else {
+            return Ok(None);
+        };
+        let Input::Pair { source, target } = self.lab.input.read()? else {
+            let what = "two directions need two texts: give the translation as --target";
+            return Err(CliError::Usage(what.to_owned()));
+        };
+        let model = self.lab.open(name)?;
+        let encoded = model.encode(&Input::Pair { source: target, target: source })?;
+        let bench = Bench::new(&model, &encoded, &[], &show_progress, &|_| {});
+        let run = Arc::new(bench.into_plain().map_err(failed)?);
+        Ok(Some(Reverse { run, way }))
     }
 }
 
 impl LabOptions {
-    /// The one input that is explained.
-    pub fn only_input(&self) -> Result<Input, CliError> {
-        self.input.read()
-    }
-
     /// Opens a model.
-    pub fn open(&self, name: &str) -> Result<Model, CliError> {
-        let engine = Engine::cpu(self.threads.map(usize::from)).map_err(|error| CliError::Failed(error.to_string()))?;
-        open_model(name, &engine)
+    fn open(&self, name: &str) -> Result<Model, CliError> {
+        open_model(name, &engine(self.threads.map(usize::from))?)
     }
-}
-
-/// Runs a method on an input and writes what it answers.
-pub fn run(method: &dyn Method) -> Result<(), CliError> {
-    answered(method).map(|_| ())
-}
-
-/// The same, for whoever has more to do with the answer.
-pub fn answered(method: &dyn Method) -> Result<Report, CliError> {
-    let LabOptions { model, edits, target, special, out, .. } = method.lab();
-    let input = method.lab().only_input()?;
-    let model = method.lab().open(model)?;
-    let encoded = model.encode(&input)?;
-    let encoded = model.completed(&encoded, &RunPlan { logits: Logits::Skip, ..RunPlan::silent() }, &show_progress)?;
-    let edits = edits.edits();
-    let quiet = |_: &Report| {};
-    let bench = Bench::new(&model, &encoded, &edits, &show_progress, &quiet).with_patience(method.patience());
-    let Answer { capture, report } = lab::answer(bench, &method.ask(), target.target(&model)?).map_err(failed)?;
-    let captures = [capture];
-    write_report(Document { report: &report, captures: &captures, with_special: *special }, out)?;
-    Ok(report)
-}
-
-fn write_report(document: Document<'_>, out: &Path) -> Result<(), CliError> {
-    let document = serde_json::to_value(document);
-    write(&document.map_err(|error| CliError::Failed(error.to_string()))?, out)
 }
 
 /// What a method could not do, as the command line says it.
-pub fn failed(error: LabError) -> CliError {
+fn failed(error: LabError) -> CliError {
     match error {
         LabError::Model(error) => error.into(),
         LabError::TakesLong(estimate) => {

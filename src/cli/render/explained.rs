@@ -12,7 +12,7 @@ use crate::{
     cli::{CliError, show_progress, target::TargetOptions},
     figure::{ViewKind, views::lab::Answered},
     ids::HeadId,
-    lab::{self, Bench, Column, Settings, Sight},
+    lab::{self, Bench, Column, FieldValues, Scope, Sight},
     model::{Input, Logits, Model, RunPlan},
     text::sentence,
 };
@@ -63,7 +63,7 @@ impl ExplainedFlags {
     /// The columns that are shown.
     fn columns(&self) -> Result<Vec<&'static Column>, CliError> {
         let question = self.question.unwrap_or_default();
-        let of_question = || Column::ALL.iter().filter(|column| column.question == question);
+        let of_question = || Column::under(question);
         if self.methods.is_empty() {
             return Ok(of_question().filter(|column| column.starts).collect());
         }
@@ -77,8 +77,8 @@ impl ExplainedFlags {
     }
 
     /// Options by column.
-    fn settings(&self) -> Result<BTreeMap<&str, Settings>, CliError> {
-        let mut all: BTreeMap<&str, Settings> = BTreeMap::new();
+    fn settings(&self) -> Result<BTreeMap<&str, FieldValues>, CliError> {
+        let mut all: BTreeMap<&str, FieldValues> = BTreeMap::new();
         for text in &self.set {
             let parts = text.split_once('=').and_then(|(name, value)| Some((name.split_once('.')?, value)));
             let Some(((column, name), value)) = parts else {
@@ -113,7 +113,7 @@ pub fn explain(model: &Model, input: &Input, options: &RenderOptions) -> Result<
         let turned = settings.remove(column.name).unwrap_or_default();
         let found = match column.ask(&sight, &turned) {
             Ok(ask) => {
-                let known = ask.turned(&sight);
+                let known = ask.values(&Scope::from(&sight));
                 if let Some(name) = turned.keys().find(|name| !known.contains_key(*name)) {
                     let names: Vec<&str> = known.keys().map(String::as_str).collect();
                     let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -121,7 +121,7 @@ pub fn explain(model: &Model, input: &Input, options: &RenderOptions) -> Result<
                 }
                 lab::answer(bench(), &ask, target).map_err(|error| error.to_string())
             }
-            Err(unasked) => Err(unasked.on_command_line.to_owned()),
+            Err(unasked) => Err(unasked.on_command_line.into_owned()),
         };
         match found {
             Ok(answer) => {

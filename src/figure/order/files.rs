@@ -173,9 +173,9 @@ fn method(report: &Report) -> Value {
     let parameters: serde_json::Map<String, Value> =
         report.parameters.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
     json!({
-        "method": report.method.name(),
+        "method": report.method.name,
         "parameters": parameters,
-        "caveat": report.method.caveat(),
+        "caveat": report.method.caveat,
         "notes": report.notes,
     })
 }

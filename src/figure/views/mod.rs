@@ -69,7 +69,7 @@ pub(super) fn subject_text(read: &ReadPattern, subject: &str) -> String {
 /// attention.
 pub(super) fn caveat_text(read: &ReadPattern) -> String {
     read.explained().map_or_else(String::new, |explained| {
-        format!("The numbers are not attention weights. {}", explained.method().caveat())
+        format!("The numbers are not attention weights. {}", explained.method().caveat)
     })
 }
 

@@ -12,7 +12,7 @@ use crate::{
     analysis::explain::report::Question,
     capture::Edit,
     ids::StackKind,
-    worker::{Column, Settings, Target},
+    lab::{Column, FieldValues, Target},
 };
 
 /// The examples; the first one is open when the window opens.
@@ -103,9 +103,9 @@ impl Asked {
     /// The same as options of a pane.
     pub fn options(self) -> LabOptions {
         let Self { question, alone, target, gold } = self;
-        let others = Column::ALL.iter().filter(|column| alone.is_some_and(|name| name != column.name));
+        let others = Column::all().filter(|column| alone.is_some_and(|name| name != column.name));
         let shown = others.map(|column| (column.name.to_owned(), false)).collect();
-        let links = gold.map(|gold| ("alignment".to_owned(), Settings::from([("gold".to_owned(), gold.into())])));
+        let links = gold.map(|gold| ("alignment".to_owned(), FieldValues::from([("gold".to_owned(), gold.into())])));
         LabOptions { question, target, shown, turned: links.into_iter().collect(), ..LabOptions::default() }
     }
 }

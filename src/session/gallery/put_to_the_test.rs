@@ -4,7 +4,7 @@ use super::{
     Asked, Example, ExampleInput, Topic, WhatIf,
     examples::{BERT, BILSTM, CAPTIONS, GPT, SENTIMENT, TRANSLATE},
 };
-use crate::{analysis::explain::report::Question, session::ViewKind, worker::Target};
+use crate::{analysis::explain::report::Question, lab::Target, session::ViewKind};
 
 /// About the output that the model itself would tell.
 const ASKED: Asked = Asked {

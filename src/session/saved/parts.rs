@@ -14,8 +14,9 @@ use crate::{
         list::{ListOptions, Split},
     },
     ids::{HeadId, StackKind},
+    lab::Target,
     session::{Bookmark, Change, HeadSet, ViewKind, ViewOptions, WritingOptions},
-    worker::{CorpusSource, Target, corpus::CorpusOptions},
+    worker::{CorpusSource, corpus::CorpusOptions},
 };
 
 /// An experiment: all that is needed to compute something again.

@@ -6,6 +6,7 @@ use crate::{
     analysis::effect::{Effect, NoEffect, Outcome, predicted_side, telling_row},
     capture::{Capture, PredictionRow},
     ids::CaptureId,
+    lab::Target,
     spec::HeadKind,
     ui::{
         PanelCtx,
@@ -13,7 +14,6 @@ use crate::{
         views::{OutcomeChoice, controls, copy_menu_ui, outcome_label},
         widgets::section_ui,
     },
-    worker::Target,
 };
 
 /// What two runs were found to say: all logits of a position are added up for it.

@@ -3,8 +3,9 @@
 use eframe::egui::{self, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::{
-    analysis::explain::report::Method,
+    analysis::{detect, explain::report::MethodSpec},
     glossary::TERMS,
+    lab,
     ui::{
         commands::UiCommand,
         keys::keys_text,
@@ -65,14 +66,14 @@ impl Part {
             Self::HowTo => how_to(),
             Self::Glossary => TERMS.iter().map(|term| Row::new(term.name, term.meaning, term.formula)).collect(),
             Self::Methods => {
-                let of = |method: Method| {
-                    let about = match method.source() {
-                        "" => method.caveat().to_owned(),
-                        source => format!("{} ({source})", method.caveat()),
+                let of = |method: &MethodSpec| {
+                    let about = match method.source {
+                        "" => method.caveat.to_owned(),
+                        source => format!("{} ({source})", method.caveat),
                     };
-                    Row::new(method.title(), about, method.formula())
+                    Row::new(method.title, about, method.formula)
                 };
-                Method::ALL.into_iter().map(of).collect()
+                lab::ALL.iter().map(|method| method.spec).chain([&detect::METHOD]).map(of).collect()
             }
         }
     }

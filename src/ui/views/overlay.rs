@@ -62,8 +62,8 @@ fn name(overlay: &Overlay, cx: &ViewCtx<'_>, heads: &[HeadId]) -> Label {
 
 /// What must be known before the numbers are believed.
 fn caveat(overlay: &Overlay) -> String {
-    let method = overlay.value.ask.method();
-    format!("{}: {}\n{}", overlay.what(), method.caveat(), method.source())
+    let method = overlay.value.ask.spec();
+    format!("{}: {}\n{}", overlay.what(), method.caveat, method.source)
 }
 
 fn back_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {

@@ -22,10 +22,11 @@ use attnscope::{
     },
     export::ExportRequest,
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
+    lab::MethodCall,
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::app::Jobs,
     worker::{
-        Ask, Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request, SessionRequest,
+        Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request, SessionRequest,
         WantedEdit, draw,
     },
 };
@@ -324,11 +325,11 @@ impl ScriptedJobs {
 }
 
 /// What the laboratory says: growing numbers, those of leave-one-out in the opposite order.
-fn explained(ask: &Ask) -> Report {
+fn explained(ask: &MethodCall) -> Report {
     let values: Vec<f32> = (1..=8).map(|nth| nth as f32 / 8.0).collect();
-    let turned = matches!(ask, Ask::LeaveOneOut { .. });
+    let turned = matches!(ask, MethodCall::LeaveOneOut(_));
     let values = if turned { values.into_iter().rev().map(|value| -value).collect() } else { values };
-    Report::new(ask.method()).with_value("scores", Value::tokens(Side::Only, values))
+    Report::new(ask.spec()).with_value("scores", Value::tokens(Side::Only, values))
 }
 
 impl Jobs for ScriptedJobs {

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub use document::{Document, model_json, tokens_json};
-pub use method::Method;
+pub use method::{Form, MethodSpec, Picture, Scores, Sorted, ValueSpec};
 pub use question::Question;
 pub use rows::{ROW_NAMES, Row};
 
@@ -23,7 +23,7 @@ pub use rows::{ROW_NAMES, Row};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Which method.
-    pub method: Method,
+    pub method: &'static MethodSpec,
     /// Every option with the value it had, defaults included.
     pub parameters: Vec<(Cow<'static, str>, serde_json::Value)>,
     /// What came out, by the names of the contract, in the order in which it is shown.
@@ -34,7 +34,7 @@ pub struct Report {
 
 impl Report {
     /// An empty report.
-    pub const fn new(method: Method) -> Self {
+    pub const fn new(method: &'static MethodSpec) -> Self {
         Self { method, parameters: Vec::new(), values: Vec::new(), notes: Vec::new() }
     }
 

@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Method;
-
 /// What somebody wants to know; methods that answer the same question stand side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Question {
@@ -62,11 +60,6 @@ impl Question {
     /// The question with this [`name`](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|question| question.name() == name)
-    }
-
-    /// The methods that answer it.
-    pub fn methods(self) -> impl Iterator<Item = Method> {
-        Method::ALL.into_iter().filter(move |method| method.question() == self)
     }
 }
 

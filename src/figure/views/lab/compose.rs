@@ -12,12 +12,12 @@ use super::{
     map::{Map, MapAxis},
     masks,
     patches::Patches,
-    saying, words,
+    saying,
 };
 use crate::{
     analysis::explain::{
         compare,
-        report::{Axis, Cells, Column, Leaf, Method, Question, Report, Value},
+        report::{Axis, Cells, Column, Form, Leaf, Picture, Question, Report, Sorted, Value, ValueSpec},
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
@@ -160,19 +160,18 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
     let mut facts = Facts::default();
     let leaves = report.leaves();
     let mut drawn: Vec<&str> = Vec::new();
-    if report.method == Method::Ablation {
+    if report.method.picture == Picture::SelectedHead {
         facts.lines.extend(saying::without_head(&leaves, head, &saying::logit_name(report)));
     }
-    if report.method == Method::Alignment {
+    if report.method.picture == Picture::WordLinks {
         parts.extend(links::parts(report, head));
     }
     for leaf in &leaves {
-        let (title, meaning) = words::about(report.method, &leaf.name);
-        if let Some(value) = fact(leaf) {
-            facts.lines.push([title, value, meaning]);
-            continue;
-        }
-        if skips(report.method, &leaf.name) {
+        // A value that its method does not describe would have no words; a test holds them against each other.
+        let Some(about) = report.method.value(&leaf.name).filter(|about| about.drawn) else { continue };
+        let title = about.title.to_owned();
+        if let Some(value) = fact(leaf.value, leaf.layer, about) {
+            facts.lines.push([title, value, about.meaning.to_owned()]);
             continue;
         }
         let piece: Option<Arc<dyn Piece>> = match leaf.value {
@@ -184,10 +183,10 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
                 by_head(&leaves, &leaf.name, &title, head)
             }
             _ if leaf.layer.is_some_and(|layer| layer != head.layer) || !is_of(&leaf.name, head.stack) => continue,
-            value => of_value(capture, report, (value, &title), head),
+            value => of_value((capture, report), (value, about), head),
         };
         if let Some(piece) = piece {
-            parts.push(Part { title: titled(title, leaf, head), meaning, piece });
+            parts.push(Part { title: titled(title, leaf, head), meaning: about.meaning.to_owned(), piece });
         }
     }
     if !facts.lines.is_empty() {
@@ -196,17 +195,6 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
         parts.insert(0, Part { title: String::new(), meaning: String::new(), piece });
     }
     parts
-}
-
-/// Values that belong to others, or that only files have.
-fn skips(method: Method, name: &str) -> bool {
-    match method {
-        Method::Lens => matches!(name, "layers" | "target" | "rank"),
-        Method::Alignment => name == "weights",
-        // The change itself is two long lists of numbers.
-        Method::RankOne => matches!(name, "left" | "right"),
-        _ => false,
-    }
 }
 
 /// Of values by stack, whether one is of the stack that is looked at.
@@ -228,20 +216,12 @@ fn titled(title: String, leaf: &Leaf<'_>, head: HeadId) -> String {
 }
 
 /// A value that is said in a line.
-fn fact(leaf: &Leaf<'_>) -> Option<String> {
-    let is_share = leaf.name.starts_with("erasure.") || matches!(leaf.name.as_str(), "clean" | "corrupted");
-    match leaf.value {
-        Value::List(values) if leaf.layer.is_none() && values.iter().all(|value| value.is_nan()) => {
-            Some(if leaf.name.starts_with("erasure.") { "the decision never flips" } else { "–" }.to_owned())
+fn fact(value: &Value, layer: Option<usize>, about: &ValueSpec) -> Option<String> {
+    match value {
+        Value::List(values) if layer.is_none() && values.iter().all(|value| value.is_nan()) => {
+            Some(about.absent.to_owned())
         }
-        Value::Number(value) if is_share && value.is_finite() => Some(share_text(*value)),
-        Value::Number(value) => Some(match leaf.name.as_str() {
-            name if name.starts_with("kendall") => decimal_text(*value),
-            "sum" | "logit" | "value" | "gap" | "constant" => decimal_text(*value),
-            name if name.starts_with("p_") => weight_text(*value),
-            "permutation_median" | "uniform" | "adversarial.tvd" => weight_text(*value),
-            _ => measure_text(*value),
-        }),
+        Value::Number(value) => Some(about.form.text(*value)),
         Value::Count(value) => Some(value.to_string()),
         Value::Flag(value) => Some(if *value { "yes" } else { "no" }.to_owned()),
         Value::Text(value) | Value::Missing(value) => Some(value.clone()),
@@ -250,11 +230,11 @@ fn fact(leaf: &Leaf<'_>) -> Option<String> {
 }
 
 fn of_value(
-    capture: &Capture,
-    report: &Report,
-    (value, title): (&Value, &str),
+    (capture, report): (&Capture, &Report),
+    (value, about): (&Value, &ValueSpec),
     head: HeadId,
 ) -> Option<Arc<dyn Piece>> {
+    let title = about.title;
     Some(match value {
         Value::List(values) => Arc::new(Strip { values: values.clone(), unit: String::new() }),
         Value::Tokens { axis, values } => {
@@ -271,7 +251,7 @@ fn of_value(
         Value::Grid { axis, first_layer, values } => Arc::new(Map {
             rows: token_axis(capture, axis, values.n_rows()),
             cols: numbered("L", *first_layer, values.n_cols()),
-            words: if report.method == Method::Lens && title.starts_with("Prob") { said(report, values) } else { None },
+            words: about.words.and_then(|name| said(report, name, values)),
             values: values.clone(),
             unit: title.to_owned(),
             heads: None,
@@ -280,7 +260,7 @@ fn of_value(
         }),
         Value::Matrix { rows, cols, values } => map(capture, (rows, cols), (values.clone(), title), head),
         Value::Heads { rows, cols, values } => map(capture, (rows, cols), (values.head(head.head)?, title), head),
-        Value::Table(columns) => Arc::new(table(report.method, columns)),
+        Value::Table(columns) => Arc::new(table(columns, about.form, about.sorted)),
         _ => return None,
     })
 }
@@ -307,8 +287,8 @@ fn map(
 }
 
 /// The most probable token of each layer and position, row by row.
-fn said(report: &Report, values: &Matrix) -> Option<Vec<String>> {
-    let Value::Layers(layers) = report.value("layers")? else { return None };
+fn said(report: &Report, name: &str, values: &Matrix) -> Option<Vec<String>> {
+    let Value::Layers(layers) = report.value(name)? else { return None };
     let tops = |layer: &Value| match layer {
         Value::Table(columns) => columns.iter().find_map(|column| match &column.cells {
             Cells::Texts(cells) => Some(cells.clone()),
@@ -350,29 +330,26 @@ fn by_head(leaves: &[Leaf<'_>], name: &str, title: &str, head: HeadId) -> Option
     }))
 }
 
-pub(super) fn table(method: Method, columns: &[Column]) -> Grid {
+/// A table of values, its numbers in the form that the method gives them.
+pub(super) fn table(columns: &[Column], form: Form, sorted: &[(&str, Sorted)]) -> Grid {
     let n_rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
     let mut order: Vec<usize> = (0..n_rows).collect();
-    let by = |name: &str| {
+    let numbers = |name: &str| {
         columns.iter().find(|column| column.name == name).and_then(|column| match &column.cells {
-            Cells::Number(cells) => Some(cells.clone()),
+            Cells::Number(cells) => Some(cells),
             _ => None,
         })
     };
-    // The largest contributions, and the best alignments, first.
-    if let Some(sizes) = by("contribution").filter(|_| method == Method::DirectLogits) {
-        order.sort_by(|a, b| sizes[*b].abs().total_cmp(&sizes[*a].abs()));
-    } else if let Some(rates) = by("aer") {
-        order.sort_by(|a, b| rates[*a].total_cmp(&rates[*b]));
-    } else if let Some(agreements) = by("agreement") {
-        order.sort_by(|a, b| agreements[*b].total_cmp(&agreements[*a]));
+    if let Some((cells, by)) = sorted.iter().find_map(|(name, by)| Some((numbers(name)?, *by))) {
+        order.sort_by(|a, b| match by {
+            Sorted::Ascending => cells[*a].total_cmp(&cells[*b]),
+            Sorted::Descending => cells[*b].total_cmp(&cells[*a]),
+            Sorted::BySize => cells[*b].abs().total_cmp(&cells[*a].abs()),
+        });
     }
     order.truncate(MAX_ROWS);
     let text = |cells: &Cells, row: usize| match cells {
-        // Parts of a logit are compared with each other: as many decimals in each.
-        Cells::Number(cells) if method == Method::DirectLogits => {
-            cells.get(row).map(|value| decimal_text(*value)).unwrap_or_default()
-        }
+        Cells::Number(cells) => cells.get(row).map(|value| form.text(*value)).unwrap_or_default(),
         cells => cell_text(cells, row),
     };
     let column = |column: &Column| {
@@ -385,6 +362,17 @@ pub(super) fn table(method: Method, columns: &[Column]) -> Grid {
         (name, cells, numbers)
     };
     Grid { columns: columns.iter().map(column).collect(), n_left_out: n_rows - order.len() }
+}
+
+impl Form {
+    fn text(self, value: f64) -> String {
+        match self {
+            Self::Share if value.is_finite() => share_text(value),
+            Self::Decimal => decimal_text(value),
+            Self::Weight => weight_text(value),
+            Self::Share | Self::Measure => measure_text(value),
+        }
+    }
 }
 
 fn cell_text(cells: &Cells, row: usize) -> String {

@@ -10,7 +10,7 @@ use super::{
     saying::side_text,
 };
 use crate::{
-    analysis::explain::report::{Leaf, Method, Report, Value},
+    analysis::explain::report::{Form, Leaf, Picture, Report, Value},
     capture::Capture,
     ids::Side,
 };
@@ -20,7 +20,7 @@ const SMOOTHED: usize = 10;
 
 /// What stands below the bars of all methods; none of another method, or before anything was found.
 pub fn section(capture: &Capture, answer: &Answered) -> Option<Section> {
-    let report = answer.report.as_deref().filter(|report| report.method == Method::Masks)?;
+    let report = answer.report.as_deref().filter(|report| report.method.picture == Picture::Search)?;
     let leaves = report.leaves();
     let sides: Vec<Side> = Side::ALL.into_iter().filter(|side| is_told(&leaves, *side)).collect();
     let parts: Vec<Part> = if sides.is_empty() {
@@ -97,7 +97,11 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
     }
     for leaf in named("masks", "").filter(|_| n_places > 1) {
         let Value::Table(columns) = leaf.value else { continue };
-        add("Kept states", "With only these states; the others are replaced", Arc::new(table(Method::Masks, columns)));
+        add(
+            "Kept states",
+            "With only these states; the others are replaced",
+            Arc::new(table(columns, Form::Measure, &[])),
+        );
     }
     parts
 }

@@ -15,7 +15,6 @@ mod masks;
 mod patches;
 mod saying;
 mod spec;
-mod words;
 
 pub use spec::SPEC;
 

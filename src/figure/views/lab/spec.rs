@@ -64,7 +64,7 @@ fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
     let of = target.map_or_else(String::new, |target| format!(" Explained: {target}."));
     let notes: Vec<String> = sections.iter().flat_map(|section| &section.notes).map(|it| sentence(it)).collect();
     let short = [format!("{what}{of}")].into_iter().chain(notes).collect::<Vec<_>>().join(" ");
-    let mut caveats: Vec<&str> = there.iter().filter_map(|it| Some(it.report.as_ref()?.method.caveat())).collect();
+    let mut caveats: Vec<&str> = there.iter().filter_map(|it| Some(it.report.as_ref()?.method.caveat)).collect();
     caveats.dedup();
     let full = format!("{short} {} {}.", caveats.join(" "), choice.origin);
     let scene = LabScene { sections, captions: Captions { short, full } };
@@ -101,7 +101,7 @@ fn table(capture: &Capture, answers: &[Answered]) -> Table {
         for row in report.rows() {
             let Row { number, text, .. } = &row;
             numbers.push(number.map_or(f32::NAN, |number| number as f32));
-            let own = [report.method.name().to_owned(), options.clone()];
+            let own = [report.method.name.to_owned(), options.clone()];
             let cells = row.cells(token);
             let said = text.clone().unwrap_or_default();
             for (column, cell) in texts.iter_mut().zip(own.into_iter().chain(cells.into_iter().take(9)).chain([said])) {

@@ -9,10 +9,10 @@ use crate::{
     capture::Capture,
     figure::views::lab::Answered,
     ids::Side,
+    lab::{Column, Estimate, MethodCall},
     session::{Command, Loadable, Wanted},
     text::sentence,
     ui::{ViewCtx, views::controls},
-    worker::{Ask, Column, Estimate},
 };
 
 /// A column that can be asked, with what is known of it.
@@ -20,7 +20,7 @@ pub struct AskedColumn {
     /// Which.
     pub column: &'static Column,
     /// What is asked.
-    pub ask: Ask,
+    pub ask: MethodCall,
     /// The newest answer.
     pub answer: Answered,
     /// Whether that is the answer to other options, or a part of what is on its way.
@@ -49,7 +49,7 @@ pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> Asked {
         let ask = match ask {
             Ok(ask) => ask,
             Err(unasked) => {
-                asked.without(column.title, sentence(unasked.why));
+                asked.without(column.title, sentence(&unasked.why));
                 continue;
             }
         };
@@ -106,7 +106,7 @@ impl Asked {
         for report in self.columns.iter().filter_map(|column| column.answer.report.as_ref()) {
             let options: Vec<String> =
                 report.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            let start = format!("{}\t{}", report.method.name(), options.join(" "));
+            let start = format!("{}\t{}", report.method.name, options.join(" "));
             let rows = report.rows();
             lines.extend(rows.iter().map(|row| format!("{start}\t{}", row.cells(token).join("\t"))));
         }

@@ -5,9 +5,9 @@ use eframe::egui::{Button, ComboBox, RichText, Ui};
 use super::asked::Asked;
 use crate::{
     capture::Capture,
+    lab::{FieldValue, MethodCall, Scope},
     session::{Command, FilePurpose},
     ui::{ViewCtx, theme::GRID, views::controls},
-    worker::{Ask, Slot},
 };
 
 /// The option that says how two directions become one.
@@ -15,7 +15,7 @@ const SYMMETRIZE: &str = "symmetrize";
 
 /// Draws the choices, where words are aligned.
 pub fn directions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &Asked) {
-    let is_alignment = |ask: &Ask| matches!(ask, Ask::Alignment { .. });
+    let is_alignment = |ask: &MethodCall| matches!(ask, MethodCall::Alignment(_));
     let Some(column) = asked.columns.iter().find(|column| is_alignment(&column.ask)) else { return };
     let weak = |text: &str| RichText::new(text).color(cx.theme.text_weak);
     ui.horizontal_wrapped(|ui| {
@@ -24,9 +24,9 @@ pub fn directions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &A
             ui.label(weak("With the other direction"))
                 .on_hover_text(format!("{} translates the other way, in another pane", run.model().name));
             let mut ask = column.ask.clone();
-            ask.knobs(&sight, &mut |knob| {
-                if let (SYMMETRIZE, Slot::Choice(place, names)) = (knob.name, knob.slot) {
-                    way_ui(ui, cx, column.column.name, (place, names), knob.meaning);
+            ask.options(&Scope::from(&sight), &mut |field| {
+                if let (SYMMETRIZE, FieldValue::Choice(place, names)) = (field.name, field.value) {
+                    way_ui(ui, cx, column.column.name, (place, names), field.meaning);
                 }
             });
         } else {
@@ -58,8 +58,9 @@ fn way_ui(ui: &mut Ui, cx: &ViewCtx<'_>, column: &str, (place, names): (&mut usi
 }
 
 /// Links that were made by hand: where they come from, or how many there are.
-fn gold_ui(ui: &mut Ui, cx: &ViewCtx<'_>, ask: &Ask) {
-    let Ask::Alignment { gold, .. } = ask else { return };
+fn gold_ui(ui: &mut Ui, cx: &ViewCtx<'_>, ask: &MethodCall) {
+    let MethodCall::Alignment(options) = ask else { return };
+    let gold = &options.gold;
     let open = ui.add(Button::new(if gold.is_some() { "Other gold links…" } else { "Gold links…" }));
     let meaning = "Opens a file of hand-made word links, such as “0-0 1-1 2p1”: 3-5 is a sure link of source word 3 \
         and target word 5, 3p5 a possible one, counted from 0. Alignments then show their alignment error rate \

@@ -26,6 +26,7 @@ use crate::{
     analysis::explain::report::Question,
     capture::Capture,
     ids::{Side, StackKind},
+    lab::Column,
     session::{Command, FigureCommand},
     text::sentence,
     ui::{
@@ -33,7 +34,6 @@ use crate::{
         theme::GRID,
         widgets::{scrolled_menu_ui, text_button_width},
     },
-    worker::Column,
 };
 
 /// What the buttons say that have to do with all answers.
@@ -186,13 +186,13 @@ fn special_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
 /// A box for each method that answers the question.
 fn methods_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let (lab, sight) = (&cx.pane.options.lab, cx.pane.sight(capture));
-    for column in Column::ALL.iter().filter(|column| column.question == lab.question) {
+    for column in Column::under(lab.question) {
         let ask = column.ask(&sight, &lab.turned(column));
         let mut shown = lab.shows(column);
         let response = ui.add_enabled(ask.is_ok() || shown, eframe::egui::Checkbox::new(&mut shown, column.title));
-        let caveat = ask.as_ref().map_or("", |ask| ask.method().caveat());
+        let caveat = column.method.caveat;
         let response = response
-            .on_disabled_hover_text(ask.as_ref().err().map_or_else(String::new, |unasked| sentence(unasked.why)));
+            .on_disabled_hover_text(ask.as_ref().err().map_or_else(String::new, |unasked| sentence(&unasked.why)));
         if response.on_hover_text(caveat).changed() {
             asked::show(cx, column, shown);
         }

@@ -1,5 +1,7 @@
 //! The menu of one method: what can be turned about it, and what its numbers are worth.
 
+use std::ops::RangeInclusive;
+
 use eframe::egui::{
     Button, CollapsingHeader, DragValue, Label, Popup, PopupCloseBehavior, Response, RichText, Slider, TextEdit, Ui,
 };
@@ -10,15 +12,18 @@ use super::{
 };
 use crate::{
     capture::Capture,
+    lab::{FieldValue, OptionField, Scope, joined, split_texts},
     ui::{
         ViewCtx,
         theme::GRID,
         views::controls,
         widgets::{menu_width, scrolled_menu_ui},
     },
-    worker::{Knob, Slot},
 };
 
+/// Ends of ranges up to which a slider is linear.
+const MOST_LINEAR: usize = 100;
+const MOST_LINEAR_REAL: f64 = 20.0;
 /// Width of the menu.
 const MENU_PT: f32 = 84.0 * GRID;
 
@@ -32,16 +37,16 @@ pub fn menu_ui(button: &Response, cx: &ViewCtx<'_>, capture: &Capture, column: &
 }
 
 fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedColumn) {
-    let method = column.ask.method();
+    let method = column.ask.spec();
     let small = |text: &str| Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap();
-    ui.strong(method.title());
-    ui.add(small(method.caveat()));
+    ui.strong(method.title);
+    ui.add(small(method.caveat));
     ui.add_space(GRID);
-    let sight = cx.pane.sight(capture);
-    let before = column.ask.turned(&sight);
+    let scope = Scope::from(&cx.pane.sight(capture));
+    let before = column.ask.values(&scope);
     let mut ask = column.ask.clone();
-    ask.knobs(&sight, &mut |knob| knob_ui(ui, cx, knob));
-    let after = ask.turned(&sight);
+    ask.options(&scope, &mut |field| field_ui(ui, cx, field));
+    let after = ask.values(&scope);
     let name = column.column.name;
     let changed: Vec<_> = after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
     if !changed.is_empty() {
@@ -65,39 +70,64 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
         }
     });
     CollapsingHeader::new("Formula and source").id_salt(name).show(ui, |ui| {
-        ui.add(Label::new(RichText::new(method.formula()).monospace().small()).wrap());
-        ui.add(small(method.source()));
-        ui.add(small(&format!("On the command line: attnscope analyze {}", method.name())));
+        ui.add(Label::new(RichText::new(method.formula).monospace().small()).wrap());
+        ui.add(small(method.source));
+        ui.add(small(&format!("On the command line: attnscope analyze {}", method.name)));
     });
 }
 
 /// One option with the control that suits it.
-fn knob_ui(ui: &mut Ui, cx: &ViewCtx<'_>, knob: Knob<'_>) {
-    let Knob { label, meaning, slot, name } = knob;
+fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
+    let OptionField { label, meaning, value, name, .. } = field;
     ui.horizontal(|ui| {
         let width = 28.0 * GRID;
         ui.allocate_ui(eframe::egui::vec2(width, 5.0 * GRID), |ui| {
             ui.set_min_width(width);
             ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
         });
-        let response = match slot {
-            Slot::Whole(value, range) if range.start() == range.end() => ui.label(value.to_string()),
-            Slot::Whole(value, range) => ui.add(Slider::new(value, range)),
-            Slot::Seed(value) => ui.add(DragValue::new(value).speed(0.1)),
-            Slot::Real(value, range) => ui.add(Slider::new(value, range).max_decimals(2)),
-            Slot::Flag(value) => ui.checkbox(value, ""),
-            Slot::Words(value, hint) => words_ui(ui, name, value, hint),
-            Slot::Choice(place, names) => {
+        let response = match value {
+            FieldValue::Whole(value, range) | FieldValue::OfModel(value, range) => whole_ui(ui, value, range),
+            FieldValue::Layer(layer, last) => {
+                let mut chosen = layer.unwrap_or(last);
+                let response = whole_ui(ui, &mut chosen, 0..=last);
+                *layer = Some(chosen).filter(|chosen| *chosen != last);
+                response
+            }
+            FieldValue::Seed(value) => ui.add(DragValue::new(value).speed(0.1)),
+            FieldValue::Real(value, range) => {
+                let wide = *range.end() > MOST_LINEAR_REAL;
+                ui.add(Slider::new(value, range).max_decimals(2).logarithmic(wide))
+            }
+            FieldValue::Flag(value) => ui.checkbox(value, ""),
+            FieldValue::Words(value, hint) | FieldValue::FileWords(value, hint) => words_ui(ui, name, value, hint),
+            FieldValue::Texts(texts, hint) => {
+                let mut joined = (!texts.is_empty()).then(|| joined(texts));
+                let response = words_ui(ui, name, &mut joined, hint);
+                *texts = split_texts(joined.as_deref().unwrap_or_default());
+                response
+            }
+            FieldValue::Choice(chosen, names) => {
                 ui.vertical(|ui| {
                     for (nth, (_, text)) in names.iter().enumerate() {
-                        ui.radio_value(place, nth, *text);
+                        ui.radio_value(chosen, nth, *text);
                     }
                 })
                 .response
             }
+            // Of the command line alone.
+            FieldValue::FileTexts(_) | FieldValue::Read(..) => return,
         };
         response.accessible_name(label).on_hover_text(meaning);
     });
+}
+
+/// A whole number; over a wide range small ones have most of the slider.
+fn whole_ui(ui: &mut Ui, value: &mut usize, range: RangeInclusive<usize>) -> Response {
+    if range.start() == range.end() {
+        return ui.label(value.to_string());
+    }
+    let wide = *range.end() > MOST_LINEAR;
+    ui.add(Slider::new(value, range).logarithmic(wide))
 }
 
 /// Words that count once somebody has finished them.

@@ -217,7 +217,7 @@ fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, columns: &[AskedCo
         }
         let response = response.on_hover_cursor(CursorIcon::PointingHand);
         options::menu_ui(&response, cx, capture, column);
-        tooltip::above(&response, &format!("{title}: options, formula, source\n{}", column.ask.method().caveat()));
+        tooltip::above(&response, &format!("{title}: options, formula, source\n{}", column.ask.spec().caveat));
     }
 }
 
@@ -242,7 +242,7 @@ fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, section: &Sectio
         }
     });
     if let Some(column) = column {
-        sentence_ui(ui, RichText::new(column.ask.method().caveat()).small().color(cx.theme.text_weak));
+        sentence_ui(ui, RichText::new(column.ask.spec().caveat).small().color(cx.theme.text_weak));
     }
 }
 

@@ -4,9 +4,9 @@ use eframe::egui::Ui;
 
 use super::asked::Asked;
 use crate::{
+    lab::edit_of,
     session::{ChangeCommand, Command},
     ui::ViewCtx,
-    worker::edit_of,
 };
 
 /// Draws a button for the change that was found, where there is one.

@@ -6,9 +6,9 @@ use super::{OutcomeChoice, outcome_label};
 use crate::{
     analysis::explain::report::Question,
     capture::{Capture, PredictionRow, words},
+    lab::Target,
     session::ViewKind,
     ui::{ViewCtx, views::controls},
-    worker::Target,
 };
 
 /// The row of the prediction that is meant.

@@ -1,26 +1,54 @@
-//! What does the head really move? Why a query attends to a key: one score taken apart.
+//! Score decomposition: why a query attends to a key, one score taken apart (Elhage et al. 2021).
 
 use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::{
-    Bench, LabError, defaults,
-    stream::{NO_STREAM, Place, Walk, frozen},
-};
 use crate::{
     analysis::explain::{
         dense::{Dense, wide},
         edges::{Parts, edge},
-        report::{Cells, Column, Method, Report, Value},
+        report::{Cells, Column as TableColumn, Form, MethodSpec, Question, Report, Value, ValueSpec},
     },
     capture::{Capture, Matrix, head_name},
     ids::{HeadId, StackKind},
+    lab::{
+        Bench, Column, LabError, Method, Target, Unasked,
+        method::Parameters,
+        options::{FieldValue, OptionField, Scope, Visit, choose, read_stack, whole},
+        stream::{NO_STREAM, Place, Walk, frozen},
+    },
     model::{FinalNorm, Projection},
 };
 
 /// How far the parts may miss the score, as a part of it or of 1.
 const SAME: f64 = 1e-4;
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "edges",
+    title: "Score decomposition",
+    question: Question::Moves,
+    about: "Why a query attends to a key: one score as a sum over pairs of parts of the two residual streams",
+    example: "--model demo:gpt --text \"Once upon a time\" --layer 1 --head 0 --query 3 --key 1",
+    caveat: "The parts describe this run with its norms held fixed, and large parts of opposite signs cancel: \
+        only ablation shows what happens without a part.",
+    formula: "score = scale · q · kᵀ + bias + mask, with q and k as sums of their parts",
+    source: "Elhage et al. 2021",
+    values: &[
+        ValueSpec::new("score", "Score", ""),
+        ValueSpec::new("sum", "Sum", "").form(Form::Decimal),
+        ValueSpec::new("weight", "Weight", ""),
+        ValueSpec::new("position_bias", "Position bias", ""),
+        ValueSpec::new("soft_cap", "Soft cap", ""),
+        ValueSpec::new("changes_of_the_run", "Changes of the run", ""),
+        ValueSpec::new("by_query", "By query", ""),
+        ValueSpec::new("by_key", "By key", ""),
+        ValueSpec::new("pairs", "Pairs", ""),
+        ValueSpec::new("dimensions", "Dimensions", ""),
+    ],
+    ..MethodSpec::EMPTY
+};
 
 /// Which score is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +68,7 @@ pub struct EdgeOptions {
 impl EdgeOptions {
     /// Compared with the mean of all keys.
     pub const fn of(head: HeadId, query: usize, key: usize) -> Self {
-        Self { head, query, key, than: Than::Mean, n_top: defaults::EDGE_PAIRS }
+        Self { head, query, key, than: Than::Mean, n_top: 12 }
     }
 }
 
@@ -73,6 +101,73 @@ impl Than {
             Self::Nothing => Cow::Borrowed("none"),
             Self::Key(key) => Cow::Owned(key.to_string()),
         }
+    }
+}
+
+impl Method for EdgeOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "edges",
+        title: "Why this edge",
+        method: &SPEC,
+        starts: true,
+        ask: |sight| {
+            let (Some(query), Some(key)) = (sight.query, sight.key) else {
+                return Err(Unasked::without(
+                    "pin a query and a key in another view: the score between them is decomposed",
+                    "name a query and a key with --query and --key: the score between them is decomposed",
+                ));
+            };
+            Ok(Self::of(sight.head, query, key).into())
+        },
+    }];
+
+    fn begin() -> Self {
+        Self::of(HeadId::default(), 0, 0)
+    }
+
+    // In the window head, query and key are those that are selected.
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        if scope.command_line {
+            let mut stack = None;
+            read_stack(visit, "Attention stack, where there are several", &mut stack);
+            self.head.stack = stack.unwrap_or(self.head.stack);
+            for (name, meaning, slot) in [
+                ("layer", "The layer", &mut self.head.layer),
+                ("head", "The head of the layer", &mut self.head.head),
+                ("query", "The position of the query", &mut self.query),
+                ("key", "The position of the key", &mut self.key),
+            ] {
+                let mut read = |text: &str| {
+                    *slot = text.parse().map_err(|_| format!("{name} is a whole number: {text} was given"))?;
+                    Ok(())
+                };
+                visit(OptionField::new(name, name, meaning, FieldValue::Read(&mut read, "N")).required());
+            }
+            let mut read = |text: &str| {
+                let than = Than::from_name(text);
+                self.than =
+                    than.ok_or_else(|| format!("than is mean, none or the position of a key: {text} was given"))?;
+                Ok(())
+            };
+            let meaning = "Key to compare the score with: mean (of all visible keys), none, or the position of \
+                another key [default: mean]";
+            visit(OptionField::new("than", "Compared with", meaning, FieldValue::Read(&mut read, "WHAT")));
+        } else {
+            let all = [(Than::Mean, "mean", "The mean of all keys"), (Than::Nothing, "none", "Nothing")];
+            let meaning = "Parts that are equal for all keys cancel in the softmax";
+            choose(visit, ("than", "Compared with", meaning), &mut self.than, &all);
+        }
+        visit(whole("top", "Listed", "Pairs of parts", &mut self.n_top, 1..=100_000));
+    }
+
+    // The edge is told with the answer.
+    fn parameters(&self) -> Parameters {
+        vec![("top", json!(self.n_top))]
+    }
+
+    fn run(&self, bench: &Bench<'_>, _target: Target) -> Result<Report, LabError> {
+        edges(bench, *self)
     }
 }
 
@@ -182,7 +277,7 @@ fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
 }
 
 /// One score as the sum of what the parts of two streams say to each other.
-pub fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError> {
+fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let EdgeOptions { head, query, key, than, n_top } = options;
     let HeadId { stack, layer, .. } = head;
     let plain = bench.plain()?;
@@ -264,7 +359,7 @@ pub fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError
         (false, Some(_)) => "soft cap",
         (false, None) => "changes of the run",
     };
-    let mut report = Report::new(Method::Edges)
+    let mut report = Report::new(&SPEC)
         .with_parameter("head", head_name(head))
         .with_parameter("query", query)
         .with_parameter("key", key)
@@ -282,8 +377,8 @@ pub fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|a, b| values[*b].abs().total_cmp(&values[*a].abs()));
         Value::Table(vec![
-            Column::new("part", Cells::Text(order.iter().map(|nth| names[*nth].clone()).collect())),
-            Column::new("contribution", Cells::Number(order.iter().map(|nth| values[*nth]).collect())),
+            TableColumn::new("part", Cells::Text(order.iter().map(|nth| names[*nth].clone()).collect())),
+            TableColumn::new("contribution", Cells::Number(order.iter().map(|nth| values[*nth]).collect())),
         ])
     };
     let n = key_parts.names.len();
@@ -292,9 +387,9 @@ pub fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError
     order.sort_by(|a, b| size(b).total_cmp(&size(a)));
     order.truncate(n_top);
     let pairs = Value::Table(vec![
-        Column::new("query_part", Cells::Text(order.iter().map(|at| query_parts.names[at / n].clone()).collect())),
-        Column::new("key_part", Cells::Text(order.iter().map(|at| key_parts.names[at % n].clone()).collect())),
-        Column::new("contribution", Cells::Number(order.iter().map(|at| found.pairs.as_slice()[*at]).collect())),
+        TableColumn::new("query_part", Cells::Text(order.iter().map(|at| query_parts.names[at / n].clone()).collect())),
+        TableColumn::new("key_part", Cells::Text(order.iter().map(|at| key_parts.names[at % n].clone()).collect())),
+        TableColumn::new("contribution", Cells::Number(order.iter().map(|at| found.pairs.as_slice()[*at]).collect())),
     ]);
     Ok(report
         .with_value("by_query", table(&query_parts.names, &found.by_query()))

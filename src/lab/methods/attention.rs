@@ -1,25 +1,84 @@
-//! What does this output depend on? Attention itself, of one layer: what people take for the answer.
+//! Attention itself, of one layer: the weights that people take for an explanation.
 
 use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::{
-    Bench, LabError, Target,
-    depends::{by_stack, patterns},
-};
+use super::{MAP, SCORES};
 use crate::{
-    analysis::explain::report::{Method, Report, Value},
+    analysis::explain::report::{MethodSpec, Question, Report, Scores, Value},
+    lab::{
+        Bench, Column, LabError, Method, Target,
+        method::Parameters,
+        options::{Scope, Visit, choose, layer_or_last, read_position},
+        patterns::{by_stack, patterns},
+    },
     spec::HeadKind,
 };
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "attention",
+    title: "Attention",
+    question: Question::Depends,
+    about: "The row of attention that is read for the output, of one layer",
+    example: "--model demo:sentiment --text \"a fine film\" --layer 2",
+    caveat: "Weights show where one layer attends, not what it takes from there or whether the output uses it.",
+    formula: "mean over heads of A_l[i, ·], with i the position that is read for the output",
+    source: "Bahdanau et al. 2015; Vaswani et al. 2017",
+    values: &[MAP, SCORES],
+    scores: |_| Scores::unsigned("weight"),
+    ..MethodSpec::EMPTY
+};
+
+/// The row that is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttentionOptions {
+    /// Its layer; the last where there is none.
+    pub layer: Option<usize>,
+    /// Its head; the mean of all where there is none.
+    pub head: Option<usize>,
+}
+
+impl Method for AttentionOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "attention",
+        title: "Attention",
+        method: &SPEC,
+        starts: true,
+        ask: |_| Ok(Self { layer: None, head: None }.into()),
+    }];
+
+    fn begin() -> Self {
+        Self::default()
+    }
+
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        visit(layer_or_last(&mut self.layer, "Layer whose attention is shown", scope));
+        if scope.command_line {
+            return read_position(visit, ("head", "Head", "One head [default: the mean of all]"), &mut self.head);
+        }
+        let about = ("heads", "Heads", "The mean of all heads of the layer, or the selected head");
+        let all = [(None, "mean", "Mean of all"), (Some(scope.head), "one", "Selected head")];
+        choose(visit, about, &mut self.head, &all);
+    }
+
+    fn parameters(&self) -> Parameters {
+        vec![("head", json!(self.head))]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        attention(bench, *self, target)
+    }
+}
 
 /// The row of attention that is read for the output, of one layer: the mean of its heads, or one of them.
 ///
 /// Of an encoder–decoder it is two rows, one over what was written and one over the source.
-pub fn attention(
+fn attention(
     bench: &Bench<'_>,
-    layer: Option<usize>,
-    head: Option<usize>,
+    AttentionOptions { layer, head }: AttentionOptions,
     target: Target,
 ) -> Result<Report, LabError> {
     let capture = bench.plain()?;
@@ -60,7 +119,7 @@ pub fn attention(
         [(_, first), rest @ ..] if rest.iter().all(|(_, other)| other == first) => json!(first),
         several => several.iter().map(|(stack, layer)| (stack.name().to_owned(), json!(layer))).collect(),
     };
-    let mut report = Report::new(Method::Attention).with_parameter("layer", layers);
+    let mut report = Report::new(&SPEC).with_parameter("layer", layers);
     report.notes = shallow;
     if !scores.is_empty() {
         report.values = by_stack("scores", scores);

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{Aim, Bench, LabError, RewriteOptions, outcome::readings};
+use super::RewriteOptions;
 use crate::{
     analysis::explain::{dense::wide, normalizers::softmax},
     ids::Side,
+    lab::{Aim, Bench, LabError, outcome::readings},
     model::{Edit, Encoded, Input, Model, Variant},
     spec::{HeadKind, Modality},
 };

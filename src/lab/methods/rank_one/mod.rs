@@ -1,30 +1,35 @@
-//! Where is the fact? Writing another one over it: a change of rank one of one MLP (Meng et al. 2022).
+//! Rank-one edit: an association is overwritten by a change of rank one of one MLP (Meng et al. 2022).
 //!
 //! The key is what the last token of the subject has inside the MLP; the value is what would have to come out there
 //! for the model to say something else. Where the published method averages keys over random beginnings of the
 //! prompt, the prompt itself is taken.
 
+mod target;
+
 use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::{
-    Aim, Bench, LabError, Subject, Target,
-    aim::one_number,
-    moves::add_up,
-    object::{Object, Said, prompts, said},
-};
+use self::target::{Object, Said, prompts, said};
+use super::Subject;
 use crate::{
     analysis::explain::{
         adam::Adam,
         dense::wide,
         rank::descending,
         rank_one::rank_one,
-        report::{Cells, Column, Method, Report, Value},
+        report::{Cells, Column as TableColumn, MethodSpec, Question, Report, Value, ValueSpec},
     },
     capture::Matrix,
     corpus::list::{Content, InputList, Kind, ListOptions},
     ids::{HeadId, Side, StackKind},
+    lab::{
+        Aim, Bench, Column, LabError, Method, Target, Unasked,
+        aim::one_number,
+        head_outputs::add_up,
+        method::Parameters,
+        options::{FieldValue, OptionField, Scope, Visit, read_position, real, whole},
+    },
     model::{Cancelled, Edit, ImageSource, Input, Logits, Model, Objective, RunPlan, Site, Sites, Taps, bundled},
     spec::Modality,
 };
@@ -39,6 +44,31 @@ const LENGTH_COST: f64 = 0.1;
 const STEP: f64 = 0.5;
 /// The probability that is enough.
 const ENOUGH: f64 = 0.95;
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "rank-one",
+    title: "Rank-one edit",
+    question: Question::Fact,
+    about: "Overwrite an association by a rank-one change of an MLP (Meng et al. 2022)",
+    example: "--model demo:gpt --text \"The cat sat on the\" --subject cat --object bed --layer 1 --neighbour \"The dog sat on the\" --edit-out edit.json",
+    caveat: "A change of one layer that rewrites the answer does not show that the fact was stored there, and \
+        prompts about other things may change with it.",
+    formula: "k = act(x Kᵀ + b) at the subject's last token; v = what must come out there for the new object:\n\
+        argmin -Σ log p(token of the object | prompt, tokens before it) + λ ‖v - W k‖²\n\
+        W' = W + (v - W k) (C⁻¹ k)ᵀ / (kᵀ C⁻¹ k), C = Σ k kᵀ / n of a corpus + ridge",
+    source: "Meng et al. 2022",
+    values: &[
+        ValueSpec::new("prompts", "Prompts", ""),
+        ValueSpec::new("probability", "Probability", ""),
+        ValueSpec::new("moved", "Moved", ""),
+        ValueSpec::new("n_keys", "N keys", ""),
+        // The change itself is two long lists of numbers.
+        ValueSpec::of_files("left"),
+        ValueSpec::of_files("right"),
+    ],
+    ..MethodSpec::EMPTY
+};
 
 /// What is to be written, and where.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +104,72 @@ impl RewriteOptions {
             n_steps: 25,
             ridge: 0.01,
         }
+    }
+}
+
+impl Method for RewriteOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "rank-one",
+        title: "Rank-one edit",
+        method: &SPEC,
+        starts: false,
+        ask: |sight| {
+            let held = sight.held(sight.read_side()).ok_or(Unasked::without(
+                "pin the last token of a subject: the edit changes what is written about it",
+                "name the last token of a subject with --query: the edit changes what is written about it",
+            ))?;
+            let options = Self::of(Subject::Positions(held..held + 1), None);
+            Ok(Self { layer: Some(sight.head.layer), ..options }.into())
+        },
+    }];
+
+    fn begin() -> Self {
+        Self::of(Subject::Positions(0..0), None)
+    }
+
+    // In the window subject and layer are those that are selected.
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        if scope.command_line {
+            let meaning = "Subject, whose last token is the key: positions such as 2..5, the last not included, or \
+                words of the text";
+            self.subject.option(visit, meaning);
+            let meaning = "Layer whose MLP is changed [default: one in the middle]";
+            read_position(visit, ("layer", "Layer", meaning), &mut self.layer);
+        }
+        let meaning = "New answer: words, or the name of a class. Several tokens are written one after the other; \
+            at a mask only the first";
+        let object = FieldValue::Words(&mut self.object, "new object");
+        visit(OptionField::new("object", "Say", meaning, object).required());
+        let meaning = "Prompts that ask the same, separated by |";
+        let texts = FieldValue::Texts(&mut self.paraphrases, "one prompt | another");
+        visit(OptionField::new("paraphrases", "In other words", meaning, texts));
+        let meaning = "Prompts whose answers should stay, separated by |";
+        let texts = FieldValue::Texts(&mut self.neighbours, "one prompt | another");
+        visit(OptionField::new("neighbours", "Should stay", meaning, texts));
+        visit(whole("steps", "Search steps", "Steps of the search for the value", &mut self.n_steps, 1..=1000));
+        if scope.command_line {
+            let meaning = "Texts whose keys should keep their values: a text, table or JSON file [default: the \
+                bundled sentences]";
+            visit(OptionField::new("keys", "Keys", meaning, FieldValue::FileTexts(&mut self.corpus)));
+            let meaning = "Ridge: share of the keys' mean square added to every direction";
+            visit(real("ridge", "Ridge", meaning, &mut self.ridge, 0.0..=1e6));
+        }
+    }
+
+    // The place of the change is told with the answer.
+    fn parameters(&self) -> Parameters {
+        let corpus = if self.corpus.is_empty() { json!("demo:sentences") } else { json!(self.corpus.len()) };
+        vec![
+            ("object", json!(self.object)),
+            ("corpus", corpus),
+            ("steps", json!(self.n_steps)),
+            ("ridge", json!(self.ridge)),
+        ]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        rewrite(bench, self, target)
     }
 }
 
@@ -167,7 +263,7 @@ impl Spot {
             let (_, found) = bench.model.gradients(&read, &plan, objective.clone(), taps, &quiet)?;
             let p = f64::from(found.value).exp();
             curve.push(p);
-            (bench.partial)(&Report::new(Method::RankOne).with_value("probability", curve.clone()));
+            (bench.partial)(&Report::new(&SPEC).with_value("probability", curve.clone()));
             if p >= ENOUGH || step == n_steps {
                 break;
             }
@@ -238,11 +334,11 @@ fn corpus(model: &Model, texts: &[String]) -> Vec<Input> {
 }
 
 /// Writes an association over another, and tells what else it changes.
-pub fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Result<Report, LabError> {
+fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
-    let mut report = Report::new(Method::RankOne);
+    let mut report = Report::new(&SPEC);
     let object = options.object.as_deref().filter(|object| !object.trim().is_empty());
     let object =
         object.ok_or_else(|| LabError::unsuited("give the new object: the answer that the model should give"))?;
@@ -275,14 +371,14 @@ pub fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> R
         Cells::Text(all.iter().map(|said| bench.model.outcome_label(descending(&said.p)[0] as u32)).collect())
     };
     let table = Value::Table(vec![
-        Column::new("kind", Cells::Text(prompts.iter().map(|prompt| prompt.kind.to_owned()).collect())),
-        Column::new("text", Cells::Text(prompts.iter().map(|prompt| prompt.text.clone()).collect())),
-        Column::new("new_before", new(&before)),
-        Column::new("new_after", new(&after)),
-        Column::new("old_before", old(&before)),
-        Column::new("old_after", old(&after)),
-        Column::new("says_before", best(&before)),
-        Column::new("says_after", best(&after)),
+        TableColumn::new("kind", Cells::Text(prompts.iter().map(|prompt| prompt.kind.to_owned()).collect())),
+        TableColumn::new("text", Cells::Text(prompts.iter().map(|prompt| prompt.text.clone()).collect())),
+        TableColumn::new("new_before", new(&before)),
+        TableColumn::new("new_after", new(&after)),
+        TableColumn::new("old_before", old(&before)),
+        TableColumn::new("old_after", old(&after)),
+        TableColumn::new("says_before", best(&before)),
+        TableColumn::new("says_after", best(&after)),
     ]);
     let moved = change.left.iter().map(|x| x * x).sum::<f64>().sqrt();
     let length = spot.now.iter().map(|x| x * x).sum::<f64>().sqrt();

@@ -5,21 +5,53 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use super::{Aim, Bench, LabError, Target, aim::one_number, depends::by_stack};
+use serde_json::json;
+
+use super::SCORES;
 use crate::{
     analysis::explain::{
         dense::{Dense, wide},
         masks::{Mask, MaskOptions, smallest_mask},
         normalizers::softmax,
-        report::{Cells, Column, Method, Report, Value},
+        report::{Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Value, ValueSpec},
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
+    lab::{
+        Aim, Bench, Column, LabError, Method, Target,
+        aim::one_number,
+        method::Parameters,
+        options::{FieldValue, OptionField, Scope, Visit, choose, real, seed, whole},
+        patterns::by_stack,
+    },
     model::{Edit, Logits, Objective, RunPlan, Site, Sites, Taps, Variant},
 };
 
 /// Operations that a search may take: some ten minutes of a small processor.
 const MOST_OPERATIONS: f64 = 1e14;
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "masks",
+    title: "Smallest mask",
+    question: Question::Depends,
+    about: "Smallest set of tokens that keeps the output, of the embeddings or in every layer (De Cao et al. 2020)",
+    example: "--model demo:sentiment --text \"a fine film\" --layers",
+    caveat: "The kept tokens are sufficient for the output, not its cause: several sets can be sufficient, and \
+        gates learnt for one input can find a path that the model never uses.",
+    formula: "x'_t = g_t · x_t + (1 - g_t) · b, with b the mean of the states or 0\n\
+        minimise Σ_t P(g_t > 0) while KL(p ‖ p') ≤ margin\n\
+        g_t = cut(σ((noise + logit_t) / T) · 1.2 - 0.2) to 0..1, T = 0.2",
+    source: "De Cao et al. 2020; Louizos et al. 2018",
+    values: &[
+        SCORES,
+        ValueSpec::new("gates", "Gates", ""),
+        ValueSpec::new("masks", "Masks", ""),
+        ValueSpec::new("search", "Search", ""),
+    ],
+    picture: Picture::Search,
+    ..MethodSpec::EMPTY
+};
 
 /// How the masks are looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +72,56 @@ impl MaskingOptions {
     /// The settings of the search on matrices.
     pub const fn new(depth: Depth) -> Self {
         Self { baseline: Baseline::Mean, depth, margin: 0.1, n_steps: 300, seed: 0 }
+    }
+}
+
+impl Method for MaskingOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "masks",
+        title: "Smallest mask",
+        method: &SPEC,
+        starts: false,
+        ask: |_| Ok(Self::begin().into()),
+    }];
+
+    fn begin() -> Self {
+        Self::new(Depth::Embeddings)
+    }
+
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        let all = [(Depth::Embeddings, "embeddings", "The embeddings"), (Depth::Layers, "layers", "Every layer")];
+        choose(visit, ("depth", "Of", "States to mask"), &mut self.depth, &all);
+        if scope.command_line {
+            let mut layers = false;
+            let value = FieldValue::Flag(&mut layers);
+            let field = OptionField::new("layers", "Layers", "The same as --depth layers", value);
+            visit(OptionField { hidden: true, conflict: Some("depth"), ..field });
+            if layers {
+                self.depth = Depth::Layers;
+            }
+        }
+        let all = [(Baseline::Mean, "mean", "The mean state"), (Baseline::Zero, "zero", "Nothing")];
+        choose(visit, ("baseline", "In its place", "Replacement of a masked state"), &mut self.baseline, &all);
+        let meaning = "Largest allowed change of the output probabilities, in nats";
+        visit(real("margin", "Margin", meaning, &mut self.margin, 0.0..=100.0));
+        let meaning = "Steps of the search in each layer";
+        visit(whole("steps", "Search steps", meaning, &mut self.n_steps, 1..=10_000));
+        visit(seed(&mut self.seed));
+    }
+
+    fn parameters(&self) -> Parameters {
+        vec![
+            ("baseline", json!(self.baseline.name())),
+            ("depth", json!(self.depth.name())),
+            ("margin", json!(self.margin)),
+            ("steps", json!(self.n_steps)),
+            ("seed", json!(self.seed)),
+        ]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        masks(bench, *self, target)
     }
 }
 
@@ -205,14 +287,14 @@ impl Search<'_> {
 }
 
 /// The smallest masks with which the output stays, of the embeddings or of every layer.
-pub fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<Report, LabError> {
+fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
     if options.n_steps == 0 {
         return Err(LabError::unsuited("the search needs at least one step"));
     }
-    let mut report = Report::new(Method::Masks);
+    let mut report = Report::new(&SPEC);
     report.parameters = vec![(Cow::Borrowed("position"), aim.row.into())];
     let capture = bench.run(Sites::of(&[Site::Embed, Site::ResidPre, Site::ResidPost]), Logits::Skip)?;
     let places = places(&capture, options.depth, &mut report.notes);
@@ -271,10 +353,10 @@ fn told(mut report: Report, places: &[Place], found: &[(&Place, Mask)]) -> Repor
             grids.push((name(), Value::grid(side, Dense::from_fn(first.gates.len(), all, gate).to_matrix())));
         }
         let table = Value::Table(vec![
-            Column::new("layer", Cells::Index((0..own.len()).collect())),
-            Column::new("kept", Cells::Index(own.iter().map(|mask| n_kept(mask)).collect())),
-            Column::new("divergence", Cells::Number(own.iter().map(|mask| mask.divergence).collect())),
-            Column::new(
+            TableColumn::new("layer", Cells::Index((0..own.len()).collect())),
+            TableColumn::new("kept", Cells::Index(own.iter().map(|mask| n_kept(mask)).collect())),
+            TableColumn::new("divergence", Cells::Number(own.iter().map(|mask| mask.divergence).collect())),
+            TableColumn::new(
                 "within_margin",
                 Cells::Text(own.iter().map(|mask| if mask.within_margin { "yes" } else { "no" }.to_owned()).collect()),
             ),

@@ -1,23 +1,50 @@
-//! Where is the fact? Attention knockout (Geva et al. 2023).
+//! Attention knockout (Geva et al. 2023).
 
 use std::borrow::Cow;
 
-use super::{
-    Bench, LabError, Target,
-    aim::one_number,
-    effort::Work,
-    trace::{probabilities, probability},
-};
+use serde_json::json;
+
+use super::trace::{probabilities, probability};
 use crate::{
     analysis::explain::{
         dense::Dense,
-        report::{Method, Report, Value},
+        report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
         trace::{relative_change, window},
     },
-    capture::{Cut, Matrix, Scope},
+    capture::{Cut, Matrix, Scope as EditScope},
     ids::{HeadId, StackKind},
+    lab::{
+        Bench, Column, LabError, Method, Target,
+        aim::one_number,
+        effort::Work,
+        method::Parameters,
+        options::{Scope, Visit, choose, every, layers_together, read_stack},
+    },
     model::{Edit, HeadReads, Logits, Site, Sites, Start, Variant},
     spec::Sight,
+};
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "knockout",
+    title: "Attention knockout",
+    question: Question::Fact,
+    about: "Change of an answer when the position that is read cannot see a key (Geva et al. 2023)",
+    example: "--model demo:gpt --text \"Once upon a time\" --window 2",
+    caveat: "The model was never trained to run without these edges; a small effect can also mean that the \
+        information takes another path.",
+    formula: "score(q, k) = -∞ for the cut edges in a window of layers\neffect = 100 · (p' - p) / p",
+    source: "Geva et al. 2023",
+    values: &[
+        ValueSpec::new(
+            "effect",
+            "Relative change of the answer’s probability (%)",
+            "If the position that is read cannot see the token in these layers",
+        ),
+        ValueSpec::new("clean", "Probability of the answer", "With all edges").form(Form::Share),
+    ],
+    is_long: true,
+    ..MethodSpec::EMPTY
 };
 
 /// Which edges are cut.
@@ -33,8 +60,45 @@ pub struct KnockoutOptions {
     pub every: usize,
 }
 
+impl Method for KnockoutOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "knockout",
+        title: "Attention knockout",
+        method: &SPEC,
+        starts: true,
+        ask: |_| Ok(Self::begin().into()),
+    }];
+
+    /// Of every key, in the stack of the predicted tokens.
+    fn begin() -> Self {
+        Self { stack: None, window: 3, cut: Cut::Scores, every: 1 }
+    }
+
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        if scope.command_line {
+            read_stack(visit, "Attention stack [default: that of the predicted tokens]", &mut self.stack);
+        }
+        visit(layers_together("Number of layers in which edges are cut together", &mut self.window, scope));
+        let all = [(Cut::Scores, "scores", "Before the softmax"), (Cut::Pattern, "pattern", "After the softmax")];
+        let meaning = "Before the softmax: the other keys share the weight. After it: the weight is lost";
+        choose(visit, ("cut", "Cut", meaning), &mut self.cut, &all);
+        visit(every(&mut self.every));
+    }
+
+    // The stack is told with the answer.
+    fn parameters(&self) -> Parameters {
+        let cut = if self.cut == Cut::Scores { "scores" } else { "pattern" };
+        vec![("window", json!(self.window)), ("cut", json!(cut)), ("every", json!(self.every))]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        knockout(bench, *self, target)
+    }
+}
+
 /// Attention knockout: what the answer loses when the position that is read cannot see a key.
-pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> Result<Report, LabError> {
+fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
@@ -79,7 +143,7 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
         .filter(|_| bench.model.goes_on())
         .and_then(|stack| stack.layers.iter().map(|layer| layer.resid_pre()).collect());
     let before = probability(&bench.logits(aim.row)?, aim.id);
-    let mut report = Report::new(Method::Knockout);
+    let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(bench);
     report.parameters.push((Cow::Borrowed("stack"), stack.name().into()));
     let told = |effects: &Dense| {
@@ -97,7 +161,7 @@ pub fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> 
                 continue;
             }
             let mut edits = bench.edits.to_vec();
-            let scope = Scope::Layers(layers.clone().collect());
+            let scope = EditScope::Layers(layers.clone().collect());
             edits.push(Edit::Knockout { stack, scope, edges, cut: options.cut });
             let start =
                 streams.as_ref().map(|streams| Start { layer: layers.start, stream: streams[layers.start].clone() });

@@ -1,16 +1,24 @@
-//! Where is the fact? Causal tracing (Meng et al. 2022).
+//! Causal tracing (Meng et al. 2022).
 
 use std::{borrow::Cow, ops::Range};
 
-use super::{Aim, Bench, LabError, Target, aim::one_number, effort::Work};
+use serde_json::json;
+
 use crate::{
     analysis::explain::{
         dense::Dense,
-        report::{Method, Report, Value},
+        report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
         trace::{noise, standard_deviation, window},
     },
     capture::{Capture, Matrix},
     ids::{Side, StackKind},
+    lab::{
+        Aim, Bench, Column, LabError, Method, Target, Unasked,
+        aim::one_number,
+        effort::Work,
+        method::Parameters,
+        options::{FieldValue, OptionField, Scope, Visit, choose, every, layers_together, real, seed, whole},
+    },
     model::{Edit, Logits, Progress, Site, Sites, Stage, Start, Variant},
 };
 
@@ -18,6 +26,32 @@ use crate::{
 const STREAM_BYTES: usize = 64 << 20;
 
 const NO_STREAM: &str = "its layers have no residual stream to restore: recurrent networks carry a state instead";
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "trace",
+    title: "Causal tracing",
+    question: Question::Fact,
+    about: "Where a fact corrupted by noise can be restored: causal tracing (Meng et al. 2022)",
+    example: "--model demo:gpt --text \"Once upon a time\" --subject 1..3",
+    caveat: "Restoring shows where the information is sufficient to recover the answer, under this noise; it \
+        does not show that the fact is stored there.",
+    formula: "P = p(answer); P* = p(answer) with noise on the subject\ntotal effect = P - P*\n\
+        indirect effect of (token, layer) = P*(restored there) - P*",
+    source: "Meng et al. 2022",
+    values: &[
+        ValueSpec::new(
+            "effect",
+            "Recovered probability",
+            "Probability of the answer with this state restored, minus that under noise",
+        ),
+        ValueSpec::new("clean", "Probability of the answer", "Without noise").form(Form::Share),
+        ValueSpec::new("corrupted", "… with noise on the token", "Nothing restored").form(Form::Share),
+        ValueSpec::new("sigma", "Standard deviation of the embeddings", "The unit of the noise"),
+    ],
+    is_long: true,
+    ..MethodSpec::EMPTY
+};
 
 /// What is traced.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +87,67 @@ impl TraceOptions {
     /// The same of a subject.
     pub fn of(subject: Subject) -> Self {
         Self { subject, ..Self::DEFAULT }
+    }
+}
+
+impl Method for TraceOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "trace",
+        title: "Causal tracing",
+        method: &SPEC,
+        starts: true,
+        ask: |sight| {
+            let held = sight.held(sight.read_side()).ok_or(Unasked::without(
+                "pin a token: it is corrupted by noise, then restored layer by layer",
+                "name a token with --query: it is corrupted by noise, then restored layer by layer",
+            ))?;
+            Ok(Self::of(Subject::Positions(held..held + 1)).into())
+        },
+    }];
+
+    fn begin() -> Self {
+        Self::DEFAULT
+    }
+
+    // In the window the subject is the pinned token.
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        if scope.command_line {
+            let meaning = "Tokens to corrupt by noise: positions such as 2..5, the last not included, or words of \
+                the text";
+            self.subject.option(visit, meaning);
+        }
+        let all = [
+            (Restore::Stream, "resid", "Residual stream"),
+            (Restore::Mlp, "mlp", "MLP"),
+            (Restore::Attention, "attention", "Attention"),
+        ];
+        let about = ("restore", "Restore", "Activation that is restored to its value in the run without noise");
+        choose(visit, about, &mut self.restore, &all);
+        if scope.command_line || self.restore != Restore::Stream {
+            visit(layers_together("Number of layers restored together", &mut self.window, scope));
+        }
+        let meaning = "In standard deviations of the input embeddings; 3 as published";
+        visit(real("noise", "Noise", meaning, &mut self.noise, 0.0..=100.0));
+        let meaning = "Number of noise samples that are averaged";
+        visit(whole("samples", "Samples", meaning, &mut self.n_samples, 1..=1000));
+        visit(every(&mut self.every));
+        visit(seed(&mut self.seed));
+    }
+
+    fn parameters(&self) -> Parameters {
+        vec![
+            ("noise", json!(self.noise)),
+            ("samples", json!(self.n_samples)),
+            ("restore", json!(self.restore.name())),
+            ("window", json!(self.window)),
+            ("seed", json!(self.seed)),
+            ("every", json!(self.every)),
+        ]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        trace(bench, self, target)
     }
 }
 
@@ -105,6 +200,16 @@ impl Restore {
 }
 
 impl Subject {
+    /// Shows it as an option of the command line.
+    pub(super) fn option(&mut self, visit: &mut Visit<'_>, meaning: &'static str) {
+        let mut read = |text: &str| {
+            *self = Self::parse(text);
+            Ok(())
+        };
+        let value = FieldValue::Read(&mut read, "A..B|WORDS");
+        visit(OptionField::new("subject", "Subject", meaning, value).required());
+    }
+
     /// `2..5`, or words.
     pub fn parse(text: &str) -> Self {
         let numbers =
@@ -231,7 +336,7 @@ impl Corrupted<'_> {
 }
 
 /// Causal tracing: noise on the subject, and what of the answer comes back when one state is restored.
-pub fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Result<Report, LabError> {
+fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
@@ -299,7 +404,7 @@ pub fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Resul
     probabilities(bench, &aim, &variants, (0, total), &mut |idx, p| {
         before[usize::from(idx > 0)] += if idx > 0 { p / n_samples as f64 } else { p };
     })?;
-    let mut report = Report::new(Method::Trace);
+    let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(bench);
     report.parameters.push((Cow::Borrowed("tokens"), serde_json::json!([subject.start, subject.end])));
     report.notes.push(format!(

@@ -1,23 +1,98 @@
-//! Can I believe this head? What would be left of it under a normaliser that can say no.
+//! Other normalisers: every head under α-entmax, which can give keys a weight of exactly 0 (Peters et al. 2019).
 
 use std::borrow::Cow;
 
-use super::{Bench, LabError, Target, depends::by_stack};
+use serde_json::json;
+
 use crate::{
     analysis::explain::{
         divergence::kl,
         normalizers::{entmax, softmax, sparsemax, support},
-        report::{Method, Report, Value},
+        report::{MethodSpec, Question, Report, Value, ValueSpec},
     },
-    capture::{Normalizer, PerHead, Scope},
+    capture::{Normalizer, PerHead, Scope as EditScope},
     ids::HeadId,
+    lab::{
+        Bench, Column, LabError, Method, Target,
+        method::Parameters,
+        options::{Scope, Visit, real},
+        patterns::by_stack,
+    },
     model::{Edit, Logits, Site, Sites, Start, Variant},
     spec::HeadKind,
 };
 
-/// Every head's pattern under α-entmax (Peters et al. 2019), and what the output does when it has it.
-pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Report, LabError> {
-    if !(1.0..=16.0).contains(&alpha) {
+/// Values of α that are computed.
+const ALPHAS: std::ops::RangeInclusive<f64> = 1.0..=16.0;
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "normalizers",
+    title: "Other normalisers",
+    question: Question::Believe,
+    about: "Every head under α-entmax: pattern, keys with weight, and how far the output drifts",
+    example: "--model demo:bert --text \"the cat sat\" --alpha 1.5",
+    caveat: "The model was trained with another normaliser, so its output with this one shows an effect, not \
+        how well it could do.",
+    formula: "softmax: exp(z) / Σ exp(z)\nα-entmax: relu((α-1) z - τ)^(1/(α-1)), Σ = 1; sparsemax is α = 2\n\
+        fusedmax: sparsemax of argmin_y ½‖y - z‖² + λ Σ |y_(i+1) - y_i|",
+    source: "Martins and Astudillo 2016; Niculae and Blondel 2017; Peters et al. 2019",
+    values: &[
+        ValueSpec::new("pattern", "Weights under this normaliser", "The head’s weights with this normaliser"),
+        ValueSpec::new("support", "Keys with any weight, mean of queries", "Softmax gives every key a weight above 0"),
+        ValueSpec::new(
+            "drift",
+            "Change of the output if this head alone has it (nats)",
+            "Kullback–Leibler divergence from the model’s own output",
+        ),
+        ValueSpec::new(
+            "drift_all",
+            "Change of the output if all heads have it (nats)",
+            "Kullback–Leibler divergence from the model’s output",
+        ),
+    ],
+    ..MethodSpec::EMPTY
+};
+
+/// The normaliser.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NormalizerOptions {
+    /// 1 is softmax, 2 sparsemax.
+    pub alpha: f64,
+}
+
+impl Method for NormalizerOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "normalizers",
+        title: "Sparser normalisers",
+        method: &SPEC,
+        starts: true,
+        ask: |_| Ok(Self::begin().into()),
+    }];
+
+    /// Between softmax and sparsemax.
+    fn begin() -> Self {
+        Self { alpha: 1.5 }
+    }
+
+    fn options(&mut self, _scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        let meaning = "α of α-entmax: 1 is softmax, 2 is sparsemax; the larger α, the more weights are exactly 0";
+        visit(real("alpha", "α", meaning, &mut self.alpha, ALPHAS));
+    }
+
+    fn parameters(&self) -> Parameters {
+        vec![("alpha", json!(self.alpha))]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        normalizers(bench, self.alpha, target)
+    }
+}
+
+/// Every head's pattern under α-entmax, and what the output does when it has it.
+fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Report, LabError> {
+    if !ALPHAS.contains(&alpha) {
         return Err(LabError::unsuited(format!("α goes from 1 (softmax) over 2 (sparsemax) to 16; {alpha} was given")));
     }
     let plain = bench.plain()?;
@@ -50,7 +125,7 @@ pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Repo
         weights.push((Cow::Borrowed(stack.kind.name()), Value::Layers(layers)));
         sizes.push((Cow::Borrowed(stack.kind.name()), Value::Layers(supports)));
     }
-    let mut report = Report::new(Method::Normalizers);
+    let mut report = Report::new(&SPEC);
     report.values = by_stack("pattern", weights);
     report.values.extend(by_stack("support", sizes));
     let predicts = plain.prediction().is_some_and(|found| found.kind != HeadKind::Similarity);
@@ -63,7 +138,7 @@ pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Repo
     let aim = target.aim(bench)?;
     report.parameters = aim.parameters(bench);
     let with = Normalizer::Entmax(alpha as f32);
-    let edits = |scope: Option<Scope>| {
+    let edits = |scope: Option<EditScope>| {
         let mut edits = bench.edits.to_vec();
         edits.extend(scope.map(|scope| Edit::Normalize { scope, with }));
         Cow::Owned(edits)
@@ -71,9 +146,9 @@ pub fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Repo
     let input = || Cow::Borrowed(bench.input);
     let row = aim.row;
     variants.push(Variant { input: input(), edits: edits(None), start: None, row });
-    variants.push(Variant { input: input(), edits: edits(Some(Scope::All)), start: None, row });
+    variants.push(Variant { input: input(), edits: edits(Some(EditScope::All)), start: None, row });
     for (head, start) in &heads {
-        let edits = edits(Some(Scope::Heads(vec![*head])));
+        let edits = edits(Some(EditScope::Heads(vec![*head])));
         variants.push(Variant { input: input(), edits, start: start.clone(), row });
     }
     let (mut before, mut drifts) = (Vec::new(), Vec::with_capacity(variants.len()));

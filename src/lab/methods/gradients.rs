@@ -1,31 +1,150 @@
-//! Gradients of an output, by its input or by patterns.
+//! Gradients of an output, by its input or by patterns (Simonyan et al. 2014; Sundararajan et al. 2017).
 
 use std::borrow::Cow;
 
-use super::{
-    Bench, LabError, Of, Target,
-    depends::{by_stack, of_stack, pattern_gradients, patterns},
-};
+use serde_json::{Value as Json, json};
+
+use super::SCORES;
 use crate::{
     analysis::explain::{
         gradients as sums,
-        report::{Method, Report, Value},
+        report::{Form, MethodSpec, Question, Report, Scores, Value, ValueSpec},
     },
     capture::{Matrix, PerHead},
     ids::Side,
+    lab::{
+        Bench, Column, LabError, Method, Target,
+        method::Parameters,
+        options::{FieldValue, OptionField, Scope, Visit, choose, whole},
+        patterns::{by_stack, of_stack, pattern_gradients, patterns},
+    },
     model::{Edit, Logits, Site, Sites, Taps},
 };
 
-/// Gradients of the target by input embeddings or by patterns.
-pub fn gradients(
+/// Steps of the path of integrated gradients: enough for a gap of a percent on short texts.
+pub const PATH_STEPS: usize = 20;
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "gradients",
+    title: "Gradients",
+    question: Question::Depends,
+    about: "Gradients of an output by input embeddings or patterns, also along a path",
+    example: "--model demo:sentiment --text \"a fine film\" --integrated 50",
+    caveat: "A gradient is the slope at this input: if the output saturates it is small although the token \
+        matters, and it says nothing about larger changes.",
+    formula: "g = ∂y/∂A, or ∂y/∂x of the input embeddings\ngradient × input: Σ_d g_d · x_d\n\
+        integrated: (x - x₀) ⊙ mean over t of ∂y/∂x at x₀ + t·(x - x₀)",
+    source: "Simonyan et al. 2014; Sundararajan et al. 2017",
+    values: &[
+        SCORES,
+        ValueSpec::new("pattern", "Pattern", ""),
+        ValueSpec::new("value", "Explained logit", "").form(Form::Decimal),
+        ValueSpec::new("baseline", "Baseline", ""),
+        ValueSpec::new("gap", "Gap to completeness", "How far the sum over tokens misses the difference of the logits")
+            .form(Form::Decimal),
+    ],
+    scores: counted,
+    ..MethodSpec::EMPTY
+};
+
+/// A slope is a length, and speaks neither for the output nor against it.
+fn counted(report: &Report) -> Scores {
+    let is = |name: &str, value: Json| report.parameters.iter().any(|(known, it)| known == name && *it == value);
+    match (is("of", json!("pattern")), is("times_input", json!(true))) {
+        (_, true) => Scores::signed("logits"),
+        (true, false) => Scores::signed("logits per weight"),
+        (false, false) => Scores::unsigned("slope"),
+    }
+}
+
+/// What is differentiated, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GradientOptions {
+    /// By what.
+    pub of: Of,
+    /// Whether gradients are multiplied by what they are of: the contribution of a token, and not the slope there.
+    pub times_input: bool,
+    /// Steps of a path from nothing to the input, whose gradients are averaged (Sundararajan et al. 2017).
+    pub steps: Option<usize>,
+}
+
+/// What gradients are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Of {
+    /// Input embeddings.
+    #[default]
+    Input,
+    /// Every weight of every pattern.
+    Pattern,
+}
+
+impl Of {
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Pattern => "pattern",
+        }
+    }
+}
+
+impl Method for GradientOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[
+        Column { name: "gradients", title: "Gradient", method: &SPEC, starts: true, ask: |_| Ok(Self::begin().into()) },
+        Column {
+            name: "integrated",
+            title: "Integrated gradients",
+            method: &SPEC,
+            starts: true,
+            ask: |_| Ok(Self { steps: Some(PATH_STEPS), ..Self::begin() }.into()),
+        },
+    ];
+
+    fn begin() -> Self {
+        Self { of: Of::Input, times_input: true, steps: None }
+    }
+
+    // In the window the path is a column of its own.
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        let meaning = "Number of inputs on the path from the baseline to this one whose gradients are averaged";
+        let range = 1..=1000;
+        if scope.command_line {
+            let mut steps = PATH_STEPS;
+            let mut read = |text: &str| {
+                let mut field = whole("integrated", "Steps", meaning, &mut steps, range.clone());
+                field.set(&text.parse::<u64>().map_or_else(|_| json!(text), |steps| json!(steps)))?;
+                self.steps = Some(steps);
+                Ok(())
+            };
+            visit(OptionField::new("integrated", "Steps", meaning, FieldValue::Read(&mut read, "STEPS")));
+        } else if let Some(steps) = &mut self.steps {
+            return visit(whole("steps", "Steps", meaning, steps, range));
+        }
+        let all = [(Of::Input, "input", "Input embeddings"), (Of::Pattern, "pattern", "Attention weights")];
+        choose(visit, ("of", "By", "Variable that the output is differentiated by"), &mut self.of, &all);
+        let meaning = "On: contribution of the token if the output were linear. Off: slope only";
+        let value = FieldValue::Flag(&mut self.times_input);
+        visit(OptionField::new("times_input", "Times their value", meaning, value));
+    }
+
+    fn parameters(&self) -> Parameters {
+        vec![("of", json!(self.of.name())), ("times_input", json!(self.times_input)), ("integrated", json!(self.steps))]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        gradients(bench, *self, target)
+    }
+}
+
+fn gradients(
     bench: &Bench<'_>,
-    of: Of,
-    times_input: bool,
-    steps: Option<usize>,
+    GradientOptions { of, times_input, steps }: GradientOptions,
     target: Target,
 ) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
-    let mut report = Report::new(Method::Gradients);
+    let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(bench);
     if of == Of::Pattern {
         if steps.is_some() {

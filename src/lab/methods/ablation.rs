@@ -1,25 +1,100 @@
-//! Can I believe this head? What the output loses when heads are switched off, one at a time.
+//! Head ablation (Michel et al. 2019): what the output loses when heads are switched off, one at a time.
 
 use std::borrow::Cow;
 
-use super::{Aim, Bench, LabError, Target, aim::one_number, depends::by_stack};
+use serde_json::json;
+
 use crate::{
     analysis::explain::{
         divergence::tvd,
         normalizers::softmax,
         rank::descending,
-        report::{Cells, Column, Method, Report, Value},
+        report::{Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Value, ValueSpec},
     },
     capture::{Ablation, head_name},
+    glossary,
     ids::{HeadId, StackKind},
+    lab::{
+        Aim, Bench, Column, LabError, Method, Target,
+        aim::one_number,
+        method::Parameters,
+        options::{Scope, Visit, choose},
+        patterns::by_stack,
+    },
     model::{Edit, Logits, Site, Sites, Start, Variant},
 };
 
 /// Runs that are made ready at once: each may carry what entered its layer.
 const AT_ONCE: usize = 32;
 
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "ablation",
+    title: "Head ablation",
+    question: Question::Believe,
+    about: "Change of the output when each head is switched off in turn",
+    example: "--model demo:sentiment --text \"a fine film\" --with mean",
+    caveat: "The model was never trained to run without a head, and heads that can replace each other all look \
+        unimportant.",
+    formula: "z_h = 0, its mean over positions, or A_h = 1 / n of visible keys, or A_h with its weights shuffled\n\
+        change = ½ Σ_o |p_o(without h) - p_o|\nlogit = y - y(without h)",
+    source: "Michel et al. 2019; Voita et al. 2019",
+    values: &[
+        ValueSpec::new(
+            "logit",
+            "Score lost without each head",
+            "The logit that is explained, or the difference of two, minus the same without the head: positive if the \
+             head raises it",
+        ),
+        ValueSpec::new("change", "Change of the output without each head", glossary::TOTAL_VARIATION.meaning),
+        ValueSpec::new("flips", "Heads whose removal changes the answer", ""),
+    ],
+    picture: Picture::SelectedHead,
+    ..MethodSpec::EMPTY
+};
+
+const WAYS: [(Ablation, &str, &str); 4] = [
+    (Ablation::Zero, "zero", "Nothing"),
+    (Ablation::Mean, "mean", "Its mean over tokens"),
+    (Ablation::Uniform, "uniform", "Equal weights"),
+    (Ablation::Shuffle { seed: 0 }, "shuffle", "Shuffled weights"),
+];
+
+impl Method for Ablation {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "ablation",
+        title: "Head ablation",
+        method: &SPEC,
+        starts: true,
+        ask: |_| Ok(Self::Zero.into()),
+    }];
+
+    fn begin() -> Self {
+        Self::Zero
+    }
+
+    fn options(&mut self, _scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        choose(visit, ("with", "In its place", "Replacement of the head's output"), self, &WAYS);
+    }
+
+    fn parameters(&self) -> Parameters {
+        let name = match self {
+            Self::Zero => "zero",
+            Self::Mean => "mean",
+            Self::Uniform => "uniform",
+            Self::Shuffle { .. } => "shuffle",
+        };
+        vec![("with", json!(name))]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        ablation(bench, *self, target)
+    }
+}
+
 /// What changes when each head of the model is switched off in turn (Michel et al. 2019).
-pub fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Report, LabError> {
+fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
@@ -63,7 +138,7 @@ pub fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Rep
 
 /// What was `found` of the first of `heads`, among `all`.
 fn told(bench: &Bench<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), found: &[[f64; 3]]) -> Report {
-    let mut report = Report::new(Method::Ablation);
+    let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(bench);
     let by_layer = |which: usize| {
         let mut stacks: Vec<(StackKind, Vec<Value>)> = Vec::new();
@@ -94,7 +169,7 @@ fn told(bench: &Bench<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), foun
         }
     }
     if !names.is_empty() {
-        report.values.push((Cow::Borrowed("flips"), Value::Table(vec![Column::new("head", Cells::Text(names))])));
+        report.values.push((Cow::Borrowed("flips"), Value::Table(vec![TableColumn::new("head", Cells::Text(names))])));
     }
     report
 }

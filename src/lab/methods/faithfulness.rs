@@ -1,15 +1,11 @@
-//! Can I believe this head? Whether the weights of the row that is read say what the output depends on (Jain and
-//! Wallace 2019, Serrano and Smith 2019, Wiegreffe and Pinter 2019).
+//! Faithfulness: whether the weights of the row that is read say what the output depends on (Jain and Wallace 2019,
+//! Serrano and Smith 2019, Wiegreffe and Pinter 2019).
 
 use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::{
-    Aim, Bench, LabError, LeaveOut, Target,
-    aim::one_number,
-    depends::{leave_one_out, patterns},
-};
+use super::leave_one_out::{LeaveOut, leave_one_out};
 use crate::{
     analysis::explain::{
         adversary::{AdversaryOptions, Output, Pull, adversary},
@@ -20,10 +16,18 @@ use crate::{
         normalizers::softmax,
         permutation::{median, permuted},
         rank::{descending, kendall},
-        report::{Axis, Method, Report, Value},
+        report::{Axis, Form, MethodSpec, Question, Report, Value, ValueSpec},
     },
     capture::{Capture, Matrix, head_name},
+    glossary,
     ids::{HeadId, Side, StackKind},
+    lab::{
+        Aim, Bench, Column, LabError, Method, Target,
+        aim::one_number,
+        method::Parameters,
+        options::{FieldValue, OptionField, Scope, Visit, read_position, read_stack, seed, whole},
+        patterns::patterns,
+    },
     model::{Edit, HeadReads, Logits, Objective, Site, Sites, Start, Taps, Variant},
 };
 
@@ -35,6 +39,64 @@ const MOST_OUTCOMES: usize = 8;
 const MOST_OPERATIONS: f64 = 1e14;
 /// Bytes of patterns and streams that wait for their runs.
 const WAITING_BYTES: usize = 64 << 20;
+
+const TVD: &str = glossary::TOTAL_VARIATION.meaning;
+const TAU: &str = glossary::TAU.meaning;
+const P: &str = glossary::P_VALUE.meaning;
+
+/// An order in which weights are erased.
+const fn erased_by(name: &'static str, title: &'static str) -> ValueSpec {
+    let meaning = "Share of the keys whose weights are set to 0 in this order until the most probable outcome changes";
+    ValueSpec { absent: "the decision never flips", ..ValueSpec::new(name, title, meaning).form(Form::Share) }
+}
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "faithfulness",
+    title: "Faithfulness",
+    question: Question::Believe,
+    about: "Whether the weights show what the output depends on: correlations, permutation, erasure, adversary",
+    example: "--model demo:bilstm --text \"a fine film\"",
+    caveat: "Other attention with the same output shows that these weights are not the only possible \
+        explanation, not that they are a wrong one.",
+    formula: "τ_b = (C - D) / √((T - T_x)(T - T_y))\npermutation: median of ½ Σ_o |p̃_o - p_o|\n\
+        adversarial: maximise JSD(α̃, α) with the output kept\n\
+        erasure: fraction of weights set to 0, the rest renormalised, until the decision flips",
+    source: "Jain and Wallace 2019; Serrano and Smith 2019; Wiegreffe and Pinter 2019",
+    values: &[
+        ValueSpec::new(
+            "attention",
+            "Weights in the row that is read",
+            "The head’s weights in the row that the output is read from",
+        ),
+        ValueSpec::new("kendall_gradient", "Agreement with gradient × input (τ)", TAU).form(Form::Decimal),
+        ValueSpec::new("p_gradient", "p-value", P).form(Form::Weight),
+        ValueSpec::new("kendall_loo", "Agreement with leave-one-out (τ)", TAU).form(Form::Decimal),
+        ValueSpec::new("p_loo", "p-value", P).form(Form::Weight),
+        ValueSpec::new("permutation", "Change under shuffled weights, each shuffle", TVD),
+        ValueSpec::new("permutation_median", "Change under shuffled weights, median", TVD).form(Form::Weight),
+        ValueSpec::new("uniform", "Change under equal weights", TVD).form(Form::Weight),
+        erased_by("erasure.attention", "Erased until the outcome flips, largest weights first"),
+        erased_by("erasure.gradient", "… largest gradients first"),
+        erased_by("erasure.attention_gradient", "… largest weight × gradient first"),
+        erased_by("erasure.product", "… largest weight × gradient first"),
+        erased_by("erasure.ascending", "… smallest weights first"),
+        erased_by("erasure.random", "Erased until the outcome flips, random orders"),
+        ValueSpec::new(
+            "adversarial",
+            "Other weights, same output",
+            "Weights as far from these as possible that leave the output unchanged",
+        ),
+        ValueSpec::new(
+            "adversarial.jsd",
+            "Farthest weights with the same output",
+            "Jensen–Shannon divergence in nats: 0 is the same weights, 0.69 none in common",
+        ),
+        ValueSpec::new("adversarial.tvd", "Change under the farthest weights", TVD).form(Form::Weight),
+        ValueSpec::new("adversarial.pattern", "The farthest weights", "The same output with other attention"),
+    ],
+    ..MethodSpec::EMPTY
+};
 
 /// Which attention is put to the test, and how.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +113,58 @@ pub struct FaithfulnessOptions {
     pub n_steps: usize,
     /// What permutations, random orders and adversaries begin with.
     pub seed: u64,
+}
+
+impl Method for FaithfulnessOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "faithfulness",
+        title: "Faithfulness of this head",
+        method: &SPEC,
+        starts: true,
+        ask: |sight| {
+            let HeadId { stack, layer, head } = sight.head;
+            Ok(Self { stack: Some(stack), layer: Some(layer), head: Some(head), ..Self::begin() }.into())
+        },
+    }];
+
+    /// Of all heads of the last layer.
+    fn begin() -> Self {
+        Self { stack: None, layer: None, head: None, n_permutations: 100, n_steps: 100, seed: 0 }
+    }
+
+    // In the window the head is the selected one.
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        if scope.command_line {
+            let meaning = "Attention stack [default: cross-attention where there is some]";
+            read_stack(visit, meaning, &mut self.stack);
+            let meaning = "All heads of this layer together [default: the last layer]";
+            read_position(visit, ("layer", "Layer", meaning), &mut self.layer);
+            let mut read = |text: &str| {
+                let numbers = text.strip_prefix(['L', 'l']).and_then(|rest| rest.split_once(['H', 'h']));
+                let head = numbers.and_then(|(layer, head)| Some((layer.parse().ok()?, head.parse().ok()?)));
+                let (layer, head) = head.ok_or_else(|| format!("`{text}` is not a head such as L3H5"))?;
+                (self.layer, self.head) = (Some(layer), Some(head));
+                Ok(())
+            };
+            let value = FieldValue::Read(&mut read, "HEAD");
+            let field = OptionField::new("head", "Head", "One head, such as L3H5", value);
+            visit(OptionField { conflict: Some("layer"), ..field });
+        }
+        let meaning = "Number of random orders of the weights for which the output is computed";
+        visit(whole("permutations", "Permutations", meaning, &mut self.n_permutations, 1..=10_000));
+        let meaning = "Steps of the search for other weights with the same output; 0 leaves it out";
+        visit(whole("steps", "Search steps", meaning, &mut self.n_steps, 0..=10_000));
+        visit(seed(&mut self.seed));
+    }
+
+    fn parameters(&self) -> Parameters {
+        vec![("permutations", json!(self.n_permutations)), ("steps", json!(self.n_steps)), ("seed", json!(self.seed))]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        faithfulness(bench, *self, target)
+    }
 }
 
 /// The row that is read, in one head or in all of a layer.
@@ -329,14 +443,14 @@ fn absence(bench: &Bench<'_>, capture: &Capture, side: Side, target: Target) -> 
 }
 
 /// Whether the attention that is read for an output says what the output depends on.
-pub fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Target) -> Result<Report, LabError> {
+fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
     let row = Row::of(bench, aim, options)?;
     let side = row.heads[0].stack.key_side();
     let weights = row.weights();
-    let mut report = Report::new(Method::Faithfulness);
+    let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(bench);
     let heads: Vec<String> = row.heads.iter().map(|head| head_name(*head)).collect();
     report.parameters.push((Cow::Borrowed("heads"), json!(heads)));

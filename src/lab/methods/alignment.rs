@@ -1,23 +1,133 @@
-//! Does it align? Which words of a source and a target cross-attention links.
+//! Word alignment: which words of a source and a target cross-attention links (Kobayashi et al. 2020).
 
 use std::{ops::Range, sync::Arc};
 
 use serde_json::json;
 
-use super::{Bench, LabError, depends::patterns};
 use crate::{
     analysis::explain::{
         alignment::{
             Aer, Gold, Links, Setting, Symmetrize, agreement, between_words, coverage, links, monotonicity, symmetrized,
         },
-        report::{Axis, Cells, Column, Method, Report, Value},
+        report::{Axis, Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Sorted, Value, ValueSpec},
     },
     capture::{
         Capture, Matrix, PerHead, Token,
         words::{word_text, words},
     },
     ids::{Side, StackKind},
+    lab::{
+        Bench, Column, LabError, Method, Target, Unasked,
+        method::Parameters,
+        options::{FieldValue, OptionField, Scope, Visit, choose},
+        patterns::patterns,
+    },
 };
+
+/// How two directions of an alignment become one.
+const BOTH_DIRECTIONS: [(Option<Symmetrize>, &str, &str); 5] = [
+    (None, "off", "Apart"),
+    (Some(Symmetrize::Intersection), "intersection", "Intersection"),
+    (Some(Symmetrize::Union), "union", "Union"),
+    (Some(Symmetrize::GrowDiag), "grow-diag", "Grow-diag"),
+    (Some(Symmetrize::GrowDiagFinalAnd), "grow-diag-final-and", "Grow-diag-final-and"),
+];
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "alignment",
+    title: "Word alignment",
+    question: Question::Aligns,
+    about: "Which words cross-attention links, and how well against a gold alignment (Kobayashi et al. 2020)",
+    example: "--model demo:translate --text \"the cat sleeps\"",
+    caveat: "Cross-attention is not trained to align: it may attend to a word one step earlier, to punctuation, \
+        or to the end of the sentence.",
+    formula: "X = attention with source pieces summed and target pieces averaged\n\
+        link of target word t = argmax over s of X[t, s]\nAER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|)",
+    source: "Och and Ney 2003; Kobayashi et al. 2020",
+    values: &[
+        ValueSpec::new(
+            "alignments",
+            "All heads",
+            "Monotonicity: share of neighbouring links that do not step back. AER: alignment error rate, 1 − (|A∩S| \
+             + |A∩P|) / (|A| + |S|) with links A, sure S and possible P: 0 is best",
+        )
+        .sorted(BEST_FIRST),
+        ValueSpec::new(
+            "symmetrized",
+            "Both directions combined",
+            "Every layer of this model with every layer of the other; agreement is the share of links that both have",
+        )
+        .sorted(BEST_FIRST),
+        ValueSpec::new("coverage", "Attention that each source token gets", "Around 1 where each is translated once"),
+        ValueSpec::of_files("weights"),
+    ],
+    picture: Picture::WordLinks,
+    ..MethodSpec::EMPTY
+};
+
+const BEST_FIRST: &[(&str, Sorted)] = &[("aer", Sorted::Ascending), ("agreement", Sorted::Descending)];
+
+/// How links are read, and what they are held against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlignmentOptions {
+    /// Which row a target piece is read from.
+    pub setting: Setting,
+    /// One sentence's gold links.
+    pub gold: Option<String>,
+    /// What a model of the other direction links.
+    pub reverse: Option<Reverse>,
+}
+
+impl Method for AlignmentOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "alignment",
+        title: "Word alignment",
+        method: &SPEC,
+        starts: true,
+        ask: |sight| {
+            let crosses = sight.capture.stack(StackKind::Cross).is_some_and(|stack| !stack.layers.is_empty());
+            if crosses {
+                return Ok(Self::begin().into());
+            }
+            Err(Unasked::unsuited("word alignment needs attention from one text to another"))
+        },
+    }];
+
+    fn begin() -> Self {
+        Self { setting: Setting::Output, gold: None, reverse: None }
+    }
+
+    // The command line runs the other direction itself.
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        if let Some(run) = scope.reverse {
+            let meaning = "How the links of both directions are combined: the intersection is most precise, the \
+                union most complete";
+            let mut way = self.reverse.as_ref().map(|reverse| reverse.way);
+            choose(visit, ("symmetrize", "Both directions", meaning), &mut way, &BOTH_DIRECTIONS);
+            self.reverse = way.map(|way| Reverse { run: Arc::clone(run), way });
+        }
+        let all =
+            [(Setting::Output, "awo", "The step that writes it"), (Setting::Input, "awi", "The step that reads it")];
+        choose(visit, ("setting", "Row of a word", "Row that a target word is read from"), &mut self.setting, &all);
+        let meaning = "Hand-made links: 3-5 is a sure link of source word 3 and target word 5, 3p5 a possible one; \
+            words are counted from 0";
+        visit(OptionField::new("gold", "Gold", meaning, FieldValue::FileWords(&mut self.gold, "0-0 1-1 2p1")));
+    }
+
+    fn parameters(&self) -> Parameters {
+        vec![
+            ("setting", json!(self.setting.name())),
+            ("gold", json!(self.gold)),
+            ("symmetrize", json!(self.reverse.as_ref().map(|reverse| reverse.way.name()))),
+        ]
+    }
+
+    fn run(&self, bench: &Bench<'_>, _target: Target) -> Result<Report, LabError> {
+        alignment(bench, self.setting, self.gold.as_deref(), self.reverse.as_ref())
+    }
+}
 
 /// Words of a text without those that only special tokens are, or the tag that tells a translator the language
 /// (`>>deu<<`): nobody who counts the words of a sentence counts them.
@@ -159,7 +269,7 @@ impl WordLinks {
 
 /// Word alignment of each head and of the mean of each layer, and of every pair of layers of two directions; `gold` is
 /// one sentence's links in the usual form, words counted from 0.
-pub fn alignment(
+fn alignment(
     bench: &Bench<'_>,
     setting: Setting,
     gold: Option<&str>,
@@ -184,7 +294,7 @@ pub fn alignment(
             lines.add(format!("L{layer}H{head}"), links);
         }
     }
-    let mut report = Report::new(Method::Alignment)
+    let mut report = Report::new(&SPEC)
         .with_parameter("source", json!(own.source))
         .with_parameter("target", json!(own.target))
         .with_value("alignments", lines.table());
@@ -199,7 +309,7 @@ pub fn alignment(
             }
         }
         let mut table = lines.columns();
-        table.push(Column::new("agreement", Cells::Number(agreements)));
+        table.push(TableColumn::new("agreement", Cells::Number(agreements)));
         report = report.with_value("symmetrized", Value::Table(table));
         report.notes.push(format!(
             "L1 + L0 combines layer 1 of this model with layer 0 of the other direction, which is {}",
@@ -245,15 +355,15 @@ impl Lines<'_> {
         Value::Table(self.columns())
     }
 
-    fn columns(self) -> Vec<Column> {
+    fn columns(self) -> Vec<TableColumn> {
         let mut columns = vec![
-            Column::new("head", Cells::Text(self.heads)),
-            Column::new("links", Cells::Texts(self.links)),
-            Column::new("monotonicity", Cells::Number(self.orders)),
+            TableColumn::new("head", Cells::Text(self.heads)),
+            TableColumn::new("links", Cells::Texts(self.links)),
+            TableColumn::new("monotonicity", Cells::Number(self.orders)),
         ];
         if self.gold.is_some() {
             let named = ["aer", "precision", "recall"].into_iter().zip(self.worth);
-            columns.extend(named.map(|(name, values)| Column::new(name, Cells::Number(values))));
+            columns.extend(named.map(|(name, values)| TableColumn::new(name, Cells::Number(values))));
         }
         columns
     }

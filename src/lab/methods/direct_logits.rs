@@ -1,0 +1,146 @@
+//! Direct logit attribution (Elhage et al. 2021): a logit as the sum of what every component adds to it.
+
+use std::borrow::Cow;
+
+use crate::{
+    analysis::explain::{
+        attribution::{DirectLogits as Parts, FinalNorm, direct_logits},
+        dense::Dense,
+        report::{Cells, Column as TableColumn, Form, MethodSpec, Question, Report, Sorted, Value, ValueSpec},
+    },
+    capture::head_name,
+    ids::{HeadId, StackKind},
+    lab::{
+        Bench, Column, LabError, Method, Target,
+        aim::one_number,
+        method::Parameters,
+        options::{Scope, Visit},
+        patterns::by_stack,
+        stream::{NO_STREAM, Place, Walk},
+    },
+    model::{HeadReads, Site},
+};
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "dla",
+    title: "Direct logit attribution",
+    question: Question::Fact,
+    about: "A logit as the sum of what embedding, heads and MLPs add to it (Elhage et al. 2021)",
+    example: "--model demo:gpt --text \"Once upon a\"",
+    caveat: "Only the direct path to the logits counts, with the final norm held fixed: the effect of a \
+        component through later layers is counted there.",
+    formula: "s = √(var(x_L) + ε), held fixed\nattribution of c = ((c - mean c) / s ⊙ γ) · (W_U[t] - W_U[t'])",
+    source: "Elhage et al. 2021",
+    values: &[
+        ValueSpec::new("components", "Contribution of each component (logits)", "Largest first; they sum to the logit")
+            .sorted(&[("contribution", Sorted::BySize)])
+            // Parts of a logit are compared with each other: as many decimals in each.
+            .form(Form::Decimal),
+        ValueSpec::new(
+            "heads",
+            "Contribution of each head (logits)",
+            "Direct contribution to the output, not through later layers",
+        ),
+        ValueSpec::new("constant", "Contribution of the output biases (logits)", "").form(Form::Decimal),
+        ValueSpec::new("sum", "Sum of all (logits)", "").form(Form::Decimal),
+        ValueSpec::new("logit", "Logit of the model", "The sum must equal it").form(Form::Decimal),
+    ],
+    ..MethodSpec::EMPTY
+};
+
+/// It has no options.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirectLogits;
+
+impl Method for DirectLogits {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[Column {
+        name: "dla",
+        title: "Direct logit attribution",
+        method: &SPEC,
+        starts: true,
+        ask: |_| Ok(Self.into()),
+    }];
+
+    fn begin() -> Self {
+        Self
+    }
+
+    fn options(&mut self, _scope: &Scope<'_>, _visit: &mut Visit<'_>) {}
+
+    fn parameters(&self) -> Parameters {
+        Vec::new()
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        direct(bench, target)
+    }
+}
+
+fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let own = aim.side.stack();
+    let sum_of_parts = |what: &str| LabError::unsuited(format!("a logit of this model is not a sum of parts: {what}"));
+    one_number(bench.plain()?)?;
+    let HeadReads::At(position) = aim.reads else {
+        return Err(sum_of_parts("its head reads the mean of all tokens, each normalised separately"));
+    };
+    if !bench.model.is_additive(own) {
+        return Err(sum_of_parts(
+            "its layers normalise the stream after each addition (as BERT does), or carry a state",
+        ));
+    }
+    let (mut direction, mut bias) = bench.model.unembedding(aim.id)?;
+    if let Some(against) = aim.against {
+        let (other, other_bias) = bench.model.unembedding(against)?;
+        direction.iter_mut().zip(other).for_each(|(value, other)| *value -= other);
+        bias -= other_bias;
+    }
+    let mut walk = Walk::new(bench)?;
+    let mut report = Report::new(&SPEC);
+    report.parameters = aim.parameters(bench);
+    let components = walk.parts(own, position, Place::Leaving)?;
+    report.notes.extend(walk.notes());
+    let capture = walk.capture();
+    let last = capture.stack(own).and_then(|stack| stack.layers.last()?.rows(Site::ResidPost)?.row(position));
+    let last = last.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
+    if direction.len() != last.len() {
+        return Err(sum_of_parts("its head reads several positions side by side"));
+    }
+    let width = last.len();
+    let matrix = Dense::from_fn(components.names.len(), width, |row, col| components.vectors[row][col]);
+    let found = if let Some(norm) = bench.model.final_norm(own)? {
+        let norm = FinalNorm {
+            weight: &norm.weight,
+            bias: norm.bias.as_deref(),
+            epsilon: f64::from(norm.eps),
+            centred: norm.centred,
+        };
+        direct_logits(&matrix, norm, &direction, f64::from(bias))?
+    } else {
+        let along = |row: &[f64]| row.iter().zip(&direction).map(|(a, b)| a * f64::from(*b)).sum::<f64>();
+        let parts: Vec<f64> = matrix.rows().map(along).collect();
+        Parts { sum: parts.iter().sum::<f64>() + f64::from(bias), parts, constant: f64::from(bias) }
+    };
+    let logit = aim.value(&bench.logits(aim.row)?);
+    let heads = |kind: StackKind| -> Option<Value> {
+        let spec = capture.model().stack(kind)?;
+        let (n_layers, n_heads) = (spec.layers.len(), |layer| spec.n_heads(layer));
+        let of_layer = |layer: usize| {
+            let name = |head: usize| head_name(HeadId { stack: kind, layer, head });
+            let of_head = |head: usize| components.names.iter().position(|known| *known == name(head));
+            Value::List((0..n_heads(layer)).map_while(of_head).map(|at| found.parts[at]).collect())
+        };
+        Some(Value::Layers((0..n_layers).map(of_layer).collect()))
+    };
+    let kinds = [own, StackKind::Cross].into_iter().filter(|kind| *kind == own || own == StackKind::Decoder);
+    let heads = kinds.filter_map(|kind| Some((Cow::Borrowed(kind.name()), heads(kind)?))).collect();
+    let table = Value::Table(vec![
+        TableColumn::new("component", Cells::Text(components.names.clone())),
+        TableColumn::new("contribution", Cells::Number(found.parts.clone())),
+    ]);
+    report.values = vec![(Cow::Borrowed("components"), table)];
+    report.values.extend(by_stack("heads", heads));
+    Ok(report.with_value("constant", found.constant).with_value("sum", found.sum).with_value("logit", logit))
+}

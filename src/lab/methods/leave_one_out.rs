@@ -1,0 +1,230 @@
+//! What changes when each token is left out in turn.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use crate::{
+    analysis::explain::{
+        dense::wide,
+        divergence::tvd,
+        normalizers::softmax,
+        report::{MethodSpec, Question, Report, Scores, Value, ValueSpec},
+    },
+    capture::Capture,
+    ids::Side,
+    lab::{
+        Aim, Bench, Column, LabError, Method, MethodCall, Sight, Target, Unasked,
+        method::Parameters,
+        options::{Scope, Visit, choose},
+        patterns::by_stack,
+    },
+    model::{Edit, Encoded, Variant},
+    spec::HeadKind,
+};
+
+/// The method.
+const SPEC: MethodSpec = MethodSpec {
+    name: "loo",
+    title: "Leave-one-out",
+    question: Question::Depends,
+    about: "Change of the output when each token is hidden, masked or deleted",
+    example: "--model demo:sentiment --text \"a fine film\" --by hide",
+    caveat: "The model may never have seen an input with a missing token, and two tokens that can replace each \
+        other both look unimportant.",
+    formula: "effect of token t = ½ Σ_o |p_o(without t) - p_o|\nlogit effect = y(without t) - y",
+    source: "Li et al. 2016; Jain and Wallace 2019",
+    values: &[ValueSpec::new("effect", "Effect", ""), ValueSpec::new("logit", "Logit", "")],
+    scores: |_| Scores::signed("logits lost"),
+    ..MethodSpec::EMPTY
+};
+
+/// How tokens are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeaveOneOutOptions {
+    /// The way.
+    pub by: LeaveOut,
+}
+
+/// How a token is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LeaveOut {
+    /// No query can attend to it: positions stay.
+    #[default]
+    Hide,
+    /// The mask token stands in its place.
+    Mask,
+    /// It is taken out of the text: positions after it move.
+    Delete,
+}
+
+impl LeaveOut {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Self::Hide, Self::Mask, Self::Delete];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hide => "hide",
+            Self::Mask => "mask",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// The way with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|by| by.name() == name)
+    }
+}
+
+/// A way that takes words, for patches of a picture can only be hidden.
+fn of_text(sight: &Sight<'_>, by: LeaveOut) -> Result<MethodCall, Unasked> {
+    if sight.capture.image().is_some() {
+        return Err(Unasked::unsuited("patches of a picture can only be hidden"));
+    }
+    Ok(LeaveOneOutOptions { by }.into())
+}
+
+impl Method for LeaveOneOutOptions {
+    const SPEC: &'static MethodSpec = &SPEC;
+    const COLUMNS: &'static [Column] = &[
+        Column {
+            name: "hidden",
+            title: "If hidden",
+            method: &SPEC,
+            starts: true,
+            ask: |_| Ok(Self { by: LeaveOut::Hide }.into()),
+        },
+        Column {
+            name: "masked",
+            title: "If masked",
+            method: &SPEC,
+            starts: false,
+            ask: |sight| of_text(sight, LeaveOut::Mask),
+        },
+        Column {
+            name: "deleted",
+            title: "If deleted",
+            method: &SPEC,
+            starts: true,
+            ask: |sight| of_text(sight, LeaveOut::Delete),
+        },
+    ];
+
+    fn begin() -> Self {
+        Self::default()
+    }
+
+    // In the window each way is a column of its own.
+    fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
+        if scope.command_line {
+            let all = LeaveOut::ALL.map(|by| (by, by.name(), by.name()));
+            choose(visit, ("by", "How", "How tokens are left out"), &mut self.by, &all);
+        }
+    }
+
+    fn parameters(&self) -> Parameters {
+        vec![("by", json!(self.by.name()))]
+    }
+
+    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+        leave_one_out(bench, self.by, target)
+    }
+}
+
+/// Its effects as a report.
+pub(super) fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(bench)?;
+    let capture = bench.plain()?;
+    let mut report = Report::new(&SPEC);
+    report.parameters = aim.parameters(bench);
+    let sides: Vec<Side> =
+        bench.input.tokens.iter().filter(|(_, tokens)| !tokens.is_empty()).map(|(side, _)| *side).collect();
+    let read: Vec<Side> = sides.into_iter().filter(|side| by != LeaveOut::Hide || is_read(capture, *side)).collect();
+    let mut places = Vec::new();
+    let mut changed = Vec::new();
+    for side in read {
+        for position in 0..capture.tokens(side).len() {
+            if let Some(change) = without(bench, &aim, by, side, position) {
+                places.push((side, position));
+                changed.push(change);
+            }
+        }
+    }
+    if places.is_empty() {
+        return Err(LabError::unsuited(match by {
+            LeaveOut::Mask => "the model has no mask token, or no text: hide tokens instead",
+            LeaveOut::Delete if !bench.edits.is_empty() => {
+                "the changes of this run name positions, which move when a token is deleted: hide tokens instead"
+            }
+            LeaveOut::Delete => "no token can be deleted: hide tokens instead",
+            LeaveOut::Hide => "no attention reads the input, so nothing can be hidden from it",
+        }));
+    }
+    let variants: Vec<Variant<'_>> =
+        changed.iter().map(|(input, edits, row)| Variant::of(input, edits, *row)).collect();
+    let plain = bench.logits(aim.row)?;
+    let (before, logit_before) = (softmax(&wide(&plain)), aim.value(&plain));
+    let mut found: Vec<(f32, f32)> = Vec::with_capacity(places.len());
+    bench.model.logits_of(&variants, bench.control, &mut |_, logits| {
+        found.push((tvd(&before, &softmax(&wide(logits))) as f32, (logit_before - aim.value(logits)) as f32));
+        if found.len().is_multiple_of(16) {
+            (bench.partial)(&told(report.clone(), capture, &places, &found));
+        }
+    })?;
+    if by == LeaveOut::Delete {
+        report.notes.push("tokens after a deleted one move up by one position".to_owned());
+    }
+    Ok(told(report, capture, &places, &found))
+}
+
+/// Effects by side, on all tokens; those that could not be left out are NaN.
+fn told(report: Report, capture: &Capture, places: &[(Side, usize)], found: &[(f32, f32)]) -> Report {
+    let mut sides: Vec<Side> = places.iter().map(|(side, _)| *side).collect();
+    sides.dedup();
+    let of = |pick: &dyn Fn(&(f32, f32)) -> f32| {
+        let side = |side: &Side| {
+            let mut values = vec![f32::NAN; capture.tokens(*side).len()];
+            for ((_, position), found) in places.iter().zip(found).filter(|((of, _), _)| of == side) {
+                values[*position] = pick(found);
+            }
+            (Cow::Borrowed(side.name()), Value::tokens(*side, values))
+        };
+        sides.iter().map(side).collect::<Vec<_>>()
+    };
+    let mut report = report;
+    report.values = by_stack("effect", of(&|found| found.0));
+    report.values.extend(by_stack("logit", of(&|found| found.1)));
+    // A single outcome has all the probability whatever happens.
+    if capture.model().head == Some(HeadKind::Similarity) {
+        report.values.remove(0);
+    }
+    report
+}
+
+/// Whether some attention has these tokens as keys.
+fn is_read(capture: &Capture, side: Side) -> bool {
+    capture.model().stacks.iter().any(|stack| stack.kind.key_side() == side)
+}
+
+type Change<'a> = (Cow<'a, Encoded>, Vec<Edit>, usize);
+
+/// The input without one token; `None` where it cannot be left out in this way.
+fn without<'a>(bench: &Bench<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
+    let edits = match by {
+        LeaveOut::Hide => bench.with(Edit::HideToken { side, position }),
+        LeaveOut::Mask => {
+            bench.model.mask_id()?;
+            bench.input.tokens.get(&side)?.get(position)?.id?;
+            bench.with(Edit::MaskToken { side, position })
+        }
+        LeaveOut::Delete => {
+            // What is read there cannot be asked about once it is gone.
+            let is_read = side == aim.side && aim.row == position && !bench.model.reads_whole();
+            let input = bench.input.without(side, position).filter(|_| !is_read && bench.edits.is_empty())?;
+            let row = if side == aim.side && position < aim.row { aim.row - 1 } else { aim.row };
+            return Some((Cow::Owned(input), bench.edits.to_vec(), row));
+        }
+    };
+    Some((Cow::Borrowed(bench.input), edits, aim.row))
+}

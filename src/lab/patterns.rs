@@ -1,0 +1,63 @@
+//! Patterns of a run and their gradients, stack by stack.
+
+use std::borrow::Cow;
+
+use super::{Aim, Bench, LabError};
+use crate::{
+    analysis::{attention, explain::report::Value},
+    capture::{Capture, PerHead},
+    ids::{HeadId, StackKind},
+    model::{Gradients, Logits, Site, Sites, Taps},
+    spec::StackSpec,
+};
+
+/// Why layers of attention between two sequences have no product.
+pub(super) const NOTHING_TO_MULTIPLY: &str =
+    "its only attention goes from one sequence to another, so layers cannot be multiplied";
+
+/// Every pattern of a stack, layer by layer.
+pub(super) fn patterns(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHead>, LabError> {
+    let missing = || LabError::unsuited("a pattern is missing: the input is too long to keep all of them");
+    let layer = |(layer, spec): (usize, &crate::spec::LayerSpec)| -> Result<PerHead, LabError> {
+        if let Some(kept) = capture.layer(HeadId { stack: stack.kind, layer, head: 0 }).and_then(|it| it.pattern()) {
+            return Ok(kept.clone());
+        }
+        let mut values = Vec::new();
+        let mut shape = [spec.n_heads, 0, 0];
+        for head in 0..spec.n_heads {
+            let head = attention::pattern(capture, HeadId { stack: stack.kind, layer, head }).ok_or_else(missing)?;
+            (shape[1], shape[2]) = (head.n_rows(), head.n_cols());
+            values.extend_from_slice(head.as_slice());
+        }
+        PerHead::new(values, shape).map_err(|_| missing())
+    };
+    stack.layers.iter().enumerate().map(layer).collect()
+}
+
+/// Stacks whose queries and keys are the same tokens, so that layers can be multiplied.
+pub(super) fn square_stacks(capture: &Capture) -> impl Iterator<Item = &StackSpec> {
+    capture.model().stacks.iter().filter(|stack| stack.kind.query_side() == stack.kind.key_side())
+}
+
+/// One value of a stack alone goes by its usual name, those of several by the names of their stacks.
+pub(super) fn by_stack(
+    name: &'static str,
+    mut values: Vec<(Cow<'static, str>, Value)>,
+) -> Vec<(Cow<'static, str>, Value)> {
+    if values.len() == 1 {
+        return values.pop().map(|(_, value)| (Cow::Borrowed(name), value)).into_iter().collect();
+    }
+    vec![(Cow::Borrowed(name), Value::Group(values))]
+}
+
+/// Gradients of every pattern, in the run that is explained.
+pub(super) fn pattern_gradients(bench: &Bench<'_>, aim: &Aim) -> Result<Gradients, LabError> {
+    let plan = bench.plan(Sites::NONE, Logits::Skip);
+    let taps = Taps::of(&[Site::Pattern]);
+    Ok(bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)?.1)
+}
+
+pub(super) fn of_stack(gradients: &Gradients, kind: StackKind) -> Vec<PerHead> {
+    let stack = gradients.stacks.iter().find(|stack| stack.kind == kind);
+    stack.map_or_else(Vec::new, |stack| stack.layers.iter().filter_map(|layer| layer.pattern().cloned()).collect())
+}
