@@ -86,6 +86,7 @@ mod lab_facts;
 mod lab_layout;
 mod lab_methods;
 /// Traces, knockouts, memories, faithfulness, alignment: the numbers of PyTorch, scipy and numpy.
+mod lab_patching;
 mod lab_torch;
 /// The Lab view.
 mod lab_view;

@@ -3,6 +3,7 @@
 mod ablation;
 mod alignment;
 mod attention;
+mod attribution_patching;
 mod direct_logits;
 mod edges;
 mod effective;
@@ -40,6 +41,7 @@ use crate::{
 
 pub use alignment::{AlignmentOptions, Reverse, are_two_directions, two_texts};
 pub use attention::AttentionOptions;
+pub use attribution_patching::PatchingOptions;
 pub use direct_logits::DirectLogits;
 pub use edges::{EdgeOptions, Than};
 pub use effective::Effective;
@@ -138,6 +140,7 @@ methods! {
     DirectLogits: DirectLogits,
     Trace: TraceOptions,
     Knockout: KnockoutOptions,
+    AttributionPatching: PatchingOptions,
     Memories: MemoryOptions,
     RankOne: RewriteOptions,
     Alignment: AlignmentOptions,
