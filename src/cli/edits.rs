@@ -58,8 +58,7 @@ impl FromStr for Change {
             None => text,
         };
         let json = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
-        let known =
-            "ablate, pattern, sharpen, hide, global, replace, mask, knockout, sparse, normalizer, rank_one, patch";
+        let known = "ablate, pattern, sharpen, hide, global, replace, mask, knockout, sparse, normalizer, rank_one, direction, patch";
         file::known_edit(&json).map(Self).ok_or_else(|| {
             format!("it is not a known change, or has a wrong or unknown part; changes begin with one of {known}")
         })

@@ -5,6 +5,7 @@
 mod analyze;
 mod capture;
 mod check;
+mod direction;
 mod edits;
 mod inputs;
 mod layout;
@@ -60,6 +61,12 @@ enum Subcommands {
     /// Compute attributions and head scores of an input, and write them as JSON
     #[command(subcommand)]
     Analyze(analyze::Method),
+    /// Take the difference of the means of two sets of inputs as a direction, for --edit
+    #[command(
+        after_help = "Example: attnscope direction --model demo:sentiment --plus good.txt --minus bad.txt --layer 2 --add 2 --out good.json\n\n\
+                      Any run can be changed along it with --edit @good.json."
+    )]
+    Direction(direction::DirectionOptions),
     /// Draw a view into an SVG, PDF or PNG file, or write the numbers behind it
     #[command(
         after_help = "Examples:\n  attnscope render heads --model demo:gpt --text \"Once upon a time\" --layer 2 --out heads.svg\n  \
@@ -134,6 +141,7 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
         }
         Some(Subcommands::Capture(options)) => capture::run(&options),
         Some(Subcommands::Analyze(method)) => analyze::run(&method),
+        Some(Subcommands::Direction(options)) => direction::run(&options),
         Some(Subcommands::Render(options)) => render::run(&options),
         Some(Subcommands::Project(options)) => project::run(&options),
         Some(Subcommands::Check(options)) => check::run(&options),

@@ -3,11 +3,11 @@
 use std::{borrow::Cow, fmt};
 
 use super::{
-    Donor, JobControl, Many, Rows, Stop,
+    Between, Donor, JobControl, Many, Rows, Stop, TokensMeant,
     donors::{self, Means},
 };
 use crate::{
-    capture::{Ablation, Edit},
+    capture::{Ablation, Along, Edit, Site},
     ids::{HeadId, ModelId, Side},
     model::{Encoded, Input, Model, ModelError},
 };
@@ -50,6 +50,8 @@ pub enum WantedEdit {
         /// The inputs.
         over: Many,
     },
+    /// The run is moved along the difference of the means of two sets of inputs.
+    Between(Box<Between>),
 }
 
 impl From<Edit> for WantedEdit {
@@ -79,6 +81,16 @@ impl fmt::Display for WantedEdit {
                 write!(f, "“{}”", from.name)
             }
             Self::MeanOver { head, over } => write!(f, "head {head}: output set to its mean over {}", over.name()),
+            Self::Between(between) => {
+                let Between { rows, plus, minus, along, .. } = &**between;
+                let (plus, minus) = (plus.name(), minus.name());
+                match along {
+                    Along::Add(factor) => {
+                        write!(f, "{}: {factor} × the direction from {minus} to {plus} added", rows.what())
+                    }
+                    Along::Remove => write!(f, "{}: the direction from {minus} to {plus} projected out", rows.what()),
+                }
+            }
         }
     }
 }
@@ -97,7 +109,7 @@ impl WantedEdit {
                 Some(Cow::Owned(Edit::ReplaceToken { side: *side, position: *position, id: 0 }))
             }
             Self::MeanOver { head, .. } => Some(Cow::Owned(Edit::Ablate { head: *head, with: Ablation::Zero })),
-            Self::Taken { .. } => None,
+            Self::Taken { .. } | Self::Between(_) => None,
         }
     }
 
@@ -106,6 +118,7 @@ impl WantedEdit {
         match self {
             Self::Word { .. } | Self::Taken { .. } => true,
             Self::MeanOver { .. } => false,
+            Self::Between(between) => !between.rows.positions.is_empty(),
             Self::Edit(edit) => match edit {
                 Edit::SetPattern { .. }
                 | Edit::HideToken { .. }
@@ -114,6 +127,7 @@ impl WantedEdit {
                 | Edit::MaskToken { .. }
                 | Edit::Knockout { .. }
                 | Edit::Patch { .. } => true,
+                Edit::Direction { positions, .. } => !positions.is_empty(),
                 Edit::Ablate { .. }
                 | Edit::Sharpen { .. }
                 | Edit::Restrict { .. }
@@ -139,9 +153,12 @@ impl WantedEdit {
                         writing one";
                     return Err(ModelError::Edit(why.to_owned()).into());
                 }
-                let mean = aids.means.of((aids.id, model), head, &over, aids.control)?;
+                let HeadId { stack, layer, head: of } = head;
+                let rows = Rows { site: Site::Z, stack, layer, head: Some(of), positions: Vec::new() };
+                let mean = aids.means.of((aids.id, model), &rows, (&over, TokensMeant::All), aids.control)?;
                 donors::everywhere(head, &mean, n)
             }
+            Self::Between(between) => aids.means.direction((aids.id, model), &between, aids.control),
             Self::Word { side, position, text } => {
                 let replaced = input.tokens.get(&side).and_then(|tokens| tokens.get(position));
                 // Words of a byte-level vocabulary have their space with them.

@@ -7,10 +7,10 @@ use super::{
     corpus::{check_kind, input_of, packs, read, run_pack},
 };
 use crate::{
-    capture::{Capture, Edit, Matrix, Site},
+    capture::{Along, Capture, Edit, Matrix, Site, Token},
     corpus::list::{InputList, ListOptions},
     ids::{HeadId, ModelId, StackKind},
-    model::{Encoded, Logits, Model, ModelError, RunPlan, Sites},
+    model::{Control, Encoded, Logits, Model, ModelError, RunPlan, Sites},
     text::sentence,
 };
 
@@ -89,9 +89,44 @@ impl Many {
     }
 }
 
-/// Means that were taken.
+/// Which tokens of an input count towards a mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TokensMeant {
+    /// All of them.
+    #[default]
+    All,
+    /// All but special ones.
+    Words,
+    /// The last one, special or not: where a decoder says how it goes on.
+    Last,
+}
+
+impl TokensMeant {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::All, Self::Words, Self::Last];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Words => "words",
+            Self::Last => "last",
+        }
+    }
+
+    /// The positions of a sequence that count.
+    fn of(self, tokens: &[Token]) -> Vec<usize> {
+        match self {
+            Self::All => (0..tokens.len()).collect(),
+            Self::Words => (0..tokens.len()).filter(|at| !tokens[*at].special).collect(),
+            Self::Last => tokens.len().checked_sub(1).into_iter().collect(),
+        }
+    }
+}
+
+/// Means that were taken: of which rows, over which inputs.
 #[derive(Debug, Default)]
-pub(super) struct Means(Vec<(ModelId, HeadId, Many, Vec<f32>)>);
+pub(super) struct Means(Vec<(ModelId, Rows, (Many, TokensMeant), Vec<f32>)>);
 
 impl Means {
     /// Forgets those of a model.
@@ -99,28 +134,79 @@ impl Means {
         self.0.retain(|(of, ..)| *of != model);
     }
 
-    /// What a head adds on average, over all tokens of all inputs.
+    /// The mean of a site over tokens of all inputs; positions of `rows` are not looked at.
     pub fn of(
         &mut self,
         (id, model): (ModelId, &Model),
-        head: HeadId,
-        over: &Many,
+        rows: &Rows,
+        (over, tokens): (&Many, TokensMeant),
         control: &JobControl,
     ) -> Result<Vec<f32>, Stop> {
-        let known = self.0.iter().find(|(of, which, many, _)| *of == id && *which == head && many == over);
-        if let Some((.., mean)) = known {
+        let rows = Rows { positions: Vec::new(), ..rows.clone() };
+        let is_it = |of: &ModelId, which: &Rows, many: &(Many, TokensMeant)| {
+            *of == id && *which == rows && many.0 == *over && many.1 == tokens
+        };
+        if let Some((.., mean)) = self.0.iter().find(|(of, which, many, _)| is_it(of, which, many)) {
             return Ok(mean.clone());
         }
-        let mean = mean(model, head, over, control)?;
+        let mean = mean(model, &rows, (over, tokens), &|progress| control.report(progress))?;
         if self.0.len() >= MAX_KEPT {
             self.0.remove(0);
         }
-        self.0.push((id, head, over.clone(), mean.clone()));
+        self.0.push((id, rows, (over.clone(), tokens), mean.clone()));
         Ok(mean)
+    }
+
+    /// The change of a run along the difference of the means of two sets of inputs.
+    pub fn direction(&mut self, of: (ModelId, &Model), wanted: &Between, control: &JobControl) -> Result<Edit, Stop> {
+        let Between { rows, plus, minus, tokens, .. } = wanted;
+        let plus = self.of(of, rows, (plus, *tokens), control)?;
+        let minus = self.of(of, rows, (minus, *tokens), control)?;
+        Ok(wanted.edit(&plus, &minus))
     }
 }
 
-fn mean(model: &Model, head: HeadId, over: &Many, control: &JobControl) -> Result<Vec<f32>, Stop> {
+/// A direction between two sets of inputs, and what is done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Between {
+    /// Where: a site without heads, and the rows that are changed, all where none are named.
+    pub rows: Rows,
+    /// Inputs that it leads to.
+    pub plus: Many,
+    /// Inputs that it leads away from.
+    pub minus: Many,
+    /// Their tokens that count.
+    pub tokens: TokensMeant,
+    /// What is done with it.
+    pub along: Along,
+}
+
+impl Between {
+    /// The change, from the two means (Turner et al. 2023; Marks and Tegmark 2023).
+    fn edit(&self, plus: &[f32], minus: &[f32]) -> Edit {
+        let Rows { site, stack, layer, ref positions, .. } = self.rows;
+        let vector = plus.iter().zip(minus).map(|(plus, minus)| plus - minus).collect();
+        Edit::Direction { site, stack, layer, positions: positions.clone(), vector, along: self.along }
+    }
+}
+
+/// The change of a run along the difference of the means of two sets of inputs.
+///
+/// # Errors
+/// When a site has heads or is not there, no input of a set can be read, or somebody says stop.
+pub fn direction(model: &Model, wanted: &Between, control: &Control<'_>) -> Result<Edit, Stop> {
+    let Between { rows, plus, minus, tokens, .. } = wanted;
+    let (plus, minus) = (mean(model, rows, (plus, *tokens), control)?, mean(model, rows, (minus, *tokens), control)?);
+    Ok(wanted.edit(&plus, &minus))
+}
+
+/// The mean of a site over tokens of all inputs.
+fn mean(
+    model: &Model,
+    rows: &Rows,
+    (over, tokens): (&Many, TokensMeant),
+    control: &Control<'_>,
+) -> Result<Vec<f32>, Stop> {
     let list = match over {
         Many::Bundled(name) => {
             let summary = |error| Failure { summary: sentence(&format!("{error}")), details: String::new() };
@@ -138,29 +224,22 @@ fn mean(model: &Model, head: HeadId, over: &Many, control: &JobControl) -> Resul
     let encoded: Vec<Encoded> = items.filter_map(|item| model.encode(&input_of(&item.content)).ok()).collect();
     let lengths: Vec<usize> = encoded.iter().map(|input| input.tokens.values().map(Vec::len).sum()).collect();
     let mut waiting: Vec<Option<Encoded>> = encoded.into_iter().map(Some).collect();
-    let plan = plan(Site::Z, head.layer);
+    let plan = plan(rows.site, rows.layer);
     let (mut sums, mut n): (Vec<f64>, usize) = (Vec::new(), 0);
     for pack in packs(&lengths, PACK_TOKENS) {
         let inputs: Vec<Encoded> = pack.into_iter().filter_map(|at| waiting[at].take()).collect();
-        let go_on = |progress| control.report(progress);
-        for capture in run_pack(model, &inputs, &plan, &go_on).map_err(|_| Stop::Cancelled)?.into_iter().flatten() {
-            let rows = Rows {
-                site: Site::Z,
-                stack: head.stack,
-                layer: head.layer,
-                head: Some(head.head),
-                positions: Vec::new(),
-            };
-            let Some(z) = matrix(&capture, &rows) else { continue };
-            sums.resize(z.n_cols(), 0.0);
-            for row in z.rows() {
+        for capture in run_pack(model, &inputs, &plan, control).map_err(|_| Stop::Cancelled)?.into_iter().flatten() {
+            let Some(values) = matrix(&capture, rows) else { continue };
+            sums.resize(values.n_cols(), 0.0);
+            for row in tokens.of(capture.tokens(rows.stack.query_side())).into_iter().filter_map(|at| values.row(at)) {
                 sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
+                n += 1;
             }
-            n += z.n_rows();
         }
     }
     if n == 0 {
-        let why = format!("head {head} has no mean over {}: none of its inputs can be read by this model", over.name());
+        let what = rows.what();
+        let why = format!("{what} has no mean over {}: none of its inputs can be read by this model", over.name());
         return Err(ModelError::Edit(why).into());
     }
     Ok(sums.into_iter().map(|sum| (sum / n as f64) as f32).collect())

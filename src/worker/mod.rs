@@ -30,7 +30,7 @@ pub use crate::model::step_back;
 pub use analyst::{AnalysisEngine, Analyst};
 pub use changes::WantedEdit;
 pub use contents::{Contents, cached, contents};
-pub use donors::{Donor, MAX_MEANT, Many, Rows};
+pub use donors::{Between, Donor, MAX_MEANT, Many, Rows, TokensMeant, direction};
 pub use engine::ModelEngine;
 pub use files::{FileEngine, draw};
 pub use hub::HubEngine;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs};
 
 use attnscope::{
-    capture::{Ablation, Capture, Cut, Normalizer, Sparsity, file::known_edit},
+    capture::{Ablation, Along, Capture, Cut, Normalizer, Sparsity, file::known_edit},
     ids::HeadId,
     model::{
         Edit, Encoded, Logits, Model, ModelError, RunPlan, Site, Sites,
@@ -55,17 +55,21 @@ fn kind(edit: &Edit) -> String {
         Edit::Normalize { with: Normalizer::Fusedmax(_), .. } => "normalizer fusedmax",
         Edit::Normalize { with: Normalizer::Softmax, .. } => "normalizer softmax",
         Edit::RankOne { .. } => "rank one",
+        Edit::Direction { along: Along::Add(_), .. } => "direction added",
+        Edit::Direction { along: Along::Remove, .. } => "direction removed",
         Edit::Patch { site, .. } => return format!("patch {}", site.name()),
     };
     name.to_owned()
 }
 
 /// Kinds that are not of a site; softmax is what there is without a change.
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 20] = [
     "ablate zero",
     "ablate mean",
     "ablate uniform",
     "ablate shuffle",
+    "direction added",
+    "direction removed",
     "pattern",
     "sharpen",
     "hide",

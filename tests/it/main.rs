@@ -24,6 +24,7 @@ mod corpus_runs;
 /// A corpus behind the window: first results, giving way, stopping, what is refused.
 mod corpus_worker;
 /// Changes from other runs, drawn weights, deleted tokens, and what is marked of changes.
+mod directions;
 mod donors;
 /// The download dialog: its states, and what a person can do with it.
 mod download;

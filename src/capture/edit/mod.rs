@@ -103,6 +103,21 @@ pub enum Edit {
         /// By what goes in, `[d_mlp]`.
         right: Vec<f32>,
     },
+    /// Rows of a site are moved along a direction, such as the difference of the means of two sets of inputs.
+    Direction {
+        /// Where; a site without heads.
+        site: Site,
+        /// Which stack; of [`Site::Embed`], the one that its sequence enters.
+        stack: StackKind,
+        /// Layer, from 0; not used by `Embed` and `ResidFinal`.
+        layer: usize,
+        /// Which rows; all where none are named.
+        positions: Vec<usize>,
+        /// The direction, as wide as the site.
+        vector: Vec<f32>,
+        /// What is done with it.
+        along: Along,
+    },
     /// Rows of a site take values from elsewhere, such as another run.
     Patch {
         /// Where.
@@ -118,6 +133,15 @@ pub enum Edit {
         /// One row per position.
         value: Matrix,
     },
+}
+
+/// What is done with a direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Along {
+    /// It is added so many times: `x + factor · d`.
+    Add(f32),
+    /// What lies along it is taken away: `x − (x · d / ‖d‖²) d`.
+    Remove,
 }
 
 /// What takes the place of a head.
@@ -315,6 +339,19 @@ impl fmt::Display for Edit {
             Self::Normalize { scope, with } => write!(f, "scores are normalised by {} {scope}", with.title()),
             Self::RankOne { stack, layer, .. } => {
                 write!(f, "MLP of {}L{layer}: rank-one edit", stack_prefix(*stack))
+            }
+            Self::Direction { site, stack, layer, positions, along, .. } => {
+                let rows = if positions.is_empty() {
+                    String::new()
+                } else {
+                    let list: Vec<String> = positions.iter().map(usize::to_string).collect();
+                    format!(" at {}", list.join(", "))
+                };
+                let place = format!("{}{}", stack_prefix(*stack), site.in_words(*layer, None));
+                match along {
+                    Along::Add(factor) => write!(f, "{place}: {factor} × a direction added{rows}"),
+                    Along::Remove => write!(f, "{place}: a direction projected out{rows}"),
+                }
             }
             Self::Patch { site, stack, layer, head, positions, .. } => {
                 let (n, s) = (positions.len(), if positions.len() == 1 { "" } else { "s" });

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::ImageRef;
 use crate::{
     capture::{
-        AppliedEdit, Edit, Excerpt, Site,
+        Along, AppliedEdit, Edit, Excerpt, Site,
         file::{edit_to_json, known_edit},
     },
     ids::{HeadId, Side, StackKind},
     session::{BUNDLED_CORPORA, Change},
-    worker::{Choice, Donor, Generation, Input, Many, Rows, TextInput, WantedEdit},
+    worker::{Between, Choice, Donor, Generation, Input, Many, Rows, TextInput, TokensMeant, WantedEdit},
 };
 
 /// A change with whether it is made.
@@ -103,6 +103,18 @@ pub(in crate::session) fn to_json(edit: &WantedEdit) -> Option<Value> {
         }
         WantedEdit::MeanOver { head, over: Many::Bundled(name) } => json!({ "mean": head, "over": name }),
         WantedEdit::MeanOver { over: Many::Listed { .. }, .. } => return None,
+        WantedEdit::Between(between) => {
+            let (Many::Bundled(plus), Many::Bundled(minus)) = (&between.plus, &between.minus) else { return None };
+            let Rows { site, stack, layer, head, positions } = between.rows.clone();
+            let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
+            let mut json = json!({ "between": serde_json::to_value(rows).ok()?, "plus": plus, "minus": minus });
+            json["tokens"] = between.tokens.name().into();
+            json["add"] = match between.along {
+                Along::Add(factor) => json!(factor),
+                Along::Remove => Value::Null,
+            };
+            json
+        }
         WantedEdit::Taken { rows, from } => {
             let Rows { site, stack, layer, head, positions } = rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
@@ -139,6 +151,16 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
         let position = usize::try_from(fields.get("replace")?.as_u64()?).ok()?;
         let edit = WantedEdit::Word { side, position, text: word.to_owned() };
         return names(&["word", "replace", "side"]).then_some(edit);
+    }
+    if let Some(rows) = fields.get("between") {
+        let WrittenRows { site, stack, layer, head, positions } = WrittenRows::deserialize(rows).ok()?;
+        let rows = Rows { site: Site::from_name(&site)?, stack, layer, head, positions };
+        let set = |name: &str| BUNDLED_CORPORA.into_iter().find(|(known, _)| text(name) == Some(known));
+        let (plus, minus) = (Many::Bundled(set("plus")?.0), Many::Bundled(set("minus")?.0));
+        let tokens = TokensMeant::ALL.into_iter().find(|tokens| text("tokens") == Some(tokens.name()))?;
+        let along = fields.get("add")?.as_f64().map_or(Along::Remove, |factor| Along::Add(factor as f32));
+        let between = Between { rows, plus, minus, tokens, along };
+        return names(&["between", "plus", "minus", "tokens", "add"]).then(|| WantedEdit::Between(Box::new(between)));
     }
     if let Some(over) = text("over") {
         let (known, _) = BUNDLED_CORPORA.into_iter().find(|(name, _)| *name == over)?;

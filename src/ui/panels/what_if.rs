@@ -4,8 +4,8 @@ use eframe::egui::{Button, Checkbox, RichText, Role, Slider, Ui, WidgetInfo};
 
 use crate::{
     analysis::{attention, reading::align::align},
-    capture::{Capture, Edit, Normalizer, Scope, Site, words::token_text},
-    ids::{HeadId, Side},
+    capture::{Along, Capture, Edit, Normalizer, Scope, Site, words::token_text},
+    ids::{HeadId, Side, StackKind},
     session::{Change, ChangeCommand, Command, Document, HeadRef},
     text::capitalised,
     ui::{
@@ -14,8 +14,11 @@ use crate::{
         views::{change_text, changes_menu_ui, drag},
         widgets::{scrolled_menu_ui, section_ui},
     },
-    worker::{Donor, Rows, WantedEdit},
+    worker::{Between, Donor, Many, Rows, TokensMeant, WantedEdit},
 };
+
+/// Ends of the slider of a factor; one that was given beyond them widens it.
+const MOST_TIMES: f32 = 4.0;
 
 /// Draws the list of changes, or how to make one.
 pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
@@ -40,6 +43,7 @@ pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         .on_hover_text("Change the selected head, the pinned tokens or all attention, and run again");
         taken_over_ui(ui, cx);
         donors_ui(ui, cx);
+        direction_ui(ui, cx);
         if !changes.is_empty() && ui.add(Button::new("Clear")).on_hover_text("Remove all changes").clicked() {
             cx.send(Command::Change(ChangeCommand::Clear));
         }
@@ -68,9 +72,73 @@ fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (
             cx.send(Command::Change(ChangeCommand::Switch(idx, on)));
         }
     });
-    if let WantedEdit::Edit(Edit::Normalize { scope, with }) = &change.edit {
-        alpha_ui(ui, cx, idx, scope, *with);
+    match &change.edit {
+        WantedEdit::Edit(Edit::Normalize { scope, with }) => alpha_ui(ui, cx, idx, scope, *with),
+        WantedEdit::Edit(Edit::Direction { along: Along::Add(factor), .. }) => factor_ui(ui, cx, idx, *factor),
+        WantedEdit::Between(between) => {
+            if let Along::Add(factor) = between.along {
+                factor_ui(ui, cx, idx, factor);
+            }
+        }
+        _ => {}
     }
+}
+
+/// How many times a direction is added.
+fn factor_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, before: f32) {
+    let mut factor = before;
+    let drag = drag(ui);
+    ui.horizontal(|ui| {
+        ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
+        let most = MOST_TIMES.max(before.abs());
+        let slider = ui.add(Slider::new(&mut factor, -most..=most).fixed_decimals(2).text("×"));
+        let meaning = "1 is the difference of the two means; 0 changes nothing, and below 0 it leads the other way";
+        slider.accessible_name("Factor of the direction").on_hover_text(meaning);
+    });
+    let Some(change) = cx.session.changing().experiment.changes.get(idx).filter(|_| factor != before) else { return };
+    let along = Along::Add(factor);
+    let edit = match change.edit.clone() {
+        WantedEdit::Edit(Edit::Direction { site, stack, layer, positions, vector, .. }) => {
+            Edit::Direction { site, stack, layer, positions, vector, along }.into()
+        }
+        WantedEdit::Between(between) => WantedEdit::Between(Box::new(Between { along, ..*between })),
+        other => other,
+    };
+    cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
+}
+
+/// The difference of two sets of inputs at the selected layer, as a direction of the residual stream.
+fn direction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    let here = cx.session.changing();
+    let sees = here.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
+    let bundled = Many::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
+    let sets: Vec<Many> = cx.session.documents.iter().filter_map(Document::meant_inputs).chain([bundled]).collect();
+    if sets.len() < 2 {
+        return;
+    }
+    let HeadId { stack, layer, .. } = cx.pane.selection.head;
+    let stack = if stack == StackKind::Cross { StackKind::Decoder } else { stack };
+    let rows = Rows { site: Site::ResidPost, stack, layer, head: None, positions: Vec::new() };
+    let menu = ui.menu_button("Direction… ⏷", |ui| {
+        for plus in &sets {
+            ui.menu_button(format!("Towards {}", plus.name()), |ui| {
+                for minus in sets.iter().filter(|minus| *minus != plus) {
+                    for (along, words) in [(Along::Add(1.0), "added"), (Along::Remove, "projected out")] {
+                        if ui.button(format!("away from {}, {words}", minus.name())).clicked() {
+                            let (rows, plus, minus) = (rows.clone(), plus.clone(), minus.clone());
+                            let between = Between { rows, plus, minus, tokens: TokensMeant::Words, along };
+                            let edit = WantedEdit::Between(Box::new(between));
+                            cx.send(Command::Change(ChangeCommand::Add(vec![edit])));
+                            ui.close();
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let meaning = "Steering: move the residual stream after the selected layer along the difference of the means of \
+        two sets of inputs, or take away what lies along it";
+    menu.response.on_hover_text(meaning);
 }
 
 /// From softmax to sparsemax.

@@ -340,6 +340,6 @@ pub fn change_text(edit: &WantedEdit, capture: &Capture) -> String {
             [position] => named("token", rows.stack.query_side(), position, &clause),
             _ => clause,
         },
-        WantedEdit::Edit(_) | WantedEdit::MeanOver { .. } => clause,
+        WantedEdit::Edit(_) | WantedEdit::MeanOver { .. } | WantedEdit::Between(_) => clause,
     })
 }

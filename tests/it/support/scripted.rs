@@ -173,7 +173,9 @@ fn part_capture(
 fn applied(change: &WantedEdit) -> Option<AppliedEdit> {
     match change {
         WantedEdit::Edit(edit) => Some(AppliedEdit::Known(edit.clone())),
-        WantedEdit::Word { .. } | WantedEdit::Taken { .. } | WantedEdit::MeanOver { .. } => None,
+        WantedEdit::Word { .. } | WantedEdit::Taken { .. } | WantedEdit::MeanOver { .. } | WantedEdit::Between(_) => {
+            None
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    capture::{Ablation, AppliedEdit, Cut, Edit, Matrix, Normalizer, Scope, Site, Sparsity, head_name, stack_prefix},
+    capture::{
+        Ablation, Along, AppliedEdit, Cut, Edit, Matrix, Normalizer, Scope, Site, Sparsity, head_name, stack_prefix,
+    },
     ids::{HeadId, Side, StackKind},
 };
 
@@ -60,6 +62,18 @@ pub fn edit_to_json(edit: &AppliedEdit) -> Value {
         }
         Edit::RankOne { stack, layer, left, right } => {
             json!({ "rank_one": format!("{}L{layer}", stack_prefix(*stack)), "left": left, "right": right })
+        }
+        Edit::Direction { site, stack, layer, positions, vector, along } => {
+            let place = format!("{}{}.L{layer}", stack_prefix(*stack), site.name());
+            let mut json = json!({ "direction": place, "vector": vector });
+            match along {
+                Along::Add(factor) => json["add"] = json!(factor),
+                Along::Remove => json["remove"] = true.into(),
+            }
+            if !positions.is_empty() {
+                json["positions"] = json!(positions);
+            }
+            json
         }
         Edit::Patch { site, stack, layer, head, positions, value } => {
             let head = head.map_or_else(String::new, |head| format!("H{head}"));
@@ -136,6 +150,8 @@ pub fn known_edit(json: &Value) -> Option<Edit> {
         let (stack, layer, None) = place(fields.text("rank_one")?)? else { return None };
         let (left, right) = (numbers(fields.0.get("left")?)?, numbers(fields.0.get("right")?)?);
         (Edit::RankOne { stack, layer, left, right }, &["rank_one", "left", "right"])
+    } else if has("direction") {
+        (fields.direction()?, &["direction", "vector", "add", "remove", "positions"])
     } else if has("patch") {
         (fields.patch()?, &["patch", "positions", "value"])
     } else {
@@ -181,14 +197,31 @@ impl Fields<'_> {
         }
     }
 
+    /// `decoder.resid_post.L3`, and one of `add` and `remove`.
+    fn direction(&self) -> Option<Edit> {
+        let (stack, site, layer, None) = self.place_of("direction")? else { return None };
+        let along = match (self.0.get("add"), self.0.get("remove")) {
+            (Some(factor), None) => Along::Add(factor.as_f64()? as f32),
+            (None, Some(remove)) => remove.as_bool()?.then_some(Along::Remove)?,
+            _ => return None,
+        };
+        let positions = self.0.get("positions").map_or(Some(Vec::new()), indices)?;
+        let vector = numbers(self.0.get("vector")?)?;
+        (!site.is_per_head()).then_some(Edit::Direction { site, stack, layer, positions, vector, along })
+    }
+
     /// `cross.z.L0H1`: the stack may be missing, the site may not.
-    fn patch(&self) -> Option<Edit> {
-        let (before, at) = self.text("patch")?.rsplit_once('.')?;
+    fn place_of(&self, name: &str) -> Option<(StackKind, Site, usize, Option<usize>)> {
+        let (before, at) = self.text(name)?.rsplit_once('.')?;
         let (stack, site) = before.rsplit_once('.').unwrap_or((StackKind::SelfAttention.name(), before));
         let (_, layer, head) = place(at)?;
+        Some((StackKind::from_name(stack)?, Site::from_name(site)?, layer, head))
+    }
+
+    fn patch(&self) -> Option<Edit> {
+        let (stack, site, layer, head) = self.place_of("patch")?;
         let positions = indices(self.0.get("positions")?)?;
         let value = rows(self.0.get("value")?)?;
-        let (stack, site) = (StackKind::from_name(stack)?, Site::from_name(site)?);
         (positions.len() == value.n_rows() && site.is_per_head() == head.is_some()).then_some(())?;
         Some(Edit::Patch { site, stack, layer, head, positions, value })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::{Edit, Site};
 use crate::{
-    capture::{Normalizer, Per, Scope, Sparsity, Token, head_name, stack_prefix},
+    capture::{Along, Normalizer, Per, Scope, Sparsity, Token, head_name, stack_prefix},
     ids::{HeadId, Side, StackKind},
     model::ModelError,
     spec::{LayerSpec, ModelSpec, StackSpec},
@@ -109,6 +109,21 @@ impl There<'_> {
                 refuse(format!("“{edit}” holds values that are not finite"))
             }
             Edit::RankOne { stack, layer, .. } => self.layer(*stack, *layer).map(|_| ()),
+            Edit::Direction { site, .. } if site.is_per_head() || site.is_of_pairs() => {
+                refuse(format!("“{edit}” names a site of heads: a direction belongs to the residual stream or an MLP"))
+            }
+            Edit::Direction { vector, .. } if !vector.iter().all(|value| value.is_finite()) => {
+                refuse(format!("“{edit}” holds values that are not finite"))
+            }
+            Edit::Direction { vector, along: Along::Remove, .. } if vector.iter().all(|value| *value == 0.0) => {
+                refuse(format!("“{edit}”, but the direction is 0 everywhere, so there is nothing to project out"))
+            }
+            Edit::Direction { along: Along::Add(factor), .. } if !factor.is_finite() => {
+                refuse(format!("a direction is added a finite number of times, not {factor}"))
+            }
+            Edit::Direction { site, stack, layer, .. } => {
+                self.patch(edit, *site, HeadId { stack: *stack, layer: *layer, head: 0 })
+            }
             Edit::Patch { site, stack, layer, head, positions, value } => {
                 self.patch(edit, *site, HeadId { stack: *stack, layer: *layer, head: head.unwrap_or(0) })?;
                 match positions.len() {

@@ -9,7 +9,7 @@ use candle_core::Tensor;
 
 use super::{At, Edit, Run, Site, Span};
 use crate::{
-    capture::{Ablation, Cut, Normalizer, even_out, shuffled},
+    capture::{Ablation, Along, Cut, Normalizer, even_out, shuffled},
     ids::{HeadId, StackKind},
     model::ModelError,
 };
@@ -25,7 +25,11 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
         Edit::Knockout { stack, .. } | Edit::Restrict { stack, .. } => *stack == of,
         Edit::HideToken { side, .. } => of.key_side() == *side,
         Edit::Normalize { .. } => true,
-        Edit::SeeAll { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } | Edit::RankOne { .. } => false,
+        Edit::SeeAll { .. }
+        | Edit::ReplaceToken { .. }
+        | Edit::MaskToken { .. }
+        | Edit::RankOne { .. }
+        | Edit::Direction { .. } => false,
     }
 }
 
@@ -50,7 +54,7 @@ pub(crate) fn touches(edit: &Edit, at_site: Site, at: At) -> bool {
         Edit::Restrict { stack, scope, .. } => {
             at_site == Site::Scores && *stack == at.stack && scope.touches(at.stack, at.layer)
         }
-        Edit::Patch { site, stack, layer, .. } => {
+        Edit::Patch { site, stack, layer, .. } | Edit::Direction { site, stack, layer, .. } => {
             *site == at_site && *stack == at.stack && (*layer == at.layer || !at_site.is_of_layer())
         }
         Edit::Normalize { .. }
@@ -128,7 +132,9 @@ const BEFORE: [Site; 5] = [Site::Embed, Site::ResidPre, Site::Q, Site::K, Site::
 pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -> bool {
     match edit {
         Edit::SeeAll { .. } | Edit::ReplaceToken { .. } | Edit::MaskToken { .. } => true,
-        Edit::Patch { site, .. } => BEFORE.contains(site) && touches(edit, *site, At { stack, layer: first }),
+        Edit::Patch { site, .. } | Edit::Direction { site, .. } => {
+            BEFORE.contains(site) && touches(edit, *site, At { stack, layer: first })
+        }
         Edit::Ablate { .. }
         | Edit::SetPattern { .. }
         | Edit::Sharpen { .. }
@@ -143,7 +149,7 @@ pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -
 /// Whether an edit is of something that comes behind `z` in the last of `n_layers`.
 pub(crate) fn is_behind_attending(edit: &Edit, stack: StackKind, n_layers: usize) -> bool {
     match edit {
-        Edit::Patch { site, .. } => {
+        Edit::Patch { site, .. } | Edit::Direction { site, .. } => {
             let attends = BEFORE.contains(site) || matches!(site, Site::Scores | Site::Pattern | Site::Z);
             !attends && touches(edit, *site, At { stack, layer: n_layers.saturating_sub(1) })
         }
@@ -221,6 +227,14 @@ pub(crate) fn apply(edit: &Edit, site: Site, at: At, rows: Span, x: &Tensor) -> 
             let mask = Tensor::from_iter((0..n_told).flat_map(of_head), x.device())?.reshape((n_told, n, n_key))?;
             Ok(if site == Site::Scores { x.broadcast_add(&mask)? } else { x.broadcast_mul(&mask)? })
         }
+        Edit::Direction { positions, vector, along, .. } => {
+            let beyond = positions.iter().find(|position| **position >= rows.of);
+            if let Some(position) = beyond {
+                return Err(ModelError::Edit(format!("there is no position {position} among {}", rows.of)));
+            }
+            let here = |row: usize| positions.is_empty() || positions.contains(&(rows.first + row));
+            moved(x, vector, *along, &here)
+        }
         Edit::Patch { head, positions, value, .. } => {
             if let Some(position) = positions.iter().find(|position| **position >= rows.of) {
                 return Err(ModelError::Edit(format!("there is no position {position} among {}", rows.of)));
@@ -237,6 +251,32 @@ pub(crate) fn apply(edit: &Edit, site: Site, at: At, rows: Span, x: &Tensor) -> 
         | Edit::MaskToken { .. }
         | Edit::RankOne { .. } => Ok(x.clone()),
     }
+}
+
+/// `x` with some of its rows moved along a direction.
+///
+/// # Shapes
+/// - `x`, result: `[rows, width]`
+/// - `vector`: `[width]`
+fn moved(x: &Tensor, vector: &[f32], along: Along, here: &dyn Fn(usize) -> bool) -> Result<Tensor, ModelError> {
+    let &[n, width] = x.dims() else {
+        return Err(ModelError::Edit("a direction needs a site without heads".to_owned()));
+    };
+    if vector.len() != width {
+        let n = vector.len();
+        return Err(ModelError::Edit(format!("the direction has {n} numbers, but the site is {width} wide")));
+    }
+    let direction = Tensor::from_slice(vector, (1, width), x.device())?;
+    let is_here = Tensor::from_iter((0..n).map(|row| if here(row) { 1.0_f32 } else { 0.0 }), x.device())?;
+    let factors = match along {
+        Along::Add(factor) => (is_here.reshape((n, 1))? * f64::from(factor))?,
+        Along::Remove => {
+            let square: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
+            let coefficients = x.broadcast_mul(&direction)?.sum_keepdim(1)?;
+            (coefficients.mul(&is_here.reshape((n, 1))?)? * (-1.0 / square))?
+        }
+    };
+    Ok((x + factors.broadcast_mul(&direction)?)?)
 }
 
 /// One head's values, row by row.
