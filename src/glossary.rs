@@ -3,7 +3,6 @@
 /// A term with its meaning in plain sentences, and its formula where there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct Term {
-    /// The term.
     pub name: &'static str,
     /// One or two sentences.
     pub meaning: &'static str,

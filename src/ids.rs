@@ -157,7 +157,6 @@ pub struct CaptureId(pub u64);
 /// What a joint space is made of: changes whenever its points do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CloudId {
-    /// One input.
     Input(CaptureId),
     /// Inputs of a corpus, by a number of their own.
     Inputs(u64),

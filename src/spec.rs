@@ -13,7 +13,6 @@ pub struct ModelSpec {
     pub name: String,
     /// Architecture family, lower case as in `model_type`: `bert`, `gpt2`, `vit`.
     pub family: String,
-    /// What the model reads.
     pub modality: Modality,
     /// Attention stacks, in forward order; never empty.
     pub stacks: Vec<StackSpec>,
@@ -57,20 +56,17 @@ impl ModelSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Modality {
-    /// Tokens.
     Text(TextSpec),
     /// Pixels.
     Image(ImageSpec),
     /// A text for the encoder; the decoder writes another one.
     TextToText {
-        /// What the encoder reads.
         source: TextSpec,
         /// What the decoder reads and writes.
         target: TextSpec,
     },
     /// A picture for the encoder; the decoder describes it.
     ImageToText {
-        /// What the encoder reads.
         source: ImageSpec,
         /// What the decoder reads and writes.
         target: TextSpec,
@@ -89,7 +85,6 @@ pub enum Modality {
 pub struct TextSpec {
     /// Longest sequence, special tokens included.
     pub n_ctx: usize,
-    /// Number of token ids.
     pub n_vocab: usize,
 }
 
@@ -156,7 +151,6 @@ pub enum HeadKind {
 /// One attention stack of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StackSpec {
-    /// Which stack this is.
     pub kind: StackKind,
     /// Shape of each layer's attention; layers may differ (pruned heads).
     pub layers: Vec<LayerSpec>,

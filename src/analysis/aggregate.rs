@@ -174,9 +174,7 @@ pub struct OffsetMean {
     pub n_pairs: Vec<u64>,
     /// Mean weight that queries give to special tokens.
     pub special: f32,
-    /// Queries.
     pub n_queries: u64,
-    /// Inputs.
     pub n_inputs: usize,
 }
 

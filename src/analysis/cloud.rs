@@ -15,7 +15,6 @@ use crate::{
 /// of their vectors are meant is said by a [`Space`]. Cheap to clone.
 #[derive(Clone, Debug)]
 pub enum Cloud {
-    /// Of one input.
     Input(Arc<Capture>),
     /// Of some inputs of a corpus.
     Inputs(Arc<CorpusView>),
@@ -28,7 +27,6 @@ pub enum Cloud {
 pub struct CloudToken<'a> {
     /// Its input's place in the cloud.
     pub input: usize,
-    /// Its place in its input.
     pub position: usize,
     /// Tokens of its input on this side.
     pub n_positions: usize,

@@ -28,7 +28,6 @@ const PARTS: usize = 8;
 /// A head, and how much points are together in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankedHead {
-    /// The head.
     pub head: HeadId,
     /// Its clustering, among the [`NEIGHBORS`] nearest of each point.
     pub found: Clustering,

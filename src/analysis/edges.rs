@@ -35,7 +35,6 @@ pub struct Edge {
 /// The entries that a filter keeps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EdgeSet {
-    /// By query, then key.
     pub edges: Vec<Edge>,
     /// Entries of the pattern that are greater than 0.
     pub n_total: usize,

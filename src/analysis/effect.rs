@@ -31,13 +31,10 @@ pub struct Said {
 pub struct Effect {
     /// The position; `None` where the model says one thing about the whole.
     pub position: Option<usize>,
-    /// Which outcome.
     pub id: u32,
     /// What its logit is held against.
     pub against: Option<u32>,
-    /// In the unchanged run.
     pub before: Said,
-    /// In the changed one.
     pub after: Said,
 }
 

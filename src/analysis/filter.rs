@@ -10,9 +10,7 @@ use crate::ids::HeadId;
 /// What must hold of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// What is asked.
     pub by: ColorBy,
-    /// The answer.
     pub is: Is,
 }
 

@@ -15,7 +15,6 @@ use crate::{
 
 /// The points of a cell: of one kind as they are, or queries and keys with their transform.
 pub(super) enum Joint {
-    /// Queries, keys.
     Both([Matrix; 2], Transform),
     /// Of one kind, and whether they stand where keys do.
     One(Matrix, bool),

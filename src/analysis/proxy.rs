@@ -20,9 +20,7 @@ const CURVE_STEPS: i32 = 16;
 /// How distance stands for the dot product in one head.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeadProxy {
-    /// The head.
     pub head: HeadId,
-    /// The scale that was used.
     pub c: f64,
     /// Correlations as queries and keys are, and after scaling and translation.
     pub correlations: Correlations,

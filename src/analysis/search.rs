@@ -48,9 +48,7 @@ impl SearchKind {
 /// What is looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Search {
-    /// What was typed.
     pub text: String,
-    /// How it is meant.
     pub kind: SearchKind,
     /// Whether upper and lower case differ.
     pub case: bool,
@@ -73,11 +71,9 @@ pub enum SearchError {
 /// Points of a cloud that were found, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// Queries.
     pub queries: Vec<u32>,
     /// Keys: the same tokens, unless keys are of another sequence.
     pub keys: Vec<u32>,
-    /// Inputs that have one.
     pub n_inputs: usize,
 }
 

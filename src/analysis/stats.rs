@@ -23,7 +23,6 @@ pub struct HeadStats {
     pub on_previous: Option<f32>,
     /// Mass on the query's own position; `None` for cross-attention.
     pub on_self: Option<f32>,
-    /// Mass on special tokens.
     pub on_special: f32,
     /// The largest weight of any row (not a mean).
     pub max_weight: f32,

@@ -21,13 +21,11 @@ const PLOTTED_PAIRS: usize = 4000;
 /// A question about a cloud.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// About what.
     pub cloud: Cloud,
     /// About which of its stacks.
     pub stack: StackKind,
     /// How queries and keys are scaled and moved; the layout has no part in it.
     pub options: ProjectionOptions,
-    /// What is asked.
     pub question: Question,
 }
 
@@ -69,9 +67,7 @@ pub struct SurveyKey {
 /// Mean attention of one head.
 #[derive(Clone, Debug)]
 pub struct Average {
-    /// Of which head.
     pub head: HeadId,
-    /// Between positions.
     pub positions: PositionMean,
     /// By how far keys are from queries.
     pub offsets: OffsetMean,
@@ -82,13 +78,9 @@ pub struct Average {
 /// What was found.
 #[derive(Clone, Debug)]
 pub enum Finding {
-    /// By layer, then head.
     Proxies(Vec<HeadProxy>),
-    /// Of one head.
     Plot(Box<HeadPlot>),
-    /// Of one head.
     Average(Box<Average>),
-    /// What was searched for.
     Search(Box<Found>),
 }
 
@@ -97,7 +89,6 @@ pub enum Finding {
 pub struct Found {
     /// Which points.
     pub hits: Hits,
-    /// The same, to be drawn.
     pub points: Arc<PointSet>,
     /// Heads in which hits lie together come first; empty where nothing was found.
     pub ranked: Vec<RankedHead>,

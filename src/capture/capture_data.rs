@@ -20,13 +20,9 @@ pub struct Capture {
 /// The fields of a [`Capture`], before the invariants are checked.
 #[derive(Clone, Debug)]
 pub struct CaptureParts {
-    /// Identity for caches.
     pub id: CaptureId,
-    /// The model that was run.
     pub model: Arc<ModelSpec>,
-    /// What was fed in.
     pub input: InputInfo,
-    /// Token sequences by side.
     pub tokens: BTreeMap<Side, Vec<Token>>,
     /// One entry per stack of the model, in the model's order.
     pub stacks: Vec<StackCapture>,
@@ -75,7 +71,6 @@ pub struct Generated {
 /// One stack's recordings.
 #[derive(Clone, Debug, Default)]
 pub struct StackCapture {
-    /// Which stack.
     pub kind: StackKind,
     /// One entry per layer; a layer that was not recorded is empty.
     pub layers: Vec<LayerCapture>,
@@ -208,7 +203,6 @@ impl Prediction {
 pub struct PredictionRow {
     /// Token position the statement is about; `None` for a classifier.
     pub position: Option<usize>,
-    /// At most five outcomes.
     pub top: Vec<PredictionItem>,
 }
 

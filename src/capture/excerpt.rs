@@ -11,7 +11,6 @@ pub enum Keep {
     /// Its beginning.
     #[default]
     First,
-    /// Its end.
     Last,
 }
 
@@ -37,7 +36,6 @@ impl Keep {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Excerpt {
-    /// Which end.
     pub keep: Keep,
     /// At most so many tokens, special ones included; as many as the model reads where nothing is said.
     pub n_tokens: Option<usize>,
@@ -71,7 +69,6 @@ impl std::fmt::Display for TokenCount {
 /// What was read of a text that was too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextPart {
-    /// Which end of it.
     pub keep: Keep,
     /// Tokens that were read, special ones included.
     pub n_read: usize,

@@ -6,7 +6,6 @@ use std::{ops::Range, sync::Arc};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {actual} values do not fill the shape {expected:?}")]
 pub struct ShapeError {
-    /// What was being built.
     pub what: String,
     /// The shape that was claimed.
     pub expected: Vec<usize>,

@@ -11,9 +11,7 @@ use crate::{
 /// The position embeddings of a model; never empty.
 #[derive(Clone, Debug)]
 pub struct PositionTables {
-    /// Identity for caches.
     pub id: CaptureId,
-    /// The model.
     pub model: Arc<ModelSpec>,
     /// A table for each sequence that has one.
     pub sides: BTreeMap<Side, PositionTable>,

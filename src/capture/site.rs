@@ -15,11 +15,9 @@ pub enum Site {
     Q,
     /// Keys, after rotary where the model has it.
     K,
-    /// Values.
     V,
     /// Scaled and masked, before softmax.
     Scores,
-    /// Softmax of the scores.
     Pattern,
     /// `pattern · v`.
     Z,
@@ -70,17 +68,12 @@ const _: () = {
 /// What there is to know about a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteSpec {
-    /// Which site.
     pub site: Site,
-    /// The name used in files.
     pub name: &'static str,
     /// The name by which it is asked for, maybe together with others.
     pub choice: &'static str,
-    /// How often there is one.
     pub per: Per,
-    /// What its rows are.
     pub rows: Rows,
-    /// What its columns are.
     pub width: Width,
     /// Its name in a sentence, before the layer or head, where the window offers to patch it.
     pub words: Option<&'static str>,
@@ -89,7 +82,6 @@ pub struct SiteSpec {
 /// How often there is a value of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// One in each layer.
     Layer,
     /// One behind the last layer of a stack.
     Stack,
@@ -202,9 +194,7 @@ impl Site {
 /// The value of a site.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SiteValue {
-    /// One matrix per head.
     PerHead(PerHead),
-    /// One row per token.
     Rows(Matrix),
 }
 

@@ -35,13 +35,9 @@ pub struct ImageInfo {
 /// A rectangle in pixels of a source picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CropRect {
-    /// Left edge.
     pub x: f32,
-    /// Top edge.
     pub y: f32,
-    /// Width.
     pub width: f32,
-    /// Height.
     pub height: f32,
 }
 

@@ -16,7 +16,6 @@ pub enum CorpusError {
         needed: u64,
         /// Bytes it may take.
         budget: u64,
-        /// Inputs that are there.
         n_inputs: usize,
     },
     /// The capture has nothing that a corpus keeps.
@@ -30,9 +29,7 @@ pub enum CorpusError {
     OtherModel {
         /// What the input is called.
         name: String,
-        /// The model it was run on.
         found: String,
-        /// The model of the corpus.
         expected: String,
     },
     /// The captures were made in different ways.

@@ -15,7 +15,6 @@ pub struct Label {
     pub source: usize,
     /// A name, for inputs that have one: a picture's file.
     pub name: Option<String>,
-    /// Names and values.
     pub annotations: Vec<(String, String)>,
 }
 

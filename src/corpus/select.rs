@@ -15,28 +15,11 @@ pub enum Filter {
     /// The name or the text has this part, upper and lower case alike.
     Text(String),
     /// An annotation has this value.
-    Equal {
-        /// The annotation's name.
-        annotation: String,
-        /// Its value.
-        value: String,
-    },
+    Equal { annotation: String, value: String },
     /// An annotation is a number from here to there, both included.
-    Between {
-        /// The annotation's name.
-        annotation: String,
-        /// The smallest.
-        from: f64,
-        /// The largest.
-        to: f64,
-    },
+    Between { annotation: String, from: f64, to: f64 },
     /// So many tokens, all sides together, both ends included.
-    Tokens {
-        /// The fewest.
-        from: usize,
-        /// The most.
-        to: usize,
-    },
+    Tokens { from: usize, to: usize },
 }
 
 /// What inputs are sorted by.
@@ -46,7 +29,6 @@ pub enum SortBy {
     Source,
     /// Their name or text.
     Name,
-    /// Their number of tokens.
     Tokens,
     /// An annotation: numbers by size, before texts; inputs without it last.
     Annotation(String),

@@ -47,13 +47,10 @@ impl Texts {
 /// One token of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenRow<'a> {
-    /// Input it belongs to.
     pub input: usize,
-    /// Its place there.
     pub position: usize,
     /// Vocabulary id, if it has one.
     pub id: Option<u32>,
-    /// What a person reads.
     pub text: &'a str,
     /// Tokens with the same text have the same number.
     pub text_number: u32,

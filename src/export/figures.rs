@@ -22,9 +22,7 @@ use crate::{
 /// What is to be drawn, of what.
 #[derive(Clone, Debug)]
 pub struct FigureRequest {
-    /// What, and how.
     pub order: Arc<Order>,
-    /// Of what.
     pub capture: Arc<Capture>,
     /// What joint spaces are made of.
     pub cloud: Cloud,
@@ -37,7 +35,6 @@ pub struct FigureRequest {
 /// What would be written, to be looked at.
 #[derive(Clone, Debug)]
 pub enum Preview {
-    /// A figure.
     Figure(FigurePreview),
     /// The numbers behind figures.
     Numbers(NumbersPreview),
@@ -46,20 +43,16 @@ pub enum Preview {
 /// The beginning of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumbersPreview {
-    /// Names of the columns.
     pub columns: Vec<String>,
     /// The first rows.
     pub rows: Vec<Vec<String>>,
-    /// How many rows there are.
     pub n_rows: usize,
-    /// Size of the file.
     pub n_bytes: u64,
 }
 
 /// A picture of the first figure, as small as it is shown.
 #[derive(Clone, Debug)]
 pub struct FigurePreview {
-    /// The picture.
     pub pixels: Arc<RgbaBuffer>,
     /// Width and height of the figure, in points.
     pub size_pt: [f32; 2],

@@ -22,16 +22,13 @@ use crate::{capture::RgbaBuffer, figure::order::OrderError};
 pub enum ExportRequest {
     /// Pixels as PNG with text chunks.
     Png {
-        /// What to write.
         pixels: Arc<RgbaBuffer>,
         /// `(keyword, text)` chunks: model, input, selection, version.
         metadata: Vec<(String, String)>,
-        /// Where to.
         path: PathBuf,
     },
     /// Figures, or the numbers behind them.
     Figures {
-        /// What of what.
         figure: FigureRequest,
         /// Where to; its ending says what kind of file.
         path: PathBuf,
@@ -74,12 +71,7 @@ pub enum ExportError {
     UnknownKind(PathBuf),
     /// Anything else the system reports.
     #[error("The file could not be written ({source}): {}", path.display())]
-    Io {
-        /// What the system says.
-        source: io::Error,
-        /// Where.
-        path: PathBuf,
-    },
+    Io { source: io::Error, path: PathBuf },
 }
 
 /// Writes the file and returns its path.

@@ -32,7 +32,6 @@ pub struct Legend {
 struct Places {
     /// Left top corners of the marks.
     marks: Vec<Vec2>,
-    /// Top of the scale.
     scale: f32,
     height: f32,
 }

@@ -20,7 +20,6 @@ pub fn faded([red, green, blue, alpha]: Rgba, opacity: f32) -> Rgba {
 /// Everything a painter needs to know.
 #[derive(Clone, Debug, Default)]
 pub struct Figure {
-    /// Width and height.
     pub size: Vec2,
     /// What is painted, from back to front.
     pub items: Vec<Item>,
@@ -41,7 +40,6 @@ pub enum Item {
     Fill(Path, Rgba),
     /// Straight lines with flat ends. A kind of their own, because the window makes one mesh of them.
     Lines(Arc<[Line]>),
-    /// One line of text.
     Text(Text),
     /// A picture: one colour per cell.
     Cells(Cells),
@@ -52,13 +50,9 @@ pub enum Item {
 /// A straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// One end.
     pub from: Pos2,
-    /// The other end.
     pub to: Pos2,
-    /// Across.
     pub width: f32,
-    /// Straight sRGB.
     pub color: Rgba,
 }
 
@@ -74,9 +68,7 @@ impl Line {
 /// A picture of `size[0]` × `size[1]` cells, row by row from the top, stretched over `rect`.
 #[derive(Clone, Debug)]
 pub struct Cells {
-    /// Where.
     pub rect: Rect,
-    /// Columns and rows.
     pub size: [u32; 2],
     /// Four bytes per cell.
     pub rgba: Arc<[u8]>,
@@ -99,19 +91,15 @@ pub enum Sampling {
 pub struct Text {
     /// What it says, in logical order.
     pub text: String,
-    /// Start of the baseline.
     pub at: Pos2,
     /// Direction of the baseline in radians; positive turns clockwise.
     pub angle: f32,
-    /// Of the font.
     pub size: f32,
     /// Advance of all glyphs.
     pub width: f32,
     /// Whether the text as a whole reads from right to left.
     pub right_to_left: bool,
-    /// Straight sRGB.
     pub color: Rgba,
-    /// From left to right.
     pub runs: Vec<Run>,
 }
 
@@ -120,20 +108,15 @@ pub struct Text {
 pub struct Run {
     /// Into [`Figure::faces`].
     pub face: usize,
-    /// From left to right.
     pub glyphs: Vec<Glyph>,
 }
 
 /// One glyph, placed relative to the start of the text's baseline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Glyph {
-    /// In its face.
     pub id: u32,
-    /// Along the baseline.
     pub x: f32,
-    /// Below the baseline.
     pub y: f32,
-    /// To the next glyph.
     pub advance: f32,
     /// The bytes of [`Text::text`] that it stands for: its whole cluster.
     pub text: Range<usize>,

@@ -24,7 +24,6 @@ const CAPTION_GAP: f32 = 10.0;
 /// What all figures share.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Colours.
     pub palette: Palette,
     /// In points; what suits the scene when not given.
     pub width: Option<f32>,
@@ -32,7 +31,6 @@ pub struct Page {
     pub height: Option<f32>,
     /// How much is said below the scene.
     pub caption: CaptionKind,
-    /// One line for title bars.
     pub title: String,
     /// Where the figure came from, as JSON.
     pub provenance: String,
@@ -41,7 +39,6 @@ pub struct Page {
 /// How much is said below a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaptionKind {
-    /// Nothing.
     None,
     /// Which heads, and what is not shown.
     #[default]

@@ -8,7 +8,6 @@ use crate::analysis::projection::Tint;
 pub struct Palette {
     /// Whether this is the dark appearance.
     pub dark: bool,
-    /// Ground.
     pub canvas: Rgba,
     /// Text that is read first.
     pub text: Rgba,
@@ -85,11 +84,8 @@ const LINE_PT: (f32, f32) = (0.8, 1.6);
 pub enum Dash {
     /// Not broken.
     Solid,
-    /// Long dashes.
     Long,
-    /// Short dashes.
     Short,
-    /// Dots.
     Dotted,
 }
 

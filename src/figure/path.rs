@@ -10,13 +10,10 @@ const QUARTER: f32 = 0.552_284_8;
 /// One step of an outline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Segment {
-    /// Starts a new outline.
     Move(Pos2),
-    /// A straight line.
     Line(Pos2),
     /// A cubic curve: two handles and the end.
     Cubic(Pos2, Pos2, Pos2),
-    /// Back to the start.
     Close,
 }
 

@@ -17,7 +17,6 @@ use crate::{capture::RgbaBuffer, raster::ColorRange, text::signed};
 pub struct Pen<'a> {
     /// Measures and shapes text.
     pub type_: &'a mut Typesetter,
-    /// Colours.
     pub palette: Palette,
     /// What was drawn so far, from back to front.
     pub items: Vec<Item>,

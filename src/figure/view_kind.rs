@@ -13,7 +13,6 @@ pub enum ViewKind {
     Heads,
     /// One head as a matrix of colours.
     Heatmap,
-    /// Attention on a picture.
     Image,
     /// One head's joint query–key plane.
     Scatter,

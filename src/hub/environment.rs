@@ -23,7 +23,6 @@ pub struct Environment {
     pub token: Option<Token>,
     /// Whether to leave the network alone (`HF_HUB_OFFLINE`, `TRANSFORMERS_OFFLINE`).
     pub offline: bool,
-    /// How long to wait.
     pub patience: Patience,
 }
 

@@ -22,23 +22,16 @@ pub enum HubError {
     /// The user wants no network.
     #[error("HF_HUB_OFFLINE forbids to ask the hub, and {id} is {}in the cache", if *cached { "" } else { "not " })]
     Offline {
-        /// What was asked for.
         id: String,
         /// Whether it is here anyway.
         cached: bool,
     },
     /// There is no such model or revision.
     #[error("{host} has no model {id}")]
-    NotFound {
-        /// What was asked for.
-        id: String,
-        /// Who was asked.
-        host: String,
-    },
+    NotFound { id: String, host: String },
     /// The model exists, but not for us.
     #[error("{}", problem.summary(id, endpoint))]
     Access {
-        /// What was asked for.
         id: String,
         /// Address of who was asked.
         endpoint: String,
@@ -48,73 +41,44 @@ pub enum HubError {
     /// The server asks for a longer pause than anybody waits.
     #[error("{host} asks to come back in {}", wait_text(*secs))]
     Busy {
-        /// Who was asked.
         host: String,
         /// How long, in seconds.
         secs: f64,
     },
     /// The server has a problem of its own.
     #[error("{host} answers with error {status}")]
-    Server {
-        /// Who was asked.
-        host: String,
-        /// HTTP status.
-        status: u16,
-    },
+    Server { host: String, status: u16 },
     /// The server was not reached at all.
     #[error("{host} cannot be reached: {reason}")]
-    Unreachable {
-        /// Who was asked.
-        host: String,
-        /// What the system says.
-        reason: String,
-    },
+    Unreachable { host: String, reason: String },
     /// The connection broke, more often than is worth trying.
     #[error("the connection to {host} broke: {reason}")]
-    Broken {
-        /// Who was asked.
-        host: String,
-        /// What the system says.
-        reason: String,
-    },
+    Broken { host: String, reason: String },
     /// The server does not do what it announced; nothing of it was kept.
     #[error("{host} sent something else than it announced: {what}")]
     Lied {
-        /// Who was asked.
         host: String,
         /// What is wrong with it, with the file's name.
         what: String,
     },
     /// A file's name would lead out of the cache.
     #[error("a file of {id} has a name that could lead elsewhere: {name:?}")]
-    HostileName {
-        /// What was asked for.
-        id: String,
-        /// The name.
-        name: String,
-    },
+    HostileName { id: String, name: String },
     /// There is nothing to open.
     #[error("there is no {missing} in {id}")]
     NotAModel {
-        /// What was asked for.
         id: String,
         /// What is not there.
         missing: &'static str,
-        /// What is there instead.
         found: String,
     },
     /// Another program is at it.
     #[error("another program is downloading {file} at the moment")]
-    Locked {
-        /// Which file.
-        file: String,
-    },
+    Locked { file: String },
     /// The cache cannot be written.
     #[error("{}", cache_summary(source, *missing_bytes))]
     Cache {
-        /// What the system says.
         source: io::Error,
-        /// Where.
         path: PathBuf,
         /// Bytes that are still to come.
         missing_bytes: u64,

@@ -26,7 +26,6 @@ const MAX_NAMES: usize = 5;
 /// What a download consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The model.
     pub id: RepoId,
     /// What its revision means at present.
     pub commit: String,
@@ -41,7 +40,6 @@ pub struct Plan {
 pub struct PlannedFile {
     /// Its name; no path.
     pub name: String,
-    /// Its size.
     pub size_bytes: u64,
     /// Bytes of it that were here when the plan was made.
     pub have_bytes: u64,

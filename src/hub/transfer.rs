@@ -20,7 +20,6 @@ pub struct Transfer {
 /// A pause before the next attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retry {
-    /// What went wrong.
     pub why: String,
     /// Length of the pause, in seconds.
     pub pause_secs: f64,

@@ -98,9 +98,7 @@ impl Unasked {
 pub struct Column {
     /// Its name in files and on the command line.
     pub name: &'static str,
-    /// What stands above it.
     pub title: &'static str,
-    /// The method.
     pub method: &'static MethodSpec,
     /// Whether it is there until somebody takes it away; others take long or repeat what is there.
     pub starts: bool,

@@ -38,7 +38,6 @@ const MOST_LOGITS: usize = 1 << 22;
 
 /// What a method works with.
 pub struct Bench<'a> {
-    /// The model.
     pub model: &'a Model,
     /// What it reads; the text of a decoder is there.
     pub input: &'a Encoded,
@@ -57,7 +56,6 @@ pub struct Bench<'a> {
 pub struct Answer {
     /// The run that is explained, with patterns and prediction.
     pub capture: Capture,
-    /// The explanation.
     pub report: Report,
 }
 

@@ -50,11 +50,8 @@ impl<'a> From<&Sight<'a>> for Scope<'a> {
 pub struct OptionField<'a> {
     /// Name in files and on the command line, where hyphens stand for underscores.
     pub name: &'static str,
-    /// Name on screen.
     pub label: &'static str,
-    /// Meaning in a sentence.
     pub meaning: &'static str,
-    /// Its value.
     pub value: FieldValue<'a>,
     /// Option that it cannot be given together with, on the command line.
     pub conflict: Option<&'static str>,
@@ -72,9 +69,7 @@ pub enum FieldValue<'a> {
     OfModel(&'a mut usize, RangeInclusive<usize>),
     /// A layer up to this one; none for the last of each stack.
     Layer(&'a mut Option<usize>, usize),
-    /// Any whole number.
     Seed(&'a mut u64),
-    /// A number in a range.
     Real(&'a mut f64, RangeInclusive<f64>),
     /// Yes or no.
     Flag(&'a mut bool),

@@ -22,9 +22,7 @@ pub struct Maps {
     pub qkv: Projection,
     /// From the heads' values to the stream.
     pub out: Projection,
-    /// Into the MLP.
     pub up: Projection,
-    /// Out of the MLP.
     pub down: Projection,
 }
 
@@ -46,11 +44,9 @@ pub struct Pass {
     pub entering: Dense,
     /// What attention reads of it.
     pub read: Dense,
-    /// Each head.
     pub heads: Vec<HeadPass>,
     /// What the heads' values were mixed to, side by side, `[n, heads · d_head]`.
     pub z: Dense,
-    /// What attention adds.
     pub attn_out: Dense,
     /// The stream between the branches.
     pub middle: Dense,
@@ -58,7 +54,6 @@ pub struct Pass {
     pub read_middle: Dense,
     /// Inside the MLP, after its activation.
     pub hidden: Dense,
-    /// What the MLP adds.
     pub mlp_out: Dense,
     /// The stream after the block.
     pub leaving: Dense,
@@ -113,7 +108,6 @@ fn missing() -> LabError {
 
 /// What a run recorded of a layer, beside what is computed of it again.
 pub struct Record<'a> {
-    /// The layer.
     pub layer: &'a LayerCapture,
     /// Whether the run was changed: then every number that differs at all is the run's own, since a change can be as
     /// small as rounding.

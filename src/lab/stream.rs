@@ -22,7 +22,6 @@ pub(super) const NO_STREAM: &str = "its layers have no residual stream: recurren
 /// Where the stream is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Where it enters a layer.
     Entering(usize),
     /// Between attention within the sequence and attention to another one, in a decoder's layer.
     BeforeCross(usize),

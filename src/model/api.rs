@@ -59,7 +59,6 @@ pub struct Model {
 /// The gradient of an [`Objective`].
 #[derive(Clone, Debug)]
 pub struct Gradients {
-    /// The objective's value.
     pub value: f32,
     /// Gradients of the tapped sites, each where a recording has its values.
     pub stacks: Vec<StackCapture>,

@@ -18,10 +18,7 @@ const CAPTURE_IN_PYTHON: &str = "record its attention in Python and open the rec
 pub enum LoadError {
     /// Nothing at that path.
     #[error("there is nothing at this path")]
-    NotFound {
-        /// The path.
-        path: String,
-    },
+    NotFound { path: String },
     /// Neither at that path nor in the local cache.
     #[error("there is nothing at this path, and no model of this name in the local cache")]
     NotCached {
@@ -30,110 +27,59 @@ pub enum LoadError {
     },
     /// A file that is not a weights file.
     #[error("this file is not a model")]
-    NotAModel {
-        /// The path.
-        path: String,
-    },
+    NotAModel { path: String },
     /// A folder without `config.json`.
     #[error("this folder has no config.json, so it is not a model folder")]
-    NoConfig {
-        /// The folder.
-        path: String,
-    },
+    NoConfig { path: String },
     /// A weights file alone.
     #[error("{} is a weights file, but no config.json beside it says what model it belongs to", told(file))]
-    LoneWeights {
-        /// Its name.
-        file: String,
-        /// The folder.
-        path: String,
-    },
+    LoneWeights { file: String, path: String },
     /// No weights, and nothing that tells where they are.
     #[error("this model folder has no weights, neither model.safetensors nor pytorch_model.bin")]
-    NoWeights {
-        /// The folder.
-        path: String,
-    },
+    NoWeights { path: String },
     /// A folder or a file that is something else, and is known for it.
     #[error("{}", told(what))]
     OtherKind {
         /// A sentence that says what it is.
         what: String,
-        /// What to do.
         advice: String,
-        /// Where it is.
         path: String,
     },
     /// A file that cannot be read from disk.
     #[error("{} cannot be read: {source}", told(file))]
-    Io {
-        /// File name.
-        file: String,
-        /// Where it is.
-        path: String,
-        /// What the system says.
-        source: std::io::Error,
-    },
+    Io { file: String, path: String, source: std::io::Error },
     /// `config.json` is not JSON, or says something impossible.
     #[error("{} is not valid: {}", told(file), told(reason))]
-    Config {
-        /// File name.
-        file: String,
-        /// Where it is.
-        path: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Config { file: String, path: String, reason: String },
     /// A configuration that is in order, of something that is not computed here.
     #[error("this model cannot be opened: {}", told(reason))]
-    Unsupported {
-        /// File name.
-        file: String,
-        /// Where it is.
-        path: String,
-        /// What it asks for.
-        reason: String,
-    },
+    Unsupported { file: String, path: String, reason: String },
     /// An architecture that has no family file.
     #[error("this model is of the type “{}”, which is not supported", told(model_type))]
     UnknownFamily {
-        /// What the file says.
         model_type: String,
         /// How many types are, and which of them are called like this one.
         supported: String,
-        /// Where the model is.
         path: String,
     },
     /// An architecture whose attention cannot be shown.
     #[error("this model is of the type “{}”, which is not supported because {reason}", told(model_type))]
     Refused {
-        /// What the file says.
         model_type: String,
         /// What is different about it.
         reason: &'static str,
-        /// Where the model is.
         path: String,
     },
     /// The weights file breaks its own format.
     #[error("{} is damaged: {}", told(file), told(reason))]
-    Damaged {
-        /// File name.
-        file: String,
-        /// Where it is.
-        path: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Damaged { file: String, path: String, reason: String },
     /// A weights file that is whole, but of a kind that is not read.
     #[error("{} {}", told(file), told(what))]
     Foreign {
-        /// File name.
         file: String,
-        /// Where it is.
         path: String,
         /// What it is; follows the file's name.
         what: String,
-        /// How to make it readable.
         advice: &'static str,
     },
     /// Weights of fewer than 16 bits.
@@ -141,7 +87,6 @@ pub enum LoadError {
     Quantised {
         /// The method or the number type.
         how: String,
-        /// Where the model is.
         path: String,
     },
     /// More memory than there is; nothing was read yet.
@@ -151,37 +96,26 @@ pub enum LoadError {
         needed: u64,
         /// Bytes that are free, or that the engine may use.
         available: u64,
-        /// Where the model is.
         path: String,
     },
     /// The index names a file outside the model's folder.
     #[error("{file} points to “{}”, which is outside the model's folder", told(shard))]
-    ShardOutside {
-        /// The index file.
-        file: String,
-        /// The name it gives.
-        shard: String,
-        /// Where the index is.
-        path: String,
-    },
+    ShardOutside { file: String, shard: String, path: String },
     /// A tensor the architecture cannot do without.
     #[error("the weights lack the tensor {}", told(name))]
     MissingTensor {
         /// The family's own name for it.
         name: String,
-        /// Where the model is.
         path: String,
     },
     /// A tensor whose shape contradicts the configuration.
     #[error("the tensor {} has the shape {found:?}, but config.json implies {expected:?}", told(name))]
     WrongShape {
-        /// Its name in the file.
         name: String,
         /// The file's shape.
         found: Vec<usize>,
         /// The configuration's shape.
         expected: Vec<usize>,
-        /// Where the model is.
         path: String,
     },
     /// A tensor of a number type that has no meaning here.
@@ -191,25 +125,17 @@ pub enum LoadError {
         told(dtype)
     )]
     Dtype {
-        /// Its name in the file.
         name: String,
         /// The type the file declares.
         dtype: String,
-        /// Where the model is.
         path: String,
     },
     /// NaN or infinity among the weights.
     #[error("the tensor {} contains numbers that are not finite", told(name))]
-    NotFinite {
-        /// Its name in the file.
-        name: String,
-        /// Where the model is.
-        path: String,
-    },
+    NotFinite { name: String, path: String },
     /// The tokenizer or the image processor could not be set up.
     #[error("{}", told(summary))]
     Input {
-        /// One sentence.
         summary: String,
         /// What to do, and the path.
         details: String,
@@ -303,22 +229,10 @@ pub enum Instead {
 pub enum ModelError {
     /// The input does not suit the model.
     #[error("{}", told(summary))]
-    Input {
-        /// One sentence.
-        summary: String,
-        /// What to do about it.
-        details: String,
-    },
+    Input { summary: String, details: String },
     /// The text has more tokens than the model reads, and nobody chose which of them to read.
     #[error("{}", told(summary))]
-    TooLong {
-        /// One sentence.
-        summary: String,
-        /// What to do about it.
-        details: String,
-        /// Tokens that can be read.
-        limit: usize,
-    },
+    TooLong { summary: String, details: String, limit: usize },
     /// More memory than there is; nothing was computed yet.
     #[error("this run needs about {} of memory besides the model, but only {} are free", size(*needed), size(*available))]
     TooLarge {
@@ -338,10 +252,7 @@ pub enum ModelError {
     Edit(String),
     /// The model computed something that is not a number.
     #[error("the model's {what} contains numbers that are not finite")]
-    NotFinite {
-        /// What was computed.
-        what: String,
-    },
+    NotFinite { what: String },
     /// The library has no second opinion about this checkpoint; why not.
     #[error("candle-transformers cannot be asked about this checkpoint: {}", told(.0))]
     Opinion(String),

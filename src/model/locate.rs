@@ -15,7 +15,6 @@ use crate::{
 /// A model that can be opened by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownModel {
-    /// What to type.
     pub name: String,
     /// `model_type` of its config, or `?`.
     pub family: String,

@@ -29,7 +29,6 @@ pub struct Marked<'a> {
     pub owners: &'a [u32],
     /// What each is: the number of its text.
     pub kinds: &'a [u32],
-    /// Those that are marked.
     pub marked: &'a [bool],
 }
 

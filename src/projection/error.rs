@@ -9,11 +9,9 @@ pub enum ProjectionError {
     /// The values do not fill the shape.
     #[error("{values} values are not {points} points of {width} coordinates")]
     Shape {
-        /// Values that were given.
         values: usize,
         /// Points that were announced.
         points: usize,
-        /// Coordinates of each.
         width: usize,
     },
     /// A coordinate is NaN or infinite.
@@ -32,22 +30,10 @@ pub enum ProjectionError {
     Dims(usize),
     /// An option outside its range.
     #[error("{name} is {value}, but must be {must_be}")]
-    Option {
-        /// The option.
-        name: &'static str,
-        /// What it was set to.
-        value: String,
-        /// What is possible.
-        must_be: &'static str,
-    },
+    Option { name: &'static str, value: String, must_be: &'static str },
     /// Queries and keys that cannot lie in one space.
     #[error("queries have {queries} coordinates and keys {keys}: they share no space")]
-    Widths {
-        /// Width of the queries.
-        queries: usize,
-        /// Width of the keys.
-        keys: usize,
-    },
+    Widths { queries: usize, keys: usize },
     /// The caller said stop.
     #[error("stopped")]
     Stopped,

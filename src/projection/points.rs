@@ -89,7 +89,6 @@ pub(super) struct Prepared {
     pub values: Vec<f32>,
     /// Points.
     pub n: usize,
-    /// Coordinates of each.
     pub width: usize,
     /// A distance here times this is one of the points as they were given.
     pub unit: f64,

@@ -27,7 +27,6 @@ pub enum Scale {
 /// What is done to queries and keys: `q / c` and `c k + t`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transform {
-    /// The scale.
     pub c: f64,
     /// The translation of the keys, after scaling; all 0 where there is none.
     pub translation: Vec<f64>,

@@ -129,13 +129,9 @@ fn paint_mask(mask: &impl Sight, line: &mut [u8], query: usize, shape: [usize; 2
 /// Where one thumbnail lies in an [`Atlas`], in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// Left edge.
     pub x: usize,
-    /// Top edge.
     pub y: usize,
-    /// Width.
     pub width: usize,
-    /// Height.
     pub height: usize,
 }
 

@@ -39,7 +39,6 @@ pub struct LineStroke {
     pub from: [f32; 2],
     /// The other end, `[x, y]`.
     pub to: [f32; 2],
-    /// Full width.
     pub width: f32,
     /// Premultiplied colour, each `0..=1`.
     pub color: [f32; 4],
@@ -48,7 +47,6 @@ pub struct LineStroke {
 /// Which part of the plane is drawn, and how finely.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
-    /// The upper left corner.
     pub min: [f32; 2],
     /// Width and height in pixels.
     pub size_px: [usize; 2],
@@ -59,9 +57,7 @@ pub struct Frame {
 /// Pixels with premultiplied alpha, row by row from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePicture {
-    /// Width and height.
     pub size_px: [usize; 2],
-    /// Premultiplied RGBA.
     pub pixels: Vec<[u8; 4]>,
 }
 

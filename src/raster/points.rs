@@ -14,7 +14,6 @@ const MIN_RADIUS: f32 = 0.5;
 /// What a mark looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
-    /// A disc of a radius.
     Disc,
     /// A square on its corner, whose corners lie a radius from its middle.
     Diamond,

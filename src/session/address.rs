@@ -59,15 +59,12 @@ pub struct Address {
     pub experiment: Experiment,
     /// A capture file instead, with which of its inputs.
     pub capture: Option<(PathBuf, usize)>,
-    /// The view.
     pub view: Option<ViewKind>,
-    /// The stack.
     pub stack: Option<StackKind>,
     /// The layer, from 0.
     pub layer: Option<usize>,
     /// The head, from 0.
     pub head: Option<usize>,
-    /// What is held.
     pub focus: Focus,
 }
 
@@ -82,12 +79,7 @@ pub enum AddressError {
     TooLong,
     /// A part without a value, of another name, or twice.
     #[error("“{name}” in this link is not valid: {why}")]
-    Part {
-        /// Its name.
-        name: String,
-        /// Why.
-        why: String,
-    },
+    Part { name: String, why: String },
     /// Neither model nor capture.
     #[error("this link names no model: add model=demo:gpt, hub=ID or path=FOLDER")]
     NoModel,

@@ -14,11 +14,9 @@ use crate::worker::{SessionAnswer, SessionRequest};
 pub enum Anew {
     /// Ask first where what is shown is in no file, or is another one there.
     Ask,
-    /// Save it, and then begin.
     Save,
     /// Begin; what is shown is the session that was closed last.
     Begin,
-    /// Stay with what is shown.
     Stay,
 }
 

@@ -18,7 +18,6 @@ const THUMBNAIL_PX: [f32; 2] = [160.0, 120.0];
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bookmark {
-    /// What the user calls it.
     pub name: String,
     /// Where it is; see [`Address`].
     pub address: String,
@@ -40,7 +39,6 @@ pub enum BookmarkCommand {
     GoTo(usize),
     /// Call one something else.
     Rename(usize, String),
-    /// Forget one.
     Remove(usize),
 }
 

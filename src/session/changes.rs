@@ -15,9 +15,7 @@ use crate::{
 /// One change of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What is different.
     pub edit: WantedEdit,
-    /// Whether it is made.
     pub on: bool,
 }
 

@@ -22,7 +22,6 @@ use crate::{
 /// Something the user asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Open a model.
     OpenModel(ModelSource),
     /// Open whatever these are: model folders, weights, captures, pictures, texts. A text comes back
     /// as [`Command::OpenText`] once the window has read it.
@@ -39,16 +38,13 @@ pub enum Command {
     NextExample,
     /// Read this text from a file, or ask whether it is one input or many.
     OpenTextFile {
-        /// Its file.
         path: PathBuf,
-        /// What is in it.
         text: String,
     },
     /// Open a corpus in the active document, or something to do with the one that is open.
     Corpus(CorpusCommand),
     /// Open the input that a point of the pane's joint space belongs to, and hold its token.
     OpenPoint {
-        /// Whether it is a key.
         is_key: bool,
         /// Which point of the cloud.
         point: usize,
@@ -96,7 +92,6 @@ pub enum Command {
     Project,
     /// Back to the experiment that was run before: input, target, model, how it writes.
     Undo,
-    /// Forward again.
     Redo,
     /// Open a twin of the active pane.
     SplitPane(Split),
@@ -126,13 +121,10 @@ pub enum Command {
     PreviousInput,
     /// Show the next input; after the last comes the first.
     NextInput,
-    /// Show another stack.
     SelectStack(StackKind),
-    /// Show the next stack.
     NextStack,
     /// Show another layer, keeping the head where it exists.
     SelectLayer(usize),
-    /// Show another head.
     SelectHead(HeadId),
     /// Step to a neighbouring head or layer.
     Step(HeadStep),
@@ -142,7 +134,6 @@ pub enum Command {
     ToggleHead(usize),
     /// Draw only this head's lines, or all if it already is the only one.
     SoloHead(usize),
-    /// Draw every head's lines.
     AllHeads,
     /// The pointer is over something, or over nothing.
     Hover(Focus),
@@ -156,17 +147,13 @@ pub enum Command {
     PickPoints(PointSet, PickChange),
     /// Back to the place before: view and selection of the active pane.
     Back,
-    /// Forward again.
     Forward,
     /// To the other of the last two places.
     Flip,
-    /// Show another view.
     ShowView(ViewKind),
     /// Light, dark or system.
     SetAppearance(Appearance),
-    /// Change view options.
     SetViewOptions(ViewOptions),
-    /// Choose a file.
     Pick(FilePurpose),
     /// Download a model, or something on the way there.
     Download(DownloadCommand),
@@ -180,10 +167,8 @@ pub enum Command {
     Copy {
         /// What it is, for the message.
         what: String,
-        /// The text.
         text: String,
     },
-    /// Forget a message.
     DismissNotice(u64),
     /// Tell the user something that the window found out (an unreadable text file, say).
     Notify(crate::worker::Failure),
@@ -192,39 +177,29 @@ pub enum Command {
 /// A neighbouring head or layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadStep {
-    /// One head down.
     PreviousHead,
-    /// One head up.
     NextHead,
-    /// One layer down.
     PreviousLayer,
-    /// One layer up.
     NextLayer,
 }
 
 /// A neighbouring query token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryStep {
-    /// The token before.
     Previous,
-    /// The token after.
     Next,
 }
 
 /// Why a file is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePurpose {
-    /// A model folder.
     ModelFolder,
     /// A picture, text or capture.
     InputFile,
-    /// A corpus in a file.
     CorpusFile,
-    /// A folder of pictures.
     CorpusFolder,
     /// Links of words made by hand.
     GoldFile,
-    /// A session file.
     SessionFile,
     /// Where a model of the session is now.
     LostModel,
@@ -248,9 +223,7 @@ impl FilePurpose {
 /// What the outside world is asked to do.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// Give the worker a job.
     Submit(JobId, Request),
-    /// Stop a lane.
     Cancel(Lane),
     /// Show a file dialog; the choice comes back as [`Command::OpenPaths`], or as a corpus to open.
     Pick(FilePurpose),
@@ -258,16 +231,13 @@ pub enum Effect {
     Screenshot,
     /// Ask where to save a figure, then write it.
     SaveFigure {
-        /// What of what.
         figure: FigureRequest,
-        /// The name to propose.
         name: String,
         /// The ending of a name that is given without a known one.
         extension: &'static str,
     },
     /// Ask where to save the session; the choice comes back as [`SessionCommand::SaveTo`].
     SaveSession {
-        /// The name to propose.
         name: String,
     },
     /// Put a picture on the clipboard.

@@ -30,21 +30,15 @@ pub enum CorpusCommand {
     Open(CorpusSource),
     /// Open a file, after asking what can be chosen about it.
     Choose(PathBuf),
-    /// Choose that.
     SetSheet(ListOptions, CorpusOptions),
-    /// Run what was chosen.
     RunSheet,
-    /// Choose nothing.
     CloseSheet,
     /// Open the same one with only so many of its first inputs.
     OpenFirst(usize),
     /// Run the same one again and keep more of it.
     KeepMore(Kept),
-    /// Run what is missing.
     GoOn,
-    /// Put it away.
     Close,
-    /// Narrow the list.
     Filter(String),
     /// Sort the list; `true` from the largest.
     Sort(SortBy, bool),
@@ -56,7 +50,6 @@ pub enum CorpusCommand {
     Keep,
     /// Put back what was taken out last.
     Restore,
-    /// Put everything back.
     RestoreAll,
     /// Make an input the document's own and run it.
     Show(usize),
@@ -67,13 +60,10 @@ pub enum CorpusCommand {
 /// What is asked for before a corpus is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CorpusDialog {
-    /// Lines to paste.
     Paste,
     /// Whether a text is one input or many.
     Lines {
-        /// Its file.
         path: PathBuf,
-        /// What is in it.
         text: String,
         /// How many lines of it are not empty.
         n_lines: usize,

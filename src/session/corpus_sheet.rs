@@ -12,15 +12,10 @@ use crate::{
 /// A corpus about to be opened.
 #[derive(Clone, Debug)]
 pub struct CorpusSheet {
-    /// For whom.
     pub document: DocumentId,
-    /// Its file.
     pub path: PathBuf,
-    /// How that is read.
     pub list: ListOptions,
-    /// How it is run.
     pub options: CorpusOptions,
-    /// What is known about it.
     pub look: Loadable<Arc<CorpusLook>>,
 }
 

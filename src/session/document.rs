@@ -21,7 +21,6 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is something else that is owed")]
 pub struct Document {
-    /// Which one.
     pub id: DocumentId,
     /// What is, or will be, computed.
     pub experiment: Experiment,
@@ -79,7 +78,6 @@ pub(super) enum Behind {
     Nothing,
     /// It is read when the file is shown.
     Owed,
-    /// It is on its way.
     Coming,
 }
 

@@ -24,9 +24,7 @@ pub const SUGGESTIONS: [(&str, &str); 6] = [
 pub struct Download {
     /// Whether the dialog is open.
     pub is_open: bool,
-    /// What was typed.
     pub name: String,
-    /// How far it is.
     pub step: DownloadStep,
     /// Models in the cache, by name.
     pub cached: Vec<KnownModel>,
@@ -41,25 +39,19 @@ pub enum DownloadStep {
     Choosing,
     /// The server is asked what the model consists of.
     Asking {
-        /// Whose answer counts.
         job: JobId,
-        /// What is asked for.
         id: RepoId,
         /// Why the answer takes long, if so.
         transfer: Option<Transfer>,
     },
     /// Files and sizes are known; nothing was fetched yet.
     Ready {
-        /// What would be fetched.
         plan: Arc<Plan>,
         /// Why the model would not open, if so.
         problem: Option<String>,
     },
-    /// Fetching.
     Running {
-        /// Whose answer counts.
         job: JobId,
-        /// What is fetched.
         plan: Arc<Plan>,
         /// The last sign of life.
         transfer: Option<Transfer>,
@@ -68,7 +60,6 @@ pub enum DownloadStep {
     Stopped(Arc<Plan>),
     /// It did not work out.
     Failed {
-        /// What to tell the user.
         failure: Failure,
         /// What was being fetched, if it came to that: it can go on.
         plan: Option<Arc<Plan>>,
@@ -80,11 +71,9 @@ pub enum DownloadStep {
 /// What the user can ask of the dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DownloadCommand {
-    /// Open the dialog.
     Open,
     /// Close it; a download goes on.
     Close,
-    /// Change the id.
     SetName(String),
     /// Ask the server about the id.
     LookUp,

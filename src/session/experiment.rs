@@ -23,7 +23,6 @@ const MAX_UNDO_BYTES: usize = 64 << 20;
 pub struct Experiment {
     /// The model; `None` before one was chosen.
     pub model: Option<ModelSource>,
-    /// Text input.
     pub text: String,
     /// What of it is read when it has more tokens than the model takes; nothing is run then before somebody chose.
     pub excerpt: Option<Excerpt>,
@@ -31,9 +30,7 @@ pub struct Experiment {
     pub text_b: Option<String>,
     /// What the decoder of an encoder–decoder is made to write; the model writes itself when it is blank.
     pub target: String,
-    /// Picture input.
     pub image: Option<ImageSource>,
-    /// How the model writes.
     pub writing: WritingOptions,
     /// Whether a text model writes on behind the text.
     pub continued: bool,
@@ -115,7 +112,6 @@ pub(super) struct Undo {
     future: Vec<Experiment>,
     /// The one that was run last.
     current: Option<Experiment>,
-    /// The drag that led to it.
     drag: Option<Drag>,
 }
 

@@ -30,7 +30,6 @@ const MAX_KEPT: usize = 48;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabOptions {
-    /// The question.
     pub question: Question,
     /// The output that it is about.
     #[serde(skip)]
@@ -64,7 +63,6 @@ impl LabOptions {
 /// A column that a pane shows, and what is asked for it.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The column.
     pub column: &'static Column,
     /// The question; why there is none otherwise.
     pub ask: Result<MethodCall, Unasked>,

@@ -13,7 +13,6 @@ use crate::{
 /// What the export dialog shows.
 #[derive(Debug, Default)]
 pub struct FigureDialog {
-    /// Whether it is open.
     pub is_open: bool,
     /// The figure, small, or the first of its numbers.
     pub preview: Loadable<Arc<Preview>>,

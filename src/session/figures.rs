@@ -35,9 +35,7 @@ const MAX_COLUMNS: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FigureOptions {
-    /// The kind of file.
     pub kind: FileKind,
-    /// What is drawn.
     pub range: FigureRange,
     /// Light text on a dark ground instead of dark on light.
     pub dark: bool,
@@ -45,7 +43,6 @@ pub struct FigureOptions {
     pub width_pt: Option<f32>,
     /// Pixels per point of a PNG.
     pub scale: f32,
-    /// How much is said below.
     pub caption: Caption,
 }
 
@@ -64,7 +61,6 @@ impl Default for FigureOptions {
 
 /// A kind of file that a figure or its numbers are saved as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names of the formats say it")]
 pub enum FileKind {
     #[default]
     Svg,
@@ -132,7 +128,6 @@ impl FigureRange {
 /// How much is said below a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Caption {
-    /// Nothing.
     None,
     /// Which heads, and what is not shown.
     #[default]
@@ -144,13 +139,10 @@ pub enum Caption {
 /// What the user can ask of figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FigureCommand {
-    /// Open the dialog.
     Open,
-    /// Close it.
     Close,
     /// Change how figures are saved.
     Set(FigureOptions),
-    /// Ask where to save.
     Save,
     /// Put it on the clipboard as pixels.
     CopyPng,

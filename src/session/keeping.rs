@@ -25,7 +25,6 @@ pub struct Keeping {
     pub file: Option<SavedAs>,
     /// Whether it differs from that file, as far as somebody has looked.
     pub is_changed: bool,
-    /// Places with names.
     pub bookmarks: Vec<Bookmark>,
     /// What the user wrote down.
     pub notes: String,
@@ -84,17 +83,13 @@ pub enum SessionCommand {
     Save,
     /// Close everything, after asking where it would be in no file.
     New(Anew),
-    /// Ask for a file.
     SaveAs,
     /// Write it to this file, whatever is there.
     SaveTo(PathBuf),
-    /// Open a file.
     Open(PathBuf),
     /// Take up what a window left behind, by its place in the list.
     Recover(usize),
-    /// Throw it away.
     Discard(usize),
-    /// Change the notes.
     SetNotes(String),
     /// Something to do with bookmarks.
     Bookmark(BookmarkCommand),

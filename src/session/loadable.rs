@@ -13,20 +13,15 @@ pub enum Loadable<T> {
     Empty,
     /// Asked for; the previous value, if any, stays on screen.
     Pending {
-        /// Whose answer counts.
         job: JobId,
         /// The last sign of life.
         progress: Option<Progress>,
-        /// The value before.
         previous: Option<T>,
     },
-    /// Here.
     Ready(T),
     /// It did not work out; the previous value, if any, stays on screen.
     Failed {
-        /// What to tell the user.
         failure: Failure,
-        /// The value before.
         previous: Option<T>,
     },
 }

@@ -19,7 +19,6 @@ pub struct LostModel {
     pub document: DocumentId,
     /// What the session says about it.
     pub model: ModelRef,
-    /// Where it was looked for.
     pub source: ModelSource,
     /// Why it cannot be opened; `None` when it is another one now.
     pub failure: Option<Failure>,

@@ -24,13 +24,10 @@ struct Removal {
 pub struct OpenCorpus {
     /// Where its inputs come from.
     pub source: CorpusSource,
-    /// How it is run.
     pub options: CorpusOptions,
     /// What it will take, as soon as that is known.
     pub plan: Option<Arc<CorpusPlan>>,
-    /// How far it is.
     pub progress: Option<CorpusProgress>,
-    /// What is there of it.
     pub data: Loadable<Arc<CorpusSoFar>>,
     /// What the list is narrowed to: a part of a text, or `annotation=value`.
     pub filter: String,

@@ -249,13 +249,9 @@ impl Document {
 pub enum PathKind {
     /// A model folder, a weights file, a capture file or a folder of pictures: the worker finds out which.
     Model,
-    /// A picture.
     Image,
-    /// A text.
     Text,
-    /// Many inputs.
     Corpus,
-    /// A session file.
     Session,
 }
 

@@ -20,13 +20,11 @@ use crate::{
 /// A value of an answer of the laboratory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueRef {
-    /// The question.
     pub ask: MethodCall,
     /// The output that it is about.
     pub target: Target,
     /// What people know the method as, with the options that tell it apart.
     pub title: String,
-    /// Which of its values.
     pub name: String,
 }
 
@@ -41,11 +39,9 @@ impl ValueRef {
 /// again, and until it is answered nothing is shown in its place.
 #[derive(Clone, Debug)]
 pub struct Overlay {
-    /// What is to be shown.
     pub value: ValueRef,
     /// The answer that it was taken from, and what is shown of it.
     shown: Option<(Arc<Report>, Explained)>,
-    /// Why nothing is shown.
     missing: Option<String>,
 }
 

@@ -25,17 +25,12 @@ use crate::{
 /// A view of a document, with its own selection and options.
 #[derive(Clone, Debug)]
 pub struct Pane {
-    /// Which one.
     pub id: PaneId,
-    /// What it shows.
     pub document: DocumentId,
-    /// How.
     pub view: ViewKind,
-    /// What of it.
     pub selection: Selection,
     /// What is subtracted from the selected head.
     pub minus: Option<HeadRef>,
-    /// Options of the views.
     pub options: ViewOptions,
     /// Whether it follows the other panes: what is under the pointer, what is held, steps to other heads.
     pub linked: bool,
@@ -72,19 +67,12 @@ pub(super) struct Returning {
 /// What to select once a capture has arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PendingSelection {
-    /// View to show.
     pub view: Option<ViewKind>,
-    /// Stack to show.
     pub stack: Option<StackKind>,
-    /// Layer to show.
     pub layer: Option<usize>,
-    /// Head to show alone.
     pub head: Option<usize>,
-    /// Query token to pin.
     pub query: Option<usize>,
-    /// Key token to pin.
     pub key: Option<usize>,
-    /// Space to lay out.
     pub space: Option<Space>,
     /// What to ask the laboratory.
     pub asked: Option<Asked>,

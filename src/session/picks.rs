@@ -14,11 +14,9 @@ use crate::{
 /// Points of one cloud. All heads of a stack lay the same points out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picked {
-    /// Of what.
     pub cloud: CloudId,
     /// Whose tokens its queries and its keys are.
     pub sides: [Side; 2],
-    /// Which.
     pub points: Arc<PointSet>,
 }
 
@@ -28,7 +26,6 @@ pub enum PickChange {
     /// They are let go of.
     #[default]
     Replace,
-    /// They stay.
     Add,
     /// They stay but for the new ones.
     Remove,

@@ -12,28 +12,22 @@ const MAX_PLACES: usize = 100;
 /// What a pane shows of what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// The document.
     pub document: DocumentId,
     /// Which input of a capture file.
     pub input: Option<CaptureId>,
-    /// The view.
     pub view: ViewKind,
-    /// The selected head.
     pub head: HeadId,
     /// What is subtracted from it.
     pub minus: Option<HeadRef>,
     /// The heads whose lines are drawn.
     pub heads_on: HeadSet,
-    /// What is held.
     pub pinned: Focus,
 }
 
 /// A head of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HeadRef {
-    /// Whose.
     pub document: DocumentId,
-    /// Which.
     pub head: HeadId,
 }
 

@@ -72,9 +72,7 @@ impl Selection {
 /// A query token, a key token, or both (one cell of a pattern).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Focus {
-    /// Query position.
     pub query: Option<usize>,
-    /// Key position.
     pub key: Option<usize>,
 }
 

@@ -34,11 +34,8 @@ pub struct Settings {
     pub recent_sessions: Vec<PathBuf>,
     /// Models of session files that the user found elsewhere, newest first, at most [`Settings::MAX_MOVED`].
     pub moved_models: Vec<MovedModel>,
-    /// Options of the views.
     pub views: ViewOptions,
-    /// How the model writes.
     pub writing: super::WritingOptions,
-    /// How figures are saved.
     pub figures: super::FigureOptions,
 }
 
@@ -89,7 +86,6 @@ pub struct MovedModel {
     pub from: ModelSource,
     /// The checksum of its configuration.
     pub config: Option<String>,
-    /// Where the user found it.
     pub to: ModelSource,
 }
 
@@ -113,19 +109,14 @@ pub struct ViewOptions {
     pub reading: ReadingOptions,
     /// Whether the colours of heatmaps and pictures mean the same in every pane that wants this.
     pub shared_scale: bool,
-    /// Heads view.
     pub heads: HeadsOptions,
-    /// Heatmap view.
     pub heatmap: HeatmapOptions,
-    /// Image view.
     pub image: ImageOptions,
     /// Scatter and matrix views.
     pub scatter: ScatterOptions,
-    /// Distance view.
     pub distance: Shown,
     /// Average view: the annotation whose values are told apart.
     pub average: Option<String>,
-    /// Lab view.
     pub lab: LabOptions,
 }
 
@@ -133,7 +124,6 @@ pub struct ViewOptions {
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeadsOptions {
-    /// Which lines are drawn.
     pub filter: EdgeFilter,
 }
 
@@ -141,7 +131,6 @@ pub struct HeadsOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeatmapOptions {
-    /// Colours.
     pub color_map: ColorMapChoice,
     /// Linear or logarithmic.
     pub scale: ColorScale,
@@ -157,7 +146,6 @@ pub struct HeatmapOptions {
 /// Weights of a head that are drawn by hand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DrawOptions {
-    /// Whether a drag draws.
     pub on: bool,
     /// The weight that is drawn.
     pub weight: f32,
@@ -189,11 +177,9 @@ pub enum ColorMapChoice {
     /// Viridis.
     #[default]
     Viridis,
-    /// Magma.
     Magma,
     /// Cividis: the same to colour-blind eyes.
     Cividis,
-    /// Greys, for print.
     Greys,
 }
 
@@ -211,7 +197,6 @@ pub enum ColorScale {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImageOptions {
-    /// Colours of the overlay.
     pub color_map: ColorMapChoice,
     /// Opacity of the overlay, `0..=1`.
     pub opacity: f32,
@@ -264,7 +249,6 @@ pub enum Smoothing {
     /// Interpolated where there are so many patches that one is hardly seen, one colour per patch elsewhere.
     #[default]
     Auto,
-    /// One colour per patch.
     Nearest,
     /// Interpolated between patch centres.
     Smooth,
@@ -291,9 +275,7 @@ impl Smoothing {
 pub struct ScatterOptions {
     /// Normalisation of the joint space.
     pub projection: ProjectionOptions,
-    /// What colour means.
     pub color: ColorBy,
-    /// What size means.
     pub size: SizeBy,
     /// Whether the corpus is shown, where there is one, or the input alone.
     pub corpus: bool,
@@ -305,7 +287,6 @@ pub struct ScatterOptions {
     pub clusters: bool,
     /// Whether every query of the shown input has lines to its strongest keys.
     pub lines: bool,
-    /// Where heads stand.
     pub order: HeadOrder,
 }
 

@@ -21,15 +21,12 @@ pub struct Session {
     pub documents: Vec<Document>,
     /// What is looked at. Each pane shows one of [`Self::documents`].
     pub panes: Panes,
-    /// The download of a model.
     pub download: Download,
-    /// The export dialog.
     pub figures: FigureDialog,
     /// What is asked before a corpus is opened.
     pub corpus_dialog: Option<CorpusDialog>,
     /// A corpus about to be opened.
     pub corpus_sheet: Option<CorpusSheet>,
-    /// Files being written.
     pub exports_pending: Vec<JobId>,
     /// Its file, notes and bookmarks, and what is kept for the case of a crash.
     pub keeping: Keeping,
@@ -61,9 +58,7 @@ pub(super) struct PendingLoad {
 pub struct Notice {
     /// Identity, for dismissing.
     pub id: u64,
-    /// How serious it is.
     pub kind: NoticeKind,
-    /// What it says.
     pub text: Failure,
     /// What takes back what it tells of, if anything does.
     pub undo: Option<BookmarkCommand>,

@@ -10,9 +10,7 @@ use crate::session::{
 /// Something a button or a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UiCommand {
-    /// Show a view.
     Show(ViewKind),
-    /// Choose a model folder.
     OpenModel,
     /// Download a model from the hub.
     DownloadModel,
@@ -20,23 +18,15 @@ pub enum UiCommand {
     OpenFile,
     /// Run now instead of after a pause.
     Run,
-    /// Stop what is running.
     Cancel,
-    /// One head to the right.
     NextHead,
-    /// One head to the left.
     PreviousHead,
-    /// One layer down.
     NextLayer,
-    /// One layer up.
     PreviousLayer,
-    /// Every head of the layer.
     AllHeads,
     /// The next stack of the model.
     NextStack,
-    /// One query token on.
     NextQuery,
-    /// One query token back.
     PreviousQuery,
     /// Let go of the pinned token.
     Release,
@@ -44,23 +34,18 @@ pub enum UiCommand {
     PreviousInput,
     /// The next input of a capture file with several.
     NextInput,
-    /// To the selection before.
     Back,
-    /// To the selection after.
     Forward,
     /// To the other of the last two places.
     Flip,
     /// To the experiment before.
     Undo,
-    /// To the experiment after.
     Redo,
     /// Another pane to the right.
     SplitRight,
-    /// Another pane below.
     SplitBelow,
     /// Another pane with a document of its own.
     CompareInput,
-    /// Close the active pane.
     ClosePane,
     /// Another pane becomes the active one.
     NextPane,
@@ -76,7 +61,6 @@ pub enum UiCommand {
     SaveView,
     /// Save a picture of the window.
     ExportWindow,
-    /// Open another window.
     NewWindow,
     /// Close everything that is shown.
     NewSession,
@@ -84,7 +68,6 @@ pub enum UiCommand {
     SaveSession,
     /// Save the session to another file.
     SaveSessionAs,
-    /// Choose a session file.
     OpenSession,
     /// Remember where the active pane is.
     AddBookmark,
@@ -96,9 +79,7 @@ pub enum UiCommand {
     CopyView,
     /// Light or dark.
     ToggleTheme,
-    /// Everything larger.
     ZoomIn,
-    /// Everything smaller.
     ZoomOut,
     /// Everything as large as at first.
     ZoomReset,
@@ -112,7 +93,6 @@ pub enum UiCommand {
     Gallery,
     /// The example before, in the order of the gallery.
     PreviousExample,
-    /// The next example.
     NextExample,
     /// Show or hide keys, glossary and version.
     Help,

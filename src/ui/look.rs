@@ -25,17 +25,13 @@ const MAX_ENTRIES: usize = 20_000;
 /// What lies where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum There {
-    /// A checkpoint.
     Model(KnownModel),
     /// A capture, or a list of inputs in JSON.
     Captures,
-    /// Pictures in a folder.
     Pictures(usize),
     /// A folder with none of these.
     Folder,
-    /// A file, by its name.
     File(PathKind),
-    /// Several paths.
     Several(usize),
     /// Something inside the program.
     Bundled(String),
@@ -52,22 +48,18 @@ pub enum There {
 /// A way to go on with a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The name of the entry.
     pub name: String,
     /// What the field then has in it.
     pub typed: String,
-    /// What it is.
     pub what: &'static str,
 }
 
 /// What was found where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looked {
-    /// What was typed.
     pub typed: String,
     /// The paths that this means.
     pub paths: Vec<PathBuf>,
-    /// What is there.
     pub there: There,
     /// Whether that is a folder, whatever is in it.
     pub is_folder: bool,

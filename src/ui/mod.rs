@@ -46,9 +46,7 @@ pub use app::{App, OpenError, open_window};
 /// Everything a view may look at, and the only thing it may write to.
 #[derive(Clone, Copy)]
 pub struct ViewCtx<'a> {
-    /// How something is shown.
     pub pane: &'a Pane,
-    /// What is shown.
     pub document: &'a Document,
     /// What is subtracted from it may belong to another one.
     pub other: Option<&'a Document>,
@@ -60,7 +58,6 @@ pub struct ViewCtx<'a> {
     pub leaves_brush_row: bool,
     /// Whether a run of any document is on its way.
     pub is_running: bool,
-    /// Colours and sizes.
     pub theme: &'a theme::Theme,
     /// What the user asked for in this frame.
     pub commands: &'a CommandQueue,
@@ -81,9 +78,7 @@ impl ViewCtx<'_> {
 /// What a panel may look at: the active pane as a view sees it, and everything else.
 #[derive(Clone, Copy)]
 pub struct PanelCtx<'a> {
-    /// Everything there is.
     pub session: &'a Session,
-    /// The active pane.
     pub view: ViewCtx<'a>,
 }
 
@@ -131,9 +126,7 @@ impl<'a> Deref for PanelCtx<'a> {
 /// A command, and the pane it is meant for; without one the active pane.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Where.
     pub pane: Option<PaneId>,
-    /// What.
     pub command: Command,
 }
 

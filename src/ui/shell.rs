@@ -124,7 +124,6 @@ pub enum ShellEvent {
     SaveTo(u64, PathBuf),
     /// The user closed the dialog; a picture waiting under this number is not needed any more.
     Dismissed(Option<u64>),
-    /// A text file was read.
     Text(PathBuf, String),
     /// A file with links of words was read.
     Gold(String),

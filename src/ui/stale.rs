@@ -13,9 +13,7 @@ const VEIL_SECS: f32 = 0.2;
 
 /// How what a pane shows is veiled.
 pub struct Veil {
-    /// How visible it is.
     pub opacity: f32,
-    /// Of which run it is.
     pub said: String,
 }
 

@@ -16,9 +16,7 @@ pub struct Theme {
     pub palette: Palette,
     /// Whether this is the dark appearance.
     pub dark: bool,
-    /// Ground of the centre.
     pub canvas: Color32,
-    /// Ground of the panels.
     pub panel: Color32,
     /// Text that is read first.
     pub text: Color32,
@@ -32,9 +30,7 @@ pub struct Theme {
     pub query: Color32,
     /// Keys (`AttentionViz`'s pink).
     pub key: Color32,
-    /// Something failed.
     pub error: Color32,
-    /// Something to know.
     pub warning: Color32,
     /// Cells that a causal mask hides.
     pub masked: Color32,

@@ -27,7 +27,6 @@ const STEP_BYTES: u64 = 1 << 20;
 /// A capture file that was read. Reading it again gives another one.
 #[derive(Clone, Debug)]
 pub struct CaptureFile {
-    /// Where it lies.
     pub path: PathBuf,
     /// One per input, in the file's order; never empty.
     pub captures: Vec<Arc<Capture>>,

@@ -25,11 +25,9 @@ pub(super) struct Aids<'a> {
 /// A change of a run, as far as whoever has no model can name it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WantedEdit {
-    /// This one.
     Edit(Edit),
     /// Another token is read in place of one, by its text.
     Word {
-        /// Whose token.
         side: Side,
         /// Position, from 0.
         position: usize,
@@ -38,16 +36,12 @@ pub enum WantedEdit {
     },
     /// Rows of a site are those of another run of the model.
     Taken {
-        /// Which rows.
         rows: Rows,
-        /// The other run.
         from: Box<Donor>,
     },
     /// A head adds the mean of what it adds over many inputs, everywhere.
     MeanOver {
-        /// Which head.
         head: HeadId,
-        /// The inputs.
         over: Many,
     },
     /// The run is moved along the difference of the means of two sets of inputs.

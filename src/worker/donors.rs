@@ -24,24 +24,19 @@ const MAX_KEPT: usize = 32;
 /// Rows of a site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// Where.
     pub site: Site,
-    /// Of which stack.
     pub stack: StackKind,
     /// Layer, from 0.
     pub layer: usize,
     /// Which head of a site that has heads.
     pub head: Option<usize>,
-    /// Which rows.
     pub positions: Vec<usize>,
 }
 
 /// Another run of the same model, from which rows are taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Donor {
-    /// What people call it.
     pub name: String,
-    /// What it reads.
     pub input: Input,
     /// How it writes, where it does.
     pub generation: Option<Generation>,
@@ -60,9 +55,7 @@ pub enum Many {
     Listed {
         /// What people call the list.
         name: String,
-        /// The list.
         list: Arc<InputList>,
-        /// Their places.
         sources: Vec<usize>,
     },
 }
@@ -171,13 +164,10 @@ impl Means {
 pub struct Between {
     /// Where: a site without heads, and the rows that are changed, all where none are named.
     pub rows: Rows,
-    /// Inputs that it leads to.
     pub plus: Many,
     /// Inputs that it leads away from.
     pub minus: Many,
-    /// Their tokens that count.
     pub tokens: TokensMeant,
-    /// What is done with it.
     pub along: Along,
 }
 

@@ -38,20 +38,15 @@ pub enum Request {
     Load {
         /// What to call it from now on.
         id: ModelId,
-        /// Who wants it.
         document: DocumentId,
-        /// What to read.
         source: ModelSource,
         /// Nobody needs this one any more once the new one is there; until then it stays.
         replaces: Option<ModelId>,
     },
     /// Drop a model that nobody needs any more.
     Forget(ModelId),
-    /// Run a model on an input.
     Run {
-        /// Who wants to know.
         document: DocumentId,
-        /// Which model.
         model: ModelId,
         /// What it reads or sees.
         input: Input,
@@ -67,24 +62,17 @@ pub enum Request {
     LookAtCorpus(Box<CorpusOrder>),
     /// Project the joint query–key space of every head of one stack.
     Project {
-        /// Who shows it.
         pane: PaneId,
-        /// What to project.
         cloud: Cloud,
-        /// Which stack.
         stack: StackKind,
-        /// How.
         options: ProjectionOptions,
         /// What is projected like this already; refined layouts go on from there, head by head.
         known: Option<Arc<Projection>>,
         /// The head that is looked at comes first.
         first: HeadId,
     },
-    /// Measure a whole cloud.
     Survey {
-        /// Who wants to know.
         pane: PaneId,
-        /// What.
         survey: Arc<Survey>,
     },
     /// List everything that a document's model can say, by name.
@@ -95,13 +83,9 @@ pub enum Request {
     SecondOpinion(DocumentId, ModelId, Input),
     /// Read patterns and what follows from them; each answer is told when it is there.
     Read(Vec<Want>),
-    /// Write a file.
     Export(ExportRequest),
-    /// Draw a figure.
     Draw {
-        /// What of what.
         figure: FigureRequest,
-        /// What for.
         purpose: DrawFor,
     },
     /// Read, write or keep a session.
@@ -125,9 +109,7 @@ pub enum Lane {
     Corpus(DocumentId),
     /// Looking at a corpus before it is run.
     Look,
-    /// Projecting for a pane.
     Project(PaneId),
-    /// Measuring for a pane.
     Survey(PaneId, QuestionKind),
     /// Explaining for a pane: one column, by its name.
     Explain(PaneId, &'static str),
@@ -135,17 +117,12 @@ pub enum Lane {
     SecondOpinion(DocumentId),
     /// Listing what a model can say, for a document.
     Outcomes(DocumentId),
-    /// Reading captures.
     Analysis,
-    /// Writing files.
     Export,
     /// Drawing a figure that is not written.
     Draw,
-    /// Session files.
     Session,
-    /// Dropping models.
     Forget,
-    /// Listing models.
     Catalog,
     /// Asking the hub, and fetching from it.
     Download,
@@ -190,13 +167,10 @@ impl Request {
 /// A question to the laboratory.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// Who wants to know.
     pub pane: PaneId,
-    /// In which column.
     pub column: &'static str,
     /// The run that is shown, which the answer has to be about.
     pub shown: Arc<Capture>,
-    /// Which model.
     pub model: ModelId,
     /// What it reads or sees.
     pub input: Input,
@@ -204,9 +178,7 @@ pub struct Explanation {
     pub generation: Option<Generation>,
     /// What is changed about the run that is explained.
     pub edits: Vec<Edit>,
-    /// What is asked.
     pub ask: MethodCall,
-    /// About which output.
     pub target: Target,
     /// How long it may take without anybody being asked.
     pub patience: Patience,
@@ -226,30 +198,22 @@ pub enum ModelSource {
 /// An answer, or a sign of life, of one job.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The job it belongs to.
     pub job: JobId,
-    /// What happened.
     pub kind: EventKind,
 }
 
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum EventKind {
-    /// Still working.
     Progress(Progress),
-    /// A model is ready.
     Loaded(Arc<LoadedModel>),
-    /// A model was dropped.
     Forgotten(ModelId),
-    /// A forward pass is ready.
     Captured(Arc<Capture>),
-    /// A capture file was read.
     Opened(CaptureFile),
     /// What a corpus will take, before anything was run.
     CorpusPlanned(Arc<CorpusPlan>),
     /// What can be chosen about a corpus, and what it will take: as far as it is known, and in the end.
     CorpusLooked(Arc<CorpusLook>),
-    /// How far a corpus is.
     CorpusProgress(CorpusProgress),
     /// What was computed cannot be kept on disk; why, and where.
     NotKept(String),
@@ -257,22 +221,18 @@ pub enum EventKind {
     Corpus(Box<CorpusSoFar>),
     /// What was to be opened as a model is a list of inputs.
     IsCorpus {
-        /// Where it lies.
         path: PathBuf,
         /// Whether they are pictures.
         has_pictures: bool,
     },
     /// A projection is better than before, and goes on to be refined.
     Refined(Arc<Projection>),
-    /// A projection is ready.
     Projected(Arc<Projection>),
-    /// A cloud was measured.
     Surveyed(Arc<Finding>),
     /// What a model can say, by name.
     Outcomes(Arc<Outcomes>),
     /// An explanation as far as it is; the rest is on its way.
     Explaining(Arc<Report>),
-    /// An explanation is there.
     Explained(Arc<Report>),
     /// What an independent implementation says.
     SecondOpinion(Arc<Comparison>),
@@ -282,24 +242,18 @@ pub enum EventKind {
     Found(Box<Key>, Answer),
     /// That was the last one.
     FoundAll,
-    /// A figure was drawn.
     Drawn(Drawn),
-    /// A file was written.
     Exported(PathBuf),
-    /// What came of a session.
     Session(Box<SessionAnswer>),
     /// The models in the local cache, by name.
     CachedModels(Vec<KnownModel>),
     /// What a download would consist of.
     Planned {
-        /// Files and sizes.
         plan: Arc<Plan>,
         /// Why the model would not open, if so.
         problem: Option<String>,
     },
-    /// How far a download is.
     Transfer(Transfer),
-    /// A model is in the cache.
     Downloaded(Arc<Plan>),
     /// The job was superseded or cancelled; not an error.
     Cancelled,
@@ -318,7 +272,6 @@ pub enum DrawFor {
     PreviewNumbers(DataFormat, usize),
     /// The clipboard, as pixels.
     CopyPng,
-    /// The clipboard, as SVG.
     CopySvg,
     /// The clipboard, the numbers behind it.
     CopyNumbers,
@@ -329,11 +282,9 @@ pub enum DrawFor {
 /// A figure that was drawn.
 #[derive(Clone, Debug)]
 pub enum Drawn {
-    /// To be looked at.
     Preview(Arc<Preview>),
     /// As pixels.
     Pixels(Arc<RgbaBuffer>),
-    /// As SVG.
     Svg(String),
     /// The numbers behind it, tab-separated.
     Numbers(String),
@@ -344,13 +295,10 @@ pub enum Drawn {
 /// What the window knows about a model that the worker holds.
 #[derive(Clone, Debug)]
 pub struct LoadedModel {
-    /// Which one.
     pub id: ModelId,
-    /// Where it came from.
     pub source: ModelSource,
     /// SHA-256 of its `config.json`; `None` for one inside the program, and where there is no such file.
     pub config: Option<String>,
-    /// What it is.
     pub spec: Arc<ModelSpec>,
     /// What was found in its files.
     pub audit: Audit,
@@ -378,6 +326,5 @@ pub struct Failure {
 pub struct TooLong {
     /// What is wrong, with both numbers.
     pub failure: Failure,
-    /// Tokens that can be read.
     pub n_fit: usize,
 }

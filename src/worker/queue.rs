@@ -24,7 +24,6 @@ pub(super) enum Urgency {
     Waited,
     /// Takes a while, and can begin again.
     Explaining,
-    /// Takes long.
     Corpus,
 }
 

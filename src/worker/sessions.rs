@@ -45,13 +45,9 @@ pub enum SessionRequest {
     },
     /// Throw away what another window left behind.
     Discard(u64),
-    /// Read a session file.
     Read(PathBuf),
-    /// Write a session file.
     Write {
-        /// Where to.
         path: PathBuf,
-        /// What.
         json: Arc<Value>,
         /// The checksum of what may be replaced; `None` for whatever is there.
         replaces: Option<String>,
@@ -67,11 +63,8 @@ pub enum SessionAnswer {
     Done,
     /// It is kept here as the session that was closed last.
     PutAside(PathBuf),
-    /// A session file was read.
     Read {
-        /// Where it is.
         path: PathBuf,
-        /// What stands in it.
         json: Value,
         /// SHA-256 of its bytes.
         checksum: String,
@@ -80,7 +73,6 @@ pub enum SessionAnswer {
     },
     /// A session file was written.
     Written {
-        /// Where it is.
         path: PathBuf,
         /// SHA-256 of its bytes.
         checksum: String,
@@ -92,11 +84,9 @@ pub enum SessionAnswer {
 /// What a window showed that did not end well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeftBehind {
-    /// Its number here.
     pub number: u64,
     /// How long ago it was kept, in seconds.
     pub age_secs: u64,
-    /// What stands in it.
     pub json: Value,
 }
 

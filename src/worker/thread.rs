@@ -45,11 +45,9 @@ pub trait Engine {
 /// Why a job ended without an answer.
 #[derive(Clone, Debug)]
 pub enum Stop {
-    /// It was told to stop.
     Cancelled,
     /// It gives way to what waits, and goes on with this when that is done.
     Later(Box<Request>),
-    /// It failed.
     Failed(Failure),
 }
 

@@ -46,7 +46,6 @@ pub struct Definition {
     /// The score from which a head is called so, with its source; none where the score ranks heads and calls them
     /// nothing.
     pub threshold: Option<(f32, &'static str)>,
-    /// Where it is defined.
     pub applies: &'static str,
 }
 

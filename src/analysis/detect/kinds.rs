@@ -10,7 +10,6 @@ use crate::{
 /// One kind, with every head that has a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
-    /// What is measured.
     pub detector: Detector,
     /// Heads with their scores, the highest first, ties in order of layer and head; why there are none.
     pub heads: Result<Vec<(HeadId, f32)>, Undefined>,
@@ -36,7 +35,6 @@ impl Kind {
 /// The heads of a stack by kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeadKinds {
-    /// Which stack.
     pub stack: StackKind,
     /// In the order of [`Detector::ALL`].
     pub kinds: Vec<Kind>,

@@ -25,15 +25,12 @@ const PENALTY: f64 = 500.0;
 pub struct AdversaryOptions {
     /// Candidates that are moved at once, and away from each other.
     pub n_candidates: usize,
-    /// Steps of Adam.
     pub n_steps: usize,
-    /// The size of a step.
     pub learning_rate: f64,
     /// How much the outputs may change, summed up, before it costs something.
     pub tolerance: f64,
     /// How much the outputs may change on average, for a candidate to count in the end.
     pub epsilon: f64,
-    /// Where candidates begin.
     pub seed: u64,
 }
 
@@ -62,7 +59,6 @@ pub type Above<'a, E> = &'a mut dyn FnMut(&[Vec<f64>], Pull<'_>) -> Result<Vec<O
 /// One candidate at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// Its weights.
     pub weights: Vec<f64>,
     /// The probabilities of the outputs under it.
     pub p: Vec<f64>,
@@ -75,7 +71,6 @@ pub struct Candidate {
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adversary {
-    /// Every candidate.
     pub candidates: Vec<Candidate>,
     /// The candidate that is furthest among those whose output stayed within `epsilon`; none where no output
     /// stayed, and the original itself is the best.

@@ -18,7 +18,6 @@ pub struct FrozenNorm<'a> {
     pub weight: &'a [f32],
     /// `[width]`.
     pub bias: Option<&'a [f32]>,
-    /// Added to the variance.
     pub epsilon: f64,
     /// Whether the mean is taken away: layer norm, and not RMS norm.
     pub centred: bool,
@@ -29,7 +28,6 @@ pub struct FrozenNorm<'a> {
 pub struct Parts {
     /// What each part is called.
     pub names: Vec<String>,
-    /// One per name.
     pub vectors: Vec<Vec<f64>>,
 }
 

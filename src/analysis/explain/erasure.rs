@@ -10,13 +10,11 @@ use crate::random::SplitMix;
 /// Which weights go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The largest weight.
     Attention,
     /// The largest gradient of the decision's probability by the weight, with its sign.
     Gradient,
     /// The largest product of both. A published code has the smallest weight here by mistake.
     Product,
-    /// The smallest weight.
     Ascending,
 }
 
@@ -84,13 +82,11 @@ pub fn erased(weights: &[f64], gone: &[usize]) -> Vec<f64> {
 /// Where a decision flipped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flip {
-    /// Weights that had gone.
     pub n_erased: usize,
     /// What they were together, before anything was erased.
     pub mass: f64,
     /// `n_erased` of all weights.
     pub fraction: f64,
-    /// What was decided then.
     pub decision: usize,
 }
 

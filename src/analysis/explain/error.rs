@@ -11,9 +11,7 @@ pub enum ExplainError {
     Shape {
         /// What has the wrong shape.
         what: &'static str,
-        /// What it should be.
         expected: Vec<usize>,
-        /// What it is.
         actual: Vec<usize>,
     },
     /// A value that is NaN or infinite.
@@ -21,20 +19,12 @@ pub enum ExplainError {
     NotFinite(&'static str),
     /// An option outside its range.
     #[error("{name} is {value}, but must be {must_be}")]
-    Option {
-        /// The option.
-        name: &'static str,
-        /// What it was set to.
-        value: String,
-        /// What is possible.
-        must_be: &'static str,
-    },
+    Option { name: &'static str, value: String, must_be: &'static str },
     /// A file in a format of other programs that cannot be understood.
     #[error("line {line}: {problem}")]
     Line {
         /// From 1.
         line: usize,
-        /// What is wrong with it.
         problem: String,
     },
     /// The caller said stop.

@@ -111,7 +111,6 @@ fn check_token(what: &'static str, tokens: &[usize], n: usize) -> Result<(), Exp
 struct Network<'a> {
     /// `Â` by depth: what leads from depth `d` to `d + 1`.
     capacities: Vec<&'a Dense>,
-    /// What is left of it.
     left: Vec<Dense>,
     n: usize,
     source: usize,

@@ -17,7 +17,6 @@ pub struct HeadProfile {
     pub previous: f64,
     /// Weight on the first special token of the text.
     pub cls: f64,
-    /// Weight on separators.
     pub sep: f64,
     /// Weight on full stops and commas.
     pub punctuation: f64,
@@ -142,7 +141,6 @@ pub enum Shape {
     Diagonal,
     /// Both.
     Both,
-    /// Within segments.
     Block,
     /// None of these.
     Heterogeneous,

@@ -17,9 +17,7 @@ use crate::{projection::Progress, random::SplitMix};
 /// How the search is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MaskOptions {
-    /// The gates' distribution.
     pub gate: Gate,
-    /// Steps of Adam.
     pub n_steps: usize,
     /// The size of a step of the logits.
     pub learning_rate: f64,
@@ -29,7 +27,6 @@ pub struct MaskOptions {
     pub margin: f64,
     /// Logits at the beginning: 5 is nearly always open.
     pub start: f64,
-    /// Noise.
     pub seed: u64,
 }
 
@@ -68,7 +65,6 @@ pub struct Mask {
     pub divergence: f64,
     /// Whether that is within the margin. Where it is not, more steps or a wider margin are needed.
     pub within_margin: bool,
-    /// The curve of the search.
     pub steps: Vec<MaskStep>,
 }
 

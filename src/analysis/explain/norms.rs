@@ -34,7 +34,6 @@ pub struct NormAfter<'a> {
     pub input: &'a Matrix,
     /// The norm's weight, `[d]`; its bias belongs to no part.
     pub weight: &'a [f32],
-    /// The norm's epsilon.
     pub epsilon: f64,
 }
 

@@ -8,7 +8,6 @@ use crate::projection::{Moments, ranks};
 pub struct Kendall {
     /// τ-b, `-1..=1`.
     pub tau: f64,
-    /// Two-sided.
     pub p: f64,
 }
 

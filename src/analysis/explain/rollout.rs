@@ -50,7 +50,6 @@ impl Fuse {
 /// What is assumed about heads and the residual stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RolloutOptions {
-    /// How heads become one.
     pub fuse: Fuse,
     /// The fraction of each layer's fused weights that is set to 0, the smallest first, `0..=1`.
     ///

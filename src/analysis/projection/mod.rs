@@ -62,7 +62,6 @@ pub enum ScaleChoice {
     Auto,
     /// 1.
     None,
-    /// A given value.
     Fixed(f32),
     /// Where dot product and distance over all pairs correlate most: see [`Scale::Search`].
     Search,
@@ -84,11 +83,8 @@ impl ScaleChoice {
 /// Every cell of one stack in a space: every head in its joint query–key space, or every layer of the residual stream.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    /// What was projected.
     pub cloud: Cloud,
-    /// Which stack.
     pub stack: StackKind,
-    /// How.
     pub options: ProjectionOptions,
     /// One entry per cell, by layer then head.
     pub heads: Vec<Arc<HeadProjection>>,

@@ -22,9 +22,7 @@ pub enum LayoutMethod {
     /// The two directions of largest variance; at once.
     #[default]
     Pca,
-    /// t-SNE, from there.
     Tsne,
-    /// UMAP, from there.
     Umap,
 }
 
@@ -34,7 +32,6 @@ pub enum Dims {
     /// Two.
     #[default]
     Plane,
-    /// Three.
     Space,
 }
 
@@ -60,7 +57,6 @@ impl Dims {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LayoutOptions {
-    /// How.
     pub method: LayoutMethod,
     /// In the plane, or in space.
     pub dims: Dims,

@@ -30,7 +30,6 @@ pub enum How {
 /// Which position of one sequence is which of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// How it was found.
     pub how: How,
     to_other: Vec<Option<u32>>,
     to_this: Vec<Option<u32>>,

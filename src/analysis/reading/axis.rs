@@ -168,7 +168,6 @@ impl Axis {
 pub struct Group {
     /// Token positions that it stands for; never empty.
     pub positions: Range<usize>,
-    /// What a person reads.
     pub text: String,
     /// Why it shows nothing, if so.
     pub left_out: Option<LeftOut>,

@@ -16,7 +16,6 @@ use crate::{
 pub struct ReadingOptions {
     /// Whether each weight counts by the length of its key's value vector.
     pub by_value_norm: bool,
-    /// Which keys are left out.
     pub leave_out: LeaveOut,
     /// Which part of a pair of sentences is looked at.
     pub sentences: SentenceFilter,
@@ -32,9 +31,7 @@ pub struct ReadingOptions {
 /// Several heads shown as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {
-    /// Which heads.
     pub over: Over,
-    /// How.
     pub how: Aggregate,
 }
 
@@ -44,7 +41,6 @@ pub enum Over {
     /// Those of the selected layer that are switched on.
     #[default]
     Layer,
-    /// Every head of the stack.
     Stack,
 }
 

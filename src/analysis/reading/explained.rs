@@ -44,11 +44,9 @@ impl Hash for Explained {
 /// What there is one number for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Each token.
     Tokens,
     /// Each token, in each layer.
     TokensOfLayers,
-    /// Each pair of tokens.
     Pairs,
     /// Each pair of tokens, in each layer.
     PairsOfLayers,

@@ -62,7 +62,6 @@ use crate::capture::{Capture, words};
 /// The captures that a reading is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Captures<'a> {
-    /// The one that is read.
     pub this: &'a Capture,
     /// The one that may be subtracted from it.
     pub other: Option<&'a Capture>,

@@ -19,13 +19,11 @@ pub struct Reading {
     pub source: Source,
     /// Whose pattern: one head's, or several made into one.
     pub heads: Heads,
-    /// Which keys are left out.
     pub leave_out: LeaveOut,
     /// Which part of a pair of sentences is looked at.
     pub sentences: SentenceFilter,
     /// Whether pieces of words are merged: keys are summed, queries averaged.
     pub words: bool,
-    /// What a row is called.
     pub rows: RowLabels,
     /// What is subtracted, if anything.
     pub minus: Option<Minus>,
@@ -77,7 +75,6 @@ impl Source {
 /// Whose pattern is read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Heads {
-    /// One head's.
     One(HeadId),
     /// Several heads' made into one.
     Many(Aggregation),
@@ -102,13 +99,10 @@ impl Heads {
 /// Several heads of one stack made into one pattern, entry by entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Aggregation {
-    /// Which stack.
     pub stack: StackKind,
-    /// Which of its layers.
     pub layers: Which,
     /// Which heads of each of them.
     pub heads: Which,
-    /// How.
     pub how: Aggregate,
 }
 
@@ -166,7 +160,6 @@ pub struct LeaveOut {
     pub first: bool,
     /// Tokens that consist of punctuation.
     pub punctuation: bool,
-    /// These positions.
     pub positions: BTreeSet<usize>,
     /// What becomes of the attention that they got.
     pub policy: Policy,
@@ -249,7 +242,6 @@ pub enum RowLabels {
 pub struct Minus {
     /// Whose pattern; it is read with the same options as the minuend.
     pub heads: Heads,
-    /// In which capture.
     pub of: Whose,
 }
 
@@ -259,6 +251,5 @@ pub enum Whose {
     /// The one that is read.
     #[default]
     This,
-    /// The other one.
     Other,
 }

@@ -11,13 +11,11 @@ use crate::{
 /// What one head makes of a pair of tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
-    /// Which head.
     pub head: HeadId,
     /// The weight of the pair, as it is shown.
     pub weight: f32,
     /// Its place among the keys of the query's row that are shown, from 1.
     pub rank: usize,
-    /// How many those are.
     pub n_keys: usize,
     /// What the key gets from a query on average, over the queries that may see it: a head that always
     /// looks at this key does not link the pair in particular. Not known of a text whose pattern is too long to be
@@ -30,13 +28,11 @@ pub struct Link {
 pub struct Links {
     /// What the query is called: a token, or a word where words are merged.
     pub query: String,
-    /// What the key is called.
     pub key: String,
     /// Both as names in a sentence.
     pub names: [String; 2],
     /// Where the weights come from.
     pub source: Source,
-    /// One per head.
     pub heads: Vec<Link>,
     /// Heads that were not recorded, or do not show the pair.
     pub n_absent: usize,

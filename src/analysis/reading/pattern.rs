@@ -364,7 +364,6 @@ pub enum Blank {
     LeftOut(LeftOut),
     /// The key comes later: ruled out by the causal mask.
     Later,
-    /// The key is too far away.
     OutOfWindow,
 }
 

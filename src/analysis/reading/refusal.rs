@@ -10,12 +10,7 @@ use crate::{
 pub enum Refusal {
     /// There is no such head.
     #[error("There is no {stack} L{layer}H{head}: {there_is}", stack = .head.stack, layer = .head.layer, head = .head.head)]
-    NoSuchHead {
-        /// What was asked for.
-        head: HeadId,
-        /// What there is.
-        there_is: String,
-    },
+    NoSuchHead { head: HeadId, there_is: String },
     /// The capture has neither the pattern nor what it could be computed from.
     #[error("The attention of {stack} {head} was not recorded", stack = .0.stack, head = .0)]
     NotRecorded(HeadId),
@@ -28,12 +23,7 @@ pub enum Refusal {
     NoValues(HeadId),
     /// An explanation of other tokens is to be shown.
     #[error("{what} says nothing about the {stack} stack: choose another stack, or go back to attention")]
-    SaysNothing {
-        /// What is to be shown.
-        what: String,
-        /// The stack.
-        stack: StackKind,
-    },
+    SaysNothing { what: String, stack: StackKind },
     /// An explanation of another run is to be shown.
     #[error("{0} belongs to another run: run it again, or go back to attention")]
     OfAnotherRun(String),
@@ -46,7 +36,6 @@ pub enum Refusal {
     /// Rows or columns of the two stacks are different things.
     #[error("{this} minus {other} is not defined: the {axis} of the two stacks are tokens of different sequences")]
     DifferentSides {
-        /// The stack that is read.
         this: StackKind,
         /// The stack that was to be subtracted.
         other: StackKind,
@@ -58,12 +47,7 @@ pub enum Refusal {
         "{} × {} weights are too many to combine (at most 8,192 × 8,192): Lines and Heatmap show single heads of \
         long texts; use a shorter text", grouped(*.n_query), grouped(*.n_key)
     )]
-    TooLong {
-        /// Rows.
-        n_query: usize,
-        /// Columns.
-        n_key: usize,
-    },
+    TooLong { n_query: usize, n_key: usize },
     /// Ranking all heads of a long text would take minutes.
     #[error(
         "Heads are not ranked by kind in a text of {} tokens: a shorter one takes less, or use \
@@ -72,12 +56,7 @@ pub enum Refusal {
     KindsOfLong(usize),
     /// The program failed at it.
     #[error("{summary}: {details}")]
-    Failed {
-        /// One sentence.
-        summary: String,
-        /// What to do about it.
-        details: String,
-    },
+    Failed { summary: String, details: String },
     /// Words on one side, patches on the other.
     #[error("A text and a picture cannot be subtracted: the {axis} are words in one and patches in the other")]
     TextAgainstPicture {
@@ -92,7 +71,6 @@ pub enum Refusal {
     DifferentGrids {
         /// Rows and columns of patches of the capture that is read.
         this: (usize, usize),
-        /// Of the other.
         other: (usize, usize),
     },
     /// The texts share no token.

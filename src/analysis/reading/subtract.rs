@@ -13,15 +13,12 @@ use crate::{
 
 /// Where the tokens of one pattern lie in another.
 pub(super) struct Maps {
-    /// Of the queries.
     pub queries: Map,
-    /// Of the keys.
     pub keys: Map,
 }
 
 /// Where the tokens of one sequence lie in another.
 pub(super) enum Map {
-    /// The same sequence.
     Same,
     /// Another text: rows and columns are aligned by what they are called, so that words meet words.
     Texts(Alignment),

@@ -15,29 +15,21 @@ pub(crate) use effect::{even_out, shuffled};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
     /// One head is put out of action.
-    Ablate {
-        /// Which head.
-        head: HeadId,
-        /// What takes its place.
-        with: Ablation,
-    },
+    Ablate { head: HeadId, with: Ablation },
     /// One head attends as given.
     SetPattern {
-        /// Which head.
         head: HeadId,
         /// `[n_query, n_key]`; taken as it is, so rows should sum to one.
         pattern: Matrix,
     },
     /// The scores of one head are multiplied: above 1 it attends more sharply, below 1 more evenly.
     Sharpen {
-        /// Which head.
         head: HeadId,
         /// The factor, above 0: one over the temperature.
         by: f32,
     },
     /// No query of any layer can attend to this token.
     HideToken {
-        /// Whose token.
         side: Side,
         /// Position, from 0.
         position: usize,
@@ -50,51 +42,36 @@ pub enum Edit {
     },
     /// Another token is read in place of one.
     ReplaceToken {
-        /// Whose token.
         side: Side,
         /// Position, from 0.
         position: usize,
-        /// The other one.
         id: u32,
     },
     /// The model's mask token is read in place of one.
     MaskToken {
-        /// Whose token.
         side: Side,
         /// Position, from 0.
         position: usize,
     },
     /// Some queries cannot attend to some keys.
     Knockout {
-        /// Which stack.
         stack: StackKind,
-        /// In which of its heads.
         scope: Scope,
-        /// Query and key of each.
         edges: Vec<[usize; 2]>,
         /// Before or after the normaliser.
         cut: Cut,
     },
     /// Queries can attend only as a sparse form of attention allows.
-    Restrict {
-        /// Which stack.
-        stack: StackKind,
-        /// In which of its heads.
-        scope: Scope,
-        /// The form.
-        to: Sparsity,
-    },
+    Restrict { stack: StackKind, scope: Scope, to: Sparsity },
     /// Something else than softmax makes patterns of scores.
     Normalize {
         /// In which heads, of all stacks.
         scope: Scope,
-        /// What.
         with: Normalizer,
     },
     /// The second matrix of a layer's MLP has a change of rank one, `left · rightᵀ`, as editing an association
     /// makes it (Meng et al. 2022).
     RankOne {
-        /// Which stack.
         stack: StackKind,
         /// In which layer, from 0.
         layer: usize,
@@ -115,12 +92,10 @@ pub enum Edit {
         positions: Vec<usize>,
         /// The direction, as wide as the site.
         vector: Vec<f32>,
-        /// What is done with it.
         along: Along,
     },
     /// Rows of a site take values from elsewhere, such as another run.
     Patch {
-        /// Where.
         site: Site,
         /// Which stack; of [`Site::Embed`], the one that its sequence enters.
         stack: StackKind,
@@ -128,9 +103,7 @@ pub enum Edit {
         layer: usize,
         /// Which head of a per-head site; `None` for the others.
         head: Option<usize>,
-        /// Rows to replace.
         positions: Vec<usize>,
-        /// One row per position.
         value: Matrix,
     },
 }
@@ -168,7 +141,6 @@ pub enum Scope {
     All,
     /// In all heads of these layers.
     Layers(Vec<usize>),
-    /// In these heads.
     Heads(Vec<HeadId>),
 }
 
@@ -205,7 +177,6 @@ pub enum Sparsity {
     /// Keys at most `reach` steps of `dilation` positions away (Beltagy et al. 2020); the first `n_global`
     /// tokens see all and are seen by all.
     Window {
-        /// Steps in each direction.
         reach: usize,
         /// Positions in a step, at least 1.
         dilation: usize,

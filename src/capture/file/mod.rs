@@ -161,7 +161,6 @@ pub enum FileError {
     Tensor {
         /// Its name, shortened when very long.
         name: String,
-        /// What is wrong with it.
         problem: String,
     },
     /// An entry of `__metadata__` is not what it should be.
@@ -169,7 +168,6 @@ pub enum FileError {
     Metadata {
         /// `model`, `tokens`, `input` or `image`.
         entry: &'static str,
-        /// What is wrong with it.
         problem: String,
     },
     /// Nothing in it is attention.

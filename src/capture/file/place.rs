@@ -14,7 +14,6 @@ pub(super) enum Place {
         layer: usize,
         what: What,
     },
-    /// What a stack has once.
     Stack {
         stack: StackKind,
         site: Site,
@@ -40,7 +39,6 @@ pub(super) enum What {
     Sink,
     /// Keys that the queries of global tokens meet.
     GlobalKeys,
-    /// Values that those move.
     GlobalValues,
 }
 

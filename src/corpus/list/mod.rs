@@ -19,7 +19,6 @@ const TEXT_COLUMNS: [&str; 10] =
 /// Inputs in their order, with what is known about each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputList {
-    /// The inputs.
     pub items: Vec<Item>,
     /// Names of the annotations.
     pub columns: Vec<String>,
@@ -32,7 +31,6 @@ pub struct InputList {
 /// One input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What the model reads.
     pub content: Content,
     /// A name, for inputs that have one besides their text.
     pub name: Option<String>,
@@ -43,9 +41,7 @@ pub struct Item {
 /// What a model reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A text.
     Text(String),
-    /// A picture in a file.
     Picture(PathBuf),
     /// A sample picture inside the program, by name.
     BundledPicture(String),
@@ -54,7 +50,6 @@ pub enum Content {
 /// How the bytes of a file are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Plain text.
     Text,
     /// Columns with a header, separated by commas, semicolons or tabs (RFC 4180).
     Table,
@@ -104,7 +99,6 @@ pub enum ListError {
     NoColumn {
         /// The name that was asked for.
         wanted: String,
-        /// The names there are.
         columns: Vec<String>,
     },
     /// A column was asked for, and the file is no table.
@@ -117,7 +111,6 @@ pub enum ListError {
         what: &'static str,
         /// Which one, from 1.
         number: usize,
-        /// What is wrong with it.
         problem: String,
     },
     /// Not the JSON that was expected.

@@ -15,16 +15,13 @@ pub use rows::{heads, heatmap, image, links, of_key, of_query, pair, points};
 pub struct Table {
     /// What the rows are about, as JSON: model, input, options.
     pub provenance: String,
-    /// In their order.
     pub columns: Vec<Column>,
 }
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// What it is called.
     pub name: Cow<'static, str>,
-    /// One value per row.
     pub values: Values,
 }
 
@@ -33,9 +30,7 @@ pub struct Column {
 pub enum Values {
     /// Positions, layers, heads.
     Index(Vec<u32>),
-    /// Weights, coordinates.
     Number(Vec<f32>),
-    /// Token texts, names.
     Text(Vec<String>),
 }
 

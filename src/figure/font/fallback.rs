@@ -31,7 +31,6 @@ pub(super) struct Fallback {
 /// Which face draws a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// Into the faces.
     pub face: usize,
     /// Whether it has all the characters.
     pub complete: bool,

@@ -25,11 +25,8 @@ const MAX_WIDTHS: usize = 100_000;
 /// Which point of a text stands at a given place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Its left end.
     Left,
-    /// Its middle.
     Center,
-    /// Its right end.
     Right,
 }
 

@@ -25,9 +25,7 @@ pub type OnePattern = (Arc<ReadPattern>, Option<HeadId>);
 
 /// What was chosen, checked against what there is.
 pub struct Choice<'a> {
-    /// What was asked for.
     pub order: &'a Order,
-    /// Where it comes from.
     pub capture: &'a Capture,
     /// What joint spaces are made of.
     pub cloud: &'a Cloud,
@@ -35,7 +33,6 @@ pub struct Choice<'a> {
     pub answers: &'a [Answered],
     /// What may be subtracted.
     pub other: Option<&'a Capture>,
-    /// Of which stack.
     pub stack: StackKind,
     /// Which layers; at least one.
     pub layers: Vec<usize>,

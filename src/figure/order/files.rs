@@ -17,7 +17,6 @@ use crate::{
 
 /// A figure, with which layer and head it is of where it is one.
 pub struct Drawing {
-    /// The figure.
     pub figure: Figure,
     /// Which layer, where it is one.
     pub layer: Option<usize>,

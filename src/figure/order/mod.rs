@@ -36,7 +36,6 @@ pub use scenes::{Drawn, all};
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Order {
-    /// The view.
     pub view: ViewKind,
     /// The stack; the one that the view is most about when not given.
     pub stack: Option<StackKind>,
@@ -52,9 +51,7 @@ pub struct Order {
     pub reading: Reading,
     /// All heads taken together.
     pub together: Option<Aggregate>,
-    /// What is subtracted.
     pub minus: Option<Subtrahend>,
-    /// Which lines are drawn.
     pub filter: EdgeFilter,
     /// Normalisation of the joint space.
     pub projection: ProjectionOptions,
@@ -90,7 +87,6 @@ pub struct Order {
     pub sheet: Option<[usize; 2]>,
     /// Of what there is a figure each.
     pub each: Each,
-    /// The paper.
     pub paper: Paper,
 }
 
@@ -99,20 +95,15 @@ pub struct Order {
 pub struct Subtrahend {
     /// Its stack; the one that is drawn when not given.
     pub stack: Option<StackKind>,
-    /// Its layer.
     pub layer: usize,
-    /// Its number in the layer.
     pub head: usize,
-    /// Of which capture.
     pub of: Whose,
 }
 
 /// Of what there is a figure each, where there are several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Each {
-    /// Of every layer.
     pub layer: bool,
-    /// Of every head.
     pub head: bool,
 }
 
@@ -127,11 +118,9 @@ pub struct Paper {
     pub height: Option<f32>,
     /// Pixels per point of a PNG.
     pub scale: f32,
-    /// How much is said below.
     pub caption: CaptionKind,
     /// How an SVG holds its text.
     pub svg_text: SvgText,
-    /// Where faces come from.
     pub fonts: FontSource,
 }
 

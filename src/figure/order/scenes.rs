@@ -8,9 +8,7 @@ use crate::{
 
 /// One figure to draw.
 pub struct Drawn {
-    /// What is drawn.
     pub scene: Box<dyn Scene>,
-    /// Its numbers.
     pub table: Box<dyn Fn() -> Table>,
     /// Which layer, where it is one.
     pub layer: Option<usize>,

@@ -5,9 +5,7 @@ use emath::{Pos2, Rangef, Rect, pos2};
 /// Values along one axis of a plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
-    /// The value at the start.
     pub from: f64,
-    /// The value at the end.
     pub to: f64,
     /// Points on screen at the start and at the end.
     pub points: Rangef,
@@ -52,9 +50,7 @@ impl Axis {
 /// A plot's two axes; y grows upwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axes {
-    /// Along.
     pub x: Axis,
-    /// Up.
     pub y: Axis,
 }
 

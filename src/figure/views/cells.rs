@@ -41,7 +41,6 @@ pub fn cell_at(content: Rect, (n_rows, n_cols): (usize, usize), at: Pos2) -> Opt
 /// Why a mask rules a cell out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuledOut {
-    /// The key comes later.
     Later,
     /// The key lies outside a window.
     OutOfWindow,

@@ -28,9 +28,7 @@ use crate::{
 /// The token that is held, as positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pinned {
-    /// Query position.
     pub query: Option<usize>,
-    /// Key position.
     pub key: Option<usize>,
 }
 

@@ -45,7 +45,6 @@ const BIN_PT: (f32, f32) = (2.0, 20.0);
 /// How the points of a cell look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Colours.
     pub palette: Palette,
     /// Pixels per point of the screen.
     pub scale: f32,
@@ -58,7 +57,6 @@ pub struct Look {
 pub struct MarkSize {
     /// Radius of the disc of a query, in points.
     pub radius: f32,
-    /// Of each mark.
     opacity: f32,
     /// Of each mark outside the set of those that stand out.
     dimmed: f32,
@@ -101,11 +99,8 @@ pub fn nearness(depth: f32) -> (f32, f32) {
 /// The points of a head that are drawn into a cell.
 #[derive(Clone, Copy, Debug)]
 pub struct CellPoints<'a> {
-    /// Where they are.
     pub plane: &'a HeadProjection,
-    /// Where they fall.
     pub seen: &'a Seen,
-    /// Their colours.
     pub tints: &'a Tints,
     /// All others are dimmed.
     pub marked: Option<&'a PointSet>,

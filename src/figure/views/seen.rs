@@ -13,7 +13,6 @@ const EYE: f32 = 4.0;
 pub struct Turn {
     /// About the vertical axis, in radians.
     pub yaw: f32,
-    /// Up and down, in radians.
     pub pitch: f32,
 }
 

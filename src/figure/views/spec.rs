@@ -16,15 +16,12 @@ use crate::{
 pub struct ViewSpec {
     /// Its id in files, settings and commands.
     pub kind: ViewKind,
-    /// Tab label.
     pub label: &'static str,
     /// Name on the command line and in file names.
     pub name: &'static str,
     /// What it shows, in one sentence without its full stop.
     pub help: &'static str,
-    /// The key that shows it.
     pub key: char,
-    /// The question it answers.
     pub group: Group,
     /// What its figures are made of.
     pub about: About,
@@ -47,13 +44,9 @@ pub struct ViewSpec {
 /// The question that a group of views answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// What does it look at?
     Look,
-    /// Which head does what?
     Heads,
-    /// Why this answer?
     Explain,
-    /// Is it always so?
     Corpus,
 }
 

@@ -17,7 +17,6 @@ pub enum FigureFormat {
     /// Vectors for the web and for drawing programs.
     #[default]
     Svg,
-    /// Vectors for print.
     Pdf,
     /// Pixels.
     Png,

@@ -31,7 +31,6 @@ pub enum SvgText {
     /// Outlines, and over them the text itself, transparent: it can be selected, searched and read aloud.
     #[default]
     Overlay,
-    /// Outlines alone.
     Paths,
 }
 
@@ -74,7 +73,6 @@ struct Writer<'a> {
 #[derive(Clone, Copy, PartialEq)]
 enum Drawn {
     Nothing,
-    /// In font units.
     Outline,
     /// A picture whose sides are [`glyphs::COLOR_EM`] em.
     Picture,

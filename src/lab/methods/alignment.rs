@@ -142,7 +142,6 @@ fn own_words(tokens: &[Token]) -> Vec<Range<usize>> {
 pub struct Reverse {
     /// The run of the other model, whose sources are our targets.
     pub run: Arc<Capture>,
-    /// How the two become one.
     pub way: Symmetrize,
 }
 
@@ -179,13 +178,10 @@ pub fn are_two_directions(run: &Capture, other: &Capture) -> bool {
 
 /// Which words cross-attention links.
 struct WordLinks {
-    /// Words that are read.
     source: Vec<String>,
-    /// Words that are written.
     target: Vec<String>,
     /// By layer, of the mean of its heads.
     layers: Vec<Links>,
-    /// By layer and head.
     heads: Vec<Vec<Links>>,
     /// How much attention each source token gets, by layer.
     sums: Vec<Vec<f64>>,

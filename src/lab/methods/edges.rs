@@ -53,11 +53,8 @@ const SPEC: MethodSpec = MethodSpec {
 /// Which score is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeOptions {
-    /// Whose.
     pub head: HeadId,
-    /// Where the query stands.
     pub query: usize,
-    /// Where the key stands.
     pub key: usize,
     /// What the score is compared with.
     pub than: Than,
@@ -186,10 +183,8 @@ struct Score<'a> {
 struct Reader<'a> {
     stack: StackKind,
     place: Place,
-    /// Of the whole stream.
     norm: Option<FinalNorm>,
     map: &'a Projection,
-    /// Of each vector.
     vector_norm: Option<&'a FinalNorm>,
 }
 

@@ -107,7 +107,6 @@ pub struct FaithfulnessOptions {
     pub layer: Option<usize>,
     /// Which head; all of the layer together where there is none.
     pub head: Option<usize>,
-    /// How many permutations.
     pub n_permutations: usize,
     /// Steps of the search for adversarial attention; none at all with 0.
     pub n_steps: usize,

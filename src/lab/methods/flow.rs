@@ -38,7 +38,6 @@ const SPEC: MethodSpec = MethodSpec {
 pub struct FlowOptions {
     /// The output; all where there is none.
     pub query: Option<usize>,
-    /// As for the rollout.
     pub options: RolloutOptions,
 }
 

@@ -61,7 +61,6 @@ fn counted(report: &Report) -> Scores {
 /// What is differentiated, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GradientOptions {
-    /// By what.
     pub of: Of,
     /// Whether gradients are multiplied by what they are of: the contribution of a token, and not the slope there.
     pub times_input: bool,

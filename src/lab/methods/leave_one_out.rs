@@ -42,7 +42,6 @@ const SPEC: MethodSpec = MethodSpec {
 /// How tokens are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeaveOneOutOptions {
-    /// The way.
     pub by: LeaveOut,
 }
 

@@ -58,13 +58,11 @@ const SPEC: MethodSpec = MethodSpec {
 pub struct MaskingOptions {
     /// What takes the place of a masked state.
     pub baseline: Baseline,
-    /// Where.
     pub depth: Depth,
     /// How far the outcomes' probabilities may move, in nats.
     pub margin: f64,
     /// Steps of the search in each layer.
     pub n_steps: usize,
-    /// Noise.
     pub seed: u64,
 }
 
@@ -131,7 +129,6 @@ pub enum Baseline {
     /// The mean of the states of this input at this layer.
     #[default]
     Mean,
-    /// Zeros.
     Zero,
 }
 

@@ -67,7 +67,6 @@ const SCORES: ValueSpec = ValueSpec::new("scores", "Scores", "");
 /// A method that can be asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered {
-    /// What it says of itself.
     pub spec: &'static MethodSpec,
     /// How the window offers it.
     pub columns: &'static [Column],

@@ -51,7 +51,6 @@ const SPEC: MethodSpec = MethodSpec {
 /// What is propagated, and from where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelevanceQuestion {
-    /// What is weighted.
     pub rule: Rule,
     /// Layers before this one are left out.
     pub start_layer: usize,

@@ -62,11 +62,9 @@ pub struct TraceOptions {
     pub noise: f64,
     /// How many different noises.
     pub n_samples: usize,
-    /// What is restored.
     pub restore: Restore,
     /// In how many layers, where it is not the stream.
     pub window: usize,
-    /// Which noises.
     pub seed: u64,
     /// Every how manieth position is restored; the subject's and the one that is read are in any case.
     pub every: usize,
@@ -154,7 +152,6 @@ impl Method for TraceOptions {
 /// The tokens that a question is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// By position.
     Positions(Range<usize>),
     /// All tokens with a character of these words, where they first stand in the text.
     Words(String),

@@ -46,11 +46,9 @@ pub struct Comparison {
 /// How far one kind of numbers agrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// What is compared.
     pub of: Compared,
     /// Rows (positions) and columns.
     pub shape: [usize; 2],
-    /// The largest difference.
     pub absolute: f32,
     /// The largest difference relative to the largest number of the library's row.
     pub relative: f32,

@@ -39,10 +39,7 @@ pub enum Objective {
         from: Arc<[f32]>,
     },
     /// The squared length of one position of the final stream, for models without a head.
-    SquaredNorm {
-        /// Token position.
-        position: usize,
-    },
+    SquaredNorm { position: usize },
 }
 
 impl Model {

@@ -12,7 +12,6 @@ use crate::{
 /// Which rows of the last stream an output is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadReads {
-    /// One position.
     At(usize),
     /// The mean of all from a position on.
     MeanFrom(usize),

@@ -28,7 +28,6 @@ const MEASURED_ROWS: usize = 256;
 pub struct Variant<'a> {
     /// What is read. A decoder's text must be there.
     pub input: Cow<'a, Encoded>,
-    /// What is changed.
     pub edits: Cow<'a, [Edit]>,
     /// Where the run begins, if not at the input.
     pub start: Option<Start>,

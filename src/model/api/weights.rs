@@ -38,7 +38,6 @@ pub struct FinalNorm {
     pub weight: Vec<f32>,
     /// `[d_model]`.
     pub bias: Option<Vec<f32>>,
-    /// Added to the variance.
     pub eps: f32,
 }
 

@@ -40,13 +40,11 @@ pub struct BlockShape {
     pub attention: BranchNorms,
     /// Around attention to another one, where there is some.
     pub cross: Option<BranchNorms>,
-    /// Around the MLP.
     pub mlp: BranchNorms,
     /// Whether attention and MLP read the same stream.
     pub parallel: bool,
     /// Whether one half of the MLP scales the other.
     pub gated: bool,
-    /// Inside the MLP.
     pub activation: Activation,
 }
 
@@ -70,7 +68,6 @@ pub struct Entry {
     pub scale: f32,
     /// What is added to it, `[n, d_model]` each, by name.
     pub added: Vec<(&'static str, Matrix)>,
-    /// Of the sum.
     pub norm: Option<FinalNorm>,
 }
 

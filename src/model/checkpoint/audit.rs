@@ -3,7 +3,6 @@
 /// The weight audit shown after every load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Tensors the model read.
     pub n_loaded: usize,
     /// Parameters in those tensors.
     pub n_params: u64,
@@ -39,7 +38,6 @@ pub struct Audit {
 /// What became of the keys of a `tokenizer_config.json`, with their values as one would quote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenizerKeys {
-    /// Somebody asked for them.
     pub read: Vec<(String, String)>,
     /// They change no id and no text.
     pub harmless: Vec<(String, String)>,
@@ -50,20 +48,17 @@ pub struct TokenizerKeys {
 /// One tensor of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorFact {
-    /// Its name in the file.
     pub name: String,
     /// Its element type in the file.
     pub dtype: String,
     /// Its shape in the file.
     pub shape: Vec<usize>,
-    /// What became of it.
     pub role: Role,
 }
 
 /// What became of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The model uses it.
     Used,
     /// A copy of another one or a buffer: known, and not needed.
     Skipped,

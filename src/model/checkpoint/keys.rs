@@ -16,7 +16,6 @@ pub(crate) type Limit = (&'static str, &'static [&'static str]);
 pub(crate) struct Keys {
     /// Of all classes: whatever they say, no number of a forward pass changes.
     pub everywhere: &'static [&'static [&'static str]],
-    /// The same of this class.
     pub harmless: &'static [&'static [&'static str]],
     /// Those of this class that change nothing with some values only.
     pub only: &'static [&'static [Limit]],
@@ -52,7 +51,6 @@ type Entries = Vec<(String, String)>;
 /// What became of the keys that were not read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unread {
-    /// Known to change nothing.
     pub harmless: Entries,
     /// The class that the model names does not have them, so neither does it obey them.
     pub unknown: Entries,

@@ -202,7 +202,6 @@ fn norm(weights: &mut Weights<'_>, variant: Variant, name: &str, d: usize, eps: 
 #[derive(Clone, Copy)]
 struct Place {
     layer: usize,
-    /// Its sliding window.
     window: Option<usize>,
     /// Which of the rotary embeddings is its own; `None` where queries and keys are not turned.
     rotary: Option<usize>,

@@ -13,7 +13,6 @@ use crate::{
 /// What a class says something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
-    /// Nothing: the body alone.
     Body,
     /// Which tokens stand where, or follow.
     Words,

@@ -52,11 +52,9 @@ pub(super) struct Caps {
 /// Where the norms of attention and MLP stand.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum NormPlaces {
-    /// Before each.
     Before,
     /// Before each, and of what it adds.
     Around,
-    /// Of what each adds.
     After,
 }
 
@@ -64,7 +62,6 @@ pub(super) enum NormPlaces {
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum QkNorms {
     None,
-    /// Of each head's vector.
     EachHead,
     /// Of all heads' vectors side by side.
     Whole,
@@ -73,7 +70,6 @@ pub(super) enum QkNorms {
 /// Factors on what others take as it is.
 #[derive(Clone, Copy)]
 pub(super) struct Multipliers {
-    /// On the embeddings.
     pub embedding: f32,
     /// On products of queries and keys; `None` for what follows from the heads' width.
     pub scores: Option<f32>,

@@ -32,7 +32,6 @@ pub(super) struct Texts<'a> {
     pub no_special: bool,
     /// Tokens that the model reads at most.
     pub n_ctx: usize,
-    /// What is read of more.
     pub excerpt: Option<Excerpt>,
 }
 

@@ -23,7 +23,6 @@ pub struct Encoded {
     pub(crate) source: Payload,
     /// For the decoder or the text tower; `None` until the decoder has written it.
     pub(crate) target: Option<Payload>,
-    /// Token sequences by side.
     pub tokens: BTreeMap<Side, Vec<Token>>,
     /// For captions and metadata.
     pub input: InputInfo,

@@ -10,7 +10,6 @@ pub struct EncodedText {
     pub ids: Vec<u32>,
     /// 0 for the first segment and 1 for the second, with the special tokens that belong to each.
     pub type_ids: Vec<u32>,
-    /// One per id.
     pub tokens: Vec<Token>,
     /// What was read of a text that was too long.
     pub part: Option<TextPart>,

@@ -41,7 +41,6 @@ pub(super) struct ModelPart {
 /// Pieces in the order of the file.
 #[derive(Debug)]
 pub(super) enum Vocabulary {
-    /// With their ids.
     Ids(Vec<(String, u32)>),
     /// With their scores; the place is the id.
     Scores(Vec<(String, f64)>),

@@ -29,7 +29,6 @@ pub struct ImageProcessor {
 pub struct EncodedImage {
     /// `[3, height, width]`.
     pub pixels: Vec<f32>,
-    /// Height and width.
     pub size_px: (usize, usize),
     /// How patches lie on the picture.
     pub info: ImageInfo,

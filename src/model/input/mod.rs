@@ -80,7 +80,6 @@ pub enum InputError {
     BadFile {
         /// Name inside the model folder.
         file: &'static str,
-        /// What is wrong.
         reason: String,
     },
     /// Nothing to look at.
@@ -91,27 +90,15 @@ pub enum InputError {
     TooLong {
         /// Tokens of the text or of both.
         n: TokenCount,
-        /// Tokens that can be read.
         limit: usize,
-        /// Whether there are two.
         is_pair: bool,
     },
     /// The same of what a decoder is made to write.
     #[error("the target has {n} tokens, but the decoder reads at most {}", grouped(*limit))]
-    LongTarget {
-        /// Its tokens.
-        n: TokenCount,
-        /// Tokens that can be read.
-        limit: usize,
-    },
+    LongTarget { n: TokenCount, limit: usize },
     /// The special tokens alone fill the limit.
     #[error("a limit of {limit} tokens leaves no room for the text")]
-    NoRoom {
-        /// The limit.
-        limit: usize,
-        /// Special tokens.
-        n_special: usize,
-    },
+    NoRoom { limit: usize, n_special: usize },
     /// The tokenizer gave up.
     #[error("the text cannot be tokenised: {}", told(.0))]
     Tokenize(String),
@@ -123,30 +110,13 @@ pub enum InputError {
     NoIds,
     /// More ids than positions.
     #[error("there are {n} token ids, and the model reads at most {n_ctx}")]
-    TooManyIds {
-        /// Ids given.
-        n: usize,
-        /// Context length.
-        n_ctx: usize,
-    },
+    TooManyIds { n: usize, n_ctx: usize },
     /// An id outside the vocabulary.
     #[error("the token id {id} at position {position} is outside the vocabulary, which ends at {last}")]
-    IdOutOfRange {
-        /// The id.
-        id: u32,
-        /// Where it stands.
-        position: usize,
-        /// The largest id.
-        last: usize,
-    },
+    IdOutOfRange { id: u32, position: usize, last: usize },
     /// The picture file cannot be read.
     #[error("the picture cannot be read: {}", unreadable(.reason))]
-    UnreadablePicture {
-        /// What the system says.
-        reason: std::io::Error,
-        /// Which file.
-        path: PathBuf,
-    },
+    UnreadablePicture { reason: std::io::Error, path: PathBuf },
     /// Not a picture of a known format.
     #[error("this is not a picture that can be opened")]
     NotAPicture {
@@ -156,7 +126,6 @@ pub enum InputError {
     /// Damaged or cut short.
     #[error("the picture is damaged or cut short: {}", told(reason))]
     DamagedPicture {
-        /// What the decoder says.
         reason: String,
         /// Name or path.
         name: String,
@@ -164,21 +133,15 @@ pub enum InputError {
     /// Larger than what is decoded.
     #[error("the picture has {width} × {height} pixels, more than the {limit} megapixels that can be opened")]
     HugePicture {
-        /// Declared width.
         width: u32,
-        /// Declared height.
         height: u32,
-        /// The limit in megapixels.
         limit: u64,
         /// Name or path.
         name: String,
     },
     /// Too long for its width.
     #[error("the picture is too thin to be scaled to the model's size")]
-    ThinPicture {
-        /// Name.
-        name: String,
-    },
+    ThinPicture { name: String },
     /// Larger than the size that pictures are filled up to.
     #[error(
         "the picture has {} × {} pixels when it is scaled, more than the {} × {} that pad_size of the image processor has",

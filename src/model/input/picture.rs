@@ -42,7 +42,6 @@ const MAX_KEPT_BYTES: usize = 32 << 20;
 #[derive(Debug, PartialEq)]
 pub(super) struct Undecoded {
     source: ImageSource,
-    /// What its file holds.
     bytes: Vec<u8>,
 }
 

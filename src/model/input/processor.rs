@@ -33,7 +33,6 @@ pub(super) struct Normalize {
 /// Keys of a processor's file and their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
-    /// Those that were read.
     pub read: Vec<(String, String)>,
     /// Known to change no pixel.
     pub harmless: Vec<(String, String)>,

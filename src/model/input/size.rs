@@ -11,7 +11,6 @@ pub(super) enum TargetSize {
     ShortestEdge(usize),
     /// The shortest edge, unless the longest would become longer than this.
     Edges(usize, usize),
-    /// As large as fits.
     Within(usize, usize),
 }
 

@@ -7,7 +7,6 @@ use crate::capture::Excerpt;
 /// What to run a model on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// Text for the tokenizer.
     Text(TextInput),
     /// Raw token ids; skips the tokenizer.
     Ids(Vec<u32>),
@@ -15,9 +14,7 @@ pub enum Input {
     Image(ImageSource),
     /// Preprocessed pixels `[3, height, width]`; skips the image processor.
     Pixels {
-        /// Channel-major values.
         data: Arc<[f32]>,
-        /// Height and width.
         size_px: (usize, usize),
     },
     /// Two inputs: what an encoder reads and what its decoder is made to write, or a picture and the
@@ -61,13 +58,11 @@ pub struct TextInput {
 /// Where a picture comes from.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum ImageSource {
-    /// A file.
     Path(PathBuf),
     /// What a file would hold, of a picture that is in none, such as one from the clipboard, with a name to show. It
     /// has no place to be found at again, so it is not serialised as one.
     #[serde(skip)]
     Embedded {
-        /// What to call it.
         name: String,
         /// PNG, or another kind of picture file.
         bytes: Arc<[u8]>,

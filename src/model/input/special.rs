@@ -7,11 +7,9 @@ use super::{convention::Convention, settings::Settings};
 /// Special ids of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpecialIds {
-    /// Begins a text.
     pub bos: Option<u32>,
     /// Any of these ends a generated text.
     pub eos: Vec<u32>,
-    /// Fills unused places.
     pub pad: Option<u32>,
     /// What the decoder of an encoder–decoder model reads first.
     pub decoder_start: Option<u32>,

@@ -99,13 +99,11 @@ pub enum NormKind {
 /// Weights of one layer or RMS norm.
 #[derive(Clone, Debug)]
 pub struct Norm {
-    /// Which one.
     pub kind: NormKind,
     /// `[d_model]`.
     pub weight: Tensor,
     /// `[d_model]`.
     pub bias: Option<Tensor>,
-    /// Added to the variance.
     pub eps: f32,
 }
 

@@ -13,7 +13,6 @@ pub(crate) struct Convolution {
     /// Neighbours that are looked at, the token itself in the middle: an odd number.
     pub width: usize,
     pub activation: Activation,
-    /// Of the sum.
     pub norm: Norm,
 }
 

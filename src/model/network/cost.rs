@@ -146,7 +146,6 @@ fn bias_bytes(bias: &RelativeBias, attention: &Attention, (n_query, n_key): (u64
 struct Layer<'a> {
     block: &'a Block,
     stack: &'a Stack,
-    /// Positions of its stream.
     n: u64,
     lengths: &'a Lengths,
     plan: &'a RunPlan,

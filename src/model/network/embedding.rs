@@ -62,7 +62,6 @@ pub(crate) struct TextEmbedding {
     pub token_projection: Option<Linear>,
     /// Of the sum to the width of the stream (ALBERT, ELECTRA).
     pub projection: Option<Linear>,
-    /// Longest sequence.
     pub n_ctx: usize,
 }
 

@@ -17,7 +17,6 @@ pub(crate) struct Cache {
     layers: BTreeMap<At, (Tensor, Tensor)>,
     /// A recurrent writer's state after them.
     pub state: Option<Tensor>,
-    /// Positions so far.
     pub n: usize,
 }
 
@@ -50,7 +49,6 @@ pub(crate) struct Pass<'a> {
     pub grid: Option<(usize, usize)>,
     /// One per rotary embedding of the stack.
     pub turns: Vec<Turns>,
-    /// The stack's shared bias.
     pub bias: Option<Bias>,
     /// The inputs, where several are packed into one pass; they attend each for itself.
     pub parts: Vec<Part>,

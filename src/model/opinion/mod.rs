@@ -34,7 +34,6 @@ const N_PREFIXES: usize = 8;
 
 /// What can be known of a second opinion before any weight is read.
 pub(crate) struct Plan {
-    /// The library's module.
     pub module: &'static str,
     /// How many tokens of the text that is written can be compared, and why not more.
     pub limit: Option<Limit>,

@@ -5,9 +5,7 @@ use crate::model::Cancelled;
 /// How far a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done.
     pub stage: Stage,
-    /// Steps finished.
     pub done: usize,
     /// Steps in all.
     pub total: usize,
@@ -32,7 +30,6 @@ pub enum Stage {
     Measure,
     /// Running an input with changes; steps are runs.
     Variants,
-    /// Writing a file.
     Write,
 }
 

@@ -41,7 +41,6 @@ pub(crate) struct Decoding {
     pub read: Entries,
     /// Those that change no token by themselves.
     pub harmless: Entries,
-    /// Those that nobody knows.
     pub unknown: Entries,
 }
 

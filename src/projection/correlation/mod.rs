@@ -32,9 +32,7 @@ use super::{
 /// Queries that meet keys: those of one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Rows of the queries.
     pub queries: Range<usize>,
-    /// Rows of the keys.
     pub keys: Range<usize>,
 }
 
@@ -48,9 +46,7 @@ impl Segment {
 /// Pearson's and Spearman's correlation; none where dot products or distances are all equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Coefficients {
-    /// Of the values.
     pub pearson: Option<f64>,
-    /// Of their ranks.
     pub spearman: Option<f64>,
 }
 
@@ -70,7 +66,6 @@ pub struct Correlations {
     pub before: Correlation,
     /// In the joint space. The dot products are those before: translation changes them, but not attention.
     pub after: Correlation,
-    /// Pairs of query and key.
     pub n_pairs: usize,
     /// Pairs that were measured: all, or those of evenly spaced queries where there are more than about 67 million.
     pub n_measured: usize,
@@ -182,7 +177,6 @@ struct Piece {
 #[derive(Clone, Default)]
 struct Way {
     pooled: Moments,
-    /// Sum and number.
     pearson: (f64, usize),
     spearman: (f64, usize),
     distances: Vec<f64>,

@@ -12,9 +12,7 @@ const GOLDEN: f64 = 0.618_033_988_749_895;
 /// A query and a key that meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// Row of the query.
     pub query: u32,
-    /// Row of the key.
     pub key: u32,
     /// `q·k`, which is what attention is made of; neither scale nor mask.
     pub dot: f32,

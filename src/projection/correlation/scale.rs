@@ -24,7 +24,6 @@ pub struct ScaleProbe {
 /// Correlations of dot product and distance at one scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScaleStep {
-    /// The scale.
     pub c: f64,
     /// Pearson's over all pairs: lowest where the norms balance.
     pub pooled: Option<f64>,

@@ -39,7 +39,6 @@ pub(super) struct Block<'a> {
     pub all: &'a All,
     pub rows: Range<usize>,
     pub k: usize,
-    /// Scratch.
     pub buffers: &'a mut Vec<Nearest>,
     /// `[rows, k]`, to be filled.
     pub indices: &'a mut [u32],

@@ -16,7 +16,6 @@ pub struct TsneOptions {
     pub iterations: usize,
     /// Attraction is stronger by this at first.
     pub exaggeration: f32,
-    /// For so many iterations.
     pub exaggerated_iterations: usize,
     /// Step size; `max(n / 12, 200)` where none is given.
     pub learning_rate: Option<f32>,

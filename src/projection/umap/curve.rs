@@ -5,9 +5,7 @@ use crate::projection::ProjectionError;
 /// Similarity in the layout as a function of distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Curve {
-    /// The factor.
     pub a: f64,
-    /// Half the exponent.
     pub b: f64,
 }
 

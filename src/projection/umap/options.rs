@@ -14,7 +14,6 @@ pub struct UmapOptions {
     pub neighbors: usize,
     /// How near to each other points may come, in units of `spread`.
     pub min_dist: f32,
-    /// The scale of the layout.
     pub spread: f32,
     /// Random points that push a point away, for each neighbour that draws it.
     pub negative_rate: usize,

@@ -35,19 +35,14 @@ const fn joined<const N: usize>(first: &[Example], then: &[Example]) -> [Example
 /// One example.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// What the card says.
     pub title: &'static str,
-    /// What to look at.
     pub hint: &'static str,
     /// Under which heading the gallery has it.
     pub topic: Topic,
-    /// Bundled model.
     pub model: &'static str,
-    /// What it reads.
     pub input: ExampleInput,
     /// What an encoder–decoder is made to write; without it the model writes its own.
     pub target: Option<&'static str>,
-    /// Which view shows it.
     pub view: ViewKind,
     /// The stack of [`Self::head`]; `None` for models with one.
     pub stack: Option<StackKind>,
@@ -89,7 +84,6 @@ impl Example {
 /// What an example asks the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The question.
     pub question: Question,
     /// The column that stands alone, by its name; all that answer the question where there is none.
     pub alone: Option<&'static str>,
@@ -113,7 +107,6 @@ impl Asked {
 /// What an example feeds the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExampleInput {
-    /// A text.
     Text(&'static str),
     /// A bundled sample picture.
     Sample(&'static str),
@@ -132,7 +125,6 @@ pub enum Topic {
     Prediction,
     /// From one language to another.
     Translation,
-    /// Pictures.
     Pictures,
     /// What a change of the run does to the output.
     WhatIf,

@@ -12,9 +12,7 @@ pub enum WhatIf {
     Without(usize, usize),
     /// A query cannot attend to a key, in one layer or in all.
     Cut {
-        /// Position of the query.
         query: usize,
-        /// Position of the key.
         key: usize,
         /// The only layer; all where there is none.
         layer: Option<usize>,

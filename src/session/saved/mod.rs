@@ -48,15 +48,12 @@ const MAX_CHANGES: usize = 1000;
 /// A session that can be written down.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saved {
-    /// What there is.
     pub documents: Vec<SavedDocument>,
-    /// What is looked at.
     pub panes: Vec<SavedPane>,
     /// Many inputs, which documents name by their place in this list.
     pub corpora: Vec<SavedCorpus>,
     /// Pictures that are in no other file, which documents name by their place in this list.
     pub pictures: Vec<SavedPicture>,
-    /// Places with names.
     pub bookmarks: Vec<Bookmark>,
     /// What the user wrote down.
     pub notes: String,
@@ -68,7 +65,6 @@ pub struct Saved {
 /// The file of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedAs {
-    /// Where it is.
     pub path: PathBuf,
     /// SHA-256 of what it held when it was read or written last; `None` when it is to be replaced whatever it holds.
     pub checksum: Option<String>,
@@ -94,19 +90,11 @@ pub enum SavedError {
     Part {
         /// Which, such as `document 2`.
         part: String,
-        /// Why.
         why: String,
     },
     /// There is too much of something.
     #[error("this session has {n} {what}, but at most {most} are allowed")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// How many.
-        n: usize,
-        /// How many there can be.
-        most: usize,
-    },
+    TooMany { what: &'static str, n: usize, most: usize },
 }
 
 impl SavedError {

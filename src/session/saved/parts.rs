@@ -23,9 +23,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SavedDocument {
-    /// The model.
     pub model: Option<ModelRef>,
-    /// Text input.
     pub text: String,
     /// What of it is read when it is too long.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,9 +32,7 @@ pub struct SavedDocument {
     pub text_b: Option<String>,
     /// What the decoder is made to write.
     pub target: String,
-    /// Picture input.
     pub image: Option<ImageRef>,
-    /// How the model writes.
     pub writing: WritingOptions,
     /// Whether a text model writes on behind the text.
     pub continued: bool,
@@ -97,7 +93,6 @@ pub struct SavedPane {
     /// How.
     #[serde(with = "view_name")]
     pub view: ViewKind,
-    /// The stack.
     pub stack: StackKind,
     /// The layer, from 0.
     pub layer: usize,
@@ -111,7 +106,6 @@ pub struct SavedPane {
     pub key: Option<usize>,
     /// Of the residual stream, what is behind the last layer is looked at.
     pub is_final: bool,
-    /// What is subtracted.
     pub minus: Option<SavedHead>,
     /// Whether it follows the other panes.
     pub linked: bool,
@@ -187,7 +181,6 @@ impl Part for SavedPane {
 pub struct SavedHead {
     /// Whose, by its place in the list of documents.
     pub document: usize,
-    /// Its stack.
     pub stack: StackKind,
     /// Its layer, from 0.
     pub layer: usize,
@@ -199,7 +192,6 @@ pub struct SavedHead {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SavedTarget {
-    /// Which position's.
     pub position: Option<usize>,
     /// Which token or class.
     pub class: Option<u32>,
@@ -235,7 +227,6 @@ pub struct SavedCorpus {
     pub first: Option<usize>,
     /// Only these layers.
     pub layers: Option<Vec<usize>>,
-    /// Whether values are kept.
     pub values: bool,
     /// Whether the residual stream is kept.
     pub residual: bool,

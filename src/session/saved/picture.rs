@@ -16,7 +16,6 @@ pub const MAX_PICTURES: usize = 5 << 20;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SavedPicture {
-    /// What to call it.
     pub name: String,
     /// What its file would hold.
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]

@@ -91,9 +91,7 @@ enum Sheet {
     Gallery,
     /// Keys, glossary and what this program is.
     Help,
-    /// Everything by its name.
     Palette,
-    /// Bookmarks and notes.
     Bookmarks,
 }
 
@@ -123,7 +121,6 @@ pub struct App {
     frame_times: Option<FrameTimes>,
     /// What panels, keys and the desktop ask for.
     commands: CommandQueue,
-    /// What the view asks for.
     view_commands: CommandQueue,
     clock: Clock,
     /// When the text that was typed is run, in egui's seconds.

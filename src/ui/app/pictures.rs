@@ -21,9 +21,7 @@ const GIVE_UP_FRAMES: u8 = 120;
 /// What a picture is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Ask where to save it.
     Save,
-    /// Write it to this file.
     File(PathBuf),
 }
 
@@ -37,7 +35,6 @@ struct Shot {
 /// What waits for a place to be saved at.
 #[derive(Debug)]
 pub enum Unplaced {
-    /// A picture of the window.
     Screenshot {
         /// The pixels.
         pixels: Arc<RgbaBuffer>,
@@ -64,9 +61,7 @@ impl Unplaced {
 /// What the caller does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing is being taken.
     Idle,
-    /// Draw another frame.
     Wait,
     /// Ask for the screenshot now.
     Request,

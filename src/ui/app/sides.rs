@@ -19,9 +19,7 @@ const SEEN_BESIDE_PT: f32 = 6.0 * GRID;
 /// One of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Model, input and tokens.
     Left,
-    /// Numbers and options.
     Right,
 }
 
@@ -39,9 +37,7 @@ impl Side {
 pub enum Place {
     /// Not shown.
     Closed,
-    /// Beside the view.
     Beside,
-    /// Over the view.
     Over,
 }
 

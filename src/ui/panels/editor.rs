@@ -60,7 +60,6 @@ impl Editor {
 
 /// How a field looks.
 pub struct Look {
-    /// What it is called.
     pub name: &'static str,
     /// What stands in it while it is empty.
     pub hint: &'static str,

@@ -25,11 +25,9 @@ const LIST_HEIGHT: f32 = 48.0 * GRID;
 /// What a path is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathFor {
-    /// To open it.
     Open(FilePurpose),
     /// To save what waits under this number.
     Save {
-        /// The number.
         number: u64,
         /// The ending of a name that is given without a possible one.
         extension: &'static str,

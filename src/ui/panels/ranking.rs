@@ -26,7 +26,6 @@ const N_TOP_KEYS: usize = 5;
 
 /// The strongest entries of a row or column as bars; click pins.
 pub struct Ranking<'a> {
-    /// What stands above them.
     pub title: &'a str,
     /// Rows or columns with their weights, strongest first.
     pub ranked: Vec<(usize, f32)>,
@@ -34,11 +33,8 @@ pub struct Ranking<'a> {
     pub words: Option<&'a [Token]>,
     /// Where the weights come from.
     pub of: &'a ReadPattern,
-    /// What is ranked.
     pub axis: &'a Axis,
-    /// Of the bars.
     pub color: egui::Color32,
-    /// The one that is chosen.
     pub chosen: Option<usize>,
     /// Whether hovering a bar previews the pair.
     pub preview: bool,

@@ -194,13 +194,10 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
 
 /// Something that can be changed of a head.
 pub struct HeadChange {
-    /// What a menu calls it.
     pub name: String,
-    /// What is different then.
     pub meaning: &'static str,
     /// What people also call it.
     pub synonyms: &'static [&'static str],
-    /// The change.
     pub edit: WantedEdit,
 }
 

@@ -27,11 +27,9 @@ pub const BATCH: usize = 16;
 /// How values become colours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Colours.
     pub map: ColorMap,
     /// Whether the scale is logarithmic.
     pub log: bool,
-    /// What a pixel stands for.
     pub pool: Pool,
 }
 

@@ -154,9 +154,7 @@ pub fn color_bar(painter: &Painter, rect: Rect, map: ColorMap, range: ColorRange
 /// Where the colours of a gradient change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Along {
-    /// From left to right.
     Width,
-    /// From bottom to top.
     Height,
 }
 

@@ -56,15 +56,12 @@ pub const BAR_ROW_PT: f32 = 5.5 * GRID;
 
 /// One row of a ranking: a label, a bar and a number.
 pub struct BarRow<'a> {
-    /// What it is about.
     pub label: &'a str,
     /// Length of the bar, `0..=1`.
     pub fraction: f32,
     /// The number, with its unit.
     pub value: &'a str,
-    /// Colour of the bar.
     pub color: egui::Color32,
-    /// Drawn as chosen.
     pub selected: bool,
 }
 

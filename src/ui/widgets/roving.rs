@@ -7,7 +7,6 @@ use eframe::egui::{EventFilter, Id, Key, Modifiers, Response, Sense, Ui};
 pub enum Along {
     /// Left and right, and up and down as well: things that wrap like words.
     Line,
-    /// Up and down.
     Column,
 }
 

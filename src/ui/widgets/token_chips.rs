@@ -52,13 +52,11 @@ struct ChipLayout {
 /// How strongly each chip is coloured, by position.
 #[derive(Clone, Copy, Debug)]
 pub struct ChipTint<'a> {
-    /// A number per token.
     pub weights: &'a [f32],
     /// The number that has the full colour.
     pub full: f32,
     /// The full colour, and that of numbers below 0.
     pub colors: [Color32; 2],
-    /// What a number is called.
     pub name: &'a str,
 }
 

@@ -49,11 +49,8 @@ pub struct CorpusRun {
 /// An input that the model cannot read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its place in the list.
     pub source: usize,
-    /// What it is called.
     pub name: String,
-    /// Why, as one sentence.
     pub reason: String,
 }
 

@@ -15,13 +15,10 @@ use crate::{
 /// A corpus to run for a document.
 #[derive(Clone, Debug)]
 pub struct CorpusOrder {
-    /// Who wants it.
     pub document: DocumentId,
     /// By which model; captures need none.
     pub model: ModelId,
-    /// The inputs.
     pub source: CorpusSource,
-    /// How.
     pub options: CorpusOptions,
     /// What is there already of the same inputs, to go on from there.
     pub known: Option<CorpusSoFar>,
@@ -46,7 +43,6 @@ pub enum CorpusSource {
         /// How a text or table is read.
         list: ListOptions,
     },
-    /// One text a line.
     Lines(Arc<str>),
     /// The inputs of a capture file, which were run already.
     Captures(CaptureFile),
@@ -71,7 +67,6 @@ impl CorpusSource {
 /// What a corpus will take, told before the first pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CorpusPlan {
-    /// Inputs in the list.
     pub n_inputs: usize,
     /// Tokens of all of them, judged by the first ones.
     pub n_tokens: usize,
@@ -103,7 +98,6 @@ pub struct CorpusLook {
 pub struct CorpusProgress {
     /// Inputs that were run or left out.
     pub n_done: usize,
-    /// Inputs in the list.
     pub n_inputs: usize,
     /// Those of them that an earlier run had kept.
     pub n_recalled: usize,

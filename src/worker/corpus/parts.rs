@@ -52,9 +52,7 @@ pub struct Pass {
 /// An input of which nothing came.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failed {
-    /// Its place in the list.
     pub source: usize,
-    /// Why.
     pub reason: String,
     /// Whether it was run, or could not even be made ready.
     pub was_run: bool,

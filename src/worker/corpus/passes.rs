@@ -34,11 +34,9 @@ pub const fn chunk_size(are_pictures: bool) -> usize {
 /// What is run, and how.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
-    /// By which model.
     pub model: &'a Model,
     /// All inputs.
     pub list: &'a InputList,
-    /// How.
     pub options: &'a CorpusOptions,
 }
 

@@ -30,7 +30,6 @@ pub enum CorpusFileError {
     /// The system does not let us read it.
     #[error("the corpus cannot be read: {}: {}", unreadable(reason), path.display())]
     Io {
-        /// What the system says.
         reason: io::Error,
         /// Which file or folder.
         path: PathBuf,
@@ -38,7 +37,6 @@ pub enum CorpusFileError {
     /// Its contents are not a list of inputs.
     #[error("the corpus cannot be read: {reason}: {}", path.display())]
     List {
-        /// What is wrong with them.
         reason: ListError,
         /// Which file or folder.
         path: PathBuf,
@@ -48,30 +46,16 @@ pub enum CorpusFileError {
         "the corpus has {}, but at most {} are read: split it: {}",
         bytes_text(*n_bytes), bytes_text(MAX_FILE_BYTES), path.display()
     )]
-    TooLarge {
-        /// Its size.
-        n_bytes: u64,
-        /// Which file.
-        path: PathBuf,
-    },
+    TooLarge { n_bytes: u64, path: PathBuf },
     /// It is a capture.
     #[error("this is a capture file, which has been run already: give it as --capture instead: {}", path.display())]
-    Capture {
-        /// Which file.
-        path: PathBuf,
-    },
+    Capture { path: PathBuf },
     /// It is one picture.
     #[error("a corpus of pictures is a folder; this is one picture: {}", path.display())]
-    Picture {
-        /// Which file.
-        path: PathBuf,
-    },
+    Picture { path: PathBuf },
     /// A folder without pictures.
     #[error("there are no pictures in this folder (PNG, JPEG, WebP, GIF and BMP are read): {}", path.display())]
-    NoPictures {
-        /// Which folder.
-        path: PathBuf,
-    },
+    NoPictures { path: PathBuf },
     /// No bundled corpus of this name.
     #[error("there is no bundled corpus “{name}”; there are {}", names())]
     NoSuchBundled {

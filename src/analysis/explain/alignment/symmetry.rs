@@ -7,7 +7,6 @@ use super::Links;
 pub enum Symmetrize {
     /// Links in both.
     Intersection,
-    /// Links in either.
     Union,
     /// The intersection, grown along neighbours in the union whose source *and* target words are both still
     /// without a link. Other programs take neighbours with one word without.

@@ -19,7 +19,6 @@ use crate::{
 /// are not finite are `null`, matrices lists of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
-    /// What came out.
     pub report: &'a Report,
     /// What it was computed from; the first says which model it was.
     pub captures: &'a [Capture],

@@ -10,7 +10,6 @@ use super::{Question, Report};
 pub struct MethodSpec {
     /// Name on the command line and in files.
     pub name: &'static str,
-    /// Name on screen.
     pub title: &'static str,
     /// Question that it answers.
     pub question: Question,
@@ -20,9 +19,7 @@ pub struct MethodSpec {
     pub example: &'static str,
     /// Warning that a reader must know before believing the numbers, in one sentence.
     pub caveat: &'static str,
-    /// How it is computed.
     pub formula: &'static str,
-    /// Publications.
     pub source: &'static str,
     /// Its values: every leaf of its report is of one of them.
     pub values: &'static [ValueSpec],
@@ -103,7 +100,6 @@ impl Scores {
 /// What a figure shows of an answer beside its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
-    /// Nothing more.
     Values,
     /// Sentences about the selected head (`change` and `logit`, by layer and head).
     SelectedHead,
@@ -116,13 +112,11 @@ pub enum Picture {
 /// A value of a method: its words, and the form of its numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueSpec {
-    /// Name in the report.
     pub name: &'static str,
     /// Title, with its unit.
     pub title: &'static str,
     /// Meaning in a sentence; empty where the title says all.
     pub meaning: &'static str,
-    /// Form of a single number.
     pub form: Form,
     /// Words in place of a list without any number.
     pub absent: &'static str,
@@ -141,11 +135,9 @@ pub struct ValueSpec {
 pub enum Form {
     /// Three significant digits.
     Measure,
-    /// Two decimals.
     Decimal,
     /// A weight or a probability, three decimals.
     Weight,
-    /// Percent.
     Share,
 }
 

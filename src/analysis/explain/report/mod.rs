@@ -22,7 +22,6 @@ pub use rows::{ROW_NAMES, Row};
 /// The answer of one method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Which method.
     pub method: &'static MethodSpec,
     /// Every option with the value it had, defaults included.
     pub parameters: Vec<(Cow<'static, str>, serde_json::Value)>,
@@ -81,14 +80,12 @@ pub struct Leaf<'a> {
     pub name: String,
     /// The layer that it is of; none where it is of all, or of none.
     pub layer: Option<usize>,
-    /// The value.
     pub value: &'a Value,
 }
 
 /// Which tokens an axis runs over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Whose tokens.
     pub side: Side,
     /// Their positions where they are not all; none means every token in order.
     pub only: Option<Vec<usize>>,
@@ -131,23 +128,19 @@ pub enum Value {
     },
     /// A matrix for each head of one layer.
     Heads {
-        /// Tokens of the rows.
         rows: Axis,
-        /// Tokens of the columns.
         cols: Axis,
         /// `[heads, rows, cols]`.
         values: PerHead,
     },
     /// One number for each token.
     Tokens {
-        /// Which tokens.
         axis: Axis,
         /// As many as the axis has tokens.
         values: Vec<f32>,
     },
     /// One number for each position and layer.
     Grid {
-        /// Tokens of the rows.
         axis: Axis,
         /// The first layer of the columns.
         first_layer: usize,
@@ -158,13 +151,10 @@ pub enum Value {
     Table(Vec<Column>),
     /// Numbers without tokens: one per head, per permutation, …
     List(Vec<f64>),
-    /// A number.
     Number(f64),
-    /// A whole number.
     Count(u64),
     /// Yes or no.
     Flag(bool),
-    /// Words.
     Text(String),
     /// One value for each layer, in order.
     Layers(Vec<Self>),
@@ -245,9 +235,7 @@ impl From<Vec<f64>> for Value {
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// What it is called.
     pub name: Cow<'static, str>,
-    /// One value per row.
     pub cells: Cells,
 }
 
@@ -263,13 +251,10 @@ impl Column {
 pub enum Cells {
     /// Layers, heads, positions, ids.
     Index(Vec<usize>),
-    /// Numbers.
     Number(Vec<f64>),
-    /// Words.
     Text(Vec<String>),
     /// Several words each: the most probable tokens, …
     Texts(Vec<Vec<String>>),
-    /// Several numbers each.
     Numbers(Vec<Vec<f64>>),
 }
 

@@ -10,13 +10,10 @@ pub enum Question {
     /// What does this output depend on?
     #[default]
     Depends,
-    /// Can I believe this head?
     Believe,
     /// What does the head really move?
     Moves,
-    /// Where is the fact?
     Fact,
-    /// Does it align?
     Aligns,
 }
 

@@ -18,7 +18,6 @@ pub struct Row {
     pub head: Option<usize>,
     /// Position of the row's token, or number of the row.
     pub row: Option<usize>,
-    /// Whose token the row is.
     pub row_side: Option<Side>,
     /// Position of the column's token.
     pub column: Option<usize>,

@@ -21,7 +21,6 @@ pub enum ColorBy {
     PositionModulo,
     /// What kind of token it is.
     Kind,
-    /// Characters of the token.
     Length,
     /// How often the token occurs in the input.
     Frequency,
@@ -31,21 +30,15 @@ pub enum ColorBy {
     ValueNorm,
     /// What a key receives from all queries of this head.
     Received,
-    /// Tokens of the input.
     InputLength,
     /// Which input it belongs to.
     Input,
-    /// Row of the patch.
     Row,
-    /// Column of the patch.
     Column,
     /// How far the patch is from the centre of the picture.
     Radius,
-    /// Hue of the patch.
     Hue,
-    /// Saturation of the patch.
     Saturation,
-    /// Brightness of the patch.
     Brightness,
     /// What is known about the input.
     Annotation(AnnotationKey),

@@ -27,7 +27,6 @@ const MOST_GROUPS: usize = 8;
 pub enum Tint {
     /// That of queries, or that of keys.
     Type,
-    /// A step of a scale.
     Step(u8),
     /// One of a few that differ.
     Group(u8),
@@ -71,11 +70,8 @@ pub enum Meaning {
 /// One tint per query and per key, and what they mean. Without any, points have the colours of queries and keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tints {
-    /// By point.
     pub queries: Vec<Tint>,
-    /// By point.
     pub keys: Vec<Tint>,
-    /// What they mean.
     pub meaning: Meaning,
     /// How large points are.
     pub sizes: Sizing,

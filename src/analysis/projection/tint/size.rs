@@ -75,7 +75,6 @@ pub enum Sizing {
         of: [Vec<u8>; 2],
         /// What the smallest and the largest stand for.
         ends: [String; 2],
-        /// What is told, on screen.
         name: &'static str,
     },
     /// All alike, because there is nothing to tell; why.

@@ -27,9 +27,7 @@ pub enum Values {
     Type,
     /// Numbers; NaN where a point has none.
     Numbers(Numbers),
-    /// Groups.
     Groups(Groups),
-    /// Nothing, and why.
     Missing(String),
 }
 

@@ -35,7 +35,6 @@ pub struct PatternStore {
     known: RefCell<HashMap<Key, Known>>,
     wanted: RefCell<Vec<Want>>,
     asked: RefCell<Vec<Key>>,
-    /// Counts the frames.
     now: Cell<u64>,
     read_at_once: Cell<usize>,
 }

@@ -21,7 +21,6 @@ use crate::{
 /// What a question is about: one capture, and the one that may be subtracted from it.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// The one that is read.
     pub this: Arc<Capture>,
     /// The one that may be subtracted.
     pub other: Option<Arc<Capture>>,
@@ -68,9 +67,7 @@ pub enum Question {
     Stats(HeadId),
     /// Which heads link a query and a key position.
     Links {
-        /// Which stack's heads.
         stack: StackKind,
-        /// How they are read.
         reading: Reading,
         /// Positions of the query and the key.
         pair: (usize, usize),
@@ -82,9 +79,7 @@ pub enum Question {
 /// Some rows of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// The pattern.
     pub reading: Reading,
-    /// Which of its rows.
     pub rows: Range<usize>,
 }
 
@@ -122,7 +117,6 @@ impl From<LineFilter> for EdgeFilter {
 /// A pattern and the lines that are drawn of it.
 #[derive(Debug)]
 pub struct Lines {
-    /// The pattern.
     pub pattern: Arc<ReadPattern>,
     /// The lines of values above 0, between its rows and columns.
     pub set: EdgeSet,
@@ -183,9 +177,7 @@ impl Finding {
 /// A question that waits for its answer, with what it takes to find it.
 #[derive(Clone, Debug)]
 pub struct Want {
-    /// What is asked.
     pub key: Key,
-    /// About what.
     pub subject: Subject,
     /// The pattern that lines are drawn of, where it is known already.
     pub pattern: Option<Arc<ReadPattern>>,

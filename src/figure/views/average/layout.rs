@@ -23,7 +23,6 @@ const MAX_CELL_PT: f32 = 36.0;
 pub struct AverageLayout {
     /// Query positions down, key positions across.
     pub cells: Rect,
-    /// Mean weight by offset.
     pub plot: Rect,
     /// Positions of queries and keys.
     pub grid: (usize, usize),

@@ -52,9 +52,7 @@ pub struct AverageScene {
     pub n_inputs: usize,
     /// The annotation whose values are told apart.
     pub annotation: Option<String>,
-    /// Colours of weights.
     pub color_map: ColorMap,
-    /// What the head rules out.
     pub mask: Mask,
     /// Model and input, in words.
     pub origin: String,

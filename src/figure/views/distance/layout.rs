@@ -29,9 +29,7 @@ pub struct DistanceLayout {
     pub mosaics: [Rect; 2],
     /// Pairs as given, and in the joint space.
     pub plots: [Rect; 2],
-    /// Correlation by scale.
     pub curve: Rect,
-    /// Layers and heads.
     pub grid: (usize, usize),
 }
 

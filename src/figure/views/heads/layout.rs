@@ -32,13 +32,10 @@ const ROW_BLOCK: usize = 8;
 /// What the geometry depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeadsLayoutInput {
-    /// Width of the area.
     pub width: f32,
     /// Height of the area without headings.
     pub height: f32,
-    /// Query tokens.
     pub n_query: usize,
-    /// Key tokens.
     pub n_key: usize,
     /// Widest query text and widest key text.
     pub text_widths: [f32; 2],
@@ -49,9 +46,7 @@ pub struct HeadsLayoutInput {
 /// One of the two token columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Column {
-    /// Queries, at the left.
     Query,
-    /// Keys, at the right.
     Key,
 }
 
@@ -62,17 +57,13 @@ pub struct HeadsLayout {
     pub queries: Rangef,
     /// Bars beside the query texts.
     pub query_strip: Rangef,
-    /// Lines.
     pub lines: Rangef,
     /// Bars beside the key texts.
     pub key_strip: Rangef,
     /// Key texts, aligned to its left end.
     pub keys: Rangef,
-    /// Height of a row.
     pub row_height: f32,
-    /// Query tokens.
     pub n_query: usize,
-    /// Key tokens.
     pub n_key: usize,
     /// How far each column is moved down, queries then keys: see [`Self::scrolled`].
     pub shift: [f32; 2],
@@ -245,13 +236,9 @@ impl HeadsLayout {
 /// One line to draw.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// Head within the layer.
     pub head: u32,
-    /// Query position.
     pub query: u32,
-    /// Key position.
     pub key: u32,
-    /// Attention weight.
     pub weight: f32,
 }
 

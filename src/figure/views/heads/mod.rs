@@ -73,11 +73,8 @@ impl HeadLines {
 pub struct HeadsScene {
     /// At least one; all with the same rows and columns.
     pub heads: Vec<HeadLines>,
-    /// Which heads, in words.
     pub subject: String,
-    /// Which lines are drawn.
     pub filter: EdgeFilter,
-    /// The token that is held.
     pub pinned: Pinned,
     /// Model and input, in words.
     pub origin: String,

@@ -23,11 +23,8 @@ const AXIS_NAME_PT: f32 = 4.0 * GRID;
 /// What the geometry depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeatmapLayoutInput {
-    /// The whole area.
     pub area: Rect,
-    /// Rows.
     pub n_query: usize,
-    /// Columns.
     pub n_key: usize,
     /// Widest query label and widest key label.
     pub text_widths: [f32; 2],
@@ -36,7 +33,6 @@ pub struct HeatmapLayoutInput {
 /// The parts of the view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeatmapLayout {
-    /// Cells.
     pub plot: Rect,
     /// Query labels, left of the plot.
     pub rows: Rect,

@@ -50,9 +50,7 @@ const TICK_PT: f32 = 4.0;
 /// The Heatmap view of one pattern.
 #[derive(Clone, Debug)]
 pub struct HeatmapScene {
-    /// What is drawn.
     pub read: Arc<ReadPattern>,
-    /// Which head, in words.
     pub subject: String,
     /// Colours of weights; differences have their own.
     pub map: ColorMap,
@@ -62,7 +60,6 @@ pub struct HeatmapScene {
     pub high: Option<f32>,
     /// Whether values are written into cells that have room for them.
     pub values: bool,
-    /// The token that is held.
     pub pinned: Pinned,
     /// Model and input, in words.
     pub origin: String,

@@ -39,11 +39,8 @@ const N_SLICES: usize = 48;
 /// One arrow, ring or square.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mark {
-    /// What it stands for.
     pub flow: Flow,
-    /// Where.
     pub shape: Shape,
-    /// Of its line.
     pub width: f32,
     /// `0..=1`.
     pub opacity: f32,
@@ -56,7 +53,6 @@ pub struct Mark {
 pub enum Shape {
     /// A bent line up to where its head begins, and the head's tip and half its breadth there.
     Arrow {
-        /// Start of the line.
         from: Pos2,
         /// What bends it (a quadratic curve).
         control: Pos2,
@@ -69,7 +65,6 @@ pub enum Shape {
     },
     /// A patch that attends to itself.
     Ring {
-        /// Its middle.
         center: Pos2,
         /// To the middle of the line.
         radius: f32,

@@ -14,7 +14,6 @@ pub const MAX_ARROWS: usize = 1_000;
 pub enum FlowKind {
     /// The strongest weight of each patch.
     Strongest,
-    /// Every weight.
     All,
 }
 
@@ -48,7 +47,6 @@ impl FlowKind {
 /// Which weights become arrows, and from which size on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowFilter {
-    /// Which.
     pub kind: FlowKind,
     /// Smaller weights get no arrow; of a difference its size counts.
     pub least: f32,
@@ -64,9 +62,7 @@ impl FlowFilter {
 /// What an arrow leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Another patch.
     Patch,
-    /// The patch itself.
     Itself,
     /// A token before the patches, such as CLS.
     Prefix,
@@ -81,7 +77,6 @@ pub struct Flow {
     pub key: usize,
     /// The weight, or the difference.
     pub weight: f32,
-    /// What the key is.
     pub target: Target,
 }
 

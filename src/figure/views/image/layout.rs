@@ -19,7 +19,6 @@ pub const GAP_PT: f32 = 3.0 * GRID;
 /// The parts of the view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ImageLayout {
-    /// The whole picture.
     pub picture: Rect,
     /// The part that the patch grid covers.
     pub crop: Rect,

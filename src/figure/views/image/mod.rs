@@ -87,7 +87,6 @@ pub struct ImageScene {
     pub look: OverlayLook,
     /// Arrows instead of the overlay, and the token whose arrows stand out.
     pub flows: Option<(FlowFilter, Option<(usize, Role)>)>,
-    /// Which head, in words.
     pub subject: String,
     /// Model and input, in words.
     pub origin: String,

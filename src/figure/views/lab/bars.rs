@@ -35,7 +35,6 @@ const MOST_TOKEN_PT: f32 = 132.0;
 /// What one method says.
 #[derive(Clone, Debug)]
 pub struct BarColumn {
-    /// What it is called.
     pub title: String,
     /// What the numbers are counted in.
     pub unit: &'static str,
@@ -61,13 +60,10 @@ impl BarColumn {
 /// The bars of several methods.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// Whose tokens.
     pub side: Side,
     /// Where they are in the text.
     pub positions: Vec<usize>,
-    /// What they are called.
     pub tokens: Vec<String>,
-    /// What is said about them.
     pub columns: Vec<BarColumn>,
 }
 

@@ -32,9 +32,7 @@ const MAX_WORDS: usize = 8;
 /// A method with what it answered.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// Its column.
     pub column: &'static str,
-    /// What stands above it.
     pub title: &'static str,
     /// Its answer; none while that is on its way.
     pub report: Option<Arc<Report>>,

@@ -117,7 +117,6 @@ impl Piece for Facts {
 /// Many numbers, each a stroke on a scale, with their median.
 #[derive(Clone, Debug)]
 pub struct Strip {
-    /// The numbers.
     pub values: Vec<f64>,
     /// What they are counted in.
     pub unit: String,

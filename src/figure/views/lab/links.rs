@@ -38,15 +38,12 @@ const LARGEST: &str = "link (largest weight of the target word)";
 /// An alignment of words.
 #[derive(Clone, Debug)]
 pub struct LinkGrid {
-    /// Words across.
     pub source: Vec<String>,
-    /// Words down.
     pub target: Vec<String>,
     /// Attention between them, target by source, where it is known.
     pub weights: Option<Matrix>,
     /// Links that attention makes.
     pub links: Links,
-    /// What makes a link.
     pub meaning: &'static str,
     /// Links that somebody made.
     pub gold: Option<Gold>,
@@ -258,9 +255,7 @@ pub fn parts(report: &Report, head: HeadId) -> Vec<Part> {
 /// A table of alignments.
 struct Alignments<'a> {
     columns: &'a [Column],
-    /// What each is of.
     names: &'a [String],
-    /// Its links.
     links: &'a [Vec<String>],
 }
 

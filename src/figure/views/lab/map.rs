@@ -35,7 +35,6 @@ const BAR_HEIGHT_PT: f32 = 64.0;
 /// What rows or columns are.
 #[derive(Clone, Debug)]
 pub struct MapAxis {
-    /// What each is called.
     pub names: Vec<String>,
     /// Whose tokens, with their positions, where they are tokens.
     pub tokens: Option<(Side, Vec<usize>)>,
@@ -54,11 +53,8 @@ impl MapAxis {
 /// Numbers on a grid.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// What is down.
     pub rows: MapAxis,
-    /// What is across.
     pub cols: MapAxis,
-    /// The numbers.
     pub values: Matrix,
     /// Words in the cells, row by row.
     pub words: Option<Vec<String>>,

@@ -73,9 +73,7 @@ pub trait Piece: Send + Sync {
 /// What is under the pointer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// Where it is.
     pub rect: Rect,
-    /// What it says.
     pub text: String,
     /// The token that it is about.
     pub token: Option<(Side, usize)>,
@@ -97,7 +95,6 @@ pub struct Part {
     pub title: String,
     /// What that means, in a sentence.
     pub meaning: String,
-    /// What is drawn.
     pub piece: Arc<dyn Piece>,
 }
 
@@ -113,7 +110,6 @@ impl Part {
 pub struct Section {
     /// The column of the method; none where several stand side by side.
     pub column: Option<&'static str>,
-    /// What it is called.
     pub title: String,
     /// What a person should know about this very run.
     pub notes: Vec<String>,
@@ -125,7 +121,6 @@ pub struct Section {
 pub struct LabScene {
     /// What is shown, one below the other.
     pub sections: Vec<Section>,
-    /// What is said below.
     pub captions: Captions,
 }
 

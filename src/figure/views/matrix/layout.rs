@@ -22,7 +22,6 @@ pub struct MatrixLayout {
     pub viewport: Rect,
     /// All cells, most of them possibly out of sight.
     pub content: Rect,
-    /// Layers and heads.
     pub grid: (usize, usize),
 }
 

@@ -64,7 +64,6 @@ pub struct MatrixScene {
     pub grid: (usize, usize),
     /// Where cells are not of layers and heads, what each is called, in the order of the planes.
     pub names: Option<Vec<String>>,
-    /// Heads that share a cell.
     pub sharing: usize,
     /// Names of the kinds of points in the legend.
     pub kinds: [Option<&'static str>; 2],
@@ -72,7 +71,6 @@ pub struct MatrixScene {
     pub tints: Vec<Arc<Tints>>,
     /// The token that is marked in every plane.
     pub pinned: Pinned,
-    /// Which stack, in words.
     pub subject: String,
     /// Model and input, in words.
     pub origin: String,

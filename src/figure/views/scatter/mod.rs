@@ -62,13 +62,10 @@ pub struct ScatterScene {
     pub names: [Vec<String>; 2],
     /// Which vectors are points.
     pub space: Space,
-    /// Whose attention.
     pub stack: StackKind,
     /// What colours mean, and which each point has.
     pub tints: Tints,
-    /// The token that is held.
     pub pinned: Pinned,
-    /// Which head, in words.
     pub subject: String,
     /// Model and input, in words.
     pub origin: String,

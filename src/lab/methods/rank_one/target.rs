@@ -72,9 +72,7 @@ fn writes_on(bench: &Bench<'_>, aim: &Aim) -> Result<bool, LabError> {
 
 /// A text that is asked before and after.
 pub struct Prompt<'a> {
-    /// What it is there for.
     pub kind: &'static str,
-    /// What it says.
     pub text: String,
     input: Cow<'a, Encoded>,
     row: usize,

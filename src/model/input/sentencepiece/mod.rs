@@ -49,7 +49,6 @@ pub(super) struct Found {
 struct PieceFacts {
     pieces: Vec<(PieceKind, f32)>,
     unknown: u32,
-    /// Of normal pieces.
     min_score: f32,
 }
 

@@ -40,7 +40,6 @@ pub struct Form {
     pub scale: f32,
     /// `cap · tanh(score / cap)`.
     pub softcap: Option<f32>,
-    /// Which keys a query sees.
     pub mask: Mask,
 }
 

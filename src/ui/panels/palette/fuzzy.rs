@@ -19,7 +19,6 @@ const MOST_LETTERS: usize = 120;
 /// How a name fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fit {
-    /// The larger, the better.
     pub score: i32,
     /// Which letters were meant, by their place among the characters of the name.
     pub at: Vec<usize>,

@@ -61,9 +61,7 @@ impl Chosen {
 pub struct Row {
     /// What it is: shown at its right where it has no key.
     pub kind: &'static str,
-    /// Its name.
     pub text: String,
-    /// What it does.
     pub detail: String,
     /// What it does, to be done; none where there is nothing to do.
     pub chosen: Option<Chosen>,

@@ -26,9 +26,7 @@ pub struct LinesOf {
     pub captures: (CaptureId, Option<CaptureId>),
     /// The selected head, and how it is read.
     pub reading: Reading,
-    /// Which heads are on.
     pub heads_on: HeadSet,
-    /// Which lines.
     pub filter: EdgeFilter,
     /// Of a long text the rows whose lines are read: the strips around those in sight.
     pub rows: Option<Range<usize>>,
@@ -43,7 +41,6 @@ pub struct HeadLines {
     pub head: usize,
     /// What its lines are drawn in.
     pub ink: Ink,
-    /// Its pattern and lines.
     pub lines: Arc<store::Lines>,
     /// Of a difference: the lines of values below 0, in the colour of what is subtracted.
     pub below: bool,
@@ -69,9 +66,7 @@ const OTHER_COLOR: usize = 4;
 /// The lines of the heads that are drawn, as far as they are known.
 #[derive(Debug)]
 pub struct Known {
-    /// What they depend on.
     pub of: LinesOf,
-    /// In head order.
     pub heads: Vec<HeadLines>,
     /// Why there is nothing, if so.
     pub refusal: Option<Refusal>,

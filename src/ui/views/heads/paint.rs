@@ -98,9 +98,7 @@ pub fn leaving(painter: &Painter, seen: Rect, scene: &Scene<'_>, lines: &[Line],
 pub struct TokenLook {
     /// Under the pointer or the keyboard's focus.
     pub hovered: bool,
-    /// Held by a click.
     pub pinned: bool,
-    /// Left out of the pattern.
     pub left_out: bool,
     /// No token: what went to none.
     pub rest: bool,
@@ -174,13 +172,11 @@ pub fn column_headings(painter: &Painter, room: Rangef, at: [Pos2; 2], forms: &[
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is drawn in its own way")]
 pub struct SwatchLook {
-    /// Its lines are drawn.
     pub on: bool,
     /// It is the head that single-head views show.
     pub selected: bool,
     /// Under the pointer or the keyboard's focus.
     pub hovered: bool,
-    /// It is put out of action.
     pub ablated: bool,
 }
 

@@ -41,7 +41,6 @@ enum Small {
     /// Strips of it, as far as they are there.
     Coming(Vec<Option<Arc<Strip>>>),
     Whole(Vec<Arc<Strip>>),
-    /// It cannot be read.
     Refused,
 }
 

@@ -325,14 +325,7 @@ enum Cells<'a> {
     /// One picture of all.
     Whole(&'a Picture),
     /// What is there of a pattern that is too long for that.
-    Long {
-        /// What it is of.
-        subject: &'a Subject,
-        /// How it is coloured.
-        look: Look,
-        /// What is there.
-        cells: &'a mut LongCells,
-    },
+    Long { subject: &'a Subject, look: Look, cells: &'a mut LongCells },
 }
 
 /// What the picture is called.

@@ -32,17 +32,13 @@ const PICKED_GAP_PT: f32 = 1.0;
 
 /// One axis: where its labels stand and what they say.
 pub struct Axis<'a> {
-    /// The labels' area.
     pub rect: Rect,
     /// Where all cells lie, most of them possibly out of sight.
     pub content: Rect,
-    /// Number of tokens.
     pub n: usize,
-    /// Tokens in sight.
     pub visible: Range<usize>,
     /// The token under the pointer or pinned; its label is always drawn.
     pub focus: Option<usize>,
-    /// What stands there.
     pub labels: &'a reading::Axis,
     /// Tokens that were picked in the joint space.
     pub picked: Vec<usize>,

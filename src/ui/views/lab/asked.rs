@@ -17,15 +17,11 @@ use crate::{
 
 /// A column that can be asked, with what is known of it.
 pub struct AskedColumn {
-    /// Which.
     pub column: &'static Column,
-    /// What is asked.
     pub ask: MethodCall,
-    /// The newest answer.
     pub answer: Answered,
     /// Whether that is the answer to other options, or a part of what is on its way.
     pub is_waiting: bool,
-    /// What went wrong.
     pub failure: Option<String>,
     /// What it would take, where it was not begun because it takes long.
     pub long: Option<Estimate>,

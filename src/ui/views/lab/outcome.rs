@@ -20,7 +20,6 @@ const MAX_BEGINNINGS: usize = 3;
 pub struct OutcomeChoice<'a> {
     /// What the choice is called.
     pub name: &'static str,
-    /// What it decides.
     pub meaning: &'static str,
     /// The most probable outcomes.
     pub row: &'a PredictionRow,
@@ -28,7 +27,6 @@ pub struct OutcomeChoice<'a> {
     pub chosen: Option<u32>,
     /// What choosing nothing is called, where that can be chosen.
     pub nothing: Option<&'static str>,
-    /// What cannot be chosen.
     pub except: Option<u32>,
 }
 

@@ -13,7 +13,6 @@ use crate::{
 /// The places of cells on a grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrangement {
-    /// Rows and columns.
     pub grid: (usize, usize),
     /// Whether rows are layers and columns heads.
     pub by_layer: bool,

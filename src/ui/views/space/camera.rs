@@ -24,7 +24,6 @@ const ENTER_LEAVE: (f32, f32) = (0.9, 0.72);
 pub struct Frame {
     /// What is looked through, in points.
     pub viewport: Rect,
-    /// Rows and columns.
     pub grid: (usize, usize),
 }
 

@@ -32,9 +32,7 @@ pub struct Style {
     pub cloud: Cloud,
     /// Which of their vectors are points.
     pub space: Space,
-    /// What colours mean.
     pub color: ColorBy,
-    /// What sizes mean.
     pub size: SizeBy,
     /// Colours and kind of drawing.
     pub look: Look,
@@ -92,7 +90,6 @@ pub struct Task {
     pub made: Made,
     /// The place in the overview, or a picture of its own.
     pub slot: Option<usize>,
-    /// The smaller, the sooner.
     pub rank: f32,
 }
 

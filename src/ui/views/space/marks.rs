@@ -63,15 +63,11 @@ impl Stamps {
 /// The points of one cell.
 #[derive(Clone, Copy)]
 pub struct CellMarks<'a> {
-    /// Where they are.
     pub plane: &'a HeadProjection,
-    /// Where they fall.
     pub seen: &'a Seen,
-    /// Their colours.
     pub tints: &'a Tints,
     /// All others are dimmed.
     pub marked: Option<&'a PointSet>,
-    /// Where the cell is.
     pub cell: Rect,
 }
 

@@ -38,7 +38,6 @@ const LEAST_TILE_PX: usize = 12;
 pub struct Cell {
     /// Its points.
     pub plane: Arc<HeadProjection>,
-    /// Where it is.
     pub rect: Rect,
 }
 

@@ -25,7 +25,6 @@ const MAX_REASON_CHARS: usize = 120;
 struct Cost {
     /// Objects in it, itself included; long texts count as several.
     n_objects: usize,
-    /// Levels below it.
     depth: usize,
 }
 
@@ -52,7 +51,6 @@ pub(super) fn parse(pickle: &[u8]) -> Result<Object, Unreadable> {
 /// What an instruction does to the stack, as far as costs go.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Nothing.
     Header,
     /// Copies the top into the memo.
     Put(u32),

@@ -47,9 +47,7 @@ pub struct Wanted {
 pub struct Attended {
     /// `[n, heads · d_head]`.
     pub z: Tensor,
-    /// Where they were wanted.
     pub scores: Option<Tensor>,
-    /// Where it was wanted.
     pub pattern: Option<Tensor>,
 }
 
