@@ -16,6 +16,10 @@ use crate::{
     worker::{Between, Many, Rows, Stop, TokensMeant, corpus, direction},
 };
 
+/// Names have underscores, which a doc comment would set as code.
+const SITE_HELP: &str =
+    "Site that is averaged: embed, resid_pre, resid_mid, resid_post, attn_out, mlp_out or mlp_hidden";
+
 /// Options of `attnscope direction`.
 #[derive(Debug, Args)]
 pub struct DirectionOptions {
@@ -28,8 +32,7 @@ pub struct DirectionOptions {
     /// Inputs that it leads away from
     #[arg(long, value_name = "FILE")]
     minus: String,
-    /// Site that is averaged: embed, resid_pre, resid_mid, resid_post, attn_out, mlp_out or mlp_hidden
-    #[arg(long, default_value = "resid_post", value_parser = parse_site)]
+    #[arg(long, help = SITE_HELP, default_value = "resid_post", value_parser = parse_site)]
     site: Site,
     /// Layer of the site
     #[arg(long, value_name = "L")]

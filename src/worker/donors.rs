@@ -117,14 +117,23 @@ impl TokensMeant {
     }
 }
 
-/// Means that were taken: of which rows, over which inputs.
+/// A mean that was taken.
+#[derive(Debug)]
+struct Mean {
+    model: ModelId,
+    rows: Rows,
+    over: (Many, TokensMeant),
+    values: Vec<f32>,
+}
+
+/// Means that were taken, the newest last.
 #[derive(Debug, Default)]
-pub(super) struct Means(Vec<(ModelId, Rows, (Many, TokensMeant), Vec<f32>)>);
+pub(super) struct Means(Vec<Mean>);
 
 impl Means {
     /// Forgets those of a model.
     pub fn forget(&mut self, model: ModelId) {
-        self.0.retain(|(of, ..)| *of != model);
+        self.0.retain(|mean| mean.model != model);
     }
 
     /// The mean of a site over tokens of all inputs; positions of `rows` are not looked at.
@@ -136,18 +145,17 @@ impl Means {
         control: &JobControl,
     ) -> Result<Vec<f32>, Stop> {
         let rows = Rows { positions: Vec::new(), ..rows.clone() };
-        let is_it = |of: &ModelId, which: &Rows, many: &(Many, TokensMeant)| {
-            *of == id && *which == rows && many.0 == *over && many.1 == tokens
-        };
-        if let Some((.., mean)) = self.0.iter().find(|(of, which, many, _)| is_it(of, which, many)) {
-            return Ok(mean.clone());
+        let is_it =
+            |mean: &&Mean| mean.model == id && mean.rows == rows && mean.over.0 == *over && mean.over.1 == tokens;
+        if let Some(known) = self.0.iter().find(is_it) {
+            return Ok(known.values.clone());
         }
-        let mean = mean(model, &rows, (over, tokens), &|progress| control.report(progress))?;
+        let values = mean(model, &rows, (over, tokens), &|progress| control.report(progress))?;
         if self.0.len() >= MAX_KEPT {
             self.0.remove(0);
         }
-        self.0.push((id, rows, (over.clone(), tokens), mean.clone()));
-        Ok(mean)
+        self.0.push(Mean { model: id, rows, over: (over.clone(), tokens), values: values.clone() });
+        Ok(values)
     }
 
     /// The change of a run along the difference of the means of two sets of inputs.
