@@ -79,7 +79,7 @@ const EDIT_OUT: &str = "edit_out";
 impl Asked {
     /// A command with the flags of a method.
     pub fn augment(command: Command, method: &Registered) -> Command {
-        let call = (method.begin)();
+        let (command, call) = (LabOptions::augment_args(command), (method.begin)());
         let command = match &call {
             MethodCall::Alignment(_) => OtherDirection::augment_args(command),
             MethodCall::RankOne(_) => command.arg(
@@ -94,8 +94,7 @@ impl Asked {
         let command = fields::augment(command, call);
         let yes =
             Arg::new(YES).long(YES).action(ArgAction::SetTrue).help("Start without asking, however long it takes");
-        let command = if method.spec.is_long { command.arg(yes) } else { command };
-        LabOptions::augment_args(command)
+        if method.spec.is_long { command.arg(yes) } else { command }
     }
 
     /// What was asked.

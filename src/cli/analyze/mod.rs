@@ -37,12 +37,13 @@ pub enum Method {
 
 impl Subcommand for Method {
     fn augment_subcommands(command: Command) -> Command {
-        let heads = titled(Command::new(detect::METHOD.name), &detect::METHOD);
-        let heads = heads::HeadsOptions::augment_args(heads).after_help(
+        // The words come last: options bring those of their own struct.
+        let heads = heads::HeadsOptions::augment_args(Command::new(detect::METHOD.name));
+        let heads = titled(heads, &detect::METHOD).after_help(
             "Without an input, text models read random tokens that repeat and vision models the bundled \
              pictures.\n\nExample: attnscope analyze heads --model demo:gpt",
         );
-        let of = |method: &Registered| lab::Asked::augment(titled(Command::new(method.spec.name), method.spec), method);
+        let of = |method: &Registered| titled(lab::Asked::augment(Command::new(method.spec.name), method), method.spec);
         command.subcommand(heads).subcommands(ALL.iter().map(of)).subcommand_required(true).arg_required_else_help(true)
     }
 
@@ -74,7 +75,7 @@ impl FromArgMatches for Method {
 /// A command with the words of a method.
 fn titled(command: Command, spec: &MethodSpec) -> Command {
     let example = format!("Example: attnscope analyze {} {}", spec.name, spec.example);
-    command.about(spec.about).after_help(example)
+    command.about(spec.about).long_about(None).after_help(example)
 }
 
 pub fn run(method: &Method) -> Result<(), CliError> {

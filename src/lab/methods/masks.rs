@@ -36,7 +36,7 @@ const SPEC: MethodSpec = MethodSpec {
     title: "Smallest mask",
     question: Question::Depends,
     about: "Smallest set of tokens that keeps the output, of the embeddings or in every layer (De Cao et al. 2020)",
-    example: "--model demo:sentiment --text \"a fine film\" --layers",
+    example: "--model demo:sentiment --text \"a fine film\" --depth layers",
     caveat: "The kept tokens are sufficient for the output, not its cause: several sets can be sufficient, and \
         gates learnt for one input can find a path that the model never uses.",
     formula: "x'_t = g_t · x_t + (1 - g_t) · b, with b the mean of the states or 0\n\

@@ -101,7 +101,7 @@ mod tests {
         let points: Vec<Pos2> =
             (0..22).map(|nth| pos2(170.0, 140.0) + vec2((nth % 5) as f32, (nth / 5) as f32) * 12.0).collect();
         let mut taken = Taken::default();
-        for at in points {
+        for at in &points {
             taken.take(Rect::from_center_size(*at, Vec2::splat(5.6)));
         }
         let placed: Vec<Option<Rect>> =
