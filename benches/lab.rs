@@ -43,7 +43,7 @@ fn main() {
     let encoded = of_length(&bert, 64);
     let target = Target { position: Some(5), class: Some(7), against: None };
     report("leave-one-out", 3, || {
-        explain(&bert, &encoded, &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }), target)
+        explain(&bert, &encoded, &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }), target);
     });
     let flow = MethodCall::Flow(FlowOptions { query: Some(5), options: RolloutOptions::default() });
     report("flow of a row", 3, || explain(&bert, &encoded, &flow, target));

@@ -60,7 +60,7 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
                 vector: vector.clone(),
                 along,
             };
-            let [found, expected] = [&direction, &patch].map(|edit| logits(&model, &input, &[edit.clone()]));
+            let [found, expected] = [&direction, &patch].map(|edit| logits(&model, &input, std::slice::from_ref(edit)));
             let size = expected.as_slice().iter().fold(0.0_f32, |most, value| most.max(value.abs()));
             let unchanged = logits(&model, &input, &[]);
             let far = |a: &Matrix, b: &Matrix| {

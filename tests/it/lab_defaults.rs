@@ -71,11 +71,11 @@ fn options_are_called_alike_and_begin_alike_in_the_window_and_on_the_command_lin
         };
         n_answers += 1;
         for (name, value) in shown.parameters() {
-            let is_said = SAID.contains(&(column.name, &*name));
+            let is_said = SAID.contains(&(column.name, name));
             let is_alike = if is_said {
                 help.contains(&format!("[default: {value}]"))
             } else {
-                document["parameters"][&*name] == value
+                document["parameters"][name] == value
             };
             assert!(is_alike || (is_said && value.is_null()), "{} {name}: {value}, {told}", column.name);
         }

@@ -161,8 +161,7 @@ fn few_points_all_have_a_text_and_picking_moves_none() {
     let caption = stage.get_by_label_contains("correlation of q·k and distance").rect();
     assert!(caption.bottom() <= before.top() && caption.height() > 24.0, "{caption:?} above {before:?}");
     let named = texts(&stage, before);
-    let missing: Vec<&str> =
-        sentence_words().filter(|word| named.iter().filter(|it| it == &word).count() < 2).collect();
+    let missing: Vec<&str> = sentence_words().filter(|word| named.iter().filter(|it| it == word).count() < 2).collect();
     assert!(missing.is_empty() && named.len() >= 18, "{missing:?} of {named:?}");
     let points = [Spot::Query(3), Spot::Key(5)].into_iter().collect();
     let _ = stage.state_mut().session.apply(Command::PickPoints(points, PickChange::Replace));
