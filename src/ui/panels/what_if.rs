@@ -109,18 +109,22 @@ fn factor_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, before: f32) {
 
 /// The difference of two sets of inputs at the selected layer, as a direction of the residual stream.
 fn direction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    let here = cx.session.changing();
-    let sees = here.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
-    let bundled = Many::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
-    let sets: Vec<Many> = cx.session.documents.iter().filter_map(Document::meant_inputs).chain([bundled]).collect();
-    if sets.len() < 2 {
+    // One set is bundled, so that one corpus is enough; the sets are made when the menu is open.
+    if cx.session.documents.iter().all(|document| document.corpus.is_none()) {
         return;
     }
     let HeadId { stack, layer, .. } = cx.pane.selection.head;
     let stack = if stack == StackKind::Cross { StackKind::Decoder } else { stack };
     let rows = Rows { site: Site::ResidPost, stack, layer, head: None, positions: Vec::new() };
     let menu = ui.menu_button("Direction… ⏷", |ui| {
-        for plus in &sets {
+        let here = cx.session.changing();
+        let sees = here.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
+        let bundled = Many::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
+        let sets: Vec<Many> = cx.session.documents.iter().filter_map(Document::meant_inputs).chain([bundled]).collect();
+        if sets.len() < 2 {
+            ui.label(RichText::new("The corpus has no inputs yet").color(cx.theme.text_weak));
+        }
+        for plus in sets.iter().filter(|_| sets.len() > 1) {
             ui.menu_button(format!("Towards {}", plus.name()), |ui| {
                 for minus in sets.iter().filter(|minus| *minus != plus) {
                     for (along, words) in [(Along::Add(1.0), "added"), (Along::Remove, "projected out")] {
