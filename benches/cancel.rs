@@ -10,7 +10,9 @@ use std::{cell::RefCell, sync::Arc};
 
 use attnscope::{
     ids::{DocumentId, JobId, ModelId},
-    worker::{EventKind, Input, Lane, ModelEngine, ModelSource, Request, Stage, Worker},
+    model::{Input, Stage},
+    protocol::{EventKind, Lane, ModelSource, Request},
+    worker::{ModelEngine, Worker},
 };
 use bert_base::{N_LAYERS, N_TOKENS, write_checkpoint};
 use divan::Bencher;

@@ -18,7 +18,8 @@ use attnscope::{
         projection::{LayoutMethod, LayoutOptions, Projection, ProjectionOptions},
     },
     ids::{HeadId, JobId, PaneId, StackKind},
-    worker::{EventKind, Lane, ProjectionEngine, Request, Worker},
+    protocol::{EventKind, Lane, Request},
+    worker::{ProjectionEngine, Worker},
 };
 
 const N_TOKENS: usize = 1000;

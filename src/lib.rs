@@ -14,7 +14,8 @@
 //! - [`model`]: the instrumented forward pass; the only module that names candle.
 //! - [`lab`]: methods that explain a prediction, and run the model again for it.
 //! - [`export`]: files out.
-//! - [`worker`]: the background thread and its protocol.
+//! - [`protocol`]: requests to the worker and its answers, as plain data.
+//! - [`worker`]: the background threads.
 //! - [`session`]: the application's state machine.
 //! - [`cli`]: the command line.
 //! - [`ui`]: the window; the only module that names egui.
@@ -43,6 +44,7 @@ pub mod model;
 pub mod lab;
 
 pub mod export;
+pub mod protocol;
 pub mod worker;
 
 pub mod session;

@@ -7,7 +7,7 @@ use std::{process::ExitCode, time::Instant};
 use attnscope::{
     cli,
     ui::app::{APP_ID, open_window},
-    worker::{ModelEngine, SessionEngine, Workers, give_back_by, scratch::Scratch},
+    worker::{ModelEngine, SessionEngine, Workers, disk_cache::Scratch, give_back_by},
 };
 
 /// The forward pass allocates and frees large buffers in every layer; the system allocator would

@@ -8,13 +8,13 @@ use attnscope::{
     capture::{Ablation, Edit, Normalizer, RgbaBuffer, Scope},
     export::png_bytes,
     ids::Side,
-    model::bundled,
+    model::{ImageSource, bundled},
+    protocol::{CorpusSource, ModelSource},
     session::{
         Anew, BookmarkCommand, ChangeCommand, Command, CorpusCommand, FigureCommand, FigureOptions, FigureRange,
         FileKind, Focus, HeadStep, PickChange, QueryStep, SessionCommand, Split, ViewKind, ViewOptions,
         gallery::EXAMPLES,
     },
-    worker::{CorpusSource, ImageSource, ModelSource},
 };
 use eframe::egui::{Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, PointerButton, TouchPhase, pos2, vec2};
 

@@ -16,7 +16,7 @@ use attnscope::{
         app::Startup,
         shell::{Choice, Desktop, ScreenshotFn},
     },
-    worker::{ModelEngine, SessionEngine, Workers, scratch::Scratch},
+    worker::{ModelEngine, SessionEngine, Workers, disk_cache::Scratch},
 };
 use eframe::egui::{Context, Event, TextureId, TexturesDelta, pos2};
 use egui_kittest::{Harness, TestRenderer};

@@ -13,7 +13,8 @@ use crate::{
     corpus::list::ListOptions,
     export,
     ids::StackKind,
-    worker::{Between, Many, Rows, Stop, TokensMeant, corpus, direction},
+    protocol::{Between, MeanInputs, Rows, TokensMeant},
+    worker::{Stop, corpus, direction},
 };
 
 /// Names have underscores, which a doc comment would set as code.
@@ -81,10 +82,10 @@ fn parse_tokens(name: &str) -> Result<TokensMeant, String> {
 /// Computes the direction and writes the change.
 pub fn run(options: &DirectionOptions) -> Result<(), CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::Failed(error.to_string());
-    let read = |path: &String| -> Result<Many, CliError> {
+    let read = |path: &String| -> Result<MeanInputs, CliError> {
         let list = corpus::read(Path::new(path), &ListOptions::default()).map_err(|error| failed(&error))?;
         let sources = (0..list.items.len()).collect();
-        Ok(Many::Listed { name: path.clone(), list: Arc::new(list), sources })
+        Ok(MeanInputs::Listed { name: path.clone(), list: Arc::new(list), sources })
     };
     let (plus, minus) = (read(&options.plus)?, read(&options.minus)?);
     let model = open_model(&options.model, &engine(options.threads.map(usize::from))?)?;

@@ -8,8 +8,9 @@ use crate::{
     capture::Capture,
     corpus::{Corpus, CorpusView, Kept, list::InputList},
     model::{Encoded, Input, Model, ModelError, RunPlan, uninterrupted},
+    protocol::CorpusOptions,
     text::{bytes_text, counted},
-    worker::corpus::{self, CorpusOptions, packs, run_pack},
+    worker::corpus::{self, packs, run_pack},
 };
 
 /// What came of all passes.

@@ -13,8 +13,9 @@ use super::{
 use crate::{
     capture::{Excerpt, Keep},
     ids::StackKind,
+    model::ImageSource,
+    protocol::{EditRequest, Failure, ModelSource},
     text::told,
-    worker::{Failure, ImageSource, ModelSource, WantedEdit},
 };
 
 /// How every address begins.
@@ -362,7 +363,7 @@ impl Address {
             (Some((path, _)), Some(file)) => file.path == *path,
             (None, None) => document.made.as_ref().is_some_and(|made| {
                 let ran = &made.experiment;
-                let edits = |it: &Experiment| -> Vec<WantedEdit> { it.edits() };
+                let edits = |it: &Experiment| -> Vec<EditRequest> { it.edits() };
                 let Experiment { model, text, excerpt, text_b, target, image, .. } = &self.experiment;
                 (&ran.model, &ran.text, &ran.excerpt) == (model, text, excerpt)
                     && (&ran.text_b, &ran.target, &ran.image) == (text_b, target, image)

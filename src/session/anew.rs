@@ -7,7 +7,7 @@ use super::{
     keeping::Doing,
     saved::{Saved, SavedDocument, SavedPane},
 };
-use crate::worker::{SessionAnswer, SessionRequest};
+use crate::protocol::{SessionAnswer, SessionRequest};
 
 /// On the way to a new session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

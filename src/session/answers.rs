@@ -7,7 +7,8 @@ use crate::{
     analysis::survey::QuestionKind,
     capture::Capture,
     ids::{DocumentId, JobId, PaneId},
-    worker::{Event, EventKind, ImageSource, LoadedModel},
+    model::ImageSource,
+    protocol::{Event, EventKind, LoadedModel},
 };
 
 /// What a text model reads when nothing was typed yet.

@@ -5,7 +5,7 @@ use super::{Command, Effect, Focus, HeadSet, Pane, Place, Session, ViewOptions, 
 use crate::{
     ids::{HeadId, PaneId},
     lab::Patience,
-    worker::Lane,
+    protocol::Lane,
 };
 
 impl Session {

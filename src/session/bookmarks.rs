@@ -7,8 +7,8 @@ use super::{Address, Effect, NoticeKind, Session, saved::MAX_BOOKMARKS};
 use crate::{
     figure::FigureExtent,
     ids::JobId,
+    protocol::{DrawFor, Drawn, EventKind, Failure, Request},
     text::sentence,
-    worker::{DrawFor, Drawn, EventKind, Failure, Request},
 };
 
 /// Largest thumbnail, in pixels: sharp on a screen with two pixels a point.

@@ -8,14 +8,14 @@ use super::{
 use crate::{
     capture::{Capture, Edit},
     ids::{DocumentId, PaneId, Side},
+    protocol::{CorpusSource, EditRequest, MAX_MEANT, MeanInputs, PatchSource},
     text::counted,
-    worker::{CorpusSource, Donor, MAX_MEANT, Many, WantedEdit},
 };
 
 /// One change of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    pub edit: WantedEdit,
+    pub edit: EditRequest,
     pub on: bool,
 }
 
@@ -23,9 +23,9 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChangeCommand {
     /// Make these as well; one that is there is switched on.
-    Add(Vec<WantedEdit>),
+    Add(Vec<EditRequest>),
     /// Another one in the place of one, while something is dragged.
-    Replace(usize, WantedEdit, Drag),
+    Replace(usize, EditRequest, Drag),
     /// Make one, or do not.
     Switch(usize, bool),
     /// Take these away, by their places.
@@ -40,7 +40,7 @@ pub enum ChangeCommand {
 
 impl Experiment {
     /// The changes that are made, in order.
-    pub fn edits(&self) -> Vec<WantedEdit> {
+    pub fn edits(&self) -> Vec<EditRequest> {
         self.changes.iter().filter(|change| change.on).map(|change| change.edit.clone()).collect()
     }
 
@@ -54,10 +54,11 @@ impl Experiment {
     /// dragged, or cells that were drawn on.
     pub(super) fn only_turned(&self, other: &Self) -> bool {
         let turned = |a: &Change, b: &Change| match (&a.edit, &b.edit) {
-            (WantedEdit::Edit(Edit::Normalize { .. }), WantedEdit::Edit(Edit::Normalize { .. })) => true,
-            (WantedEdit::Edit(Edit::SetPattern { head, .. }), WantedEdit::Edit(Edit::SetPattern { head: of, .. })) => {
-                head == of
-            }
+            (EditRequest::Edit(Edit::Normalize { .. }), EditRequest::Edit(Edit::Normalize { .. })) => true,
+            (
+                EditRequest::Edit(Edit::SetPattern { head, .. }),
+                EditRequest::Edit(Edit::SetPattern { head: of, .. }),
+            ) => head == of,
             _ => false,
         };
         let pairs = || self.changes.iter().zip(&other.changes);
@@ -126,16 +127,16 @@ impl Document {
     }
 
     /// The run that it shows, to take rows from for a run of `other`; or why none can be taken, in words.
-    pub fn donor(&self, other: &Self) -> Result<Donor, String> {
+    pub fn donor(&self, other: &Self) -> Result<PatchSource, String> {
         let ShownRun { model, input, generation, edits, .. } = self.shown_run()?;
         if other.model.latest().map(|here| here.id) != Some(model) {
             return Err("It is a run of another model: its activations do not fit here".to_owned());
         }
-        Ok(Donor { name: self.title(), input, generation, edits, positions: None })
+        Ok(PatchSource { name: self.title(), input, generation, edits, positions: None })
     }
 
     /// Inputs of its own corpus that a mean can be taken over; `None` where it has none that are texts or pictures.
-    pub fn meant_inputs(&self) -> Option<Many> {
+    pub fn meant_inputs(&self) -> Option<MeanInputs> {
         let corpus = self.corpus.as_deref()?;
         if matches!(corpus.source, CorpusSource::Captures(_)) {
             return None;
@@ -146,7 +147,7 @@ impl Document {
         let sources: Vec<usize> = sources.take(MAX_MEANT).collect();
         let n = counted(sources.len(), "input");
         let name = format!("{n} of {}", corpus.source.name());
-        (!sources.is_empty()).then(|| Many::Listed { name, list: Arc::clone(&so_far.list), sources })
+        (!sources.is_empty()).then(|| MeanInputs::Listed { name, list: Arc::clone(&so_far.list), sources })
     }
 
     /// What is said where a corpus is run: its inputs know nothing of the changes of this one.

@@ -16,7 +16,8 @@ use crate::{
     export::FigureRequest,
     ids::{DocumentId, HeadId, JobId, StackKind},
     lab::{MethodCall, Target},
-    worker::{ImageSource, Lane, ModelSource, Request},
+    model::ImageSource,
+    protocol::{Lane, ModelSource, Request},
 };
 
 /// Something the user asked for.
@@ -171,7 +172,7 @@ pub enum Command {
     },
     DismissNotice(u64),
     /// Tell the user something that the window found out (an unreadable text file, say).
-    Notify(crate::worker::Failure),
+    Notify(crate::protocol::Failure),
 }
 
 /// A neighbouring head or layer.

@@ -11,10 +11,8 @@ use crate::{
         list::{Content, Kind, ListOptions},
     },
     ids::{DocumentId, ModelId, PaneId},
-    worker::{
-        CorpusOrder, CorpusSoFar, CorpusSource, EventKind, Failure, ImageSource, Lane, ModelSource, Request,
-        corpus::CorpusOptions,
-    },
+    model::ImageSource,
+    protocol::{CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, EventKind, Failure, Lane, ModelSource, Request},
 };
 
 /// Corpora inside the program, with what is in them.

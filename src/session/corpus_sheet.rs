@@ -6,7 +6,7 @@ use super::{Document, Effect, Loadable, Session};
 use crate::{
     corpus::list::ListOptions,
     ids::{DocumentId, JobId, ModelId},
-    worker::{CorpusLook, CorpusOrder, CorpusSource, EventKind, Lane, ModelSource, Request, corpus::CorpusOptions},
+    protocol::{CorpusLook, CorpusOptions, CorpusOrder, CorpusSource, EventKind, Lane, ModelSource, Request},
 };
 
 /// A corpus about to be opened.

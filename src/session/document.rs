@@ -14,7 +14,8 @@ use crate::{
     analysis::Cloud,
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
-    worker::{CaptureFile, Comparison, LoadedModel, ModelSource, Outcomes, TooLong},
+    model::Comparison,
+    protocol::{CaptureFile, LoadedModel, ModelSource, Outcomes, TooLong},
 };
 
 /// An experiment with what came of it.

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{Document, Effect, Pane, Panes, Session, Split};
 use crate::{
     ids::{CloudId, DocumentId, ModelId, PaneId},
-    worker::{Lane, Request},
+    protocol::{Lane, Request},
 };
 
 impl Session {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::{Effect, NoticeKind, Session};
 use crate::{
+    hub::{Plan, RepoId, Transfer},
     ids::JobId,
+    model::locate::KnownModel,
+    protocol::{EventKind, Failure, Lane, ModelSource, Request},
     text::told,
-    worker::{EventKind, Failure, KnownModel, Lane, ModelSource, Plan, RepoId, Request, Transfer},
 };
 
 /// Models to begin with: id, and what it is.

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::{
     ids::DocumentId,
-    worker::{ImageSource, LoadedModel, ModelSource},
+    model::ImageSource,
+    protocol::{LoadedModel, ModelSource},
 };
 
 impl Session {

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::{Change, WritingOptions, can_continue};
 use crate::{
     capture::{Edit, Excerpt},
+    model::{Generation, ImageSource, Input, TextInput},
+    protocol::{EditRequest, Failure, ModelSource},
     spec::{Modality, ModelSpec},
-    worker::{Failure, Generation, ImageSource, Input, ModelSource, TextInput, WantedEdit},
 };
 
 /// Experiments kept for `Undo`.
@@ -85,7 +86,7 @@ impl Experiment {
         let shared = before.and_then(picture);
         let own = picture(self).filter(|bytes| shared.as_ref().is_none_or(|shared| !Arc::ptr_eq(bytes, shared)));
         let drawn = self.changes.iter().map(|change| match &change.edit {
-            WantedEdit::Edit(Edit::SetPattern { pattern: values, .. } | Edit::Patch { value: values, .. }) => {
+            EditRequest::Edit(Edit::SetPattern { pattern: values, .. } | Edit::Patch { value: values, .. }) => {
                 size_of_val(values.as_slice())
             }
             _ => 0,

@@ -19,8 +19,9 @@ use crate::{
     figure::views::lab::Answered,
     ids::{CaptureId, JobId, ModelId, PaneId, Side},
     lab::{Column, Estimate, FieldValues, MethodCall, Patience, Sight, Target, Unasked},
+    model::{Generation, Input, Progress},
+    protocol::{EventKind, Explanation, Failure, Lane, Request},
     text::sentence,
-    worker::{EventKind, Explanation, Failure, Generation, Input, Lane, Progress, Request},
 };
 
 /// Answers that are kept, so that going back to one takes no time.

@@ -7,7 +7,7 @@ use crate::{
     export::Preview,
     figure::order::Order,
     ids::{CaptureId, JobId},
-    worker::DrawFor,
+    protocol::DrawFor,
 };
 
 /// What the export dialog shows.

@@ -19,9 +19,9 @@ use crate::{
         views::lab::Answered,
     },
     ids::JobId,
+    protocol::{DrawFor, Drawn, EventKind, Request},
     raster::ColorMap,
     text::grouped,
-    worker::{DrawFor, Drawn, EventKind, Request},
 };
 
 /// Largest preview, in pixels.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Effect, Session};
 use crate::{
     ids::{DocumentId, PaneId},
-    worker::{CaptureFile, Lane},
+    protocol::{CaptureFile, Lane},
 };
 
 impl Session {

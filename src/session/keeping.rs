@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     ids::JobId,
+    protocol::{EventKind, Failure, LeftBehind, Request, SessionAnswer, SessionRequest},
     text::{counted, sentence},
-    worker::{EventKind, Failure, LeftBehind, Request, SessionAnswer, SessionRequest},
 };
 
 /// What is kept of a session besides what is shown.

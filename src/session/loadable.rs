@@ -1,9 +1,6 @@
 //! A value that arrives later and remembers the last good one, so that a view never flashes to empty.
 
-use crate::{
-    ids::JobId,
-    worker::{Failure, Progress},
-};
+use crate::{ids::JobId, model::Progress, protocol::Failure};
 
 /// A value produced by the worker.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     ids::DocumentId,
-    worker::{Failure, LoadedModel, ModelSource},
+    protocol::{Failure, LoadedModel, ModelSource},
 };
 
 /// A model of a session that is not what it was.

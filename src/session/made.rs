@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Document, Experiment};
 use crate::{
+    protocol::{LoadedModel, ModelSource},
     text::counted,
-    worker::{LoadedModel, ModelSource},
 };
 
 /// What a run is made of.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{CorpusCommand, Loadable};
 use crate::{
     corpus::{Corpus, CorpusView, Filter, Selection, SortBy},
-    worker::{CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, corpus::CorpusOptions},
+    protocol::{CorpusOptions, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource},
 };
 
 /// Inputs that were taken out together.

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     ids::{DocumentId, JobId, ModelId},
-    worker::{ImageSource, Lane, LoadedModel, ModelSource, Request},
+    model::ImageSource,
+    protocol::{Lane, LoadedModel, ModelSource, Request},
 };
 
 impl Session {

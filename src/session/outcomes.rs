@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Document, Effect, Session};
 use crate::{
     ids::{DocumentId, ModelId},
-    worker::{EventKind, Outcomes, Request},
+    protocol::{EventKind, Outcomes, Request},
 };
 
 impl Document {

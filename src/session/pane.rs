@@ -19,7 +19,7 @@ use crate::{
     figure::Feature,
     ids::{DocumentId, HeadId, PaneId, StackKind},
     lab::Target,
-    worker::Lane,
+    protocol::Lane,
 };
 
 /// A view of a document, with its own selection and options.

@@ -9,7 +9,7 @@ use crate::{
         projection::{Projection, ProjectionOptions},
     },
     ids::{CloudId, HeadId, PaneId, StackKind},
-    worker::{Lane, Request},
+    protocol::{Lane, Request},
 };
 
 /// Finished projections that are kept, so that going back to one takes no time.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Effect, Loadable, Session};
 use crate::{
     ids::DocumentId,
-    worker::{EventKind, Request},
+    protocol::{EventKind, Request},
 };
 
 impl Session {

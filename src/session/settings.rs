@@ -19,7 +19,7 @@ use crate::{
         reading::{ReadingOptions, long::Pool},
     },
     figure::views::distance::Shown,
-    worker::ModelSource,
+    protocol::ModelSource,
 };
 
 /// Everything remembered between runs.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ids::{DocumentId, JobId, ModelId, PaneId},
-    worker::Failure,
+    protocol::Failure,
 };
 
 /// Messages kept for the history panel.

@@ -6,7 +6,8 @@ use super::{Document, Effect, Loadable, Pane, Session};
 use crate::{
     analysis::survey::{Finding, Question, QuestionKind, Survey, SurveyKey},
     ids::{CloudId, JobId, PaneId},
-    worker::{EventKind, Lane, Progress, Request},
+    model::Progress,
+    protocol::{EventKind, Lane, Request},
 };
 
 /// Answers that are kept, so that going back to one takes no time.

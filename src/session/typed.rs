@@ -4,7 +4,7 @@
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use super::PathKind;
-use crate::worker::RepoId;
+use crate::hub::RepoId;
 
 /// Bytes of the longest path that systems take.
 const MAX_PATH_BYTES: usize = 4096;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Document;
 use crate::{
+    model::{Choice, Generation},
     spec::{HeadKind, Modality, ModelSpec},
-    worker::{Choice, Generation},
 };
 
 /// How the model writes.

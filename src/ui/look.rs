@@ -10,9 +10,12 @@ use std::{
 
 use super::shell::WakeFn;
 use crate::{
+    hub::RepoId,
+    model::locate::KnownModel,
+    protocol::{CorpusSource, ModelSource},
     session::{BUNDLED_CORPORA, Command, CorpusCommand, DownloadCommand, PathKind, Typed},
     text::{bytes_text, counted, told},
-    worker::{Contents, CorpusSource, KnownModel, ModelSource, RepoId, cached, contents},
+    worker::{Contents, cached, contents},
 };
 
 /// Entries of a folder that are offered.

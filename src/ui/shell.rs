@@ -24,10 +24,10 @@ use super::panels::PathFor;
 use crate::{
     capture::RgbaBuffer,
     export::png_bytes,
+    protocol::Failure,
     session::{FilePurpose, saved::EXTENSION},
     text::sentence,
     ui::other_window,
-    worker::Failure,
 };
 
 /// Longest text file that is read, in bytes. A model reads a few thousand tokens; more is a mistake.

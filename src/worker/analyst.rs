@@ -5,15 +5,14 @@ use std::{io, sync::Arc};
 
 use rayon::ThreadPool;
 
-use super::{
-    EventKind, Failure, JobControl, Lane, Request, Stop, Wake, Worker, idle::give_back_in, projector, thread::Engine,
-};
+use super::{JobControl, Stop, Wake, Worker, idle::give_back_in, projector, thread::Engine};
 use crate::{
     analysis::reading::{
         ReadPattern, Refusal,
         store::{self, Answer, Ask, Finding, Key, PatternStore, Question, Want},
     },
     ids::JobId,
+    protocol::{EventKind, Failure, Lane, Request},
 };
 
 /// Answers questions about captures.

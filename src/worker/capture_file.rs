@@ -1,21 +1,21 @@
 //! Capture files among the paths that a user opens: our own, and attention of other programs.
 
 use std::{
-    borrow::Cow,
     fs::File,
     io::{self, BufReader, Read, Seek, SeekFrom},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
-use super::{EventKind, Failure, JobControl, Progress, Stage, Stop};
+use super::{JobControl, Stop};
 use crate::{
     analysis::laws,
     capture::{
         Capture,
         file::{self, FileError, Format},
     },
-    model,
+    model::{self, Progress, Stage},
+    protocol::{CaptureFile, EventKind, Failure},
     tensor_file::Header,
 };
 
@@ -23,28 +23,6 @@ use crate::{
 const MAX_HEADER_BYTES: u64 = 100 << 20;
 /// How often progress is told, in bytes.
 const STEP_BYTES: u64 = 1 << 20;
-
-/// A capture file that was read. Reading it again gives another one.
-#[derive(Clone, Debug)]
-pub struct CaptureFile {
-    pub path: PathBuf,
-    /// One per input, in the file's order; never empty.
-    pub captures: Vec<Arc<Capture>>,
-}
-
-impl PartialEq for CaptureFile {
-    fn eq(&self, other: &Self) -> bool {
-        let ids = |file: &Self| file.captures.iter().map(|capture| capture.id()).collect::<Vec<_>>();
-        self.path == other.path && ids(self) == ids(other)
-    }
-}
-
-impl CaptureFile {
-    /// What to call it: the file's name.
-    pub fn name(&self) -> Cow<'_, str> {
-        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy()
-    }
-}
 
 /// The format of a file with captures; `None` for weights, folders and everything else.
 ///

@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
-use super::{KnownModel, capture_file, corpus};
-use crate::model::locate;
+use super::{capture_file, corpus};
+use crate::model::locate::{self, KnownModel};
 
 /// Entries of a folder that are looked at, so that a huge one takes no time.
 const MAX_ENTRIES: usize = 10_000;

@@ -3,16 +3,14 @@
 use std::{collections::HashMap, io, sync::Arc, time::Instant};
 
 use super::{
-    AnalysisEngine, CorpusOrder, EventKind, Failure, FileEngine, Generation, HubEngine, Input, JobControl, LoadedModel,
-    ModelSource, Outcomes, Progress, Request, SessionEngine, Stage, Stop, TooLong, WantedEdit, capture_file,
-    changes::Aids,
+    AnalysisEngine, FileEngine, HubEngine, JobControl, SessionEngine, Stop, capture_file,
+    changes::{Aids, resolve},
     corpus,
-    donors::Means,
+    disk_cache::{Fingerprint, Scratch, checksum_text},
     explain,
     idle::give_back,
-    projector,
-    scratch::{Fingerprint, Scratch, checksum_text},
-    surveyor,
+    patch_sources::Means,
+    projector, surveyor,
     thread::Engine,
 };
 use crate::{
@@ -23,7 +21,10 @@ use crate::{
     },
     figure::ViewKind,
     ids::{ModelId, Side, StackKind},
-    model::{self, Encoded, LoadError, Logits, Model, ModelFiles, RunPlan, Sites, locate},
+    model::{
+        self, Encoded, Generation, Input, LoadError, Logits, Model, ModelFiles, Progress, RunPlan, Sites, Stage, locate,
+    },
+    protocol::{CorpusOrder, EditRequest, EventKind, Failure, LoadedModel, ModelSource, Outcomes, Request, TooLong},
     spec::Modality,
     text::sentence,
 };
@@ -171,7 +172,7 @@ impl ModelEngine {
         &mut self,
         id: ModelId,
         input: &Input,
-        (generate, changes): (Option<Generation>, Vec<WantedEdit>),
+        (generate, changes): (Option<Generation>, Vec<EditRequest>),
         control: &JobControl,
     ) -> Result<EventKind, Stop> {
         let Some(Held { model, .. }) = self.models.get(&id) else {
@@ -184,7 +185,7 @@ impl ModelEngine {
         };
         let sites = recorded(model, &encoded, generate);
         let mut aids = Aids { id, model, writes: generate.is_some(), means: &mut self.means, control };
-        let changes = changes.into_iter().map(|change| change.resolve(&encoded, &mut aids));
+        let changes = changes.into_iter().map(|change| resolve(change, &encoded, &mut aids));
         let edits = changes.collect::<Result<_, _>>()?;
         let plan = RunPlan { sites, edits, generate, logits: Logits::KeepFew, ..RunPlan::default() };
         match model.forward(&encoded, &plan, &|progress| control.report(progress)) {

@@ -9,13 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{EventKind, Explanation, Failure, JobControl, Progress, Request, Stage, Stop, queue::Urgency};
+use super::{JobControl, Stop, queue::Urgency};
 use crate::{
     analysis::explain::report::Report,
     capture::Capture,
     ids::Side,
     lab::{self, Bench, LabError},
-    model::{Cancelled, Model, RunPlan},
+    model::{Cancelled, Model, Progress, RunPlan, Stage},
+    protocol::{EventKind, Explanation, Failure, Request},
     text::sentence,
 };
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{DrawFor, Drawn, EventKind, Failure, JobControl, Request, Stop, thread::Engine};
+use super::{JobControl, Stop, thread::Engine};
 use crate::{
     export::{self, FigureRequest, Preview, thumbnail},
     figure::order::OrderError,
+    protocol::{DrawFor, Drawn, EventKind, Failure, Request},
     text::sentence,
 };
 

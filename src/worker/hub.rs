@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{EventKind, Failure, JobControl, Request, Stop, thread::Engine};
+use super::{JobControl, Stop, thread::Engine};
 use crate::{
     hub::{self, Environment, HubError, Monitor, Transfer},
     model::locate,
+    protocol::{EventKind, Failure, Request},
     text::sentence,
 };
 

@@ -1,6 +1,6 @@
 //! Finished layouts on disk, by the points and options that they depend on.
 
-use super::scratch::{Fingerprint, Key, Scratch};
+use super::disk_cache::{Fingerprint, Key, Scratch};
 use crate::{
     analysis::projection::{LayoutOptions, Refined, Shelf},
     projection::Points,

@@ -8,18 +8,16 @@ use std::{
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{
-    EventKind, Failure, JobControl, Progress, Request, Stage, Stop, idle::give_back_in, scratch::Scratch,
-    thread::Engine,
-};
+use super::{JobControl, Stop, disk_cache::Scratch, idle::give_back_in, thread::Engine};
 use crate::{
     analysis::{
         Cloud,
         projection::{Aside, NoShelf, Projection, ProjectionOptions, Refiner, Shelf, project_heads},
     },
     ids::{HeadId, StackKind},
-    model::step_back,
+    model::{Progress, Stage, step_back},
     projection::{Progress as GoOn, ProjectionError},
+    protocol::{EventKind, Failure, Request},
     text::{capitalised, sentence},
 };
 

@@ -5,8 +5,11 @@ use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Lane, Request, idle::IDLE};
-use crate::ids::JobId;
+use super::{corpus::Begun, idle::IDLE};
+use crate::{
+    ids::JobId,
+    protocol::{Lane, Request},
+};
 
 /// A request with the number that tells whether it is still wanted.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(super) struct Job {
     pub request: Request,
     pub lane: Lane,
     pub generation: u64,
+    /// Where a corpus was when it gave way.
+    pub begun: Option<Box<Begun>>,
 }
 
 /// Which jobs give way to which: the first to none, the others to those before.
@@ -61,7 +66,7 @@ impl Queue {
         let mut waiting = self.lock();
         let replaced = if lane.queues() { None } else { waiting.clear(lane).pop() };
         let generation = waiting.generation(lane);
-        waiting.jobs.push_back(Job { id, request, lane, generation });
+        waiting.jobs.push_back(Job { id, request, lane, generation, begun: None });
         drop(waiting);
         self.changed.notify_one();
         replaced

@@ -9,16 +9,16 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _},
     path::{Path, PathBuf},
-    sync::Arc,
     time::SystemTime,
 };
 
 use serde_json::Value;
 
-use super::{EventKind, Failure, JobControl, Request, Stop, scratch::checksum_text, thread::Engine};
+use super::{JobControl, Stop, disk_cache::checksum_text, thread::Engine};
 use crate::{
     export::{atomic_write, remove_abandoned},
     json_file::{self, MAX_BYTES},
+    protocol::{EventKind, Failure, LeftBehind, Request, SessionAnswer, SessionRequest},
     text::{sentence, unreadable},
 };
 
@@ -28,67 +28,6 @@ const LAST: &str = "last.attnscope";
 const TURN: &str = "turn.lock";
 /// Windows at a time.
 const MAX_WINDOWS: usize = 64;
-
-/// Something to do with files of sessions.
-#[derive(Clone, Debug)]
-pub enum SessionRequest {
-    /// Take a file for what this window shows, and look what others have left behind.
-    Begin,
-    /// Keep what the window shows now; then what another window left, whose work this is now, is no longer needed.
-    Keep(Arc<Value>, Option<u64>),
-    /// Keep this as the session that was closed last.
-    SetAside {
-        /// What; nothing where nobody has done anything.
-        json: Option<Arc<Value>>,
-        /// Whether the window is closed with it.
-        is_end: bool,
-    },
-    /// Throw away what another window left behind.
-    Discard(u64),
-    Read(PathBuf),
-    Write {
-        path: PathBuf,
-        json: Arc<Value>,
-        /// The checksum of what may be replaced; `None` for whatever is there.
-        replaces: Option<String>,
-    },
-}
-
-/// What came of it.
-#[derive(Clone, Debug)]
-pub enum SessionAnswer {
-    /// What others have left behind, the newest first, and where the session that was closed last is.
-    Begun(Vec<LeftBehind>, Option<PathBuf>),
-    /// It is kept, or was thrown away.
-    Done,
-    /// It is kept here as the session that was closed last.
-    PutAside(PathBuf),
-    Read {
-        path: PathBuf,
-        json: Value,
-        /// SHA-256 of its bytes.
-        checksum: String,
-        /// Whether it is one of those that are kept here, and nobody's file.
-        is_kept: bool,
-    },
-    /// A session file was written.
-    Written {
-        path: PathBuf,
-        /// SHA-256 of its bytes.
-        checksum: String,
-    },
-    /// Somebody else has written to the file, so nothing was written.
-    ChangedElsewhere(PathBuf),
-}
-
-/// What a window showed that did not end well.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LeftBehind {
-    pub number: u64,
-    /// How long ago it was kept, in seconds.
-    pub age_secs: u64,
-    pub json: Value,
-}
 
 /// Reads and writes session files.
 #[derive(Debug, Default)]

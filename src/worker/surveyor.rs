@@ -4,10 +4,13 @@ use std::io;
 
 use rayon::ThreadPool;
 
-use super::{
-    EventKind, Failure, JobControl, Progress, Request, Stage, Stop, idle::give_back_in, projector, thread::Engine,
+use super::{JobControl, Stop, idle::give_back_in, projector, thread::Engine};
+use crate::{
+    analysis::survey::Survey,
+    model::{Progress, Stage},
+    protocol::{EventKind, Failure, Request},
+    text::sentence,
 };
-use crate::{analysis::survey::Survey, text::sentence};
 
 /// Answers surveys on compute threads of its own.
 #[derive(Debug)]

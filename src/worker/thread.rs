@@ -5,7 +5,7 @@ use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, Builder, JoinHandle},
@@ -13,12 +13,14 @@ use std::{
 };
 
 use super::{
-    Event, EventKind, Failure, Lane, Progress, Request, idle,
+    corpus::Begun,
+    idle,
     queue::{Job, Queue, Urgency},
 };
 use crate::{
     ids::JobId,
-    model::{Cancelled, step_back},
+    model::{Cancelled, Progress, step_back},
+    protocol::{Event, EventKind, Failure, Lane, Request},
 };
 
 /// Called after an answer was sent, so that somebody looks.
@@ -147,7 +149,7 @@ fn rest(engine: &mut impl Engine) {
 }
 
 fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, wake: &Wake) {
-    while let Some(Job { id, request, lane, generation }) = queue.pop(|| rest(&mut engine)) {
+    while let Some(Job { id, request, lane, generation, begun }) = queue.pop(|| rest(&mut engine)) {
         let control = JobControl {
             job: id,
             lane,
@@ -155,6 +157,7 @@ fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, 
             queue: Arc::clone(queue),
             events: events.clone(),
             wake: Arc::clone(wake),
+            begun: Mutex::new(begun),
         };
         // Engines keep the last good state until an answer is complete, so a panic leaves them sound.
         let answer = catch_unwind(AssertUnwindSafe(|| engine.answer(request, &control)));
@@ -162,7 +165,7 @@ fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, 
             Ok(Ok(kind)) => kind,
             Ok(Err(Stop::Cancelled)) => EventKind::Cancelled,
             Ok(Err(Stop::Later(request))) => {
-                if queue.put_back(Job { id, request: *request, lane, generation }) {
+                if queue.put_back(Job { id, request: *request, lane, generation, begun: control.take_begun() }) {
                     continue;
                 }
                 EventKind::Cancelled
@@ -193,6 +196,8 @@ pub struct JobControl {
     queue: Arc<Queue>,
     events: SyncSender<Event>,
     wake: Wake,
+    /// Where a corpus was when it gave way.
+    begun: Mutex<Option<Box<Begun>>>,
 }
 
 impl JobControl {
@@ -229,6 +234,16 @@ impl JobControl {
     /// When the job was told to stop.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// Keeps how far a corpus is, for when its turn comes again ([`Stop::Later`]).
+    pub(super) fn put_aside(&self, begun: Begun) {
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(begun));
+    }
+
+    /// How far the corpus was when it gave way.
+    pub(super) fn take_begun(&self) -> Option<Box<Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Whether something waits that a long job gives way to.

@@ -3,10 +3,13 @@
 use std::{io, sync::Arc};
 
 use super::{
-    Event, FileEngine, HubEngine, Lane, ProjectionEngine, Request, SessionEngine, SurveyEngine, Wake, Worker,
-    scratch::Scratch, thread::Engine,
+    FileEngine, HubEngine, ProjectionEngine, SessionEngine, SurveyEngine, Wake, Worker, disk_cache::Scratch,
+    thread::Engine,
 };
-use crate::ids::JobId;
+use crate::{
+    ids::JobId,
+    protocol::{Event, Lane, Request},
+};
 
 /// The model's thread and those for projections, surveys, downloads, files and sessions; a request goes to the thread that its lane
 /// belongs to.

@@ -12,10 +12,8 @@ use attnscope::{
     corpus::{Corpus, list::ListOptions},
     ids::{DocumentId, JobId, ModelId},
     model,
-    worker::{
-        CorpusOrder, CorpusSource, EventKind, ModelEngine, ModelSource, Request, Worker, corpus::CorpusOptions,
-        scratch::Scratch,
-    },
+    protocol::{CorpusOptions, CorpusOrder, CorpusSource, EventKind, ModelSource, Request},
+    worker::{ModelEngine, Worker, disk_cache::Scratch},
 };
 
 use crate::worker::load_from;

@@ -15,7 +15,8 @@ use attnscope::{
     },
     ids::Side,
     model::{Cancelled, Engine, Input, Logits, Model, RunPlan, Site, Sites, Stage, locate, uninterrupted},
-    worker::corpus::{CorpusOptions, capture, packs, read},
+    protocol::CorpusOptions,
+    worker::corpus::{capture, packs, read},
 };
 use safetensors::SafeTensors;
 

@@ -9,11 +9,12 @@ use std::{
 use attnscope::{
     corpus::list::{ListOptions, Split},
     ids::{DocumentId, JobId, ModelId, Side},
-    model,
-    worker::{
-        CorpusLook, CorpusOrder, CorpusSoFar, CorpusSource, Event, EventKind, Failure, Input, Lane, ModelEngine,
-        ModelSource, Request, Worker, corpus::CorpusOptions,
+    model::{self, Input},
+    protocol::{
+        CorpusLook, CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, Event, EventKind, Failure, Lane,
+        ModelSource, Request,
     },
+    worker::{ModelEngine, Worker},
 };
 
 use crate::worker::{load_from, run_on};
@@ -247,7 +248,7 @@ fn one_damaged_picture_among_many_and_captures_of_another_model_are_left_out_alo
     let mut reader = self::worker("demo:gpt", engine());
     let read = ["One", "Two words"].map(|text| run(&mut reader, Input::text(text)));
     let captures = vec![Arc::clone(&read[0]), seen, Arc::clone(&read[1])];
-    let file = attnscope::worker::CaptureFile { path: "two.safetensors".into(), captures };
+    let file = attnscope::protocol::CaptureFile { path: "two.safetensors".into(), captures };
     submit(&mut worker, order(CorpusSource::Captures(file)));
     let so_far = whole(&mut worker);
     assert_eq!(so_far.corpus.inputs().iter().map(|input| input.source).collect::<Vec<_>>(), [0, 2]);

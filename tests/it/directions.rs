@@ -7,7 +7,8 @@ use attnscope::{
     corpus::list::{InputList, Kind, ListOptions},
     ids::StackKind,
     model::{Encoded, Logits, Model, RunPlan, Sites, uninterrupted},
-    worker::{Between, Many, Rows, TokensMeant, direction},
+    protocol::{Between, MeanInputs, Rows, TokensMeant},
+    worker::direction,
 };
 
 use crate::{
@@ -85,10 +86,10 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
     assert!(refuse(Site::ResidPost, vec![0.0; 32], Along::Remove).contains("nothing to project out"));
 }
 
-fn set(name: &str, texts: &str) -> Many {
+fn set(name: &str, texts: &str) -> MeanInputs {
     let list = InputList::parse(texts.as_bytes(), Kind::Text, &ListOptions::default()).unwrap();
     let sources = (0..list.items.len()).collect();
-    Many::Listed { name: name.to_owned(), list: Arc::new(list), sources }
+    MeanInputs::Listed { name: name.to_owned(), list: Arc::new(list), sources }
 }
 
 const GOOD: &str = "a fine and moving film\na great heart\nfunny and wise\n";
@@ -99,7 +100,7 @@ const BAD: &str = "a dull and lifeless film\na waste of time\nstupid and boring\
 fn a_direction_between_two_sets_leads_from_one_to_the_other() {
     let (model, input) = demo("demo:sentiment", "a film about a ship");
     let rows = Rows { site: Site::ResidPost, stack: SELF, layer: 1, head: None, positions: Vec::new() };
-    let of = |plus: Many, minus: Many, along: Along| {
+    let of = |plus: MeanInputs, minus: MeanInputs, along: Along| {
         let wanted = Between { rows: rows.clone(), plus, minus, tokens: TokensMeant::Words, along };
         direction(&model, &wanted, &uninterrupted)
     };
@@ -134,8 +135,8 @@ fn a_direction_between_two_sets_leads_from_one_to_the_other() {
     };
     let [less, plain, more] = [-1.0, 0.0, 1.0].map(positive);
     assert!(less < plain && plain < more, "{less} {plain} {more}");
-    let Many::Listed { name, list, .. } = set("nothing", GOOD) else { panic!("a list") };
-    let nothing = Many::Listed { name, list, sources: Vec::new() };
+    let MeanInputs::Listed { name, list, .. } = set("nothing", GOOD) else { panic!("a list") };
+    let nothing = MeanInputs::Listed { name, list, sources: Vec::new() };
     assert!(of(nothing, set("bad", BAD), Along::Remove).is_err(), "an empty set has no mean");
 }
 

@@ -11,8 +11,9 @@ use attnscope::{
     cli::open::OpenOptions,
     corpus::list::{InputList, Kind, ListOptions},
     ids::{DocumentId, HeadId, ModelId, Side, StackKind},
+    model::Input,
+    protocol::{EditRequest, EventKind, MeanInputs, PatchSource, Request, Rows},
     session::{ChangeCommand, Command, ViewKind},
-    worker::{Donor, EventKind, Input, Many, Request, Rows, WantedEdit},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, accesskit::Role, vec2};
 use egui_kittest::kittest::Queryable as _;
@@ -29,12 +30,12 @@ use crate::{
 const HERE: &str = "Once upon a time there was a little dog";
 const THERE: &str = "Once upon a time there was a big red cat";
 
-fn ask(session: &mut Session, text: &str, changes: Vec<WantedEdit>) -> EventKind {
+fn ask(session: &mut Session, text: &str, changes: Vec<EditRequest>) -> EventKind {
     let (document, input) = (DocumentId(1), Input::text(text));
     session.ask(Request::Run { document, model: ModelId(1), input, generation: None, changes }).0
 }
 
-fn run(session: &mut Session, text: &str, changes: Vec<WantedEdit>) -> Arc<Capture> {
+fn run(session: &mut Session, text: &str, changes: Vec<EditRequest>) -> Arc<Capture> {
     match ask(session, text, changes) {
         EventKind::Captured(capture) => capture,
         other => panic!("{other:?}"),
@@ -46,18 +47,18 @@ fn probabilities(capture: &Capture) -> Vec<(u32, f32)> {
     row.top.iter().map(|best| (best.id, best.probability)).collect()
 }
 
-fn taken(site: Site, layer: usize, positions: Vec<usize>, text: &str) -> WantedEdit {
+fn taken(site: Site, layer: usize, positions: Vec<usize>, text: &str) -> EditRequest {
     let rows = Rows { site, stack: StackKind::SelfAttention, layer, head: None, positions };
     let (name, input) = ("the other".to_owned(), Input::text(text));
-    let from = Donor { name, input, generation: None, edits: Vec::new(), positions: None };
-    WantedEdit::Taken { rows, from: Box::new(from) }
+    let from = PatchSource { name, input, generation: None, edits: Vec::new(), positions: None };
+    EditRequest::Taken { rows, from: Box::new(from) }
 }
 
 /// The same from other positions there.
-fn from_positions(wanted: WantedEdit, there: Vec<usize>) -> WantedEdit {
+fn from_positions(wanted: EditRequest, there: Vec<usize>) -> EditRequest {
     match wanted {
-        WantedEdit::Taken { rows, from } => {
-            WantedEdit::Taken { rows, from: Box::new(Donor { positions: Some(there), ..*from }) }
+        EditRequest::Taken { rows, from } => {
+            EditRequest::Taken { rows, from: Box::new(PatchSource { positions: Some(there), ..*from }) }
         }
         other => other,
     }
@@ -118,7 +119,7 @@ fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one()
     let list = |texts: &str| {
         let list = Arc::new(InputList::parse(texts.as_bytes(), Kind::Text, &ListOptions::default()).unwrap());
         let sources = (0..list.items.len()).collect();
-        WantedEdit::MeanOver { head, over: Many::Listed { name: "a list".to_owned(), list, sources } }
+        EditRequest::MeanOver { head, over: MeanInputs::Listed { name: "a list".to_owned(), list, sources } }
     };
     let plain = session.capture(HERE);
     let own = run(&mut session, HERE, vec![Edit::Ablate { head, with: Ablation::Mean }.into()]);
@@ -129,7 +130,7 @@ fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one()
     assert_ne!(probabilities(&own), probabilities(&plain));
     let several = run(&mut session, HERE, vec![list(&format!("{HERE}\n{THERE}\nThe sun was warm"))]);
     assert_ne!(probabilities(&several), probabilities(&own));
-    let bundled = WantedEdit::MeanOver { head, over: Many::Bundled("demo:sentences") };
+    let bundled = EditRequest::MeanOver { head, over: MeanInputs::Bundled("demo:sentences") };
     assert_eq!(bundled.to_string(), "head L2H1: output set to its mean over demo:sentences");
     let over = run(&mut session, HERE, vec![bundled.clone()]);
     assert!(matches!(over.computation().edits[..], [AppliedEdit::Known(Edit::Patch { site: Site::Z, .. })]));
@@ -137,7 +138,7 @@ fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one()
     let longer = run(&mut session, THERE, vec![bundled]);
     let AppliedEdit::Known(Edit::Patch { positions, .. }) = &longer.computation().edits[0] else { panic!("no patch") };
     assert_eq!(positions.len(), longer.tokens(Side::Only).len());
-    let pictures = WantedEdit::MeanOver { head, over: Many::Bundled("demo:pictures") };
+    let pictures = EditRequest::MeanOver { head, over: MeanInputs::Bundled("demo:pictures") };
     assert!(failure(ask(&mut session, HERE, vec![pictures])).summary.contains("this corpus has pictures"));
 }
 
@@ -211,7 +212,7 @@ fn weights_are_drawn_on_the_heatmap_and_the_run_follows() {
         let document = window.app().session().changing();
         match &document.experiment.changes[..] {
             [only] => match &only.edit {
-                WantedEdit::Edit(Edit::SetPattern { pattern, .. }) => pattern.clone(),
+                EditRequest::Edit(Edit::SetPattern { pattern, .. }) => pattern.clone(),
                 other => panic!("{other}"),
             },
             others => panic!("{} changes", others.len()),
@@ -294,7 +295,7 @@ fn heads_that_are_put_out_of_action_say_how_and_whether_their_weights_show_it() 
     assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
     let ablations = [Ablation::Zero, Ablation::Mean, Ablation::Uniform, Ablation::Shuffle { seed: 1 }];
     let of =
-        |layer: usize, head: usize, with| WantedEdit::from(Edit::Ablate { head: HeadId::single(layer, head), with });
+        |layer: usize, head: usize, with| EditRequest::from(Edit::Ablate { head: HeadId::single(layer, head), with });
     let edits =
         ablations.into_iter().enumerate().map(|(head, with)| of(0, head, with)).chain([of(1, 1, Ablation::Zero)]);
     let plain = run(&mut session, HERE, Vec::new());

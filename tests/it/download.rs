@@ -4,10 +4,12 @@ use std::{sync::Arc, time::Instant};
 
 use attnscope::{
     cli::open::OpenOptions,
+    hub::{Plan, Retry, Transfer},
     ids::JobId,
+    model::locate::KnownModel,
+    protocol::{Event, EventKind, Lane, ModelSource, Request},
     session::{Command, DownloadCommand, DownloadStep, Effect, Session},
     ui::{App, app::Startup},
-    worker::{Event, EventKind, KnownModel, Lane, ModelSource, Plan, Request, Retry, Transfer},
 };
 use eframe::egui::{Key, Modifiers, accesskit::Role};
 use egui_kittest::{Harness, kittest::Queryable as _};

@@ -12,8 +12,8 @@ use attnscope::{
     cli::open::OpenOptions,
     ids::Side,
     lab::{AlignmentOptions, Column, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
+    protocol::{Event, EventKind, Explanation, Request},
     session::{Command, Loadable, Split, ViewKind, gallery::EXAMPLES},
-    worker::{Event, EventKind, Explanation, Request},
 };
 use eframe::egui::{accesskit::Role, pos2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};

@@ -15,8 +15,8 @@ use attnscope::{
     figure::{data::Values, order},
     ids::{HeadId, Side, StackKind},
     lab::{MethodCall, Norms, Target},
+    protocol::{EventKind, Request},
     session::{Command, ValueRef, ViewKind},
-    worker::{EventKind, Request},
 };
 use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;

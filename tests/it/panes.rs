@@ -2,8 +2,8 @@
 
 use attnscope::{
     ids::{DocumentId, HeadId, PaneId},
+    protocol::Request,
     session::{Command, Focus, HeadRef, HeadStep, Panes, Split, ViewKind, ViewOptions, gallery::EXAMPLES},
-    worker::Request,
 };
 
 use crate::support::play::{DOCUMENT, Play, bundled, state};
@@ -158,7 +158,10 @@ fn undo_brings_back_text_and_model_and_redo_goes_forward() {
 fn a_model_that_does_not_open_is_no_step_to_undo() {
     let mut play = Play::showing("one two three");
     play.does(Command::OpenModel(bundled("demo:broken")));
-    play.hears(play.last_job(), attnscope::worker::EventKind::Failed(crate::support::scripted::failure("No weights")));
+    play.hears(
+        play.last_job(),
+        attnscope::protocol::EventKind::Failed(crate::support::scripted::failure("No weights")),
+    );
     play.asked.clear();
     assert_eq!(play.session.document().experiment.model, Some(bundled("demo:gpt")));
     assert!(!play.session.document().can_undo());

@@ -11,8 +11,9 @@ use attnscope::{
     },
     capture::{Capture, CaptureParts, InputInfo, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
+    model::Input,
+    protocol::ModelSource,
     spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
-    worker::{Input, ModelSource},
 };
 
 use crate::{

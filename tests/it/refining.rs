@@ -11,8 +11,9 @@ use attnscope::{
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     projection::{ProjectionError, to_the_end},
+    protocol::{EventKind, Request},
     session::{Command, HeadStep, Pane, Split, ViewKind},
-    worker::{EventKind, ProjectionEngine, Request, Worker, scratch::Scratch},
+    worker::{ProjectionEngine, Worker, disk_cache::Scratch},
 };
 
 use crate::support::{play::Play, scripted, synthetic};
@@ -172,7 +173,7 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     assert_eq!(iteration(&play), Some(10), "the job before is not listened to any more");
 
     play.hears(second, EventKind::Refined(halfway(&request, 20)));
-    play.does(Command::Cancel(attnscope::worker::Lane::Project(play.session.pane().id)));
+    play.does(Command::Cancel(attnscope::protocol::Lane::Project(play.session.pane().id)));
     assert_eq!((iteration(&play), play.session.pane().projection.is_pending()), (Some(20), false));
     play.does(Command::Step(HeadStep::NextHead));
     assert!(play.asked.is_empty(), "stopped is stopped");

@@ -8,8 +8,8 @@ use attnscope::{
     model::{
         Compared, Comparison, Engine, Input, LIBRARY, Model, ModelError, ModelFiles, Verdict, locate, uninterrupted,
     },
+    protocol::{EventKind, Request},
     session::Command,
-    worker::{EventKind, Request},
 };
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 

@@ -3,11 +3,12 @@
 use attnscope::{
     ids::HeadId,
     lab::{AttentionOptions, MethodCall, RelevanceQuestion, Rule, Target},
+    model::{ImageSource, Input, Progress, Stage, TextInput},
+    protocol::{EventKind, Lane, ModelSource, Request},
     session::{
         Command, Focus, HeadSet, HeadStep, PendingSelection, Split, ViewKind, ViewOptions,
         gallery::{self, EXAMPLES, ExampleInput},
     },
-    worker::{EventKind, ImageSource, Input, Lane, ModelSource, Progress, Request, Stage, TextInput},
 };
 
 use crate::support::{

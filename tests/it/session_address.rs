@@ -3,8 +3,9 @@
 use attnscope::{
     capture::Edit,
     ids::{HeadId, Side, StackKind},
+    model::ImageSource,
+    protocol::{EditRequest, ModelSource},
     session::{Address, ChangeCommand, Command, Focus, SessionCommand, ViewKind},
-    worker::{ImageSource, ModelSource, WantedEdit},
 };
 
 use crate::support::play::{Play, bundled};
@@ -19,7 +20,7 @@ fn an_address_says_what_is_shown_and_leads_back_to_it() {
     play.does(Command::SelectHead(HeadId::single(1, 2)));
     play.does(Command::ShowView(ViewKind::Heatmap));
     play.does(Command::Pin(Focus::cell(2, 1)));
-    let hide = WantedEdit::Edit(Edit::HideToken { side: Side::Only, position: 1 });
+    let hide = EditRequest::Edit(Edit::HideToken { side: Side::Only, position: 1 });
     play.does(Command::Change(ChangeCommand::Add(vec![hide.clone()])));
     play.answers();
     let told = address(&play);

@@ -8,11 +8,12 @@ use attnscope::{
     capture::RgbaBuffer,
     export::png_bytes,
     lab::{AttentionOptions, MethodCall, Target},
+    model::{ImageSource, Input, TextInput},
+    protocol::{CaptureFile, EventKind, Failure, Request, SessionRequest},
     session::{
         Anew, Command, Loadable, SessionCommand, Split, ValueRef, ViewKind,
         saved::{Saved, picture::MAX_PICTURES},
     },
-    worker::{CaptureFile, EventKind, Failure, ImageSource, Input, Request, SessionRequest, TextInput},
 };
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use attnscope::{
     ids::HeadId,
+    protocol::{Drawn, EventKind},
     session::{BookmarkCommand, Command, SessionCommand, ViewKind, saved::Saved},
-    worker::{Drawn, EventKind},
 };
 
 use crate::support::play::{Play, bundled};

@@ -9,11 +9,12 @@ use attnscope::{
         list::{InputList, Item, ListOptions},
     },
     ids::{Side, StackKind},
-    session::{Command, CorpusCommand, CorpusDialog, Focus, OpenCorpus, Session, ViewKind},
-    worker::{
-        CaptureFile, CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind, Input,
-        Lane, LoadedModel, Request, TextInput, corpus::CorpusOptions,
+    model::{Input, TextInput},
+    protocol::{
+        CaptureFile, CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource,
+        EventKind, Lane, LoadedModel, Request,
     },
+    session::{Command, CorpusCommand, CorpusDialog, Focus, OpenCorpus, Session, ViewKind},
 };
 
 use crate::support::{

@@ -8,7 +8,8 @@ use std::{
 
 use attnscope::{
     ids::JobId,
-    worker::{EventKind, Failure, LeftBehind, Request, SessionAnswer, SessionEngine, SessionRequest, Worker},
+    protocol::{EventKind, Failure, LeftBehind, Request, SessionAnswer, SessionRequest},
+    worker::{SessionEngine, Worker},
 };
 use serde_json::{Value, json};
 

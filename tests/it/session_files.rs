@@ -3,8 +3,9 @@
 use attnscope::{
     capture::{Capture, Computation, LayerCapture, Site},
     ids::{HeadId, Side},
+    model::{Input, TextInput},
+    protocol::{CaptureFile, EventKind},
     session::{Command, Focus, ViewKind},
-    worker::{CaptureFile, EventKind, Input, TextInput},
 };
 
 use crate::support::{

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use attnscope::{
     capture::{Ablation, Edit},
     ids::HeadId,
+    protocol::{EditRequest, EventKind, Failure, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest},
     session::{
         Change, ChangeCommand, ColorMapChoice, Command, HeadStep, SessionCommand, Split, ViewKind, ViewOptions,
         saved::{MAX_BOOKMARKS, Saved},
     },
-    worker::{EventKind, Failure, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest, WantedEdit},
 };
 use serde_json::{Value, json};
 
@@ -18,8 +18,8 @@ use crate::support::{
     scripted,
 };
 
-fn ablated(head: usize) -> WantedEdit {
-    WantedEdit::Edit(Edit::Ablate { head: HeadId::single(1, head), with: Ablation::Mean })
+fn ablated(head: usize) -> EditRequest {
+    EditRequest::Edit(Edit::Ablate { head: HeadId::single(1, head), with: Ablation::Mean })
 }
 
 /// Two texts on two models, one of them changed with its plain run beside it, in three panes.
@@ -31,7 +31,7 @@ fn busy() -> Play {
     play.does(Command::StepQuery(attnscope::session::QueryStep::Previous));
     play.does(Command::Change(ChangeCommand::Add(vec![
         ablated(2),
-        WantedEdit::Edit(Edit::HideToken { side: attnscope::ids::Side::Only, position: 1 }),
+        EditRequest::Edit(Edit::HideToken { side: attnscope::ids::Side::Only, position: 1 }),
     ])));
     play.answers();
     play.does(Command::Change(ChangeCommand::Switch(1, false)));
@@ -338,12 +338,15 @@ fn parts_of_paths_are_meant_from_the_file() {
 /// Every kind of change that has a name comes back as it was.
 #[test]
 fn changes_come_back() {
-    use attnscope::worker::{Donor, Input, Many, Rows};
+    use attnscope::{
+        model::Input,
+        protocol::{MeanInputs, PatchSource, Rows},
+    };
     let edits = vec![
         ablated(1),
-        WantedEdit::Word { side: attnscope::ids::Side::Only, position: 2, text: "zwölf".to_owned() },
-        WantedEdit::MeanOver { head: HeadId::single(0, 1), over: Many::Bundled("demo:sentences") },
-        WantedEdit::Taken {
+        EditRequest::Word { side: attnscope::ids::Side::Only, position: 2, text: "zwölf".to_owned() },
+        EditRequest::MeanOver { head: HeadId::single(0, 1), over: MeanInputs::Bundled("demo:sentences") },
+        EditRequest::Taken {
             rows: Rows {
                 site: attnscope::capture::Site::Z,
                 stack: attnscope::ids::StackKind::SelfAttention,
@@ -351,7 +354,7 @@ fn changes_come_back() {
                 head: Some(2),
                 positions: vec![0, 2],
             },
-            from: Box::new(Donor {
+            from: Box::new(PatchSource {
                 name: "the other one".to_owned(),
                 input: Input::text("a b").with_target(Input::text("c")),
                 generation: None,

@@ -2,8 +2,9 @@
 
 use attnscope::{
     ids::{HeadId, StackKind},
+    model::{Choice, Input},
+    protocol::{EventKind, Request},
     session::{Command, Focus, QueryStep, ViewKind, WritingOptions},
-    worker::{Choice, EventKind, Input, Request},
 };
 
 use crate::support::{

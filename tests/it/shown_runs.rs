@@ -5,8 +5,8 @@ use std::sync::Arc;
 use attnscope::{
     ids::HeadId,
     lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target},
+    protocol::{EventKind, Lane, LoadedModel, Request},
     session::{Command, Focus, Stale},
-    worker::{EventKind, Lane, LoadedModel, Request},
 };
 
 use crate::support::{

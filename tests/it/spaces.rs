@@ -19,10 +19,11 @@ use attnscope::{
     ids::{HeadId, JobId, PaneId, Side, StackKind},
     model::{Engine, Input, Model, ModelFiles, RunPlan, Sites, locate, uninterrupted},
     projection::{Pca, Points},
+    protocol::{CorpusOptions, Event, EventKind, Request},
     session::{self, HeadStep, ViewKind},
     worker::{
-        Event, EventKind, ProjectionEngine, Request, Worker,
-        corpus::{CorpusOptions, capture, read},
+        ProjectionEngine, Worker,
+        corpus::{capture, read},
     },
 };
 use eframe::egui::vec2;

@@ -13,8 +13,9 @@ use attnscope::{
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     lab::{MethodCall, Target},
+    protocol::{EventKind, Request},
     session::{Command, ViewKind},
-    worker::{EventKind, Request, SurveyEngine, Worker},
+    worker::{SurveyEngine, Worker},
 };
 
 use crate::support::{play::Play, synthetic};

@@ -7,8 +7,8 @@ use attnscope::{
     cli::open::OpenOptions,
     export::ExportRequest,
     ids::{HeadId, StackKind},
+    protocol::Request,
     session::{FileKind, ViewKind},
-    worker::Request,
 };
 use eframe::egui::{Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;

@@ -11,7 +11,7 @@ const MAX_LINES: usize = 600;
 const WITH_SOURCES: [&str; 3] = ["src", "tests", "benches"];
 
 /// Each layer and the sibling layers it may name. `ids` and `spec` are free for all.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("projection", &[]),
     ("capture", &[]),
     ("corpus", &["capture"]),
@@ -22,8 +22,24 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("model", &["capture", "analysis", "hub"]),
     ("lab", &["capture", "corpus", "analysis", "model"]),
     ("export", &["capture", "analysis", "raster", "figure"]),
-    ("worker", &["capture", "projection", "analysis", "corpus", "raster", "figure", "hub", "model", "lab", "export"]),
-    ("session", &["capture", "analysis", "corpus", "raster", "figure", "lab", "export", "worker"]),
+    ("protocol", &["capture", "analysis", "corpus", "figure", "hub", "model", "lab", "export"]),
+    (
+        "worker",
+        &[
+            "capture",
+            "projection",
+            "analysis",
+            "corpus",
+            "raster",
+            "figure",
+            "hub",
+            "model",
+            "lab",
+            "export",
+            "protocol",
+        ],
+    ),
+    ("session", &["capture", "analysis", "corpus", "raster", "figure", "hub", "model", "lab", "export", "protocol"]),
     (
         "cli",
         &[
@@ -37,6 +53,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
             "model",
             "lab",
             "export",
+            "protocol",
             "worker",
             "session",
         ],
@@ -50,13 +67,35 @@ const LAYERS: [(&str, &[&str]); 14] = [
             "corpus",
             "raster",
             "figure",
+            "hub",
+            "model",
             "lab",
             "export",
+            "protocol",
             "worker",
             "session",
             "cli",
         ],
     ),
+];
+
+/// Layers that know models by facts and numbers alone, and what they may name of `model` and `hub`: plain data.
+const WITHOUT_MODELS: [&str; 3] = ["protocol", "session", "ui"];
+const PLAIN_DATA: [&str; 14] = [
+    "model::Choice",
+    "model::Comparison",
+    "model::Generation",
+    "model::ImageSource",
+    "model::Input",
+    "model::Progress",
+    "model::TextInput",
+    "model::Verdict",
+    "model::audit::Audit",
+    "model::locate::KnownModel",
+    "model::step_back",
+    "hub::Plan",
+    "hub::RepoId",
+    "hub::Transfer",
 ];
 
 /// Each wing of `model/` and those it may name; `api`, where they meet, may name all.
@@ -91,7 +130,11 @@ const RESERVED: [(&[&str], &[&str], &str); 7] = [
     (&["candle_core", "candle_nn"], &["src/model/"], "the engine stays in model/"),
     (&["pulp"], &["src/projection/"], "vectors in safe code stay in projection/"),
     (&["ureq"], &["src/hub/"], "the network stays in hub/"),
-    (&["ring::digest"], &["src/hub/", "src/worker/scratch.rs"], "checksums of downloads and of what is kept on disk"),
+    (
+        &["ring::digest"],
+        &["src/hub/", "src/worker/disk_cache.rs"],
+        "checksums of downloads and of what is kept on disk",
+    ),
     (&["egui::", "eframe", "rfd::"], &["src/ui/", "src/main.rs"], "the window stays in ui/"),
     // `emath` is free for all: points and rectangles, the same for the window and for files.
     (&["krilla", "vello_cpu", "harfrust", "epaint::text"], &["src/figure/", "src/ui/"], "writers stay in figure/"),
@@ -126,6 +169,22 @@ fn layers_use_only_what_lies_below_them() {
             if is_layer && named[0] != *layer && !allowed.contains(&named[0].as_str()) {
                 offences.push(format!("{}: {layer} may not use {}", path.display(), named.join("::")));
             }
+        }
+    }
+    assert!(offences.is_empty(), "{}", offences.join("\n"));
+}
+
+/// Models live on the worker thread: nobody else holds one, loads one or runs one.
+#[test]
+fn session_and_window_name_only_plain_data_of_the_model() {
+    let mut offences = Vec::new();
+    for layer in WITHOUT_MODELS {
+        for (path, text) in sources(&format!("src/{layer}")) {
+            let named = named_paths(&module_of(&path), &text);
+            let of_model = named.iter().filter(|named| ["model", "hub"].contains(&named[0].as_str()));
+            let is_plain = |name: &String| PLAIN_DATA.contains(&name.as_str());
+            let names = of_model.map(|named| named.join("::")).filter(|name| !is_plain(name));
+            offences.extend(names.map(|name| format!("{}: {layer} may not use {name}", path.display())));
         }
     }
     assert!(offences.is_empty(), "{}", offences.join("\n"));

@@ -8,10 +8,11 @@ use attnscope::{
     cli::open::OpenOptions,
     export::FigureRequest,
     ids::HeadId,
+    model::ImageSource,
+    protocol::ModelSource,
     session::{ChangeCommand, Command, Document, FigureCommand, FileKind, Focus, HeadSet, Session, ViewKind},
     text::weight_text,
     ui::{App, app::Startup},
-    worker::{ImageSource, ModelSource},
 };
 use eframe::egui::Event;
 use egui_kittest::{Harness, kittest::Queryable as _};

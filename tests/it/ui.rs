@@ -6,9 +6,11 @@ use attnscope::{
     cli::open::OpenOptions,
     export::ExportRequest,
     ids::{DocumentId, HeadId},
+    model::Input,
+    protocol::{EventKind, Lane, ModelSource, Request},
     session::{Appearance, Command, ViewKind},
     text::weight_text,
-    worker::{EventKind, GiveBack, Input, Lane, ModelSource, Request, give_back_by},
+    worker::{GiveBack, give_back_by},
 };
 use eframe::egui::{
     self, Key, Modifiers,

@@ -5,8 +5,8 @@ use std::{fs, path::PathBuf, sync::Arc, time::Instant};
 use attnscope::{
     analysis::Space,
     cli::open::OpenOptions,
+    protocol::{CorpusPlan, CorpusProgress, CorpusSource, Event, EventKind, Lane, Request},
     session::{Command, CorpusCommand, FilePurpose, OpenCorpus, ViewKind},
-    worker::{CorpusPlan, CorpusProgress, CorpusSource, Event, EventKind, Lane, Request},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;

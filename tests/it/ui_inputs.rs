@@ -4,7 +4,8 @@ use attnscope::{
     analysis::search::SearchKind,
     cli::open::OpenOptions,
     ids::StackKind,
-    worker::{Choice, EventKind, Input, Request},
+    model::{Choice, Input},
+    protocol::{EventKind, Request},
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;

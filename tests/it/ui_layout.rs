@@ -1,8 +1,8 @@
 //! What the window looks like: room, panels, appearance.
 
 use attnscope::{
+    protocol::EventKind,
     session::{Appearance, Command, Split},
-    worker::EventKind,
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};

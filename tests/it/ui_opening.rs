@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use attnscope::{
     cli::open::OpenOptions,
+    model::{Input, TextInput},
+    protocol::{CaptureFile, EventKind, ModelSource, Request},
     session::{Command, FilePurpose, ViewKind, gallery::EXAMPLES},
-    worker::{CaptureFile, EventKind, Input, ModelSource, Request, TextInput},
 };
 use eframe::egui::{self, Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;

@@ -1,6 +1,6 @@
 use attnscope::{
+    protocol::ModelSource,
     session::{Command, Focus, HeadSet, ViewKind, gallery::EXAMPLES},
-    worker::ModelSource,
 };
 use eframe::egui::{
     Key, Modifiers,

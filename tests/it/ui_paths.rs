@@ -4,8 +4,8 @@ use std::{fs, path::Path};
 
 use attnscope::{
     export::ExportRequest,
+    protocol::{ModelSource, Request},
     session::FilePurpose,
-    worker::{ModelSource, Request},
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};

@@ -1,8 +1,8 @@
 //! Sessions in the window: saving, opening, recovering, models that have moved, bookmarks and notes.
 
 use attnscope::{
+    protocol::{Event, EventKind, LeftBehind, ModelSource, Request, SessionAnswer, SessionRequest},
     session::{Command, HeadStep, SessionCommand, ViewKind},
-    worker::{Event, EventKind, LeftBehind, ModelSource, Request, SessionAnswer, SessionRequest},
 };
 use eframe::egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable as _;

@@ -2,9 +2,10 @@
 
 use attnscope::{
     capture::{Excerpt, Keep},
-    model,
+    model::{self, TextInput},
+    protocol::{EventKind, ModelSource},
     session::{Command, SessionCommand},
-    worker::{EventKind, ModelEngine, ModelSource, TextInput},
+    worker::ModelEngine,
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -112,7 +113,7 @@ fn a_model_says_how_many_tokens_a_text_has_and_how_many_it_reads() {
     let n_ctx = 256;
     let run = |session: &mut Session, text: &str, excerpt| {
         let text = TextInput { text: text.to_owned(), excerpt, ..TextInput::default() };
-        session.ask(run_on(attnscope::ids::ModelId(1), attnscope::worker::Input::Text(text))).0
+        session.ask(run_on(attnscope::ids::ModelId(1), attnscope::model::Input::Text(text))).0
     };
     let fits = " the".repeat(n_ctx);
     assert!(matches!(run(&mut session, &fits, None), EventKind::Captured(_)));
@@ -141,7 +142,7 @@ fn a_text_for_which_there_is_no_memory_is_offered_in_part() {
     assert!(matches!(session.ask(load_from(name)).0, EventKind::Loaded(_)));
     let mut run = |excerpt| {
         let text = TextInput { text: " the".repeat(256), excerpt, ..TextInput::default() };
-        session.ask(run_on(attnscope::ids::ModelId(1), attnscope::worker::Input::Text(text))).0
+        session.ask(run_on(attnscope::ids::ModelId(1), attnscope::model::Input::Text(text))).0
     };
     let EventKind::TooLong(too_long) = run(None) else { panic!("it was run") };
     assert!(too_long.failure.summary.contains("2.0 MB are free"), "{too_long:?}");

@@ -4,8 +4,8 @@ use attnscope::{
     capture::Edit,
     cli::open::OpenOptions,
     ids::HeadId,
+    protocol::{EditRequest, EventKind, Failure, Request},
     session::{Document, Focus, ViewKind},
-    worker::{EventKind, Failure, Request, WantedEdit},
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -17,7 +17,7 @@ fn changed(window: &Window) -> &Document {
 }
 
 fn edits(window: &Window) -> Vec<String> {
-    changed(window).experiment.edits().iter().map(WantedEdit::to_string).collect()
+    changed(window).experiment.edits().iter().map(EditRequest::to_string).collect()
 }
 
 fn n_panes(window: &Window) -> usize {
@@ -160,7 +160,7 @@ fn a_head_keeps_the_pattern_that_it_has_in_another_document() {
     choose(&mut window, "All attention", "Sparsemax");
     choose(&mut window, "Pattern of…", "demo:gpt · one two three");
     assert_eq!(edits(&window)[1], "head L0H0: weights set");
-    let Some(WantedEdit::Edit(Edit::SetPattern { pattern, .. })) = changed(&window).experiment.edits().pop() else {
+    let Some(EditRequest::Edit(Edit::SetPattern { pattern, .. })) = changed(&window).experiment.edits().pop() else {
         panic!("no pattern was set")
     };
     let plain = window.app().session().unchanged(changed(&window)).unwrap();
@@ -197,7 +197,7 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
         .0
         .borrow_mut()
         .events
-        .push(attnscope::worker::Event { job: run.unwrap(), kind: EventKind::Failed(failure) });
+        .push(attnscope::protocol::Event { job: run.unwrap(), kind: EventKind::Failed(failure) });
     window.settle();
     assert!(window.shows("Two changes contradict each other"));
     assert_eq!((edits(&window).len(), n_panes(&window)), (2, 2));

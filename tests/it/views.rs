@@ -10,9 +10,9 @@ use attnscope::{
     },
     capture::Capture,
     ids::{HeadId, StackKind},
+    protocol::{Event, EventKind, Request},
     session::{Command, Effect, Focus, Loadable, Session, Settings, ViewKind},
     ui::{Asked, CommandQueue, PanelCtx, hovering, theme::Theme, views::Views},
-    worker::{Event, EventKind, Request},
 };
 use eframe::egui::{
     Event as Input, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2,

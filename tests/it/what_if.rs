@@ -3,8 +3,8 @@
 use attnscope::{
     capture::{Ablation, Edit, Matrix, Normalizer, Scope},
     ids::{HeadId, JobId, PaneId, Side},
+    protocol::{EditRequest, EventKind, Failure, Request},
     session::{Change, ChangeCommand, Command, Document, Drag, ViewKind, gallery::EXAMPLES},
-    worker::{EventKind, Failure, Request, WantedEdit},
 };
 
 use crate::support::play::{Play, bundled, state};
@@ -13,19 +13,19 @@ use crate::support::play::{Play, bundled, state};
 const LEFT: PaneId = PaneId(1);
 const RIGHT: PaneId = PaneId(2);
 
-fn ablate() -> WantedEdit {
+fn ablate() -> EditRequest {
     Edit::Ablate { head: HeadId::single(1, 2), with: Ablation::Zero }.into()
 }
 
-fn hide(position: usize) -> WantedEdit {
+fn hide(position: usize) -> EditRequest {
     Edit::HideToken { side: Side::Only, position }.into()
 }
 
-fn entmax(alpha: f32) -> WantedEdit {
+fn entmax(alpha: f32) -> EditRequest {
     Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) }.into()
 }
 
-fn add(play: &mut Play, edit: WantedEdit) {
+fn add(play: &mut Play, edit: EditRequest) {
     play.does(Command::Change(ChangeCommand::Add(vec![edit])));
 }
 
@@ -39,7 +39,7 @@ fn n_shown(play: &Play, pane: PaneId) -> usize {
 }
 
 /// The changes that the newest run was asked for with.
-fn asked(play: &Play) -> Vec<WantedEdit> {
+fn asked(play: &Play) -> Vec<EditRequest> {
     let run = play.asked.iter().rev().find_map(|(_, request)| match request {
         Request::Run { changes, .. } => Some(changes.clone()),
         _ => None,
@@ -223,7 +223,7 @@ fn while_a_slider_is_dragged_runs_finish_and_the_newest_comes_last() {
 #[test]
 fn strokes_are_undone_one_by_one() {
     let mut play = Play::showing("one two three");
-    let drawn = |weight: f32| -> WantedEdit {
+    let drawn = |weight: f32| -> EditRequest {
         let pattern = Matrix::new(vec![weight; 9], [3, 3]).unwrap();
         Edit::SetPattern { head: HeadId::single(0, 0), pattern }.into()
     };
@@ -290,7 +290,7 @@ fn what_was_changed_is_undone_from_the_unchanged_pane_too() {
 fn another_change_of_a_head_takes_the_place_of_the_one_before() {
     let mut play = Play::showing("one two three");
     add(&mut play, ablate());
-    let mean: WantedEdit = Edit::Ablate { head: HeadId::single(1, 2), with: Ablation::Mean }.into();
+    let mean: EditRequest = Edit::Ablate { head: HeadId::single(1, 2), with: Ablation::Mean }.into();
     add(&mut play, mean.clone());
     assert_eq!(asked(&play), [mean]);
 }

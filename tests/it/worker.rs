@@ -13,10 +13,9 @@ use attnscope::{
     capture::RgbaBuffer,
     export::ExportRequest,
     ids::{DocumentId, JobId, ModelId},
-    worker::{
-        Engine, Event, EventKind, Failure, Input, JobControl, Lane, ModelSource, Progress, Request, Stage, Stop, Wake,
-        Worker,
-    },
+    model::{Input, Progress, Stage},
+    protocol::{Event, EventKind, Failure, Lane, ModelSource, Request},
+    worker::{Engine, JobControl, Stop, Wake, Worker},
 };
 
 /// What the engine does next.

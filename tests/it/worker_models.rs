@@ -18,11 +18,10 @@ use attnscope::{
     export::ExportRequest,
     ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, Side, StackKind},
     lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
-    model, session as state,
-    worker::{
-        Engine, EventKind, Explanation, Failure, Input, JobControl, Lane, ModelEngine, ModelSource, Request,
-        SessionEngine, Stage, Stop, TextInput, Wake, WantedEdit, Worker, Workers,
-    },
+    model::{self, Input, Stage, TextInput},
+    protocol::{EditRequest, EventKind, Explanation, Failure, Lane, ModelSource, Request},
+    session as state,
+    worker::{Engine, JobControl, ModelEngine, SessionEngine, Stop, Wake, Worker, Workers},
 };
 
 use crate::{
@@ -131,13 +130,13 @@ fn a_run_is_changed_as_asked_and_what_cannot_be_is_a_sentence() {
     assert!(matches!(answer, EventKind::Loaded(model) if !model.has_mask));
     let plain = session.capture("Once upon a time");
     let tokens = plain.tokens(Side::Only);
-    let mut ask = |changes: Vec<WantedEdit>| {
+    let mut ask = |changes: Vec<EditRequest>| {
         let text = TextInput { text: "Once upon a time".to_owned(), ..TextInput::default() };
         let (document, input) = (DocumentId(1), Input::Text(text));
         session.ask(Request::Run { document, model: ModelId(1), input, generation: None, changes }).0
     };
-    let word = |text: &str| WantedEdit::Word { side: Side::Only, position: 3, text: text.to_owned() };
-    let ablate = |with| WantedEdit::Edit(Edit::Ablate { head: HeadId::single(0, 0), with });
+    let word = |text: &str| EditRequest::Word { side: Side::Only, position: 3, text: text.to_owned() };
+    let ablate = |with| EditRequest::Edit(Edit::Ablate { head: HeadId::single(0, 0), with });
 
     let EventKind::Captured(changed) = ask(vec![word("upon"), ablate(Ablation::Zero)]) else { panic!("not run") };
     assert_eq!(changed.tokens(Side::Only)[3].id, tokens[1].id, "a word after a space is the one with its space");

@@ -8,9 +8,10 @@ use crate::{
     figure::order::Order,
     ids::PaneId,
     json_file::MAX_BYTES,
+    protocol::{Failure, Request},
     session::{Command, Effect, Session, saved::Saved},
     text::unreadable,
-    worker::{Failure, ModelEngine, Request, Worker},
+    worker::{ModelEngine, Worker},
 };
 
 /// Reads the session, computes what the pane shows, and says how it is drawn.

@@ -10,8 +10,9 @@ use crate::{
         file::{edit_to_json, known_edit},
     },
     ids::{HeadId, Side, StackKind},
+    model::{Choice, Generation, Input, TextInput},
+    protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows, TokensMeant},
     session::{BUNDLED_CORPORA, Change},
-    worker::{Between, Choice, Donor, Generation, Input, Many, Rows, TextInput, TokensMeant, WantedEdit},
 };
 
 /// A change with whether it is made.
@@ -50,7 +51,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Change>, D:
 }
 
 /// Whether a change has a name under which it can be made again.
-pub fn is_written(change: &WantedEdit) -> bool {
+pub fn is_written(change: &EditRequest) -> bool {
     to_json(change).is_some()
 }
 
@@ -95,16 +96,18 @@ struct WrittenRows {
     positions: Vec<usize>,
 }
 
-pub(in crate::session) fn to_json(edit: &WantedEdit) -> Option<Value> {
+pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
     Some(match edit {
-        WantedEdit::Edit(edit) => edit_to_json(&AppliedEdit::Known(edit.clone())),
-        WantedEdit::Word { side, position, text } => {
+        EditRequest::Edit(edit) => edit_to_json(&AppliedEdit::Known(edit.clone())),
+        EditRequest::Word { side, position, text } => {
             json!({ "replace": position, "side": side.name(), "word": text })
         }
-        WantedEdit::MeanOver { head, over: Many::Bundled(name) } => json!({ "mean": head, "over": name }),
-        WantedEdit::MeanOver { over: Many::Listed { .. }, .. } => return None,
-        WantedEdit::Between(between) => {
-            let (Many::Bundled(plus), Many::Bundled(minus)) = (&between.plus, &between.minus) else { return None };
+        EditRequest::MeanOver { head, over: MeanInputs::Bundled(name) } => json!({ "mean": head, "over": name }),
+        EditRequest::MeanOver { over: MeanInputs::Listed { .. }, .. } => return None,
+        EditRequest::Between(between) => {
+            let (MeanInputs::Bundled(plus), MeanInputs::Bundled(minus)) = (&between.plus, &between.minus) else {
+                return None;
+            };
             let Rows { site, stack, layer, head, positions } = between.rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
             let mut json = json!({ "between": serde_json::to_value(rows).ok()?, "plus": plus, "minus": minus });
@@ -115,7 +118,7 @@ pub(in crate::session) fn to_json(edit: &WantedEdit) -> Option<Value> {
             };
             json
         }
-        WantedEdit::Taken { rows, from } => {
+        EditRequest::Taken { rows, from } => {
             let Rows { site, stack, layer, head, positions } = rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
             let edit = |edit: &Edit| edit_to_json(&AppliedEdit::Known(edit.clone()));
@@ -139,9 +142,9 @@ pub(in crate::session) fn to_json(edit: &WantedEdit) -> Option<Value> {
     })
 }
 
-pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
+pub(in crate::session) fn from_json(json: &Value) -> Option<EditRequest> {
     if let Some(edit) = known_edit(json) {
-        return Some(WantedEdit::Edit(edit));
+        return Some(EditRequest::Edit(edit));
     }
     let fields = json.as_object()?;
     let text = |name: &str| fields.get(name)?.as_str();
@@ -149,23 +152,23 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
     if let Some(word) = text("word") {
         let side = fields.get("side").map_or(Some(Side::Only), |side| Side::from_name(side.as_str()?))?;
         let position = usize::try_from(fields.get("replace")?.as_u64()?).ok()?;
-        let edit = WantedEdit::Word { side, position, text: word.to_owned() };
+        let edit = EditRequest::Word { side, position, text: word.to_owned() };
         return names(&["word", "replace", "side"]).then_some(edit);
     }
     if let Some(rows) = fields.get("between") {
         let WrittenRows { site, stack, layer, head, positions } = WrittenRows::deserialize(rows).ok()?;
         let rows = Rows { site: Site::from_name(&site)?, stack, layer, head, positions };
         let set = |name: &str| BUNDLED_CORPORA.into_iter().find(|(known, _)| text(name) == Some(known));
-        let (plus, minus) = (Many::Bundled(set("plus")?.0), Many::Bundled(set("minus")?.0));
+        let (plus, minus) = (MeanInputs::Bundled(set("plus")?.0), MeanInputs::Bundled(set("minus")?.0));
         let tokens = TokensMeant::ALL.into_iter().find(|tokens| text("tokens") == Some(tokens.name()))?;
         let along = fields.get("add")?.as_f64().map_or(Along::Remove, |factor| Along::Add(factor as f32));
         let between = Between { rows, plus, minus, tokens, along };
-        return names(&["between", "plus", "minus", "tokens", "add"]).then(|| WantedEdit::Between(Box::new(between)));
+        return names(&["between", "plus", "minus", "tokens", "add"]).then(|| EditRequest::Between(Box::new(between)));
     }
     if let Some(over) = text("over") {
         let (known, _) = BUNDLED_CORPORA.into_iter().find(|(name, _)| *name == over)?;
         let head = HeadId::deserialize(fields.get("mean")?).ok()?;
-        return names(&["mean", "over"]).then_some(WantedEdit::MeanOver { head, over: Many::Bundled(known) });
+        return names(&["mean", "over"]).then_some(EditRequest::MeanOver { head, over: MeanInputs::Bundled(known) });
     }
     let WrittenRows { site, stack, layer, head, positions } = WrittenRows::deserialize(fields.get("take")?).ok()?;
     let WrittenDonor { name, input, writes, edits, positions: there } =
@@ -180,8 +183,8 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<WantedEdit> {
         }),
     });
     let edits = edits.iter().map(known_edit).collect::<Option<_>>()?;
-    let from = Box::new(Donor { name, input: read_input(input)?, generation, edits, positions: there });
-    names(&["take", "from"]).then_some(WantedEdit::Taken { rows, from })
+    let from = Box::new(PatchSource { name, input: read_input(input)?, generation, edits, positions: there });
+    names(&["take", "from"]).then_some(EditRequest::Taken { rows, from })
 }
 
 fn input_of(input: &Input) -> Option<WrittenInput> {

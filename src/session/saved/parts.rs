@@ -15,8 +15,8 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     lab::Target,
+    protocol::{CorpusOptions, CorpusSource},
     session::{Bookmark, Change, HeadSet, ViewKind, ViewOptions, WritingOptions},
-    worker::{CorpusSource, corpus::CorpusOptions},
 };
 
 /// An experiment: all that is needed to compute something again.

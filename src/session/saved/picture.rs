@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
 
 use super::Part;
-use crate::worker::ImageSource;
+use crate::model::ImageSource;
 
 /// Bytes of all pictures of a session: as text they take a third more, and a session file has at most 8 MB.
 pub const MAX_PICTURES: usize = 5 << 20;

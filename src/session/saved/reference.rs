@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::SavedPicture;
-use crate::worker::{ImageSource, ModelSource};
+use crate::{model::ImageSource, protocol::ModelSource};
 
 /// A model: `{"bundled": "demo:gpt"}`, `{"hub": "gpt2@main"}` or `{"path": "/models/mine", "config": "9f86d0…"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

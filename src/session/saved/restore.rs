@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use super::{ModelRef, Saved, SavedCorpus, SavedDocument, SavedPane};
 use crate::{
     ids::{DocumentId, HeadId, PaneId},
+    protocol::{Lane, ModelSource},
     session::{
         Document, Effect, Experiment, Focus, HeadRef, Loadable, OpenCorpus, Pane, Panes, PendingSelection, Session,
         document::{Behind, Expected},
         gallery::EXAMPLES,
         pane::Returning,
     },
-    worker::{Lane, ModelSource},
 };
 
 impl Session {

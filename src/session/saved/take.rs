@@ -6,8 +6,8 @@ use super::{ImageRef, ModelRef, Saved, SavedCorpus, SavedDocument, SavedHead, Sa
 use crate::{
     corpus::list::{ListOptions, Split},
     ids::DocumentId,
+    protocol::CorpusSource,
     session::{Document, HeadSet, OpenCorpus, Pane, Session, gallery::EXAMPLES},
-    worker::CorpusSource,
 };
 
 /// Heads of a layer that a selection can tell apart.

@@ -14,11 +14,11 @@ use crate::{
     corpus::list::ListOptions,
     figure::Feature,
     ids::JobId,
+    protocol::{CorpusSource, Event, EventKind, Failure, ModelSource},
     session::{
         Command, CorpusCommand, Loadable, PendingSelection, Session, SessionCommand, ViewKind,
         gallery::{EXAMPLES, Example},
     },
-    worker::{CorpusSource, Event, EventKind, Failure, ModelSource},
 };
 
 /// Frames that nothing may change in before the picture is taken.

@@ -10,13 +10,14 @@ use super::{
 };
 use crate::{
     export::ExportRequest,
+    model::ImageSource,
+    protocol::{CorpusSource, Failure, Request},
     session::{Command, CorpusCommand, FilePurpose, SessionCommand},
     ui::{
         look::{self, Looker},
         panels::{Palette, PathFor, PathSheet},
         shell::ShellEvent,
     },
-    worker::{CorpusSource, Failure, ImageSource, Request},
 };
 
 /// Paths that are typed: where they lead, and the sheet that asks for one where the desktop has no dialog.

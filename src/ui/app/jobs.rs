@@ -2,7 +2,8 @@
 
 use crate::{
     ids::JobId,
-    worker::{Event, Lane, Request, Workers},
+    protocol::{Event, Lane, Request},
+    worker::Workers,
 };
 
 /// The side of the worker that the window sees; tests answer from a script instead of a thread.

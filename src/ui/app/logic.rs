@@ -11,6 +11,7 @@ use super::{
     ui::has_room_for_examples,
 };
 use crate::{
+    protocol::{CaptureFile, EventKind, Request},
     session::{
         Anew, Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind,
         SessionCommand, saved::EXTENSION,
@@ -22,7 +23,6 @@ use crate::{
         panels::{Palette, PathSheet, WindowRequests, focus_search},
         zoom,
     },
-    worker::{CaptureFile, EventKind, Request},
 };
 
 /// Text is run this long after the last key.

@@ -14,6 +14,8 @@ use eframe::egui::{
 use crate::{
     analysis::Cloud,
     ids::PaneId,
+    model::Progress,
+    protocol::Failure,
     session::{Command, Document, Loadable, Pane, Panes},
     text::from_difference,
     ui::{
@@ -25,7 +27,6 @@ use crate::{
         theme::{GRID, Theme, text_size},
         views::{Views, explained_output, is_drawn_on, pane_menu_ui, shared_high, stack_name, view_choices_ui},
     },
-    worker::{Failure, Progress},
 };
 
 /// Panes that would be smaller beside and below each other are shown one at a time.

@@ -4,6 +4,8 @@ use eframe::egui::{self, Button, Key, ProgressBar, RichText, ScrollArea, Spinner
 
 use super::failure_ui;
 use crate::{
+    hub::{Plan, Transfer},
+    model::locate::KnownModel,
     session::{Command, Download, DownloadCommand, DownloadStep, SUGGESTIONS, Typed},
     text::{bytes_text, sentence},
     ui::{
@@ -12,7 +14,6 @@ use crate::{
         theme::GRID,
         widgets::{Dialog, field_ui, section_ui},
     },
-    worker::{KnownModel, Plan, Transfer},
 };
 
 const WIDTH: f32 = 128.0 * GRID;

@@ -4,9 +4,9 @@ use eframe::egui::{ComboBox, Label, RichText, ScrollArea, Ui};
 
 use crate::{
     capture::Capture,
+    protocol::CaptureFile,
     session::Command,
     ui::{ViewCtx, commands::UiCommand, theme::GRID, widgets::symbol_button_ui},
-    worker::CaptureFile,
 };
 
 /// Longest title of an input in the list.

@@ -17,6 +17,7 @@ use crate::{
     capture::{Capture, RgbaBuffer},
     figure::palette::Ink,
     ids::{CaptureId, Side, StackKind},
+    model::ImageSource,
     session::{Command, gallery::SAMPLES},
     text::counted,
     ui::{
@@ -28,7 +29,6 @@ use crate::{
         views::overlay_strip_ui,
         widgets::{ChipRoom, ChipTint, TokenChips, section_ui},
     },
-    worker::ImageSource,
 };
 
 const EDITOR_ROWS: usize = 4;

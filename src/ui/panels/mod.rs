@@ -40,13 +40,13 @@ use eframe::egui::{self, RichText, Ui};
 
 use crate::{
     analysis::reading::ReadPattern,
+    protocol::Failure,
     ui::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         stale::{veil, veiled_ui},
         theme::GRID,
     },
-    worker::Failure,
 };
 
 pub use bookmarks::BookmarkSheet;

@@ -4,6 +4,8 @@ use eframe::egui::{self, CollapsingHeader, RichText, Ui};
 
 use super::corpus::corpus_menu_ui;
 use crate::{
+    model::Verdict,
+    protocol::{CaptureFile, LoadedModel, ModelSource},
     session::{Command, gallery::EXAMPLES},
     spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
     text::{checkpoint_name, counted, grouped},
@@ -15,7 +17,6 @@ use crate::{
         views::stack_name,
         widgets::{command_button_ui, compact_count, duration_text, field_ui, scrolled_menu_ui, section_ui},
     },
-    worker::{CaptureFile, LoadedModel, ModelSource, Verdict},
 };
 
 /// Names that are listed in the audit before "and … more".

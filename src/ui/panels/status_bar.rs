@@ -7,7 +7,10 @@ use super::{
     notices::{history_ui, stands_in_place},
 };
 use crate::{
+    hub::Transfer,
     ids::DocumentId,
+    model::Progress,
+    protocol::{CorpusProgress, Failure, Lane},
     session::{Command, Document, NoticeKind, OpenCorpus, Session},
     text::counted,
     ui::{
@@ -17,7 +20,6 @@ use crate::{
         widgets::{bytes_text, duration_text},
         zoom,
     },
-    worker::{CorpusProgress, Failure, Lane, Progress, Transfer},
 };
 
 /// The last message is seen from this room on.

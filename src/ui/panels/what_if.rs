@@ -6,6 +6,7 @@ use crate::{
     analysis::{attention, reading::align::align},
     capture::{Along, Capture, Edit, Normalizer, Scope, Site, words::token_text},
     ids::{HeadId, Side, StackKind},
+    protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows, TokensMeant},
     session::{Change, ChangeCommand, Command, Document, HeadRef},
     text::capitalised,
     ui::{
@@ -14,7 +15,6 @@ use crate::{
         views::{change_text, changes_menu_ui, drag},
         widgets::{scrolled_menu_ui, section_ui},
     },
-    worker::{Between, Donor, Many, Rows, TokensMeant, WantedEdit},
 };
 
 /// Ends of the slider of a factor; one that was given beyond them widens it.
@@ -73,9 +73,9 @@ fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (
         }
     });
     match &change.edit {
-        WantedEdit::Edit(Edit::Normalize { scope, with }) => alpha_ui(ui, cx, idx, scope, *with),
-        WantedEdit::Edit(Edit::Direction { along: Along::Add(factor), .. }) => factor_ui(ui, cx, idx, *factor),
-        WantedEdit::Between(between) => {
+        EditRequest::Edit(Edit::Normalize { scope, with }) => alpha_ui(ui, cx, idx, scope, *with),
+        EditRequest::Edit(Edit::Direction { along: Along::Add(factor), .. }) => factor_ui(ui, cx, idx, *factor),
+        EditRequest::Between(between) => {
             if let Along::Add(factor) = between.along {
                 factor_ui(ui, cx, idx, factor);
             }
@@ -98,10 +98,10 @@ fn factor_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, before: f32) {
     let Some(change) = cx.session.changing().experiment.changes.get(idx).filter(|_| factor != before) else { return };
     let along = Along::Add(factor);
     let edit = match change.edit.clone() {
-        WantedEdit::Edit(Edit::Direction { site, stack, layer, positions, vector, .. }) => {
+        EditRequest::Edit(Edit::Direction { site, stack, layer, positions, vector, .. }) => {
             Edit::Direction { site, stack, layer, positions, vector, along }.into()
         }
-        WantedEdit::Between(between) => WantedEdit::Between(Box::new(Between { along, ..*between })),
+        EditRequest::Between(between) => EditRequest::Between(Box::new(Between { along, ..*between })),
         other => other,
     };
     cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
@@ -119,8 +119,9 @@ fn direction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let menu = ui.menu_button("Direction… ⏷", |ui| {
         let here = cx.session.changing();
         let sees = here.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
-        let bundled = Many::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
-        let sets: Vec<Many> = cx.session.documents.iter().filter_map(Document::meant_inputs).chain([bundled]).collect();
+        let bundled = MeanInputs::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
+        let sets: Vec<MeanInputs> =
+            cx.session.documents.iter().filter_map(Document::meant_inputs).chain([bundled]).collect();
         if sets.len() < 2 {
             ui.label(RichText::new("The corpus has no inputs yet").color(cx.theme.text_weak));
         }
@@ -131,7 +132,7 @@ fn direction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                         if ui.button(format!("away from {}, {words}", minus.name())).clicked() {
                             let (rows, plus, minus) = (rows.clone(), plus.clone(), minus.clone());
                             let between = Between { rows, plus, minus, tokens: TokensMeant::Words, along };
-                            let edit = WantedEdit::Between(Box::new(between));
+                            let edit = EditRequest::Between(Box::new(between));
                             cx.send(Command::Change(ChangeCommand::Add(vec![edit])));
                             ui.close();
                         }
@@ -215,7 +216,7 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         for other in others {
             let donor = other.donor(here).and_then(|donor| {
                 let there = counterpart(cx, (here, other), stack.query_side(), position)?;
-                Ok(Donor { positions: Some(vec![there]), ..donor })
+                Ok(PatchSource { positions: Some(vec![there]), ..donor })
             });
             let reason = donor.as_ref().err().cloned().unwrap_or_default();
             ui.add_enabled_ui(donor.is_ok(), |ui| {
@@ -230,7 +231,7 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                         let head = site.is_per_head().then_some(head);
                         let rows = Rows { site, stack, layer, head, positions: vec![position] };
                         if ui.button(capitalised(&rows.what())).clicked() {
-                            let taken = WantedEdit::Taken { rows, from: Box::new(donor.clone()) };
+                            let taken = EditRequest::Taken { rows, from: Box::new(donor.clone()) };
                             cx.send(Command::Change(ChangeCommand::Add(vec![taken])));
                             ui.close();
                         }
@@ -275,7 +276,7 @@ fn counterpart(
 }
 
 /// Which token is taken from, as a line above the choices.
-fn from_text(other: &Document, side: Side, donor: &Donor) -> String {
+fn from_text(other: &Document, side: Side, donor: &PatchSource) -> String {
     let position = donor.positions.as_ref().and_then(|there| there.first()).copied().unwrap_or_default();
     let text = other.latest_capture().map_or_else(String::new, |capture| token_text(capture.tokens(side), position));
     format!("From its token {position}, “{text}”:")

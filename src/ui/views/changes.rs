@@ -15,11 +15,11 @@ use crate::{
     },
     capture::{Ablation, Capture, Cut, Edit, Normalizer, Scope, Sparsity},
     ids::{HeadId, Side},
+    protocol::{EditRequest, MeanInputs},
     session::{Change, ChangeCommand, Command, Focus, ViewKind},
     spec::StackSpec,
     text::{counted, sentence},
     ui::{ViewCtx, theme::GRID},
-    worker::{Many, WantedEdit},
 };
 
 /// The seed of the first shuffle; the next one is another.
@@ -43,7 +43,7 @@ impl Tokens {
         Some(Self { side, positions: group.positions.clone(), text: shortened(&group.text) })
     }
 
-    fn each(&self, edit: impl Fn(Side, usize) -> Edit) -> Vec<WantedEdit> {
+    fn each(&self, edit: impl Fn(Side, usize) -> Edit) -> Vec<EditRequest> {
         self.positions.clone().map(|position| edit(self.side, position).into()).collect()
     }
 }
@@ -85,14 +85,14 @@ fn submenu_ui(ui: &mut Ui, name: String, contents: impl FnOnce(&mut Ui)) {
     SubMenuButton::new(name).config(config).ui(ui, contents);
 }
 
-fn choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>, name: &str, meaning: &str, edit: impl Into<WantedEdit>) {
+fn choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>, name: &str, meaning: &str, edit: impl Into<EditRequest>) {
     if ui.button(name).on_hover_text(meaning).clicked() {
         add(cx, vec![edit.into()]);
         ui.close();
     }
 }
 
-fn add(cx: &ViewCtx<'_>, edits: Vec<WantedEdit>) {
+fn add(cx: &ViewCtx<'_>, edits: Vec<EditRequest>) {
     cx.send(Command::Change(ChangeCommand::Add(edits)));
 }
 
@@ -169,12 +169,12 @@ fn replace_ui(ui: &mut Ui, cx: &ViewCtx<'_>, tokens: &Tokens) {
 }
 
 /// What was written into the field, as a change; `None` for nothing, or for no number.
-fn replacement(side: Side, position: usize, text: &str) -> Option<WantedEdit> {
+fn replacement(side: Side, position: usize, text: &str) -> Option<EditRequest> {
     let text = text.trim();
     match text.strip_prefix('#').filter(|number| !number.is_empty()) {
         _ if text.is_empty() => None,
         Some(number) => Some(Edit::ReplaceToken { side, position, id: number.trim().parse().ok()? }.into()),
-        None => Some(WantedEdit::Word { side, position, text: text.to_owned() }),
+        None => Some(EditRequest::Word { side, position, text: text.to_owned() }),
     }
 }
 
@@ -198,22 +198,26 @@ pub struct HeadChange {
     pub meaning: &'static str,
     /// What people also call it.
     pub synonyms: &'static [&'static str],
-    pub edit: WantedEdit,
+    pub edit: EditRequest,
 }
 
 /// What can be changed of a head, in the order of its menu.
 pub fn head_changes(cx: &ViewCtx<'_>, head: HeadId) -> Vec<HeadChange> {
-    let change =
-        |name: &str, meaning, synonyms, edit: WantedEdit| HeadChange { name: name.to_owned(), meaning, synonyms, edit };
-    let ablate = |with| WantedEdit::from(Edit::Ablate { head, with });
-    let sharpen = |by| WantedEdit::from(Edit::Sharpen { head, by });
+    let change = |name: &str, meaning, synonyms, edit: EditRequest| HeadChange {
+        name: name.to_owned(),
+        meaning,
+        synonyms,
+        edit,
+    };
+    let ablate = |with| EditRequest::from(Edit::Ablate { head, with });
+    let sharpen = |by| EditRequest::from(Edit::Sharpen { head, by });
     let sees = cx.document.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
-    let bundled = Many::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
+    let bundled = MeanInputs::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
     let means = cx.document.meant_inputs().into_iter().chain([bundled]).map(|over| {
         let meaning = "Its output is set to its mean over all tokens of these inputs: the common part stays, the \
             part specific to this text goes";
         let name = format!("Ablate: mean over {}", over.name());
-        change(&name, meaning, &["mean ablation"], WantedEdit::MeanOver { head, over })
+        change(&name, meaning, &["mean ablation"], EditRequest::MeanOver { head, over })
     });
     let zero = change(
         "Ablate: zero",
@@ -241,7 +245,7 @@ pub fn head_changes(cx: &ViewCtx<'_>, head: HeadId) -> Vec<HeadChange> {
 /// Shuffling once more is another order.
 fn next_seed(changes: &[Change], of: HeadId) -> u64 {
     let seed = |change: &Change| match change.edit {
-        WantedEdit::Edit(Edit::Ablate { head, with: Ablation::Shuffle { seed } }) if head == of => Some(seed + 1),
+        EditRequest::Edit(Edit::Ablate { head, with: Ablation::Shuffle { seed } }) if head == of => Some(seed + 1),
         _ => None,
     };
     changes.iter().filter_map(seed).max().unwrap_or(FIRST_SEED)
@@ -284,7 +288,7 @@ fn can_hide(capture: &Capture, side: Side) -> bool {
 /// The place of the change that hides a token of what is shown; `None` when none does.
 pub fn hidden_by(cx: &ViewCtx<'_>, side: Side, position: usize) -> Option<usize> {
     let hidden = Edit::HideToken { side, position };
-    let hides = |change: &Change| change.on && matches!(&change.edit, WantedEdit::Edit(edit) if *edit == hidden);
+    let hides = |change: &Change| change.on && matches!(&change.edit, EditRequest::Edit(edit) if *edit == hidden);
     cx.document.experiment.changes.iter().position(hides)
 }
 
@@ -305,7 +309,7 @@ pub fn toggle_hidden(cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
 }
 
 /// What a change is, with the tokens that it names, `Token 2 “animal” is hidden`, or that it changes nothing yet.
-pub fn change_text(edit: &WantedEdit, capture: &Capture) -> String {
+pub fn change_text(edit: &EditRequest, capture: &Capture) -> String {
     let named = |what: &str, side: Side, position: usize, sentence: &str| {
         let number = format!("{what} {position}");
         let text = source::token_text(capture.tokens(side), position);
@@ -313,13 +317,13 @@ pub fn change_text(edit: &WantedEdit, capture: &Capture) -> String {
     };
     let clause = edit.to_string();
     sentence(&match edit {
-        WantedEdit::Word { side, position, .. }
-        | WantedEdit::Edit(
+        EditRequest::Word { side, position, .. }
+        | EditRequest::Edit(
             Edit::HideToken { side, position }
             | Edit::MaskToken { side, position }
             | Edit::ReplaceToken { side, position, .. },
         ) => named("token", *side, *position, &clause),
-        WantedEdit::Edit(Edit::Knockout { stack, edges, .. }) => match edges[..] {
+        EditRequest::Edit(Edit::Knockout { stack, edges, .. }) => match edges[..] {
             [[query, key]] => {
                 let clause = named("query", stack.query_side(), query, &clause);
                 named("key", stack.key_side(), key, &clause)
@@ -327,16 +331,16 @@ pub fn change_text(edit: &WantedEdit, capture: &Capture) -> String {
             _ => clause,
         },
         // Where nothing was drawn yet, the weights are those of the run without it.
-        WantedEdit::Edit(Edit::SetPattern { head, pattern })
+        EditRequest::Edit(Edit::SetPattern { head, pattern })
             if capture.computation().edits.is_empty()
                 && capture.stored_pattern(*head).is_some_and(|own| own == *pattern) =>
         {
             clause.replace("weights set", "no weight edited yet")
         }
-        WantedEdit::Taken { rows, .. } => match rows.positions[..] {
+        EditRequest::Taken { rows, .. } => match rows.positions[..] {
             [position] => named("token", rows.stack.query_side(), position, &clause),
             _ => clause,
         },
-        WantedEdit::Edit(_) | WantedEdit::MeanOver { .. } | WantedEdit::Between(_) => clause,
+        EditRequest::Edit(_) | EditRequest::MeanOver { .. } | EditRequest::Between(_) => clause,
     })
 }

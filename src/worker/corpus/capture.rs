@@ -3,37 +3,10 @@
 use super::passes::{Order, Passes};
 use crate::{
     capture::Capture,
-    corpus::{
-        Corpus, CorpusError, Kept,
-        list::{Content, InputList},
-    },
+    corpus::{Corpus, CorpusError, list::InputList},
     model::{Cancelled, Control, Encoded, Model, ModelError, RunPlan},
+    protocol::{CorpusOptions, LeftOut},
 };
-
-/// Tokens of a pack, unless something else is asked for: enough for the matrix products to be efficient,
-/// few enough for first results to come soon.
-const PACK_TOKENS: usize = 768;
-/// Characters of a text that stand for it in messages.
-const SHOWN: usize = 60;
-
-/// How a corpus is run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CorpusOptions {
-    /// Layers whose queries and keys are kept; `None` is all of them.
-    pub layers: Option<Vec<usize>>,
-    /// What is kept besides queries and keys.
-    pub kept: Kept,
-    /// Only the first so many inputs of the list; `None` is all of them.
-    pub first: Option<usize>,
-    /// About so many tokens go through the model at once.
-    pub pack_tokens: usize,
-}
-
-impl Default for CorpusOptions {
-    fn default() -> Self {
-        Self { layers: None, kept: Kept::default(), first: None, pack_tokens: PACK_TOKENS }
-    }
-}
 
 /// What became of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,14 +17,6 @@ pub struct CorpusRun {
     pub left_out: Vec<LeftOut>,
     /// Why not everything is in it that could be.
     pub full: Option<CorpusError>,
-}
-
-/// An input that the model cannot read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    pub source: usize,
-    pub name: String,
-    pub reason: String,
 }
 
 /// Runs `model` on every input that is not in the corpus yet, and adds their queries and keys, and what else is to be
@@ -105,20 +70,6 @@ pub fn run_pack(
         Err(ModelError::Cancelled(stop)) => Err(stop),
         Err(error) if inputs.len() == 1 => Ok(vec![Err(error)]),
         Err(_) => inputs.iter().map(one).collect(),
-    }
-}
-
-impl LeftOut {
-    /// An input of a list, and why.
-    pub(super) fn of(list: &InputList, source: usize, reason: String) -> Self {
-        let item = &list.items[source];
-        let name = item.name.clone().unwrap_or_else(|| match &item.content {
-            Content::Text(text) if text.chars().count() > SHOWN => text.chars().take(SHOWN).chain(['…']).collect(),
-            Content::Text(text) => text.clone(),
-            Content::Picture(path) => path.display().to_string(),
-            Content::BundledPicture(name) => name.clone(),
-        });
-        Self { source, name, reason }
     }
 }
 

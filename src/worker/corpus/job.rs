@@ -3,10 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use super::{
-    CorpusOrder, CorpusPlan, CorpusProgress, CorpusRun, CorpusSoFar, CorpusSource, LeftOut, Order, Passes,
-    parts::Parts, read,
-};
+use super::{CorpusRun, Order, Passes, parts::Parts, read};
 use crate::{
     capture::Capture,
     corpus::{
@@ -15,18 +12,22 @@ use crate::{
     },
     ids::Side,
     model::Model,
+    protocol::{
+        CaptureFile, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind, Failure, LeftOut,
+        Request,
+    },
     spec::ModelSpec,
     text::{bytes_text, counted, grouped, sentence},
     worker::{
-        CaptureFile, EventKind, Failure, JobControl, Request, Stop, capture_file,
+        JobControl, Stop, capture_file,
+        disk_cache::{Fingerprint, Scratch},
         queue::Urgency,
-        scratch::{Fingerprint, Scratch},
     },
 };
 
 /// A corpus that gave way.
 #[derive(Clone, Debug)]
-pub(super) struct Begun {
+pub struct Begun {
     list: Arc<InputList>,
     passes: Passes,
     pace: Pace,
@@ -49,7 +50,7 @@ pub(super) type Known<'a> = (&'a Model, Option<(&'a Scratch, &'a Fingerprint)>);
 
 /// Runs a corpus, or goes on with one.
 pub fn run(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
-    let begun = match order.begun.take() {
+    let begun = match control.take_begun() {
         Some(begun) => *begun,
         None => match listed(&order.source, control)? {
             Listed::Run(file) => return Ok(EventKind::Corpus(Box::new(of_captures(file)))),
@@ -168,7 +169,7 @@ pub(super) fn plan(
     Ok((passes, CorpusPlan { n_inputs, n_tokens, n_bytes, n_fit, notes: list.notes.clone() }, free))
 }
 
-fn go_on(model: &Model, mut begun: Begun, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
+fn go_on(model: &Model, mut begun: Begun, order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
     let list = Arc::clone(&begun.list);
     let options = order.options.clone();
     let asked = Order { model, list: &list, options: &options };
@@ -185,7 +186,7 @@ fn go_on(model: &Model, mut begun: Begun, mut order: CorpusOrder, control: &JobC
             }
         }
         if control.is_awaited(Urgency::Corpus) {
-            order.begun = Some(Box::new(begun));
+            control.put_aside(begun);
             return Err(Stop::Later(Box::new(Request::Corpus(Box::new(order)))));
         }
     }

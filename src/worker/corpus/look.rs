@@ -3,13 +3,14 @@
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    CorpusLook, CorpusOrder, CorpusSource, Order,
+    Order,
     job::{Known, Listed, check_kind, listed, plan},
 };
 use crate::{
     corpus::list::{Content, Kind},
     ids::Side,
-    worker::{EventKind, JobControl, Stop},
+    protocol::{CorpusLook, CorpusOrder, CorpusSource, EventKind},
+    worker::{JobControl, Stop},
 };
 
 /// Inputs of which the beginning is shown, and how much of it.

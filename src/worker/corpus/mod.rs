@@ -3,17 +3,15 @@
 mod capture;
 mod job;
 mod look;
-mod order;
 mod parts;
 mod passes;
 mod read;
 
 use std::path::{Path, PathBuf};
 
-pub use capture::{CorpusOptions, CorpusRun, LeftOut, capture, packs, run_pack};
-pub(super) use job::{check_kind, run};
+pub use capture::{CorpusRun, capture, packs, run_pack};
+pub(super) use job::{Begun, check_kind, run};
 pub(super) use look::look;
-pub use order::{CorpusLook, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource};
 pub use passes::{Order, Passes, chunk_size, sites_of};
 pub(super) use read::is_picture;
 pub use read::{CorpusFileError, read};

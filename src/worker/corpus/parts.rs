@@ -23,10 +23,9 @@ use crate::{
     },
     ids::{Side, StackKind},
     model::{Model, kernels::Way, next_capture_id},
-    worker::scratch::{Fingerprint, Key, Scratch},
+    protocol::CorpusOptions,
+    worker::disk_cache::{Fingerprint, Key, Scratch},
 };
-
-use super::CorpusOptions;
 
 /// How parts are written; another number makes all old ones unknown.
 const FORMAT: u32 = 2;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{
-    CorpusOptions, CorpusRun, LeftOut, input_of, packs,
+    CorpusRun, input_of, packs,
     parts::{Failed, Parts, Pass},
     run_pack,
 };
@@ -16,6 +16,7 @@ use crate::{
     },
     ids::Side,
     model::{Cancelled, Control, Encoded, Logits, Model, ModelError, Progress, RunPlan, Sites, Stage},
+    protocol::{CorpusOptions, LeftOut},
 };
 
 /// Texts that are made ready at once: enough to fill passes with inputs of about the same length, few enough for

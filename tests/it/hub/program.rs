@@ -11,7 +11,8 @@ use std::{
 use attnscope::{
     hub::RepoId,
     ids::JobId,
-    worker::{EventKind, HubEngine, Request as Work, Worker},
+    protocol::{EventKind, Request as Work},
+    worker::{HubEngine, Worker},
 };
 
 use crate::support::{

@@ -7,7 +7,9 @@ use attnscope::{
         Corpus, Label,
         list::{Content, InputList, Kind, ListOptions},
     },
-    worker::{CorpusLook, CorpusOrder, CorpusPlan, CorpusSoFar, CorpusSource, EventKind, Input, LoadedModel, corpus},
+    model::Input,
+    protocol::{CorpusLook, CorpusOrder, CorpusPlan, CorpusSoFar, CorpusSource, EventKind, LeftOut, LoadedModel},
+    worker::corpus,
 };
 
 use super::scripted::{capture, failure};
@@ -29,7 +31,7 @@ pub fn answer(order: &CorpusOrder, model: &LoadedModel) -> EventKind {
             && text.starts_with("unreadable")
         {
             let reason = "The text is empty".to_owned();
-            left_out.push(corpus::LeftOut { source, name: text.clone(), reason });
+            left_out.push(LeftOut { source, name: text.clone(), reason });
             continue;
         }
         let input: Input = corpus::input_of(&item.content);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use attnscope::{
     capture::{Edit, Excerpt, Keep, Matrix, TextPart, TokenCount},
     ids::ModelId,
+    model::{Input, TextInput},
+    protocol::{EditRequest, EventKind, Outcomes, TooLong},
     spec::HeadKind,
-    worker::{EventKind, Input, Outcomes, TextInput, TooLong, WantedEdit},
 };
 
 use super::scripted::failure;
@@ -32,9 +33,9 @@ pub fn excerpt(input: &Input, most_words: Option<usize>) -> Result<(Input, Optio
 }
 
 /// The tokens that see all, as changes choose them.
-pub fn global(changes: &[WantedEdit]) -> Vec<usize> {
+pub fn global(changes: &[EditRequest]) -> Vec<usize> {
     let chosen = changes.iter().find_map(|change| match change {
-        WantedEdit::Edit(Edit::SeeAll { positions }) => Some(positions.clone()),
+        EditRequest::Edit(Edit::SeeAll { positions }) => Some(positions.clone()),
         _ => None,
     });
     chosen.unwrap_or_default()

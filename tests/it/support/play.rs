@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use attnscope::{
     ids::{DocumentId, JobId, ModelId},
+    protocol::{CorpusOrder, Event, EventKind, LoadedModel, ModelSource, Request},
     session::{Command, Effect, Loadable, Session, Settings},
-    worker::{CorpusOrder, Event, EventKind, LoadedModel, ModelSource, Request},
 };
 
 use super::{

@@ -7,8 +7,9 @@ use attnscope::{
     export::{ExportRequest, Preview},
     ids::{HeadId, JobId},
     model::{self, Engine, Input, Model, RunPlan, locate, uninterrupted},
+    protocol::{DrawFor, Drawn, Event, EventKind, Lane, Request},
     ui::app::Jobs,
-    worker::{DrawFor, Drawn, Event, EventKind, Lane, ModelEngine, Request, Worker},
+    worker::{ModelEngine, Worker},
 };
 
 use super::sessions;

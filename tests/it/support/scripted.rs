@@ -23,12 +23,11 @@ use attnscope::{
     export::ExportRequest,
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
     lab::MethodCall,
+    model::{Input, locate::KnownModel},
+    protocol::{EditRequest, Event, EventKind, Failure, Lane, LoadedModel, ModelSource, Request, SessionRequest},
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::app::Jobs,
-    worker::{
-        Event, EventKind, Failure, Input, KnownModel, Lane, LoadedModel, ModelSource, Request, SessionRequest,
-        WantedEdit, draw,
-    },
+    worker::draw,
 };
 
 /// Layers and heads of every synthetic model.
@@ -118,7 +117,7 @@ pub fn capture(model: &LoadedModel, input: &Input) -> Arc<Capture> {
 }
 
 /// The same of a run that was changed: it says so, and every outcome loses a fifth of its probability.
-pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[WantedEdit]) -> Arc<Capture> {
+pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[EditRequest]) -> Arc<Capture> {
     part_capture(model, (input, None), changes)
 }
 
@@ -126,7 +125,7 @@ pub fn changed_capture(model: &LoadedModel, input: &Input, changes: &[WantedEdit
 fn part_capture(
     model: &LoadedModel,
     (input, part): (&Input, Option<TextPart>),
-    changes: &[WantedEdit],
+    changes: &[EditRequest],
 ) -> Arc<Capture> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     if let Some(capture) = several_stacks(&model.spec.name) {
@@ -170,12 +169,13 @@ fn part_capture(
     Arc::new(Capture::new(parts).unwrap())
 }
 
-fn applied(change: &WantedEdit) -> Option<AppliedEdit> {
+fn applied(change: &EditRequest) -> Option<AppliedEdit> {
     match change {
-        WantedEdit::Edit(edit) => Some(AppliedEdit::Known(edit.clone())),
-        WantedEdit::Word { .. } | WantedEdit::Taken { .. } | WantedEdit::MeanOver { .. } | WantedEdit::Between(_) => {
-            None
-        }
+        EditRequest::Edit(edit) => Some(AppliedEdit::Known(edit.clone())),
+        EditRequest::Word { .. }
+        | EditRequest::Taken { .. }
+        | EditRequest::MeanOver { .. }
+        | EditRequest::Between(_) => None,
     }
 }
 

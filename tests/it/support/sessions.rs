@@ -2,7 +2,7 @@
 
 use attnscope::{
     export::atomic_write,
-    worker::{EventKind, Failure, SessionAnswer, SessionRequest},
+    protocol::{EventKind, Failure, SessionAnswer, SessionRequest},
 };
 
 /// What a worker says that keeps nothing, reads and writes files, and finds nothing left behind.

@@ -6,6 +6,7 @@ use eframe::egui::{self, Button, RichText, ScrollArea, TextEdit, Ui};
 
 use super::sheet;
 use crate::{
+    protocol::CorpusSource,
     session::{Command, CorpusCommand, CorpusDialog as Question},
     text::{counted, grouped},
     ui::{
@@ -13,7 +14,6 @@ use crate::{
         theme::GRID,
         widgets::{Dialog, main_button_ui},
     },
-    worker::CorpusSource,
 };
 
 const WIDTH: f32 = 128.0 * GRID;

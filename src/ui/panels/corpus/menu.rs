@@ -4,9 +4,9 @@ use eframe::egui::Ui;
 
 use super::unchanged_ui;
 use crate::{
+    protocol::CorpusSource,
     session::{BUNDLED_CORPORA, Command, CorpusCommand, CorpusDialog, FilePurpose},
     ui::{ViewCtx, theme::GRID},
-    worker::CorpusSource,
 };
 
 /// Draws the entries of a menu.

@@ -12,10 +12,10 @@ use crate::{
     analysis::Cloud,
     corpus::{Corpus, SortBy},
     ids::Side,
+    protocol::{CorpusSoFar, Lane},
     session::{Command, CorpusCommand, OpenCorpus},
     text::{grouped, wait_text},
     ui::{PanelCtx, ViewCtx, theme::GRID, widgets::bytes_text},
-    worker::{CorpusSoFar, Lane},
 };
 
 pub use dialog::CorpusDialog;

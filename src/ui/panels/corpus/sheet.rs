@@ -4,6 +4,7 @@ use eframe::egui::{self, ComboBox, DragValue, Label, RichText, Ui};
 
 use crate::{
     corpus::list::Split,
+    protocol::CorpusLook,
     session::{Command, CorpusCommand, CorpusSheet},
     text::{grouped, wait_text},
     ui::{
@@ -12,7 +13,6 @@ use crate::{
         views::controls,
         widgets::{Dialog, bytes_text, main_button_ui},
     },
-    worker::CorpusLook,
 };
 
 const WIDTH: f32 = 112.0 * GRID;
@@ -41,7 +41,7 @@ pub fn sheet_ui(ctx: &egui::Context, cx: &PanelCtx<'_>, sheet: &CorpusSheet, jus
             let (run, entered) = main_button_ui(ui, &text, can, just_opened);
             if run.clicked() || entered {
                 if let Some(first) = n_fit {
-                    let options = crate::worker::corpus::CorpusOptions { first: Some(first), ..sheet.options.clone() };
+                    let options = crate::protocol::CorpusOptions { first: Some(first), ..sheet.options.clone() };
                     send(cx, CorpusCommand::SetSheet(sheet.list.clone(), options));
                 }
                 send(cx, CorpusCommand::RunSheet);

@@ -5,6 +5,7 @@ use crate::{
     analysis::detect::{Definition, Detector, Kind},
     glossary::TERMS,
     ids::{HeadId, StackKind},
+    protocol::{CorpusSource, ModelSource},
     session::{
         Address, BUNDLED_CORPORA, BookmarkCommand, ChangeCommand, Command, CorpusCommand, Focus, SessionCommand,
         gallery::{EXAMPLES, Example},
@@ -17,7 +18,6 @@ use crate::{
         panels::model_panel::{bundled_models, source_name, source_text},
         views::{HeadChange, head_changes, subject},
     },
-    worker::{CorpusSource, ModelSource},
 };
 
 /// What every address begins with.

@@ -6,13 +6,13 @@ use crate::{
     analysis::{attention, drawn, reading::ReadPattern},
     capture::{Capture, Edit, Matrix},
     ids::HeadId,
+    protocol::EditRequest,
     session::{ChangeCommand, Command, DrawOptions, ViewKind},
     ui::{
         ViewCtx,
         theme::GRID,
         views::{camera, controls},
     },
-    worker::WantedEdit,
 };
 
 /// Width of the slider.
@@ -55,7 +55,7 @@ pub fn drawn_on<'a>(cx: &ViewCtx<'a>) -> Option<DrawnOn<'a>> {
     let selected = cx.pane.selection.head;
     let changes = cx.document.experiment.changes.iter().enumerate().rev().filter(|(_, change)| change.on);
     let mut patterns = changes.filter_map(|(change, it)| match &it.edit {
-        WantedEdit::Edit(Edit::SetPattern { head, pattern }) => Some(DrawnOn { change, head: *head, pattern }),
+        EditRequest::Edit(Edit::SetPattern { head, pattern }) => Some(DrawnOn { change, head: *head, pattern }),
         _ => None,
     });
     patterns.find(|drawn| drawn.head == selected)

@@ -21,8 +21,8 @@ use crate::{
         projection::{ColorBy, HeadProjection, SizeBy},
     },
     figure::views::points::{CellPoints, Look, Seen, Turn},
+    model::step_back,
     raster::points::Canvas,
-    worker::step_back,
 };
 
 /// Everything that the look of all cells depends on.

@@ -14,7 +14,7 @@ use crate::{
         projection::{self, ColorBy, SizeBy, Tints},
     },
     ids::{CloudId, HeadId},
-    worker::step_back,
+    model::step_back,
 };
 
 /// Of which space, what is told by colours, and what by sizes.

@@ -3,126 +3,29 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    Failure, Generation, Input, JobControl, Stop,
+    JobControl, Stop,
     corpus::{check_kind, input_of, packs, read, run_pack},
 };
 use crate::{
-    capture::{Along, Capture, Edit, Matrix, Site, Token},
-    corpus::list::{InputList, ListOptions},
-    ids::{HeadId, ModelId, StackKind},
+    capture::{Capture, Edit, Matrix, Site, Token},
+    corpus::list::ListOptions,
+    ids::{HeadId, ModelId},
     model::{Control, Encoded, Logits, Model, ModelError, RunPlan, Sites},
+    protocol::{Between, Failure, MAX_MEANT, MeanInputs, PatchSource, Rows, TokensMeant},
     text::sentence,
 };
 
-/// Inputs that a mean is taken over at most: more would change it by less than the model's own noise, and take long.
-pub const MAX_MEANT: usize = 256;
 /// Tokens that go through the model at once.
 const PACK_TOKENS: usize = 768;
 /// Means that are kept, so that another change beside them takes no longer.
 const MAX_KEPT: usize = 32;
-
-/// Rows of a site.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rows {
-    pub site: Site,
-    pub stack: StackKind,
-    /// Layer, from 0.
-    pub layer: usize,
-    /// Which head of a site that has heads.
-    pub head: Option<usize>,
-    pub positions: Vec<usize>,
-}
-
-/// Another run of the same model, from which rows are taken.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Donor {
-    pub name: String,
-    pub input: Input,
-    /// How it writes, where it does.
-    pub generation: Option<Generation>,
-    /// What it is changed by itself.
-    pub edits: Vec<Edit>,
-    /// Which of its rows are taken, one for each that is replaced; those at the same positions where none are named.
-    pub positions: Option<Vec<usize>>,
-}
-
-/// Many inputs.
-#[derive(Clone, Debug)]
-pub enum Many {
-    /// Those of a corpus inside the program.
-    Bundled(&'static str),
-    /// Those of a list, by their places.
-    Listed {
-        /// What people call the list.
-        name: String,
-        list: Arc<InputList>,
-        sources: Vec<usize>,
-    },
-}
-
-impl PartialEq for Many {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Bundled(name), Self::Bundled(other)) => name == other,
-            (Self::Listed { list, sources, .. }, Self::Listed { list: other, sources: others, .. }) => {
-                Arc::ptr_eq(list, other) && sources == others
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Many {
-    /// What people call them.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Bundled(name) => name,
-            Self::Listed { name, .. } => name,
-        }
-    }
-}
-
-/// Which tokens of an input count towards a mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TokensMeant {
-    /// All of them.
-    #[default]
-    All,
-    /// All but special ones.
-    Words,
-    /// The last one, special or not: where a decoder says how it goes on.
-    Last,
-}
-
-impl TokensMeant {
-    /// Every choice.
-    pub const ALL: [Self; 3] = [Self::All, Self::Words, Self::Last];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Words => "words",
-            Self::Last => "last",
-        }
-    }
-
-    /// The positions of a sequence that count.
-    fn of(self, tokens: &[Token]) -> Vec<usize> {
-        match self {
-            Self::All => (0..tokens.len()).collect(),
-            Self::Words => (0..tokens.len()).filter(|at| !tokens[*at].special).collect(),
-            Self::Last => tokens.len().checked_sub(1).into_iter().collect(),
-        }
-    }
-}
 
 /// A mean that was taken.
 #[derive(Debug)]
 struct Mean {
     model: ModelId,
     rows: Rows,
-    over: (Many, TokensMeant),
+    over: (MeanInputs, TokensMeant),
     values: Vec<f32>,
 }
 
@@ -141,7 +44,7 @@ impl Means {
         &mut self,
         (id, model): (ModelId, &Model),
         rows: &Rows,
-        (over, tokens): (&Many, TokensMeant),
+        (over, tokens): (&MeanInputs, TokensMeant),
         control: &JobControl,
     ) -> Result<Vec<f32>, Stop> {
         let rows = Rows { positions: Vec::new(), ..rows.clone() };
@@ -163,29 +66,15 @@ impl Means {
         let Between { rows, plus, minus, tokens, .. } = wanted;
         let plus = self.of(of, rows, (plus, *tokens), control)?;
         let minus = self.of(of, rows, (minus, *tokens), control)?;
-        Ok(wanted.edit(&plus, &minus))
+        Ok(edit_along(wanted, &plus, &minus))
     }
 }
 
-/// A direction between two sets of inputs, and what is done with it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Between {
-    /// Where: a site without heads, and the rows that are changed, all where none are named.
-    pub rows: Rows,
-    pub plus: Many,
-    /// Inputs that it leads away from.
-    pub minus: Many,
-    pub tokens: TokensMeant,
-    pub along: Along,
-}
-
-impl Between {
-    /// The change, from the two means (Turner et al. 2023; Marks and Tegmark 2023).
-    fn edit(&self, plus: &[f32], minus: &[f32]) -> Edit {
-        let Rows { site, stack, layer, ref positions, .. } = self.rows;
-        let vector = plus.iter().zip(minus).map(|(plus, minus)| plus - minus).collect();
-        Edit::Direction { site, stack, layer, positions: positions.clone(), vector, along: self.along }
-    }
+/// The change, from the two means (Turner et al. 2023; Marks and Tegmark 2023).
+fn edit_along(wanted: &Between, plus: &[f32], minus: &[f32]) -> Edit {
+    let Rows { site, stack, layer, ref positions, .. } = wanted.rows;
+    let vector = plus.iter().zip(minus).map(|(plus, minus)| plus - minus).collect();
+    Edit::Direction { site, stack, layer, positions: positions.clone(), vector, along: wanted.along }
 }
 
 /// The change of a run along the difference of the means of two sets of inputs.
@@ -195,27 +84,27 @@ impl Between {
 pub fn direction(model: &Model, wanted: &Between, control: &Control<'_>) -> Result<Edit, Stop> {
     let Between { rows, plus, minus, tokens, .. } = wanted;
     let (plus, minus) = (mean(model, rows, (plus, *tokens), control)?, mean(model, rows, (minus, *tokens), control)?);
-    Ok(wanted.edit(&plus, &minus))
+    Ok(edit_along(wanted, &plus, &minus))
 }
 
 /// The mean of a site over tokens of all inputs.
 fn mean(
     model: &Model,
     rows: &Rows,
-    (over, tokens): (&Many, TokensMeant),
+    (over, tokens): (&MeanInputs, TokensMeant),
     control: &Control<'_>,
 ) -> Result<Vec<f32>, Stop> {
     let list = match over {
-        Many::Bundled(name) => {
+        MeanInputs::Bundled(name) => {
             let summary = |error| Failure { summary: sentence(&format!("{error}")), details: String::new() };
             Arc::new(read(Path::new(name), &ListOptions::default()).map_err(|error| Stop::Failed(summary(error)))?)
         }
-        Many::Listed { list, .. } => Arc::clone(list),
+        MeanInputs::Listed { list, .. } => Arc::clone(list),
     };
     check_kind(model.spec(), &list)?;
     let sources: Vec<usize> = match over {
-        Many::Bundled(_) => (0..list.items.len()).collect(),
-        Many::Listed { sources, .. } => sources.clone(),
+        MeanInputs::Bundled(_) => (0..list.items.len()).collect(),
+        MeanInputs::Listed { sources, .. } => sources.clone(),
     };
     let items = sources.iter().filter_map(|source| list.items.get(*source)).take(MAX_MEANT);
     // One that cannot be read is left out, as it is of the corpus.
@@ -229,7 +118,9 @@ fn mean(
         for capture in run_pack(model, &inputs, &plan, control).map_err(|_| Stop::Cancelled)?.into_iter().flatten() {
             let Some(values) = matrix(&capture, rows) else { continue };
             sums.resize(values.n_cols(), 0.0);
-            for row in tokens.of(capture.tokens(rows.stack.query_side())).into_iter().filter_map(|at| values.row(at)) {
+            for row in
+                counted(tokens, capture.tokens(rows.stack.query_side())).into_iter().filter_map(|at| values.row(at))
+            {
                 sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
                 n += 1;
             }
@@ -259,7 +150,7 @@ fn matrix(capture: &Capture, rows: &Rows) -> Option<Matrix> {
 }
 
 /// The patch that puts rows of another run in their place here.
-pub(super) fn taken(model: &Model, rows: Rows, donor: &Donor, control: &JobControl) -> Result<Edit, Stop> {
+pub(super) fn taken(model: &Model, rows: Rows, donor: &PatchSource, control: &JobControl) -> Result<Edit, Stop> {
     let encoded = model.encode(&donor.input)?;
     let plan = RunPlan { edits: donor.edits.clone(), generate: donor.generation, ..plan(rows.site, rows.layer) };
     let capture = model.forward(&encoded, &plan, &|progress| control.report(progress))?;
@@ -290,4 +181,13 @@ pub(super) fn everywhere(head: HeadId, mean: &[f32], n: usize) -> Result<Edit, S
     let value = Matrix::new(mean.repeat(n), [n, mean.len()]).map_err(|error| ModelError::Edit(error.to_string()))?;
     let HeadId { stack, layer, head } = head;
     Ok(Edit::Patch { site: Site::Z, stack, layer, head: Some(head), positions: (0..n).collect(), value })
+}
+
+/// The positions of a sequence that count.
+fn counted(meant: TokensMeant, tokens: &[Token]) -> Vec<usize> {
+    match meant {
+        TokensMeant::All => (0..tokens.len()).collect(),
+        TokensMeant::Words => (0..tokens.len()).filter(|at| !tokens[*at].special).collect(),
+        TokensMeant::Last => tokens.len().checked_sub(1).into_iter().collect(),
+    }
 }

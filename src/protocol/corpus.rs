@@ -1,16 +1,22 @@
-//! What a document asks for when it opens a corpus, and what it is told.
+//! A corpus to run: where its inputs come from, how they are run, and what came of them.
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::{CorpusOptions, LeftOut, job::Begun};
 use crate::{
     corpus::{
-        Corpus, CorpusError,
-        list::{InputList, ListOptions},
+        Corpus, CorpusError, Kept,
+        list::{Content, InputList, ListOptions},
     },
     ids::{DocumentId, ModelId},
-    worker::CaptureFile,
 };
+
+use super::CaptureFile;
+
+/// Tokens of a pack, unless something else is asked for: enough for the matrix products to be efficient,
+/// few enough for first results to come soon.
+const PACK_TOKENS: usize = 768;
+/// Characters of a text that stand for it in messages.
+const SHOWN: usize = 60;
 
 /// A corpus to run for a document.
 #[derive(Clone, Debug)]
@@ -22,14 +28,12 @@ pub struct CorpusOrder {
     pub options: CorpusOptions,
     /// What is there already of the same inputs, to go on from there.
     pub known: Option<CorpusSoFar>,
-    /// Where it was when it gave way.
-    pub(super) begun: Option<Box<Begun>>,
 }
 
 impl CorpusOrder {
     /// From the beginning.
     pub fn new(document: DocumentId, model: ModelId, source: CorpusSource, options: CorpusOptions) -> Self {
-        Self { document, model, source, options, known: None, begun: None }
+        Self { document, model, source, options, known: None }
     }
 }
 
@@ -120,4 +124,45 @@ pub struct CorpusSoFar {
     pub file: Option<CaptureFile>,
     /// Whether this is all there will be.
     pub is_whole: bool,
+}
+
+/// How a corpus is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CorpusOptions {
+    /// Layers whose queries and keys are kept; `None` is all of them.
+    pub layers: Option<Vec<usize>>,
+    /// What is kept besides queries and keys.
+    pub kept: Kept,
+    /// Only the first so many inputs of the list; `None` is all of them.
+    pub first: Option<usize>,
+    /// About so many tokens go through the model at once.
+    pub pack_tokens: usize,
+}
+
+impl Default for CorpusOptions {
+    fn default() -> Self {
+        Self { layers: None, kept: Kept::default(), first: None, pack_tokens: PACK_TOKENS }
+    }
+}
+
+/// An input that the model cannot read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub source: usize,
+    pub name: String,
+    pub reason: String,
+}
+
+impl LeftOut {
+    /// An input of a list, and why.
+    pub fn of(list: &InputList, source: usize, reason: String) -> Self {
+        let item = &list.items[source];
+        let name = item.name.clone().unwrap_or_else(|| match &item.content {
+            Content::Text(text) if text.chars().count() > SHOWN => text.chars().take(SHOWN).chain(['…']).collect(),
+            Content::Text(text) => text.clone(),
+            Content::Picture(path) => path.display().to_string(),
+            Content::BundledPicture(name) => name.clone(),
+        });
+        Self { source, name, reason }
+    }
 }

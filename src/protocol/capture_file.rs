@@ -1,0 +1,27 @@
+//! Captures that were read from a file.
+
+use std::{borrow::Cow, path::PathBuf, sync::Arc};
+
+use crate::capture::Capture;
+
+/// A capture file that was read. Reading it again gives another one.
+#[derive(Clone, Debug)]
+pub struct CaptureFile {
+    pub path: PathBuf,
+    /// One per input, in the file's order; never empty.
+    pub captures: Vec<Arc<Capture>>,
+}
+
+impl PartialEq for CaptureFile {
+    fn eq(&self, other: &Self) -> bool {
+        let ids = |file: &Self| file.captures.iter().map(|capture| capture.id()).collect::<Vec<_>>();
+        self.path == other.path && ids(self) == ids(other)
+    }
+}
+
+impl CaptureFile {
+    /// What to call it: the file's name.
+    pub fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy()
+    }
+}

@@ -1,0 +1,165 @@
+//! Changes of a run, as the session asks for them: without a model, tokens are texts and means are named inputs.
+
+use std::{borrow::Cow, fmt};
+
+use crate::{
+    capture::{Ablation, Along, Edit, Site},
+    ids::{HeadId, Side, StackKind},
+    model::{Generation, Input},
+};
+
+use super::{MeanInputs, TokensMeant};
+
+/// A change of a run that the worker resolves against a model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EditRequest {
+    Edit(Edit),
+    /// Another token is read in place of one, by its text.
+    Word {
+        side: Side,
+        /// Position, from 0.
+        position: usize,
+        /// What it is replaced by; has to be one token.
+        text: String,
+    },
+    /// Rows of a site are those of another run of the model.
+    Taken {
+        rows: Rows,
+        from: Box<PatchSource>,
+    },
+    /// A head adds the mean of what it adds over many inputs, everywhere.
+    MeanOver {
+        head: HeadId,
+        over: MeanInputs,
+    },
+    /// The run is moved along the difference of the means of two sets of inputs.
+    Between(Box<Between>),
+}
+
+impl From<Edit> for EditRequest {
+    fn from(edit: Edit) -> Self {
+        Self::Edit(edit)
+    }
+}
+
+impl fmt::Display for EditRequest {
+    /// What is different, as a clause.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Edit(edit) => edit.fmt(f),
+            Self::Word { side: Side::Only, position, text } => write!(f, "token {position} is replaced by “{text}”"),
+            Self::Word { side, position, text } => {
+                write!(f, "token {position} of the side {} is replaced by “{text}”", side.name())
+            }
+            Self::Taken { rows, from } => {
+                let named = |positions: &[usize]| {
+                    let numbers: Vec<String> = positions.iter().map(usize::to_string).collect();
+                    format!("token{} {}", if positions.len() == 1 { "" } else { "s" }, numbers.join(", "))
+                };
+                write!(f, "{}: {} patched from ", named(&rows.positions), rows.what())?;
+                if let Some(there) = from.positions.as_ref().filter(|there| **there != rows.positions) {
+                    write!(f, "{} of ", named(there))?;
+                }
+                write!(f, "“{}”", from.name)
+            }
+            Self::MeanOver { head, over } => write!(f, "head {head}: output set to its mean over {}", over.name()),
+            Self::Between(between) => {
+                let Between { rows, plus, minus, along, .. } = &**between;
+                let (plus, minus) = (plus.name(), minus.name());
+                match along {
+                    Along::Add(factor) => {
+                        write!(f, "{}: {factor} × the direction from {minus} to {plus} added", rows.what())
+                    }
+                    Along::Remove => write!(f, "{}: the direction from {minus} to {plus} projected out", rows.what()),
+                }
+            }
+        }
+    }
+}
+
+impl EditRequest {
+    /// Whether there can be only one of both, such as two things that take the place of one head.
+    pub fn is_same_choice(&self, other: &Self) -> bool {
+        self.as_edit().zip(other.as_edit()).is_some_and(|(one, another)| one.contradicts(&another))
+    }
+
+    /// What it is as far as contradictions go: a word is some token, and a mean some ablation.
+    fn as_edit(&self) -> Option<Cow<'_, Edit>> {
+        match self {
+            Self::Edit(edit) => Some(Cow::Borrowed(edit)),
+            Self::Word { side, position, .. } => {
+                Some(Cow::Owned(Edit::ReplaceToken { side: *side, position: *position, id: 0 }))
+            }
+            Self::MeanOver { head, .. } => Some(Cow::Owned(Edit::Ablate { head: *head, with: Ablation::Zero })),
+            Self::Taken { .. } | Self::Between(_) => None,
+        }
+    }
+
+    /// Whether it speaks of tokens of one input, so that it means nothing in another one.
+    pub const fn is_of_tokens(&self) -> bool {
+        match self {
+            Self::Word { .. } | Self::Taken { .. } => true,
+            Self::MeanOver { .. } => false,
+            Self::Between(between) => !between.rows.positions.is_empty(),
+            Self::Edit(edit) => match edit {
+                Edit::SetPattern { .. }
+                | Edit::HideToken { .. }
+                | Edit::SeeAll { .. }
+                | Edit::ReplaceToken { .. }
+                | Edit::MaskToken { .. }
+                | Edit::Knockout { .. }
+                | Edit::Patch { .. } => true,
+                Edit::Direction { positions, .. } => !positions.is_empty(),
+                Edit::Ablate { .. }
+                | Edit::Sharpen { .. }
+                | Edit::Restrict { .. }
+                | Edit::Normalize { .. }
+                | Edit::RankOne { .. } => false,
+            },
+        }
+    }
+}
+
+/// Rows of a site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    pub site: Site,
+    pub stack: StackKind,
+    /// Layer, from 0.
+    pub layer: usize,
+    /// Which head of a site that has heads.
+    pub head: Option<usize>,
+    pub positions: Vec<usize>,
+}
+
+impl Rows {
+    /// What they are, in words: `the residual stream before layer 2`.
+    pub fn what(&self) -> String {
+        self.site.in_words(self.layer, self.head)
+    }
+}
+
+/// Another run of the same model, from which rows are taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatchSource {
+    pub name: String,
+    pub input: Input,
+    /// How it writes, where it does.
+    pub generation: Option<Generation>,
+    /// What it is changed by itself.
+    pub edits: Vec<Edit>,
+    /// Which of its rows are taken, one for each that is replaced; those at the same positions where none are named.
+    pub positions: Option<Vec<usize>>,
+}
+
+/// A direction between two sets of inputs, and what is done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Between {
+    /// Where: a site without heads, and the rows that are changed, all where none are named.
+    pub rows: Rows,
+    pub plus: MeanInputs,
+    /// Inputs that it leads away from.
+    pub minus: MeanInputs,
+    pub tokens: TokensMeant,
+    pub along: Along,
+}

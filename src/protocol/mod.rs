@@ -1,0 +1,27 @@
+//! What the session asks of the worker and what it is told: plain data, below both.
+//!
+//! Nothing here computes, reads a file or starts a thread.
+
+mod capture_file;
+mod corpus;
+mod edit_request;
+mod event;
+mod failure;
+mod mean;
+mod model;
+mod outcomes;
+mod request;
+mod session_file;
+
+pub use capture_file::CaptureFile;
+pub use corpus::{
+    CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, LeftOut,
+};
+pub use edit_request::{Between, EditRequest, PatchSource, Rows};
+pub use event::{Drawn, Event, EventKind};
+pub use failure::{Failure, TooLong};
+pub use mean::{MAX_MEANT, MeanInputs, TokensMeant};
+pub use model::{LoadedModel, ModelSource};
+pub use outcomes::Outcomes;
+pub use request::{DrawFor, Explanation, Lane, Request};
+pub use session_file::{LeftBehind, SessionAnswer, SessionRequest};
