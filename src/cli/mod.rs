@@ -29,7 +29,7 @@ use clap::{Parser, Subcommand};
 use self::open::OpenOptions;
 use crate::{
     figure::order::OrderError,
-    model::{Cancelled, Engine, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
+    model::{Cancelled, Engine, EngineOptions, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
 };
 
 /// What was typed.
@@ -158,7 +158,8 @@ pub fn run(open_window: impl FnOnce(OpenOptions) -> Result<(), String>) -> ExitC
 /// # Errors
 /// When no thread can be started.
 fn engine(threads: Option<usize>) -> Result<Engine, CliError> {
-    Engine::cpu(threads).map_err(|error| CliError::Failed(error.to_string()))
+    Engine::open(&EngineOptions { threads, ..EngineOptions::default() })
+        .map_err(|error| CliError::Failed(error.to_string()))
 }
 
 /// Tells how it went: nothing, or one line on stderr.

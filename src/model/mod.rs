@@ -26,7 +26,7 @@ pub use api::{
     Model, Objective, Projection, Start, Variant, Verdict, next_capture_id,
 };
 pub use checkpoint::{ModelFiles, audit, bundled};
-pub use engine::{Engine, EngineError, step_back};
+pub use engine::{Engine, EngineError, EngineOptions, step_back};
 pub use error::{Cancelled, Instead, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, TextInput};
 pub use opinion::Compared;

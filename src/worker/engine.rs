@@ -22,7 +22,8 @@ use crate::{
     figure::ViewKind,
     ids::{ModelId, Side, StackKind},
     model::{
-        self, Encoded, Generation, Input, LoadError, Logits, Model, ModelFiles, Progress, RunPlan, Sites, Stage, locate,
+        self, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelFiles, Progress, RunPlan,
+        Sites, Stage, locate,
     },
     protocol::{CorpusOrder, EditRequest, EventKind, Failure, LoadedModel, ModelSource, Outcomes, Request, TooLong},
     spec::Modality,
@@ -62,8 +63,8 @@ impl ModelEngine {
     /// # Errors
     /// When the system refuses to start the compute threads.
     pub fn new() -> io::Result<Self> {
-        let engine = model::Engine::behind_a_window().map_err(io::Error::other)?;
-        Ok(Self::with_engine(engine))
+        let options = EngineOptions { behind_a_window: true, ..EngineOptions::default() };
+        Ok(Self::with_engine(model::Engine::open(&options).map_err(io::Error::other)?))
     }
 
     /// No model yet; it will be computed by `engine`.

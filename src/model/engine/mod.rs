@@ -21,29 +21,29 @@ pub struct Engine {
     run_memory: Option<u64>,
 }
 
+/// How an engine is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Number of compute threads; `None` is all cores but one, at least one.
+    pub threads: Option<usize>,
+    /// Whether a window's thread goes before the compute threads ([`step_back`]).
+    pub behind_a_window: bool,
+}
+
 impl Engine {
-    /// `threads` compute threads on the CPU; `None` is all cores but one, at least one.
+    /// Starts the compute threads, on the CPU.
     ///
     /// # Errors
     /// When the system refuses to start the threads.
-    pub fn cpu(threads: Option<usize>) -> Result<Self, EngineError> {
-        Self::with_threads(threads, |_| ())
-    }
-
-    /// The same behind a window, whose thread goes first.
-    ///
-    /// # Errors
-    /// When the system refuses to start the threads.
-    pub fn behind_a_window() -> Result<Self, EngineError> {
-        Self::with_threads(None, |_| step_back())
-    }
-
-    fn with_threads(
-        threads: Option<usize>,
-        start: impl Fn(usize) + Send + Sync + 'static,
-    ) -> Result<Self, EngineError> {
+    pub fn open(options: &EngineOptions) -> Result<Self, EngineError> {
+        let EngineOptions { threads, behind_a_window } = *options;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.unwrap_or_else(|| cores.saturating_sub(1)).max(1);
+        let start = move |_| {
+            if behind_a_window {
+                step_back();
+            }
+        };
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|idx| format!("compute-{idx}"))
@@ -51,6 +51,14 @@ impl Engine {
             .build()
             .map_err(|error| EngineError(error.to_string()))?;
         Ok(Self { pool: Arc::new(pool), device: Device::Cpu, memory_limit: None, run_memory: None })
+    }
+
+    /// [`Self::open`] with so many threads, where nobody looks at a window.
+    ///
+    /// # Errors
+    /// When the system refuses to start the threads.
+    pub fn cpu(threads: Option<usize>) -> Result<Self, EngineError> {
+        Self::open(&EngineOptions { threads, ..EngineOptions::default() })
     }
 
     /// Refuses models that need more than so many bytes, instead of asking the system what is free.
