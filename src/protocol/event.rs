@@ -65,7 +65,7 @@ pub enum EventKind {
     SecondOpinion(Arc<Comparison>),
     /// An explanation would take longer than it may.
     TakesLong(Estimate),
-    /// One of the answers to [`Request::Read`].
+    /// One of the answers to [`Request::Read`](super::Request::Read).
     Found(Box<Key>, Answer),
     /// That was the last one.
     FoundAll,
