@@ -1,5 +1,7 @@
 //! From a value to a colour: sequential maps whose lightness grows or falls with the value.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     colormap_tables::{CIVIDIS, MAGMA, VIRIDIS},
     diverging,
@@ -13,8 +15,8 @@ pub const MASKED_COLOR: [u8; 4] = [128, 128, 128, 56];
 /// Cells outside a sliding window: a neutral between the mask and the text.
 pub const OUT_OF_WINDOW_COLOR: [u8; 4] = [128, 128, 128, 128];
 
-/// A colour map with 256 steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+/// A colour map with 256 steps. Those that are not offered are in no settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum ColorMap {
     /// Dark blue over green to yellow.
     #[default]
@@ -26,8 +28,10 @@ pub enum ColorMap {
     /// White to black, for print.
     Greys,
     /// Differences: blue below the middle of the range, orange above it.
+    #[serde(skip)]
     Diverging,
     /// Near black over teal to pale mint: what is no attention, so that nobody takes it for that.
+    #[serde(skip)]
     Teal,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ColorMapChoice, ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, Smoothing};
+use super::{ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, Smoothing};
 use crate::{
     analysis::{
         Cloud,
@@ -20,7 +20,6 @@ use crate::{
     },
     ids::JobId,
     protocol::{DrawFor, Drawn, EventKind, Request},
-    raster::ColorMap,
     text::grouped,
 };
 
@@ -320,11 +319,7 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         }),
         filter: views.heads.filter,
         projection: pane.projection_options(),
-        color_map: Some(color_map(if pane.view.has(Feature::Picture) {
-            views.image.color_map
-        } else {
-            views.heatmap.color_map
-        })),
+        color_map: Some(if pane.view.has(Feature::Picture) { views.image.color_map } else { views.heatmap.color_map }),
         log: views.heatmap.scale == ColorScale::Log,
         values: views.heatmap.values,
         shared_scale: range != FigureRange::Shown || views.shared_scale,
@@ -375,15 +370,5 @@ fn shown_heads(pane: &Pane, n_heads: usize) -> Vec<usize> {
         if on == HeadSet::ALL { Vec::new() } else { on.iter(n_heads).collect() }
     } else {
         vec![pane.selection.head.head]
-    }
-}
-
-/// The raster's name of a colour map.
-pub const fn color_map(choice: ColorMapChoice) -> ColorMap {
-    match choice {
-        ColorMapChoice::Viridis => ColorMap::Viridis,
-        ColorMapChoice::Magma => ColorMap::Magma,
-        ColorMapChoice::Cividis => ColorMap::Cividis,
-        ColorMapChoice::Greys => ColorMap::Greys,
     }
 }

@@ -66,7 +66,7 @@ pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
 pub use experiment::{Drag, Experiment};
 pub use explanations::{Explanations, LabOptions, Wanted};
 pub use figure_dialog::FigureDialog;
-pub use figures::{Caption, FigureCommand, FigureOptions, FigureRange, FileKind, color_map};
+pub use figures::{Caption, FigureCommand, FigureOptions, FigureRange, FileKind};
 pub use keeping::{Keeping, Left, SessionCommand};
 pub use loadable::Loadable;
 pub use lost_models::LostModel;
@@ -80,8 +80,8 @@ pub use picks::{PickChange, Picked};
 pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
 pub use settings::{
-    Appearance, ColorMapChoice, ColorScale, DrawOptions, FlowFilter, FlowKind, HeadOrder, HeadsOptions, HeatmapOptions,
-    ImageOptions, MovedModel, PatchRole, ScatterOptions, Settings, Smoothing, ViewOptions,
+    Appearance, ColorScale, DrawOptions, FlowFilter, FlowKind, HeadOrder, HeadsOptions, HeatmapOptions, ImageOptions,
+    MovedModel, PatchRole, ScatterOptions, Settings, Smoothing, ViewOptions,
 };
 pub use state::{Notice, NoticeKind, Session};
 pub use surveys::Surveys;

@@ -20,6 +20,7 @@ use crate::{
     },
     figure::views::distance::Shown,
     protocol::ModelSource,
+    raster::ColorMap,
 };
 
 /// Everything remembered between runs.
@@ -131,7 +132,7 @@ pub struct HeadsOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeatmapOptions {
-    pub color_map: ColorMapChoice,
+    pub color_map: ColorMap,
     /// Linear or logarithmic.
     pub scale: ColorScale,
     /// Whether cells that have room for it show their weight as a number.
@@ -162,25 +163,13 @@ impl Default for DrawOptions {
 impl Default for HeatmapOptions {
     fn default() -> Self {
         Self {
-            color_map: ColorMapChoice::default(),
+            color_map: ColorMap::default(),
             scale: ColorScale::default(),
             values: true,
             pool: Pool::default(),
             draw: DrawOptions::default(),
         }
     }
-}
-
-/// Named sequential colour map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub enum ColorMapChoice {
-    /// Viridis.
-    #[default]
-    Viridis,
-    Magma,
-    /// Cividis: the same to colour-blind eyes.
-    Cividis,
-    Greys,
 }
 
 /// How weights map to colour.
@@ -197,7 +186,7 @@ pub enum ColorScale {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ImageOptions {
-    pub color_map: ColorMapChoice,
+    pub color_map: ColorMap,
     /// Opacity of the overlay, `0..=1`.
     pub opacity: f32,
     /// How patch weights become pixels.
@@ -217,7 +206,7 @@ pub struct ImageOptions {
 impl Default for ImageOptions {
     fn default() -> Self {
         Self {
-            color_map: ColorMapChoice::Magma,
+            color_map: ColorMap::Magma,
             opacity: 0.65,
             smoothing: Smoothing::Auto,
             contour: None,

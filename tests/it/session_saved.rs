@@ -6,8 +6,9 @@ use attnscope::{
     capture::{Ablation, Edit},
     ids::HeadId,
     protocol::{EditRequest, EventKind, Failure, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest},
+    raster::ColorMap,
     session::{
-        Change, ChangeCommand, ColorMapChoice, Command, HeadStep, SessionCommand, Split, ViewKind, ViewOptions,
+        Change, ChangeCommand, Command, HeadStep, SessionCommand, Split, ViewKind, ViewOptions,
         saved::{MAX_BOOKMARKS, Saved},
     },
 };
@@ -43,7 +44,7 @@ fn busy() -> Play {
     play.does(Command::OpenModel(bundled("demo:bert")));
     play.answers();
     let mut options = play.session.pane().options.clone();
-    options.heatmap.color_map = ColorMapChoice::Cividis;
+    options.heatmap.color_map = ColorMap::Cividis;
     options.reading.words = true;
     play.does(Command::SetViewOptions(options));
     play.does(Command::ToggleLink);

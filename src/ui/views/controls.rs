@@ -11,7 +11,8 @@ use eframe::egui::{
 
 use crate::{
     analysis::reading::RowLabels,
-    session::{ColorMapChoice, Command, Drag, ViewOptions},
+    raster::ColorMap,
+    session::{Command, Drag, ViewOptions},
     text::sentence,
     ui::{
         ViewCtx,
@@ -158,13 +159,13 @@ pub fn shared_scale_ui(ui: &mut Ui, shared: &mut bool) {
 }
 
 /// Choice of a sequential colour map.
-pub fn color_map_ui(ui: &mut Ui, theme: &Theme, map: &mut ColorMapChoice) {
+pub fn color_map_ui(ui: &mut Ui, theme: &Theme, map: &mut ColorMap) {
     row_ui(ui, theme, "Colours", |ui| {
         let choices = [
-            (ColorMapChoice::Viridis, "Viridis"),
-            (ColorMapChoice::Magma, "Magma"),
-            (ColorMapChoice::Cividis, "Cividis"),
-            (ColorMapChoice::Greys, "Greys"),
+            (ColorMap::Viridis, "Viridis"),
+            (ColorMap::Magma, "Magma"),
+            (ColorMap::Cividis, "Cividis"),
+            (ColorMap::Greys, "Greys"),
         ];
         choice_ui(ui, "Colours", map, &choices);
     });

@@ -7,11 +7,10 @@ use crate::{
         Axis, Extent, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, long, members, store::Subject,
     },
     capture::{Capture, Token},
-    figure::{self, Feature, FigureExtent},
+    figure::{Feature, FigureExtent},
     ids::{HeadId, StackKind},
-    raster::ColorMap,
-    session::{ColorMapChoice, Focus, HeadSet},
-    ui::{ViewCtx, views::texture},
+    session::{Focus, HeadSet},
+    ui::ViewCtx,
 };
 
 /// Number of heads in the layer of `head`.
@@ -147,11 +146,6 @@ pub fn what(cx: &ViewCtx<'_>, pattern: &ReadPattern) -> String {
         }
         None => this,
     }
-}
-
-/// The colours of a pattern: those that were chosen, those of differences, or those of an explanation.
-pub const fn color_map(pattern: &ReadPattern, chosen: ColorMapChoice) -> ColorMap {
-    figure::views::color_map(pattern, texture::color_map(chosen))
 }
 
 /// The value of the last colour, where the panes of `all` that want it share a scale.

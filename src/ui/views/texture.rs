@@ -35,8 +35,6 @@ const BRACKET_PT: f32 = 1.0;
 /// Height of the number under a thumbnail.
 const THUMB_LABEL_PT: f32 = 14.0;
 
-pub use crate::session::color_map;
-
 /// Uploads `image`.
 pub fn load(ctx: &Context, name: &str, image: &RgbaBuffer, options: TextureOptions) -> TextureHandle {
     let size = [image.width, image.height];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{ComboBox, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::{Canvas, asking, choosers, controls, display_list::ScenePainter, texture, tooltip};
+use super::{Canvas, asking, choosers, controls, display_list::ScenePainter, tooltip};
 use crate::{
     analysis::{
         Cloud,
@@ -17,7 +17,7 @@ use crate::{
             cells::{self, RuledOut},
         },
     },
-    session::ColorMapChoice,
+    raster::ColorMap,
     text::{counted, weight_text},
     ui::{ViewCtx, memo::Same},
 };
@@ -25,7 +25,7 @@ use crate::{
 /// The Average view with what it remembers between frames.
 #[derive(Default)]
 pub struct AverageView {
-    painter: ScenePainter<(Same<Finding>, ColorMapChoice)>,
+    painter: ScenePainter<(Same<Finding>, ColorMap)>,
 }
 
 impl Canvas for AverageView {
@@ -49,7 +49,7 @@ impl Canvas for AverageView {
             found,
             n_inputs: cloud.n_inputs(),
             annotation,
-            color_map: texture::color_map(cx.pane.options.heatmap.color_map),
+            color_map: cx.pane.options.heatmap.color_map,
             mask: cx
                 .document
                 .latest_capture()

@@ -9,13 +9,7 @@ use crate::{
     session::ColorScale,
     ui::{
         ViewCtx,
-        views::{
-            aids, choosers, controls, empty,
-            groups::HeadGroups,
-            overview::Look,
-            source,
-            texture::{self, HeadThumbs},
-        },
+        views::{aids, choosers, controls, empty, groups::HeadGroups, overview::Look, source, texture::HeadThumbs},
     },
 };
 
@@ -24,11 +18,7 @@ impl HeatmapView {
     pub(super) fn long_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, subject: &Subject) {
         let options = cx.pane.options.heatmap;
         let reading = source::shown(cx, capture);
-        let look = Look {
-            map: texture::color_map(options.color_map),
-            log: options.scale == ColorScale::Log,
-            pool: options.pool,
-        };
+        let look = Look { map: options.color_map, log: options.scale == ColorScale::Log, pool: options.pool };
         ui.horizontal_wrapped(|ui| {
             choosers::stack_and_layer_ui(ui, cx);
             choosers::sentences_ui(ui, cx);

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     analysis::reading::{Extent, Heads, ReadPattern, Reading, store::Subject},
     capture::Capture,
+    figure::views::color_map,
     ids::{CaptureId, HeadId, StackKind},
     session::{ColorScale, Command, Focus},
     ui::{ViewCtx, memo::Memo, theme::text_size},
@@ -261,7 +262,7 @@ impl HeatmapView {
         let [rows, cols] = camera::visible_cells(content, plot, grid);
         let is_empty = fit::is_empty(pattern, [&rows, &cols]);
         mask::rule_out(&painter, content, pattern, rows.clone(), cx.theme);
-        let map = source::color_map(pattern, cx.pane.options.heatmap.color_map);
+        let map = color_map(pattern, cx.pane.options.heatmap.color_map);
         if cx.pane.options.heatmap.values {
             let seen = [rows.clone(), cols.clone()];
             paint::values(&painter, content, (pattern, &value), &seen, |value| {

@@ -15,7 +15,8 @@ use crate::{
     capture::{Capture, ImageInfo, RgbaBuffer},
     figure::views::image::{arrows, flows::Flows},
     ids::{CaptureId, HeadId},
-    session::{ColorMapChoice, Command, FlowFilter, Focus, PatchRole, Smoothing},
+    raster::ColorMap,
+    session::{Command, FlowFilter, Focus, PatchRole, Smoothing},
     text::{capitalised, share_text},
     ui::{
         ViewCtx,
@@ -57,7 +58,7 @@ pub struct ImageView {
     last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
     flows: Memo<FlowsKey, Arc<Flows>>,
-    thumbs: Memo<(WeightsKey, ColorMapChoice), HeadThumbs>,
+    thumbs: Memo<(WeightsKey, ColorMap), HeadThumbs>,
     words: words::Words,
 }
 

@@ -7,15 +7,15 @@ use eframe::egui::{Context, TextureHandle, TextureOptions};
 use crate::{
     analysis::reading::{ReadPattern, Reading},
     capture::{ImageInfo, Matrix},
-    figure::views::image::weights::{Subject, of_patches},
+    figure::views::{
+        color_map,
+        image::weights::{Subject, of_patches},
+    },
     ids::CaptureId,
     raster::{ColorMap, ColorRange, heatmap::atlas, overlay, reduce},
-    session::{ColorMapChoice, PatchRole, Smoothing},
+    session::{PatchRole, Smoothing},
     spec::Mask,
-    ui::views::{
-        source,
-        texture::{self, HeadThumbs},
-    },
+    ui::views::texture::{self, HeadThumbs},
 };
 
 /// Pixels of a smooth overlay per patch; the graphics card interpolates between them.
@@ -36,7 +36,7 @@ pub struct WeightsKey {
 /// How weights become pixels.
 #[derive(Clone, Copy, PartialEq)]
 pub struct OverlayLook {
-    pub map: ColorMapChoice,
+    pub map: ColorMap,
     pub smoothing: Smoothing,
     pub opacity: f32,
     pub contour: Option<f32>,
@@ -75,7 +75,7 @@ pub fn overlay_texture(
     let (rows, cols) = image.grid;
     let smooth = look.smoothing.is_smooth(image.grid);
     let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
-    let map = source::color_map(pattern, look.map);
+    let map = color_map(pattern, look.map);
     let pixels = overlay::overlay(&patches, image.grid, (side(cols), side(rows)), map, range, smooth, look.opacity);
     let sampling = if smooth { TextureOptions::LINEAR } else { TextureOptions::NEAREST };
     Overlay {
@@ -97,7 +97,7 @@ pub fn thumbnails(
     heads: &[Option<Arc<ReadPattern>>],
     image: &ImageInfo,
     key: &WeightsKey,
-    map: ColorMapChoice,
+    map: ColorMap,
 ) -> HeadThumbs {
     let (rows, cols) = image.grid;
     let grid = |pattern: &Arc<ReadPattern>| {
@@ -107,7 +107,7 @@ pub fn thumbnails(
     let grids: Vec<Matrix> = heads.iter().filter_map(|head| head.as_ref().and_then(grid).or_else(empty)).collect();
     let columns = (grids.len() as f32).sqrt().ceil() as usize;
     let first = heads.iter().flatten().next();
-    let map = first.map_or_else(|| texture::color_map(map), |pattern| source::color_map(pattern, map));
+    let map = first.map_or_else(|| map, |pattern| color_map(pattern, map));
     let atlas = atlas(&grids, rows.max(cols), columns, map, false, &Mask::NONE);
     HeadThumbs::load(ctx, &atlas, TextureOptions::NEAREST)
 }
