@@ -2,8 +2,9 @@
 //!
 //! The modules, in reading order (each may use only those above it; `tests/it/tidy.rs` checks):
 //!
-//! - [`ids`], [`spec`], [`text`], [`json_file`], `tensor_file`, `random`: names of things, plain facts about a model,
-//!   numbers as people read them, JSON of bounded size, headers of safetensors files, random numbers.
+//! - [`ids`], [`spec`], [`options`], [`text`], [`json_file`], `tensor_file`, `random`: names of things, plain facts about
+//!   a model, options by name, numbers as people read them, JSON of bounded size, headers of safetensors files, random
+//!   numbers.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`projection`]: layouts of high-dimensional points, and what they preserve.
 //! - [`analysis`]: pure functions on captures.
@@ -23,6 +24,7 @@
 pub mod glossary;
 pub mod ids;
 pub mod json_file;
+pub mod options;
 mod random;
 pub mod spec;
 mod tensor_file;

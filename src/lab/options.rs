@@ -1,23 +1,14 @@
-//! Options of methods: each by name, with its meaning and its range.
+//! What options of methods depend on, and those that several methods have.
 //!
-//! A method shows its options to a visitor, which may change them. The window draws them and remembers those that were
-//! changed, figures set them by name, and the command line makes its flags of them; none of them knows a method.
+//! The window, figures and the command line read the options of a method off its visitor ([`Visit`]); none of them knows
+//! a method.
 
-use std::{collections::BTreeMap, fmt::Display, ops::RangeInclusive, sync::Arc};
+use std::sync::Arc;
 
-use serde_json::{Value, json};
+pub use crate::options::{FieldValue, FieldValues, OptionField, Visit, choose, joined, real, split_texts, whole};
 
 use super::Sight;
 use crate::{capture::Capture, ids::StackKind};
-
-/// Options that were changed, by name.
-pub type FieldValues = BTreeMap<String, Value>;
-
-/// What is shown an option and may change it.
-pub type Visit<'a> = dyn FnMut(OptionField<'_>) + 'a;
-
-/// Separator of the texts of [`FieldValue::Texts`] in one line.
-const BETWEEN_TEXTS: char = '|';
 
 /// What options depend on beside the method.
 #[derive(Clone, Copy, Debug)]
@@ -44,188 +35,6 @@ impl<'a> From<&Sight<'a>> for Scope<'a> {
         let last_layer = stacks.iter().map(|stack| stack.layers.len()).max().unwrap_or(1).saturating_sub(1);
         Self { last_layer, head: sight.head.head, reverse: sight.reverse, command_line: false }
     }
-}
-
-/// One option.
-pub struct OptionField<'a> {
-    /// Name in files and on the command line, where hyphens stand for underscores.
-    pub name: &'static str,
-    pub label: &'static str,
-    pub meaning: &'static str,
-    pub value: FieldValue<'a>,
-    /// Option that it cannot be given together with, on the command line.
-    pub conflict: Option<&'static str>,
-    /// Whether it has no default on the command line.
-    pub required: bool,
-    /// Whether help leaves it out, as it repeats another one.
-    pub hidden: bool,
-}
-
-/// Value of an option, and its range.
-pub enum FieldValue<'a> {
-    /// A whole number in a range.
-    Whole(&'a mut usize, RangeInclusive<usize>),
-    /// A whole number whose range depends on the model: one from another model stops at the end.
-    OfModel(&'a mut usize, RangeInclusive<usize>),
-    /// A layer up to this one; none for the last of each stack.
-    Layer(&'a mut Option<usize>, usize),
-    Seed(&'a mut u64),
-    Real(&'a mut f64, RangeInclusive<f64>),
-    /// Yes or no.
-    Flag(&'a mut bool),
-    /// Words, or none; an example.
-    Words(&'a mut Option<String>, &'static str),
-    /// Several texts; an example.
-    Texts(&'a mut Vec<String>, &'static str),
-    /// Words that the command line reads from a file, or none; an example.
-    FileWords(&'a mut Option<String>, &'static str),
-    /// Texts that the command line reads from a list of inputs.
-    FileTexts(&'a mut Vec<String>),
-    /// One of several, by index: names in files, names on screen.
-    Choice(&'a mut usize, &'a [(&'static str, &'static str)]),
-    /// A text that the method reads itself, of the command line alone: the placeholder of its flag.
-    Read(&'a mut dyn FnMut(&str) -> Result<(), String>, &'static str),
-}
-
-impl<'a> OptionField<'a> {
-    /// An option that nothing conflicts with.
-    pub const fn new(name: &'static str, label: &'static str, meaning: &'static str, value: FieldValue<'a>) -> Self {
-        Self { name, label, meaning, value, conflict: None, required: false, hidden: false }
-    }
-
-    /// The same without a default on the command line.
-    #[must_use]
-    pub const fn required(self) -> Self {
-        Self { required: true, ..self }
-    }
-
-    /// Takes a value.
-    ///
-    /// # Errors
-    /// Says what values there are when this is none of them; the option stays as it was.
-    pub fn set(&mut self, value: &Value) -> Result<(), String> {
-        let name = self.name.replace('_', "-");
-        let given = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-        let whole = || value.as_u64().and_then(|value| usize::try_from(value).ok());
-        let no_number = || format!("{name} is a whole number: {given} was given");
-        match &mut self.value {
-            FieldValue::Whole(slot, range) => **slot = within(&name, whole().ok_or_else(no_number)?, range)?,
-            FieldValue::OfModel(slot, range) => {
-                **slot = whole().ok_or_else(no_number)?.clamp(*range.start(), *range.end());
-            }
-            FieldValue::Layer(slot, last) => {
-                let layer = if value.is_null() { *last } else { whole().ok_or_else(no_number)? };
-                **slot = Some(layer).filter(|layer| layer < last);
-            }
-            FieldValue::Seed(slot) => **slot = value.as_u64().ok_or_else(no_number)?,
-            FieldValue::Real(slot, range) => {
-                let number = value.as_f64().ok_or_else(|| format!("{name} is a number: {given} was given"))?;
-                **slot = within(&name, number, range)?;
-            }
-            FieldValue::Flag(slot) => {
-                let flag = value.as_bool().or_else(|| given.parse().ok());
-                **slot = flag.ok_or_else(|| format!("{name} is true or false: {given} was given"))?;
-            }
-            FieldValue::Words(slot, _) | FieldValue::FileWords(slot, _) => {
-                if value.is_object() || value.is_array() {
-                    return Err(format!("{name} is a text: {given} was given"));
-                }
-                **slot = (!value.is_null()).then_some(given).filter(|words| !words.trim().is_empty());
-            }
-            FieldValue::Texts(slot, _) | FieldValue::FileTexts(slot) => {
-                if value.is_object() {
-                    return Err(format!("{name} is a list of texts: {given} was given"));
-                }
-                let texts = match value {
-                    Value::Array(texts) => texts.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-                    Value::Null => Vec::new(),
-                    _ => split_texts(&given),
-                };
-                **slot = texts;
-            }
-            FieldValue::Choice(slot, names) => {
-                let known = names.iter().position(|(name, _)| *name == given);
-                let all = || names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-                **slot = known.ok_or_else(|| format!("{name} is one of {}: {given} was given", all()))?;
-            }
-            FieldValue::Read(read, _) => read(&given)?,
-        }
-        Ok(())
-    }
-}
-
-/// The value when it is in its range.
-fn within<T: PartialOrd + Display>(name: &str, value: T, range: &RangeInclusive<T>) -> Result<T, String> {
-    if range.contains(&value) {
-        return Ok(value);
-    }
-    Err(format!("{name} goes from {} to {}: {value} was given", range.start(), range.end()))
-}
-
-impl FieldValue<'_> {
-    /// The value as it is remembered; `null` for what is read by the method itself.
-    pub fn value(&self) -> Value {
-        match self {
-            Self::Whole(value, _) | Self::OfModel(value, _) => json!(value),
-            Self::Layer(value, last) => json!(value.unwrap_or(*last)),
-            Self::Seed(value) => json!(value),
-            Self::Real(value, _) => json!(value),
-            Self::Flag(value) => json!(value),
-            Self::Words(value, _) | Self::FileWords(value, _) => json!(value),
-            Self::Texts(texts, _) | Self::FileTexts(texts) => {
-                json!((!texts.is_empty()).then(|| joined(texts)))
-            }
-            Self::Choice(value, names) => json!(names.get(**value).map(|(name, _)| name)),
-            Self::Read(..) => Value::Null,
-        }
-    }
-}
-
-/// Several texts in one line.
-pub fn joined(texts: &[String]) -> String {
-    texts.join(&format!(" {BETWEEN_TEXTS} "))
-}
-
-/// The texts of a line.
-pub fn split_texts(line: &str) -> Vec<String> {
-    line.split(BETWEEN_TEXTS).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect()
-}
-
-/// One of several values.
-pub(super) fn choose<T: Copy + PartialEq>(
-    visit: &mut Visit<'_>,
-    (name, label, meaning): (&'static str, &'static str, &'static str),
-    value: &mut T,
-    all: &[(T, &'static str, &'static str)],
-) {
-    let names: Vec<(&str, &str)> = all.iter().map(|(_, name, label)| (*name, *label)).collect();
-    let mut chosen = all.iter().position(|(known, ..)| known == value).unwrap_or(0);
-    visit(OptionField::new(name, label, meaning, FieldValue::Choice(&mut chosen, &names)));
-    if let Some((chosen, ..)) = all.get(chosen) {
-        *value = *chosen;
-    }
-}
-
-/// A whole number in a range.
-pub(super) const fn whole<'a>(
-    name: &'static str,
-    label: &'static str,
-    meaning: &'static str,
-    value: &'a mut usize,
-    range: RangeInclusive<usize>,
-) -> OptionField<'a> {
-    OptionField::new(name, label, meaning, FieldValue::Whole(value, range))
-}
-
-/// A number in a range.
-pub(super) const fn real<'a>(
-    name: &'static str,
-    label: &'static str,
-    meaning: &'static str,
-    value: &'a mut f64,
-    range: RangeInclusive<f64>,
-) -> OptionField<'a> {
-    OptionField::new(name, label, meaning, FieldValue::Real(value, range))
 }
 
 /// The start of random numbers.
