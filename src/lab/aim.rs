@@ -5,25 +5,13 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{Bench, LabError};
-pub use crate::analysis::effect::predicted_side;
+pub use crate::analysis::{effect::predicted_side, explain::Target};
 use crate::{
     capture::{Capture, Token, words},
     ids::Side,
     model::{HeadReads, Objective},
     spec::HeadKind,
 };
-
-/// The output that is to be explained, as far as somebody has said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Target {
-    /// Which position's; without it the last of a decoder, the first mask or else the first word, or the whole text or
-    /// picture.
-    pub position: Option<usize>,
-    /// Which token or class; without it the most probable one.
-    pub class: Option<u32>,
-    /// The token or class that it is told apart from; without it the logit alone counts.
-    pub against: Option<u32>,
-}
 
 /// The output that is explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

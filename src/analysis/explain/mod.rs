@@ -46,8 +46,10 @@ pub mod report;
 pub mod rollout;
 pub mod svd;
 pub mod syntax;
+mod target;
 #[cfg(test)]
 mod toy;
 pub mod trace;
 
 pub use error::ExplainError;
+pub use target::Target;
