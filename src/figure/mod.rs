@@ -15,6 +15,7 @@ pub mod palette;
 pub mod path;
 pub mod pen;
 mod view_kind;
+mod view_options;
 pub mod views;
 pub mod write;
 
@@ -22,4 +23,5 @@ pub use font::{Align, FontSource, Typesetter};
 pub use list::{Figure, Item};
 pub use page::{CaptionKind, Captions, Page, Scene, Sheet, figure};
 pub use view_kind::ViewKind;
+pub use view_options::ViewOptions;
 pub use views::{About, Feature, FigureExtent, Group, ViewSpec};

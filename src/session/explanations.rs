@@ -2,19 +2,13 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
 };
 
-use serde::{Deserialize, Serialize};
-
-use super::{Document, Effect, Focus, Loadable, Pane, Session, made::Made};
+use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, Session, made::Made};
 use crate::{
-    analysis::{
-        explain::report::{Question, Report},
-        survey::QuestionKind,
-    },
+    analysis::{explain::report::Report, survey::QuestionKind},
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
     ids::{CaptureId, JobId, ModelId, PaneId, Side},
@@ -27,22 +21,6 @@ use crate::{
 /// Answers that are kept, so that going back to one takes no time.
 const MAX_KEPT: usize = 48;
 
-/// What the laboratory shows in a pane. What is explained belongs to an input and is not remembered with the rest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LabOptions {
-    pub question: Question,
-    /// The output that it is about.
-    #[serde(skip)]
-    pub target: Target,
-    /// Whether special tokens are ranked among the words.
-    pub special: bool,
-    /// Columns that were taken away or added, by name.
-    pub shown: BTreeMap<String, bool>,
-    /// Options that were turned, by the column's name.
-    pub turned: BTreeMap<String, FieldValues>,
-}
-
 impl LabOptions {
     /// Whether a column is there.
     pub fn shows(&self, column: &Column) -> bool {
@@ -52,12 +30,6 @@ impl LabOptions {
     /// Options of a column that were turned.
     pub fn turned(&self, column: &Column) -> Cow<'_, FieldValues> {
         self.turned.get(column.name).map_or_else(Cow::default, Cow::Borrowed)
-    }
-
-    /// Lets go of what is about one input alone: positions, outcomes, links that somebody made for it.
-    fn leave_input(&mut self) {
-        self.target = Target::default();
-        self.turned.values_mut().for_each(|settings| drop(settings.remove("gold")));
     }
 }
 

@@ -341,7 +341,7 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         question: views.lab.question,
         special: views.lab.special,
         distance: views.distance,
-        annotation: views.average.clone().filter(|name| cloud.annotations().contains(name)),
+        annotation: views.average.annotation.clone().filter(|name| cloud.annotations().contains(name)),
         sheet,
         each: Each { layer: files, head: files },
         paper: Paper {

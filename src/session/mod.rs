@@ -53,7 +53,19 @@ mod typed;
 mod undo;
 mod writing;
 
-pub use crate::figure::ViewKind;
+pub use crate::figure::{
+    ViewKind, ViewOptions,
+    views::{
+        heatmap::{ColorScale, DrawOptions},
+        image::{
+            ImageOptions, Smoothing,
+            flows::{FlowFilter, FlowKind},
+            weights::Role as PatchRole,
+        },
+        lab::LabOptions,
+        scatter::HeadOrder,
+    },
+};
 pub use address::{Address, AddressError};
 pub use anew::Anew;
 pub use bookmarks::{Bookmark, BookmarkCommand};
@@ -64,7 +76,7 @@ pub use corpus_sheet::CorpusSheet;
 pub use document::Document;
 pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
 pub use experiment::{Drag, Experiment};
-pub use explanations::{Explanations, LabOptions, Wanted};
+pub use explanations::{Explanations, Wanted};
 pub use figure_dialog::FigureDialog;
 pub use figures::{Caption, FigureCommand, FigureOptions, FigureRange, FileKind};
 pub use keeping::{Keeping, Left, SessionCommand};
@@ -79,10 +91,7 @@ pub use panes::{Panes, Split};
 pub use picks::{PickChange, Picked};
 pub use place::{HeadRef, Place};
 pub use selection::{Focus, HeadSet, Selection};
-pub use settings::{
-    Appearance, ColorScale, DrawOptions, FlowFilter, FlowKind, HeadOrder, HeadsOptions, HeatmapOptions, ImageOptions,
-    MovedModel, PatchRole, ScatterOptions, Settings, Smoothing, ViewOptions,
-};
+pub use settings::{Appearance, MovedModel, Settings};
 pub use state::{Notice, NoticeKind, Session};
 pub use surveys::Surveys;
 pub use typed::Typed;

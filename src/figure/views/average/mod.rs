@@ -30,8 +30,10 @@ use crate::{
 };
 
 pub mod layout;
+mod options;
 mod spec;
 
+pub use options::AverageOptions;
 pub use spec::SPEC;
 
 use layout::AverageLayout;

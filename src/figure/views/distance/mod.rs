@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use emath::{Rect, pos2, vec2};
-use serde::{Deserialize, Serialize};
 
 use super::joined;
 use crate::{
@@ -20,14 +19,16 @@ use crate::{
         pen::{Pen, tick_text},
     },
     ids::{HeadId, StackKind},
-    projection::correlation::{Correlation, Pair},
+    projection::correlation::Pair,
     raster::ColorMap,
     text::{capitalised, decimal_text, norm_text},
 };
 
 pub mod layout;
+mod options;
 mod spec;
 
+pub use options::Shown;
 pub use spec::SPEC;
 
 use super::axes::{Axes, Axis};
@@ -44,35 +45,6 @@ const LEAST_FACTOR: f32 = 2.0;
 
 /// The name of the axis of distances.
 const DISTANCE: &str = "‖q − k‖";
-
-/// Which correlation of dot product and distance a mosaic shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Shown {
-    /// Before scaling and translation, or after.
-    pub before: bool,
-    /// The mean over queries, or over all pairs.
-    pub per_query: bool,
-    /// Spearman's, or Pearson's.
-    pub ranks: bool,
-}
-
-impl Shown {
-    /// A head's number.
-    pub fn of(self, proxy: &HeadProxy) -> Option<f32> {
-        let correlations = &proxy.correlations;
-        let of: &Correlation = if self.before { &correlations.before } else { &correlations.after };
-        let coefficients = if self.per_query { of.per_query } else { of.pooled };
-        Some(if self.ranks { coefficients.spearman? } else { coefficients.pearson? } as f32)
-    }
-
-    /// What it is, in words.
-    pub fn label(self) -> String {
-        let whose = if self.ranks { "rank correlation" } else { "correlation" };
-        let over = if self.per_query { "mean over queries" } else { "all pairs" };
-        format!("{} {whose}, {over}", if self.before { "As given:" } else { "Scaled:" })
-    }
-}
 
 /// The Distance view of one stack, and of one of its heads.
 #[derive(Clone, Debug)]

@@ -30,8 +30,10 @@ use crate::{
 
 pub mod layout;
 mod legend;
+mod options;
 mod spec;
 
+pub use options::HeadsOptions;
 pub use spec::SPEC;
 
 /// Most lines in one figure; more would not be told apart.

@@ -24,9 +24,11 @@ use crate::{
 };
 
 pub mod layout;
+mod options;
 pub mod ruled_out;
 mod spec;
 
+pub use options::{ColorScale, DrawOptions, HeatmapOptions};
 pub use spec::SPEC;
 
 /// Most cells along a side; larger patterns keep their strongest entries.

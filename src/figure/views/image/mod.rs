@@ -27,9 +27,11 @@ use crate::{
 pub mod arrows;
 pub mod flows;
 pub mod layout;
+mod options;
 mod spec;
 pub mod weights;
 
+pub use options::{ImageOptions, Smoothing};
 pub use spec::SPEC;
 
 /// Opacity of the ground over the part of the picture that the model does not see.

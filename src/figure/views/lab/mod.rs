@@ -12,10 +12,12 @@ mod grid;
 mod links;
 mod map;
 mod masks;
+mod options;
 mod patches;
 mod saying;
 mod spec;
 
+pub use options::LabOptions;
 pub use spec::SPEC;
 
 use std::sync::Arc;

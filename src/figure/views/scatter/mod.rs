@@ -28,8 +28,10 @@ use crate::{
 };
 
 pub mod legend;
+mod options;
 mod spec;
 
+pub use options::{HeadOrder, ScatterOptions};
 pub use spec::SPEC;
 
 /// Radius of a point.

@@ -86,12 +86,12 @@ impl Canvas for AverageView {
                 return;
             }
             controls::row_ui(ui, cx.theme, "Compare by", |ui| {
-                let chosen = options.average.clone().filter(|name| names.contains(name));
+                let chosen = options.average.annotation.clone().filter(|name| names.contains(name));
                 let text = chosen.clone().unwrap_or_else(|| "Nothing".to_owned());
                 let combo = ComboBox::new("annotation of the mean", "").selected_text(text).show_ui(ui, |ui| {
-                    ui.selectable_value(&mut options.average, None, "Nothing");
+                    ui.selectable_value(&mut options.average.annotation, None, "Nothing");
                     for name in &names {
-                        ui.selectable_value(&mut options.average, Some(name.clone()), name);
+                        ui.selectable_value(&mut options.average.annotation, Some(name.clone()), name);
                     }
                 });
                 combo.response.accessible_name("Annotation to compare by");
@@ -110,7 +110,7 @@ fn annotations(cloud: &Cloud) -> Vec<String> {
 
 /// The annotation that was chosen, if the inputs have it.
 fn annotation(cx: &ViewCtx<'_>, cloud: &Cloud) -> Option<String> {
-    cx.pane.options.average.clone().filter(|name| annotations(cloud).contains(name))
+    cx.pane.options.average.annotation.clone().filter(|name| annotations(cloud).contains(name))
 }
 
 fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, average): (&AverageScene, &Average), query: usize, key: usize) {

@@ -1,0 +1,27 @@
+//! Options of every view as one value: settings, session files and figures hold it.
+
+use serde::{Deserialize, Serialize};
+
+use super::views::{
+    average::AverageOptions, distance::Shown, heads::HeadsOptions, heatmap::HeatmapOptions, image::ImageOptions,
+    lab::LabOptions, scatter::ScatterOptions,
+};
+use crate::analysis::reading::ReadingOptions;
+
+/// Options of every view; each view reads its own and the shared ones.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ViewOptions {
+    /// How patterns are read, in every view.
+    pub reading: ReadingOptions,
+    /// Whether the colours of heatmaps and pictures mean the same in every pane that wants this.
+    pub shared_scale: bool,
+    pub heads: HeadsOptions,
+    pub heatmap: HeatmapOptions,
+    pub image: ImageOptions,
+    /// Scatter and matrix views.
+    pub scatter: ScatterOptions,
+    pub distance: Shown,
+    pub average: AverageOptions,
+    pub lab: LabOptions,
+}

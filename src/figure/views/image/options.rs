@@ -1,0 +1,84 @@
+//! Options of the picture with attention on it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    flows::{FlowFilter, FlowKind},
+    weights::Role,
+};
+use crate::raster::ColorMap;
+
+/// Options of the view.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImageOptions {
+    pub color_map: ColorMap,
+    /// Opacity of the overlay, `0..=1`.
+    pub opacity: f32,
+    /// How patch weights become pixels.
+    pub smoothing: Smoothing,
+    /// Outline of the patches that hold this fraction of the mass; `None` for no outline.
+    pub contour: Option<f32>,
+    /// Whether the picked patch asks (query) or answers (key).
+    pub role: Role,
+    /// Arrows from patch to patch instead of the overlay.
+    pub flows: Option<FlowKind>,
+    /// The smallest weight that gets an arrow when the strongest of each patch is drawn.
+    pub strongest_from: f32,
+    /// The smallest weight that gets an arrow when all are.
+    pub all_from: f32,
+}
+
+impl Default for ImageOptions {
+    fn default() -> Self {
+        Self {
+            color_map: ColorMap::Magma,
+            opacity: 0.65,
+            smoothing: Smoothing::Auto,
+            contour: None,
+            role: Role::Query,
+            flows: None,
+            strongest_from: FlowKind::Strongest.usual_least(),
+            all_from: FlowKind::All.usual_least(),
+        }
+    }
+}
+
+impl ImageOptions {
+    /// The arrows that are drawn instead of the overlay.
+    pub fn flow_filter(&self) -> Option<FlowFilter> {
+        let filter = |kind| FlowFilter {
+            kind,
+            least: match kind {
+                FlowKind::Strongest => self.strongest_from,
+                FlowKind::All => self.all_from,
+            },
+        };
+        self.flows.map(filter)
+    }
+}
+
+/// How patch weights become pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum Smoothing {
+    /// Interpolated where there are so many patches that one is hardly seen, one colour per patch elsewhere.
+    #[default]
+    Auto,
+    Nearest,
+    /// Interpolated between patch centres.
+    Smooth,
+}
+
+impl Smoothing {
+    /// From this many patches along the shorter side [`Self::Auto`] interpolates.
+    const MANY_PATCHES: usize = 24;
+
+    /// Whether a `grid` of (rows, columns) patches is interpolated.
+    pub const fn is_smooth(self, grid: (usize, usize)) -> bool {
+        match self {
+            Self::Auto => grid.0 >= Self::MANY_PATCHES && grid.1 >= Self::MANY_PATCHES,
+            Self::Nearest => false,
+            Self::Smooth => true,
+        }
+    }
+}
