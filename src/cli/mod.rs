@@ -28,8 +28,8 @@ use clap::{Parser, Subcommand};
 
 use self::open::OpenOptions;
 use crate::{
-    figure::order::OrderError,
     model::{Cancelled, Engine, EngineOptions, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
+    figure::spec::FigureError,
 };
 
 /// What was typed.
@@ -106,11 +106,11 @@ pub enum CliError {
     Usage(String),
 }
 
-impl From<OrderError> for CliError {
-    fn from(error: OrderError) -> Self {
+impl From<FigureError> for CliError {
+    fn from(error: FigureError) -> Self {
         match error {
-            OrderError::Usage(sentence) => Self::Usage(sentence),
-            OrderError::Failed(sentence) => Self::Failed(sentence),
+            FigureError::Usage(sentence) => Self::Usage(sentence),
+            FigureError::Failed(sentence) => Self::Failed(sentence),
         }
     }
 }

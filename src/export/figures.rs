@@ -13,7 +13,7 @@ use crate::{
     figure::{
         Typesetter,
         data::{self, DataFormat, Table},
-        order::{self, Drawing, Order, OrderError, Subject},
+        spec::{self, Drawing, FigureError, FigureSpec, Subject},
         views::lab::Answered,
         write::{FigureFormat, PixelOptions, pixels, svg},
     },
@@ -22,7 +22,7 @@ use crate::{
 /// What is to be drawn, of what.
 #[derive(Clone, Debug)]
 pub struct FigureRequest {
-    pub order: Arc<Order>,
+    pub spec: Arc<FigureSpec>,
     pub capture: Arc<Capture>,
     /// What joint spaces are made of.
     pub cloud: Cloud,
@@ -69,16 +69,16 @@ impl FigureRequest {
         Subject { captures, cloud: &self.cloud, answers: &self.answers }
     }
 
-    fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, OrderError> {
-        order::draw(order::all(&self.order, self.subject())?, &self.order, self.subject(), type_)
+    fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, FigureError> {
+        spec::draw(spec::all(&self.spec, self.subject())?, &self.spec, self.subject(), type_)
     }
 
     /// The first figure, at most `max_px` wide and high.
     ///
     /// # Errors
     /// When nothing can be drawn.
-    pub fn preview(&self, max_px: [f32; 2]) -> Result<FigurePreview, OrderError> {
-        let mut type_ = Typesetter::new(self.order.paper.fonts);
+    pub fn preview(&self, max_px: [f32; 2]) -> Result<FigurePreview, FigureError> {
+        let mut type_ = Typesetter::new(self.spec.paper.fonts);
         let drawings = self.draw(&mut type_)?;
         let figure = &first(&drawings)?.figure;
         let scale = (max_px[0] / figure.size.x).min(max_px[1] / figure.size.y);
@@ -94,10 +94,10 @@ impl FigureRequest {
     ///
     /// # Errors
     /// When nothing can be drawn.
-    pub fn preview_numbers(&self, format: DataFormat, n_rows: usize) -> Result<NumbersPreview, OrderError> {
+    pub fn preview_numbers(&self, format: DataFormat, n_rows: usize) -> Result<NumbersPreview, FigureError> {
         let table = self.table()?;
         let mut size = Size(0);
-        data::write(&table, format, &mut size).map_err(|error| OrderError::Failed(error.to_string()))?;
+        data::write(&table, format, &mut size).map_err(|error| FigureError::Failed(error.to_string()))?;
         let row = |row| table.columns.iter().map(|column| column.values.text(row).into_owned()).collect();
         Ok(NumbersPreview {
             columns: table.columns.iter().map(|column| column.name.to_string()).collect(),
@@ -111,31 +111,31 @@ impl FigureRequest {
     ///
     /// # Errors
     /// When nothing can be drawn, or the picture is too large.
-    pub fn pixels(&self) -> Result<RgbaBuffer, OrderError> {
-        let drawings = self.draw(&mut Typesetter::new(self.order.paper.fonts))?;
-        Ok(pixels(&first(&drawings)?.figure, PixelOptions::at(self.order.paper.scale))?)
+    pub fn pixels(&self) -> Result<RgbaBuffer, FigureError> {
+        let drawings = self.draw(&mut Typesetter::new(self.spec.paper.fonts))?;
+        Ok(pixels(&first(&drawings)?.figure, PixelOptions::at(self.spec.paper.scale))?)
     }
 
     /// The first figure as SVG.
     ///
     /// # Errors
     /// When nothing can be drawn.
-    pub fn svg(&self) -> Result<String, OrderError> {
-        let drawings = self.draw(&mut Typesetter::new(self.order.paper.fonts))?;
-        Ok(svg(&first(&drawings)?.figure, self.order.paper.svg_text))
+    pub fn svg(&self) -> Result<String, FigureError> {
+        let drawings = self.draw(&mut Typesetter::new(self.spec.paper.fonts))?;
+        Ok(svg(&first(&drawings)?.figure, self.spec.paper.svg_text))
     }
 
     /// The numbers behind the figures, tab-separated.
     ///
     /// # Errors
     /// When nothing can be drawn.
-    pub fn numbers(&self) -> Result<String, OrderError> {
+    pub fn numbers(&self) -> Result<String, FigureError> {
         Ok(data::tab_separated(&self.table()?))
     }
 
-    fn table(&self) -> Result<Table, OrderError> {
-        let drawn = order::all(&self.order, self.subject())?;
-        order::table(&drawn, &self.order, self.subject())
+    fn table(&self) -> Result<Table, FigureError> {
+        let drawn = spec::all(&self.spec, self.subject())?;
+        spec::table(&drawn, &self.spec, self.subject())
     }
 
     /// Writes figures, or the numbers behind them, as the ending of `path` says. Several figures get a file
@@ -157,7 +157,7 @@ impl FigureRequest {
     }
 
     fn write_figures(&self, path: &Path, extension: &str, format: FigureFormat) -> Result<PathBuf, ExportError> {
-        let drawings = self.draw(&mut Typesetter::new(self.order.paper.fonts))?;
+        let drawings = self.draw(&mut Typesetter::new(self.spec.paper.fonts))?;
         let several = drawings.len() > 1;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         for Drawing { figure, layer, head } in &drawings {
@@ -165,8 +165,8 @@ impl FigureRequest {
                 |letter: &str, number: Option<usize>| number.map_or_else(String::new, |n| format!("{letter}{n}"));
             let name = format!("{stem}-{}{}.{extension}", part("L", *layer), part("H", *head));
             let path = if several { path.with_file_name(name) } else { path.to_owned() };
-            let paper = &self.order.paper;
-            let bytes = format.bytes(figure, paper.svg_text, paper.scale).map_err(OrderError::from)?;
+            let paper = &self.spec.paper;
+            let bytes = format.bytes(figure, paper.svg_text, paper.scale).map_err(FigureError::from)?;
             atomic_write(&path, |out| out.write_all(&bytes))?;
         }
         first(&drawings)?;
@@ -188,6 +188,6 @@ impl Write for Size {
     }
 }
 
-fn first(drawings: &[Drawing]) -> Result<&Drawing, OrderError> {
-    drawings.first().ok_or_else(|| OrderError::Failed("there is nothing to draw".to_owned()))
+fn first(drawings: &[Drawing]) -> Result<&Drawing, FigureError> {
+    drawings.first().ok_or_else(|| FigureError::Failed("there is nothing to draw".to_owned()))
 }

@@ -15,7 +15,7 @@ pub use figures::{FigurePreview, FigureRequest, NumbersPreview, Preview};
 pub use file_name::default_file_name;
 pub use png_file::png_bytes;
 
-use crate::{capture::RgbaBuffer, figure::order::OrderError};
+use crate::{capture::RgbaBuffer, figure::spec::FigureError};
 
 /// A file to write on the worker.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ pub enum ExportError {
     },
     /// Nothing can be drawn.
     #[error(transparent)]
-    Order(#[from] OrderError),
+    Figure(#[from] FigureError),
     /// A file name whose ending is no kind of figure or table.
     #[error("The name has to end in .svg, .pdf, .png, .csv, .json, .npz or .safetensors: {}", .0.display())]
     UnknownKind(PathBuf),

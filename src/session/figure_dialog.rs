@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Loadable;
 use crate::{
     export::Preview,
-    figure::order::Order,
+    figure::spec::FigureSpec,
     ids::{CaptureId, JobId},
     protocol::DrawFor,
 };
@@ -17,7 +17,7 @@ pub struct FigureDialog {
     /// The figure, small, or the first of its numbers.
     pub preview: Loadable<Arc<Preview>>,
     /// What the last preview was asked for.
-    pub(super) asked: Option<(CaptureId, Arc<Order>, Vec<usize>, DrawFor)>,
+    pub(super) asked: Option<(CaptureId, Arc<FigureSpec>, Vec<usize>, DrawFor)>,
     /// Figures on their way to the clipboard.
     pub(super) copying: Option<JobId>,
 }

@@ -15,7 +15,7 @@ use crate::{
     figure::{
         CaptionKind, Feature, FigureExtent,
         data::DataFormat,
-        order::{Each, Order, Paper, Subtrahend},
+        spec::{Each, FigureSpec, Paper, Subtrahend},
         views::lab::Answered,
     },
     ids::JobId,
@@ -177,7 +177,7 @@ impl Session {
             Some(format) => DrawFor::PreviewNumbers(format, PREVIEW_ROWS),
             None => DrawFor::Preview(PREVIEW_PX),
         };
-        let asked = (figure.capture.id(), Arc::clone(&figure.order), answers, purpose);
+        let asked = (figure.capture.id(), Arc::clone(&figure.spec), answers, purpose);
         if self.figures.asked.as_ref() == Some(&asked) {
             return Vec::new();
         }
@@ -194,9 +194,9 @@ impl Session {
         let minus = pane.minus.and_then(|minus| self.find_document(minus.document));
         let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
         let cloud = pane.cloud(document)?;
-        let order = Arc::new(order(pane, document, (&capture, &cloud), self.settings.figures));
+        let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), self.settings.figures));
         let answers = if pane.view.explains() { pane.answers(&capture) } else { Vec::new() };
-        Some(FigureRequest { order, capture, cloud, other, answers })
+        Some(FigureRequest { spec, capture, cloud, other, answers })
     }
 
     fn save_figure(&mut self) -> Vec<Effect> {
@@ -207,7 +207,7 @@ impl Session {
         let input = capture.input();
         let read = [&input.text, &input.image].into_iter().flatten().next().map_or("", String::as_str);
         let extension = options.kind.extension();
-        let part = figure.order.part_name();
+        let part = figure.spec.part_name();
         let name = default_file_name(&capture.model().name, read, &part, &self.pane().figure_name(), extension);
         vec![Effect::SaveFigure { figure, name, extension }]
     }
@@ -260,8 +260,13 @@ impl Session {
     }
 }
 
-/// The order for what a pane shows.
-fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud), options: FigureOptions) -> Order {
+/// How what a pane shows is drawn.
+fn spec_of(
+    pane: &Pane,
+    document: &Document,
+    (capture, cloud): (&Capture, &Cloud),
+    options: FigureOptions,
+) -> FigureSpec {
     let head = pane.selection.head;
     let cell = pane.cell(document);
     let views = &pane.options;
@@ -302,7 +307,7 @@ fn order(pane: &Pane, document: &Document, (capture, cloud): (&Capture, &Cloud),
         FigureRange::Files => (Vec::new(), Vec::new(), None),
     };
     let files = range == FigureRange::Files && !pane.view.explains();
-    Order {
+    FigureSpec {
         view: pane.view,
         stack: Some(head.stack),
         layers,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{JobControl, Stop, thread::Engine};
 use crate::{
     export::{self, FigureRequest, Preview, thumbnail},
-    figure::order::OrderError,
     protocol::{DrawFor, Drawn, EventKind, Failure, Request},
+    figure::spec::FigureError,
     text::sentence,
 };
 
@@ -39,7 +39,7 @@ impl Engine for FileEngine {
 ///
 /// # Errors
 /// When nothing can be drawn.
-pub fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, OrderError> {
+pub fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, FigureError> {
     Ok(match purpose {
         DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(Preview::Figure(figure.preview(max_px)?))),
         DrawFor::PreviewNumbers(format, n_rows) => {
@@ -52,8 +52,8 @@ pub fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, OrderErro
     })
 }
 
-impl From<OrderError> for Stop {
-    fn from(error: OrderError) -> Self {
+impl From<FigureError> for Stop {
+    fn from(error: FigureError) -> Self {
         Self::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() })
     }
 }

@@ -7,7 +7,7 @@ use attnscope::{
     },
     figure::{
         data::{self, DataFormat, Table, Values},
-        order,
+        spec,
     },
     ids::HeadId,
     session::{Command, Focus, Loadable, Session, Settings, ViewKind},
@@ -186,7 +186,7 @@ fn the_tooltip_of_lines_and_the_inspector_show_one_number() {
 /// The numbers that are written for what a session shows, in the window's export and by `render --data`.
 fn exported(session: &Session) -> Table {
     let figure = session.figure().unwrap();
-    order::table(&order::all(&figure.order, figure.subject()).unwrap(), &figure.order, figure.subject()).unwrap()
+    spec::table(&spec::all(&figure.spec, figure.subject()).unwrap(), &figure.spec, figure.subject()).unwrap()
 }
 
 /// Head, query, key and the bits of the weight of each row; and those of the same rows read back from a file.
@@ -283,8 +283,8 @@ fn what_is_chosen_for_patterns_does_not_stop_figures_of_vectors_and_means() {
     for view in [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance, ViewKind::Average, ViewKind::Heads] {
         play.does(Command::ShowView(view));
         let figure = play.session.figure().unwrap();
-        let drawn = order::all(&figure.order, figure.subject());
+        let drawn = spec::all(&figure.spec, figure.subject());
         assert!(drawn.is_ok_and(|figures| !figures.is_empty()), "{view:?}");
-        assert_eq!(figure.order.reading.words, view == ViewKind::Heads, "{view:?}");
+        assert_eq!(figure.spec.reading.words, view == ViewKind::Heads, "{view:?}");
     }
 }

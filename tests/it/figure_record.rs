@@ -11,7 +11,7 @@ use attnscope::{
     capture::{Ablation, Edit},
     figure::{
         CaptionKind, FontSource, ViewKind,
-        order::{self, Each, Order, Paper, Subtrahend},
+        spec::{self, Each, FigureSpec, Paper, Subtrahend},
         views::{
             distance,
             image::flows::{FlowFilter, FlowKind},
@@ -26,11 +26,11 @@ use attnscope::{
 
 use crate::support::play::Play;
 
-type Turn = fn(&mut Order);
+type Turn = fn(&mut FigureSpec);
 
 /// One other choice for every field, and for every field of its parts. A field that is new has to be named here.
-fn turns(order: &Order) -> Vec<(&'static str, Turn)> {
-    let Order {
+fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
+    let FigureSpec {
         view: _,
         stack: _,
         layers: _,
@@ -59,7 +59,7 @@ fn turns(order: &Order) -> Vec<(&'static str, Turn)> {
         sheet: _,
         each: Each { layer: _, head: _ },
         paper: Paper { dark: _, width: _, height: _, scale: _, caption: _, svg_text: _, fonts: _ },
-    } = order;
+    } = spec;
     let LeaveOut { special: _, first: _, punctuation: _, positions: _, policy: _ } = leave_out;
     let LayoutOptions {
         method: _,
@@ -136,20 +136,20 @@ fn every_choice_is_in_the_metadata_of_a_figure() {
     let play = Play::showing("one two three");
     let request = play.session.figure().unwrap();
     // A view that shows a space names it.
-    let base = Order { view: ViewKind::Scatter, ..(*request.order).clone() };
-    let record = |order: &Order| order::provenance(order, request.subject(), &[], None);
+    let base = FigureSpec { view: ViewKind::Scatter, ..(*request.spec).clone() };
+    let record = |spec: &FigureSpec| spec::provenance(spec, request.subject(), &[], None);
     let mut seen = vec![record(&base)];
     for (name, turn) in turns(&base) {
-        let mut order = base.clone();
-        turn(&mut order);
-        assert_ne!(order, base, "{name} is what it was");
-        let said = record(&order);
+        let mut spec = base.clone();
+        turn(&mut spec);
+        assert_ne!(spec, base, "{name} is what it was");
+        let said = record(&spec);
         assert!(!seen.contains(&said), "{name} is not said: {said}");
         seen.push(said);
     }
     assert_eq!(
         seen[0]["options"]["opacity"].to_string(),
-        request.order.opacity.to_string(),
+        request.spec.opacity.to_string(),
         "numbers as they were typed"
     );
 }
@@ -163,7 +163,7 @@ fn every_change_of_the_run_is_in_the_metadata() {
     play.does(Command::Change(ChangeCommand::Add((0..2).map(hide).collect())));
     play.answers();
     let request = play.session.figure().unwrap();
-    let said = order::provenance(&request.order, request.subject(), &[], None);
+    let said = spec::provenance(&request.spec, request.subject(), &[], None);
     assert_eq!(said["changes"].as_array().unwrap().len(), 6, "not the first four alone");
     assert_eq!(said["changes"][5], "token 1 is hidden");
 }

@@ -12,7 +12,7 @@ use attnscope::{
         },
     },
     capture::{Capture, Matrix, PerHead},
-    figure::{data::Values, order},
+    figure::{data::Values, spec},
     ids::{HeadId, Side, StackKind},
     lab::{MethodCall, Norms, Target},
     protocol::{EventKind, Request},
@@ -270,9 +270,9 @@ fn figures_and_numbers_of_an_overlay_say_what_they_are() {
         }
         let figure = play.session.figure().unwrap();
         let subject =
-            order::Subject { captures: Captures::one(&figure.capture), cloud: &figure.cloud, answers: &figure.answers };
-        let drawn = order::all(&figure.order, subject).unwrap();
-        let table = order::table(&drawn, &figure.order, subject).unwrap();
+            spec::Subject { captures: Captures::one(&figure.capture), cloud: &figure.cloud, answers: &figure.answers };
+        let drawn = spec::all(&figure.spec, subject).unwrap();
+        let table = spec::table(&drawn, &figure.spec, subject).unwrap();
         let column = table.columns.iter().find(|column| column.name == "rollout_scores").unwrap();
         let Values::Number(numbers) = &column.values else { panic!("no numbers") };
         assert!(numbers.iter().all(|number| (1..=8).any(|nth| *number == nth as f32 * 0.25)), "{numbers:?}");
@@ -303,8 +303,8 @@ fn an_answer_by_heads_is_drawn_of_all_heads_that_are_on() {
     let drawn = |play: &Play| {
         let figure = play.session.figure().unwrap();
         let subject =
-            order::Subject { captures: Captures::one(&figure.capture), cloud: &figure.cloud, answers: &figure.answers };
-        let drawn = order::all(&figure.order, subject).unwrap();
+            spec::Subject { captures: Captures::one(&figure.capture), cloud: &figure.cloud, answers: &figure.answers };
+        let drawn = spec::all(&figure.spec, subject).unwrap();
         (drawn.len(), drawn[0].scene.captions())
     };
     let (n_figures, captions) = drawn(&play);

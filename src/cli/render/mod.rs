@@ -16,7 +16,7 @@ use crate::{
     analysis::reading::Captures,
     figure::{
         Typesetter,
-        order::{self, Subject},
+        spec::{self, Subject},
     },
 };
 
@@ -24,9 +24,9 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     let target = Target::new(options)?;
     // A size that makes no figure is told before anything is computed.
     options.paper().page()?;
-    let (order, source) = match &options.session {
+    let (spec, source) = match &options.session {
         Some(session) => saved::read(session, options)?,
-        None => (options.order()?, source::read(options)?),
+        None => (options.spec()?, source::read(options)?),
     };
     let Source { capture, cloud, other, answers } = source;
     for note in capture.notes() {
@@ -34,15 +34,15 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     }
     let subject =
         Subject { captures: Captures { this: &capture, other: other.as_deref() }, cloud: &cloud, answers: &answers };
-    let drawn = order::all(&order, subject)?;
-    if order.sheet.is_none() {
+    let drawn = spec::all(&spec, subject)?;
+    if spec.sheet.is_none() {
         target.check(&drawn)?;
     }
-    let table = options.data.is_some().then(|| order::table(&drawn, &order, subject)).transpose()?;
+    let table = options.data.is_some().then(|| spec::table(&drawn, &spec, subject)).transpose()?;
     if options.out.is_some() {
-        let mut type_ = Typesetter::new(order.paper.fonts);
-        for drawing in order::draw(drawn, &order, subject, &mut type_)? {
-            output::write(&target.path(drawing.layer, drawing.head), &drawing.figure, &order)?;
+        let mut type_ = Typesetter::new(spec.paper.fonts);
+        for drawing in spec::draw(drawn, &spec, subject, &mut type_)? {
+            output::write(&target.path(drawing.layer, drawing.head), &drawing.figure, &spec)?;
         }
         let missing: Vec<&str> = type_.missing().collect();
         if !missing.is_empty() {

@@ -26,7 +26,7 @@ use crate::{
     },
     figure::{
         CaptionKind, Feature, FontSource, ViewKind,
-        order::{Each, Order, Paper, Subtrahend},
+        spec::{Each, FigureSpec, Paper, Subtrahend},
         views::{
             distance::Shown,
             image::flows::{FlowFilter, FlowKind},
@@ -233,11 +233,11 @@ impl RenderOptions {
     ///
     /// # Errors
     /// Settings of a layout that change nothing, or are outside their range.
-    pub fn order(&self) -> Result<Order, CliError> {
+    pub fn spec(&self) -> Result<FigureSpec, CliError> {
         self.check_view()?;
         let flat = |lists: &[Numbers]| -> Vec<usize> { lists.iter().flat_map(|list| list.0.iter().copied()).collect() };
         let minus = |(layer, head)| Subtrahend { stack: None, layer, head, of: Whose::This };
-        Ok(Order {
+        Ok(FigureSpec {
             view: self.view(),
             stack: self.stack,
             layers: flat(&self.layer),

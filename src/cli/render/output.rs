@@ -13,7 +13,7 @@ use crate::{
     figure::{
         self, Figure,
         data::{DataFormat, Table},
-        order::Order,
+        spec::FigureSpec,
         write::FigureFormat,
     },
 };
@@ -72,7 +72,7 @@ impl Target {
     }
 
     /// Whether every figure has a file of its own.
-    pub fn check(&self, drawn: &[figure::order::Drawn]) -> Result<(), CliError> {
+    pub fn check(&self, drawn: &[figure::spec::NamedScene]) -> Result<(), CliError> {
         if self.out.is_none() {
             return Ok(());
         }
@@ -89,8 +89,8 @@ impl Target {
 }
 
 /// Writes a figure.
-pub fn write(path: &Path, figure: &Figure, order: &Order) -> Result<(), CliError> {
-    let bytes = format(path)?.bytes(figure, order.paper.svg_text, order.paper.scale);
+pub fn write(path: &Path, figure: &Figure, spec: &FigureSpec) -> Result<(), CliError> {
+    let bytes = format(path)?.bytes(figure, spec.paper.svg_text, spec.paper.scale);
     let bytes = bytes.map_err(|error| CliError::Failed(error.to_string()))?;
     export::atomic_write(path, |out| out.write_all(&bytes)).map_err(|error| CliError::Failed(error.to_string()))
 }

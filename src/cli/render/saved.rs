@@ -5,7 +5,7 @@ use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 use super::{RenderOptions, source::Source};
 use crate::{
     cli::{CliError, engine, one_line},
-    figure::order::Order,
+    figure::spec::FigureSpec,
     ids::PaneId,
     json_file::MAX_BYTES,
     protocol::{Failure, Request},
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Reads the session, computes what the pane shows, and says how it is drawn.
-pub fn read(path: &Path, options: &RenderOptions) -> Result<(Order, Source), CliError> {
+pub fn read(path: &Path, options: &RenderOptions) -> Result<(FigureSpec, Source), CliError> {
     let saved = open(path)?;
     let n_panes = saved.panes.len().max(1);
     let nth = options.pane.unwrap_or_else(|| saved.panes.iter().position(|pane| pane.active).unwrap_or(0));
@@ -46,8 +46,8 @@ pub fn read(path: &Path, options: &RenderOptions) -> Result<(Order, Source), Cli
     played.check()?;
     let figure = played.session.figure();
     let figure = figure.ok_or_else(|| CliError::Failed("the pane has nothing to draw".to_owned()))?;
-    let order = Order { paper: options.paper(), ..Order::clone(&figure.order) };
-    Ok((order, Source { capture: figure.capture, cloud: figure.cloud, other: figure.other, answers: figure.answers }))
+    let spec = FigureSpec { paper: options.paper(), ..FigureSpec::clone(&figure.spec) };
+    Ok((spec, Source { capture: figure.capture, cloud: figure.cloud, other: figure.other, answers: figure.answers }))
 }
 
 fn open(path: &Path) -> Result<Saved, CliError> {

@@ -5,7 +5,7 @@ use crate::{
     capture::{Capture, Site},
     figure::{
         ViewKind,
-        order::{Choice, Drawn, OrderError},
+        spec::{FigureError, NamedScene, ResolvedSpec},
     },
     ids::StackKind,
     raster::ColorMap,
@@ -36,9 +36,9 @@ pub struct ViewSpec {
     /// Why it cannot show a stack of a capture, in words; `None` when it can.
     pub unavailable: fn(&Capture, StackKind) -> Option<&'static str>,
     /// What a sheet of its figures shows.
-    pub sheet_text: fn(&Choice<'_>) -> &'static str,
+    pub sheet_text: fn(&ResolvedSpec<'_>) -> &'static str,
     /// Its figures with their numbers.
-    pub figures: fn(&Choice<'_>) -> Result<Vec<Drawn>, OrderError>,
+    pub figures: fn(&ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError>,
 }
 
 /// The question that a group of views answers.
@@ -132,8 +132,8 @@ pub(super) fn vectors(_: &Reading, space: Space) -> Vec<Site> {
 }
 
 /// What a sheet of points shows.
-pub(super) fn space_text(choice: &Choice<'_>) -> &'static str {
-    match choice.space() {
+pub(super) fn space_text(resolved: &ResolvedSpec<'_>) -> &'static str {
+    match resolved.space() {
         Space::QueriesKeys => "Query–key maps",
         Space::Values => "Values",
         Space::Residual => "Residual stream",

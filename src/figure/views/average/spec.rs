@@ -8,7 +8,7 @@ use crate::{
     figure::{
         ViewKind,
         data::{Column, Table, Values},
-        order::{Choice, Drawn, OrderError},
+        spec::{FigureError, NamedScene, ResolvedSpec},
         views::{About, Feature, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     ids::HeadId,
@@ -35,25 +35,25 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 /// One figure per head.
-fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
-    choice.not_of_planes()?;
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    resolved.not_of_planes()?;
     let figure = |id: HeadId| {
-        let found = choice.ask(Question::Average(id, choice.order.annotation.clone()))?;
+        let found = resolved.ask(Question::Average(id, resolved.spec.annotation.clone()))?;
         let scene = AverageScene {
             found: Arc::clone(&found),
-            n_inputs: choice.cloud.n_inputs(),
-            annotation: choice.order.annotation.clone(),
-            color_map: choice.order.color_map(),
-            mask: choice.capture.model().mask_of(id).unwrap_or_default(),
-            origin: choice.origin.clone(),
+            n_inputs: resolved.cloud.n_inputs(),
+            annotation: resolved.spec.annotation.clone(),
+            color_map: resolved.spec.color_map(),
+            mask: resolved.capture.model().mask_of(id).unwrap_or_default(),
+            origin: resolved.origin.clone(),
         };
         let table = Box::new(move || match &*found {
             Finding::Average(average) => table(average),
             _ => Table::default(),
         });
-        Ok(choice.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
+        Ok(resolved.named(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
     };
-    choice.ids()?.into_iter().map(figure).collect()
+    resolved.ids()?.into_iter().map(figure).collect()
 }
 
 /// Mean weights between positions, then by offset: of all inputs, and of each value of the annotation.

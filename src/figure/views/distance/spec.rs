@@ -11,7 +11,7 @@ use crate::{
     figure::{
         ViewKind,
         data::{Column, Table, Values},
-        order::{Choice, Drawn, OrderError},
+        spec::{FigureError, NamedScene, ResolvedSpec},
         views::{About, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     projection::correlation::Correlation,
@@ -38,25 +38,25 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 /// One figure per head: all heads' numbers, and its pairs.
-fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
-    choice.not_of_planes()?;
-    let Some(spec) = choice.capture.model().stack(choice.stack) else { return Ok(Vec::new()) };
-    let proxies = choice.ask(Question::Proxies)?;
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    resolved.not_of_planes()?;
+    let Some(spec) = resolved.capture.model().stack(resolved.stack) else { return Ok(Vec::new()) };
+    let proxies = resolved.ask(Question::Proxies)?;
     let figure = |id| {
         let scene = DistanceScene {
             proxies: Arc::clone(&proxies),
-            plot: Some(choice.ask(Question::Plot(id))?),
+            plot: Some(resolved.ask(Question::Plot(id))?),
             grid: (spec.layers.len(), spec.max_heads()),
             head: id,
-            shown: choice.order.distance,
-            caveat: proxy::caveat(choice.cloud, id),
-            origin: choice.origin.clone(),
+            shown: resolved.spec.distance,
+            caveat: proxy::caveat(resolved.cloud, id),
+            origin: resolved.origin.clone(),
         };
         let numbers = Arc::clone(&proxies);
         let table = Box::new(move || table(&numbers));
-        Ok(choice.drawn(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
+        Ok(resolved.named(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))
     };
-    choice.ids()?.into_iter().map(figure).collect()
+    resolved.ids()?.into_iter().map(figure).collect()
 }
 
 /// One row per head.

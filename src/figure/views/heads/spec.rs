@@ -5,7 +5,7 @@ use crate::{
     analysis::reading::{Aggregate, Heads},
     figure::{
         ViewKind, data,
-        order::{Choice, Drawn, OrderError},
+        spec::{FigureError, NamedScene, ResolvedSpec},
         views::{About, Feature, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     ids::HeadId,
@@ -27,16 +27,16 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: ColorMap::Viridis,
     needs: spec::patterns,
     unavailable: spec::available,
-    sheet_text: |choice| choice.pattern_text("Attention lines"),
+    sheet_text: |resolved| resolved.pattern_text("Attention lines"),
     figures,
 };
 
-fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
-    let filter = choice.order.filter;
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    let filter = resolved.spec.filter;
     let figure = |heads: Vec<HeadLines>, ids: &[HeadId], id: Option<HeadId>| {
-        let subject = choice.subject(ids);
-        let explained = choice.order.reading.source.explained();
-        let label = if choice.order.minus.is_some() || id.is_none() || explained.is_some() {
+        let subject = resolved.subject(ids);
+        let explained = resolved.spec.reading.source.explained();
+        let label = if resolved.spec.minus.is_some() || id.is_none() || explained.is_some() {
             subject.clone()
         } else {
             heads_text(ids)
@@ -45,36 +45,41 @@ fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
             heads,
             subject,
             filter,
-            pinned: choice.pinned(),
-            origin: choice.origin.clone(),
+            pinned: resolved.pinned(),
+            origin: resolved.origin.clone(),
             has_legend: true,
         };
         let lines = scene.heads.clone();
         let table = Box::new(move || data::heads(&lines));
-        let mut drawn = choice.drawn(Box::new(scene), table, capitalised(&label), id);
+        let mut drawn = resolved.named(Box::new(scene), table, capitalised(&label), id);
         if ids.len() > 1 {
             drawn.head = None;
         }
         drawn
     };
-    if let Some(together) = choice.together() {
-        let read = choice.read(together)?;
+    if let Some(together) = resolved.together() {
+        let read = resolved.read(together)?;
         let ids = read.heads.clone();
-        let lines = HeadLines::new(0, together_name(choice.order.together), read, filter);
+        let lines = HeadLines::new(0, together_name(resolved.spec.together), read, filter);
         return Ok(vec![figure(vec![lines], &ids, None)]);
     }
-    let lines = |id: HeadId, name: String| -> Result<HeadLines, OrderError> {
-        Ok(HeadLines::new(id.head, name, choice.read(Heads::One(id))?, filter))
+    let lines = |id: HeadId, name: String| -> Result<HeadLines, FigureError> {
+        Ok(HeadLines::new(id.head, name, resolved.read(Heads::One(id))?, filter))
     };
     // One figure per head where files or places on the sheet are asked for by head, else one per layer.
-    if choice.order.each.head || choice.order.sheet.is_some() && choice.layers.len() == 1 && choice.heads.is_none() {
+    if resolved.spec.each.head
+        || resolved.spec.sheet.is_some() && resolved.layers.len() == 1 && resolved.heads.is_none()
+    {
         let one = |id: HeadId| Ok(figure(vec![lines(id, format!("Head {}", id.head))?], &[id], Some(id)));
-        return choice.ids()?.into_iter().map(one).collect();
+        return resolved.ids()?.into_iter().map(one).collect();
     }
     let of_layer = |&layer: &usize| {
-        let ids: Vec<HeadId> =
-            choice.head_numbers(layer).into_iter().map(|head| HeadId { stack: choice.stack, layer, head }).collect();
-        let name = |id: &HeadId| match choice.order.reading.source.explained() {
+        let ids: Vec<HeadId> = resolved
+            .head_numbers(layer)
+            .into_iter()
+            .map(|head| HeadId { stack: resolved.stack, layer, head })
+            .collect();
+        let name = |id: &HeadId| match resolved.spec.reading.source.explained() {
             Some(explained) if ids.len() == 1 => explained.label(),
             None if ids.len() == 1 => format!("Head {}", id.head),
             _ => id.head.to_string(),
@@ -85,7 +90,7 @@ fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
         }
         Ok(figure(heads, &ids, ids.first().copied()))
     };
-    choice.layers.iter().map(of_layer).collect()
+    resolved.layers.iter().map(of_layer).collect()
 }
 
 /// What the legend calls several heads taken together.

@@ -6,7 +6,7 @@ use super::HeatmapScene;
 use crate::{
     figure::{
         ViewKind, data,
-        order::{Choice, Drawn, OnePattern, OrderError},
+        spec::{FigureError, NamedScene, OnePattern, ResolvedSpec},
         views::{About, Feature, FigureExtent, Group, ViewSpec, spec},
     },
     raster::ColorMap,
@@ -27,26 +27,26 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: ColorMap::Viridis,
     needs: spec::patterns,
     unavailable: spec::available,
-    sheet_text: |choice| choice.pattern_text("Attention patterns (rows: queries, columns: keys)"),
+    sheet_text: |resolved| resolved.pattern_text("Attention patterns (rows: queries, columns: keys)"),
     figures,
 };
 
-fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
-    let patterns = choice.patterns()?;
-    let high = choice.shared_high(&patterns);
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    let patterns = resolved.patterns()?;
+    let high = resolved.shared_high(&patterns);
     let figure = |(read, id): OnePattern| {
-        let subject = choice.subject(&read.heads);
+        let subject = resolved.subject(&read.heads);
         let scene = HeatmapScene {
             read: Arc::clone(&read),
             subject: subject.clone(),
-            map: choice.order.color_map(),
-            log: choice.order.log,
+            map: resolved.spec.color_map(),
+            log: resolved.spec.log,
             high,
-            values: choice.order.values,
-            pinned: choice.pinned(),
-            origin: choice.origin.clone(),
+            values: resolved.spec.values,
+            pinned: resolved.pinned(),
+            origin: resolved.origin.clone(),
         };
-        choice.drawn(Box::new(scene), Box::new(move || data::heatmap(&read)), capitalised(&subject), id)
+        resolved.named(Box::new(scene), Box::new(move || data::heatmap(&read)), capitalised(&subject), id)
     };
     Ok(patterns.into_iter().map(figure).collect())
 }

@@ -11,7 +11,7 @@ use crate::{
     figure::{
         ViewKind, data,
         list::Sampling,
-        order::{Choice, Drawn, OnePattern, OrderError, names_of, no_picture},
+        spec::{FigureError, NamedScene, OnePattern, ResolvedSpec, names_of, no_picture},
         views::{About, Feature, FigureExtent, Group, ViewSpec, spec},
     },
     ids::StackKind,
@@ -52,8 +52,8 @@ fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
     })
 }
 
-fn sheet_text(choice: &Choice<'_>) -> &'static str {
-    choice.pattern_text(match choice.order.flows.map(|flows| flows.kind) {
+fn sheet_text(resolved: &ResolvedSpec<'_>) -> &'static str {
+    resolved.pattern_text(match resolved.spec.flows.map(|flows| flows.kind) {
         None => "Attention on the picture",
         Some(FlowKind::Strongest) => {
             "Arrows from each patch to what it attends to most (ring: itself, square: a token before the patches)"
@@ -64,61 +64,61 @@ fn sheet_text(choice: &Choice<'_>) -> &'static str {
     })
 }
 
-fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
-    let Some((image, side)) = choice.capture.image().zip(choice.capture.picture_side()) else {
-        return Err(no_picture(choice.capture));
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    let Some((image, side)) = resolved.capture.image().zip(resolved.capture.picture_side()) else {
+        return Err(no_picture(resolved.capture));
     };
-    let picks_patches = choice.stack.query_side() == side;
-    if choice.stack.key_side() != side {
-        let message = format!("the {} stack does not attend to the picture: choose another --stack", choice.stack);
-        return Err(OrderError::Failed(message));
+    let picks_patches = resolved.stack.query_side() == side;
+    if resolved.stack.key_side() != side {
+        let message = format!("the {} stack does not attend to the picture: choose another --stack", resolved.stack);
+        return Err(FigureError::Failed(message));
     }
-    if choice.order.reading.words {
-        return Err(OrderError::Usage("a picture needs single tokens: leave out --words".to_owned()));
+    if resolved.spec.reading.words {
+        return Err(FigureError::Usage("a picture needs single tokens: leave out --words".to_owned()));
     }
-    if choice.order.flows.is_some() && !picks_patches {
-        return Err(OrderError::Usage(format!(
+    if resolved.spec.flows.is_some() && !picks_patches {
+        return Err(FigureError::Usage(format!(
             "arrows lead from patch to patch, but the queries of the {} stack are words: leave out --flows",
-            choice.stack
+            resolved.stack
         )));
     }
-    let held = match (choice.order.query, choice.order.key) {
+    let held = match (resolved.spec.query, resolved.spec.key) {
         (None, key) => key.map(|key| (key, Role::Key)),
         (query, _) => query.map(|query| (query, Role::Query)),
     };
-    let picked = match (choice.order.query, choice.order.key) {
+    let picked = match (resolved.spec.query, resolved.spec.key) {
         (None, Some(key)) if picks_patches => (Subject::Token(key), Role::Key),
         (query, _) => (Subject::of(query, picks_patches, image.n_prefix), Role::Query),
     };
-    let writes = choice.order.reading.rows == RowLabels::Written && reading::writes(choice.capture, choice.stack);
-    let partner = choice.order.key.filter(|_| picked.1 == Role::Query);
-    let sampling = if choice.order.smooth { Sampling::Smooth } else { Sampling::Crisp };
+    let writes = resolved.spec.reading.rows == RowLabels::Written && reading::writes(resolved.capture, resolved.stack);
+    let partner = resolved.spec.key.filter(|_| picked.1 == Role::Query);
+    let sampling = if resolved.spec.smooth { Sampling::Smooth } else { Sampling::Crisp };
     let look = OverlayLook {
-        map: choice.order.color_map(),
+        map: resolved.spec.color_map(),
         sampling,
-        opacity: choice.order.opacity,
-        contour: choice.order.contour,
+        opacity: resolved.spec.opacity,
+        contour: resolved.spec.contour,
     };
-    let patterns = choice.patterns()?;
-    let high = choice.shared_high(&patterns);
+    let patterns = resolved.patterns()?;
+    let high = resolved.shared_high(&patterns);
     let figure = |(read, id): OnePattern| {
-        let subject = choice.subject(&read.heads);
+        let subject = resolved.subject(&read.heads);
         let scene = ImageScene {
             read,
             high,
             image: image.clone(),
-            names: names_of(choice.capture.key_tokens(choice.stack)),
+            names: names_of(resolved.capture.key_tokens(resolved.stack)),
             picks_patches,
             writes,
             picked,
             partner,
             look,
-            flows: choice.order.flows.map(|filter| (filter, held)),
+            flows: resolved.spec.flows.map(|filter| (filter, held)),
             subject: subject.clone(),
-            origin: choice.origin.clone(),
+            origin: resolved.origin.clone(),
         };
         let numbers = scene.clone();
-        choice.drawn(Box::new(scene), Box::new(move || data::image(&numbers)), capitalised(&subject), id)
+        resolved.named(Box::new(scene), Box::new(move || data::image(&numbers)), capitalised(&subject), id)
     };
     Ok(patterns.into_iter().map(figure).collect())
 }

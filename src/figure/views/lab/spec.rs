@@ -11,7 +11,7 @@ use crate::{
     figure::{
         Captions, ViewKind,
         data::{Column, Table, Values},
-        order::{Choice, Drawn, OrderError},
+        spec::{FigureError, NamedScene, ResolvedSpec},
         views::{About, FigureExtent, Group, ViewSpec, spec},
     },
     ids::{HeadId, Side},
@@ -37,28 +37,28 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 /// All answers on one page.
-fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
-    let question = choice.order.question;
-    let there: Vec<Answered> = choice.answers.iter().filter(|answer| answer.report.is_some()).cloned().collect();
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    let question = resolved.spec.question;
+    let there: Vec<Answered> = resolved.answers.iter().filter(|answer| answer.report.is_some()).cloned().collect();
     if there.is_empty() {
-        return Err(OrderError::Failed("no method has a result yet, so there is nothing to draw".to_owned()));
+        return Err(FigureError::Failed("no method has a result yet, so there is nothing to draw".to_owned()));
     }
-    let layer = choice.layers.first().copied().unwrap_or(0);
-    let head = choice.heads.as_ref().and_then(|heads| heads.first().copied()).unwrap_or(0);
-    let head = HeadId { stack: choice.stack, layer, head };
-    let silent: Vec<&str> = silent(choice.capture, question, &there).map(|answer| answer.title).collect();
+    let layer = resolved.layers.first().copied().unwrap_or(0);
+    let head = resolved.heads.as_ref().and_then(|heads| heads.first().copied()).unwrap_or(0);
+    let head = HeadId { stack: resolved.stack, layer, head };
+    let silent: Vec<&str> = silent(resolved.capture, question, &there).map(|answer| answer.title).collect();
     if silent.len() == there.len() {
         let verb = if silent.len() == 1 { "has" } else { "have" };
-        return Err(OrderError::Failed(format!(
+        return Err(FigureError::Failed(format!(
             "{} {verb} no values for single tokens here, so there is nothing to draw: save the numbers with --data",
             silent.join(" and ")
         )));
     }
-    let sections = compose(choice.capture, question, &there, (head, choice.order.special));
+    let sections = compose(resolved.capture, question, &there, (head, resolved.spec.special));
     if sections.iter().all(|section| section.parts.is_empty()) {
-        return Err(OrderError::Failed("the results have nothing to draw: save them as data".to_owned()));
+        return Err(FigureError::Failed("the results have nothing to draw: save them as data".to_owned()));
     }
-    let target = there.iter().find_map(|answer| target_text(choice.capture, answer.report.as_deref()?));
+    let target = there.iter().find_map(|answer| target_text(resolved.capture, answer.report.as_deref()?));
     let titles: Vec<&str> = there.iter().map(|answer| answer.title).collect();
     let what = format!("{} {}.", question.text(), titles.join(", "));
     let of = target.map_or_else(String::new, |target| format!(" Explained: {target}."));
@@ -66,11 +66,11 @@ fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
     let short = [format!("{what}{of}")].into_iter().chain(notes).collect::<Vec<_>>().join(" ");
     let mut caveats: Vec<&str> = there.iter().filter_map(|it| Some(it.report.as_ref()?.method.caveat)).collect();
     caveats.dedup();
-    let full = format!("{short} {} {}.", caveats.join(" "), choice.origin);
+    let full = format!("{short} {} {}.", caveats.join(" "), resolved.origin);
     let scene = LabScene { sections, captions: Captions { short, full } };
-    let capture = choice.capture.clone();
+    let capture = resolved.capture.clone();
     let label = question.short().to_owned();
-    Ok(vec![choice.drawn(Box::new(scene), Box::new(move || table(&capture, &there)), label, None)])
+    Ok(vec![resolved.named(Box::new(scene), Box::new(move || table(&capture, &there)), label, None)])
 }
 
 fn sentence(text: &str) -> String {

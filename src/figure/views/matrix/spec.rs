@@ -5,7 +5,7 @@ use crate::{
     analysis::{Space, projection},
     figure::{
         ViewKind, data,
-        order::{Choice, Drawn, OrderError, refined},
+        spec::{FigureError, NamedScene, ResolvedSpec, refined},
         views::{About, FigureExtent, Group, ViewSpec, spec},
     },
     ids::{HeadId, StackKind},
@@ -31,28 +31,28 @@ pub const SPEC: ViewSpec = ViewSpec {
     figures,
 };
 
-fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
-    choice.not_of_planes()?;
-    let Some(spec) = choice.capture.model().stack(choice.stack) else { return Ok(Vec::new()) };
-    let projected = projection::project(choice.cloud, choice.stack, choice.order.projection, &mut |_, _| true);
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    resolved.not_of_planes()?;
+    let Some(spec) = resolved.capture.model().stack(resolved.stack) else { return Ok(Vec::new()) };
+    let projected = projection::project(resolved.cloud, resolved.stack, resolved.spec.projection, &mut |_, _| true);
     let Some(projection) = projected else {
-        let message = match choice.cloud.lacks(choice.stack, choice.space()) {
-            Some(reason) if !choice.space().is_joint() => reason,
-            _ => format!("the queries and keys of the {} stack were not recorded", choice.stack),
+        let message = match resolved.cloud.lacks(resolved.stack, resolved.space()) {
+            Some(reason) if !resolved.space().is_joint() => reason,
+            _ => format!("the queries and keys of the {} stack were not recorded", resolved.stack),
         };
-        return Err(OrderError::Failed(message));
+        return Err(FigureError::Failed(message));
     };
     let projection = refined(projection)?;
     let planes = projection.heads.clone();
     let heads: Vec<HeadId> = planes.iter().map(|plane| plane.head).collect();
-    let (space, model) = (choice.space(), choice.capture.model());
+    let (space, model) = (resolved.space(), resolved.capture.model());
     let what = match space {
         Space::QueriesKeys => "all heads",
         Space::Values => "values of all heads",
         Space::Residual => "residual stream",
         Space::Positions => "position embeddings",
     };
-    let subject = match choice.stack {
+    let subject = match resolved.stack {
         StackKind::SelfAttention => what.to_owned(),
         stack => format!("{what} of the {stack} stack"),
     };
@@ -68,13 +68,13 @@ fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
         names: (!space.is_per_head()).then(|| heads.iter().map(|cell| space.cell_name(*cell, model)).collect()),
         sharing,
         projection,
-        kinds: space.kinds(choice.stack),
-        tints: choice.tints(&heads),
-        pinned: choice.pinned(),
+        kinds: space.kinds(resolved.stack),
+        tints: resolved.tints(&heads),
+        pinned: resolved.pinned(),
         subject: subject.clone(),
-        origin: choice.origin.clone(),
+        origin: resolved.origin.clone(),
     };
-    let (cloud, stack) = (choice.cloud.clone(), choice.stack);
+    let (cloud, stack) = (resolved.cloud.clone(), resolved.stack);
     let table = Box::new(move || data::points(planes.iter().map(|plane| &**plane), &cloud, (stack, space)));
-    Ok(vec![choice.drawn(Box::new(scene), table, capitalised(&subject), None)])
+    Ok(vec![resolved.named(Box::new(scene), table, capitalised(&subject), None)])
 }

@@ -5,7 +5,7 @@ use crate::{
     analysis::{projection, reading::Heads},
     figure::{
         ViewKind, data,
-        order::{Choice, Drawn, OrderError},
+        spec::{FigureError, NamedScene, ResolvedSpec},
         views::{About, FigureExtent, Group, ViewSpec, spec},
     },
     ids::HeadId,
@@ -31,30 +31,30 @@ pub const SPEC: ViewSpec = ViewSpec {
     figures,
 };
 
-fn figures(choice: &Choice<'_>) -> Result<Vec<Drawn>, OrderError> {
-    choice.not_of_planes()?;
-    let space = choice.space();
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    resolved.not_of_planes()?;
+    let space = resolved.space();
     let figure = |id: HeadId| {
-        let plane = choice.plane(id)?;
+        let plane = resolved.plane(id)?;
         let scene = ScatterScene {
             plane: plane.clone(),
             // Of many inputs nobody has the patterns.
-            read: if choice.cloud.n_inputs() == 1 && space.is_joint() {
-                choice.read(Heads::One(id)).ok()
+            read: if resolved.cloud.n_inputs() == 1 && space.is_joint() {
+                resolved.read(Heads::One(id)).ok()
             } else {
                 None
             },
-            names: choice.names(),
+            names: resolved.names(),
             space,
-            stack: choice.stack,
-            tints: projection::looks(choice.cloud, space, id, choice.order.color_by, choice.order.size_by),
-            pinned: choice.pinned(),
-            subject: choice.cell_text(id),
-            origin: choice.origin.clone(),
+            stack: resolved.stack,
+            tints: projection::looks(resolved.cloud, space, id, resolved.spec.color_by, resolved.spec.size_by),
+            pinned: resolved.pinned(),
+            subject: resolved.cell_text(id),
+            origin: resolved.origin.clone(),
         };
-        let (cloud, stack) = (choice.cloud.clone(), choice.stack);
+        let (cloud, stack) = (resolved.cloud.clone(), resolved.stack);
         let table = Box::new(move || data::points([&plane], &cloud, (stack, space)));
-        Ok(choice.drawn(Box::new(scene), table, capitalised(&choice.cell_text(id)), Some(id)))
+        Ok(resolved.named(Box::new(scene), table, capitalised(&resolved.cell_text(id)), Some(id)))
     };
-    choice.cells()?.into_iter().map(figure).collect()
+    resolved.cells()?.into_iter().map(figure).collect()
 }

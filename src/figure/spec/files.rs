@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Captions, Drawn, Order, OrderError, Page, Sheet, Subject, Typesetter};
+use super::{Captions, FigureError, FigureSpec, NamedScene, Page, Sheet, Subject, Typesetter};
 use crate::{
     analysis::{
         Cloud,
@@ -29,15 +29,15 @@ pub struct Drawing {
 /// # Errors
 /// When the paper makes no figure, or the sheet has too few places.
 pub fn draw(
-    mut drawn: Vec<Drawn>,
-    order: &Order,
+    mut drawn: Vec<NamedScene>,
+    spec: &FigureSpec,
     subject: Subject<'_>,
     type_: &mut Typesetter,
-) -> Result<Vec<Drawing>, OrderError> {
-    let page = order.paper.page()?;
-    let Some([n_cols, n_rows]) = order.sheet else {
-        let one = |it: &Drawn| Drawing {
-            figure: finished(&*it.scene, &page, std::slice::from_ref(&it.label), order, subject, type_),
+) -> Result<Vec<Drawing>, FigureError> {
+    let page = spec.paper.page()?;
+    let Some([n_cols, n_rows]) = spec.sheet else {
+        let one = |it: &NamedScene| Drawing {
+            figure: finished(&*it.scene, &page, std::slice::from_ref(&it.label), spec, subject, type_),
             layer: it.layer,
             head: it.head,
         };
@@ -45,7 +45,7 @@ pub fn draw(
     };
     if drawn.len() > n_cols * n_rows {
         let (n, room) = (drawn.len(), n_cols * n_rows);
-        return Err(OrderError::Usage(format!(
+        return Err(FigureError::Usage(format!(
             "{n} figures do not fit on a sheet of {n_cols}x{n_rows}, which has room for {room}: name fewer with --layer \
              and --head, or choose a larger sheet"
         )));
@@ -54,14 +54,14 @@ pub fn draw(
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
     let scenes = drawn.drain(..).map(|it| (it.label, it.scene)).collect();
     let sheet = Sheet::new(scenes, n_cols, captions);
-    let figure = finished(&sheet, &page, &heads, order, subject, type_);
+    let figure = finished(&sheet, &page, &heads, spec, subject, type_);
     Ok(vec![unless_empty(Drawing { figure, layer: None, head: None })?])
 }
 
 /// A figure without a mark is none.
-fn unless_empty(drawing: Drawing) -> Result<Drawing, OrderError> {
+fn unless_empty(drawing: Drawing) -> Result<Drawing, FigureError> {
     if drawing.figure.is_empty {
-        return Err(OrderError::Failed(
+        return Err(FigureError::Failed(
             "nothing is drawn with these options, so there is no figure to write".to_owned(),
         ));
     }
@@ -72,18 +72,18 @@ fn finished(
     scene: &dyn Scene,
     page: &Page,
     heads: &[String],
-    order: &Order,
+    spec: &FigureSpec,
     subject: Subject<'_>,
     type_: &mut Typesetter,
 ) -> Figure {
-    let title = format!("{} of {}, {}", order.view.label(), heads.join(", "), subject.captures.this.model().name);
+    let title = format!("{} of {}, {}", spec.view.label(), heads.join(", "), subject.captures.this.model().name);
     let mut figure = figure::figure(&Page { title, ..page.clone() }, scene, type_);
-    figure.provenance = provenance(order, subject, heads, Some((&figure, type_))).to_string();
+    figure.provenance = provenance(spec, subject, heads, Some((&figure, type_))).to_string();
     figure
 }
 
 /// What is said below several scenes: of which heads, and what holds for all.
-fn sheet_captions(drawn: &[Drawn]) -> Captions {
+fn sheet_captions(drawn: &[NamedScene]) -> Captions {
     let (Some(first), Some(last)) = (drawn.first(), drawn.last()) else { return Captions::default() };
     let which = if drawn.len() == 1 { first.label.clone() } else { format!("{} to {}", first.label, last.label) };
     let origin = &first.origin;
@@ -95,7 +95,7 @@ fn sheet_captions(drawn: &[Drawn]) -> Captions {
 
 /// Where a file came from.
 pub fn provenance(
-    order: &Order,
+    spec: &FigureSpec,
     subject: Subject<'_>,
     heads: &[String],
     figure: Option<(&Figure, &Typesetter)>,
@@ -112,18 +112,18 @@ pub fn provenance(
     };
     let mut value = json!({
         "program": concat!("AttnScope ", env!("CARGO_PKG_VERSION")),
-        "view": order.view.name(),
+        "view": spec.view.name(),
         "model": { "name": model.name, "family": model.family },
         "input": input,
         "heads": heads,
-        "options": order.record(),
+        "options": spec.record(),
         "changes": changes(capture),
         "notes": capture.notes(),
     });
-    if let Some(explained) = order.reading.source.explained() {
+    if let Some(explained) = spec.reading.source.explained() {
         value["explanation"] = explanation(explained);
     }
-    if let Some(other) = subject.captures.other.filter(|_| order.minus.is_some_and(|minus| minus.of == Whose::Other)) {
+    if let Some(other) = subject.captures.other.filter(|_| spec.minus.is_some_and(|minus| minus.of == Whose::Other)) {
         let model = &other.model().name;
         value["subtracted"] = json!({ "model": model, "input": read(other), "changes": changes(other) });
     }

@@ -1,9 +1,9 @@
 //! From what a person asks for to figures and numbers: the same for the window and for the command line.
 
-mod choice;
 mod files;
 mod planes;
 mod record;
+mod resolved;
 mod scenes;
 
 use crate::{
@@ -27,15 +27,15 @@ use super::{
     write::{SvgText, WriteError},
 };
 
-pub use choice::{Choice, OnePattern, names_of, no_picture};
 pub use files::{Drawing, draw, provenance};
 pub use planes::refined;
-pub use scenes::{Drawn, all};
+pub use resolved::{OnePattern, ResolvedSpec, names_of, no_picture};
+pub use scenes::{NamedScene, all};
 
 /// What is to be drawn of a capture, and how. The numbers behind it are those that are drawn.
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
+pub struct FigureSpec {
     pub view: ViewKind,
     /// The stack; the one that the view is most about when not given.
     pub stack: Option<StackKind>,
@@ -146,10 +146,10 @@ impl Paper {
     ///
     /// # Errors
     /// When a side makes no figure.
-    pub fn page(&self) -> Result<Page, OrderError> {
+    pub fn page(&self) -> Result<Page, FigureError> {
         for (name, side) in [("width", self.width), ("height", self.height)] {
             if let Some(side) = side.filter(|side| !(SIDE_PT.0..=SIDE_PT.1).contains(side)) {
-                return Err(OrderError::Usage(format!(
+                return Err(FigureError::Usage(format!(
                     "a {name} of {side} points makes no figure: give one from {} to {} points, or with a unit such as 8.5cm",
                     SIDE_PT.0, SIDE_PT.1
                 )));
@@ -168,8 +168,8 @@ impl Paper {
 
 /// Why nothing can be drawn. Displays as one clause for the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OrderError {
-    /// The order makes no sense.
+pub enum FigureError {
+    /// What was asked for makes no sense.
     #[error("{0}")]
     Usage(String),
     /// There is nothing like that in the capture, or it cannot be drawn.
@@ -177,7 +177,7 @@ pub enum OrderError {
     Failed(String),
 }
 
-impl From<WriteError> for OrderError {
+impl From<WriteError> for FigureError {
     fn from(error: WriteError) -> Self {
         Self::Failed(error.to_string())
     }
@@ -198,15 +198,15 @@ pub struct Subject<'a> {
 ///
 /// # Errors
 /// When nothing is drawn.
-pub fn table(drawn: &[Drawn], order: &Order, subject: Subject<'_>) -> Result<Table, OrderError> {
+pub fn table(drawn: &[NamedScene], spec: &FigureSpec, subject: Subject<'_>) -> Result<Table, FigureError> {
     let mut table = Table::default();
     for it in drawn {
         table.append((it.table)());
     }
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
-    table.provenance = provenance(order, subject, &heads, None).to_string();
+    table.provenance = provenance(spec, subject, &heads, None).to_string();
     if table.is_empty() {
-        return Err(OrderError::Failed("nothing is drawn, so there are no numbers to write".to_owned()));
+        return Err(FigureError::Failed("nothing is drawn, so there are no numbers to write".to_owned()));
     }
     Ok(table)
 }

@@ -1,10 +1,10 @@
-//! Everything that an order says, for the files that it makes: each field is taken apart by name, so that a new one has
+//! Everything that a spec says, for the files that it makes: each field is taken apart by name, so that a new one has
 //! to be written before it compiles.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Order, Paper, Subtrahend};
+use super::{FigureSpec, Paper, Subtrahend};
 use crate::{
     analysis::{
         edges::EdgeFilter,
@@ -18,7 +18,7 @@ use crate::{
     raster::ColorMap,
 };
 
-impl Order {
+impl FigureSpec {
     /// The colours of weights: those that were chosen, or what suits the view.
     pub fn color_map(&self) -> ColorMap {
         self.color_map.unwrap_or(self.view.spec().color_map)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Choice, OrderError};
+use super::{FigureError, ResolvedSpec};
 use crate::{
     analysis::{
         Space,
@@ -15,7 +15,7 @@ use crate::{
     projection::to_the_end,
 };
 
-impl Choice<'_> {
+impl ResolvedSpec<'_> {
     /// What a person reads for each token that is a point, of queries and of keys.
     pub fn names(&self) -> [Vec<String>; 2] {
         [self.stack.query_side(), self.stack.key_side()]
@@ -26,10 +26,10 @@ impl Choice<'_> {
     ///
     /// # Errors
     /// When it was not recorded.
-    pub fn plane(&self, cell: HeadId) -> Result<HeadProjection, OrderError> {
-        let plane = projection::project_head(self.cloud, cell, self.order.projection).ok_or_else(|| {
+    pub fn plane(&self, cell: HeadId) -> Result<HeadProjection, FigureError> {
+        let plane = projection::project_head(self.cloud, cell, self.spec.projection).ok_or_else(|| {
             let name = self.cell_text(cell);
-            OrderError::Failed(match self.space() {
+            FigureError::Failed(match self.space() {
                 Space::QueriesKeys => format!("the queries and keys of {} {cell} were not recorded", cell.stack),
                 _ => format!("{name}: not recorded, or not finite"),
             })
@@ -37,16 +37,16 @@ impl Choice<'_> {
         let one = Projection {
             cloud: self.cloud.clone(),
             stack: self.stack,
-            options: self.order.projection,
+            options: self.spec.projection,
             heads: vec![Arc::new(plane)],
         };
         let refined = refined(one)?.heads;
-        refined.first().map(|plane| HeadProjection::clone(plane)).ok_or_else(|| OrderError::Failed(String::new()))
+        refined.first().map(|plane| HeadProjection::clone(plane)).ok_or_else(|| FigureError::Failed(String::new()))
     }
 
     /// The space that is laid out.
     pub const fn space(&self) -> Space {
-        self.order.projection.space
+        self.spec.projection.space
     }
 
     /// A cell in the middle of a sentence.
@@ -59,8 +59,8 @@ impl Choice<'_> {
 
     /// The tints of each head; the same ones where heads make no difference.
     pub fn tints(&self, heads: &[HeadId]) -> Vec<Arc<Tints>> {
-        let by = self.order.color_by;
-        let size = self.order.size_by;
+        let by = self.spec.color_by;
+        let size = self.spec.size_by;
         let of = |head: HeadId| Arc::new(projection::looks(self.cloud, self.space(), head, by, size));
         match heads.first() {
             Some(&first) if !by.depends_on_head() && size == SizeBy::Same => vec![of(first); heads.len()],
@@ -69,30 +69,30 @@ impl Choice<'_> {
     }
 
     /// Refuses what is about patterns.
-    pub fn not_of_planes(&self) -> Result<(), OrderError> {
-        let order = self.order;
-        if order.together.is_some() || order.minus.is_some() || order.reading.words {
-            let view = order.view.name();
+    pub fn not_of_planes(&self) -> Result<(), FigureError> {
+        let spec = self.spec;
+        if spec.together.is_some() || spec.minus.is_some() || spec.reading.words {
+            let view = spec.view.name();
             let message = format!("{view} shows vectors, not patterns: leave out --aggregate, --minus and --words");
-            return Err(OrderError::Usage(message));
+            return Err(FigureError::Usage(message));
         }
         Ok(())
     }
 
     /// Measures.
-    pub fn ask(&self, question: Question) -> Result<Arc<Finding>, OrderError> {
-        let survey = Survey { cloud: self.cloud.clone(), stack: self.stack, options: self.order.projection, question };
+    pub fn ask(&self, question: Question) -> Result<Arc<Finding>, FigureError> {
+        let survey = Survey { cloud: self.cloud.clone(), stack: self.stack, options: self.spec.projection, question };
         match survey.answer(&mut |_, _| true) {
             Some(Ok(finding)) => Ok(Arc::new(finding)),
-            Some(Err(problem)) => Err(OrderError::Failed(problem)),
-            None => Err(OrderError::Failed("it was stopped".to_owned())),
+            Some(Err(problem)) => Err(FigureError::Failed(problem)),
+            None => Err(FigureError::Failed("it was stopped".to_owned())),
         }
     }
 }
 
 /// With the layout that was asked for, to its end.
-pub fn refined(planes: Projection) -> Result<Projection, OrderError> {
+pub fn refined(planes: Projection) -> Result<Projection, FigureError> {
     let first = planes.heads.first().map(|plane| plane.head).unwrap_or_default();
     let refiner = Refiner::new(planes, first, &NoShelf);
-    refiner.finish(&to_the_end).map_err(|error| OrderError::Failed(error.to_string()))
+    refiner.finish(&to_the_end).map_err(|error| FigureError::Failed(error.to_string()))
 }

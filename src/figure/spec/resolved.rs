@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Order, OrderError, Subject, Subtrahend};
+use super::{FigureError, FigureSpec, Subject, Subtrahend};
 use crate::{
     analysis::{
         Cloud, Space, attention,
@@ -24,8 +24,8 @@ const MAX_QUOTED: usize = 240;
 pub type OnePattern = (Arc<ReadPattern>, Option<HeadId>);
 
 /// What was chosen, checked against what there is.
-pub struct Choice<'a> {
-    pub order: &'a Order,
+pub struct ResolvedSpec<'a> {
+    pub spec: &'a FigureSpec,
     pub capture: &'a Capture,
     /// What joint spaces are made of.
     pub cloud: &'a Cloud,
@@ -42,50 +42,49 @@ pub struct Choice<'a> {
     pub origin: String,
 }
 
-impl<'a> Choice<'a> {
+impl<'a> ResolvedSpec<'a> {
     /// Checks layers, heads and tokens.
-    pub fn new(order: &'a Order, subject: Subject<'a>) -> Result<Self, OrderError> {
+    pub fn new(spec: &'a FigureSpec, subject: Subject<'a>) -> Result<Self, FigureError> {
         let Subject { captures: Captures { this: capture, other }, cloud, answers } = subject;
-        let stack = stack(order, capture)?;
-        let mut layers = order.layers.clone();
-        let many = order.sheet.is_some() || order.each.layer;
-        let spec = capture.model().stack(stack);
-        let n_layers = spec.map_or(0, |spec| spec.layers.len());
+        let stack = stack(spec, capture)?;
+        let mut layers = spec.layers.clone();
+        let many = spec.sheet.is_some() || spec.each.layer;
+        let n_layers = capture.model().stack(stack).map_or(0, |stack| stack.layers.len());
         let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
-        let space = order.projection.space;
-        let extent = order.view.spec().extent;
-        let of_vectors = order.view.is_projected() && !space.is_joint();
+        let space = spec.projection.space;
+        let extent = spec.view.spec().extent;
+        let of_vectors = spec.view.is_projected() && !space.is_joint();
         if layers.is_empty() {
             let all = (0..n_layers).filter(|layer| of_vectors || recorded(layer));
             layers = if many || extent == FigureExtent::Stack { all.collect() } else { all.take(1).collect() };
         }
         if layers.is_empty() {
-            return Err(OrderError::Failed(format!("no attention of the {stack} stack was recorded")));
+            return Err(FigureError::Failed(format!("no attention of the {stack} stack was recorded")));
         }
-        let chosen = order.heads.clone();
+        let chosen = spec.heads.clone();
         let all_heads =
-            extent == FigureExtent::Layer || order.sheet.is_some() || order.together.is_some() || order.each.head;
+            extent == FigureExtent::Layer || spec.sheet.is_some() || spec.together.is_some() || spec.each.head;
         let heads = match chosen.is_empty() {
             true if all_heads => None,
             true => Some(vec![0]),
             false => Some(chosen),
         };
-        let choice =
-            Self { order, other, capture, cloud, answers, stack, layers, heads, origin: origin(capture, cloud) };
-        choice.check()?;
-        Ok(choice)
+        let resolved =
+            Self { spec, other, capture, cloud, answers, stack, layers, heads, origin: origin(capture, cloud) };
+        resolved.check()?;
+        Ok(resolved)
     }
 
     /// The cells of a space that were chosen.
-    pub fn cells(&self) -> Result<Vec<HeadId>, OrderError> {
-        let space = self.order.projection.space;
+    pub fn cells(&self) -> Result<Vec<HeadId>, FigureError> {
+        let space = self.spec.projection.space;
         if space.is_joint() {
             return self.ids();
         }
         let (stack, model) = (self.stack, self.capture.model());
         let there = self.cloud.cells(stack, space);
         if let Some(reason) = self.cloud.lacks(stack, space) {
-            return Err(OrderError::Failed(reason));
+            return Err(FigureError::Failed(reason));
         }
         let mut cells: Vec<HeadId> = match space {
             Space::Positions => there.clone(),
@@ -97,7 +96,7 @@ impl<'a> Choice<'a> {
             None => Ok(cells),
             Some(missing) => {
                 let last = there.last().map_or(0, |cell| cell.layer);
-                Err(OrderError::Failed(format!(
+                Err(FigureError::Failed(format!(
                     "the {} of layer {} was not recorded: layers are counted from 0 to {last}",
                     space.title().to_lowercase(),
                     missing.layer
@@ -106,10 +105,10 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn check(&self) -> Result<(), OrderError> {
+    fn check(&self) -> Result<(), FigureError> {
         self.check_told()?;
-        let is_projected = self.order.view.is_projected();
-        if is_projected && !self.order.projection.space.is_joint() {
+        let is_projected = self.spec.view.is_projected();
+        if is_projected && !self.spec.projection.space.is_joint() {
             self.cells()?;
             return self.check_tokens();
         }
@@ -123,28 +122,28 @@ impl<'a> Choice<'a> {
         self.check_tokens()
     }
 
-    fn check_tokens(&self) -> Result<(), OrderError> {
+    fn check_tokens(&self) -> Result<(), FigureError> {
         // Of many inputs a token is held by its point.
         let [queries, keys] = [self.stack.query_side(), self.stack.key_side()].map(|side| self.cloud.n(side));
-        for (name, chosen, n) in [("query", self.order.query, queries), ("key", self.order.key, keys)] {
+        for (name, chosen, n) in [("query", self.spec.query, queries), ("key", self.spec.key, keys)] {
             if let Some(chosen) = chosen.filter(|chosen| *chosen >= n) {
                 let there = if n == 1 { "there is 1".to_owned() } else { format!("there are {n}") };
-                return Err(OrderError::Failed(format!("there is no {name} {chosen}: {there}, counted from 0")));
+                return Err(FigureError::Failed(format!("there is no {name} {chosen}: {there}, counted from 0")));
             }
         }
         Ok(())
     }
 
     /// Refuses colours, sizes and annotations that tell nothing about what is drawn.
-    fn check_told(&self) -> Result<(), OrderError> {
-        let Order { view, color_by, size_by, annotation, .. } = self.order;
-        let space = self.order.projection.space;
+    fn check_told(&self) -> Result<(), FigureError> {
+        let FigureSpec { view, color_by, size_by, annotation, .. } = self.spec;
+        let space = self.spec.projection.space;
         let there = self.cloud.cells(self.stack, space);
         if let (true, Some(&head)) = (view.is_projected(), there.first()) {
             let colors = color_by.missing(self.cloud, space, head).map(|reason| ("--color-by", "type", reason));
             let sizes = size_by.missing(self.cloud, space, head).map(|reason| ("--size-by", "same", reason));
             if let Some((flag, none, reason)) = colors.or(sizes) {
-                return Err(OrderError::Failed(format!("{flag} does not apply here: {reason}; choose {none}")));
+                return Err(FigureError::Failed(format!("{flag} does not apply here: {reason}; choose {none}")));
             }
         }
         match annotation {
@@ -153,7 +152,7 @@ impl<'a> Choice<'a> {
                     [] => "they have none".to_owned(),
                     known => format!("choose one of {}", known.join(", ")),
                 };
-                Err(OrderError::Failed(format!("the inputs have no annotation `{name}`: {known}")))
+                Err(FigureError::Failed(format!("the inputs have no annotation `{name}`: {known}")))
             }
             _ => Ok(()),
         }
@@ -166,11 +165,11 @@ impl<'a> Choice<'a> {
     }
 
     /// Every head that was chosen.
-    pub fn ids(&self) -> Result<Vec<HeadId>, OrderError> {
+    pub fn ids(&self) -> Result<Vec<HeadId>, FigureError> {
         let n_layers = self.capture.model().stack(self.stack).map_or(0, |spec| spec.layers.len());
         if let Some(layer) = self.layers.iter().find(|layer| **layer >= n_layers) {
             let n = n_layers;
-            return Err(OrderError::Failed(format!(
+            return Err(FigureError::Failed(format!(
                 "there is no layer {layer}: the {} stack has {n}, counted from 0",
                 self.stack
             )));
@@ -182,26 +181,26 @@ impl<'a> Choice<'a> {
     }
 
     fn reading(&self, heads: Heads) -> Reading {
-        let minus = self.order.minus.map(|Subtrahend { stack, layer, head, of }| Minus {
+        let minus = self.spec.minus.map(|Subtrahend { stack, layer, head, of }| Minus {
             heads: Heads::One(HeadId { stack: stack.unwrap_or(self.stack), layer, head }),
             of,
         });
-        Reading { heads, minus, ..self.order.reading.clone() }
+        Reading { heads, minus, ..self.spec.reading.clone() }
     }
 
     /// The pattern of some heads as the options say.
-    pub fn read(&self, heads: Heads) -> Result<Arc<ReadPattern>, OrderError> {
+    pub fn read(&self, heads: Heads) -> Result<Arc<ReadPattern>, FigureError> {
         let read =
             reading::read(Captures { this: self.capture, other: self.other }, &self.reading(heads)).map_err(refused)?;
         if read.cols.groups.iter().all(|group| group.left_out.is_some()) {
-            return Err(OrderError::Failed("every key is left out: choose less with --hide".to_owned()));
+            return Err(FigureError::Failed("every key is left out: choose less with --hide".to_owned()));
         }
         Ok(Arc::new(read))
     }
 
     /// All chosen heads taken together.
     pub fn together(&self) -> Option<Heads> {
-        let how = self.order.together?;
+        let how = self.spec.together?;
         let layers = Which::These(self.layers.iter().copied().collect());
         let heads = self.heads.as_ref().map_or(Which::All, |heads| Which::These(heads.iter().copied().collect()));
         Some(Heads::Many(Aggregation { stack: self.stack, layers, heads, how }))
@@ -209,15 +208,15 @@ impl<'a> Choice<'a> {
 
     /// What is drawn, in words.
     pub fn subject(&self, heads: &[HeadId]) -> String {
-        if let Some(explained) = self.order.reading.source.explained() {
+        if let Some(explained) = self.spec.reading.source.explained() {
             return explained.what_of(self.stack, heads);
         }
         let which = heads_text(heads);
-        let which = match self.order.together {
+        let which = match self.spec.together {
             Some(how) if heads.len() > 1 => format!("the {} of {which}", how.name()),
             _ => which,
         };
-        match self.order.minus {
+        match self.spec.minus {
             Some(Subtrahend { layer, head, of, .. }) => {
                 let of = if of == Whose::Other { " of the other input" } else { "" };
                 format!("{which} minus L{layer}H{head}{of}")
@@ -228,11 +227,11 @@ impl<'a> Choice<'a> {
 
     /// What is held.
     pub const fn pinned(&self) -> Pinned {
-        Pinned { query: self.order.query, key: self.order.key }
+        Pinned { query: self.spec.query, key: self.spec.key }
     }
 
     /// One pattern per figure: of each head, or of all together.
-    pub fn patterns(&self) -> Result<Vec<OnePattern>, OrderError> {
+    pub fn patterns(&self) -> Result<Vec<OnePattern>, FigureError> {
         if let Some(together) = self.together() {
             return Ok(vec![(self.read(together)?, None)]);
         }
@@ -241,12 +240,12 @@ impl<'a> Choice<'a> {
 
     /// The value of the last colour, where all figures share a scale.
     pub fn shared_high(&self, patterns: &[OnePattern]) -> Option<f32> {
-        self.order.shared_scale.then(|| patterns.iter().map(|(read, _)| read.high()).fold(0.0, f32::max))
+        self.spec.shared_scale.then(|| patterns.iter().map(|(read, _)| read.high()).fold(0.0, f32::max))
     }
 
     /// What a sheet of patterns shows: attention, or that it is none.
     pub fn pattern_text(&self, of_attention: &'static str) -> &'static str {
-        match self.order.reading.source.explained() {
+        match self.spec.reading.source.explained() {
             Some(_) => "Result of a method, not attention",
             None => of_attention,
         }
@@ -254,12 +253,12 @@ impl<'a> Choice<'a> {
 }
 
 /// The stack that was asked for, or the one that the view is most about.
-fn stack(order: &Order, capture: &Capture) -> Result<StackKind, OrderError> {
+fn stack(spec: &FigureSpec, capture: &Capture) -> Result<StackKind, FigureError> {
     let model = capture.model();
-    if let Some(stack) = order.stack {
+    if let Some(stack) = spec.stack {
         if model.stack(stack).is_none() {
             let there: Vec<&str> = model.stacks.iter().map(|stack| stack.kind.name()).collect();
-            return Err(OrderError::Failed(format!(
+            return Err(FigureError::Failed(format!(
                 "{} has no {stack} stack: it has {}",
                 model.name,
                 there.join(", ")
@@ -267,7 +266,7 @@ fn stack(order: &Order, capture: &Capture) -> Result<StackKind, OrderError> {
         }
         return Ok(stack);
     }
-    if order.view.has(Feature::Picture) {
+    if spec.view.has(Feature::Picture) {
         let side = capture.picture_side().ok_or_else(|| no_picture(capture))?;
         let attends = [StackKind::Cross, StackKind::SelfAttention, StackKind::Vision, StackKind::Encoder];
         let found = attends.into_iter().find(|stack| model.stack(*stack).is_some() && stack.key_side() == side);
@@ -277,18 +276,18 @@ fn stack(order: &Order, capture: &Capture) -> Result<StackKind, OrderError> {
     let cross = model.stack(StackKind::Cross).map(|stack| stack.kind);
     cross
         .or_else(|| model.stacks.first().map(|stack| stack.kind))
-        .ok_or_else(|| OrderError::Failed("there is nothing to draw: the capture has no attention".to_owned()))
+        .ok_or_else(|| FigureError::Failed("there is nothing to draw: the capture has no attention".to_owned()))
 }
 
 /// Why there is no Image view.
-pub fn no_picture(capture: &Capture) -> OrderError {
+pub fn no_picture(capture: &Capture) -> FigureError {
     let name = &capture.model().name;
-    OrderError::Failed(format!("this input of {name} has no picture: choose heads, heatmap, scatter or matrix"))
+    FigureError::Failed(format!("this input of {name} has no picture: choose heads, heatmap, scatter or matrix"))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]
-fn refused(refusal: reading::Refusal) -> OrderError {
-    OrderError::Failed(refusal.to_string())
+fn refused(refusal: reading::Refusal) -> FigureError {
+    FigureError::Failed(refusal.to_string())
 }
 
 /// What a person reads for each token; its position where it has no text.

@@ -1,13 +1,13 @@
 //! The scenes of a view, with what they are called and their numbers.
 
-use super::{Choice, Order, OrderError};
+use super::{FigureError, FigureSpec, ResolvedSpec};
 use crate::{
     figure::{Scene, data::Table},
     ids::HeadId,
 };
 
 /// One figure to draw.
-pub struct Drawn {
+pub struct NamedScene {
     pub scene: Box<dyn Scene>,
     pub table: Box<dyn Fn() -> Table>,
     /// Which layer, where it is one.
@@ -23,21 +23,21 @@ pub struct Drawn {
 }
 
 /// Every figure that was asked for.
-pub fn all(order: &Order, subject: super::Subject<'_>) -> Result<Vec<Drawn>, OrderError> {
-    (order.view.spec().figures)(&Choice::new(order, subject)?)
+pub fn all(spec: &FigureSpec, subject: super::Subject<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    (spec.view.spec().figures)(&ResolvedSpec::new(spec, subject)?)
 }
 
-impl Choice<'_> {
+impl ResolvedSpec<'_> {
     /// A scene with what it is called.
-    pub fn drawn(
+    pub fn named(
         &self,
         scene: Box<dyn Scene>,
         table: Box<dyn Fn() -> Table>,
         label: String,
         id: Option<HeadId>,
-    ) -> Drawn {
-        let view_text = (self.order.view.spec().sheet_text)(self);
+    ) -> NamedScene {
+        let view_text = (self.spec.view.spec().sheet_text)(self);
         let origin = self.origin.clone();
-        Drawn { scene, table, layer: id.map(|id| id.layer), head: id.map(|id| id.head), label, view_text, origin }
+        NamedScene { scene, table, layer: id.map(|id| id.layer), head: id.map(|id| id.head), label, view_text, origin }
     }
 }
