@@ -6,7 +6,10 @@ use super::views::{
     average::AverageOptions, distance::Shown, heads::HeadsOptions, heatmap::HeatmapOptions, image::ImageOptions,
     lab::LabOptions, scatter::ScatterOptions,
 };
-use crate::analysis::reading::ReadingOptions;
+use crate::{
+    analysis::{Cloud, Space, reading::ReadingOptions},
+    ids::HeadId,
+};
 
 /// Options of every view; each view reads its own and the shared ones.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
@@ -24,4 +27,12 @@ pub struct ViewOptions {
     pub distance: Shown,
     pub average: AverageOptions,
     pub lab: LabOptions,
+}
+
+impl ViewOptions {
+    /// Lets what cannot be told about a cell of these points give way.
+    pub fn keep_told(&mut self, cloud: &Cloud, space: Space, cell: HeadId) {
+        self.scatter.keep_told(cloud, space, cell);
+        self.average.keep_told(cloud);
+    }
 }

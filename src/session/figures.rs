@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ColorScale, Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, Smoothing};
+use super::{Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, ViewOptions};
 use crate::{
     analysis::{
         Cloud,
@@ -13,13 +13,13 @@ use crate::{
     capture::Capture,
     export::{FigureRequest, default_file_name},
     figure::{
-        CaptionKind, Feature, FigureExtent,
+        CaptionKind, FigureExtent,
         data::DataFormat,
         spec::{Each, FigureSpec, Paper, Subtrahend},
         views::lab::Answered,
     },
-    ids::JobId,
     protocol::{DrawFor, Drawn, EventKind, Request},
+    ids::{HeadId, JobId},
     text::grouped,
 };
 
@@ -269,7 +269,6 @@ fn spec_of(
 ) -> FigureSpec {
     let head = pane.selection.head;
     let cell = pane.cell(document);
-    let views = &pane.options;
     let n_heads = pane.n_heads(document);
     let stack = capture.model().stack(head.stack);
     let (n_layers, most_heads) = stack.map_or((1, 1), |stack| (stack.layers.len(), stack.max_heads()));
@@ -278,7 +277,7 @@ fn spec_of(
     let extent = pane.explained_extent();
     let one = extent.is_some_and(|extent| extent != Extent::PairsOfHeads);
     let of_patterns = !pane.view.shows_space();
-    let together = views.reading.together.filter(|_| !one && of_patterns);
+    let together = pane.options.reading.together.filter(|_| !one && of_patterns);
     let range = if one { FigureRange::Shown } else { options.range };
     let (layers, heads, sheet) = match range {
         _ if extent_of_view == FigureExtent::Stack => (Vec::new(), Vec::new(), None),
@@ -322,31 +321,7 @@ fn spec_of(
             head: minus.head.head,
             of: if minus.document == document.id { Whose::This } else { Whose::Other },
         }),
-        filter: views.heads.filter,
-        projection: pane.projection_options(),
-        color_map: Some(if pane.view.has(Feature::Picture) { views.image.color_map } else { views.heatmap.color_map }),
-        log: views.heatmap.scale == ColorScale::Log,
-        values: views.heatmap.values,
-        shared_scale: range != FigureRange::Shown || views.shared_scale,
-        smooth: views.image.smoothing == Smoothing::Smooth,
-        opacity: views.image.opacity,
-        contour: views.image.contour,
-        // Words ask in cross-attention: there is nothing to lead from.
-        flows: views
-            .image
-            .flow_filter()
-            .filter(|_| pane.explained().is_none() && capture.picture_side() == Some(head.stack.query_side())),
-        // What cannot be told here is not shown in the window either.
-        color_by: Some(views.scatter.color)
-            .filter(|by| by.missing(cloud, pane.space(), cell).is_none())
-            .unwrap_or_default(),
-        size_by: Some(views.scatter.size)
-            .filter(|by| by.missing(cloud, pane.space(), cell).is_none())
-            .unwrap_or_default(),
-        question: views.lab.question,
-        special: views.lab.special,
-        distance: views.distance,
-        annotation: views.average.annotation.clone().filter(|name| cloud.annotations().contains(name)),
+        options: drawn_options(pane, (capture, cloud), cell, range),
         sheet,
         each: Each { layer: files, head: files },
         paper: Paper {
@@ -361,6 +336,18 @@ fn spec_of(
             ..Paper::default()
         },
     }
+}
+
+/// The options of a pane as a file shows them: what cannot be told here is not shown in the window either.
+fn drawn_options(pane: &Pane, (capture, cloud): (&Capture, &Cloud), cell: HeadId, range: FigureRange) -> ViewOptions {
+    let mut options = pane.options.clone();
+    options.scatter.projection = pane.projection_options();
+    options.keep_told(cloud, pane.space(), cell);
+    options.shared_scale |= range != FigureRange::Shown;
+    // Words ask in cross-attention: there is nothing to lead from.
+    let from_patches = capture.picture_side() == Some(pane.selection.stack().query_side());
+    options.image.flows = options.image.flows.filter(|_| pane.explained().is_none() && from_patches);
+    options
 }
 
 /// The heads that a pane draws.

@@ -5,16 +5,16 @@ use attnscope::{
         Space,
         edges::EdgeFilter,
         explain::report::Question,
-        projection::{ColorBy, Dims, LayoutMethod, LayoutOptions, ProjectionOptions, ScaleChoice, SizeBy},
+        projection::{ColorBy, Dims, LayoutMethod, ScaleChoice, SizeBy},
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, SentenceFilter, Source, Whose},
     },
     capture::{Ablation, Edit},
     figure::{
-        CaptionKind, FontSource, ViewKind,
+        CaptionKind, FontSource, ViewKind, ViewOptions,
         spec::{self, Each, FigureSpec, Paper, Subtrahend},
         views::{
-            distance,
-            image::flows::{FlowFilter, FlowKind},
+            heatmap::ColorScale,
+            image::{Smoothing, flows::FlowKind},
         },
         write::SvgText,
     },
@@ -28,7 +28,8 @@ use crate::support::play::Play;
 
 type Turn = fn(&mut FigureSpec);
 
-/// One other choice for every field, and for every field of its parts. A field that is new has to be named here.
+/// One other choice for every field of a spec beside the options of views, and for every field of its parts. A field that
+/// is new has to be named here.
 fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
     let FigureSpec {
         view: _,
@@ -40,38 +41,12 @@ fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
         reading: Reading { source: _, heads: _, leave_out, sentences: _, words: _, rows: _, minus: _ },
         together: _,
         minus: _,
-        filter: _,
-        projection: ProjectionOptions { space: _, scale: _, translate_keys: _, layout },
-        color_map: _,
-        log: _,
-        values: _,
-        shared_scale: _,
-        smooth: _,
-        opacity: _,
-        contour: _,
-        flows: _,
-        color_by: _,
-        size_by: _,
-        annotation: _,
-        question: _,
-        special: _,
-        distance: _,
+        options: _,
         sheet: _,
         each: Each { layer: _, head: _ },
         paper: Paper { dark: _, width: _, height: _, scale: _, caption: _, svg_text: _, fonts: _ },
     } = spec;
     let LeaveOut { special: _, first: _, punctuation: _, positions: _, policy: _ } = leave_out;
-    let LayoutOptions {
-        method: _,
-        dims: _,
-        metric: _,
-        perplexity: _,
-        iterations: _,
-        neighbors: _,
-        min_dist: _,
-        epochs: _,
-        seed: _,
-    } = layout;
     vec![
         ("view", |it| it.view = ViewKind::Matrix),
         ("stack", |it| it.stack = Some(StackKind::Cross)),
@@ -91,33 +66,6 @@ fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
         ("together", |it| it.together = Some(Aggregate::Max)),
         ("minus", |it| it.minus = Some(Subtrahend { stack: None, layer: 0, head: 1, of: Whose::This })),
         ("minus of", |it| it.minus = Some(Subtrahend { stack: None, layer: 0, head: 1, of: Whose::Other })),
-        ("filter", |it| it.filter = EdgeFilter::TopK(7)),
-        ("space", |it| it.projection.space = Space::Residual),
-        ("scale", |it| it.projection.scale = ScaleChoice::Search),
-        ("translate keys", |it| it.projection.translate_keys = !it.projection.translate_keys),
-        ("method", |it| it.projection.layout.method = LayoutMethod::Umap),
-        ("dims", |it| it.projection.layout.dims = Dims::Space),
-        ("metric", |it| it.projection.layout.metric = Metric::Cosine),
-        ("perplexity", |it| it.projection.layout.perplexity = 12.5),
-        ("iterations", |it| it.projection.layout.iterations = 77),
-        ("neighbors", |it| it.projection.layout.neighbors = 9),
-        ("min_dist", |it| it.projection.layout.min_dist = 0.45),
-        ("epochs", |it| it.projection.layout.epochs = Some(31)),
-        ("seed", |it| it.projection.layout.seed = 4),
-        ("colour map", |it| it.color_map = Some(ColorMap::Greys)),
-        ("log", |it| it.log = !it.log),
-        ("values", |it| it.values = !it.values),
-        ("shared scale", |it| it.shared_scale = !it.shared_scale),
-        ("smooth", |it| it.smooth = !it.smooth),
-        ("opacity", |it| it.opacity = 0.35),
-        ("contour", |it| it.contour = Some(0.25)),
-        ("flows", |it| it.flows = Some(FlowFilter { kind: FlowKind::All, least: 0.05 })),
-        ("colour by", |it| it.color_by = ColorBy::Norm),
-        ("size by", |it| it.size_by = SizeBy::Norm),
-        ("annotation", |it| it.annotation = Some("kind".to_owned())),
-        ("question", |it| it.question = Question::Moves),
-        ("special ranked", |it| it.special = !it.special),
-        ("distance", |it| it.distance = distance::Shown { before: !it.distance.before, ..it.distance }),
         ("sheet", |it| it.sheet = Some([2, 3])),
         ("each layer", |it| it.each.layer = true),
         ("each head", |it| it.each.head = true),
@@ -131,13 +79,49 @@ fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
     ]
 }
 
+/// One other choice for options that figures are drawn by, each with a view that has it.
+fn option_turns() -> Vec<(&'static str, ViewKind, Turn)> {
+    use ViewKind::{Average, Distance, Heads, Heatmap, Image, Lab, Scatter};
+    vec![
+        ("filter", Heads, |it| it.options.heads.filter = EdgeFilter::TopK(7)),
+        ("colours of a heatmap", Heatmap, |it| it.options.heatmap.color_map = ColorMap::Greys),
+        ("colours of a mean", Average, |it| it.options.heatmap.color_map = ColorMap::Greys),
+        ("colours of a picture", Image, |it| it.options.image.color_map = ColorMap::Greys),
+        ("log", Heatmap, |it| it.options.heatmap.scale = ColorScale::Log),
+        ("values", Heatmap, |it| it.options.heatmap.values = !it.options.heatmap.values),
+        ("shared scale", Heatmap, |it| it.options.shared_scale = !it.options.shared_scale),
+        ("smooth", Image, |it| it.options.image.smoothing = Smoothing::Smooth),
+        ("opacity", Image, |it| it.options.image.opacity = 0.35),
+        ("contour", Image, |it| it.options.image.contour = Some(0.25)),
+        ("flows", Image, |it| it.options.image.flows = Some(FlowKind::All)),
+        ("least flow", Image, |it| it.options.image.all_from = 0.05),
+        ("space", Scatter, |it| it.options.scatter.projection.space = Space::Residual),
+        ("scale", Distance, |it| it.options.scatter.projection.scale = ScaleChoice::Search),
+        ("translate keys", Scatter, |it| it.options.scatter.projection.translate_keys ^= true),
+        ("method", Scatter, |it| it.options.scatter.projection.layout.method = LayoutMethod::Umap),
+        ("dims", Scatter, |it| it.options.scatter.projection.layout.dims = Dims::Space),
+        ("metric", Scatter, |it| it.options.scatter.projection.layout.metric = Metric::Cosine),
+        ("perplexity", Scatter, |it| it.options.scatter.projection.layout.perplexity = 12.5),
+        ("iterations", Scatter, |it| it.options.scatter.projection.layout.iterations = 77),
+        ("neighbors", Scatter, |it| it.options.scatter.projection.layout.neighbors = 9),
+        ("min_dist", Scatter, |it| it.options.scatter.projection.layout.min_dist = 0.45),
+        ("epochs", Scatter, |it| it.options.scatter.projection.layout.epochs = Some(31)),
+        ("seed", Scatter, |it| it.options.scatter.projection.layout.seed = 4),
+        ("colour by", Scatter, |it| it.options.scatter.color = ColorBy::Norm),
+        ("size by", Scatter, |it| it.options.scatter.size = SizeBy::Norm),
+        ("annotation", Average, |it| it.options.average.annotation = Some("kind".to_owned())),
+        ("question", Lab, |it| it.options.lab.question = Question::Moves),
+        ("special ranked", Lab, |it| it.options.lab.special = !it.options.lab.special),
+        ("distance", Distance, |it| it.options.distance.before = !it.options.distance.before),
+    ]
+}
+
 #[test]
 fn every_choice_is_in_the_metadata_of_a_figure() {
     let play = Play::showing("one two three");
     let request = play.session.figure().unwrap();
-    // A view that shows a space names it.
-    let base = FigureSpec { view: ViewKind::Scatter, ..(*request.spec).clone() };
     let record = |spec: &FigureSpec| spec::provenance(spec, request.subject(), &[], None);
+    let base = (*request.spec).clone();
     let mut seen = vec![record(&base)];
     for (name, turn) in turns(&base) {
         let mut spec = base.clone();
@@ -147,11 +131,61 @@ fn every_choice_is_in_the_metadata_of_a_figure() {
         assert!(!seen.contains(&said), "{name} is not said: {said}");
         seen.push(said);
     }
-    assert_eq!(
-        seen[0]["options"]["opacity"].to_string(),
-        request.spec.opacity.to_string(),
-        "numbers as they were typed"
-    );
+    for (name, view, turn) in option_turns() {
+        let base = FigureSpec { view, ..base.clone() };
+        let mut spec = base.clone();
+        turn(&mut spec);
+        assert_ne!(spec, base, "{name} is what it was");
+        assert_ne!(record(&spec), record(&base), "{name} is not said");
+    }
+    let image = record(&FigureSpec { view: ViewKind::Image, ..base });
+    assert_eq!(image["options"]["opacity"].to_string(), "0.65", "numbers as they were typed");
+}
+
+/// Fields of options that are no part of what a figure is: weights that are about to be drawn by hand, and the output that
+/// is explained, which stands with the parameters of each method.
+const NOT_SAID: [(&str, &str); 2] = [("heatmap", "draw"), ("lab", "target")];
+
+/// Names of the fields of each view's options, as their definitions have them.
+fn fields_of_views() -> Vec<(String, Vec<String>)> {
+    let text = format!("{:#?}", ViewOptions::default());
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for line in text.lines() {
+        let depth = line.len() - line.trim_start().len();
+        let Some((name, _)) = line.trim_start().split_once(':') else { continue };
+        match (depth, found.last_mut()) {
+            (4, _) => found.push((name.to_owned(), Vec::new())),
+            (8, Some((_, fields))) => fields.push(name.to_owned()),
+            _ => {}
+        }
+    }
+    found.retain(|(name, _)| !["reading", "shared_scale"].contains(&name.as_str()));
+    found
+}
+
+#[test]
+fn metadata_have_every_field_of_a_views_options_as_a_session_file_has_it() {
+    let play = Play::showing("one two three");
+    let request = play.session.figure().unwrap();
+    let saved = serde_json::to_string(&request.spec.options).unwrap();
+    let saved: serde_json::Value = serde_json::from_str(&saved).unwrap();
+    let all = fields_of_views();
+    assert!(all.len() >= 7 && all.iter().all(|(_, fields)| !fields.is_empty()), "{all:?}");
+    for (name, fields) in all {
+        let views = ViewKind::ALL.into_iter().filter(|view| view.spec().options.contains(&name.as_str()));
+        let views: Vec<ViewKind> = views.collect();
+        assert!(!views.is_empty(), "no view has the options {name}");
+        for view in views {
+            let spec = FigureSpec { view, ..(*request.spec).clone() };
+            let said = spec::provenance(&spec, request.subject(), &[], None);
+            let said = &said["options"][&name];
+            assert_eq!(*said, saved[&name], "{view:?}");
+            // The one field of a mean stands for all of it.
+            let Some(said) = said.as_object() else { continue };
+            let lacks = |field: &&String| !said.contains_key(*field) && !NOT_SAID.contains(&(&name, field));
+            assert_eq!(fields.iter().find(lacks), None, "of {name}");
+        }
+    }
 }
 
 #[test]

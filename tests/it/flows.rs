@@ -172,7 +172,7 @@ fn words_that_attend_to_patches_have_no_arrows() {
     let _ = stage.session.apply(Command::SetViewOptions(options));
     let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
     let _ = stage.session.apply(Command::ShowView(ViewKind::Image));
-    assert_eq!(stage.session.figure().unwrap().spec.flows, None, "a figure is what is on screen");
+    assert_eq!(stage.session.figure().unwrap().spec.options.image.flows, None, "a figure is what is on screen");
     let mut stage = stage.show(vec2(1000.0, 700.0));
     stage.run();
     assert!(stage.query_by_label_contains("mean over all queries").is_some(), "the overlay stays");

@@ -14,7 +14,7 @@ use crate::{
     analysis::{
         Space,
         edges::EdgeFilter,
-        projection::{ColorBy, ProjectionOptions, SizeBy},
+        projection::{ColorBy, SizeBy},
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     },
     cli::{
@@ -25,11 +25,11 @@ use crate::{
         spaces,
     },
     figure::{
-        CaptionKind, Feature, FontSource, ViewKind,
+        CaptionKind, Feature, FontSource, ViewKind, ViewOptions,
         spec::{Each, FigureSpec, Paper, Subtrahend},
         views::{
-            distance::Shown,
-            image::flows::{FlowFilter, FlowKind},
+            heatmap::ColorScale,
+            image::{Smoothing, flows::FlowKind},
         },
         write::SvgText,
     },
@@ -247,30 +247,37 @@ impl RenderOptions {
             reading: self.reading(),
             together: self.aggregate,
             minus: self.minus.map(minus),
-            filter: self.filter(),
-            projection: ProjectionOptions {
-                space: self.space()?,
-                layout: self.layout.of_view(self.view())?,
-                ..ProjectionOptions::default()
-            },
-            color_map: self.colormap,
-            log: self.log,
-            values: self.values,
-            shared_scale: self.shared_scale,
-            smooth: self.smooth,
-            opacity: self.opacity,
-            contour: self.contour,
-            flows: self.flows()?,
-            color_by: self.color_by,
-            size_by: self.size_by,
-            question: self.explained.question(self.view())?,
-            special: self.explained.special,
-            distance: Shown::default(),
-            annotation: self.annotation.clone(),
+            options: self.view_options()?,
             sheet: self.sheet,
             each: Each { layer: self.names("{layer}"), head: self.names("{head}") },
             paper: self.paper(),
         })
+    }
+
+    /// Options of the views.
+    fn view_options(&self) -> Result<ViewOptions, CliError> {
+        let mut options = ViewOptions { shared_scale: self.shared_scale, ..ViewOptions::default() };
+        options.heads.filter = self.filter();
+        options.heatmap.scale = if self.log { ColorScale::Log } else { ColorScale::Linear };
+        options.heatmap.values = self.values;
+        if let Some(map) = self.colormap {
+            (options.heatmap.color_map, options.image.color_map) = (map, map);
+        }
+        options.image.smoothing = if self.smooth { Smoothing::Smooth } else { Smoothing::Auto };
+        options.image.opacity = self.opacity;
+        options.image.contour = self.contour;
+        options.image.flows = self.flows()?;
+        if let Some(least) = self.threshold {
+            (options.image.strongest_from, options.image.all_from) = (least, least);
+        }
+        options.scatter.projection.space = self.space()?;
+        options.scatter.projection.layout = self.layout.of_view(self.view())?;
+        options.scatter.color = self.color_by;
+        options.scatter.size = self.size_by;
+        options.average.annotation.clone_from(&self.annotation);
+        options.lab.question = self.explained.question(self.view())?;
+        options.lab.special = self.explained.special;
+        Ok(options)
     }
 
     /// How patterns are read.
@@ -328,13 +335,12 @@ impl RenderOptions {
     }
 
     /// Which weights become arrows on a picture.
-    fn flows(&self) -> Result<Option<FlowFilter>, CliError> {
+    fn flows(&self) -> Result<Option<FlowKind>, CliError> {
         if self.flows.is_some() && !self.view().has(Feature::Picture) {
             let view = self.view().name();
             return Err(CliError::Usage(format!("--flows draws arrows on a picture: {view} has none")));
         }
-        let filter = |kind: FlowKind| FlowFilter { kind, least: self.threshold.unwrap_or(kind.usual_least()) };
-        Ok(self.flows.map(filter))
+        Ok(self.flows)
     }
 
     /// Whether the file's name asks for one file per layer or head.

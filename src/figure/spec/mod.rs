@@ -9,31 +9,27 @@ mod scenes;
 use crate::{
     analysis::{
         Cloud,
-        edges::EdgeFilter,
-        explain::report::Question,
-        projection::{ColorBy, ProjectionOptions, SizeBy},
         reading::{Aggregate, Captures, Reading, Whose},
     },
     ids::StackKind,
-    raster::ColorMap,
 };
 
 use super::{
-    CaptionKind, Captions, FontSource, Page, Sheet, Typesetter, ViewKind,
+    CaptionKind, Captions, FontSource, Page, Sheet, Typesetter, ViewKind, ViewOptions,
     data::Table,
     page::SIDE_PT,
     palette::Palette,
-    views::{distance::Shown, image::flows::FlowFilter, lab::Answered},
+    views::lab::Answered,
     write::{SvgText, WriteError},
 };
 
 pub use files::{Drawing, draw, provenance};
 pub use planes::refined;
+pub(super) use record::plain;
 pub use resolved::{OnePattern, ResolvedSpec, names_of, no_picture};
 pub use scenes::{NamedScene, all};
 
 /// What is to be drawn of a capture, and how. The numbers behind it are those that are drawn.
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureSpec {
     pub view: ViewKind,
@@ -52,37 +48,9 @@ pub struct FigureSpec {
     /// All heads taken together.
     pub together: Option<Aggregate>,
     pub minus: Option<Subtrahend>,
-    pub filter: EdgeFilter,
-    /// Normalisation of the joint space.
-    pub projection: ProjectionOptions,
-    /// Colours of weights; what suits the view when not given.
-    pub color_map: Option<ColorMap>,
-    /// Whether weights map to colours logarithmically.
-    pub log: bool,
-    /// Whether weights stand in their cells.
-    pub values: bool,
-    /// Whether all heatmaps, or all overlays, share one scale.
-    pub shared_scale: bool,
-    /// Whether the overlay is interpolated between patches.
-    pub smooth: bool,
-    /// Opacity of the overlay, `0..=1`.
-    pub opacity: f32,
-    /// Outline of the patches that hold this fraction of the mass.
-    pub contour: Option<f32>,
-    /// Of the Image view: arrows from patch to patch instead of the overlay.
-    pub flows: Option<FlowFilter>,
-    /// What the colour of a point means.
-    pub color_by: ColorBy,
-    /// What sizes of points mean.
-    pub size_by: SizeBy,
-    /// Of the Average view: the annotation whose values are told apart.
-    pub annotation: Option<String>,
-    /// Of the Lab view: what was asked.
-    pub question: Question,
-    /// Of the laboratory: whether special tokens are ranked among the words.
-    pub special: bool,
-    /// Of the Distance view: which correlation its mosaic shows.
-    pub distance: Shown,
+    /// Options of the views, of which the one that is drawn reads its own and those that are shared; how patterns are
+    /// read stands above, as it follows from what is drawn.
+    pub options: ViewOptions,
     /// Columns and rows of a sheet that holds all figures.
     pub sheet: Option<[usize; 2]>,
     /// Of what there is a figure each.

@@ -10,7 +10,7 @@ use crate::{
         survey::{Finding, Question, Survey},
     },
     capture::words,
-    figure::views::heads_text,
+    figure::views::{heads_text, scatter::ScatterOptions},
     ids::HeadId,
     projection::to_the_end,
 };
@@ -27,17 +27,18 @@ impl ResolvedSpec<'_> {
     /// # Errors
     /// When it was not recorded.
     pub fn plane(&self, cell: HeadId) -> Result<HeadProjection, FigureError> {
-        let plane = projection::project_head(self.cloud, cell, self.spec.projection).ok_or_else(|| {
-            let name = self.cell_text(cell);
-            FigureError::Failed(match self.space() {
-                Space::QueriesKeys => format!("the queries and keys of {} {cell} were not recorded", cell.stack),
-                _ => format!("{name}: not recorded, or not finite"),
-            })
-        })?;
+        let plane =
+            projection::project_head(self.cloud, cell, self.spec.options.scatter.projection).ok_or_else(|| {
+                let name = self.cell_text(cell);
+                FigureError::Failed(match self.space() {
+                    Space::QueriesKeys => format!("the queries and keys of {} {cell} were not recorded", cell.stack),
+                    _ => format!("{name}: not recorded, or not finite"),
+                })
+            })?;
         let one = Projection {
             cloud: self.cloud.clone(),
             stack: self.stack,
-            options: self.spec.projection,
+            options: self.spec.options.scatter.projection,
             heads: vec![Arc::new(plane)],
         };
         let refined = refined(one)?.heads;
@@ -46,7 +47,7 @@ impl ResolvedSpec<'_> {
 
     /// The space that is laid out.
     pub const fn space(&self) -> Space {
-        self.spec.projection.space
+        self.spec.options.scatter.projection.space
     }
 
     /// A cell in the middle of a sentence.
@@ -59,8 +60,7 @@ impl ResolvedSpec<'_> {
 
     /// The tints of each head; the same ones where heads make no difference.
     pub fn tints(&self, heads: &[HeadId]) -> Vec<Arc<Tints>> {
-        let by = self.spec.color_by;
-        let size = self.spec.size_by;
+        let ScatterOptions { color: by, size, .. } = self.spec.options.scatter;
         let of = |head: HeadId| Arc::new(projection::looks(self.cloud, self.space(), head, by, size));
         match heads.first() {
             Some(&first) if !by.depends_on_head() && size == SizeBy::Same => vec![of(first); heads.len()],
@@ -81,7 +81,12 @@ impl ResolvedSpec<'_> {
 
     /// Measures.
     pub fn ask(&self, question: Question) -> Result<Arc<Finding>, FigureError> {
-        let survey = Survey { cloud: self.cloud.clone(), stack: self.stack, options: self.spec.projection, question };
+        let survey = Survey {
+            cloud: self.cloud.clone(),
+            stack: self.stack,
+            options: self.spec.options.scatter.projection,
+            question,
+        };
         match survey.answer(&mut |_, _| true) {
             Some(Ok(finding)) => Ok(Arc::new(finding)),
             Some(Err(problem)) => Err(FigureError::Failed(problem)),

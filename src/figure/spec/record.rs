@@ -1,5 +1,5 @@
 //! Everything that a spec says, for the files that it makes: each field is taken apart by name, so that a new one has
-//! to be written before it compiles.
+//! to be written before it compiles. Options of a view are said by serde.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -7,21 +7,18 @@ use serde_json::{Value, json};
 use super::{FigureSpec, Paper, Subtrahend};
 use crate::{
     analysis::{
-        edges::EdgeFilter,
         explain::report::Question,
-        projection::ProjectionOptions,
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     },
     capture::stack_prefix,
-    figure::views::image::flows::FlowFilter,
     ids::StackKind,
     raster::ColorMap,
 };
 
 impl FigureSpec {
-    /// The colours of weights: those that were chosen, or what suits the view.
+    /// The colours of weights that were chosen for the view.
     pub fn color_map(&self) -> ColorMap {
-        self.color_map.unwrap_or(self.view.spec().color_map)
+        (self.view.spec().color_map)(&self.options)
     }
 
     /// Which heads are drawn, for the name of a file: `L1H5`, `L1H0-H2`, `cross_L0`; nothing for all layers, and for what
@@ -29,7 +26,7 @@ impl FigureSpec {
     pub fn part_name(&self) -> String {
         /// More heads than these are counted.
         const MOST: usize = 4;
-        let is_of_output = self.view.explains() && self.question == Question::Depends;
+        let is_of_output = self.view.explains() && self.options.lab.question == Question::Depends;
         let (&[layer], false) = (&self.layers[..], is_of_output) else { return String::new() };
         let stack = self.stack.filter(|stack| *stack != StackKind::SelfAttention);
         let stack = stack.map_or_else(String::new, |stack| format!("{}_", stack.name()));
@@ -39,57 +36,16 @@ impl FigureSpec {
         format!("{stack}L{layer}{heads}{minus}")
     }
 
-    /// Every choice by its name.
+    /// Every choice by its name: what is drawn and how it is read, the options of the view as settings and session files
+    /// have them, and some of them by the name that they had in metadata before that.
     pub(super) fn record(&self) -> Value {
-        let Self {
-            view: _,
-            stack,
-            layers,
-            heads,
-            query,
-            key,
-            reading,
-            together,
-            minus,
-            filter,
-            projection,
-            color_map: _,
-            log,
-            values,
-            shared_scale,
-            smooth,
-            opacity,
-            contour,
-            flows,
-            color_by,
-            size_by,
-            annotation,
-            question,
-            special: ranks_special,
-            distance,
-            sheet,
-            each,
-            paper,
-        } = self;
+        let Self { view, stack, layers, heads, query, key, reading, together, minus, options, sheet, each, paper } =
+            self;
         let Reading { source, heads: _, leave_out, sentences, words, rows, minus: _ } = reading;
         let LeaveOut { special, first, punctuation, positions, policy } = leave_out;
-        let ProjectionOptions { space, scale, translate_keys, layout } = projection;
         let Paper { dark, width, height, scale: pixels_per_pt, caption, svg_text, fonts } = paper;
-        let explained = source.explained();
-        let drawn_map = match (explained, minus) {
-            _ if self.view.shows_space() => self.color_map(),
-            (Some(explained), _) if !explained.is_signed() => ColorMap::Teal,
-            (Some(_), _) | (None, Some(_)) => ColorMap::Diverging,
-            (None, None) => self.color_map(),
-        };
         let hidden = [(special, "special"), (first, "first"), (punctuation, "punctuation")];
         let hidden: Vec<&str> = hidden.into_iter().filter(|(out, _)| **out).map(|(_, name)| name).collect();
-        let lines = match filter {
-            EdgeFilter::TopP(p) => json!({ "top_p": plain(p) }),
-            EdgeFilter::TopK(k) => json!({ "top_k": k }),
-            EdgeFilter::Threshold(least) => json!({ "threshold": plain(least) }),
-        };
-        let flows = flows.map(|FlowFilter { kind, least }| json!({ "show": kind.name(), "threshold": plain(&least) }));
         let said = [
             ("stack", json!(stack.map(StackKind::name))),
             ("layers", json!(layers)),
@@ -106,25 +62,8 @@ impl FigureSpec {
             ("written", json!(*rows == RowLabels::Written)),
             ("aggregate", json!(together.map(Aggregate::name))),
             ("minus", json!(minus.map(minus_text))),
-            ("lines", json!(lines)),
-            ("space", json!(self.view.is_projected().then(|| space.name()))),
-            ("scale", plain(scale)),
-            ("translate_keys", json!(translate_keys)),
-            ("layout", plain(layout)),
-            ("color_map", json!(drawn_map.name())),
-            ("log", json!(log)),
-            ("values", json!(values)),
-            ("shared_scale", json!(shared_scale)),
-            ("smooth", json!(smooth)),
-            ("opacity", plain(opacity)),
-            ("contour", plain(contour)),
-            ("flows", json!(flows)),
-            ("color_by", plain(color_by)),
-            ("size_by", plain(size_by)),
-            ("annotation", json!(annotation)),
-            ("question", json!(question.name())),
-            ("special_ranked", json!(ranks_special)),
-            ("distance", plain(distance)),
+            ("shared_scale", json!(options.shared_scale)),
+            ("color_map", json!(self.drawn_map().name())),
             ("sheet", json!(sheet)),
             ("each_layer", json!(each.layer)),
             ("each_head", json!(each.head)),
@@ -136,7 +75,24 @@ impl FigureSpec {
             ("svg_text", json!(format!("{svg_text:?}").to_lowercase())),
             ("fonts", json!(format!("{fonts:?}").to_lowercase())),
         ];
-        said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let spec = view.spec();
+        let all = plain(options);
+        let of_view = spec.options.iter().map(|name| (*name, all[name].clone()));
+        said.into_iter()
+            .chain((spec.said)(options))
+            .chain(of_view)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    /// The colours that weights have in the end.
+    fn drawn_map(&self) -> ColorMap {
+        match (self.reading.source.explained(), self.minus) {
+            _ if self.view.shows_space() => self.color_map(),
+            (Some(explained), _) if !explained.is_signed() => ColorMap::Teal,
+            (Some(_), _) | (None, Some(_)) => ColorMap::Diverging,
+            (None, None) => self.color_map(),
+        }
     }
 }
 
@@ -147,7 +103,7 @@ fn minus_text(Subtrahend { stack, layer, head, of }: Subtrahend) -> String {
 }
 
 /// A value as JSON, numbers as they were typed.
-pub(super) fn plain(value: &impl Serialize) -> Value {
+pub(in crate::figure) fn plain(value: &impl Serialize) -> Value {
     let text = serde_json::to_string(value).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or(Value::Null)
 }

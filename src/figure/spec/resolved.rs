@@ -51,7 +51,7 @@ impl<'a> ResolvedSpec<'a> {
         let many = spec.sheet.is_some() || spec.each.layer;
         let n_layers = capture.model().stack(stack).map_or(0, |stack| stack.layers.len());
         let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
-        let space = spec.projection.space;
+        let space = spec.options.scatter.projection.space;
         let extent = spec.view.spec().extent;
         let of_vectors = spec.view.is_projected() && !space.is_joint();
         if layers.is_empty() {
@@ -77,7 +77,7 @@ impl<'a> ResolvedSpec<'a> {
 
     /// The cells of a space that were chosen.
     pub fn cells(&self) -> Result<Vec<HeadId>, FigureError> {
-        let space = self.spec.projection.space;
+        let space = self.space();
         if space.is_joint() {
             return self.ids();
         }
@@ -106,9 +106,8 @@ impl<'a> ResolvedSpec<'a> {
     }
 
     fn check(&self) -> Result<(), FigureError> {
-        self.check_told()?;
         let is_projected = self.spec.view.is_projected();
-        if is_projected && !self.spec.projection.space.is_joint() {
+        if is_projected && !self.space().is_joint() {
             self.cells()?;
             return self.check_tokens();
         }
@@ -132,30 +131,6 @@ impl<'a> ResolvedSpec<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Refuses colours, sizes and annotations that tell nothing about what is drawn.
-    fn check_told(&self) -> Result<(), FigureError> {
-        let FigureSpec { view, color_by, size_by, annotation, .. } = self.spec;
-        let space = self.spec.projection.space;
-        let there = self.cloud.cells(self.stack, space);
-        if let (true, Some(&head)) = (view.is_projected(), there.first()) {
-            let colors = color_by.missing(self.cloud, space, head).map(|reason| ("--color-by", "type", reason));
-            let sizes = size_by.missing(self.cloud, space, head).map(|reason| ("--size-by", "same", reason));
-            if let Some((flag, none, reason)) = colors.or(sizes) {
-                return Err(FigureError::Failed(format!("{flag} does not apply here: {reason}; choose {none}")));
-            }
-        }
-        match annotation {
-            Some(name) if view.has(Feature::Annotations) && !self.cloud.annotations().contains(name) => {
-                let known = match self.cloud.annotations() {
-                    [] => "they have none".to_owned(),
-                    known => format!("choose one of {}", known.join(", ")),
-                };
-                Err(FigureError::Failed(format!("the inputs have no annotation `{name}`: {known}")))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// The heads of a layer that were chosen.
@@ -240,7 +215,7 @@ impl<'a> ResolvedSpec<'a> {
 
     /// The value of the last colour, where all figures share a scale.
     pub fn shared_high(&self, patterns: &[OnePattern]) -> Option<f32> {
-        self.spec.shared_scale.then(|| patterns.iter().map(|(read, _)| read.high()).fold(0.0, f32::max))
+        self.spec.options.shared_scale.then(|| patterns.iter().map(|(read, _)| read.high()).fold(0.0, f32::max))
     }
 
     /// What a sheet of patterns shows: attention, or that it is none.

@@ -1,10 +1,12 @@
 //! What the program knows of a view: each one says it in a file of its own, and everything else asks.
 
+use serde_json::Value;
+
 use crate::{
     analysis::{Space, reading::Reading},
     capture::{Capture, Site},
     figure::{
-        ViewKind,
+        ViewKind, ViewOptions,
         spec::{FigureError, NamedScene, ResolvedSpec},
     },
     ids::StackKind,
@@ -29,8 +31,12 @@ pub struct ViewSpec {
     pub extent: FigureExtent,
     /// What it has that other views lack.
     pub features: &'static [Feature],
-    /// Colours of weights where none were chosen.
-    pub color_map: ColorMap,
+    /// Its options, by their names in [`ViewOptions`].
+    pub options: &'static [&'static str],
+    /// Options by the names that metadata of figures had for them before they were written as they stand in settings.
+    pub said: fn(&ViewOptions) -> Vec<(&'static str, Value)>,
+    /// Colours of weights.
+    pub color_map: fn(&ViewOptions) -> ColorMap,
     /// What has to be recorded for it, of a run whose patterns are read in this way and whose points are of this space.
     pub needs: fn(&Reading, Space) -> Vec<Site>,
     /// Why it cannot show a stack of a capture, in words; `None` when it can.
@@ -139,6 +145,11 @@ pub(super) fn space_text(resolved: &ResolvedSpec<'_>) -> &'static str {
         Space::Residual => "Residual stream",
         Space::Positions => "Position embeddings",
     }
+}
+
+/// The colours of weights, for all views but those that lie on a picture.
+pub(super) const fn color_map(options: &ViewOptions) -> ColorMap {
+    options.heatmap.color_map
 }
 
 /// What can always be shown.

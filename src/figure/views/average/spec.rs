@@ -12,7 +12,6 @@ use crate::{
         views::{About, Feature, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     ids::HeadId,
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -27,7 +26,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     about: About::Heads,
     extent: FigureExtent::Head,
     features: &[Feature::Annotations],
-    color_map: ColorMap::Viridis,
+    options: &["average"],
+    said: |options| options.average.said(),
+    color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::available,
     sheet_text: |_| "Mean attention",
@@ -37,12 +38,14 @@ pub const SPEC: ViewSpec = ViewSpec {
 /// One figure per head.
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
     resolved.not_of_planes()?;
+    let options = &resolved.spec.options.average;
+    options.check_told(resolved.cloud)?;
     let figure = |id: HeadId| {
-        let found = resolved.ask(Question::Average(id, resolved.spec.annotation.clone()))?;
+        let found = resolved.ask(Question::Average(id, options.annotation.clone()))?;
         let scene = AverageScene {
             found: Arc::clone(&found),
             n_inputs: resolved.cloud.n_inputs(),
-            annotation: resolved.spec.annotation.clone(),
+            annotation: options.annotation.clone(),
             color_map: resolved.spec.color_map(),
             mask: resolved.capture.model().mask_of(id).unwrap_or_default(),
             origin: resolved.origin.clone(),

@@ -15,7 +15,6 @@ use crate::{
         views::{About, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     projection::correlation::Correlation,
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -30,7 +29,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     about: About::Heads,
     extent: FigureExtent::Head,
     features: &[],
-    color_map: ColorMap::Viridis,
+    options: &["distance", "scatter"],
+    said: |options| options.scatter.said(),
+    color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::without_vectors,
     sheet_text: |_| "Distance and q·k",
@@ -48,7 +49,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             plot: Some(resolved.ask(Question::Plot(id))?),
             grid: (spec.layers.len(), spec.max_heads()),
             head: id,
-            shown: resolved.spec.distance,
+            shown: resolved.spec.options.distance,
             caveat: proxy::caveat(resolved.cloud, id),
             origin: resolved.origin.clone(),
         };

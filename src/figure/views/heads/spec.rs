@@ -9,7 +9,6 @@ use crate::{
         views::{About, Feature, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     ids::HeadId,
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -24,7 +23,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     about: About::Patterns,
     extent: FigureExtent::Layer,
     features: &[Feature::Rest],
-    color_map: ColorMap::Viridis,
+    options: &["heads"],
+    said: |options| options.heads.said(),
+    color_map: spec::color_map,
     needs: spec::patterns,
     unavailable: spec::available,
     sheet_text: |resolved| resolved.pattern_text("Attention lines"),
@@ -32,7 +33,7 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
-    let filter = resolved.spec.filter;
+    let filter = resolved.spec.options.heads.filter;
     let figure = |heads: Vec<HeadLines>, ids: &[HeadId], id: Option<HeadId>| {
         let subject = resolved.subject(ids);
         let explained = resolved.spec.reading.source.explained();

@@ -1,6 +1,7 @@
 //! Options of the matrix of colours.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::{analysis::reading::long::Pool, raster::ColorMap};
 
@@ -45,6 +46,13 @@ impl Default for HeatmapOptions {
             pool: Pool::default(),
             draw: DrawOptions::default(),
         }
+    }
+}
+
+impl HeatmapOptions {
+    /// Names in metadata before they were those of settings.
+    pub fn said(&self) -> Vec<(&'static str, Value)> {
+        vec![("log", json!(self.scale == ColorScale::Log)), ("values", json!(self.values))]
     }
 }
 

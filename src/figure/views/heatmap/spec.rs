@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::HeatmapScene;
+use super::{ColorScale, HeatmapScene};
 use crate::{
     figure::{
         ViewKind, data,
         spec::{FigureError, NamedScene, OnePattern, ResolvedSpec},
         views::{About, Feature, FigureExtent, Group, ViewSpec, spec},
     },
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -24,7 +23,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     about: About::Patterns,
     extent: FigureExtent::Head,
     features: &[Feature::ColorScale, Feature::LogColors, Feature::Rest],
-    color_map: ColorMap::Viridis,
+    options: &["heatmap"],
+    said: |options| options.heatmap.said(),
+    color_map: spec::color_map,
     needs: spec::patterns,
     unavailable: spec::available,
     sheet_text: |resolved| resolved.pattern_text("Attention patterns (rows: queries, columns: keys)"),
@@ -32,6 +33,7 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    let options = &resolved.spec.options.heatmap;
     let patterns = resolved.patterns()?;
     let high = resolved.shared_high(&patterns);
     let figure = |(read, id): OnePattern| {
@@ -40,9 +42,9 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             read: Arc::clone(&read),
             subject: subject.clone(),
             map: resolved.spec.color_map(),
-            log: resolved.spec.log,
+            log: options.scale == ColorScale::Log,
             high,
-            values: resolved.spec.values,
+            values: options.values,
             pinned: resolved.pinned(),
             origin: resolved.origin.clone(),
         };

@@ -1,12 +1,13 @@
 //! Options of the picture with attention on it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{
     flows::{FlowFilter, FlowKind},
     weights::Role,
 };
-use crate::raster::ColorMap;
+use crate::{figure::spec::plain, raster::ColorMap};
 
 /// Options of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +56,17 @@ impl ImageOptions {
             },
         };
         self.flows.map(filter)
+    }
+
+    /// Names in metadata before they were those of settings.
+    pub fn said(&self) -> Vec<(&'static str, Value)> {
+        let flows = |FlowFilter { kind, least }| json!({ "show": kind.name(), "threshold": plain(&least) });
+        vec![
+            ("smooth", json!(self.smoothing == Smoothing::Smooth)),
+            ("opacity", plain(&self.opacity)),
+            ("contour", plain(&self.contour)),
+            ("flows", json!(self.flow_filter().map(flows))),
+        ]
     }
 }
 

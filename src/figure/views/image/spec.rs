@@ -1,7 +1,7 @@
 //! Attention on the picture: what the view is, and its figures.
 
 use super::{
-    ImageScene, OverlayLook,
+    ImageScene, OverlayLook, Smoothing,
     flows::FlowKind,
     weights::{Role, Subject},
 };
@@ -15,7 +15,6 @@ use crate::{
         views::{About, Feature, FigureExtent, Group, ViewSpec, spec},
     },
     ids::StackKind,
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -30,7 +29,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     about: About::Patterns,
     extent: FigureExtent::Head,
     features: &[Feature::Picture, Feature::ColorScale],
-    color_map: ColorMap::Magma,
+    options: &["image"],
+    said: |options| options.image.said(),
+    color_map: |options| options.image.color_map,
     needs: spec::patterns,
     unavailable,
     sheet_text,
@@ -53,7 +54,7 @@ fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
 }
 
 fn sheet_text(resolved: &ResolvedSpec<'_>) -> &'static str {
-    resolved.pattern_text(match resolved.spec.flows.map(|flows| flows.kind) {
+    resolved.pattern_text(match resolved.spec.options.image.flows {
         None => "Attention on the picture",
         Some(FlowKind::Strongest) => {
             "Arrows from each patch to what it attends to most (ring: itself, square: a token before the patches)"
@@ -68,6 +69,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     let Some((image, side)) = resolved.capture.image().zip(resolved.capture.picture_side()) else {
         return Err(no_picture(resolved.capture));
     };
+    let options = &resolved.spec.options.image;
     let picks_patches = resolved.stack.query_side() == side;
     if resolved.stack.key_side() != side {
         let message = format!("the {} stack does not attend to the picture: choose another --stack", resolved.stack);
@@ -76,7 +78,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     if resolved.spec.reading.words {
         return Err(FigureError::Usage("a picture needs single tokens: leave out --words".to_owned()));
     }
-    if resolved.spec.flows.is_some() && !picks_patches {
+    if options.flows.is_some() && !picks_patches {
         return Err(FigureError::Usage(format!(
             "arrows lead from patch to patch, but the queries of the {} stack are words: leave out --flows",
             resolved.stack
@@ -92,13 +94,10 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     };
     let writes = resolved.spec.reading.rows == RowLabels::Written && reading::writes(resolved.capture, resolved.stack);
     let partner = resolved.spec.key.filter(|_| picked.1 == Role::Query);
-    let sampling = if resolved.spec.smooth { Sampling::Smooth } else { Sampling::Crisp };
-    let look = OverlayLook {
-        map: resolved.spec.color_map(),
-        sampling,
-        opacity: resolved.spec.opacity,
-        contour: resolved.spec.contour,
-    };
+    // On paper, which has room for every patch, they are told apart unless somebody wants otherwise.
+    let sampling = if options.smoothing == Smoothing::Smooth { Sampling::Smooth } else { Sampling::Crisp };
+    let look =
+        OverlayLook { map: resolved.spec.color_map(), sampling, opacity: options.opacity, contour: options.contour };
     let patterns = resolved.patterns()?;
     let high = resolved.shared_high(&patterns);
     let figure = |(read, id): OnePattern| {
@@ -113,7 +112,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             picked,
             partner,
             look,
-            flows: resolved.spec.flows.map(|filter| (filter, held)),
+            flows: options.flow_filter().map(|filter| (filter, held)),
             subject: subject.clone(),
             origin: resolved.origin.clone(),
         };

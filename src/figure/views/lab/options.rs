@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::{
     analysis::explain::{Target, report::Question},
@@ -30,5 +31,10 @@ impl LabOptions {
     pub fn leave_input(&mut self) {
         self.target = Target::default();
         self.turned.values_mut().for_each(|settings| drop(settings.remove("gold")));
+    }
+
+    /// Names in metadata before they were those of settings.
+    pub fn said(&self) -> Vec<(&'static str, Value)> {
+        vec![("question", json!(self.question.name())), ("special_ranked", json!(self.special))]
     }
 }

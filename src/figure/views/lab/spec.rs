@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Answered, LabScene, compose, logit_name, silent};
+use super::{Answered, LabOptions, LabScene, compose, logit_name, silent};
 use crate::{
     analysis::explain::report::{Report, Row},
     capture::Capture,
@@ -15,7 +15,6 @@ use crate::{
         views::{About, FigureExtent, Group, ViewSpec, spec},
     },
     ids::{HeadId, Side},
-    raster::ColorMap,
 };
 
 /// The view.
@@ -29,7 +28,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     about: About::Answers,
     extent: FigureExtent::Head,
     features: &[],
-    color_map: ColorMap::Viridis,
+    options: &["lab"],
+    said: |options| options.lab.said(),
+    color_map: spec::color_map,
     needs: |_, _| Vec::new(),
     unavailable: spec::available,
     sheet_text: |_| "Explanations",
@@ -38,7 +39,7 @@ pub const SPEC: ViewSpec = ViewSpec {
 
 /// All answers on one page.
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
-    let question = resolved.spec.question;
+    let LabOptions { question, special, .. } = resolved.spec.options.lab;
     let there: Vec<Answered> = resolved.answers.iter().filter(|answer| answer.report.is_some()).cloned().collect();
     if there.is_empty() {
         return Err(FigureError::Failed("no method has a result yet, so there is nothing to draw".to_owned()));
@@ -54,7 +55,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             silent.join(" and ")
         )));
     }
-    let sections = compose(resolved.capture, question, &there, (head, resolved.spec.special));
+    let sections = compose(resolved.capture, question, &there, (head, special));
     if sections.iter().all(|section| section.parts.is_empty()) {
         return Err(FigureError::Failed("the results have nothing to draw: save them as data".to_owned()));
     }

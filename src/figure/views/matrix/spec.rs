@@ -9,7 +9,6 @@ use crate::{
         views::{About, FigureExtent, Group, ViewSpec, spec},
     },
     ids::{HeadId, StackKind},
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -24,7 +23,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     about: About::Points,
     extent: FigureExtent::Stack,
     features: &[],
-    color_map: ColorMap::Viridis,
+    options: &["scatter"],
+    said: |options| options.scatter.said(),
+    color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::without_vectors,
     sheet_text: spec::space_text,
@@ -33,8 +34,10 @@ pub const SPEC: ViewSpec = ViewSpec {
 
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
     resolved.not_of_planes()?;
+    let options = resolved.spec.options.scatter;
+    options.check_told(resolved.cloud, resolved.stack)?;
     let Some(spec) = resolved.capture.model().stack(resolved.stack) else { return Ok(Vec::new()) };
-    let projected = projection::project(resolved.cloud, resolved.stack, resolved.spec.projection, &mut |_, _| true);
+    let projected = projection::project(resolved.cloud, resolved.stack, options.projection, &mut |_, _| true);
     let Some(projection) = projected else {
         let message = match resolved.cloud.lacks(resolved.stack, resolved.space()) {
             Some(reason) if !resolved.space().is_joint() => reason,

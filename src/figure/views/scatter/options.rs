@@ -1,10 +1,15 @@
 //! Options of points, of one head and of all.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::analysis::{
-    Space,
-    projection::{ColorBy, ProjectionOptions, SizeBy},
+use crate::{
+    analysis::{
+        Cloud, Space,
+        projection::{ColorBy, ProjectionOptions, SizeBy},
+    },
+    figure::spec::{FigureError, plain},
+    ids::{HeadId, StackKind},
 };
 
 /// Options of both views of points.
@@ -66,6 +71,46 @@ impl ScatterOptions {
         if is_alike {
             self.size = SizeBy::Same;
         }
+    }
+
+    /// Lets colours and sizes that nothing is known of in a cell give way: the window does not show them either.
+    pub fn keep_told(&mut self, cloud: &Cloud, space: Space, cell: HeadId) {
+        if self.color.missing(cloud, space, cell).is_some() {
+            self.color = ColorBy::default();
+        }
+        if self.size.missing(cloud, space, cell).is_some() {
+            self.size = SizeBy::default();
+        }
+    }
+
+    /// Refuses colours and sizes that tell nothing about the points of a stack.
+    ///
+    /// # Errors
+    /// Says what is missing, and what to choose.
+    pub fn check_told(&self, cloud: &Cloud, stack: StackKind) -> Result<(), FigureError> {
+        let space = self.projection.space;
+        let Some(&cell) = cloud.cells(stack, space).first() else { return Ok(()) };
+        let colors = self.color.missing(cloud, space, cell).map(|reason| ("--color-by", "type", reason));
+        let sizes = || self.size.missing(cloud, space, cell).map(|reason| ("--size-by", "same", reason));
+        match colors.or_else(sizes) {
+            None => Ok(()),
+            Some((flag, none, reason)) => {
+                Err(FigureError::Failed(format!("{flag} does not apply here: {reason}; choose {none}")))
+            }
+        }
+    }
+
+    /// Names in metadata before they were those of settings.
+    pub fn said(&self) -> Vec<(&'static str, Value)> {
+        let ProjectionOptions { space, scale, translate_keys, layout } = &self.projection;
+        vec![
+            ("space", json!(space.name())),
+            ("scale", plain(scale)),
+            ("translate_keys", json!(translate_keys)),
+            ("layout", plain(layout)),
+            ("color_by", plain(&self.color)),
+            ("size_by", plain(&self.size)),
+        ]
     }
 }
 

@@ -9,7 +9,6 @@ use crate::{
         views::{About, FigureExtent, Group, ViewSpec, spec},
     },
     ids::HeadId,
-    raster::ColorMap,
     text::capitalised,
 };
 
@@ -24,7 +23,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     about: About::Points,
     extent: FigureExtent::Head,
     features: &[],
-    color_map: ColorMap::Viridis,
+    options: &["scatter"],
+    said: |options| options.scatter.said(),
+    color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::without_vectors,
     sheet_text: spec::space_text,
@@ -33,6 +34,8 @@ pub const SPEC: ViewSpec = ViewSpec {
 
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
     resolved.not_of_planes()?;
+    let options = resolved.spec.options.scatter;
+    options.check_told(resolved.cloud, resolved.stack)?;
     let space = resolved.space();
     let figure = |id: HeadId| {
         let plane = resolved.plane(id)?;
@@ -47,7 +50,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             names: resolved.names(),
             space,
             stack: resolved.stack,
-            tints: projection::looks(resolved.cloud, space, id, resolved.spec.color_by, resolved.spec.size_by),
+            tints: projection::looks(resolved.cloud, space, id, options.color, options.size),
             pinned: resolved.pinned(),
             subject: resolved.cell_text(id),
             origin: resolved.origin.clone(),
