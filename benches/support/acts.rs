@@ -7,6 +7,7 @@ use attnscope::{
     },
     capture::{Ablation, Edit, Normalizer, RgbaBuffer, Scope},
     export::png_bytes,
+    figure::spec::Paper,
     ids::Side,
     model::{ImageSource, bundled},
     protocol::{CorpusSource, ModelSource},
@@ -283,7 +284,7 @@ fn set_figures(day: &mut Day) {
     day.window.ask(Command::Figure(FigureCommand::Set(FigureOptions {
         kind,
         range,
-        dark,
+        paper: Paper { dark, ..Paper::default() },
         ..FigureOptions::default()
     })));
 }

@@ -1,6 +1,7 @@
 //! From a scene to a figure of a given size: scale, ground, caption, margins.
 
 use emath::{Pos2, Rect, Vec2, pos2, vec2};
+use serde::{Deserialize, Serialize};
 
 use super::{
     font::Typesetter,
@@ -37,7 +38,7 @@ pub struct Page {
 }
 
 /// How much is said below a figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CaptionKind {
     None,
     /// Which heads, and what is not shown.

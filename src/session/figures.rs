@@ -13,7 +13,7 @@ use crate::{
     capture::Capture,
     export::{FigureRequest, default_file_name},
     figure::{
-        CaptionKind, FigureExtent,
+        FigureExtent,
         data::DataFormat,
         spec::{Each, FigureSpec, Paper, Subtrahend},
         views::lab::Answered,
@@ -31,31 +31,13 @@ const PREVIEW_ROWS: usize = 40;
 const MAX_COLUMNS: usize = 6;
 
 /// How figures are saved, remembered between runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FigureOptions {
     pub kind: FileKind,
     pub range: FigureRange,
-    /// Light text on a dark ground instead of dark on light.
-    pub dark: bool,
-    /// Width in points; what suits the figure when not given.
-    pub width_pt: Option<f32>,
-    /// Pixels per point of a PNG.
-    pub scale: f32,
-    pub caption: Caption,
-}
-
-impl Default for FigureOptions {
-    fn default() -> Self {
-        Self {
-            kind: FileKind::Svg,
-            range: FigureRange::Shown,
-            dark: false,
-            width_pt: None,
-            scale: Paper::SCALE,
-            caption: Caption::Short,
-        }
-    }
+    #[serde(flatten)]
+    pub paper: Paper,
 }
 
 /// A kind of file that a figure or its numbers are saved as.
@@ -122,17 +104,6 @@ impl FigureRange {
         (Self::Stack, "All heads of the model, one sheet"),
         (Self::Files, "All heads of the model, one file each"),
     ];
-}
-
-/// How much is said below a figure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Caption {
-    None,
-    /// Which heads, and what is not shown.
-    #[default]
-    Short,
-    /// Model, input, and how to read it as well.
-    Full,
 }
 
 /// What the user can ask of figures.
@@ -324,17 +295,7 @@ fn spec_of(
         options: drawn_options(pane, (capture, cloud), cell, range),
         sheet,
         each: Each { layer: files, head: files },
-        paper: Paper {
-            dark: options.dark,
-            width: options.width_pt,
-            scale: options.scale,
-            caption: match options.caption {
-                Caption::None => CaptionKind::None,
-                Caption::Short => CaptionKind::Short,
-                Caption::Full => CaptionKind::Full,
-            },
-            ..Paper::default()
-        },
+        paper: options.paper,
     }
 }
 

@@ -78,7 +78,7 @@ pub use download::{Download, DownloadCommand, DownloadStep, SUGGESTIONS};
 pub use experiment::{Drag, Experiment};
 pub use explanations::{Explanations, Wanted};
 pub use figure_dialog::FigureDialog;
-pub use figures::{Caption, FigureCommand, FigureOptions, FigureRange, FileKind};
+pub use figures::{FigureCommand, FigureOptions, FigureRange, FileKind};
 pub use keeping::{Keeping, Left, SessionCommand};
 pub use loadable::Loadable;
 pub use lost_models::LostModel;

@@ -1,6 +1,10 @@
 //! What is remembered between runs.
 
-use attnscope::session::{Command, Settings};
+use attnscope::{
+    figure::{CaptionKind, spec::Paper},
+    raster::ColorMap,
+    session::{Command, FigureOptions, FigureRange, FileKind, Settings},
+};
 
 use crate::support::play::{Play, bundled};
 
@@ -23,11 +27,27 @@ fn unusual_settings() -> Settings {
             "reading": { "words": true, "rows": "Written" },
             "heatmap": { "color_map": "Cividis", "scale": "Log", "values": false },
             "image": { "color_map": "Greys", "opacity": 0.25, "smoothing": "Nearest", "contour": 0.5, "role": "Key" },
-            "scatter": { "color": "Position" }
+            "scatter": { "color": "Position" },
+            "average": "kind"
+        },
+        "figures": {
+            "kind": "Pdf", "range": "Layer", "dark": true, "width_pt": 200.5, "scale": 2.5, "caption": "Full"
         },
         "writing": { "max_tokens": 7, "sampled": true, "temperature": 0.5, "top_p": 0.5, "seed": 3 }
     }"#;
     serde_json::from_str(stored).unwrap()
+}
+
+#[test]
+fn options_are_read_as_earlier_versions_wrote_them() {
+    let Settings { views, figures, .. } = unusual_settings();
+    assert_eq!((views.heatmap.color_map, views.image.color_map), (ColorMap::Cividis, ColorMap::Greys));
+    assert_eq!(views.average.annotation.as_deref(), Some("kind"));
+    let paper = Paper { dark: true, width: Some(200.5), scale: 2.5, caption: CaptionKind::Full, ..Paper::default() };
+    assert_eq!(figures, FigureOptions { kind: FileKind::Pdf, range: FigureRange::Layer, paper });
+    // No earlier version offered the maps of differences and explanations.
+    let strange = Settings::read(r#"{"views":{"heatmap":{"color_map":"Diverging","values":false}}}"#).views.heatmap;
+    assert_eq!((strange.color_map, strange.values), (ColorMap::Viridis, false));
 }
 
 #[test]

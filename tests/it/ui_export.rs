@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use attnscope::{
     export::{ExportRequest, Preview},
     protocol::Request,
-    session::Caption,
+    figure::CaptionKind,
 };
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -95,7 +95,7 @@ fn a_menu_of_the_dialog_opens_above_it_and_is_closed_first() {
     // With both touched in one frame the dialog was moved to the top together with its menu.
     tap_on(&mut window, Role::ComboBox, "Caption");
     tap_on(&mut window, Role::Button, full);
-    assert_eq!(window.app().session().settings.figures.caption, Caption::Full, "what is seen can be chosen");
+    assert_eq!(window.app().session().settings.figures.paper.caption, CaptionKind::Full, "what is seen can be chosen");
     assert!(!window.shows("None"), "and that closes the menu");
     window.press(Modifiers::NONE, Key::Escape);
     assert!(!is_open(&window));

@@ -11,7 +11,7 @@ use super::face::{Face, FontBytes};
 pub const SYMBOLS: &[u8] = include_bytes!("../../../assets/symbols.ttf");
 
 /// Where to look for characters that the bundled fonts lack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FontSource {
     /// Among the fonts of the system, as the window does.
     #[default]

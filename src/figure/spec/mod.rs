@@ -6,6 +6,8 @@ mod record;
 mod resolved;
 mod scenes;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     analysis::{
         Cloud,
@@ -75,14 +77,17 @@ pub struct Each {
     pub head: bool,
 }
 
-/// Size and look of a figure.
-#[derive(Clone, Debug, PartialEq)]
+/// Size and look of a figure, remembered between runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Paper {
     /// Light text on a dark ground instead of dark on light.
     pub dark: bool,
     /// In points; what suits the scene when not given.
+    #[serde(rename = "width_pt")]
     pub width: Option<f32>,
     /// In points; what suits the scene when not given.
+    #[serde(rename = "height_pt")]
     pub height: Option<f32>,
     /// Pixels per point of a PNG.
     pub scale: f32,

@@ -26,7 +26,7 @@ use crate::{
 const ENLARGED: (u32, u32) = (8, 4096);
 
 /// How text is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum SvgText {
     /// Outlines, and over them the text itself, transparent: it can be selected, searched and read aloud.
     #[default]

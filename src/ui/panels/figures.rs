@@ -10,7 +10,8 @@ use eframe::egui::{
 use super::failure_ui;
 use crate::{
     export::{FigurePreview, NumbersPreview, Preview},
-    session::{Caption, Command, FigureCommand, FigureOptions, FigureRange, FileKind},
+    figure::CaptionKind,
+    session::{Command, FigureCommand, FigureOptions, FigureRange, FileKind},
     text::{bytes_text, counted},
     ui::{
         PanelCtx,
@@ -205,12 +206,12 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
 fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
     section_ui(ui, cx.theme, "Size");
     ui.horizontal(|ui| {
-        let mut fixed = options.width_pt.is_some();
-        let automatic = options.width_pt.unwrap_or(12.0 * POINTS_PER_CM);
+        let mut fixed = options.paper.width.is_some();
+        let automatic = options.paper.width.unwrap_or(12.0 * POINTS_PER_CM);
         if ui.checkbox(&mut fixed, "Width").on_hover_text("Off: the figure has its natural width").changed() {
-            options.width_pt = fixed.then_some(automatic);
+            options.paper.width = fixed.then_some(automatic);
         }
-        if let Some(points) = &mut options.width_pt {
+        if let Some(points) = &mut options.paper.width {
             let mut cm = *points / POINTS_PER_CM;
             let field = DragValue::new(&mut cm).range(2.0..=100.0).speed(0.1).fixed_decimals(1).suffix(" cm");
             if ui.add(field).accessible_name("Width in centimetres").changed() {
@@ -229,29 +230,29 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
     if options.kind == FileKind::Png {
         ui.horizontal(|ui| {
             ui.label("Pixels per point");
-            let field = DragValue::new(&mut options.scale).range(0.5..=20.0).speed(0.05).max_decimals(2);
+            let field = DragValue::new(&mut options.paper.scale).range(0.5..=20.0).speed(0.05).max_decimals(2);
             ui.add(field).accessible_name("Pixels per point");
-            let dots = options.scale * 72.0;
+            let dots = options.paper.scale * 72.0;
             ui.label(RichText::new(format!("{dots:.0} per inch")).small().color(cx.theme.text_weak));
         });
     }
     section_ui(ui, cx.theme, "Theme");
     ui.horizontal(|ui| {
-        ui.radio_value(&mut options.dark, false, "Light");
-        ui.radio_value(&mut options.dark, true, "Dark");
+        ui.radio_value(&mut options.paper.dark, false, "Light");
+        ui.radio_value(&mut options.paper.dark, true, "Dark");
     });
     section_ui(ui, cx.theme, "Caption");
     let captions = [
-        (Caption::None, "None", "None"),
-        (Caption::Short, "Short", "Short: which heads, and what is left out"),
-        (Caption::Full, "Full", "Full: also the model, the input and how to read it"),
+        (CaptionKind::None, "None", "None"),
+        (CaptionKind::Short, "Short", "Short: which heads, and what is left out"),
+        (CaptionKind::Full, "Full", "Full: also the model, the input and how to read it"),
     ];
-    let shown = captions.iter().find(|(caption, ..)| *caption == options.caption).map_or("", |(_, name, _)| name);
+    let shown = captions.iter().find(|(caption, ..)| *caption == options.paper.caption).map_or("", |(_, name, _)| name);
     let combo = ComboBox::from_id_salt("caption").selected_text(shown).width(COMBO_PT);
     let combo = combo.show_ui(ui, |ui| {
         ui.style_mut().wrap_mode = Some(TextWrapMode::Extend);
         for (caption, _, text) in captions {
-            ui.selectable_value(&mut options.caption, caption, text);
+            ui.selectable_value(&mut options.paper.caption, caption, text);
         }
     });
     combo.response.accessible_name("Caption");
