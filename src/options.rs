@@ -23,12 +23,18 @@ pub struct OptionField<'a> {
     pub label: &'static str,
     pub meaning: &'static str,
     pub value: FieldValue<'a>,
-    /// Option that it cannot be given together with, on the command line.
-    pub conflict: Option<&'static str>,
+    /// Options that it cannot be given together with, on the command line.
+    pub conflicts: &'static [&'static str],
     /// Whether it has no default on the command line.
     pub required: bool,
     /// Whether help leaves it out, as it repeats another one.
     pub hidden: bool,
+    /// What stands for its value in help, where its kind does not say it.
+    pub placeholder: Option<&'static str>,
+    /// What it is on the command line when it is given without a value.
+    pub bare: Option<&'static str>,
+    /// Whether it is refused where nothing has it, instead of being left aside.
+    pub strict: bool,
 }
 
 /// Value of an option, and its range.
@@ -53,20 +59,51 @@ pub enum FieldValue<'a> {
     FileTexts(&'a mut Vec<String>),
     /// One of several, by index: names in files, names on screen.
     Choice(&'a mut usize, &'a [(&'static str, &'static str)]),
-    /// A text that the method reads itself, of the command line alone: the placeholder of its flag.
+    /// A text that its owner reads itself, of the command line alone: the placeholder of its flag.
     Read(&'a mut dyn FnMut(&str) -> Result<(), String>, &'static str),
+    /// A text that its owner reads itself, and the one that stands for its value now.
+    Text(&'a str, &'a mut dyn FnMut(&str) -> Result<(), String>),
 }
 
 impl<'a> OptionField<'a> {
     /// An option that nothing conflicts with.
     pub const fn new(name: &'static str, label: &'static str, meaning: &'static str, value: FieldValue<'a>) -> Self {
-        Self { name, label, meaning, value, conflict: None, required: false, hidden: false }
+        Self {
+            name,
+            label,
+            meaning,
+            value,
+            conflicts: &[],
+            required: false,
+            hidden: false,
+            placeholder: None,
+            bare: None,
+            strict: false,
+        }
     }
 
     /// The same without a default on the command line.
     #[must_use]
     pub const fn required(self) -> Self {
         Self { required: true, ..self }
+    }
+
+    /// The same with what stands for its value in help.
+    #[must_use]
+    pub const fn placeholder(self, placeholder: &'static str) -> Self {
+        Self { placeholder: Some(placeholder), ..self }
+    }
+
+    /// The same without the options that it cannot be given together with.
+    #[must_use]
+    pub const fn conflicts(self, conflicts: &'static [&'static str]) -> Self {
+        Self { conflicts, ..self }
+    }
+
+    /// The same, refused where nothing has it.
+    #[must_use]
+    pub const fn strict(self) -> Self {
+        Self { strict: true, ..self }
     }
 
     /// Takes a value.
@@ -118,7 +155,7 @@ impl<'a> OptionField<'a> {
                 let all = || names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
                 **slot = known.ok_or_else(|| format!("{name} is one of {}: {given} was given", all()))?;
             }
-            FieldValue::Read(read, _) => read(&given)?,
+            FieldValue::Read(read, _) | FieldValue::Text(_, read) => read(&given)?,
         }
         Ok(())
     }
@@ -147,6 +184,7 @@ impl FieldValue<'_> {
             }
             Self::Choice(value, names) => json!(names.get(**value).map(|(name, _)| name)),
             Self::Read(..) => Value::Null,
+            Self::Text(text, _) => json!(text),
         }
     }
 }
@@ -174,6 +212,29 @@ pub fn choose<T: Copy + PartialEq>(
     if let Some((chosen, ..)) = all.get(chosen) {
         *value = *chosen;
     }
+}
+
+/// A number from 0 to 1.
+///
+/// # Errors
+/// Says so when this is none.
+pub fn fraction(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "give a number from 0 to 1".to_owned())
+}
+
+/// Puts what was read into its place.
+///
+/// # Errors
+/// Why nothing was read; what is there stays.
+pub fn put<T>(place: &mut T, read: Result<T, String>) -> Result<(), String> {
+    *place = read?;
+    Ok(())
+}
+
+/// The names of which one is to be chosen, as a clause.
+pub fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    format!("choose one of {}", names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// A whole number in a range.

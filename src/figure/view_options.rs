@@ -9,6 +9,7 @@ use super::views::{
 use crate::{
     analysis::{Cloud, Space, reading::ReadingOptions},
     ids::HeadId,
+    options::{FieldValue, OptionField, Visit},
 };
 
 /// Options of every view; each view reads its own and the shared ones.
@@ -34,5 +35,11 @@ impl ViewOptions {
     pub fn keep_told(&mut self, cloud: &Cloud, space: Space, cell: HeadId) {
         self.scatter.keep_told(cloud, space, cell);
         self.average.keep_told(cloud);
+    }
+
+    /// Shows what views of colours share.
+    pub fn visit_scale(&mut self, visit: &mut Visit<'_>) {
+        let meaning = "One colour scale for all heatmaps of a sheet";
+        visit(OptionField::new("shared_scale", "Same scale", meaning, FieldValue::Flag(&mut self.shared_scale)));
     }
 }

@@ -205,7 +205,10 @@ fn flows_are_rendered_with_their_numbers_and_their_meaning() {
             [&["render", "image", "--flows", "--out", &svg], &captions[..]].concat(),
             "queries of the cross stack are words",
         ),
-        ([&["render", "heatmap", "--flows", "--out", &svg], &vit[..]].concat(), "heatmap has none"),
+        (
+            [&["render", "heatmap", "--flows", "--out", &svg], &vit[..]].concat(),
+            "--flows is an option of image, not of heatmap",
+        ),
         ([&["render", "image", "--flows", "some", "--out", &svg], &vit[..]].concat(), "strongest, all"),
     ] {
         let output = attnscope(&arguments);

@@ -319,9 +319,18 @@ fn planes_are_laid_out_and_coloured_as_asked() {
         ("scatter", &["--method", "umap", "--perplexity", "9"][..], "--perplexity changes nothing with --method umap"),
         ("heads", &["--method", "tsne"], "heads has no points to lay out"),
         ("scatter", &["--method", "tsne", "--perplexity", "0.1"], "perplexity is 0.1"),
-        ("heads", &["--size-by", "norm"], "heads has none, so leave them out"),
-        ("distance", &["--color-by", "kind"], "distance has none, so leave them out"),
-        ("matrix", &["--annotation", "mood"], "leave it out of matrix"),
+        (
+            "heads",
+            &["--size-by", "norm"],
+            "--size-by is an option of scatter and matrix, not of heads: leave out --size-by",
+        ),
+        ("distance", &["--color-by", "kind"], "not of distance: leave out --color-by"),
+        ("matrix", &["--annotation", "mood"], "--annotation is an option of average, not of matrix"),
+        ("heatmap", &["--question", "fact"], "--question is an option of lab"),
+        ("heatmap", &["--methods", "rollout"], "heatmap explains nothing"),
+        ("scatter", &["--top-p", "0.5", "--top-k", "3"], "'--top-p <P>' cannot be used with '--top-k <K>'"),
+        ("image", &["--opacity", "2"], "'--opacity <A>': give a number from 0 to 1"),
+        ("heatmap", &["--colormap", "teal"], "'--colormap <NAME>': choose one of viridis, magma, cividis, greys"),
     ] {
         let refused = attnscope(&[&["render", view], &one[..], flags, &["--out", "x.svg"]].concat());
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();

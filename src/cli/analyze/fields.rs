@@ -26,8 +26,7 @@ fn flag(field: &OptionField<'_>) -> Arg {
     let default = Some(field.value.value()).filter(|value| !value.is_null());
     let default = default.map(|value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned));
     let arg = Arg::new(field.name).long(field.name.replace('_', "-")).required(field.required).hide(field.hidden);
-    let arg = if let Some(other) = field.conflict { arg.conflicts_with(other) } else { arg };
-    let arg = arg.help(help(field));
+    let arg = arg.conflicts_with_all(field.conflicts.iter().copied()).help(help(field));
     match &field.value {
         FieldValue::Flag(_) => {
             let arg = arg.value_name("YES").num_args(0..=1).default_missing_value("true");

@@ -10,7 +10,7 @@ use crate::{
     analysis::explain::report::{Question, Report},
     capture::Capture,
     cli::{CliError, show_progress, target::TargetOptions},
-    figure::{ViewKind, views::lab::Answered},
+    figure::{ViewKind, spec::FigureSpec, views::lab::Answered},
     ids::HeadId,
     lab::{self, Bench, Column, FieldValues, Scope, Sight},
     model::{Input, Logits, Model, RunPlan},
@@ -20,49 +20,33 @@ use crate::{
 /// What is asked of the laboratory.
 #[derive(Debug, Args)]
 pub struct ExplainedFlags {
-    /// Of lab: question: depends (which words), believe (this head), moves (what it writes), fact (which layer),
-    /// aligns (alignment)
-    #[arg(long, value_name = "WHAT", value_parser = parse_question)]
-    question: Option<Question>,
     /// Of lab: methods, such as rollout or hidden [default: those of the window]
     #[arg(long = "methods", value_name = "NAME", value_delimiter = ',')]
     methods: Vec<String>,
     /// Of lab: an option of a method, such as rollout.residual=0.3
     #[arg(long = "set", value_name = "METHOD.OPTION=VALUE")]
     set: Vec<String>,
-    /// Of lab: rank special tokens such as [CLS] among the words, too
-    #[arg(long)]
-    pub special: bool,
     #[command(flatten)]
     target: TargetOptions,
 }
 
-fn parse_question(name: &str) -> Result<Question, String> {
-    Question::from_name(name).ok_or_else(|| format!("choose from {}", Question::ALL.map(Question::name).join(", ")))
-}
-
 impl ExplainedFlags {
-    /// What is asked.
+    /// Refuses what is asked of a view that explains nothing.
     ///
     /// # Errors
-    /// When a view that explains nothing is asked something.
-    pub fn question(&self, view: ViewKind) -> Result<Question, CliError> {
-        let is_asked = self.question.is_some()
-            || !self.methods.is_empty()
-            || !self.set.is_empty()
-            || self.special
-            || self.target.is_given();
+    /// Says what to leave out.
+    pub fn check(&self, view: ViewKind) -> Result<(), CliError> {
+        let is_asked = !self.methods.is_empty() || !self.set.is_empty() || self.target.is_given();
         if is_asked && !view.explains() {
             let view = view.name();
-            let what = "--question, --methods, --set, --special, --position, --class and --against";
+            let what = "--methods, --set, --position, --class and --against";
             return Err(CliError::Usage(format!("{view} explains nothing: leave out {what}, or draw lab")));
         }
-        Ok(self.question.unwrap_or_default())
+        Ok(())
     }
 
     /// The columns that are shown.
-    fn columns(&self) -> Result<Vec<&'static Column>, CliError> {
-        let question = self.question.unwrap_or_default();
+    fn columns(&self, question: Question) -> Result<Vec<&'static Column>, CliError> {
         let of_question = || Column::under(question);
         if self.methods.is_empty() {
             return Ok(of_question().filter(|column| column.starts).collect());
@@ -93,9 +77,13 @@ impl ExplainedFlags {
 }
 
 /// Asks every method; those that say nothing about this model are left out, which is told.
-pub fn explain(model: &Model, input: &Input, options: &RenderOptions) -> Result<(Capture, Vec<Answered>), CliError> {
+pub fn explain(
+    model: &Model,
+    input: &Input,
+    (options, spec): (&RenderOptions, &FigureSpec),
+) -> Result<(Capture, Vec<Answered>), CliError> {
     let flags = &options.explained;
-    let (columns, mut settings) = (flags.columns()?, flags.settings()?);
+    let (columns, mut settings) = (flags.columns(spec.options.lab.question)?, flags.settings()?);
     let plan = RunPlan { logits: Logits::Skip, ..RunPlan::silent() };
     let encoded = model.completed(&model.encode(input)?, &plan, &show_progress)?;
     let edits = options.edits.edits();

@@ -1,6 +1,7 @@
 //! `attnscope render`: the figures of the window, and the numbers behind them, without a window.
 
 mod explained;
+mod flags;
 mod options;
 mod output;
 mod parse;
@@ -26,7 +27,11 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     options.paper().page()?;
     let (spec, source) = match &options.session {
         Some(session) => saved::read(session, options)?,
-        None => (options.spec()?, source::read(options)?),
+        None => {
+            let spec = options.spec()?;
+            let source = source::read(options, &spec)?;
+            (spec, source)
+        }
     };
     let Source { capture, cloud, other, answers } = source;
     for note in capture.notes() {

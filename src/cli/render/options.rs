@@ -4,41 +4,30 @@ use std::path::PathBuf;
 
 use super::{
     explained::ExplainedFlags,
+    flags::ViewFlags,
     parse::{
-        Numbers, Theme, parse_aggregate, parse_caption, parse_color_by, parse_color_map, parse_flows, parse_fonts,
-        parse_fraction, parse_head, parse_length, parse_numbers, parse_scale, parse_sheet, parse_size_by, parse_stack,
-        parse_svg_text, parse_theme, parse_view,
+        Numbers, Theme, parse_aggregate, parse_caption, parse_fonts, parse_head, parse_length, parse_numbers,
+        parse_scale, parse_sheet, parse_stack, parse_svg_text, parse_theme, parse_view,
     },
 };
 use crate::{
-    analysis::{
-        Space,
-        edges::EdgeFilter,
-        projection::{ColorBy, SizeBy},
-        reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
-    },
+    analysis::reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     cli::{
         CliError,
         edits::EditOptions,
         inputs::{InputOptions, parse_position},
         layout::LayoutFlags,
-        spaces,
     },
     figure::{
-        CaptionKind, Feature, FontSource, ViewKind, ViewOptions,
+        CaptionKind, FontSource, ViewKind, ViewOptions,
         spec::{Each, FigureSpec, Paper, Subtrahend},
-        views::{
-            heatmap::ColorScale,
-            image::{Smoothing, flows::FlowKind},
-        },
         write::SvgText,
     },
     ids::StackKind,
-    raster::ColorMap,
 };
 
-/// What a session has chosen already.
-const OF_NO_SESSION: [&str; 39] = [
+/// What a session has chosen already, beside the options of views.
+const OF_NO_SESSION: [&str; 30] = [
     "model",
     "capture",
     "text",
@@ -68,15 +57,6 @@ const OF_NO_SESSION: [&str; 39] = [
     "hide",
     "words",
     "written",
-    "top_p",
-    "top_k",
-    "threshold",
-    "colormap",
-    "log",
-    "values",
-    "contour",
-    "flows",
-    "space",
     "sheet",
 ];
 
@@ -148,53 +128,8 @@ pub struct RenderOptions {
     /// Label rows with the next token instead of the input token
     #[arg(long)]
     pub written: bool,
-    /// Lines: the strongest of each row that together cover this share of it
-    #[arg(long, value_name = "P", value_parser = parse_fraction, conflicts_with_all = ["top_k", "threshold"])]
-    pub top_p: Option<f32>,
-    /// Lines: number of the strongest of each row
-    #[arg(long, value_name = "K", conflicts_with = "threshold")]
-    pub top_k: Option<usize>,
-    /// Lines and flows: smallest weight
-    #[arg(long, value_name = "W", value_parser = parse_fraction)]
-    pub threshold: Option<f32>,
-    /// Colours: viridis, magma, cividis, greys
-    #[arg(long, value_parser = parse_color_map, value_name = "NAME")]
-    pub colormap: Option<ColorMap>,
-    /// Logarithmic colours, which show small weights
-    #[arg(long)]
-    pub log: bool,
-    /// Write values into the cells of a heatmap that have room for them
-    #[arg(long)]
-    pub values: bool,
-    /// One colour scale for all heatmaps of a sheet
-    #[arg(long)]
-    pub shared_scale: bool,
-    /// Smooth the colours of an overlay between patches
-    #[arg(long)]
-    pub smooth: bool,
-    /// Opacity of an overlay, from 0 to 1
-    #[arg(long, value_parser = parse_fraction, default_value_t = 0.65, value_name = "A")]
-    pub opacity: f32,
-    /// Outline the patches that hold this share of the attention
-    #[arg(long, value_parser = parse_fraction, value_name = "P")]
-    pub contour: Option<f32>,
-    /// Of average: the annotation of a corpus whose values are compared
-    #[arg(long, value_name = "NAME")]
-    pub annotation: Option<String>,
-    /// Arrows from each patch instead of an overlay: strongest (to what it attends to most), all (every weight)
-    #[arg(long, value_name = "WHICH", value_parser = parse_flows, num_args = 0..=1, default_missing_value = "strongest",
-        conflicts_with_all = ["contour", "smooth"])]
-    pub flows: Option<FlowKind>,
-    /// Colours of points: type (query or key), position, modulo, kind, length, frequency, norm
-    #[arg(long, value_parser = parse_color_by, default_value = "type", value_name = "WHAT")]
-    pub color_by: ColorBy,
-    /// Sizes of points: same, norm, value-norm, received
-    #[arg(long, value_parser = parse_size_by, default_value = "same", value_name = "WHAT")]
-    pub size_by: SizeBy,
-    /// Of scatter and matrix: points: qk (queries with keys), values, residual (tokens before each layer; the layer
-    /// after the last one is the final stream), positions (of the model, without an input)
-    #[arg(long, value_parser = spaces::parse, default_value = "qk", value_name = "WHAT")]
-    pub space: Space,
+    #[command(flatten)]
+    pub views: ViewFlags,
     #[command(flatten)]
     pub explained: ExplainedFlags,
     #[command(flatten)]
@@ -234,7 +169,6 @@ impl RenderOptions {
     /// # Errors
     /// Settings of a layout that change nothing, or are outside their range.
     pub fn spec(&self) -> Result<FigureSpec, CliError> {
-        self.check_view()?;
         let flat = |lists: &[Numbers]| -> Vec<usize> { lists.iter().flat_map(|list| list.0.iter().copied()).collect() };
         let minus = |(layer, head)| Subtrahend { stack: None, layer, head, of: Whose::This };
         Ok(FigureSpec {
@@ -256,27 +190,9 @@ impl RenderOptions {
 
     /// Options of the views.
     fn view_options(&self) -> Result<ViewOptions, CliError> {
-        let mut options = ViewOptions { shared_scale: self.shared_scale, ..ViewOptions::default() };
-        options.heads.filter = self.filter();
-        options.heatmap.scale = if self.log { ColorScale::Log } else { ColorScale::Linear };
-        options.heatmap.values = self.values;
-        if let Some(map) = self.colormap {
-            (options.heatmap.color_map, options.image.color_map) = (map, map);
-        }
-        options.image.smoothing = if self.smooth { Smoothing::Smooth } else { Smoothing::Auto };
-        options.image.opacity = self.opacity;
-        options.image.contour = self.contour;
-        options.image.flows = self.flows()?;
-        if let Some(least) = self.threshold {
-            (options.image.strongest_from, options.image.all_from) = (least, least);
-        }
-        options.scatter.projection.space = self.space()?;
+        self.explained.check(self.view())?;
+        let mut options = self.views.options(self.view())?;
         options.scatter.projection.layout = self.layout.of_view(self.view())?;
-        options.scatter.color = self.color_by;
-        options.scatter.size = self.size_by;
-        options.average.annotation.clone_from(&self.annotation);
-        options.lab.question = self.explained.question(self.view())?;
-        options.lab.special = self.explained.special;
         Ok(options)
     }
 
@@ -309,52 +225,9 @@ impl RenderOptions {
         }
     }
 
-    /// Refuses what the view has no use for.
-    fn check_view(&self) -> Result<(), CliError> {
-        let view = self.view();
-        let refused = if self.annotation.is_some() && !view.has(Feature::Annotations) {
-            format!("--annotation compares inputs in the average view: leave it out of {}", view.name())
-        } else if (self.color_by, self.size_by) != Default::default() && !view.is_projected() {
-            format!("--color-by and --size-by are about points: {} has none, so leave them out", view.name())
-        } else {
-            return Ok(());
-        };
-        Err(CliError::Usage(refused))
-    }
-
-    /// What points are.
-    ///
-    /// # Errors
-    /// For a view that has none to choose.
-    pub fn space(&self) -> Result<Space, CliError> {
-        if self.space.is_joint() || self.view().is_projected() {
-            return Ok(self.space);
-        }
-        let view = self.view().name();
-        Err(CliError::Usage(format!("{view} knows no other space: leave out --space, or draw scatter or matrix")))
-    }
-
-    /// Which weights become arrows on a picture.
-    fn flows(&self) -> Result<Option<FlowKind>, CliError> {
-        if self.flows.is_some() && !self.view().has(Feature::Picture) {
-            let view = self.view().name();
-            return Err(CliError::Usage(format!("--flows draws arrows on a picture: {view} has none")));
-        }
-        Ok(self.flows)
-    }
-
     /// Whether the file's name asks for one file per layer or head.
     fn names(&self, placeholder: &str) -> bool {
         self.out.as_ref().is_some_and(|out| out.to_string_lossy().contains(placeholder))
-    }
-
-    fn filter(&self) -> EdgeFilter {
-        match (self.top_p, self.top_k, self.threshold) {
-            (_, Some(k), _) => EdgeFilter::TopK(k),
-            (_, _, Some(least)) => EdgeFilter::Threshold(least),
-            (Some(p), ..) => EdgeFilter::TopP(p),
-            _ => EdgeFilter::default(),
-        }
     }
 
     fn leave_out(&self) -> LeaveOut {

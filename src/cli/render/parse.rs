@@ -1,13 +1,10 @@
 //! From the words of the command line to what they mean.
 
 use crate::{
-    analysis::{
-        projection::{ColorBy, SizeBy},
-        reading::Aggregate,
-    },
-    figure::{CaptionKind, FontSource, ViewKind, views::image::flows::FlowKind, write::SvgText},
+    analysis::reading::Aggregate,
+    figure::{CaptionKind, FontSource, ViewKind, write::SvgText},
     ids::StackKind,
-    raster::ColorMap,
+    options::one_of,
 };
 
 /// A list of layers or heads, as one argument.
@@ -23,10 +20,6 @@ pub enum Theme {
     Dark,
 }
 
-fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    format!("choose one of {}", names.into_iter().collect::<Vec<_>>().join(", "))
-}
-
 pub fn parse_view(name: &str) -> Result<ViewKind, String> {
     ViewKind::from_name(name).ok_or_else(|| one_of(ViewKind::ALL.map(ViewKind::name)))
 }
@@ -37,10 +30,6 @@ pub fn parse_stack(name: &str) -> Result<StackKind, String> {
 
 pub fn parse_aggregate(name: &str) -> Result<Aggregate, String> {
     Aggregate::from_name(name).ok_or_else(|| one_of(Aggregate::ALL.map(Aggregate::name)))
-}
-
-pub fn parse_flows(name: &str) -> Result<FlowKind, String> {
-    FlowKind::from_name(name).ok_or_else(|| one_of(FlowKind::ALL.map(FlowKind::name)))
 }
 
 /// `L3H5`.
@@ -65,11 +54,6 @@ pub fn parse_numbers(text: &str) -> Result<Numbers, String> {
     Ok(Numbers(numbers))
 }
 
-pub fn parse_fraction(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
-    number.ok_or_else(|| "give a number from 0 to 1".to_owned())
-}
-
 pub fn parse_scale(text: &str) -> Result<f32, String> {
     let number = text.parse().ok().filter(|number| (0.1..=100.0).contains(number));
     number.ok_or_else(|| "give a number from 0.1 to 100".to_owned())
@@ -88,19 +72,6 @@ pub fn parse_sheet(text: &str) -> Result<[usize; 2], String> {
     let sides = text.split_once('x').and_then(|(cols, rows)| Some([cols.parse().ok()?, rows.parse().ok()?]));
     let sides = sides.filter(|sides: &[usize; 2]| sides.iter().all(|side| (1..=64).contains(side)));
     sides.ok_or_else(|| "give columns and rows from 1 to 64, such as 4x3".to_owned())
-}
-
-pub fn parse_color_map(name: &str) -> Result<ColorMap, String> {
-    let found = ColorMap::ALL.into_iter().find(|map| map.name() == name);
-    found.ok_or_else(|| one_of(ColorMap::ALL.map(ColorMap::name)))
-}
-
-pub fn parse_size_by(name: &str) -> Result<SizeBy, String> {
-    SizeBy::from_name(name).ok_or_else(|| one_of(SizeBy::ALL.map(|(_, name, _)| name)))
-}
-
-pub fn parse_color_by(name: &str) -> Result<ColorBy, String> {
-    ColorBy::from_name(name).ok_or_else(|| one_of(ColorBy::ALL.map(|(_, name, ..)| name)))
 }
 
 pub fn parse_theme(name: &str) -> Result<Theme, String> {

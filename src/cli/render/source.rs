@@ -8,7 +8,7 @@ use crate::{
     capture::Capture,
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
-    figure::views::lab::Answered,
+    figure::{spec::FigureSpec, views::lab::Answered},
     model::{Generation, Logits, Model, RunPlan, Sites},
     worker::corpus,
 };
@@ -33,11 +33,11 @@ impl Source {
 }
 
 /// Runs or reads what is to be drawn.
-pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
-    if options.space()? == Space::Positions {
+pub fn read(options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliError> {
+    if spec.space() == Space::Positions {
         spaces::check_positions(!options.input.is_empty(), options.capture.is_some())?;
     }
-    if options.view().explains() && options.capture.is_some() {
+    if spec.view.explains() && options.capture.is_some() {
         let message = "explaining runs the model again: give a --model and its input instead of a --capture";
         return Err(CliError::Usage(message.to_owned()));
     }
@@ -48,21 +48,21 @@ pub fn read(options: &RenderOptions) -> Result<Source, CliError> {
         (Some(_), _) if !options.edits.is_empty() => {
             Err(CliError::Usage("a capture is as it was made: leave out --edit, or run its --model".to_owned()))
         }
-        (Some(path), _) => of_file(read_captures(path)?, options),
-        (None, Some(model)) => run(model, options),
+        (Some(path), _) => of_file(read_captures(path)?, spec),
+        (None, Some(model)) => run(model, options, spec),
         (None, None) => Err(CliError::Usage("name a --model, a --capture or a --session".to_owned())),
     }
 }
 
-fn of_file(captures: Vec<Capture>, options: &RenderOptions) -> Result<Source, CliError> {
-    if captures.len() < 2 || !options.view().shows_space() {
+fn of_file(captures: Vec<Capture>, spec: &FigureSpec) -> Result<Source, CliError> {
+    if captures.len() < 2 || !spec.view.shows_space() {
         return Ok(Source::one(only_one(captures, "the file holds")?));
     }
     let first = captures.first().cloned().map(Arc::new);
     let capture = first.ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
     Ok(Source {
         capture,
-        cloud: passes::of_captures(captures, spaces::kept(options.space))?,
+        cloud: passes::of_captures(captures, spaces::kept(spec.space()))?,
         other: None,
         answers: Vec::new(),
     })
@@ -79,25 +79,25 @@ fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
     }
 }
 
-fn run(name: &str, options: &RenderOptions) -> Result<Source, CliError> {
-    if options.space == Space::Positions {
+fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliError> {
+    if spec.space() == Space::Positions {
         let (cloud, nothing) = spaces::positions(&load(name, options)?)?;
         return Ok(Source { capture: Arc::new(nothing), cloud, other: None, answers: Vec::new() });
     }
-    let corpus = if options.view().shows_space() { options.input.corpus()? } else { None };
+    let corpus = if spec.view.shows_space() { options.input.corpus()? } else { None };
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
     let model = load(name, options)?;
     if let Some(list) = corpus {
-        return run_corpus(&model, &list, options);
+        return run_corpus(&model, &list, (options, spec));
     }
     let input = only_one(inputs, "the command line gives")?;
-    if options.view().explains() {
-        let (capture, answers) = explained::explain(&model, &input, options)?;
+    if spec.view.explains() {
+        let (capture, answers) = explained::explain(&model, &input, (options, spec))?;
         return Ok(Source { answers, ..Source::one(capture) });
     }
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
     let mut plan = RunPlan {
-        sites: Sites::of(&(options.view().spec().needs)(&options.reading(), options.space)),
+        sites: Sites::of(&(spec.view.spec().needs)(&spec.reading, spec.space())),
         logits: Logits::Skip,
         pattern_budget_bytes: u64::MAX,
         edits: options.edits.edits(),
@@ -115,12 +115,16 @@ fn load(name: &str, options: &RenderOptions) -> Result<Model, CliError> {
 }
 
 /// Queries and keys of every input, and the first of them whole.
-fn run_corpus(model: &Model, list: &InputList, options: &RenderOptions) -> Result<Source, CliError> {
+fn run_corpus(
+    model: &Model,
+    list: &InputList,
+    (options, spec): (&RenderOptions, &FigureSpec),
+) -> Result<Source, CliError> {
     if !options.input.only_corpus() || options.generate.is_some() || !options.edits.is_empty() {
         let message = "a corpus is drawn as it is: leave out --text, --image, --target, --generate and --edit";
         return Err(CliError::Usage(message.to_owned()));
     }
-    let corpus = passes::corpus(model, list, spaces::kept(options.space))?;
+    let corpus = passes::corpus(model, list, spaces::kept(spec.space()))?;
     let first = corpus.inputs().first().and_then(|input| list.items.get(input.source));
     let Some(first) = first else {
         return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));

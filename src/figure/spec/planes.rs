@@ -47,7 +47,7 @@ impl ResolvedSpec<'_> {
 
     /// The space that is laid out.
     pub const fn space(&self) -> Space {
-        self.spec.options.scatter.projection.space
+        self.spec.space()
     }
 
     /// A cell in the middle of a sentence.

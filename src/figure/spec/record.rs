@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{FigureSpec, Paper, Subtrahend};
 use crate::{
     analysis::{
+        Space,
         explain::report::Question,
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     },
@@ -16,6 +17,11 @@ use crate::{
 };
 
 impl FigureSpec {
+    /// The space whose points are laid out.
+    pub const fn space(&self) -> Space {
+        self.options.scatter.projection.space
+    }
+
     /// The colours of weights that were chosen for the view.
     pub fn color_map(&self) -> ColorMap {
         (self.view.spec().color_map)(&self.options)

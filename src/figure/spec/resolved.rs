@@ -51,7 +51,7 @@ impl<'a> ResolvedSpec<'a> {
         let many = spec.sheet.is_some() || spec.each.layer;
         let n_layers = capture.model().stack(stack).map_or(0, |stack| stack.layers.len());
         let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
-        let space = spec.options.scatter.projection.space;
+        let space = spec.space();
         let extent = spec.view.spec().extent;
         let of_vectors = spec.view.is_projected() && !space.is_joint();
         if layers.is_empty() {

@@ -10,6 +10,7 @@ use crate::{
         spec::{FigureError, NamedScene, ResolvedSpec},
     },
     ids::StackKind,
+    options::Visit,
     raster::ColorMap,
 };
 
@@ -33,6 +34,8 @@ pub struct ViewSpec {
     pub features: &'static [Feature],
     /// Its options, by their names in [`ViewOptions`].
     pub options: &'static [&'static str],
+    /// Shows its options, with those that it shares with other views.
+    pub fields: fn(&mut ViewOptions, &mut Visit<'_>),
     /// Options by the names that metadata of figures had for them before they were written as they stand in settings.
     pub said: fn(&ViewOptions) -> Vec<(&'static str, Value)>,
     /// Colours of weights.
@@ -116,8 +119,6 @@ pub enum Feature {
     LogColors,
     /// What went to no key has columns of its own.
     Rest,
-    /// Values of an annotation of the inputs are told apart.
-    Annotations,
 }
 
 impl ViewSpec {

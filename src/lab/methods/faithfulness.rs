@@ -148,7 +148,7 @@ impl Method for FaithfulnessOptions {
             };
             let value = FieldValue::Read(&mut read, "HEAD");
             let field = OptionField::new("head", "Head", "One head, such as L3H5", value);
-            visit(OptionField { conflict: Some("layer"), ..field });
+            visit(field.conflicts(&["layer"]));
         }
         let meaning = "Number of random orders of the weights for which the output is computed";
         visit(whole("permutations", "Permutations", meaning, &mut self.n_permutations, 1..=10_000));

@@ -94,7 +94,7 @@ impl Method for MaskingOptions {
             let mut layers = false;
             let value = FieldValue::Flag(&mut layers);
             let field = OptionField::new("layers", "Layers", "The same as --depth layers", value);
-            visit(OptionField { hidden: true, conflict: Some("depth"), ..field });
+            visit(OptionField { hidden: true, ..field.conflicts(&["depth"]) });
             if layers {
                 self.depth = Depth::Layers;
             }

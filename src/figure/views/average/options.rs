@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{analysis::Cloud, figure::spec::FigureError};
+use crate::{
+    analysis::Cloud,
+    figure::spec::FigureError,
+    options::{FieldValue, OptionField, Visit},
+};
 
 /// Options of the view: in settings and session files the name alone, as there has only been one.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -32,6 +36,13 @@ impl AverageOptions {
             known => format!("choose one of {}", known.join(", ")),
         };
         Err(FigureError::Failed(format!("the inputs have no annotation `{name}`: {known}")))
+    }
+
+    /// Shows the options of the command line.
+    pub fn visit(&mut self, visit: &mut Visit<'_>) {
+        let meaning = "Of average: the annotation of a corpus whose values are compared";
+        let value = FieldValue::Words(&mut self.annotation, "mood");
+        visit(OptionField::new("annotation", "Compare by", meaning, value).placeholder("NAME").strict());
     }
 
     /// Names in metadata before they were those of settings.

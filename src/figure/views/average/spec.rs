@@ -9,7 +9,7 @@ use crate::{
         ViewKind,
         data::{Column, Table, Values},
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{About, Feature, FigureExtent, Group, ViewSpec, heads_text, spec},
+        views::{About, FigureExtent, Group, ViewSpec, heads_text, heatmap::visit_color_map, spec},
     },
     ids::HeadId,
     text::capitalised,
@@ -25,8 +25,12 @@ pub const SPEC: ViewSpec = ViewSpec {
     group: Group::Corpus,
     about: About::Heads,
     extent: FigureExtent::Head,
-    features: &[Feature::Annotations],
+    features: &[],
     options: &["average"],
+    fields: |options, visit| {
+        visit_color_map(&mut options.heatmap.color_map, visit);
+        options.average.visit(visit);
+    },
     said: |options| options.average.said(),
     color_map: spec::color_map,
     needs: spec::vectors,

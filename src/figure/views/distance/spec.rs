@@ -30,6 +30,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[],
     options: &["distance", "scatter"],
+    fields: |_, _| {},
     said: |options| options.scatter.said(),
     color_map: spec::color_map,
     needs: spec::vectors,

@@ -28,7 +28,7 @@ mod options;
 pub mod ruled_out;
 mod spec;
 
-pub use options::{ColorScale, DrawOptions, HeatmapOptions};
+pub use options::{ColorScale, DrawOptions, HeatmapOptions, visit_color_map};
 pub use spec::SPEC;
 
 /// Most cells along a side; larger patterns keep their strongest entries.

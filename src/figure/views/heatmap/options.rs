@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{analysis::reading::long::Pool, raster::ColorMap};
+use crate::{
+    analysis::reading::long::Pool,
+    options::{FieldValue, OptionField, Visit, one_of, put},
+    raster::ColorMap,
+};
 
 /// Options of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,10 +54,33 @@ impl Default for HeatmapOptions {
 }
 
 impl HeatmapOptions {
+    /// Shows the options of the command line.
+    pub fn visit(&mut self, visit: &mut Visit<'_>) {
+        visit_color_map(&mut self.color_map, visit);
+        let mut log = self.scale == ColorScale::Log;
+        let meaning = "Logarithmic colours, which show small weights";
+        visit(OptionField::new("log", "Logarithmic", meaning, FieldValue::Flag(&mut log)));
+        self.scale = if log { ColorScale::Log } else { ColorScale::Linear };
+        let meaning = "Write values into the cells of a heatmap that have room for them";
+        visit(OptionField::new("values", "Values", meaning, FieldValue::Flag(&mut self.values)));
+    }
+
     /// Names in metadata before they were those of settings.
     pub fn said(&self) -> Vec<(&'static str, Value)> {
         vec![("log", json!(self.scale == ColorScale::Log)), ("values", json!(self.values))]
     }
+}
+
+/// Shows the choice of a colour map, which other views have too.
+pub fn visit_color_map(map: &mut ColorMap, visit: &mut Visit<'_>) {
+    let name = map.name();
+    let mut read = |text: &str| {
+        let found = ColorMap::ALL.into_iter().find(|map| map.name() == text);
+        put(map, found.ok_or_else(|| one_of(ColorMap::ALL.map(ColorMap::name))))
+    };
+    let meaning = "Colours: viridis, magma, cividis, greys";
+    let field = OptionField::new("colormap", "Colours", meaning, FieldValue::Text(name, &mut read));
+    visit(field.placeholder("NAME"));
 }
 
 /// How weights map to colour.

@@ -24,6 +24,10 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[Feature::ColorScale, Feature::LogColors, Feature::Rest],
     options: &["heatmap"],
+    fields: |options, visit| {
+        options.heatmap.visit(visit);
+        options.visit_scale(visit);
+    },
     said: |options| options.heatmap.said(),
     color_map: spec::color_map,
     needs: spec::patterns,

@@ -7,7 +7,11 @@ use super::{
     flows::{FlowFilter, FlowKind},
     weights::Role,
 };
-use crate::{figure::spec::plain, raster::ColorMap};
+use crate::{
+    figure::{spec::plain, views::heatmap::visit_color_map},
+    options::{FieldValue, OptionField, Visit, fraction, one_of, put},
+    raster::ColorMap,
+};
 
 /// Options of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +60,44 @@ impl ImageOptions {
             },
         };
         self.flows.map(filter)
+    }
+
+    /// Shows the options of the command line.
+    pub fn visit(&mut self, visit: &mut Visit<'_>) {
+        visit_color_map(&mut self.color_map, visit);
+        let was_smooth = self.smoothing == Smoothing::Smooth;
+        let mut smooth = was_smooth;
+        let meaning = "Smooth the colours of an overlay between patches";
+        visit(OptionField::new("smooth", "Smooth", meaning, FieldValue::Flag(&mut smooth)));
+        if smooth != was_smooth {
+            self.smoothing = if smooth { Smoothing::Smooth } else { Smoothing::Auto };
+        }
+        let (text, opacity) = (self.opacity.to_string(), &mut self.opacity);
+        let mut read = |text: &str| put(opacity, fraction(text));
+        let meaning = "Opacity of an overlay, from 0 to 1";
+        let field = OptionField::new("opacity", "Opacity", meaning, FieldValue::Text(&text, &mut read));
+        visit(field.placeholder("A"));
+        let contour = &mut self.contour;
+        let mut read = |text: &str| put(contour, fraction(text).map(Some));
+        let meaning = "Outline the patches that hold this share of the attention";
+        visit(OptionField::new("contour", "Outline", meaning, FieldValue::Read(&mut read, "P")));
+        let flows = &mut self.flows;
+        let mut read = |text: &str| {
+            let kind = FlowKind::from_name(text).ok_or_else(|| one_of(FlowKind::ALL.map(FlowKind::name)));
+            put(flows, kind.map(Some))
+        };
+        let meaning = "Arrows from each patch instead of an overlay: strongest (to what it attends to most), all (every \
+                       weight)";
+        let field = OptionField::new("flows", "Arrows", meaning, FieldValue::Read(&mut read, "WHICH"));
+        let field = OptionField { bare: Some(FlowKind::Strongest.name()), ..field };
+        visit(field.conflicts(&["contour", "smooth"]).strict());
+        let least = (&mut self.strongest_from, &mut self.all_from);
+        let mut read = |text: &str| {
+            put(least.0, fraction(text))?;
+            put(least.1, fraction(text))
+        };
+        let meaning = "Flows: smallest weight";
+        visit(OptionField::new("threshold", "Smallest weight", meaning, FieldValue::Read(&mut read, "W")));
     }
 
     /// Names in metadata before they were those of settings.

@@ -30,6 +30,10 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[Feature::Picture, Feature::ColorScale],
     options: &["image"],
+    fields: |options, visit| {
+        options.image.visit(visit);
+        options.visit_scale(visit);
+    },
     said: |options| options.image.said(),
     color_map: |options| options.image.color_map,
     needs: spec::patterns,

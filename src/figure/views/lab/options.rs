@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     analysis::explain::{Target, report::Question},
-    options::FieldValues,
+    options::{FieldValue, FieldValues, OptionField, Visit, put},
 };
 
 /// Options of the view. What is explained belongs to an input and is not remembered with the rest.
@@ -31,6 +31,21 @@ impl LabOptions {
     pub fn leave_input(&mut self) {
         self.target = Target::default();
         self.turned.values_mut().for_each(|settings| drop(settings.remove("gold")));
+    }
+
+    /// Shows the options of the command line.
+    pub fn visit(&mut self, visit: &mut Visit<'_>) {
+        let question = &mut self.question;
+        let mut read = |text: &str| {
+            let names = || format!("choose from {}", Question::ALL.map(Question::name).join(", "));
+            put(question, Question::from_name(text).ok_or_else(names))
+        };
+        let meaning = "Of lab: question: depends (which words), believe (this head), moves (what it writes), fact (which \
+                       layer), aligns (alignment)";
+        visit(OptionField::new("question", "Question", meaning, FieldValue::Read(&mut read, "WHAT")).strict());
+        let meaning = "Of lab: rank special tokens such as [CLS] among the words, too";
+        let field = OptionField::new("special", "Special tokens", meaning, FieldValue::Flag(&mut self.special));
+        visit(field.strict());
     }
 
     /// Names in metadata before they were those of settings.

@@ -29,6 +29,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[],
     options: &["lab"],
+    fields: |options, visit| options.lab.visit(visit),
     said: |options| options.lab.said(),
     color_map: spec::color_map,
     needs: |_, _| Vec::new(),

@@ -24,6 +24,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Stack,
     features: &[],
     options: &["scatter"],
+    fields: |options, visit| options.scatter.visit(visit),
     said: |options| options.scatter.said(),
     color_map: spec::color_map,
     needs: spec::vectors,

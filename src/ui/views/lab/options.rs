@@ -115,7 +115,7 @@ fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
                 .response
             }
             // Of the command line alone.
-            FieldValue::FileTexts(_) | FieldValue::Read(..) => return,
+            FieldValue::FileTexts(_) | FieldValue::Read(..) | FieldValue::Text(..) => return,
         };
         response.accessible_name(label).on_hover_text(meaning);
     });
