@@ -28,8 +28,8 @@ use clap::{Parser, Subcommand};
 
 use self::open::OpenOptions;
 use crate::{
-    model::{Cancelled, Engine, EngineOptions, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
     figure::spec::FigureError,
+    model::{Cancelled, Engine, EngineOptions, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
 };
 
 /// What was typed.

@@ -18,8 +18,8 @@ use crate::{
         spec::{Each, FigureSpec, Paper, Subtrahend},
         views::lab::Answered,
     },
-    protocol::{DrawFor, Drawn, EventKind, Request},
     ids::{HeadId, JobId},
+    protocol::{DrawFor, Drawn, EventKind, Request},
     text::grouped,
 };
 

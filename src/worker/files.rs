@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{JobControl, Stop, thread::Engine};
 use crate::{
     export::{self, FigureRequest, Preview, thumbnail},
-    protocol::{DrawFor, Drawn, EventKind, Failure, Request},
     figure::spec::FigureError,
+    protocol::{DrawFor, Drawn, EventKind, Failure, Request},
     text::sentence,
 };
 

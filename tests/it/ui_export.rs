@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use attnscope::{
     export::{ExportRequest, Preview},
-    protocol::Request,
     figure::CaptionKind,
+    protocol::Request,
 };
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
