@@ -178,7 +178,7 @@ fn metadata_have_every_field_of_a_views_options_as_a_session_file_has_it() {
         for view in views {
             let spec = FigureSpec { view, ..(*request.spec).clone() };
             let said = spec::provenance(&spec, request.subject(), &[], None);
-            let said = &said["options"][&name];
+            let said = &said["options"]["view_options"][&name];
             assert_eq!(*said, saved[&name], "{view:?}");
             // The one field of a mean stands for all of it.
             let Some(said) = said.as_object() else { continue };

@@ -83,10 +83,11 @@ impl FigureSpec {
         ];
         let spec = view.spec();
         let all = plain(options);
-        let of_view = spec.options.iter().map(|name| (*name, all[name].clone()));
+        // Apart from the rest: the options of Lines are called `heads`, as the numbers of the drawn heads are.
+        let of_view: Value = spec.options.iter().map(|name| ((*name).to_owned(), all[name].clone())).collect();
         said.into_iter()
             .chain((spec.said)(options))
-            .chain(of_view)
+            .chain([("view_options", of_view)])
             .map(|(name, value)| (name.to_owned(), value))
             .collect()
     }

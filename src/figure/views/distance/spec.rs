@@ -11,7 +11,7 @@ use crate::{
     figure::{
         ViewKind,
         data::{Column, Table, Values},
-        spec::{FigureError, NamedScene, ResolvedSpec},
+        spec::{FigureError, NamedScene, ResolvedSpec, plain},
         views::{About, FigureExtent, Group, ViewSpec, heads_text, spec},
     },
     projection::correlation::Correlation,
@@ -31,7 +31,11 @@ pub const SPEC: ViewSpec = ViewSpec {
     features: &[],
     options: &["distance", "scatter"],
     fields: |_, _| {},
-    said: |options| options.scatter.said(),
+    said: |options| {
+        let mut said = options.scatter.said();
+        said.push(("distance", plain(&options.distance)));
+        said
+    },
     color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::without_vectors,
