@@ -2,9 +2,9 @@
 //!
 //! The modules, in reading order (each may use only those above it; `tests/it/tidy.rs` checks):
 //!
-//! - [`ids`], [`spec`], [`options`], [`text`], [`json_file`], `tensor_file`, `random`: names of things, plain facts about
-//!   a model, options by name, numbers as people read them, JSON of bounded size, headers of safetensors files, random
-//!   numbers.
+//! - [`ids`], [`spec`], [`options`], [`text`], [`json_file`], [`digest`], `tensor_file`, `random`: names of things, plain
+//!   facts about a model, options by name, numbers as people read them, JSON of bounded size, SHA-256, headers of
+//!   safetensors files, random numbers.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`projection`]: layouts of high-dimensional points, and what they preserve.
 //! - [`analysis`]: pure functions on captures.
@@ -21,6 +21,7 @@
 //! - [`cli`]: the command line.
 //! - [`ui`]: the window; the only module that names egui.
 
+pub mod digest;
 pub mod glossary;
 pub mod ids;
 pub mod json_file;

@@ -1,6 +1,6 @@
 //! Plain facts about a model, in the field's words. No engine types, no behaviour beyond look-ups.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,20 @@ pub struct ModelSpec {
     pub n_params: u64,
     /// What the model's head predicts, if it has one.
     pub head: Option<HeadKind>,
+    /// Which files it was read from; `None` where nobody said, as in captures of other programs.
+    pub checkpoint: Option<CheckpointId>,
+}
+
+/// Which files a model was read from, so that whoever has a figure of it can find them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointId {
+    /// Commit of its repository on the hub; `None` for files that are not in the hub's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// SHA-256 of a line `DIGEST  NAME` for each file in the order of names, as `sha256sum` writes them.
+    pub checksum: String,
+    /// SHA-256 of each file that was read, in hexadecimal digits, by its name.
+    pub files: BTreeMap<String, String>,
 }
 
 impl ModelSpec {

@@ -17,7 +17,7 @@ use crate::{
         audit::{Audit, Role},
         locate, uninterrupted,
     },
-    spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
+    spec::{CheckpointId, HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
     text::counted,
 };
 
@@ -107,6 +107,13 @@ fn summary(report: &mut String, spec: &ModelSpec, audit: &Audit) {
     let dtypes: Vec<_> = audit.dtypes.iter().map(|(name, n)| format!("{name} × {n}")).collect();
     let (source, n_params) = (&audit.weights_source, spec.n_params);
     writeln!(report, "  weights  {source}: {n_params} parameters; {}", dtypes.join(", ")).ok();
+    if let Some(CheckpointId { revision, checksum, files }) = &spec.checkpoint {
+        let commit = revision.iter().map(|revision| format!("revision {revision}, "));
+        writeln!(report, "  files    {}SHA-256 {checksum}", commit.collect::<String>()).ok();
+        for (name, digest) in files {
+            writeln!(report, "           {digest}  {name}").ok();
+        }
+    }
     for warning in &audit.warnings {
         writeln!(report, "  warning  {warning}").ok();
     }

@@ -33,7 +33,7 @@ use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     model::{
         Instead, LoadError, ModelError,
-        checkpoint::{Config, ModelFiles, Weights, audit::Audit, keys},
+        checkpoint::{Config, ModelFiles, Weights, audit::Audit, identity, keys},
         engine::Engine,
         families,
         input::{Encoded, Input, InputError, Reader, TextEncoder, replaced},
@@ -79,7 +79,9 @@ impl Model {
     /// # Errors
     /// See [`LoadError`]; nothing of an earlier model is touched.
     pub fn load(files: &ModelFiles, name: &str, engine: &Engine, control: &Control<'_>) -> Result<Self, LoadError> {
-        Self::load_with(files, name, engine, &Value::Null, control)
+        let load = || Self::load_with(files, name, engine, &Value::Null, control);
+        let (model, checkpoint) = identity::beside(files, control, load)?;
+        Ok(Self { spec: Arc::new(ModelSpec { checkpoint, ..ModelSpec::clone(&model.spec) }), ..model })
     }
 
     /// As [`Self::load`], with `changes` laid over `config.json`.
@@ -134,6 +136,7 @@ impl Model {
             d_model: network.d_model,
             n_params: audit.n_params,
             head: network.head_kind(),
+            checkpoint: None,
         };
         Ok(Self { spec: Arc::new(spec), audit, engine: engine.clone(), network, reader, decoding })
     }

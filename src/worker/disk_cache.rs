@@ -16,6 +16,8 @@ use std::{
 
 use ring::digest::{Context, SHA256};
 
+use crate::digest::hexadecimal;
+
 /// Where it is instead, if that is set; nothing is kept where it is empty.
 const VARIABLE: &str = "ATTNSCOPE_CACHE";
 /// What all kinds together may take.
@@ -202,16 +204,6 @@ fn read_at(path: &Path) -> Option<Vec<u8>> {
 
 fn checksum(bytes: &[u8]) -> ring::digest::Digest {
     ring::digest::digest(&SHA256, bytes)
-}
-
-/// SHA-256 in hexadecimal digits.
-pub(super) fn checksum_text(bytes: &[u8]) -> String {
-    hexadecimal(checksum(bytes).as_ref())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 fn part(folder: &Path, nth: usize) -> PathBuf {

@@ -6,7 +6,7 @@ use super::{
     AnalysisEngine, FileEngine, HubEngine, JobControl, SessionEngine, Stop, capture_file,
     changes::{Aids, resolve},
     corpus,
-    disk_cache::{Fingerprint, Scratch, checksum_text},
+    disk_cache::{Fingerprint, Scratch},
     explain,
     idle::give_back,
     patch_sources::Means,
@@ -19,6 +19,7 @@ use crate::{
         projection::{Aside, NoShelf},
         reading::{Reading, Source},
     },
+    digest::sha256,
     figure::ViewKind,
     ids::{ModelId, Side, StackKind},
     model::{
@@ -299,7 +300,7 @@ fn read(
 /// By what a session knows whether a model is the same one. A small file, read once more.
 fn config_checksum(source: &ModelSource) -> Option<String> {
     let (files, _) = files(source).ok().filter(|_| !matches!(source, ModelSource::Bundled(_)))?;
-    files.read("config.json")?.ok().map(|bytes| checksum_text(&bytes))
+    files.read("config.json")?.ok().map(|bytes| sha256(&bytes))
 }
 
 /// The files of a model, and what to call it.

@@ -14,8 +14,9 @@ use std::{
 
 use serde_json::Value;
 
-use super::{JobControl, Stop, disk_cache::checksum_text, thread::Engine};
+use super::{JobControl, Stop, thread::Engine};
 use crate::{
+    digest::sha256,
     export::{atomic_write, remove_abandoned},
     json_file::{self, MAX_BYTES},
     protocol::{EventKind, Failure, LeftBehind, Request, SessionAnswer, SessionRequest},
@@ -151,7 +152,7 @@ impl SessionEngine {
         let json = json_file::read(&bytes)
             .map_err(|error| failure(&format!("this session file cannot be read: {error}"), &path))?;
         let is_kept = self.folder.as_deref().is_some_and(|folder| path.parent() == Some(folder));
-        Ok(SessionAnswer::Read { path, json, checksum: checksum_text(&bytes), is_kept })
+        Ok(SessionAnswer::Read { path, json, checksum: sha256(&bytes), is_kept })
     }
 
     fn write(&self, path: PathBuf, json: &Value, replaces: Option<&str>) -> Result<SessionAnswer, Failure> {
@@ -159,7 +160,7 @@ impl SessionEngine {
         let _turn = self.folder.as_deref().and_then(|folder| turn(folder).ok());
         if let Some(known) = replaces
             && path.exists()
-            && checksum_text(&read_bounded(&path)?) != known
+            && sha256(&read_bounded(&path)?) != known
         {
             return Ok(SessionAnswer::ChangedElsewhere(path));
         }
@@ -229,7 +230,7 @@ fn write(path: &Path, json: &Value) -> Result<String, Failure> {
     }
     atomic_write(path, |out| out.write_all(&text))
         .map_err(|error| Failure { summary: error.to_string(), details: String::new() })?;
-    Ok(checksum_text(&text))
+    Ok(sha256(&text))
 }
 
 fn failure(clause: &str, path: &Path) -> Failure {

@@ -120,6 +120,8 @@ fn a_capture_of_a_changed_run_says_so_and_misfits_are_refused() {
     let text = ["--model", "demo:gpt", "--text", "Once upon a time"];
     let edits = ["--edit", r#"{"ablate":"L0H1","with":"mean"}"#, "--edit", r#"{"hide":1}"#];
     let (_, metadata) = capture(&[&text[..], &edits].concat());
+    let model: serde_json::Value = serde_json::from_str(&metadata["model"]).unwrap();
+    let checksum = model["checkpoint"]["checksum"].as_str().unwrap();
     let kept: serde_json::Value = serde_json::from_str(&metadata["edits"]).unwrap();
     assert_eq!(kept, serde_json::json!([{ "ablate": "L0H1", "with": "mean" }, { "hide": 1 }]));
     let folder = tempfile::tempdir().unwrap();
@@ -129,6 +131,10 @@ fn a_capture_of_a_changed_run_says_so_and_misfits_are_refused() {
     assert!(attnscope(&drawn).status.success());
     let svg = std::fs::read_to_string(&out).unwrap();
     assert!(svg.contains("This run was changed: head L0H1: output set to its mean; token 1 is hidden"));
+    assert!(svg.contains(checksum), "a figure names the files of its model");
+    let report = attnscope(&["check", "demo:gpt", "--brief"]);
+    let report = String::from_utf8(report.stdout).unwrap();
+    assert!(report.contains(checksum) && report.contains("  model.safetensors\n"), "{report}");
     let beyond = [&drawn[..], &["--edit", r#"{"hide":99}"#]].concat();
     check_refused(&beyond, 1, &["there is no token 99 among 4"]);
 }

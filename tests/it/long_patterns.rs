@@ -50,6 +50,7 @@ fn capture(n_tokens: usize, layer: LayerSpec, computation: Computation) -> Captu
         d_model: N_HEADS * D_HEAD,
         n_params: 1,
         head: None,
+        checkpoint: None,
     };
     let layers = vec![LayerCapture::of([(Site::Q, q), (Site::K, k), (Site::V, v)])];
     Capture::new(CaptureParts {

@@ -1,6 +1,6 @@
 //! What captures say about how they were made, and what recomputing makes of it: in memory and in files.
 
-use std::io::Cursor;
+use std::{fs, io::Cursor, path::Path};
 
 use attnscope::{
     analysis::{attention, laws, stats},
@@ -8,11 +8,16 @@ use attnscope::{
         Ablation, AppliedEdit, Capture, Cut, Edit, Matrix, Normalizer, RowMass, Scope, Site, Sparsity,
         file::{self, Contents, Format},
     },
+    digest::sha256,
     ids::{CaptureId, HeadId, Side, StackKind},
-    model::{Encoded, ImageSource, Input, Logits, Model, ModelError, RunPlan, Sites, TextInput, uninterrupted},
+    model::{
+        Encoded, Engine, ImageSource, Input, Logits, Model, ModelError, ModelFiles, RunPlan, Sites, TextInput,
+        uninterrupted,
+    },
+    spec::CheckpointId,
 };
 
-use crate::parity::{Reference, load};
+use crate::parity::{Reference, fixture, load};
 
 const SELF: StackKind = StackKind::SelfAttention;
 
@@ -340,4 +345,65 @@ fn unknown_changes_forbid_recomputing_and_known_normalisers_are_followed() {
     let wrong = with("\"normalizer\":\"softmax\"", "\"normalizer\":\"hardmax\"").unwrap_err().to_string();
     assert!(wrong.contains("normalizer") && wrong.contains("hardmax"), "{wrong}");
     assert_eq!(capture.row_mass(SELF, 0), RowMass::Full);
+}
+
+/// The fixture `gpt2` in a folder of its own.
+fn copied(folder: &Path) {
+    for name in ["config.json", "model.safetensors", "tokenizer.json"] {
+        fs::copy(fixture("gpt2").join(name), folder.join(name)).unwrap();
+    }
+}
+
+fn checkpoint(folder: &Path) -> CheckpointId {
+    let model =
+        Model::load(&ModelFiles::folder(folder), "copy", &Engine::cpu(Some(1)).unwrap(), &uninterrupted).unwrap();
+    model.spec().checkpoint.clone().unwrap()
+}
+
+#[test]
+fn a_model_is_known_by_the_files_that_it_was_read_from() {
+    let folder = tempfile::tempdir().unwrap();
+    copied(folder.path());
+    let id = checkpoint(folder.path());
+    assert_eq!(id.revision, None, "this is no snapshot of the hub");
+    let names: Vec<&String> = id.files.keys().collect();
+    assert_eq!(names, ["config.json", "model.safetensors", "tokenizer.json"]);
+    let lines = id.files.iter().map(|(name, digest)| format!("{digest}  {name}\n"));
+    assert_eq!(id.checksum, sha256(lines.collect::<String>().as_bytes()), "as sha256sum has it");
+    for (name, digest) in &id.files {
+        assert_eq!(*digest, sha256(&fs::read(folder.path().join(name)).unwrap()), "{name}");
+    }
+    fs::write(folder.path().join("README.md"), "not a part of the model").unwrap();
+    assert_eq!(checkpoint(folder.path()), id);
+    let mut weights = fs::read(folder.path().join("model.safetensors")).unwrap();
+    *weights.last_mut().unwrap() ^= 1;
+    fs::write(folder.path().join("model.safetensors"), weights).unwrap();
+    let other = checkpoint(folder.path());
+    assert_ne!(other.checksum, id.checksum, "one bit of one weight is another");
+    assert_eq!(other.files["config.json"], id.files["config.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_snapshot_of_the_hub_has_its_commit_and_the_names_of_its_blobs() {
+    let cache = tempfile::tempdir().unwrap();
+    let (commit, blob) = ("0123456789abcdef0123456789abcdef01234567", "ab".repeat(32));
+    let (blobs, snapshot) = (cache.path().join("blobs"), cache.path().join("snapshots").join(commit));
+    fs::create_dir_all(&blobs).unwrap();
+    fs::create_dir_all(&snapshot).unwrap();
+    copied(&snapshot);
+    fs::rename(snapshot.join("model.safetensors"), blobs.join(&blob)).unwrap();
+    std::os::unix::fs::symlink(Path::new("../../blobs").join(&blob), snapshot.join("model.safetensors")).unwrap();
+    let id = checkpoint(&snapshot);
+    assert_eq!(id.revision.as_deref(), Some(commit));
+    assert_eq!(id.files["model.safetensors"], blob, "the cache names large contents by their digest");
+    assert_eq!(id.files["config.json"], sha256(&fs::read(snapshot.join("config.json")).unwrap()));
+}
+
+#[test]
+fn a_capture_file_names_the_files_of_its_model() {
+    let (model, encoded) = setup("gpt2");
+    let capture = run(&model, &encoded, Vec::new());
+    assert!(capture.model().checkpoint.as_ref().is_some_and(|id| id.files.contains_key("model.safetensors")));
+    assert_eq!(saved(&capture, Contents::DEFAULT).model().checkpoint, capture.model().checkpoint);
 }

@@ -66,6 +66,7 @@ pub fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
             d_model: N_HEADS * D_HEAD,
             n_params: 1,
             head: causal.then_some(HeadKind::NextToken),
+            checkpoint: None,
         }),
         input: InputInfo::default(),
         tokens: BTreeMap::from([(Side::Only, tokens)]),

@@ -65,6 +65,7 @@ fn capture(labels: &[&str], royal: &[&str], random: &mut Random) -> Capture {
         d_model: HEADS * WIDTH,
         n_params: 1,
         head: None,
+        checkpoint: None,
     };
     Capture::new(CaptureParts {
         id: CaptureId(1),

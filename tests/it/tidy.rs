@@ -132,8 +132,8 @@ const RESERVED: [(&[&str], &[&str], &str); 7] = [
     (&["ureq"], &["src/hub/"], "the network stays in hub/"),
     (
         &["ring::digest"],
-        &["src/hub/", "src/worker/disk_cache.rs"],
-        "checksums of downloads and of what is kept on disk",
+        &["src/digest.rs", "src/hub/", "src/worker/disk_cache.rs"],
+        "checksums of files, of downloads and of what is kept on disk",
     ),
     (&["egui::", "eframe", "rfd::"], &["src/ui/", "src/main.rs"], "the window stays in ui/"),
     // `emath` is free for all: points and rectangles, the same for the window and for files.

@@ -128,6 +128,7 @@ impl Input {
             d_model,
             n_params: model.n_params.unwrap_or(0),
             head: model.head,
+            checkpoint: model.checkpoint.clone(),
         };
         let parts = CaptureParts {
             id,

@@ -13,6 +13,7 @@ use crate::{
     },
     capture::Capture,
     figure::{self, Figure, Item, Scene},
+    spec::ModelSpec,
 };
 
 /// A figure, with which layer and head it is of where it is one.
@@ -113,7 +114,7 @@ pub fn provenance(
     let mut value = json!({
         "program": concat!("AttnScope ", env!("CARGO_PKG_VERSION")),
         "view": spec.view.name(),
-        "model": { "name": model.name, "family": model.family },
+        "model": { "name": model.name, "family": model.family, "checkpoint": checkpoint(model) },
         "input": input,
         "heads": heads,
         "options": spec.record(),
@@ -125,7 +126,7 @@ pub fn provenance(
     }
     if let Some(other) = subject.captures.other.filter(|_| spec.minus.is_some_and(|minus| minus.of == Whose::Other)) {
         let model = &other.model().name;
-        value["subtracted"] = json!({ "model": model, "input": read(other), "changes": changes(other) });
+        value["subtracted"] = json!({ "model": model, "checkpoint": checkpoint(other.model()), "input": read(other), "changes": changes(other) });
     }
     let reports = subject.answers.iter().filter_map(|answer| answer.report.as_deref());
     let methods: Vec<Value> = reports.map(method).collect();
@@ -143,6 +144,12 @@ pub fn provenance(
         }
     }
     value
+}
+
+/// Which files a model was read from.
+fn checkpoint(model: &ModelSpec) -> Value {
+    let id = model.checkpoint.as_ref();
+    id.map_or(Value::Null, |id| json!({ "revision": id.revision, "checksum": id.checksum }))
 }
 
 /// What a model read or saw.

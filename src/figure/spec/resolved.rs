@@ -14,6 +14,7 @@ use crate::{
         views::{Pinned, heads_text, lab::Answered},
     },
     ids::{HeadId, StackKind},
+    spec::ModelSpec,
     text::counted,
 };
 
@@ -271,13 +272,23 @@ pub fn names_of(tokens: &[Token]) -> Vec<String> {
     tokens.iter().enumerate().map(name).collect()
 }
 
+/// Digits of a commit in a caption: as many as the hub's pages have.
+const COMMIT_DIGITS: usize = 7;
+
+/// A model by its name, with the commit of its files where they have one.
+fn model_text(model: &ModelSpec) -> String {
+    let revision = model.checkpoint.as_ref().and_then(|id| id.revision.as_deref());
+    let commit = revision.and_then(|revision| revision.get(..COMMIT_DIGITS));
+    commit.map_or_else(|| model.name.clone(), |commit| format!("{} ({commit})", model.name))
+}
+
 /// Model and input, in words.
 fn origin(capture: &Capture, cloud: &Cloud) -> String {
     if let Cloud::Positions(_) = cloud {
-        return format!("Model: {}", capture.model().name);
+        return format!("Model: {}", model_text(capture.model()));
     }
     if let Cloud::Inputs(_) = cloud {
-        return format!("Model: {}; {}", capture.model().name, counted(cloud.n_inputs(), "input"));
+        return format!("Model: {}; {}", model_text(capture.model()), counted(cloud.n_inputs(), "input"));
     }
     let (model, input) = (capture.model(), capture.input());
     let quoted = |text: &String| {
@@ -290,9 +301,9 @@ fn origin(capture: &Capture, cloud: &Cloud) -> String {
     let target = input.target.iter().map(|text| format!("target {}", quoted(text)));
     let input: Vec<String> = texts.chain(image).chain(target).collect();
     let origin = if input.is_empty() {
-        format!("Model: {}", model.name)
+        format!("Model: {}", model_text(model))
     } else {
-        format!("Model: {}; input: {}", model.name, input.join(", "))
+        format!("Model: {}; input: {}", model_text(model), input.join(", "))
     };
     let notes = [capture.input().part.map(|part| part.to_string()), capture.computation().note()];
     notes.into_iter().flatten().fold(origin, |origin, note| format!("{origin}. {note}"))

@@ -4,9 +4,11 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, Cursor, ErrorKind, Read, Seek},
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::UNIX_EPOCH,
 };
 
@@ -29,6 +31,8 @@ const END_BYTES: u64 = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct ModelFiles {
     place: Place,
+    /// Names of configuration and vocabulary files that were read.
+    read: Arc<Mutex<BTreeSet<String>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -91,7 +95,7 @@ impl ModelFiles {
             (Some(root), Some(name)) if is_weights => {
                 // A bare name lies in the current folder.
                 let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
-                Ok(Self { place: Place::Folder { root: root.to_owned(), weights: Some(name.to_owned()) } })
+                Ok(Self::at(Place::Folder { root: root.to_owned(), weights: Some(name.to_owned()) }))
             }
             (_, name) => Err(formats::not_weights(name.unwrap_or_default(), path.display().to_string())),
         }
@@ -99,12 +103,16 @@ impl ModelFiles {
 
     /// A folder in Hugging Face layout.
     pub fn folder(root: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Folder { root: root.into(), weights: None } }
+        Self::at(Place::Folder { root: root.into(), weights: None })
     }
 
     /// Files inside the program, as `(name, bytes)`.
     pub fn embedded(name: impl Into<String>, files: &'static [(&'static str, &'static [u8])]) -> Self {
-        Self { place: Place::Embedded { name: name.into(), files } }
+        Self::at(Place::Embedded { name: name.into(), files })
+    }
+
+    fn at(place: Place) -> Self {
+        Self { place, read: Arc::default() }
     }
 
     /// What to call the checkpoint when nobody gave it a name: the id of a snapshot in the hub's cache, else
@@ -236,12 +244,41 @@ impl ModelFiles {
         if !self.contains(name) {
             return None;
         }
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         match &self.place {
             Place::Folder { root, .. } => Some(read_bounded(&root.join(name)).map(Cow::Owned)),
             Place::Embedded { files, .. } => {
                 files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| Ok(Cow::Borrowed(*bytes)))
             }
         }
+    }
+
+    /// Names of the configuration and vocabulary files that were read so far, whoever holds a clone of this.
+    pub(super) fn names_read(&self) -> BTreeSet<String> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The commit of a snapshot in the hub's cache.
+    pub(super) fn commit(&self) -> Option<String> {
+        let Place::Folder { root, .. } = &self.place else { return None };
+        let root = fs::canonicalize(root).ok()?;
+        let is_snapshot = root.parent()?.file_name()? == "snapshots";
+        let name = root.file_name()?.to_str()?;
+        (is_snapshot && is_hexadecimal(name, 40)).then(|| name.to_owned())
+    }
+
+    /// SHA-256 of a file that is a link into the hub's cache, which names large contents by it.
+    pub(super) fn blob_digest(&self, name: &str) -> Option<String> {
+        let Place::Folder { root, .. } = &self.place else { return None };
+        let blob = fs::read_link(root.join(name)).ok()?;
+        let is_blob = blob.parent()?.file_name()? == "blobs";
+        let name = blob.file_name()?.to_str()?;
+        (is_blob && is_hexadecimal(name, 64)).then(|| name.to_owned())
+    }
+
+    /// As [`Self::reader`]; `None` for what is no file, such as a pipe, on which opening would wait.
+    pub(super) fn reader_of_file(&self, name: &str) -> Option<io::Result<(Box<dyn ReadSeek>, u64)>> {
+        self.contains(name).then(|| self.reader(name))
     }
 
     /// A fresh reader of one file at offset 0, and the file's length in bytes. Threads that read
@@ -260,6 +297,11 @@ impl ModelFiles {
             }
         }
     }
+}
+
+/// Whether a text is `n` lower-case hexadecimal digits.
+fn is_hexadecimal(text: &str, n: usize) -> bool {
+    text.len() == n && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Why there is nothing to open at a path.

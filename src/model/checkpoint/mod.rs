@@ -7,6 +7,7 @@ pub(crate) mod config;
 mod defaults;
 pub(crate) mod files;
 mod formats;
+pub(crate) mod identity;
 pub(crate) mod ids;
 pub(crate) mod keys;
 mod others;

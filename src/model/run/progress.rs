@@ -16,6 +16,8 @@ pub struct Progress {
 pub enum Stage {
     /// Reading weights; steps are tensors.
     Load,
+    /// Computing the checksum of the weights; steps are MiB.
+    Digest,
     /// Reading a capture file; steps are MiB.
     Open,
     /// Tokenising or preparing the picture.
@@ -38,6 +40,7 @@ impl Stage {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Load => "Reading weights",
+            Self::Digest => "Checksum of MiB",
             Self::Open => "Reading MiB",
             Self::Encode => "Preparing input",
             Self::Forward => "Running layer",

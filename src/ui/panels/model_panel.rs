@@ -7,7 +7,7 @@ use crate::{
     model::Verdict,
     protocol::{CaptureFile, LoadedModel, ModelSource},
     session::{Command, gallery::EXAMPLES},
-    spec::{ImageSpec, ModelSpec, StackSpec, TextSpec},
+    spec::{CheckpointId, ImageSpec, ModelSpec, StackSpec, TextSpec},
     text::{checkpoint_name, counted, grouped},
     ui::{
         PanelCtx,
@@ -123,11 +123,27 @@ fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&Load
                 let most = format!("up to {} of {}", counted(*n_ctx, "token"), grouped(*n_vocab));
                 field_ui(ui, cx.theme, "Writes", most);
             }
+            if let Some(id) = &spec.checkpoint {
+                checkpoint_ui(ui, cx, id);
+            }
             if let Some(model) = model {
                 field_ui(ui, cx.theme, "Loaded in", duration_text(model.load_secs));
                 audit_ui(ui, cx, model);
             }
         });
+}
+
+/// Which files the model was read from, in as many digits as tell them apart; all of them on hover.
+fn checkpoint_ui(ui: &mut Ui, cx: &PanelCtx<'_>, id: &CheckpointId) {
+    /// Digits of a checksum that are shown.
+    const DIGITS: usize = 12;
+    let short = |digits: &str| digits.chars().take(DIGITS).collect::<String>();
+    if let Some(revision) = &id.revision {
+        field_ui(ui, cx.theme, "Revision", short(revision)).on_hover_text(revision);
+    }
+    let files: Vec<String> = id.files.iter().map(|(name, digest)| format!("{}  {name}", short(digest))).collect();
+    let all = format!("SHA-256 of the files that were read:\n{}\n\n{}", id.checksum, files.join("\n"));
+    field_ui(ui, cx.theme, "Checksum", short(&id.checksum)).on_hover_text(all);
 }
 
 fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {

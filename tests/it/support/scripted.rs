@@ -81,6 +81,7 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         d_model: N_HEADS * D_HEAD,
         n_params: 1_234_567,
         head: Some(if sees { HeadKind::ImageClass } else { HeadKind::NextToken }),
+        checkpoint: None,
     };
     let spec = match several_stacks(&spec.name) {
         Some(capture) => ModelSpec { name: spec.name, ..ModelSpec::clone(capture.model()) },

@@ -182,6 +182,7 @@ fn parts(name: &str, modality: Modality, tokens: Sides, stacks: &[(StackKind, Ve
         d_model: 4 * D_HEAD,
         n_params: 1_000_000,
         head: modality.target().map(|_| HeadKind::NextToken),
+        checkpoint: None,
     };
     CaptureParts {
         id: CaptureId(name.bytes().fold(n_tokens as u64, |id, byte| id.wrapping_mul(131) + u64::from(byte))),

@@ -141,6 +141,7 @@ fn build(
         d_model: n_heads * D_HEAD,
         n_params: 1_000_000,
         head: None,
+        checkpoint: None,
     };
     let layers = (0..n_layers).map(|idx| layer_capture(idx, &layer, [words, words], causal)).collect();
     let id = CaptureId((n * 1_000_000 + n_layers * 1000 + n_heads * 2 + usize::from(causal)) as u64);

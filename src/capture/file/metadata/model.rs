@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::FileError;
 use crate::{
     ids::StackKind,
-    spec::{HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
+    spec::{CheckpointId, HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
 };
 
 /// More layers or heads than any model has; bounds what a lying file can make us allocate.
@@ -23,6 +23,8 @@ pub(in crate::capture::file) struct ModelEntry {
     pub(in crate::capture::file) n_params: Option<u64>,
     pub(in crate::capture::file) head: Option<HeadKind>,
     pub(in crate::capture::file) modality: Option<Modality>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::capture::file) checkpoint: Option<CheckpointId>,
 }
 
 /// One stack. The numbers hold for every layer, or are lists with one number per layer.
@@ -92,6 +94,7 @@ impl From<&ModelSpec> for ModelEntry {
             n_params: Some(spec.n_params),
             head: spec.head,
             modality: Some(spec.modality),
+            checkpoint: spec.checkpoint.clone(),
         }
     }
 }
