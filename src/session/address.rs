@@ -7,7 +7,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::{
-    Change, Effect, Experiment, Focus, Pane, PendingSelection, Session, ViewKind,
+    Change, Document, Documents, Effect, Experiment, Focus, Pane, Panes, PendingSelection, ViewKind,
     saved::{changes, reference},
 };
 use crate::{
@@ -262,15 +262,14 @@ fn one_of<const N: usize>(names: [&str; N]) -> String {
     format!("choose one of {}", names.join(", "))
 }
 
-impl Session {
+impl Address {
     /// The address of what a pane shows, with what it cannot say.
     ///
     /// # Errors
     /// When what is shown is nowhere: there is no model yet, or it sees a picture from the clipboard.
-    pub fn address(&self, pane: &Pane) -> Result<(Address, Option<&'static str>), Failure> {
+    pub(super) fn of(pane: &Pane, document: &Document) -> Result<(Self, Option<&'static str>), Failure> {
         let nowhere =
             |summary: &str, details: &str| Err(Failure { summary: summary.to_owned(), details: details.to_owned() });
-        let document = self.document_of(pane);
         let mut experiment = document.shown_experiment().clone();
         let capture = document.opened.as_ref().map(|file| (file.path.clone(), document.shown_input().unwrap_or(0)));
         let mut left_out = None;
@@ -299,7 +298,7 @@ impl Session {
         }
         let Pane { view, selection, .. } = pane;
         let head = selection.head;
-        let address = Address {
+        let address = Self {
             experiment,
             capture,
             view: Some(*view),
@@ -311,54 +310,8 @@ impl Session {
         Ok((address, left_out))
     }
 
-    /// Shows a place in the active pane: where the same run is shown already, only what is looked at changes.
-    pub(super) fn go_to_address(&mut self, address: Address) -> Vec<Effect> {
-        let pending = address.pending();
-        let same = |document: &&super::Document| {
-            !document.is_busy() && document.latest_capture().is_some() && address.is_shown_in(document)
-        };
-        let shown = Some(self.document()).filter(same).or_else(|| self.documents.iter().find(same));
-        if let Some(id) = shown.map(|document| document.id) {
-            let before = self.document().latest_capture().cloned();
-            let input = address.capture.map(|(_, input)| input);
-            let pane = self.panes.active_mut();
-            (pane.document, pane.pending) = (id, Some(pending));
-            if let Some(input) = input {
-                return self.select_input(self.panes.active_id(), input);
-            }
-            self.with_active(|pane, document| pane.adopt(document, before.as_deref()));
-            return Vec::new();
-        }
-        self.leave_example();
-        let id = self.document().id;
-        let mut effects = self.close_plain(id);
-        self.panes.active_mut().pending = Some(pending);
-        if let Some((path, input)) = address.capture {
-            self.document_mut().input_owed = Some(input);
-            effects.extend(self.load(ModelSource::Path(path)));
-            return effects;
-        }
-        let document = self.document_mut();
-        let before = document.model.latest().filter(|_| !document.model.is_pending()).map(|it| it.source.clone());
-        let writing = document.experiment.writing;
-        document.opened = None;
-        document.experiment = Experiment { writing, ..address.experiment };
-        if !document.experiment.changes.is_empty() {
-            document.changes_belong = true;
-            self.put_plain_beside(id);
-        }
-        let model = self.find_document(id).and_then(|document| document.experiment.model.clone());
-        effects.extend(match model {
-            Some(source) if before.as_ref() != Some(&source) => self.load(source),
-            _ => self.run(),
-        });
-        effects
-    }
-}
-
-impl Address {
     /// Whether a document shows the same run.
-    fn is_shown_in(&self, document: &super::Document) -> bool {
+    fn is_shown_in(&self, document: &Document) -> bool {
         match (&self.capture, &document.opened) {
             (Some((path, _)), Some(file)) => file.path == *path,
             (None, None) => document.made.as_ref().is_some_and(|made| {
@@ -372,5 +325,25 @@ impl Address {
             }),
             _ => false,
         }
+    }
+}
+
+impl Panes {
+    /// Goes to a place in the active pane where the same run is shown already, and only what is looked at changes;
+    /// `None` where it is not.
+    pub(super) fn go_where_shown(&mut self, address: &Address, documents: &mut Documents) -> Option<Vec<Effect>> {
+        let same = |document: &&Document| {
+            !document.is_busy() && document.latest_capture().is_some() && address.is_shown_in(document)
+        };
+        let active = documents.of(self.active());
+        let before = active.latest_capture().cloned();
+        let id = Some(active).filter(same).or_else(|| documents.iter().find(same))?.id;
+        let pane = self.active_mut();
+        (pane.document, pane.pending) = (id, Some(address.pending()));
+        if let Some((_, input)) = address.capture {
+            return Some(self.select_input(self.active_id(), input, documents));
+        }
+        self.change_active(documents, |pane, document| pane.adopt(document, before.as_deref()));
+        Some(Vec::new())
     }
 }

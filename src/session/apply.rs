@@ -1,11 +1,17 @@
-//! The transitions: what each command does to the session. What the worker's answers do is in
-//! `answers.rs`.
+//! What each command does to the parts of the session. What the worker's answers do is in `on_event.rs`.
 
-use super::{Command, Effect, Focus, HeadSet, Pane, Place, Session, ViewOptions, travel::Way};
+use std::ops::Range;
+
+use super::{
+    BookmarkCommand, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect, Focus,
+    HeadSet, Pane, Session, SessionCommand, Split, ViewOptions, autosave::Shown, examples::neighbour, figures::figure,
+    navigation::Way,
+};
 use crate::{
-    ids::{HeadId, PaneId},
+    ids::{HeadId, PaneId, Side},
     lab::Patience,
-    protocol::Lane,
+    protocol::{CorpusOptions, Lane, ModelSource},
+    text::counted,
 };
 
 impl Session {
@@ -19,125 +25,144 @@ impl Session {
     /// pointer is no reason for that.
     #[must_use]
     pub fn apply_in(&mut self, pane: PaneId, command: Command) -> Vec<Effect> {
-        if let Command::Hover(focus) = command {
-            self.set_focus(pane, |selection| &mut selection.hover, focus);
-            return Vec::new();
-        }
-        if let Command::Survey(question) = command {
-            return self.survey(pane, question);
-        }
-        if let Command::Explain(column, ask, target) = command {
-            return self.explain(pane, (column, Patience::DEFAULT), ask, target);
-        }
-        if let Command::ExplainAnyway(column, ask, target) = command {
-            return self.explain_anyway(pane, column, ask, target);
-        }
-        if command == Command::ListOutcomes {
-            let document = self.panes.get(pane).map(|pane| pane.document);
-            return document.map_or_else(Vec::new, |document| self.list_outcomes(document));
-        }
-        if let Command::ExplainAgain(column) = command {
-            self.explain_again(pane, column);
-            return Vec::new();
-        }
-        if let Command::HoverPoint(spot) = command {
-            self.with_pane(pane, |pane, _| pane.selection.spot = spot);
-            return Vec::new();
-        }
-        if command == Command::ClosePane {
-            if self.panes.len() == 1 {
-                return Vec::new();
+        let Self { documents, panes, alignments, jobs, notices, .. } = self;
+        match command {
+            Command::Hover(focus) => {
+                alignments.set_focus(panes, documents, pane, |selection| &mut selection.hover, focus);
+                Vec::new()
             }
-            return self.close_pane(pane);
+            Command::HoverPoint(spot) => {
+                panes.change(pane, documents, |pane, _| pane.selection.spot = spot);
+                Vec::new()
+            }
+            Command::Survey(question) => panes.change(pane, documents, |pane, document| {
+                let survey = pane.survey(document, question);
+                survey.and_then(|survey| pane.surveys.ask(pane.id, survey, jobs.next())).into_iter().collect()
+            }),
+            Command::Explain(column, ask, target) => panes.change(pane, documents, |pane, document| {
+                pane.explain(document, (column, Patience::DEFAULT), ask, target, jobs.next())
+            }),
+            Command::ExplainAnyway(column, ask, target) => panes.change(pane, documents, |pane, document| {
+                pane.explain_anyway(document, column, ask, target, jobs.next())
+            }),
+            Command::ExplainAgain(column) => {
+                panes.change(pane, documents, |pane, _| pane.explanations.ask_again(column));
+                Vec::new()
+            }
+            Command::ListOutcomes => {
+                let document = panes.get(pane).and_then(|pane| documents.find_mut(pane.document));
+                document.map_or_else(Vec::new, |document| document.list_outcomes(jobs.next()))
+            }
+            Command::ClosePane => panes.close_pane(pane, documents, notices),
+            moving => self.move_on(pane, moving),
         }
+    }
+
+    /// Does what may lead the active pane elsewhere.
+    fn move_on(&mut self, pane: PaneId, command: Command) -> Vec<Effect> {
         self.panes.activate(pane);
         let moves = !matches!(command, Command::Back | Command::Forward | Command::Flip);
-        let places: Vec<(PaneId, Place)> =
-            self.panes.iter().filter(|_| moves).filter_map(|pane| Some((pane.id, self.place(pane.id)?))).collect();
+        let places = if moves { self.panes.places(&self.documents) } else { Vec::new() };
         let mut effects = self.transition(command);
-        self.remember(places);
+        self.panes.remember(places, &self.documents);
         effects.extend(self.follow_up());
         effects
     }
 
     /// What follows from any command and any answer: what is no longer needed goes, what is now shown is asked for.
     pub(super) fn follow_up(&mut self) -> Vec<Effect> {
-        let mut effects = self.forget_models();
-        self.forget_clouds();
-        effects.extend(self.project_if_needed());
-        self.pair_directions();
-        effects.extend(self.explain_if_needed());
-        effects.extend(self.preview_if_needed());
+        let Self { documents, panes, models, projections, figures, settings, jobs, .. } = self;
+        let mut effects = models.forget_all_but(&documents.models(), jobs);
+        // An answer names what it is about, and a corpus is large.
+        let clouds = documents.clouds();
+        projections.retain(|cloud| clouds.contains(&cloud));
+        panes.forget_clouds(|cloud| clouds.contains(&cloud));
+        effects.extend(projections.ask(panes, documents, jobs));
+        panes.pair_directions(documents);
+        effects.extend(panes.explain_if_needed(documents, jobs));
+        effects.extend(figures.preview_if_needed(panes, documents, settings.figures, jobs));
         effects
     }
 
     fn transition(&mut self, command: Command) -> Vec<Effect> {
         match command {
             Command::OpenModel(source) => {
-                self.leave_example();
-                self.document_mut().experiment.continued = false;
-                self.owe_corpus();
+                self.panes.leave_example(&mut self.documents);
+                self.active_document().experiment.continued = false;
+                self.active_document().owe_corpus();
                 return self.load(source);
             }
-            Command::AskSecondOpinion => return self.ask_second_opinion(),
+            Command::AskSecondOpinion => {
+                let job = self.jobs.next();
+                return self.active_document().ask_second_opinion(job);
+            }
             Command::OpenPaths(paths) => return self.open_paths(&paths),
             Command::OpenText(text) => return self.open_text(text),
             Command::OpenTextFile { path, text } => return self.open_text_file(path, text),
             Command::Corpus(command) => return self.on_corpus_command(command),
             Command::OpenPoint { is_key, point } => return self.open_point(is_key, point),
             Command::OpenExample(idx) => return self.open_example(idx),
-            Command::PreviousExample => return self.step_example(false),
-            Command::NextExample => return self.step_example(true),
+            Command::PreviousExample => return self.open_example(neighbour(self.document().example, false)),
+            Command::NextExample => return self.open_example(neighbour(self.document().example, true)),
             Command::SetText(text) => {
-                self.leave_example();
-                self.document_mut().experiment.text = text;
+                self.panes.leave_example(&mut self.documents);
+                self.active_document().experiment.text = text;
             }
             Command::SetExcerpt(excerpt) => {
-                self.document_mut().experiment.excerpt = excerpt;
+                self.active_document().experiment.excerpt = excerpt;
                 return self.run();
             }
             Command::SetTextB(text_b) => {
-                self.leave_example();
-                self.document_mut().experiment.text_b = text_b;
+                self.panes.leave_example(&mut self.documents);
+                self.active_document().experiment.text_b = text_b;
             }
             Command::SetTarget(target) => {
-                self.leave_example();
-                self.document_mut().experiment.target = target;
+                self.panes.leave_example(&mut self.documents);
+                self.active_document().experiment.target = target;
             }
             Command::SetWriting(writing) => {
                 self.settings.writing = writing;
-                self.document_mut().experiment.writing = writing;
+                self.active_document().experiment.writing = writing;
             }
             Command::SetImage(image) => {
-                self.leave_example();
+                self.panes.leave_example(&mut self.documents);
                 return self.open_image(image);
             }
             Command::Run | Command::Continue => {
-                self.document_mut().experiment.continued = command == Command::Continue;
+                self.active_document().experiment.continued = command == Command::Continue;
                 return self.run();
             }
-            Command::Change(command) => return self.on_change_command(command),
+            Command::Change(command) => return self.change_run(command),
             Command::SetGold(links) => self.panes.active_mut().options.lab.set_gold(links),
-            Command::OpenOtherDirection => return self.open_other_direction(),
-            Command::Overlay(value, view) => self.show_overlay(value.map(|value| *value), view),
+            Command::OpenOtherDirection => {
+                if self.panes.open_other_direction(&mut self.documents, &mut self.notices) {
+                    return self.run();
+                }
+            }
+            Command::Overlay(value, view) => {
+                self.panes.show_overlay(&self.documents, value.map(|value| *value), view);
+            }
             Command::Project => {
-                self.project_again();
-                self.survey_again(self.panes.active_id());
+                let pane = self.panes.active_mut();
+                pane.project_again();
+                pane.surveys.ask_again();
             }
             Command::Undo => return self.undo(true),
             Command::Redo => return self.undo(false),
             Command::Cancel(lane) => return self.cancel_together(lane),
             Command::CancelAll => return self.cancel_all(),
-            Command::SelectInput(idx) => return self.select_input(self.panes.active_id(), idx),
-            Command::PreviousInput => return self.step_input(true),
-            Command::NextInput => return self.step_input(false),
-            Command::Back => return self.travel(Way::Back),
-            Command::Forward => return self.travel(Way::Forward),
-            Command::Flip => return self.travel(Way::Flip),
-            Command::SplitPane(split) => drop(self.split(split)),
+            Command::SelectInput(idx) => {
+                return self.panes.select_input(self.panes.active_id(), idx, &mut self.documents);
+            }
+            Command::PreviousInput => return self.panes.step_input(true, &mut self.documents),
+            Command::NextInput => return self.panes.step_input(false, &mut self.documents),
+            Command::Back => return self.panes.travel(Way::Back, &mut self.documents),
+            Command::Forward => return self.panes.travel(Way::Forward, &mut self.documents),
+            Command::Flip => return self.panes.travel(Way::Flip, &mut self.documents),
+            Command::SplitPane(split) => drop(self.panes.open_twin(split, &mut self.notices)),
             Command::CompareInput => {
-                if self.split(super::Split::Right).is_some() {
-                    self.detach();
+                if self.panes.open_twin(Split::Right, &mut self.notices).is_some() {
+                    self.panes.detach(&mut self.documents, &mut self.notices);
                 }
             }
             Command::NextPane => self.panes.activate(self.panes.next()),
@@ -145,9 +170,9 @@ impl Session {
                 let pane = self.panes.active_mut();
                 pane.linked = !pane.linked;
             }
-            Command::Detach => self.detach(),
-            Command::ShowDocument(document) => self.show_document(document),
-            Command::CloseDocument(document) => return self.close_document(document),
+            Command::Detach => self.panes.detach(&mut self.documents, &mut self.notices),
+            Command::ShowDocument(document) => self.panes.show_document(document, &self.documents),
+            Command::CloseDocument(document) => return self.panes.close_document(document, &mut self.documents),
             Command::SetAppearance(appearance) => self.settings.appearance = appearance,
             Command::SetViewOptions(options) => {
                 let pane = self.panes.active_mut();
@@ -158,16 +183,24 @@ impl Session {
                 pane.translate_picks();
             }
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
-            Command::Download(command) => return self.on_download_command(command),
+            Command::Download(DownloadCommand::OpenModel(name)) => {
+                self.download.close();
+                self.panes.leave_example(&mut self.documents);
+                return self.load(ModelSource::Hub(name));
+            }
+            Command::Download(command) => return self.download.on_command(command, &mut self.jobs),
             Command::SaveScreenshot => return vec![Effect::Screenshot],
-            Command::Figure(command) => return self.on_figure_command(command),
+            Command::Figure(command) => {
+                let Self { documents, panes, figures, settings, jobs, .. } = self;
+                return figures.on_command(command, (panes, documents), &mut settings.figures, jobs);
+            }
             Command::Session(command) => return self.on_session_command(command),
             Command::Copy { what, text } => {
-                self.inform(format!("Copied {what}"), String::new());
+                self.notices.inform(format!("Copied {what}"), String::new());
                 return vec![Effect::CopyText(text)];
             }
-            Command::DismissNotice(id) => self.notices.retain(|notice| notice.id != id),
-            Command::Notify(failure) => self.notify(super::NoticeKind::Error, failure),
+            Command::DismissNotice(id) => self.notices.dismiss(id),
+            Command::Notify(failure) => self.notices.fail(failure),
             selecting => self.change_selection(&selecting),
         }
         Vec::new()
@@ -175,75 +208,187 @@ impl Session {
 
     /// What changes only where the active pane, and those linked with it, are.
     fn change_selection(&mut self, command: &Command) {
-        let head = self.pane().selection.head;
+        let Self { documents, panes, alignments, .. } = self;
+        let (head, pinned) = (panes.active().selection.head, panes.active().selection.pinned);
         match *command {
             Command::SelectStack(stack) => {
-                self.with_active(|pane, document| pane.select(document, HeadId { stack, ..head }));
+                panes.change_active(documents, |pane, document| pane.select(document, HeadId { stack, ..head }));
             }
-            Command::NextStack => self.with_active(|pane, document| {
+            Command::NextStack => panes.change_active(documents, |pane, document| {
                 if let Some(stack) = pane.next_stack(document) {
                     pane.select(document, HeadId { stack, ..head });
                 }
             }),
             Command::SelectLayer(layer) => {
-                self.with_active(|pane, document| pane.select(document, HeadId { layer, ..head }));
+                panes.change_active(documents, |pane, document| pane.select(document, HeadId { layer, ..head }));
             }
-            Command::SelectHead(head) => self.with_active(|pane, document| pane.select(document, head)),
+            Command::SelectHead(head) => panes.change_active(documents, |pane, document| pane.select(document, head)),
             Command::Step(step) => {
-                for pane in self.linked_panes() {
-                    self.with_pane(pane, |pane, document| pane.step(document, step));
+                for pane in panes.linked() {
+                    panes.change(pane, documents, |pane, document| pane.step(document, step));
                 }
             }
             Command::StepQuery(step) => {
-                self.with_active(|pane, document| pane.step_query(document, step));
-                self.pin(self.pane().selection.pinned);
+                panes.change_active(documents, |pane, document| pane.step_query(document, step));
+                let pinned = panes.active().selection.pinned;
+                alignments.pin(panes, documents, pinned);
             }
-            Command::ToggleHead(head) => self.with_active(|pane, document| pane.toggle_head(document, head)),
-            Command::SoloHead(head) => self.with_active(|pane, document| pane.solo_head(document, head)),
-            Command::AllHeads => self.panes.active_mut().selection.draw(HeadSet::ALL),
+            Command::ToggleHead(head) => {
+                panes.change_active(documents, |pane, document| pane.toggle_head(document, head));
+            }
+            Command::SoloHead(head) => panes.change_active(documents, |pane, document| pane.solo_head(document, head)),
+            Command::AllHeads => panes.active_mut().selection.draw(HeadSet::ALL),
             Command::Pin(focus) => {
-                let again = self.pane().selection.pinned == focus;
-                self.pin(if again { Focus::NONE } else { focus });
+                alignments.pin(panes, documents, if focus == pinned { Focus::NONE } else { focus });
             }
-            Command::Release => self.release(),
-            Command::PickPoints(ref points, change) => self.pick_points(points, change),
-            Command::ShowView(view) => self.with_active(|pane, document| pane.show_view(document, view)),
-            Command::Search(ref search) => self.with_active(|pane, _| pane.search.clone_from(search)),
+            Command::Release => {
+                panes.release_picks(documents);
+                alignments.let_go(panes, documents);
+            }
+            Command::PickPoints(ref points, change) => panes.pick_points(documents, points, change),
+            Command::ShowView(view) => panes.change_active(documents, |pane, document| pane.show_view(document, view)),
+            Command::Search(ref search) => panes.active_mut().search.clone_from(search),
             Command::Subtract(minus) => {
-                let open = minus.is_none_or(|minus| self.find_document(minus.document).is_some());
-                self.panes.active_mut().minus = minus.filter(|_| open);
+                let open = minus.is_none_or(|minus| documents.find(minus.document).is_some());
+                panes.active_mut().minus = minus.filter(|_| open);
             }
             // Everything else has been done.
             _ => {}
         }
     }
 
-    pub(super) fn let_go(&mut self) {
-        self.pin(Focus::NONE);
-        self.set_focus(self.panes.active_id(), |selection| &mut selection.hover, Focus::NONE);
+    fn active_document(&mut self) -> &mut Document {
+        self.documents.of_mut(self.panes.active())
     }
 
-    fn pin(&mut self, focus: Focus) {
-        self.set_focus(self.panes.active_id(), |selection| &mut selection.pinned, focus);
+    /// Changes the run of the active pane.
+    fn change_run(&mut self, command: ChangeCommand) -> Vec<Effect> {
+        if let ChangeCommand::Delete(side, positions) = command {
+            return self.delete_tokens(side, &positions);
+        }
+        let id = self.changing().id;
+        let Self { documents, panes, notices, .. } = self;
+        if matches!(command, ChangeCommand::Add(_)) && !panes.prepare_change(id, documents, notices) {
+            return Vec::new();
+        }
+        if command == ChangeCommand::Clear
+            && let Some(pane) = panes.pane_of_changes(id, documents)
+        {
+            return panes.close_pane(pane, documents, notices);
+        }
+        let runs = documents.find_mut(id).is_some_and(|document| document.change(command));
+        if runs { self.run_document(id) } else { Vec::new() }
+    }
+
+    /// Takes tokens out of the text of the document whose run is changed, and runs what is left.
+    fn delete_tokens(&mut self, side: Side, positions: &Range<usize>) -> Vec<Effect> {
+        let document = self.changing();
+        let id = document.id;
+        let (part, left) = match document.without_tokens(side, positions) {
+            Ok(found) => found,
+            Err(reason) => {
+                self.notices.inform(reason.to_owned(), String::new());
+                return Vec::new();
+            }
+        };
+        let Self { documents, panes, alignments, notices, .. } = self;
+        if documents.of(panes.active()).id == id {
+            panes.leave_example(documents);
+        }
+        let Some(document) = documents.find_mut(id) else { return Vec::new() };
+        document.experiment.shorten(part, left);
+        alignments.let_go(panes, documents);
+        let details = "Later tokens moved up; Undo puts it back".to_owned();
+        notices.inform(format!("{} deleted from the text", counted(positions.len(), "token")), details);
+        self.run_document(id)
+    }
+
+    fn on_corpus_command(&mut self, command: CorpusCommand) -> Vec<Effect> {
+        let id = self.document().id;
+        match command {
+            CorpusCommand::Open(source) => return self.open_corpus(id, source, CorpusOptions::default()),
+            CorpusCommand::Choose(path) => return self.choose_corpus(id, path),
+            CorpusCommand::SetSheet(list, options) => {
+                let Some(sheet) = &mut self.corpus_sheet else { return Vec::new() };
+                return sheet.set(list, options, &self.documents, &mut self.jobs);
+            }
+            CorpusCommand::RunSheet => return self.run_corpus_sheet(),
+            CorpusCommand::CloseSheet => return self.corpus_sheet.take().map(CorpusSheet::close).unwrap_or_default(),
+            CorpusCommand::OpenFirst(first) => {
+                let Some(corpus) = &self.document().corpus else { return Vec::new() };
+                let options = CorpusOptions { first: Some(first), ..corpus.options.clone() };
+                return self.open_corpus(id, corpus.source.clone(), options);
+            }
+            CorpusCommand::KeepMore(kept) => {
+                let Some(corpus) = &self.document().corpus else { return Vec::new() };
+                let options = CorpusOptions { kept: corpus.options.kept.or(kept), ..corpus.options.clone() };
+                return self.open_corpus(id, corpus.source.clone(), options);
+            }
+            CorpusCommand::GoOn => {
+                let job = self.jobs.next();
+                return self.active_document().start_corpus(job).into_iter().collect();
+            }
+            CorpusCommand::Close => return self.active_document().close_corpus(),
+            CorpusCommand::Show(source) => return self.show_corpus_input(source, Focus::NONE),
+            CorpusCommand::Ask(dialog) => self.corpus_dialog = dialog,
+            listing => self.active_document().change_corpus(listing),
+        }
+        Vec::new()
+    }
+
+    fn on_session_command(&mut self, command: SessionCommand) -> Vec<Effect> {
+        let Self { documents, panes, keeping, settings, notices, jobs, .. } = self;
+        match command {
+            SessionCommand::Bookmark(BookmarkCommand::Add) => {
+                let figure = figure(panes, documents, settings.figures);
+                let pane = panes.active();
+                let effect = keeping.add_bookmark((pane, documents.of(pane)), figure, notices, jobs);
+                return effect.into_iter().collect();
+            }
+            SessionCommand::Bookmark(BookmarkCommand::GoTo(idx)) => {
+                let address = keeping.bookmarked(idx, notices);
+                return address.map(|address| self.go_to_address(address)).unwrap_or_default();
+            }
+            SessionCommand::Bookmark(BookmarkCommand::Rename(idx, name)) => keeping.rename_bookmark(idx, name),
+            SessionCommand::Bookmark(BookmarkCommand::Remove(idx)) => keeping.remove_bookmark(idx, notices),
+            SessionCommand::CopyAddress => match self.address(self.pane()) {
+                Ok((address, left_out)) => {
+                    self.notices.inform("Link copied".to_owned(), left_out.unwrap_or_default().to_owned());
+                    return vec![Effect::CopyText(address.to_string())];
+                }
+                Err(failure) => self.notices.fail(failure),
+            },
+            SessionCommand::GoTo(address) => return self.go_to_address(*address),
+            SessionCommand::ModelIsAt(path) => {
+                let found = keeping.model_is_at(path);
+                return found.map(|found| self.open_found(found)).unwrap_or_default();
+            }
+            SessionCommand::UseModel => keeping.use_model(documents),
+            SessionCommand::LeaveModel => keeping.leave_model(documents),
+            command => {
+                let answer = keeping.on_command(command, Shown { documents, panes }, settings, jobs);
+                return self.replace_session(answer);
+            }
+        }
+        Vec::new()
     }
 
     fn cancel(&mut self, lane: Lane) -> Vec<Effect> {
         let mut effects = vec![Effect::Cancel(lane)];
         match lane {
-            Lane::Download => return self.stop_download(),
-            Lane::Look => return self.close_corpus_sheet(),
+            Lane::Download => return self.download.stop(),
+            Lane::Look => return self.corpus_sheet.take().map(CorpusSheet::close).unwrap_or_default(),
             // Whoever still shows a pattern asks for it again; a corpus hands over what it has before it ends.
             // Files of sessions are always written.
             Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Session | Lane::Corpus(_) | Lane::Outcomes(_) => {}
             Lane::Load(id) => {
-                if let Some(document) = self.find_document_mut(id) {
-                    document.model.cancel();
-                    document.keep_model();
+                if let Some(document) = self.documents.find_mut(id) {
+                    document.load_ended();
                 }
                 effects.extend(self.run_if_owed(id));
             }
             Lane::Run(id) => {
-                if let Some(document) = self.find_document_mut(id) {
+                if let Some(document) = self.documents.find_mut(id) {
                     document.capture.cancel();
                 }
             }
@@ -253,12 +398,14 @@ impl Session {
                 }
             }
             Lane::SecondOpinion(id) => {
-                if let Some(document) = self.find_document_mut(id) {
+                if let Some(document) = self.documents.find_mut(id) {
                     document.second_opinion.cancel();
                 }
             }
-            Lane::Survey(id, kind) => self.stop_survey(id, kind),
-            Lane::Explain(id, column) => self.stop_explaining(id, column),
+            Lane::Survey(id, kind) => self.panes.change(id, &self.documents, |pane, _| pane.surveys.stop(kind)),
+            Lane::Explain(id, column) => {
+                self.panes.change(id, &self.documents, |pane, _| pane.explanations.stop(column));
+            }
             Lane::Export => self.exports_pending.clear(),
             Lane::Draw => self.figures.preview.cancel(),
         }

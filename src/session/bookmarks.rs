@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Address, Effect, NoticeKind, Session, saved::MAX_BOOKMARKS};
+use super::{Address, Document, Effect, Keeping, Notices, Pane, jobs::Jobs, saved::MAX_BOOKMARKS};
 use crate::{
+    export::FigureRequest,
     figure::FigureExtent,
     ids::JobId,
     protocol::{DrawFor, Drawn, EventKind, Failure, Request},
@@ -49,85 +50,73 @@ impl Bookmark {
     }
 }
 
-impl Session {
-    pub(super) fn on_bookmark_command(&mut self, command: BookmarkCommand) -> Vec<Effect> {
-        match command {
-            BookmarkCommand::Add => return self.add_bookmark(),
-            BookmarkCommand::GoTo(idx) => {
-                let address = self.keeping.bookmarks.get(idx).map(|bookmark| bookmark.address.parse::<Address>());
-                return match address {
-                    Some(Ok(address)) => self.go_to_address(address),
-                    Some(Err(error)) => {
-                        let summary = sentence(&error.to_string());
-                        self.notify(NoticeKind::Error, Failure { summary, details: String::new() });
-                        Vec::new()
-                    }
-                    None => Vec::new(),
-                };
-            }
-            BookmarkCommand::Rename(idx, name) => {
-                if let Some(bookmark) = self.keeping.bookmarks.get_mut(idx) {
-                    bookmark.name = name;
-                }
-            }
-            BookmarkCommand::Remove(idx) => {
-                if idx < self.keeping.bookmarks.len() {
-                    self.keeping.bookmarks.remove(idx);
-                    // They count bookmarks, whose places have changed.
-                    self.notices.retain(|notice| notice.undo.is_none());
-                }
-            }
-        }
-        Vec::new()
-    }
-
-    fn add_bookmark(&mut self) -> Vec<Effect> {
-        if self.keeping.bookmarks.len() >= MAX_BOOKMARKS {
+impl Keeping {
+    /// Remembers where a pane is; `figure` is how it looks.
+    pub(super) fn add_bookmark(
+        &mut self,
+        (pane, document): (&Pane, &Document),
+        figure: Option<FigureRequest>,
+        notices: &mut Notices,
+        jobs: &mut Jobs,
+    ) -> Option<Effect> {
+        if self.bookmarks.len() >= MAX_BOOKMARKS {
             let details = "Remove a bookmark that you no longer need".to_owned();
-            self.inform(format!("There are {MAX_BOOKMARKS} bookmarks, which is the most"), details);
-            return Vec::new();
+            notices.inform(format!("There are {MAX_BOOKMARKS} bookmarks, which is the most"), details);
+            return None;
         }
-        let (address, left_out) = match self.address(self.pane()) {
+        let (address, left_out) = match Address::of(pane, document) {
             Ok(found) => found,
             Err(failure) => {
-                self.notify(NoticeKind::Error, failure);
-                return Vec::new();
+                notices.fail(failure);
+                return None;
             }
         };
         if let Some(left_out) = left_out {
-            self.inform(left_out.to_owned(), String::new());
+            notices.inform(left_out.to_owned(), String::new());
         }
-        let name = self.place_name();
-        let figure = self.figure();
-        let drawing = figure.is_some().then(|| self.new_job());
+        let name = place_name(pane, document);
+        let drawing = figure.is_some().then(|| jobs.next());
         let (address, unknown) = (address.to_string(), Map::new());
-        let undo = BookmarkCommand::Remove(self.keeping.bookmarks.len());
-        self.inform_undoable(format!("Bookmark added: {name}"), undo);
-        self.keeping.bookmarks.push(Bookmark { name, address, thumbnail: String::new(), unknown, drawing });
+        let undo = BookmarkCommand::Remove(self.bookmarks.len());
+        notices.inform_undoable(format!("Bookmark added: {name}"), undo);
+        self.bookmarks.push(Bookmark { name, address, thumbnail: String::new(), unknown, drawing });
         let request = figure.map(|figure| Request::Draw { figure, purpose: DrawFor::Thumbnail(THUMBNAIL_PX) });
-        drawing.zip(request).map(|(job, request)| Effect::Submit(job, request)).into_iter().collect()
+        drawing.zip(request).map(|(job, request)| Effect::Submit(job, request))
     }
 
-    /// What the place of the active pane is called: `L2H3 heatmap · demo:gpt · Once upon`.
-    fn place_name(&self) -> String {
-        let pane = self.pane();
-        let head = if pane.view.spec().extent == FigureExtent::Stack {
-            String::new()
-        } else {
-            format!("{} ", pane.selection.head)
-        };
-        format!("{head}{} · {}", pane.view.name(), self.document().title())
+    /// Where a bookmark is.
+    pub(super) fn bookmarked(&self, idx: usize, notices: &mut Notices) -> Option<Address> {
+        match self.bookmarks.get(idx)?.address.parse::<Address>() {
+            Ok(address) => Some(address),
+            Err(error) => {
+                notices.fail(Failure { summary: sentence(&error.to_string()), details: String::new() });
+                None
+            }
+        }
+    }
+
+    pub(super) fn rename_bookmark(&mut self, idx: usize, name: String) {
+        if let Some(bookmark) = self.bookmarks.get_mut(idx) {
+            bookmark.name = name;
+        }
+    }
+
+    pub(super) fn remove_bookmark(&mut self, idx: usize, notices: &mut Notices) {
+        if idx < self.bookmarks.len() {
+            self.bookmarks.remove(idx);
+            // They count bookmarks, whose places have changed.
+            notices.forget_undoable();
+        }
     }
 
     /// Whether `job` draws a thumbnail.
-    pub(super) fn is_thumbnail_job(&self, job: JobId) -> bool {
-        self.keeping.bookmarks.iter().any(|bookmark| bookmark.drawing == Some(job))
+    pub(super) fn awaits_thumbnail(&self, job: JobId) -> bool {
+        self.bookmarks.iter().any(|bookmark| bookmark.drawing == Some(job))
     }
 
-    pub(super) fn on_thumbnail(&mut self, job: JobId, kind: EventKind) {
-        let mut bookmarks = self.keeping.bookmarks.iter_mut();
-        let Some(bookmark) = bookmarks.find(|bookmark| bookmark.drawing == Some(job)) else { return };
-        match kind {
+    pub(super) fn on_thumbnail(&mut self, job: JobId, event: EventKind) {
+        let Some(bookmark) = self.bookmarks.iter_mut().find(|bookmark| bookmark.drawing == Some(job)) else { return };
+        match event {
             EventKind::Progress(_) => return,
             EventKind::Drawn(Drawn::Thumbnail(text)) => bookmark.thumbnail = text,
             // A bookmark without a picture is one, too.
@@ -135,4 +124,14 @@ impl Session {
         }
         bookmark.drawing = None;
     }
+}
+
+/// What the place of a pane is called: `L2H3 heatmap · demo:gpt · Once upon`.
+fn place_name(pane: &Pane, document: &Document) -> String {
+    let head = if pane.view.spec().extent == FigureExtent::Stack {
+        String::new()
+    } else {
+        format!("{} ", pane.selection.head)
+    };
+    format!("{head}{} · {}", pane.view.name(), document.title())
 }

@@ -3,7 +3,8 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
-    Document, Drag, Effect, Experiment, Pane, Session, Split, ViewKind, experiment::Undo, explanations::ShownRun,
+    Document, Documents, Drag, Experiment, Notices, Pane, Panes, Split, ViewKind, experiment::Undo,
+    explanations::ShownRun,
 };
 use crate::{
     capture::{Capture, Edit},
@@ -160,105 +161,132 @@ impl Document {
     pub(super) fn n_changes(&self) -> usize {
         self.latest_capture().map_or(0, |capture| capture.computation().edits.len())
     }
+
+    /// Changes its changes; whether they are to be run now.
+    pub(super) fn change(&mut self, command: ChangeCommand) -> bool {
+        let drag = if let ChangeCommand::Replace(_, _, drag) = command { Some(drag) } else { None };
+        if drag.is_some() && self.drag != drag {
+            // What the drag before led to may not have been run yet.
+            self.undo.ran(&self.experiment, self.drag);
+        }
+        self.drag = drag;
+        if !self.experiment.change(command) {
+            return false;
+        }
+        // A slider is faster than a run: what is on its way arrives, and the newest follows.
+        let waits = drag.is_some() && self.capture.is_pending();
+        self.run_again |= waits;
+        !waits
+    }
+
+    /// Switches off changes that mean nothing for what is run now, and says so.
+    pub(super) fn put_changes_aside(&mut self, notices: &mut Notices) {
+        // The changes of an example are about its own input, and so are those that came with it otherwise.
+        if self.example.is_some() || self.changes_belong {
+            return;
+        }
+        let Some(before) = self.undo.current() else { return };
+        let n = self.experiment.put_aside(before);
+        if n > 0 {
+            let were = if n == 1 { "change was" } else { "changes were" };
+            let details = "They refer to tokens, heads or layers of the previous run".to_owned();
+            notices.inform(format!("{n} {were} switched off"), details);
+        }
+    }
+
+    /// Whether it is to be run again, because something was changed while a run was on its way.
+    pub(super) fn takes_next_turn(&mut self) -> bool {
+        std::mem::take(&mut self.run_again) && !self.capture.is_pending()
+    }
 }
 
-impl Session {
-    /// The document whose run is changed in the active pane, and whose steps are undone there: the one beside, where the
-    /// pane shows that one unchanged.
-    pub fn changing(&self) -> &Document {
-        let active = self.document();
-        let beside = self.documents.iter().find(|document| document.plain == Some(active.id));
-        beside.filter(|beside| self.shows(beside.id)).unwrap_or(active)
-    }
-
-    /// Whether some pane shows a document.
-    pub(super) fn shows(&self, id: DocumentId) -> bool {
-        self.panes.iter().any(|pane| pane.document == id)
-    }
-
+impl Documents {
     /// What a document showed without its changes, where that is known.
-    pub fn unchanged(&self, document: &Document) -> Option<&Arc<Capture>> {
-        let (plain, changed) = (self.find_document(document.plain?)?, document.latest_capture()?);
+    pub(super) fn unchanged(&self, document: &Document) -> Option<&Arc<Capture>> {
+        let (plain, changed) = (self.find(document.plain?)?, document.latest_capture()?);
         let capture = plain.latest_capture().filter(|_| plain.opened.is_none() && plain.n_changes() == 0)?;
         (capture.input() == changed.input() && capture.model() == changed.model()).then_some(capture)
     }
 
-    pub(super) fn on_change_command(&mut self, command: ChangeCommand) -> Vec<Effect> {
-        if let ChangeCommand::Delete(side, positions) = command {
-            return self.delete_tokens(side, positions);
+    /// Opens an unchanged copy of a document, unless there is one.
+    fn add_plain(&mut self, id: DocumentId, notices: &mut Notices) -> Option<DocumentId> {
+        let document = self.find(id)?;
+        if document.plain.is_some_and(|plain| self.find(plain).is_some()) {
+            return None;
         }
-        let document = self.changing();
-        let id = document.id;
-        if matches!(command, ChangeCommand::Add(_)) {
-            if let Some(reason) = document.unchangeable() {
-                self.inform(reason.to_owned(), String::new());
-                return Vec::new();
-            }
-            if document.experiment.changes.is_empty() {
-                self.put_plain_beside(id);
-            }
-            // What follows, such as undo, speaks of what was changed.
-            let shows_it = self.panes.iter().find(|pane| pane.document == id).map(|pane| pane.id);
-            if let Some(pane) = shows_it.filter(|_| self.pane().document != id) {
-                self.panes.activate(pane);
-            }
-        }
-        if command == ChangeCommand::Clear
-            && let Some(pane) = self.pane_of_changes(id)
-        {
-            return self.close_pane(pane);
-        }
-        let drag = if let ChangeCommand::Replace(_, _, drag) = command { Some(drag) } else { None };
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        if drag.is_some() && document.drag != drag {
-            // What the drag before led to may not have been run yet.
-            document.undo.ran(&document.experiment, document.drag);
-        }
-        document.drag = drag;
-        if !document.experiment.change(command) {
-            return Vec::new();
-        }
-        // A slider is faster than a run: what is on its way arrives, and the newest follows.
-        if drag.is_some() && document.capture.is_pending() {
-            document.run_again = true;
-            return Vec::new();
-        }
-        self.run_document(id)
-    }
-
-    /// Opens a pane with an unchanged copy at the left of what is changed, unless there is one.
-    pub(super) fn put_plain_beside(&mut self, id: DocumentId) {
-        let Some(document) = self.find_document(id) else { return };
-        if document.plain.is_some_and(|plain| self.find_document(plain).is_some()) {
-            return;
-        }
-        if self.documents.len() >= Self::MAX_DOCUMENTS {
+        if !self.has_room() {
             let details =
                 "Close a run that you no longer need, to see the changed one beside the unchanged one".to_owned();
-            return self.inform(format!("{} runs are open, which is the most", Self::MAX_DOCUMENTS), details);
+            notices.inform(format!("{} runs are open, which is the most", Self::MAX), details);
+            return None;
         }
-        let plain = DocumentId(self.next_document + 1);
-        let mut copy = document.copy(plain);
         let is_of_it = document.undo.current() == Some(&document.experiment) && document.experiment.changes.is_empty();
-        if !is_of_it || document.capture.is_pending() {
+        let is_run = is_of_it && !document.capture.is_pending();
+        let plain = self.add_copy(id);
+        if let Some(copy) = self.find_mut(plain).filter(|_| !is_run) {
             // What it shows is of something else, so it has to be run itself.
             copy.undo = Undo::default();
         }
-        self.next_document += 1;
-        self.documents.push(copy);
-        if let Some(document) = self.find_document_mut(id) {
-            document.plain = Some(plain);
+        self.find_mut(id)?.plain = Some(plain);
+        Some(plain)
+    }
+
+    /// Makes the unchanged run beside a changed one ask for the same but for the changes; one that was given another input
+    /// is let go. Gives that run and whether its model is another now, where it has to be run.
+    pub(super) fn follow_changed(&mut self, id: DocumentId) -> Option<(DocumentId, bool)> {
+        let wanted = self.find(id)?.experiment.unchanged();
+        for other in self.iter_mut().filter(|other| other.plain == Some(id)) {
+            if other.experiment.unchanged() != wanted {
+                other.plain = None;
+            }
         }
-        let left = self.panes.active_id();
-        self.panes.active_mut().linked = true;
-        if let Some(right) = self.split(Split::Right) {
+        let document = self.find(id)?;
+        let (model, place) = (document.model.clone(), (document.example, document.corpus_input));
+        let plain = document.plain.filter(|_| !model.is_pending())?;
+        let beside = self.find_mut(plain)?;
+        let other_model = beside.model.latest().map(|it| it.id) != model.latest().map(|it| it.id);
+        if !other_model && beside.undo.current() == Some(&wanted) {
+            return None;
+        }
+        (beside.experiment, beside.model) = (wanted, model);
+        (beside.example, beside.corpus_input) = place;
+        Some((plain, other_model))
+    }
+}
+
+impl Panes {
+    /// Gets ready to change the run of a document, which is shown unchanged beside; `false` where it cannot be changed,
+    /// which is said.
+    pub(super) fn prepare_change(&mut self, id: DocumentId, documents: &mut Documents, notices: &mut Notices) -> bool {
+        let Some(document) = documents.find(id) else { return false };
+        if let Some(reason) = document.unchangeable() {
+            notices.inform(reason.to_owned(), String::new());
+            return false;
+        }
+        if document.experiment.changes.is_empty() {
+            self.put_plain_beside(id, documents, notices);
+        }
+        // What follows, such as undo, speaks of what was changed.
+        let shows_it = self.showing(id).first().copied();
+        if let Some(pane) = shows_it.filter(|_| documents.of(self.active()).id != id) {
+            self.activate(pane);
+        }
+        true
+    }
+
+    /// Opens a pane with an unchanged copy at the left of what is changed, unless there is one.
+    pub(super) fn put_plain_beside(&mut self, id: DocumentId, documents: &mut Documents, notices: &mut Notices) {
+        let Some(plain) = documents.add_plain(id, notices) else { return };
+        let left = self.active_id();
+        self.active_mut().linked = true;
+        if let Some(right) = self.open_twin(Split::Right, notices) {
             let mut pending = None;
-            if let Some(left) = self.panes.get_mut(left) {
+            if let Some(left) = self.get_mut(left) {
                 left.document = plain;
                 pending = left.pending;
             }
             // What is to be selected is selected in both.
-            if let Some(right) = self.panes.get_mut(right) {
+            if let Some(right) = self.get_mut(right) {
                 right.pending = pending;
             }
         }
@@ -266,15 +294,15 @@ impl Session {
 
     /// The pane of a changed run where it shows the same as that of the unchanged run beside it: without its changes it
     /// would be that pane once more.
-    fn pane_of_changes(&mut self, id: DocumentId) -> Option<PaneId> {
-        let document = self.find_document(id)?;
-        let plain = self.find_document(document.plain?)?;
+    pub(super) fn pane_of_changes(&mut self, id: DocumentId, documents: &Documents) -> Option<PaneId> {
+        let document = documents.find(id)?;
+        let plain = documents.find(document.plain?)?;
         if document.experiment.changes.is_empty() || plain.experiment != document.experiment.unchanged() {
             return None;
         }
         let plain = plain.id;
         let only = |of: DocumentId| {
-            let mut panes = self.panes.iter().filter(|pane| pane.document == of);
+            let mut panes = self.iter().filter(|pane| pane.document == of);
             panes.next().filter(|_| panes.next().is_none())
         };
         let (left, right) = (only(plain)?, only(id)?);
@@ -294,72 +322,9 @@ impl Session {
         if !is_plain {
             return None;
         }
-        if let Some(left) = self.panes.get_mut(left) {
+        if let Some(left) = self.get_mut(left) {
             left.options.lab.target = target;
         }
         Some(right)
-    }
-
-    /// Takes away the unchanged copy of a document, with the panes that show it.
-    pub(super) fn close_plain(&mut self, id: DocumentId) -> Vec<Effect> {
-        let Some(plain) = self.find_document_mut(id).and_then(|document| document.plain.take()) else {
-            return Vec::new();
-        };
-        let beside: Vec<_> = self.panes.iter().filter(|pane| pane.document == plain).map(|pane| pane.id).collect();
-        let mut effects: Vec<Effect> = beside.iter().filter_map(|pane| self.leave_projection(*pane)).collect();
-        for pane in beside {
-            self.panes.close(pane);
-        }
-        effects.extend(self.close_document(plain));
-        effects
-    }
-
-    /// Switches off changes that mean nothing for what is run now, and says so.
-    pub(super) fn put_changes_aside(&mut self, id: DocumentId) {
-        let Some(document) = self.find_document_mut(id) else { return };
-        // The changes of an example are about its own input, and so are those that came with it otherwise.
-        if document.example.is_some() || document.changes_belong {
-            return;
-        }
-        let Some(before) = document.undo.current().cloned() else { return };
-        let n = document.experiment.put_aside(&before);
-        if n > 0 {
-            let were = if n == 1 { "change was" } else { "changes were" };
-            let details = "They refer to tokens, heads or layers of the previous run".to_owned();
-            self.inform(format!("{n} {were} switched off"), details);
-        }
-    }
-
-    /// Keeps the unchanged run beside a changed one up to date. One that was given another input is let go.
-    pub(super) fn run_plain(&mut self, id: DocumentId) -> Vec<Effect> {
-        let Some(document) = self.find_document(id) else { return Vec::new() };
-        let wanted = document.experiment.unchanged();
-        for other in self.documents.iter_mut().filter(|other| other.plain == Some(id)) {
-            if other.experiment.unchanged() != wanted {
-                other.plain = None;
-            }
-        }
-        let Some(document) = self.find_document(id) else { return Vec::new() };
-        let (model, place) = (document.model.clone(), (document.example, document.corpus_input));
-        let Some(plain) = document.plain.filter(|_| !model.is_pending()) else { return Vec::new() };
-        let Some(beside) = self.find_document_mut(plain) else { return Vec::new() };
-        let other_model = beside.model.latest().map(|it| it.id) != model.latest().map(|it| it.id);
-        if !other_model && beside.undo.current() == Some(&wanted) {
-            return Vec::new();
-        }
-        (beside.experiment, beside.model) = (wanted, model);
-        (beside.example, beside.corpus_input) = place;
-        let mut effects = if other_model { self.model_changed(plain) } else { Vec::new() };
-        effects.extend(self.run_document(plain));
-        effects
-    }
-
-    /// Runs what was changed while a run was on its way.
-    pub(super) fn run_if_turned(&mut self, id: DocumentId) -> Vec<Effect> {
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        if std::mem::take(&mut document.run_again) && !document.capture.is_pending() {
-            return self.run_document(id);
-        }
-        Vec::new()
     }
 }

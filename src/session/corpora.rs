@@ -2,17 +2,19 @@
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
-use super::{Document, Effect, Focus, Loadable, NoticeKind, OpenCorpus, PendingSelection, Session, Split, ViewKind};
+use super::{
+    Document, Documents, Effect, Focus, Loadable, Notices, OpenCorpus, Pane, Panes, PendingSelection, Split, ViewKind,
+};
 use crate::{
     analysis::Cloud,
     capture::Excerpt,
     corpus::{
         Kept, SortBy,
-        list::{Content, Kind, ListOptions},
+        list::{Content, ListOptions},
     },
-    ids::{DocumentId, ModelId, PaneId},
+    ids::{DocumentId, JobId, ModelId, PaneId},
     model::ImageSource,
-    protocol::{CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, EventKind, Failure, Lane, ModelSource, Request},
+    protocol::{CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, EventKind, Failure, Lane, Request},
 };
 
 /// Corpora inside the program, with what is in them.
@@ -68,149 +70,93 @@ pub enum CorpusDialog {
     },
 }
 
-impl Session {
-    pub(super) fn on_corpus_command(&mut self, command: CorpusCommand) -> Vec<Effect> {
-        let id = self.document().id;
-        match command {
-            CorpusCommand::Open(source) => return self.open_corpus(id, source, CorpusOptions::default()),
-            CorpusCommand::Choose(path) => return self.choose_corpus(id, path),
-            CorpusCommand::SetSheet(list, options) => return self.set_corpus_sheet(list, options),
-            CorpusCommand::RunSheet => return self.run_corpus_sheet(),
-            CorpusCommand::CloseSheet => return self.close_corpus_sheet(),
-            CorpusCommand::OpenFirst(first) => {
-                let Some(corpus) = &self.document().corpus else { return Vec::new() };
-                let options = CorpusOptions { first: Some(first), ..corpus.options.clone() };
-                return self.open_corpus(id, corpus.source.clone(), options);
-            }
-            CorpusCommand::KeepMore(kept) => {
-                let Some(corpus) = &self.document().corpus else { return Vec::new() };
-                let options = CorpusOptions { kept: corpus.options.kept.or(kept), ..corpus.options.clone() };
-                return self.open_corpus(id, corpus.source.clone(), options);
-            }
-            CorpusCommand::GoOn => return self.start_corpus(id),
-            CorpusCommand::Close => {
-                let document = self.document_mut();
-                document.corpus_input = None;
-                let runs = document.corpus.take().is_some_and(|corpus| corpus.data.is_pending());
-                return if runs { vec![Effect::Cancel(Lane::Corpus(id))] } else { Vec::new() };
-            }
-            CorpusCommand::Show(source) => return self.show_corpus_input(source, Focus::NONE),
-            CorpusCommand::Ask(dialog) => self.corpus_dialog = dialog,
-            listing => {
-                let document = self.document_mut();
-                let depth = document.undo.depth();
-                if let Some(corpus) = document.corpus.as_deref_mut() {
-                    corpus.change(listing, depth);
-                }
-            }
-        }
-        Vec::new()
+impl Document {
+    /// Whether it has a model, or will have one.
+    pub(super) fn has_model(&self) -> bool {
+        self.model.latest().is_some() || self.model.is_pending()
     }
 
-    /// Opens a corpus in a document; whoever opens one wants to see it.
-    pub(super) fn open_corpus(&mut self, id: DocumentId, source: CorpusSource, options: CorpusOptions) -> Vec<Effect> {
-        self.corpus_dialog = None;
-        // What is looked at of one input is wanted of many.
-        let kept = options.kept.or(self.pane().kept());
-        let options = CorpusOptions { kept, ..options };
-        if self.document().id == id {
-            self.leave_example();
-        }
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        let mut effects = Vec::new();
-        if document.corpus.as_ref().is_some_and(|corpus| corpus.data.is_pending()) {
-            effects.push(Effect::Cancel(Lane::Corpus(id)));
-        }
-        document.corpus = Some(Box::new(OpenCorpus::new(source, options)));
-        document.corpus_input = None;
-        let is_ready = document.latest_capture().is_some() && !document.is_busy();
-        let mut shows = false;
-        for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
-            pane.options.scatter.corpus = true;
-            shows |= pane.view.is_projected();
-        }
-        if !shows && self.pane().document == id {
-            if is_ready {
-                self.with_active(|pane, document| pane.show_view(document, ViewKind::OF_CORPUS));
-            } else {
-                let pane = self.panes.active_mut();
-                let pending = pane.pending.get_or_insert_default();
-                pending.view = pending.view.or(Some(ViewKind::OF_CORPUS));
-            }
-        }
-        effects.extend(self.start_corpus(id));
+    /// Puts a corpus in the place of the one that is open; nothing of it is run yet.
+    pub(super) fn take_corpus(&mut self, source: CorpusSource, options: CorpusOptions) -> Vec<Effect> {
+        let effects = self.close_corpus();
+        self.corpus = Some(Box::new(OpenCorpus::new(source, options)));
         effects
     }
 
-    /// Runs what is missing of a document's corpus, as soon as there is a model.
-    fn start_corpus(&mut self, id: DocumentId) -> Vec<Effect> {
-        let job = self.new_job();
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        let model = document.model.latest().filter(|_| !document.model.is_pending()).map(|model| model.id);
-        let Some(corpus) = document.corpus.as_deref_mut().filter(|corpus| !corpus.data.is_pending()) else {
-            return Vec::new();
-        };
+    pub(super) fn close_corpus(&mut self) -> Vec<Effect> {
+        self.corpus_input = None;
+        let runs = self.corpus.take().is_some_and(|corpus| corpus.data.is_pending());
+        if runs { vec![Effect::Cancel(Lane::Corpus(self.id))] } else { Vec::new() }
+    }
+
+    /// Changes which inputs of its corpus are listed and laid out.
+    pub(super) fn change_corpus(&mut self, command: CorpusCommand) {
+        let depth = self.undo.depth();
+        if let Some(corpus) = self.corpus.as_deref_mut() {
+            corpus.change(command, depth);
+        }
+    }
+
+    /// Runs what is missing of its corpus, as soon as there is a model.
+    pub(super) fn start_corpus(&mut self, job: JobId) -> Option<Effect> {
+        let model = self.model.latest().filter(|_| !self.model.is_pending()).map(|model| model.id);
+        let corpus = self.corpus.as_deref_mut().filter(|corpus| !corpus.data.is_pending())?;
         let needs_none = matches!(corpus.source, CorpusSource::Captures(_));
         corpus.is_owed = model.is_none() && !needs_none;
         if corpus.is_owed {
-            return Vec::new();
+            return None;
         }
         let model = model.unwrap_or(ModelId(0));
-        let mut order = CorpusOrder::new(id, model, corpus.source.clone(), corpus.options.clone());
+        let mut order = CorpusOrder::new(self.id, model, corpus.source.clone(), corpus.options.clone());
         order.known = corpus.data.latest().map(|so_far| CorpusSoFar::clone(so_far));
         corpus.data.start(job);
-        vec![Effect::Submit(job, Request::Corpus(Box::new(order)))]
+        Some(Effect::Submit(job, Request::Corpus(Box::new(order))))
     }
 
-    /// The corpus of the active document goes through the model that is opened next.
+    /// Its corpus goes through the model that is opened next.
     pub(super) fn owe_corpus(&mut self) {
-        if let Some(corpus) = self.document_mut().corpus.as_deref_mut() {
+        if let Some(corpus) = self.corpus.as_deref_mut() {
             corpus.is_owed = true;
         }
     }
 
     /// After a model did not come: a corpus that waited for it goes through the one that is there.
-    pub(super) fn start_owed_corpus(&mut self, id: DocumentId) -> Vec<Effect> {
-        let Some(document) = self.find_document_mut(id).filter(|document| document.model.latest().is_some()) else {
-            return Vec::new();
-        };
-        let Some(corpus) = document.corpus.as_deref_mut().filter(|corpus| corpus.is_owed) else { return Vec::new() };
+    pub(super) fn start_owed_corpus(&mut self, job: JobId) -> Option<Effect> {
+        self.model.latest()?;
+        let corpus = self.corpus.as_deref_mut().filter(|corpus| corpus.is_owed)?;
         corpus.is_owed = false;
-        if matches!(corpus.data, Loadable::Empty) { self.start_corpus(id) } else { Vec::new() }
+        if matches!(corpus.data, Loadable::Empty) { self.start_corpus(job) } else { None }
     }
 
-    /// A document has another model now: what the one before made of the corpus is not comparable.
-    pub(super) fn model_changed(&mut self, id: DocumentId) -> Vec<Effect> {
-        let mut effects = self.look_again(id);
-        let Some(document) = self.find_document_mut(id) else { return effects };
-        if std::mem::take(&mut document.second_opinion).is_pending() {
-            effects.push(Effect::Cancel(Lane::SecondOpinion(id)));
+    /// It has another model now: what the one before said, and made of the corpus, is not comparable.
+    pub(super) fn forget_answers(&mut self, job: JobId) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if std::mem::take(&mut self.second_opinion).is_pending() {
+            effects.push(Effect::Cancel(Lane::SecondOpinion(self.id)));
         }
-        let Some(corpus) = document.corpus.as_deref_mut() else { return effects };
+        let Some(corpus) = self.corpus.as_deref_mut() else { return effects };
         if matches!(corpus.source, CorpusSource::Captures(_)) {
             return effects;
         }
         if corpus.data.is_pending() {
-            effects.push(Effect::Cancel(Lane::Corpus(id)));
+            effects.push(Effect::Cancel(Lane::Corpus(self.id)));
         }
         let owed = std::mem::take(&mut corpus.is_owed);
         (corpus.data, corpus.plan, corpus.progress) = (Loadable::Empty, None, None);
         corpus.update();
         if owed {
-            effects.extend(self.start_corpus(id));
+            effects.extend(self.start_corpus(job));
         }
         effects
     }
 
-    pub(super) fn on_corpus_event(&mut self, id: DocumentId, kind: EventKind) {
-        let Some(corpus) = self.find_document_mut(id).and_then(|document| document.corpus.as_deref_mut()) else {
-            return;
-        };
-        match kind {
+    pub(super) fn on_corpus_event(&mut self, event: EventKind, notices: &mut Notices) {
+        let Some(corpus) = self.corpus.as_deref_mut() else { return };
+        match event {
             EventKind::CorpusPlanned(plan) => {
                 corpus.plan = Some(Arc::clone(&plan));
                 for note in &plan.notes {
-                    self.inform(note.clone(), String::new());
+                    notices.inform(note.clone(), String::new());
                 }
             }
             EventKind::CorpusProgress(progress) => corpus.progress = Some(progress),
@@ -224,84 +170,100 @@ impl Session {
                 }
                 corpus.update();
                 if let Some(full) = full {
-                    self.inform(full.to_string(), String::new());
+                    notices.inform(full.to_string(), String::new());
                 }
             }
             EventKind::Cancelled => corpus.data.cancel(),
             EventKind::Failed(failure) => {
                 corpus.data.fail(failure.clone());
-                self.notify(NoticeKind::Error, failure);
+                notices.fail(failure);
             }
             _ => {}
         }
     }
 
-    /// Opens a file or folder as a corpus, on a bundled model if there is none.
-    pub(super) fn open_listed(&mut self, id: DocumentId, path: PathBuf, has_pictures: bool) -> Vec<Effect> {
-        if !has_pictures && Kind::of_name(&path.to_string_lossy()) != Kind::Text {
-            return self.choose_corpus(id, path);
+    /// Makes an input of its corpus its own, to be run as it was run in the corpus.
+    fn read_from_corpus(&mut self, source: usize, content: &Content) {
+        self.corpus_input = Some(source);
+        let experiment = &mut self.experiment;
+        experiment.continued = false;
+        (experiment.text_b, experiment.excerpt) = (None, Some(Excerpt::FITTING));
+        match content {
+            Content::Text(text) => text.clone_into(&mut experiment.text),
+            Content::Picture(path) => experiment.image = Some(ImageSource::Path(path.clone())),
+            Content::BundledPicture(name) => experiment.image = Some(ImageSource::Bundled(name.clone())),
         }
-        let has_model = self
-            .find_document(id)
-            .is_some_and(|document| document.model.latest().is_some() || document.model.is_pending());
-        let mut effects = self.open_corpus(id, CorpusSource::path(path), CorpusOptions::default());
-        if !has_model && self.document().id == id {
-            let name = if has_pictures { "demo:vit" } else { "demo:bert" };
-            effects.extend(self.load(ModelSource::Bundled(name.to_owned())));
-        }
-        effects
     }
+}
 
-    /// Runs a text from a file, unless it may be meant as many inputs.
-    pub(super) fn open_text_file(&mut self, path: PathBuf, text: String) -> Vec<Effect> {
-        let n_lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-        if n_lines == 0 {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let summary = format!("{name} is empty, so there is nothing to read");
-            self.notify(NoticeKind::Error, Failure { summary, details: path.display().to_string() });
-            return Vec::new();
-        }
-        if n_lines < MANY_LINES {
-            return self.open_text(text);
-        }
-        self.corpus_dialog = Some(CorpusDialog::Lines { path, text, n_lines });
-        Vec::new()
-    }
+/// A token that a point of a joint space stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PointToken {
+    /// The input of the corpus that it is in, by its place in the list; `None` in the one that is shown.
+    pub source: Option<usize>,
+    pub focus: Focus,
+}
 
-    /// Opens the input that a point of the active pane's cloud belongs to, and holds its token.
-    pub(super) fn open_point(&mut self, is_key: bool, point: usize) -> Vec<Effect> {
-        let pane = self.pane();
-        let stack = pane.selection.stack();
+impl Pane {
+    /// The token that a point of its cloud stands for.
+    pub(super) fn token_of_point(&self, document: &Document, is_key: bool, point: usize) -> Option<PointToken> {
+        let stack = self.selection.stack();
         let side = if is_key { stack.key_side() } else { stack.query_side() };
         let focus = |position| if is_key { Focus::key(position) } else { Focus::query(position) };
-        match pane.cloud(self.document()) {
-            Some(Cloud::Inputs(view)) => {
-                let found = view.token(side, point).zip(view.input_of(side, point).and_then(|nth| view.input(nth)));
-                let Some((position, source)) = found.map(|(token, input)| (token.position, input.source)) else {
-                    return Vec::new();
-                };
-                self.show_corpus_input(source, focus(position))
+        match self.cloud(document)? {
+            Cloud::Inputs(view) => {
+                let token = view.token(side, point)?;
+                let input = view.input_of(side, point).and_then(|nth| view.input(nth))?;
+                Some(PointToken { source: Some(input.source), focus: focus(token.position) })
             }
-            Some(Cloud::Input(_) | Cloud::Positions(_)) => {
-                self.set_focus(self.panes.active_id(), |selection| &mut selection.pinned, focus(point));
-                Vec::new()
-            }
-            None => Vec::new(),
+            Cloud::Input(_) | Cloud::Positions(_) => Some(PointToken { source: None, focus: focus(point) }),
         }
     }
+}
 
-    /// Makes an input of the corpus the document's own, runs it and holds a token of it.
-    fn show_corpus_input(&mut self, source: usize, focus: Focus) -> Vec<Effect> {
-        let id = self.document().id;
-        let Some(so_far) = self.document().corpus.as_ref().and_then(|corpus| corpus.data.latest()).cloned() else {
-            return Vec::new();
+/// What is left to do for an input of a corpus.
+#[derive(Debug)]
+pub(super) enum CorpusInput {
+    Shown(Vec<Effect>),
+    /// It has to be run.
+    Read,
+}
+
+impl Panes {
+    /// A corpus was opened in a document; whoever opens one wants to see it.
+    pub(super) fn show_corpus(&mut self, id: DocumentId, documents: &Documents) {
+        let mut shows = false;
+        for pane in self.iter_mut().filter(|pane| pane.document == id) {
+            pane.options.scatter.corpus = true;
+            shows |= pane.view.is_projected();
+        }
+        if shows || self.active().document != id {
+            return;
+        }
+        self.change_active(documents, |pane, document| {
+            if document.latest_capture().is_some() && !document.is_busy() {
+                pane.show_view(document, ViewKind::OF_CORPUS);
+            } else {
+                let pending = pane.pending.get_or_insert_default();
+                pending.view = pending.view.or(Some(ViewKind::OF_CORPUS));
+            }
+        });
+    }
+
+    /// Makes an input of its corpus the active document's own, and holds a token of it.
+    pub(super) fn show_corpus_input(&mut self, source: usize, focus: Focus, documents: &mut Documents) -> CorpusInput {
+        let nothing = CorpusInput::Shown(Vec::new());
+        let document = documents.of(self.active());
+        let id = document.id;
+        let Some(so_far) = document.corpus.as_ref().and_then(|corpus| corpus.data.latest()).cloned() else {
+            return nothing;
         };
-        let Some(item) = so_far.list.items.get(source) else { return Vec::new() };
-        let is_shown = self.document().corpus_input == Some(source) && !self.document().capture.is_pending();
-        self.leave_example();
+        let Some(item) = so_far.list.items.get(source) else { return nothing };
+        let is_shown = document.corpus_input == Some(source) && !document.capture.is_pending();
+        self.leave_example(documents);
         let place = self.place_of_input(id);
         let view = ViewKind::of_input(!matches!(item.content, Content::Text(_)));
-        for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
+        for pane in self.iter_mut().filter(|pane| pane.document == id) {
             // What was held in another input means nothing in this one.
             pane.selection.pinned = Focus::NONE;
             let change = place == Some(pane.id) && pane.view.is_projected();
@@ -309,49 +271,47 @@ impl Session {
             pane.pending = Some(PendingSelection { view, query: focus.query, key: focus.key, ..Default::default() });
         }
         if is_shown {
-            self.adopt_again(id);
-            return Vec::new();
+            self.adopt_again(id, documents);
+            return nothing;
         }
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        document.corpus_input = Some(source);
+        let Some(document) = documents.find_mut(id) else { return nothing };
         if let Some(file) = &so_far.file {
-            document.opened = Some(file.clone());
-            return self.select_input(self.panes.active_id(), source);
+            (document.corpus_input, document.opened) = (Some(source), Some(file.clone()));
+            return CorpusInput::Shown(self.select_input(self.active_id(), source, documents));
         }
-        let experiment = &mut document.experiment;
-        experiment.continued = false;
-        // As it was run in the corpus.
-        (experiment.text_b, experiment.excerpt) = (None, Some(Excerpt::FITTING));
-        match &item.content {
-            Content::Text(text) => text.clone_into(&mut experiment.text),
-            Content::Picture(path) => experiment.image = Some(ImageSource::Path(path.clone())),
-            Content::BundledPicture(name) => experiment.image = Some(ImageSource::Bundled(name.clone())),
-        }
-        self.run_document(id)
+        document.read_from_corpus(source, &item.content);
+        CorpusInput::Read
     }
 
     /// The capture that is there is shown as if it had just arrived.
-    fn adopt_again(&mut self, id: DocumentId) {
-        if let Some(capture) = self.find_document(id).and_then(Document::latest_capture).cloned() {
-            self.show(id, capture);
+    fn adopt_again(&mut self, id: DocumentId, documents: &mut Documents) {
+        if let Some(capture) = documents.find(id).and_then(Document::latest_capture).cloned() {
+            self.show(documents, id, capture);
         }
     }
 
     /// Where an input is looked at: a pane without a joint space, or a new one beside the only one.
     fn place_of_input(&mut self, id: DocumentId) -> Option<PaneId> {
-        let active = self.panes.active_id();
-        if !self.pane().view.is_projected() {
+        let active = self.active_id();
+        if !self.active().view.is_projected() {
             return Some(active);
         }
-        let others = || self.panes.iter().filter(|pane| pane.document == id && pane.id != active);
+        let others = || self.iter().filter(|pane| pane.document == id && pane.id != active);
         let other = others().find(|pane| !pane.view.is_projected()).or_else(|| others().next());
         if let Some(other) = other {
             return Some(other.id);
         }
-        let beside = self.panes.split(Split::Right);
+        let beside = self.split(Split::Right);
         // The next click is meant for the joint space again.
-        self.panes.activate(active);
+        self.activate(active);
         beside
+    }
+}
+
+impl CorpusDialog {
+    /// What is asked about a text from a file that may be meant as many inputs; the text where it is one.
+    pub(super) fn of_text(path: PathBuf, text: String, n_lines: usize) -> Result<Self, String> {
+        if n_lines < MANY_LINES { Err(text) } else { Ok(Self::Lines { path, text, n_lines }) }
     }
 }
 

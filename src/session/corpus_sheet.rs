@@ -2,11 +2,11 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use super::{Document, Effect, Loadable, Session};
+use super::{Documents, Effect, Loadable, jobs::Jobs};
 use crate::{
     corpus::list::ListOptions,
-    ids::{DocumentId, JobId, ModelId},
-    protocol::{CorpusLook, CorpusOptions, CorpusOrder, CorpusSource, EventKind, Lane, ModelSource, Request},
+    ids::{DocumentId, ModelId},
+    protocol::{CorpusLook, CorpusOptions, CorpusOrder, CorpusSource, EventKind, Lane, Request},
 };
 
 /// A corpus about to be opened.
@@ -25,93 +25,67 @@ impl CorpusSheet {
         self.look.latest().filter(|look| look.has_choice)
     }
 
-    fn source(&self) -> CorpusSource {
-        CorpusSource::Path { path: self.path.clone(), list: self.list.clone() }
-    }
-}
-
-impl Session {
-    /// Looks at a file before it is run, with a bundled model if there is none; where there is nothing to choose it is
-    /// run at once.
-    pub(super) fn choose_corpus(&mut self, document: DocumentId, path: PathBuf) -> Vec<Effect> {
-        self.corpus_dialog = None;
+    /// One where nothing was chosen yet.
+    pub(super) fn new(document: DocumentId, path: PathBuf) -> Self {
         let (list, options) = (ListOptions::default(), CorpusOptions::default());
-        self.corpus_sheet = Some(CorpusSheet { document, path, list, options, look: Loadable::Empty });
-        let mut effects = self.look_at_corpus();
-        if !self.find_document(document).is_some_and(has_model) && self.document().id == document {
-            effects.extend(self.load(ModelSource::Bundled("demo:bert".to_owned())));
-        }
-        effects
+        Self { document, path, list, options, look: Loadable::Empty }
     }
 
-    /// A document has another model now: what it takes of a corpus that is about to be opened is something else.
-    pub(super) fn look_again(&mut self, document: DocumentId) -> Vec<Effect> {
-        let is_open = self.corpus_sheet.as_ref().is_some_and(|sheet| sheet.document == document);
-        if is_open { self.look_at_corpus() } else { Vec::new() }
+    pub(super) fn source(&self) -> CorpusSource {
+        CorpusSource::Path { path: self.path.clone(), list: self.list.clone() }
     }
 
     /// Chooses otherwise: what it will take is found out anew.
-    pub(super) fn set_corpus_sheet(&mut self, list: ListOptions, options: CorpusOptions) -> Vec<Effect> {
-        let Some(sheet) = &mut self.corpus_sheet else { return Vec::new() };
-        if (&sheet.list, &sheet.options) == (&list, &options) {
+    pub(super) fn set(
+        &mut self,
+        list: ListOptions,
+        options: CorpusOptions,
+        documents: &Documents,
+        jobs: &mut Jobs,
+    ) -> Vec<Effect> {
+        if (&self.list, &self.options) == (&list, &options) {
             return Vec::new();
         }
-        (sheet.list, sheet.options) = (list, options);
-        self.look_at_corpus()
+        (self.list, self.options) = (list, options);
+        self.find_out(documents, jobs)
     }
 
-    pub(super) fn close_corpus_sheet(&mut self) -> Vec<Effect> {
-        let looks = self.corpus_sheet.take().is_some_and(|sheet| sheet.look.is_pending());
-        if looks { vec![Effect::Cancel(Lane::Look)] } else { Vec::new() }
-    }
-
-    /// Runs what was chosen.
-    pub(super) fn run_corpus_sheet(&mut self) -> Vec<Effect> {
-        let Some(sheet) = self.corpus_sheet.clone() else { return Vec::new() };
-        let mut effects = self.close_corpus_sheet();
-        effects.extend(self.open_corpus(sheet.document, sheet.source(), sheet.options));
-        effects
-    }
-
-    fn look_at_corpus(&mut self) -> Vec<Effect> {
-        let job = self.new_job();
-        let Some(sheet) = &mut self.corpus_sheet else { return Vec::new() };
-        sheet.look.start(job);
-        let (document, source, options) = (sheet.document, sheet.source(), sheet.options.clone());
-        let model = self.find_document(document).and_then(|document| document.model.latest()).map(|model| model.id);
-        let order = CorpusOrder::new(document, model.unwrap_or(ModelId(0)), source, options);
+    /// Looks at what there is to choose, and what it will take with the model that its document has.
+    pub(super) fn find_out(&mut self, documents: &Documents, jobs: &mut Jobs) -> Vec<Effect> {
+        let job = jobs.next();
+        self.look.start(job);
+        let model = documents.find(self.document).and_then(|document| document.model.latest()).map(|model| model.id);
+        let model = model.unwrap_or(ModelId(0));
+        let order = CorpusOrder::new(self.document, model, self.source(), self.options.clone());
         vec![Effect::Submit(job, Request::LookAtCorpus(Box::new(order)))]
     }
 
-    pub(super) fn is_look_job(&self, job: JobId) -> bool {
-        self.corpus_sheet.as_ref().is_some_and(|sheet| sheet.look.job() == Some(job))
+    /// Stops looking.
+    pub(super) fn close(self) -> Vec<Effect> {
+        if self.look.is_pending() { vec![Effect::Cancel(Lane::Look)] } else { Vec::new() }
     }
 
-    pub(super) fn on_look_event(&mut self, kind: EventKind) -> Vec<Effect> {
-        let Some(sheet) = &mut self.corpus_sheet else { return Vec::new() };
-        match kind {
+    /// Takes in what was found out; whether there is nothing to choose, so that the corpus is run at once.
+    pub(super) fn on_event(&mut self, event: EventKind) -> bool {
+        let is_first = self.look.latest().is_none();
+        match event {
             EventKind::CorpusLooked(look) => {
-                let is_first = sheet.look.latest().is_none();
                 if is_first && !look.has_choice {
-                    return self.run_corpus_sheet();
+                    return true;
                 }
                 // Without a model, or without room, there is nothing to wait for.
                 if look.secs.is_some() || look.plan.as_ref().is_none_or(|plan| plan.n_fit.is_some()) {
-                    sheet.look = Loadable::Ready(look);
+                    self.look = Loadable::Ready(look);
                 } else {
-                    sheet.look.improve(look);
+                    self.look.improve(look);
                 }
             }
             // Where the corpus stands it is said again, with what to do about it.
-            EventKind::Failed(_) if sheet.look.latest().is_none() => return self.run_corpus_sheet(),
-            EventKind::Failed(failure) => sheet.look.fail(failure),
-            EventKind::Cancelled => sheet.look.cancel(),
+            EventKind::Failed(_) if is_first => return true,
+            EventKind::Failed(failure) => self.look.fail(failure),
+            EventKind::Cancelled => self.look.cancel(),
             _ => {}
         }
-        Vec::new()
+        false
     }
-}
-
-fn has_model(document: &Document) -> bool {
-    document.model.latest().is_some() || document.model.is_pending()
 }

@@ -15,7 +15,7 @@ use crate::{
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
     model::Comparison,
-    protocol::{CaptureFile, LoadedModel, ModelSource, Outcomes, TooLong},
+    protocol::{CaptureFile, Lane, LoadedModel, ModelSource, Outcomes, TooLong},
 };
 
 /// An experiment with what came of it.
@@ -168,6 +168,11 @@ impl Document {
     /// Whether anything that the user waits for is on its way.
     pub const fn is_busy(&self) -> bool {
         self.model.is_pending() || self.capture.is_pending()
+    }
+
+    /// The lanes in which it waits for something that ends with it.
+    pub(super) fn lanes(&self) -> [Lane; 3] {
+        [Lane::Load(self.id), Lane::Run(self.id), Lane::Corpus(self.id)]
     }
 
     /// The models that the worker must keep for it.

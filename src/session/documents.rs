@@ -1,112 +1,130 @@
-//! Opening, sharing and closing documents, and what the worker may forget with them.
+//! The documents that are open: found by number, copied, closed.
 
-use std::{collections::BTreeSet, sync::Arc};
-
-use super::{Document, Effect, Pane, Panes, Session, Split};
-use crate::{
-    ids::{CloudId, DocumentId, ModelId, PaneId},
-    protocol::{Lane, Request},
+use std::{
+    collections::BTreeSet,
+    ops::{Deref, DerefMut},
+    slice,
 };
 
-impl Session {
+use super::{Document, Experiment, Pane};
+use crate::ids::{CloudId, DocumentId, ModelId};
+
+/// What can be looked at; never empty.
+#[derive(Debug)]
+pub struct Documents {
+    list: Vec<Document>,
+    newest: u64,
+}
+
+impl Documents {
     /// The most documents at a time.
-    pub const MAX_DOCUMENTS: usize = 8;
+    pub const MAX: usize = 8;
 
-    /// Opens a twin of the active pane, or says why not.
-    pub(super) fn split(&mut self, split: Split) -> Option<PaneId> {
-        let pane = self.panes.split(split);
-        if pane.is_none() {
-            let details = "Close one that you no longer need".to_owned();
-            self.inform(format!("{} panes are open, which is the most", Panes::MAX), details);
-        }
-        pane
+    /// One document with nothing loaded.
+    pub(super) fn new(experiment: Experiment) -> Self {
+        Self { list: vec![Document::new(DocumentId(1), experiment)], newest: 1 }
     }
 
-    /// Gives the active pane a copy of its document, which can get another input or another model.
-    pub(super) fn detach(&mut self) {
-        if self.documents.len() >= Self::MAX_DOCUMENTS {
-            let details = "Close one that you no longer need".to_owned();
-            return self.inform(format!("{} runs are open, which is the most", Self::MAX_DOCUMENTS), details);
-        }
-        self.next_document += 1;
-        let id = DocumentId(self.next_document);
-        let copy = self.document().copy(id);
-        self.documents.push(copy);
-        self.panes.active_mut().document = id;
+    /// Whether another one can be opened.
+    pub(super) fn has_room(&self) -> bool {
+        self.len() < Self::MAX
     }
 
-    /// Shows another document in the active pane.
-    pub(super) fn show_document(&mut self, id: DocumentId) {
-        if self.find_document(id).is_none() {
-            return;
-        }
-        let before = self.document().latest_capture().cloned();
-        self.panes.active_mut().document = id;
-        self.with_active(|pane, document| pane.adopt(document, before.as_deref()));
+    /// An open document.
+    pub fn find(&self, id: DocumentId) -> Option<&Document> {
+        self.iter().find(|document| document.id == id)
     }
 
-    /// Closes a pane; the last one stays. Changes that no pane shows any more are taken back with it, as a step of undo: the
-    /// unchanged run that stays takes the steps over.
-    pub(super) fn close_pane(&mut self, id: PaneId) -> Vec<Effect> {
-        let Some(pane) = self.panes.get(id).filter(|_| self.panes.len() > 1) else { return Vec::new() };
-        let (asked, document) = (pane.asked_lanes(), pane.document);
-        let left = self.leave_projection(id);
-        self.panes.close(id);
-        let mut effects: Vec<Effect> = asked.into_iter().map(Effect::Cancel).chain(left).collect();
-        let plain = self.find_document(document).and_then(|document| document.plain);
-        if !self.shows(document) && plain.is_some_and(|plain| self.shows(plain)) {
-            self.inform("The changes were closed with their pane".to_owned(), "Undo brings them back".to_owned());
-            effects.extend(self.close_document(document));
-        }
-        effects
+    pub(super) fn find_mut(&mut self, id: DocumentId) -> Option<&mut Document> {
+        self.iter_mut().find(|document| document.id == id)
     }
 
-    /// Closes a document; panes that show it show the one before. The last document stays.
-    pub(super) fn close_document(&mut self, id: DocumentId) -> Vec<Effect> {
-        let Some(place) = self.documents.iter().position(|document| document.id == id) else { return Vec::new() };
-        if self.documents.len() == 1 {
-            return Vec::new();
-        }
-        let closed = self.documents.remove(place);
-        let heir = self.documents[place.saturating_sub(1)].id;
-        let showing: Vec<_> = self.panes.iter().filter(|pane| pane.document == id).map(|pane| pane.id).collect();
-        let before = closed.latest_capture().map(Arc::as_ref);
-        for pane in self.panes.iter_mut() {
-            pane.places.forget(id);
-            pane.minus.take_if(|minus| minus.document == id);
-        }
-        for pane in showing {
-            self.with_pane(pane, |pane: &mut Pane, _| pane.document = heir);
-            self.with_pane(pane, |pane, document| pane.adopt(document, before));
-        }
+    /// The document that a pane shows.
+    pub fn of(&self, pane: &Pane) -> &Document {
+        self.find(pane.document).unwrap_or(&self.list[0])
+    }
+
+    pub(super) fn of_mut(&mut self, pane: &Pane) -> &mut Document {
+        let place = self.place(pane.document).unwrap_or(0);
+        &mut self.list[place]
+    }
+
+    /// Where a document stands among the others.
+    pub(super) fn place(&self, id: DocumentId) -> Option<usize> {
+        self.iter().position(|document| document.id == id)
+    }
+
+    /// Opens a copy of a document, which can get another input or another model.
+    pub(super) fn add_copy(&mut self, of: DocumentId) -> DocumentId {
+        let place = self.place(of).unwrap_or(0);
+        self.newest += 1;
+        let id = DocumentId(self.newest);
+        let copy = self.list[place].copy(id);
+        self.list.push(copy);
+        id
+    }
+
+    /// Replaces all documents by `n` others, at least one, which are made from their place and their number; `id_of`
+    /// tells the numbers of the others.
+    pub(super) fn replace(&mut self, n: usize, make: impl Fn(usize, &dyn Fn(usize) -> DocumentId) -> Document) {
+        let first = self.newest + 1;
+        self.newest += n as u64;
+        let id_of = |nth: usize| DocumentId(first + nth as u64);
+        self.list = (0..n).map(|nth| make(nth, &id_of)).collect();
+    }
+
+    /// Closes a document, which it gives with the one that takes its place in panes; the last one stays.
+    pub(super) fn remove(&mut self, id: DocumentId) -> Option<(Document, DocumentId)> {
+        let place = self.place(id).filter(|_| self.len() > 1)?;
+        let mut closed = self.list.remove(place);
+        let heir = self.list[place.saturating_sub(1)].id;
         // The steps of a changed run lead back from the unchanged one, which stays.
-        if let Some(plain) = closed.plain
-            && let Some(plain) = self.find_document_mut(plain)
-        {
-            plain.undo = closed.undo;
+        if let Some(plain) = closed.plain.and_then(|plain| self.find_mut(plain)) {
+            plain.undo = std::mem::take(&mut closed.undo);
             plain.undo.ran(&plain.experiment, None);
         }
-        [Lane::Load(id), Lane::Run(id), Lane::Corpus(id)].map(Effect::Cancel).into()
+        Some((closed, heir))
     }
 
-    /// Tells the worker which models nobody needs any more.
-    pub(super) fn forget_models(&mut self) -> Vec<Effect> {
-        let needed: Vec<ModelId> = self.documents.iter().flat_map(Document::models).collect();
-        let unneeded: Vec<ModelId> = self.held.iter().copied().filter(|id| !needed.contains(id)).collect();
-        self.held.retain(|id| needed.contains(id));
-        unneeded.into_iter().map(|id| Effect::Submit(self.new_job(), Request::Forget(id))).collect()
+    /// The models that some document needs.
+    pub(super) fn models(&self) -> Vec<ModelId> {
+        self.iter().flat_map(Document::models).collect()
     }
 
-    /// Lets go of what was found out about runs and corpora that no document has any more. An answer names what it is
-    /// about, and a corpus is large.
-    pub(super) fn forget_clouds(&mut self) {
-        let there: BTreeSet<CloudId> = self.documents.iter().flat_map(Document::clouds).map(|it| it.id()).collect();
-        let is_there = |cloud: CloudId| there.contains(&cloud);
-        self.kept_projections.retain(is_there);
-        for pane in self.panes.iter_mut() {
-            pane.forget_projections(is_there);
-            pane.surveys.retain(is_there);
-            pane.explanations.retain(|capture| is_there(CloudId::Input(capture)));
-        }
+    /// The runs and corpora that some document has.
+    pub(super) fn clouds(&self) -> BTreeSet<CloudId> {
+        self.iter().flat_map(Document::clouds).map(|cloud| cloud.id()).collect()
+    }
+}
+
+impl Deref for Documents {
+    type Target = [Document];
+
+    fn deref(&self) -> &[Document] {
+        &self.list
+    }
+}
+
+impl DerefMut for Documents {
+    fn deref_mut(&mut self) -> &mut [Document] {
+        &mut self.list
+    }
+}
+
+impl<'a> IntoIterator for &'a Documents {
+    type Item = &'a Document;
+    type IntoIter = slice::Iter<'a, Document>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a mut Documents {
+    type Item = &'a mut Document;
+    type IntoIter = slice::IterMut<'a, Document>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
     }
 }

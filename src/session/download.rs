@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Effect, NoticeKind, Session};
+use super::{Effect, Notices, jobs::Jobs};
 use crate::{
     hub::{Plan, RepoId, Transfer},
     ids::JobId,
     model::locate::KnownModel,
-    protocol::{EventKind, Failure, Lane, ModelSource, Request},
+    protocol::{EventKind, Failure, Lane, Request},
     text::told,
 };
 
@@ -115,143 +115,146 @@ impl Download {
             _ => None,
         }
     }
-}
 
-impl Session {
-    pub(super) fn on_download_command(&mut self, command: DownloadCommand) -> Vec<Effect> {
+    pub(super) fn on_command(&mut self, command: DownloadCommand, jobs: &mut Jobs) -> Vec<Effect> {
         match command {
             DownloadCommand::Open => {
-                self.download.is_open = true;
-                return vec![self.list_cached()];
+                self.is_open = true;
+                return vec![self.list_cached(jobs)];
             }
             DownloadCommand::Close => {
-                self.download.is_open = false;
-                if matches!(self.download.step, DownloadStep::Done(_)) {
-                    self.download.step = DownloadStep::Choosing;
-                }
+                self.close();
             }
             DownloadCommand::SetName(name) => {
-                if self.download.running().is_none() {
-                    let effects = self.stop_download();
-                    self.download.step = DownloadStep::Choosing;
-                    self.download.name = name;
+                if self.running().is_none() {
+                    let effects = self.stop();
+                    self.step = DownloadStep::Choosing;
+                    self.name = name;
                     return effects;
                 }
             }
-            DownloadCommand::LookUp => return self.look_up(),
+            DownloadCommand::LookUp => return self.look_up(jobs),
             DownloadCommand::Find(name) => {
                 let steps = [DownloadCommand::Open, DownloadCommand::SetName(name), DownloadCommand::LookUp];
-                return steps.into_iter().flat_map(|step| self.on_download_command(step)).collect();
+                return steps.into_iter().flat_map(|step| self.on_command(step, jobs)).collect();
             }
             DownloadCommand::Start => {
-                if let Some(plan) = self.download.startable() {
-                    return vec![self.fetch(plan)];
+                if let Some(plan) = self.startable() {
+                    return vec![self.fetch(plan, jobs)];
                 }
             }
-            DownloadCommand::Stop => return self.stop_download(),
-            DownloadCommand::OpenModel(name) => {
-                let mut effects = self.on_download_command(DownloadCommand::Close);
-                self.leave_example();
-                effects.extend(self.load(ModelSource::Hub(name)));
-                return effects;
-            }
+            DownloadCommand::Stop => return self.stop(),
+            // Whoever opens the model does that.
+            DownloadCommand::OpenModel(_) => {}
         }
         Vec::new()
     }
 
-    /// Whether `job` is the download's, or its list's.
-    pub(super) fn is_download_job(&self, job: JobId) -> bool {
-        self.download.job() == Some(job) || self.download.listing == Some(job)
+    /// Closes the dialog; what is on its way goes on.
+    pub(super) fn close(&mut self) {
+        self.is_open = false;
+        if matches!(self.step, DownloadStep::Done(_)) {
+            self.step = DownloadStep::Choosing;
+        }
     }
 
-    pub(super) fn on_download_event(&mut self, job: JobId, kind: EventKind) -> Vec<Effect> {
-        if self.download.listing == Some(job) {
+    /// Whether `job` is the download's, or its list's.
+    pub(super) fn waits_for(&self, job: JobId) -> bool {
+        self.job() == Some(job) || self.listing == Some(job)
+    }
+
+    pub(super) fn on_event(
+        &mut self,
+        job: JobId,
+        kind: EventKind,
+        notices: &mut Notices,
+        jobs: &mut Jobs,
+    ) -> Vec<Effect> {
+        if self.listing == Some(job) {
             // A list that could not be made leaves the old one.
             if let EventKind::CachedModels(models) = kind {
-                self.download.cached = models;
+                self.cached = models;
             }
-            self.download.listing = None;
+            self.listing = None;
             return Vec::new();
         }
         match kind {
             EventKind::Transfer(now) => {
-                if let DownloadStep::Asking { transfer, .. } | DownloadStep::Running { transfer, .. } =
-                    &mut self.download.step
-                {
+                if let DownloadStep::Asking { transfer, .. } | DownloadStep::Running { transfer, .. } = &mut self.step {
                     *transfer = Some(now);
                 }
             }
             EventKind::Planned { plan, problem } => {
                 if plan.missing_bytes() == 0 {
                     // Nothing to decide, and no network needed.
-                    return vec![self.fetch(plan)];
+                    return vec![self.fetch(plan, jobs)];
                 }
-                self.download.step = DownloadStep::Ready { plan, problem };
+                self.step = DownloadStep::Ready { plan, problem };
             }
             EventKind::Downloaded(plan) => {
-                if !self.download.is_open {
+                if !self.is_open {
                     let summary = format!("{} is downloaded", plan.id);
-                    self.notify(NoticeKind::Info, Failure { summary, details: "Open it from Download…".to_owned() });
+                    notices.inform(summary, "Open it from Download…".to_owned());
                 }
-                self.download.step = DownloadStep::Done(plan);
-                return vec![self.list_cached()];
+                self.step = DownloadStep::Done(plan);
+                return vec![self.list_cached(jobs)];
             }
             EventKind::Failed(failure) => {
-                if !self.download.is_open {
-                    self.notify(NoticeKind::Error, failure.clone());
+                if !self.is_open {
+                    notices.fail(failure.clone());
                 }
-                let plan = self.download.running().map(|(plan, _)| Arc::clone(plan));
-                self.download.step = DownloadStep::Failed { failure, plan };
+                let plan = self.running().map(|(plan, _)| Arc::clone(plan));
+                self.step = DownloadStep::Failed { failure, plan };
             }
             // Somebody else stopped it; there is nothing left to cancel.
-            EventKind::Cancelled => drop(self.stop_download()),
+            EventKind::Cancelled => drop(self.stop()),
             _ => {}
         }
         Vec::new()
     }
 
     /// Stops asking or fetching.
-    pub(super) fn stop_download(&mut self) -> Vec<Effect> {
-        self.download.step = match std::mem::take(&mut self.download.step) {
+    pub(super) fn stop(&mut self) -> Vec<Effect> {
+        self.step = match std::mem::take(&mut self.step) {
             DownloadStep::Asking { .. } => DownloadStep::Choosing,
             DownloadStep::Running { plan, .. } => DownloadStep::Stopped(plan),
             idle => {
-                self.download.step = idle;
+                self.step = idle;
                 return Vec::new();
             }
         };
         vec![Effect::Cancel(Lane::Download)]
     }
 
-    fn look_up(&mut self) -> Vec<Effect> {
-        if self.download.running().is_some() || self.download.name.trim().is_empty() {
+    fn look_up(&mut self, jobs: &mut Jobs) -> Vec<Effect> {
+        if self.running().is_some() || self.name.trim().is_empty() {
             return Vec::new();
         }
-        let Some(id) = RepoId::parse(&self.download.name) else {
+        let Some(id) = RepoId::parse(&self.name) else {
             let failure = Failure {
-                summary: format!("“{}” is not a model id", told(self.download.name.trim())),
+                summary: format!("“{}” is not a model id", told(self.name.trim())),
                 details:
                     "Type the id as on the hub: owner/name, optionally with @revision; or a path on this computer, \
                           such as ~/models/bert"
                         .to_owned(),
             };
-            self.download.step = DownloadStep::Failed { failure, plan: None };
+            self.step = DownloadStep::Failed { failure, plan: None };
             return Vec::new();
         };
-        let job = self.new_job();
-        self.download.step = DownloadStep::Asking { job, id: id.clone(), transfer: None };
+        let job = jobs.next();
+        self.step = DownloadStep::Asking { job, id: id.clone(), transfer: None };
         vec![Effect::Submit(job, Request::PlanDownload(id))]
     }
 
-    fn fetch(&mut self, plan: Arc<Plan>) -> Effect {
-        let job = self.new_job();
-        self.download.step = DownloadStep::Running { job, plan: Arc::clone(&plan), transfer: None };
+    fn fetch(&mut self, plan: Arc<Plan>, jobs: &mut Jobs) -> Effect {
+        let job = jobs.next();
+        self.step = DownloadStep::Running { job, plan: Arc::clone(&plan), transfer: None };
         Effect::Submit(job, Request::Download(plan))
     }
 
-    fn list_cached(&mut self) -> Effect {
-        let job = self.new_job();
-        self.download.listing = Some(job);
+    fn list_cached(&mut self, jobs: &mut Jobs) -> Effect {
+        let job = jobs.next();
+        self.listing = Some(job);
         Effect::Submit(job, Request::ListCached)
     }
 }

@@ -1,7 +1,7 @@
 //! Opening an example: one click changes model, input and view.
 
 use super::{
-    Change, Effect, Experiment, Focus, HeadSet, Pane, PendingSelection, Session,
+    Change, Document, Documents, Effect, Experiment, Focus, HeadSet, Pane, Panes, PendingSelection,
     gallery::{EXAMPLES, Example, ExampleInput, by_topic},
 };
 use crate::{
@@ -10,65 +10,58 @@ use crate::{
     protocol::{LoadedModel, ModelSource},
 };
 
-impl Session {
-    /// Opens the neighbour of the open example, in the order of the gallery and around its ends.
-    pub(super) fn step_example(&mut self, forward: bool) -> Vec<Effect> {
-        let order: Vec<usize> = by_topic().map(|(idx, _)| idx).collect();
-        let open = order.iter().position(|idx| self.document().example == Some(*idx));
-        let next = match (open, forward) {
-            (Some(place), true) => (place + 1) % order.len(),
-            (None, true) => 0,
-            (Some(place), false) => (place + order.len() - 1) % order.len(),
-            (None, false) => order.len() - 1,
-        };
-        self.open_example(order[next])
-    }
+/// The neighbour of an example, in the order of the gallery and around its ends.
+pub(super) fn neighbour(of: Option<usize>, forward: bool) -> usize {
+    let order: Vec<usize> = by_topic().map(|(idx, _)| idx).collect();
+    let open = order.iter().position(|idx| of == Some(*idx));
+    let next = match (open, forward) {
+        (Some(place), true) => (place + 1) % order.len(),
+        (None, true) => 0,
+        (Some(place), false) => (place + order.len() - 1) % order.len(),
+        (None, false) => order.len() - 1,
+    };
+    order[next]
+}
 
-    pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {
-        let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
-        // A changed run and the plain one beside it are one example.
-        let changing = self.changing().id;
-        let shows_it = self.panes.iter().find(|pane| pane.document == changing).map(|pane| pane.id);
-        self.panes.activate(shows_it.unwrap_or(self.panes.active_id()));
-        let id = self.document().id;
-        let is_beside = self.document().plain.is_some_and(|plain| self.panes.iter().any(|it| it.document == plain));
-        let keeps_plain = is_beside && !example.changes.is_empty();
-        let mut effects = if keeps_plain { Vec::new() } else { self.close_plain(id) };
-        let (without_corpus, plain) = (self.document().corpus.is_none(), self.document().plain);
-        let active = self.panes.active_id();
-        for pane in self.panes.iter_mut().filter(|pane| pane.id == active || Some(pane.document) == plain) {
-            pane.show_example(example, without_corpus);
-        }
-        let document = self.document_mut();
-        document.example = Some(idx);
-        document.corpus_input = None;
-        let experiment = &mut document.experiment;
-        experiment.continued = false;
-        experiment.changes.clear();
-        example.fill(experiment);
-        let source = ModelSource::Bundled(example.model.to_owned());
-        let is_there =
-            !document.model.is_pending() && document.model.latest().is_some_and(|model| model.source == source);
-        if !example.changes.is_empty() {
-            self.put_plain_beside(id);
-            let changes = example.edits().into_iter().map(|edit| Change { edit: edit.into(), on: true });
-            self.document_mut().experiment.changes = changes.collect();
-        }
-        effects.extend(if is_there { self.run() } else { self.load(source) });
-        effects
+impl Document {
+    /// Gets ready to read an example, but for its changes; whether its model is there.
+    pub(super) fn take_example(&mut self, idx: usize, example: &Example) -> bool {
+        self.example = Some(idx);
+        self.corpus_input = None;
+        self.experiment.continued = false;
+        self.experiment.changes.clear();
+        example.fill(&mut self.experiment);
+        let source = example.source();
+        !self.model.is_pending() && self.model.latest().is_some_and(|model| model.source == source)
     }
 }
 
-impl Session {
+impl Panes {
+    /// Gets ready to show an example in the active pane, and in those of the unchanged run beside it.
+    pub(super) fn show_example(&mut self, example: &Example, documents: &mut Documents) -> Vec<Effect> {
+        let document = documents.of(self.active());
+        let is_beside = document.plain.is_some_and(|plain| self.shows(plain));
+        let keeps_plain = is_beside && !example.changes.is_empty();
+        let id = document.id;
+        let effects = if keeps_plain { Vec::new() } else { self.close_plain(id, documents) };
+        let document = documents.of(self.active());
+        let (without_corpus, plain) = (document.corpus.is_none(), document.plain);
+        let active = self.active_id();
+        for pane in self.iter_mut().filter(|pane| pane.id == active || Some(pane.document) == plain) {
+            pane.show_example(example, without_corpus);
+        }
+        effects
+    }
+
     /// A bundled model that has nothing to read yet reads its first example, in the head that shows something of it,
     /// unless the user asked for another one.
-    pub(super) fn show_first_example(&mut self, id: DocumentId, model: &LoadedModel) {
+    pub(super) fn show_first_example(&mut self, id: DocumentId, model: &LoadedModel, documents: &mut Documents) {
         let ModelSource::Bundled(name) = &model.source else { return };
         let plain = |example: &Example| example.model == name && example.changes.is_empty() && example.asks.is_none();
         let Some((idx, example)) = by_topic().find(|(_, example)| plain(example)) else { return };
         let is_asked = |pane: &Pane| pane.pending.is_some_and(|pending| pending != PendingSelection::default());
-        let is_free = !self.panes.iter().any(|pane| pane.document == id && is_asked(pane));
-        let Some(document) = self.find_document_mut(id) else { return };
+        let is_free = !self.iter().any(|pane| pane.document == id && is_asked(pane));
+        let Some(document) = documents.find_mut(id) else { return };
         let experiment = &mut document.experiment;
         if !experiment.text.trim().is_empty() || experiment.image.is_some() {
             return;
@@ -76,14 +69,40 @@ impl Session {
         example.fill(experiment);
         if is_free && document.corpus.is_none() {
             document.example = Some(idx);
-            for pane in self.panes.iter_mut().filter(|pane| pane.document == id) {
+            for pane in self.iter_mut().filter(|pane| pane.document == id) {
                 pane.show_example(example, true);
             }
+        }
+    }
+
+    /// What is shown in the active document is no longer the example, nor an input of the corpus.
+    pub(super) fn leave_example(&mut self, documents: &mut Documents) {
+        let document = documents.of_mut(self.active());
+        document.corpus_input = None;
+        let Some(example) = document.example.take().and_then(|idx| EXAMPLES.get(idx)) else { return };
+        // What the example made the model write would be forced on another text as well.
+        let target = &mut document.experiment.target;
+        if example.target.is_some_and(|forced| forced == target.as_str()) {
+            target.clear();
+        }
+        let (id, plain) = (document.id, document.plain);
+        for pane in self.iter_mut().filter(|pane| pane.document == id || Some(pane.document) == plain) {
+            pane.leave_example();
         }
     }
 }
 
 impl Example {
+    /// Where its model comes from.
+    pub(super) fn source(&self) -> ModelSource {
+        ModelSource::Bundled(self.model.to_owned())
+    }
+
+    /// Its changes, all of them made.
+    pub(super) fn interventions(&self) -> Vec<Change> {
+        self.edits().into_iter().map(|edit| Change { edit: edit.into(), on: true }).collect()
+    }
+
     /// Makes its input what is to be read.
     fn fill(&self, experiment: &mut Experiment) {
         self.target.unwrap_or_default().clone_into(&mut experiment.target);

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, Session, made::Made};
+use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, made::Made};
 use crate::{
     analysis::{explain::report::Report, survey::QuestionKind},
     capture::{AppliedEdit, Capture, Edit},
@@ -159,6 +159,75 @@ impl Explanations {
         let told = pending.max_by_key(|entry| entry.answer.progress().is_some());
         told.map(|entry| (entry.key.column, entry.answer.progress()))
     }
+
+    /// Whether a question waits for the answer of a job.
+    pub(super) fn waits_for(&self, job: JobId) -> bool {
+        self.asked.iter().any(|entry| entry.answer.job() == Some(job))
+    }
+
+    pub(super) fn on_event(&mut self, job: JobId, event: EventKind) {
+        let Some(place) = self.asked.iter().position(|entry| entry.answer.job() == Some(job)) else { return };
+        let Entry { answer, before, long, .. } = &mut self.asked[place];
+        match event {
+            EventKind::Progress(progress) => answer.report(progress),
+            EventKind::Explaining(report) => answer.improve(report),
+            EventKind::Explained(report) => {
+                *answer = Loadable::Ready(report);
+                *before = None;
+            }
+            EventKind::TakesLong(estimate) => {
+                answer.fail(Failure { summary: sentence(&estimate.to_string()), details: estimate.advice() });
+                *long = Some(estimate);
+            }
+            EventKind::Failed(failure) => answer.fail(failure),
+            // What was stopped can be asked again.
+            EventKind::Cancelled => drop(self.asked.remove(place)),
+            _ => {}
+        }
+    }
+
+    /// Stops what a column waits for; it says so, and is not asked again by itself.
+    pub(super) fn stop(&mut self, column: &str) {
+        for Entry { key, answer, .. } in &mut self.asked {
+            if key.column == column && answer.is_pending() {
+                let details = "Run it again, or change an option".to_owned();
+                answer.fail(Failure { summary: "It was stopped".to_owned(), details });
+            }
+        }
+    }
+
+    /// Forgets what a column said, so that it is asked again.
+    pub(super) fn ask_again(&mut self, column: &str) {
+        self.asked.retain(|entry| entry.key.column != column || entry.answer.is_pending());
+    }
+
+    /// Lets go of what a column did not begin because it takes long.
+    fn forget_long(&mut self, column: &str) {
+        self.asked.retain(|entry| entry.key.column != column || entry.long.is_none());
+    }
+
+    /// Makes room for another question of a column about a run, and tells to stop what is on its way about another run
+    /// or for a column that is not shown: it holds up what is looked at.
+    fn make_room(
+        &mut self,
+        pane: PaneId,
+        (capture, column): (CaptureId, &str),
+        is_shown: impl Fn(&str) -> bool,
+    ) -> Vec<Effect> {
+        let is_left = |Entry { key, answer, .. }: &Entry| {
+            answer.is_pending() && key.column != column && (key.capture != capture || !is_shown(key.column))
+        };
+        let left = self.asked.iter().filter(|entry| is_left(entry));
+        let effects = left.map(|entry| Effect::Cancel(Lane::Explain(pane, entry.key.column))).collect();
+        self.asked.retain(|entry| !is_left(entry));
+        // The same column with other options takes the place of one that is still on its way.
+        self.asked.retain(|Entry { key, answer, .. }| {
+            key.capture == capture && !(key.column == column && answer.is_pending())
+        });
+        let surplus = (self.asked.len() + 1).saturating_sub(MAX_KEPT);
+        self.asked.drain(..surplus);
+        effects
+    }
 }
 
 impl Pane {
@@ -254,62 +323,26 @@ impl Pane {
         let surveys = surveys.into_iter().filter(|_| self.surveys.is_pending());
         surveys.chain(self.explanations.awaited().map(|column| Lane::Explain(self.id, column))).collect()
     }
-}
-
-impl Session {
-    /// Asks the laboratory once more what was not begun because it takes long, with all the time that it takes.
-    pub(super) fn explain_anyway(
-        &mut self,
-        id: PaneId,
-        column: &'static str,
-        ask: MethodCall,
-        target: Target,
-    ) -> Vec<Effect> {
-        if let Some(pane) = self.panes.get_mut(id) {
-            pane.explanations.asked.retain(|entry| entry.key.column != column || entry.long.is_none());
-        }
-        self.explain(id, (column, Patience::Endless), ask, target)
-    }
 
     /// Asks the laboratory, unless the answer is there or on its way.
     pub(super) fn explain(
         &mut self,
-        id: PaneId,
+        document: &Document,
         (column, patience): (&'static str, Patience),
         ask: MethodCall,
         target: Target,
+        job: JobId,
     ) -> Vec<Effect> {
-        let job = self.new_job();
-        let Some(pane) = self.panes.get(id) else { return Vec::new() };
-        let document = self.document_of(pane);
-        let Some(capture) = document.latest_capture().map(|capture| capture.id()) else { return Vec::new() };
-        if document.capture.is_pending() || pane.explanations.find(capture, column, &ask, target).is_some() {
+        let Some(shown) = document.latest_capture() else { return Vec::new() };
+        let capture = shown.id();
+        if document.capture.is_pending() || self.explanations.find(capture, column, &ask, target).is_some() {
             return Vec::new();
         }
-        let explanation = document.explanation((id, column), &ask, target, patience);
-        let before = pane.explanations.newest(capture, column, target).cloned();
-        let shown = document.latest_capture().map_or_else(Vec::new, |capture| pane.wanted(capture));
-        let is_shown = |name: &str| name == OVERLAY || shown.iter().any(|wanted| wanted.column.name == name);
-        let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
-        let asked = &mut pane.explanations.asked;
-        // What is asked about another run, or for what is no longer shown, holds up what is looked at.
-        let mut effects = Vec::new();
-        let is_left = |Entry { key, answer, .. }: &Entry| {
-            answer.is_pending() && key.column != column && (key.capture != capture || !is_shown(key.column))
-        };
-        effects.extend(
-            asked
-                .iter()
-                .filter(|entry| is_left(entry))
-                .map(|entry| Effect::Cancel(Lane::Explain(id, entry.key.column))),
-        );
-        asked.retain(|entry| !is_left(entry));
-        // The same column with other options takes the place of one that is still on its way.
-        asked.retain(|Entry { key, answer, .. }| {
-            key.capture == capture && !(key.column == column && answer.is_pending())
-        });
-        let surplus = (asked.len() + 1).saturating_sub(MAX_KEPT);
-        asked.drain(..surplus);
+        let explanation = document.explanation((self.id, column), &ask, target, patience);
+        let before = self.explanations.newest(capture, column, target).cloned();
+        let wanted = self.wanted(shown);
+        let is_shown = |name: &str| name == OVERLAY || wanted.iter().any(|wanted| wanted.column.name == name);
+        let mut effects = self.explanations.make_room(self.id, (capture, column), is_shown);
         let mut answer = Loadable::Empty;
         match explanation {
             Ok(explanation) => {
@@ -318,53 +351,21 @@ impl Session {
             }
             Err(summary) => answer.fail(Failure { summary, details: String::new() }),
         }
-        asked.push(Entry { key: Key { capture, column, ask, target }, answer, before, long: None });
+        let key = Key { capture, column, ask, target };
+        self.explanations.asked.push(Entry { key, answer, before, long: None });
         effects
     }
 
-    /// The pane that waits for a job of the laboratory.
-    pub(super) fn explaining(&self, job: JobId) -> Option<PaneId> {
-        let waits = |pane: &&Pane| pane.explanations.asked.iter().any(|entry| entry.answer.job() == Some(job));
-        self.panes.iter().find(waits).map(|pane| pane.id)
-    }
-
-    pub(super) fn on_explain_event(&mut self, id: PaneId, job: JobId, event: EventKind) {
-        let Some(pane) = self.panes.get_mut(id) else { return };
-        let asked = &mut pane.explanations.asked;
-        let Some(place) = asked.iter().position(|entry| entry.answer.job() == Some(job)) else { return };
-        let Entry { answer, before, long, .. } = &mut asked[place];
-        match event {
-            EventKind::Progress(progress) => answer.report(progress),
-            EventKind::Explaining(report) => answer.improve(report),
-            EventKind::Explained(report) => {
-                *answer = Loadable::Ready(report);
-                *before = None;
-            }
-            EventKind::TakesLong(estimate) => {
-                answer.fail(Failure { summary: sentence(&estimate.to_string()), details: estimate.advice() });
-                *long = Some(estimate);
-            }
-            EventKind::Failed(failure) => answer.fail(failure),
-            // What was stopped can be asked again.
-            EventKind::Cancelled => drop(asked.remove(place)),
-            _ => {}
-        }
-    }
-
-    /// Stops what the laboratory does for a pane; it says so, and is not asked again by itself.
-    pub(super) fn stop_explaining(&mut self, id: PaneId, column: &str) {
-        let Some(pane) = self.panes.get_mut(id) else { return };
-        for Entry { key, answer, .. } in &mut pane.explanations.asked {
-            if key.column == column && answer.is_pending() {
-                let details = "Run it again, or change an option".to_owned();
-                answer.fail(Failure { summary: "It was stopped".to_owned(), details });
-            }
-        }
-    }
-
-    /// Forgets what a column said, so that it is asked again.
-    pub(super) fn explain_again(&mut self, id: PaneId, column: &str) {
-        let Some(pane) = self.panes.get_mut(id) else { return };
-        pane.explanations.asked.retain(|entry| entry.key.column != column || entry.answer.is_pending());
+    /// Asks the laboratory once more what was not begun because it takes long, with all the time that it takes.
+    pub(super) fn explain_anyway(
+        &mut self,
+        document: &Document,
+        column: &'static str,
+        ask: MethodCall,
+        target: Target,
+        job: JobId,
+    ) -> Vec<Effect> {
+        self.explanations.forget_long(column);
+        self.explain(document, (column, Patience::Endless), ask, target, job)
     }
 }

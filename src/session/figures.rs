@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Document, Effect, HeadSet, Loadable, NoticeKind, Pane, Session, ViewOptions};
+use super::{
+    Document, Documents, Effect, FigureDialog, HeadSet, Loadable, Notices, Pane, Panes, ViewOptions, jobs::Jobs,
+};
 use crate::{
     analysis::{
         Cloud,
@@ -122,113 +124,130 @@ pub enum FigureCommand {
     CopyNumbers,
 }
 
-impl Session {
-    pub(super) fn on_figure_command(&mut self, command: FigureCommand) -> Vec<Effect> {
-        match command {
-            FigureCommand::Open => self.figures.is_open = self.document().latest_capture().is_some(),
-            FigureCommand::Close => self.figures.close(),
-            FigureCommand::Set(options) => self.settings.figures = options,
-            FigureCommand::Save => return self.save_figure(),
-            FigureCommand::CopyPng => return self.copy_figure(DrawFor::CopyPng),
-            FigureCommand::CopySvg => return self.copy_figure(DrawFor::CopySvg),
-            FigureCommand::CopyNumbers => return self.copy_figure(DrawFor::CopyNumbers),
-        }
-        Vec::new()
+impl FigureDialog {
+    pub(super) fn on_command(
+        &mut self,
+        command: FigureCommand,
+        (panes, documents): (&Panes, &Documents),
+        options: &mut FigureOptions,
+        jobs: &mut Jobs,
+    ) -> Vec<Effect> {
+        let purpose = match command {
+            FigureCommand::Open => {
+                self.is_open = documents.of(panes.active()).latest_capture().is_some();
+                return Vec::new();
+            }
+            FigureCommand::Close => {
+                self.close();
+                return Vec::new();
+            }
+            FigureCommand::Set(chosen) => {
+                *options = chosen;
+                return Vec::new();
+            }
+            FigureCommand::Save => return self.save(panes, documents, *options),
+            FigureCommand::CopyPng => DrawFor::CopyPng,
+            FigureCommand::CopySvg => DrawFor::CopySvg,
+            FigureCommand::CopyNumbers => DrawFor::CopyNumbers,
+        };
+        let Some(figure) = figure(panes, documents, *options) else { return Vec::new() };
+        let job = jobs.next();
+        self.copying = Some(job);
+        vec![Effect::Submit(job, Request::Draw { figure, purpose })]
     }
 
     /// Asks for the preview of what would be saved now.
-    pub(super) fn preview_if_needed(&mut self) -> Vec<Effect> {
+    pub(super) fn preview_if_needed(
+        &mut self,
+        panes: &Panes,
+        documents: &Documents,
+        options: FigureOptions,
+        jobs: &mut Jobs,
+    ) -> Option<Effect> {
         // In one lane the two would end each other.
-        if !self.figures.is_open || self.figures.copying.is_some() {
-            return Vec::new();
+        if !self.is_open || self.copying.is_some() {
+            return None;
         }
-        let Some(figure) = self.figure() else { return Vec::new() };
+        let figure = figure(panes, documents, options)?;
         let answers = figure.answers.iter().map(Answered::identity).collect();
-        let purpose = match self.settings.figures.kind.data_format() {
+        let purpose = match options.kind.data_format() {
             Some(format) => DrawFor::PreviewNumbers(format, PREVIEW_ROWS),
             None => DrawFor::Preview(PREVIEW_PX),
         };
         let asked = (figure.capture.id(), Arc::clone(&figure.spec), answers, purpose);
-        if self.figures.asked.as_ref() == Some(&asked) {
-            return Vec::new();
+        if self.asked.as_ref() == Some(&asked) {
+            return None;
         }
-        let job = self.new_job();
-        self.figures.asked = Some(asked);
-        self.figures.preview.start(job);
-        vec![Effect::Submit(job, Request::Draw { figure, purpose })]
+        let job = jobs.next();
+        self.asked = Some(asked);
+        self.preview.start(job);
+        Some(Effect::Submit(job, Request::Draw { figure, purpose }))
     }
 
-    /// What would be saved now.
-    pub fn figure(&self) -> Option<FigureRequest> {
-        let (pane, document) = (self.pane(), self.document());
-        let capture = Arc::clone(document.latest_capture()?);
-        let minus = pane.minus.and_then(|minus| self.find_document(minus.document));
-        let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
-        let cloud = pane.cloud(document)?;
-        let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), self.settings.figures));
-        let answers = if pane.view.explains() { pane.answers(&capture) } else { Vec::new() };
-        Some(FigureRequest { spec, capture, cloud, other, answers })
-    }
-
-    fn save_figure(&mut self) -> Vec<Effect> {
-        let Some(figure) = self.figure() else { return Vec::new() };
-        let options = self.settings.figures;
-        self.figures.close();
+    fn save(&mut self, panes: &Panes, documents: &Documents, options: FigureOptions) -> Vec<Effect> {
+        let Some(figure) = figure(panes, documents, options) else { return Vec::new() };
+        self.close();
         let capture = &figure.capture;
         let input = capture.input();
         let read = [&input.text, &input.image].into_iter().flatten().next().map_or("", String::as_str);
         let extension = options.kind.extension();
         let part = figure.spec.part_name();
-        let name = default_file_name(&capture.model().name, read, &part, &self.pane().figure_name(), extension);
+        let name = default_file_name(&capture.model().name, read, &part, &panes.active().figure_name(), extension);
         vec![Effect::SaveFigure { figure, name, extension }]
     }
 
-    fn copy_figure(&mut self, purpose: DrawFor) -> Vec<Effect> {
-        let Some(figure) = self.figure() else { return Vec::new() };
-        let job = self.new_job();
-        self.figures.copying = Some(job);
-        vec![Effect::Submit(job, Request::Draw { figure, purpose })]
-    }
-
     /// Whether `job` draws a figure for the dialog or the clipboard.
-    pub(super) fn is_figure_job(&self, job: JobId) -> bool {
-        self.figures.copying == Some(job) || self.figures.preview.job() == Some(job)
+    pub(super) fn waits_for(&self, job: JobId) -> bool {
+        self.copying == Some(job) || self.preview.job() == Some(job)
     }
 
-    pub(super) fn on_figure_event(&mut self, job: JobId, kind: EventKind) -> Vec<Effect> {
+    pub(super) fn on_event(&mut self, job: JobId, kind: EventKind, notices: &mut Notices) -> Vec<Effect> {
         match kind {
-            EventKind::Drawn(Drawn::Preview(preview)) => self.figures.preview = Loadable::Ready(preview),
+            EventKind::Drawn(Drawn::Preview(preview)) => self.preview = Loadable::Ready(preview),
             EventKind::Drawn(Drawn::Pixels(pixels)) => {
-                self.figures.copying = None;
-                self.inform("Picture copied".to_owned(), String::new());
+                self.copying = None;
+                notices.inform("Picture copied".to_owned(), String::new());
                 return vec![Effect::CopyPicture(pixels)];
             }
             EventKind::Drawn(Drawn::Svg(svg)) => {
-                self.figures.copying = None;
-                self.inform("SVG copied".to_owned(), String::new());
+                self.copying = None;
+                notices.inform("SVG copied".to_owned(), String::new());
                 return vec![Effect::CopyText(svg)];
             }
             EventKind::Drawn(Drawn::Numbers(numbers)) => {
-                self.figures.copying = None;
+                self.copying = None;
                 let n_rows = grouped(numbers.lines().count().saturating_sub(1));
-                self.inform(format!("Numbers copied: {n_rows} rows"), String::new());
+                notices.inform(format!("Numbers copied: {n_rows} rows"), String::new());
                 return vec![Effect::CopyText(numbers)];
             }
-            EventKind::Failed(failure) if self.figures.copying == Some(job) => {
-                self.figures.copying = None;
-                self.notify(NoticeKind::Error, failure);
+            EventKind::Failed(failure) if self.copying == Some(job) => {
+                self.copying = None;
+                notices.fail(failure);
             }
-            EventKind::Cancelled if self.figures.copying == Some(job) => self.figures.copying = None,
-            EventKind::Failed(failure) => self.figures.preview.fail(failure),
+            EventKind::Cancelled if self.copying == Some(job) => self.copying = None,
+            EventKind::Failed(failure) => self.preview.fail(failure),
             // A copy may have taken its place: it is asked for again.
             EventKind::Cancelled => {
-                self.figures.preview.cancel();
-                self.figures.asked = None;
+                self.preview.cancel();
+                self.asked = None;
             }
             _ => {}
         }
         Vec::new()
     }
+}
+
+/// What would be saved now of the active pane.
+pub(super) fn figure(panes: &Panes, documents: &Documents, options: FigureOptions) -> Option<FigureRequest> {
+    let pane = panes.active();
+    let document = documents.of(pane);
+    let capture = Arc::clone(document.latest_capture()?);
+    let minus = pane.minus.and_then(|minus| documents.find(minus.document));
+    let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
+    let cloud = pane.cloud(document)?;
+    let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), options));
+    let answers = if pane.view.explains() { pane.answers(&capture) } else { Vec::new() };
+    Some(FigureRequest { spec, capture, cloud, other, answers })
 }
 
 /// How what a pane shows is drawn.

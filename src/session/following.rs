@@ -1,6 +1,6 @@
 //! What is held follows its word into another text, or is let go: it never becomes another token.
 
-use super::{Document, Focus, Pane, place::Place};
+use super::{Document, Focus, HistoryEntry, Pane};
 use crate::{
     analysis::reading::align::align,
     capture::{Capture, words},
@@ -50,7 +50,7 @@ impl Pane {
     }
 }
 
-impl Place {
+impl HistoryEntry {
     /// The same place after another capture has taken the place of `before` in its document.
     pub(super) fn follow(&mut self, before: &Capture, now: &Capture) {
         // An input of a file is shown again as it was.

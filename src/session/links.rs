@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Focus, Pane, Selection, Session};
+use super::{Document, Documents, Focus, Pane, Panes, Selection};
 use crate::{
     analysis::reading::align::{Alignment, align},
     capture::Capture,
@@ -34,49 +34,58 @@ impl Alignments {
     }
 }
 
-impl Session {
+impl Alignments {
     /// Changes what a pane and those that are linked with it have under the pointer or hold.
-    pub(super) fn set_focus(&mut self, id: PaneId, which: fn(&mut Selection) -> &mut Focus, focus: Focus) {
-        let mut alignments = std::mem::take(&mut self.alignments);
-        let others = self.linked_focus(id, focus, &mut alignments);
-        self.alignments = alignments;
+    pub fn set_focus(
+        &mut self,
+        panes: &mut Panes,
+        documents: &Documents,
+        id: PaneId,
+        which: fn(&mut Selection) -> &mut Focus,
+        focus: Focus,
+    ) {
+        let others = self.linked_focus(panes, documents, id, focus);
         for (pane, focus) in others.into_iter().chain([(id, focus)]) {
-            self.with_pane(pane, |pane, document| {
+            panes.change(pane, documents, |pane, document| {
                 *which(&mut pane.selection) = focus;
                 pane.clamp_focus(document);
             });
         }
     }
 
+    /// Holds this in the active pane, and what it means in those that are linked with it.
+    pub fn pin(&mut self, panes: &mut Panes, documents: &Documents, focus: Focus) {
+        self.set_focus(panes, documents, panes.active_id(), |selection| &mut selection.pinned, focus);
+    }
+
+    /// Lets go of what the active pane and those that are linked with it hold or have under the pointer.
+    pub fn let_go(&mut self, panes: &mut Panes, documents: &Documents) {
+        self.pin(panes, documents, Focus::NONE);
+        self.set_focus(panes, documents, panes.active_id(), |selection| &mut selection.hover, Focus::NONE);
+    }
+
     /// What `focus` in one pane means in those that are linked with it.
-    fn linked_focus(&self, id: PaneId, focus: Focus, alignments: &mut Alignments) -> Vec<(PaneId, Focus)> {
-        let Some(from) = self.panes.get(id) else { return Vec::new() };
-        let here = (from, self.document_of(from));
-        let linked = self.panes.iter().filter(|pane| from.linked && pane.linked && pane.id != id);
-        linked.map(|to| (to.id, translate([here, (to, self.document_of(to))], focus, alignments))).collect()
+    fn linked_focus(&mut self, panes: &Panes, documents: &Documents, id: PaneId, focus: Focus) -> Vec<(PaneId, Focus)> {
+        let Some(from) = panes.get(id) else { return Vec::new() };
+        let here = (from, documents.of(from));
+        let linked = panes.iter().filter(|pane| from.linked && pane.linked && pane.id != id);
+        linked.map(|to| (to.id, self.translate([here, (to, documents.of(to))], focus))).collect()
     }
 
-    /// The panes that take part in what is done in the active one: it alone, or all that are linked with it.
-    pub(super) fn linked_panes(&self) -> Vec<PaneId> {
-        let active = self.pane();
-        let takes_part = |pane: &&Pane| pane.id == active.id || active.linked && pane.linked;
-        self.panes.iter().filter(takes_part).map(|pane| pane.id).collect()
-    }
-}
-
-/// What `focus` in one pane means in another.
-fn translate([(from, here), (to, there)]: [(&Pane, &Document); 2], focus: Focus, alignments: &mut Alignments) -> Focus {
-    let (stack, other) = (from.selection.stack(), to.selection.stack());
-    let mut along = |from_side: Side, to_side: Side, position: Option<usize>| {
-        let position = position?;
-        let (a, b) = (here.latest_capture()?, there.latest_capture()?);
-        if a.id() == b.id() {
-            return (from_side == to_side).then_some(position);
+    /// What `focus` in one pane means in another.
+    fn translate(&mut self, [(from, here), (to, there)]: [(&Pane, &Document); 2], focus: Focus) -> Focus {
+        let (stack, other) = (from.selection.stack(), to.selection.stack());
+        let mut along = |from_side: Side, to_side: Side, position: Option<usize>| {
+            let position = position?;
+            let (a, b) = (here.latest_capture()?, there.latest_capture()?);
+            if a.id() == b.id() {
+                return (from_side == to_side).then_some(position);
+            }
+            self.get((a, from_side), (b, to_side))?.to_other(position)
+        };
+        Focus {
+            query: along(stack.query_side(), other.query_side(), focus.query),
+            key: along(stack.key_side(), other.key_side(), focus.key),
         }
-        alignments.get((a, from_side), (b, to_side))?.to_other(position)
-    };
-    Focus {
-        query: along(stack.query_side(), other.query_side(), focus.query),
-        key: along(stack.key_side(), other.key_side(), focus.key),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
-    Effect, Loadable, MovedModel, Session,
+    Document, Documents, Keeping, Loadable, MovedModel, Settings,
     document::{Behind, Expected},
     saved::ModelRef,
 };
@@ -34,98 +34,95 @@ impl LostModel {
     }
 }
 
-impl Session {
-    /// The model of a session cannot be opened: it is looked for where it was found the last time, or the user is asked.
-    /// `None` when it is no model of a session.
-    pub(super) fn model_is_lost(&mut self, id: DocumentId, failure: &Failure) -> Option<Vec<Effect>> {
-        let document = self.find_document(id)?;
-        let expected = document.expected.clone().filter(|_| document.opened.is_none())?;
-        // Then it was the capture file that could not be read.
-        if document.example.is_some() || document.behind == Behind::Owed {
-            return None;
-        }
-        Some(self.look_elsewhere(id, expected, Some(failure.clone())))
+impl Document {
+    /// What its session says about its model, where that cannot be opened; `None` when it is no model of a session.
+    fn lost_model(&self) -> Option<Expected> {
+        let expected = self.expected.clone().filter(|_| self.opened.is_none())?;
+        // Otherwise it was the capture file that could not be read.
+        (self.example.is_none() && self.behind != Behind::Owed).then_some(expected)
+    }
+}
+
+/// A model of a session, and where it is now.
+#[derive(Debug)]
+pub(super) struct FoundModel {
+    pub model: ModelRef,
+    pub source: ModelSource,
+}
+
+impl Keeping {
+    /// The model of a document cannot be opened: where it is a model of a session, it is looked for where it was found
+    /// the last time, or the user is asked. `None` when it is no model of a session.
+    pub(super) fn model_is_lost(
+        &mut self,
+        document: &Document,
+        failure: &Failure,
+        settings: &Settings,
+    ) -> Option<Option<FoundModel>> {
+        let expected = document.lost_model()?;
+        Some(self.look_elsewhere(document.id, expected, Some(failure.clone()), settings))
     }
 
-    /// Whether the model of a document is the one that its session was written with.
-    pub(super) fn check_model(&mut self, id: DocumentId, model: &LoadedModel) -> Vec<Effect> {
-        let expected = self.find_document(id).and_then(|document| document.expected.clone());
-        let Some(expected) = expected else { return Vec::new() };
+    /// Whether the model of a document is the one that its session was written with; gives where to look for it if not.
+    pub(super) fn check_model(
+        &mut self,
+        document: &Document,
+        model: &LoadedModel,
+        settings: &mut Settings,
+    ) -> Option<FoundModel> {
+        let expected = document.expected.clone()?;
         let is_other =
             expected.model.config.is_some() && model.config.is_some() && expected.model.config != model.config;
         if is_other {
-            return self.look_elsewhere(id, expected, None);
+            return self.look_elsewhere(document.id, expected, None, settings);
         }
         if let Some(found) = expected.found_at.filter(|found| *found == model.source) {
             let (from, config) = (expected.model.source(), expected.model.config);
-            self.settings.remember_moved(MovedModel { from, config, to: found });
+            settings.remember_moved(MovedModel { from, config, to: found });
         }
-        Vec::new()
+        None
     }
 
-    fn look_elsewhere(&mut self, id: DocumentId, expected: Expected, failure: Option<Failure>) -> Vec<Effect> {
+    fn look_elsewhere(
+        &mut self,
+        document: DocumentId,
+        expected: Expected,
+        failure: Option<Failure>,
+        settings: &Settings,
+    ) -> Option<FoundModel> {
         let Expected { model, found_at } = expected;
         let known = |moved: &&MovedModel| moved.from == model.source() && moved.config == model.config;
-        let elsewhere = self.settings.moved_models.iter().find(known).map(|moved| moved.to.clone());
+        let elsewhere = settings.moved_models.iter().find(known).map(|moved| moved.to.clone());
         // Once: where it was found before it may be gone by now.
-        if let Some(elsewhere) = elsewhere.filter(|_| found_at.is_none()) {
-            return self.open_found(&model, elsewhere);
+        if let Some(source) = elsewhere.filter(|_| found_at.is_none()) {
+            return Some(FoundModel { model, source });
         }
         let source = found_at.unwrap_or_else(|| model.source());
-        let is_known = self.keeping.lost_models.iter().any(|lost| lost.model == model);
+        let is_known = self.lost_models.iter().any(|lost| lost.model == model);
         if !is_known {
-            self.keeping.lost_models.push(LostModel { document: id, model, source, failure });
+            self.lost_models.push(LostModel { document, model, source, failure });
         }
-        Vec::new()
-    }
-
-    /// Opens a model of the session from another place, for all documents that have it.
-    fn open_found(&mut self, model: &ModelRef, found: ModelSource) -> Vec<Effect> {
-        let has_it = |expected: &Expected| expected.model == *model;
-        let ids: Vec<DocumentId> = self
-            .documents
-            .iter()
-            .filter(|document| document.expected.as_ref().is_some_and(has_it))
-            .map(|document| document.id)
-            .collect();
-        for id in &ids {
-            if let Some(document) = self.find_document_mut(*id) {
-                document.expected = Some(Expected { model: model.clone(), found_at: Some(found.clone()) });
-                // The others wait for the first.
-                document.experiment.model = Some(found.clone());
-                document.model_owed = true;
-            }
-        }
-        ids.first().map(|first| self.load_in(*first, found)).unwrap_or_default()
+        None
     }
 
     /// The user says where the first lost model is.
-    pub(super) fn model_is_at(&mut self, path: PathBuf) -> Vec<Effect> {
-        if self.keeping.lost_models.is_empty() {
-            return Vec::new();
-        }
-        let lost = self.keeping.lost_models.remove(0);
-        self.open_found(&lost.model, ModelSource::Path(path))
+    pub(super) fn model_is_at(&mut self, path: PathBuf) -> Option<FoundModel> {
+        let lost = self.next_lost_model()?;
+        Some(FoundModel { model: lost.model, source: ModelSource::Path(path) })
     }
 
     /// The first lost model is this one from now on.
-    pub(super) fn use_model(&mut self) {
-        if self.keeping.lost_models.is_empty() {
-            return;
-        }
-        let lost = self.keeping.lost_models.remove(0);
-        for document in &mut self.documents {
+    pub(super) fn use_model(&mut self, documents: &mut Documents) {
+        let Some(lost) = self.next_lost_model() else { return };
+        for document in documents {
             document.expected.take_if(|expected| expected.model == lost.model);
         }
     }
 
     /// The documents stay without the first lost model, and go on naming it.
-    pub(super) fn leave_model(&mut self) {
-        if self.keeping.lost_models.is_empty() {
-            return;
-        }
-        let lost = self.keeping.lost_models.remove(0);
-        for document in &mut self.documents {
+    pub(super) fn leave_model(&mut self, documents: &mut Documents) {
+        let Some(lost) = self.next_lost_model() else { return };
+        for document in documents {
             let has_it = document.expected.as_ref().is_some_and(|expected| expected.model == lost.model);
             if has_it && document.model_owed {
                 document.model_owed = false;
@@ -134,5 +131,27 @@ impl Session {
                 }
             }
         }
+    }
+
+    fn next_lost_model(&mut self) -> Option<LostModel> {
+        (!self.lost_models.is_empty()).then(|| self.lost_models.remove(0))
+    }
+}
+
+impl Documents {
+    /// All documents that have a model of the session expect it where it was found; gives the first, for which it is read.
+    pub(super) fn expect(&mut self, found: &FoundModel) -> Option<DocumentId> {
+        let mut first = None;
+        for document in self {
+            if document.expected.as_ref().is_some_and(|expected| expected.model == found.model) {
+                let (model, source) = (found.model.clone(), found.source.clone());
+                document.experiment.model = Some(source.clone());
+                document.expected = Some(Expected { model, found_at: Some(source) });
+                // The others wait for the first.
+                document.model_owed = true;
+                first = first.or(Some(document.id));
+            }
+        }
+        first
     }
 }

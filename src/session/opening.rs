@@ -1,4 +1,5 @@
-//! Opening things: models, paths, texts and pictures, and the run that follows.
+//! What several parts do together when something is opened: a model is loaded, its run follows, and what belongs to
+//! it is shown.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,13 +7,20 @@ use std::{
 };
 
 use super::{
-    Document, Effect, Loadable, Session, document::Behind, gallery::EXAMPLES, keeping::file_name, made::Made, saved,
-    state::PendingLoad,
+    Address, CorpusDialog, CorpusSheet, Document, Effect, Experiment, Focus, Loadable, PathKind, Session,
+    autosave::{Answer, Shown, file_name},
+    corpora::CorpusInput,
+    document::Behind,
+    gallery::EXAMPLES,
+    lost_models::FoundModel,
+    models::PendingLoad,
+    saved::{Opens, Saved, SavedDocument},
 };
 use crate::{
-    ids::{DocumentId, JobId, ModelId},
+    corpus::list::Kind,
+    ids::DocumentId,
     model::ImageSource,
-    protocol::{Lane, LoadedModel, ModelSource, Request},
+    protocol::{CorpusOptions, CorpusSource, Failure, Lane, LoadedModel, ModelSource, Request},
 };
 
 impl Session {
@@ -23,7 +31,7 @@ impl Session {
 
     /// Opens a model in a document, because somebody wants this one.
     pub(super) fn load_wanted(&mut self, id: DocumentId, source: ModelSource) -> Vec<Effect> {
-        if let Some(document) = self.find_document_mut(id) {
+        if let Some(document) = self.documents.find_mut(id) {
             (document.expected, document.behind) = (None, Behind::Nothing);
         }
         self.load_in(id, source)
@@ -31,8 +39,8 @@ impl Session {
 
     /// Opens a model in a document. Another document's is shared instead of being read again.
     pub(super) fn load_in(&mut self, id: DocumentId, source: ModelSource) -> Vec<Effect> {
-        let (shared, replaces) = (self.shared_model(id, &source), self.replaced_model(id));
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
+        let (shared, replaces) = (self.documents.shared_model(id, &source), self.documents.replaced_model(id));
+        let Some(document) = self.documents.find_mut(id) else { return Vec::new() };
         document.experiment.model = Some(source.clone());
         document.model_owed = false;
         if let Some(model) = shared {
@@ -44,29 +52,12 @@ impl Session {
             effects.extend(self.run_loaded(id));
             return effects;
         }
-        let (job, model) = (self.new_job(), self.new_model());
-        self.loads.insert(job, PendingLoad { document: id, replaces });
-        if let Some(document) = self.find_document_mut(id) {
+        let (job, model) = (self.jobs.next(), self.jobs.next_model());
+        self.models.ask(job, PendingLoad { document: id, replaces });
+        if let Some(document) = self.documents.find_mut(id) {
             document.model.start(job);
         }
         vec![Effect::Submit(job, Request::Load { id: model, document: id, source, replaces })]
-    }
-
-    /// The model of a document that nobody else needs.
-    fn replaced_model(&self, id: DocumentId) -> Option<ModelId> {
-        let others = self.documents.iter().filter(|other| other.id != id);
-        let needed: Vec<_> = others.flat_map(Document::models).collect();
-        self.find_document(id)?.models().find(|id| !needed.contains(id))
-    }
-
-    /// The model that another document has from the same place. The document's own is read again: its files may have
-    /// changed.
-    fn shared_model(&self, id: DocumentId, source: &ModelSource) -> Option<Arc<LoadedModel>> {
-        let has_it = |document: &&Document| document.model.latest().is_some_and(|model| model.source == *source);
-        if self.find_document(id).is_some_and(|document| has_it(&document)) {
-            return None;
-        }
-        self.documents.iter().find(has_it)?.model.latest().cloned()
     }
 
     /// Documents that waited for a model to arrive for another one have it now.
@@ -77,19 +68,49 @@ impl Session {
         let mut effects = Vec::new();
         for id in waiting {
             // One beside another that was changed has it from there by now.
-            let has_it = self.find_document(id).is_some_and(|it| it.model.latest().is_some_and(|it| it.id == model.id));
+            let has_it =
+                self.documents.find(id).is_some_and(|it| it.model.latest().is_some_and(|it| it.id == model.id));
             if !has_it {
                 effects.extend(self.load_in(id, model.source.clone()));
-            } else if let Some(document) = self.find_document_mut(id) {
+            } else if let Some(document) = self.documents.find_mut(id) {
                 document.model_owed = false;
             }
         }
         effects
     }
 
+    /// Opens a model of the session from another place, for all documents that have it.
+    pub(super) fn open_found(&mut self, found: FoundModel) -> Vec<Effect> {
+        let first = self.documents.expect(&found);
+        first.map(|first| self.load_in(first, found.source)).unwrap_or_default()
+    }
+
+    /// What a new model brings with it: its warnings, a place among the recent ones, something to read.
+    pub(super) fn greet_in(&mut self, id: DocumentId, model: &LoadedModel) {
+        self.settings.remember_model(&model.source);
+        for warning in &model.audit.warnings {
+            self.notices.inform(warning.clone(), String::new());
+        }
+        self.panes.show_first_example(id, model, &mut self.documents);
+        if let Some(document) = self.documents.find_mut(id) {
+            document.read_default(model);
+        }
+    }
+
+    /// A document has another model now: what it takes of a corpus that is about to be opened is something else, and
+    /// what the one before said is not comparable.
+    pub(super) fn model_changed(&mut self, id: DocumentId) -> Vec<Effect> {
+        let sheet = self.corpus_sheet.as_mut().filter(|sheet| sheet.document == id);
+        let mut effects = sheet.map(|sheet| sheet.find_out(&self.documents, &mut self.jobs)).unwrap_or_default();
+        if let Some(document) = self.documents.find_mut(id) {
+            effects.extend(document.forget_answers(self.jobs.next()));
+        }
+        effects
+    }
+
     /// Opens the first path of each kind; a second picture would only replace the first.
     pub(super) fn open_paths(&mut self, paths: &[PathBuf]) -> Vec<Effect> {
-        self.leave_example();
+        self.panes.leave_example(&mut self.documents);
         let mut effects = Vec::new();
         for kind in [PathKind::Session, PathKind::Model, PathKind::Image, PathKind::Text, PathKind::Corpus] {
             let mut of_kind = paths.iter().filter(|path| PathKind::of(path) == kind);
@@ -103,7 +124,7 @@ impl Session {
                 };
                 let summary = format!("Not opened: {}{others}", file_name(first));
                 let details = "Only one session, model, picture, text and corpus is opened at a time";
-                self.inform(summary, details.to_owned());
+                self.notices.inform(summary, details.to_owned());
             }
         }
         effects
@@ -119,18 +140,18 @@ impl Session {
             PathKind::Image => self.open_image(ImageSource::Path(path.to_owned())),
             PathKind::Text => vec![Effect::ReadText(path.to_owned())],
             PathKind::Corpus => self.open_listed(self.document().id, path.to_owned(), false),
-            PathKind::Session => self.open_session(path.to_owned()),
+            PathKind::Session => self.keeping.open(path.to_owned(), &mut self.jobs),
         }
     }
 
     /// Runs a text, on a bundled text model if the current one sees pictures.
     pub(super) fn open_text(&mut self, text: String) -> Vec<Effect> {
         if text.trim().is_empty() {
-            self.inform("The text is empty, so there is nothing to read".to_owned(), String::new());
+            self.notices.inform("The text is empty, so there is nothing to read".to_owned(), String::new());
             return Vec::new();
         }
-        self.leave_example();
-        let document = self.document_mut();
+        self.panes.leave_example(&mut self.documents);
+        let document = self.documents.of_mut(self.panes.active());
         document.experiment.text = text;
         (document.experiment.text_b, document.experiment.excerpt) = (None, None);
         document.experiment.continued = false;
@@ -144,7 +165,7 @@ impl Session {
                 if let Some(model) = current {
                     let summary = format!("{} sees pictures, so demo:gpt reads the text", model.spec.name);
                     let details = "Open a BERT or GPT-2 folder to read it with your own model".to_owned();
-                    self.inform(summary, details);
+                    self.notices.inform(summary, details);
                 }
                 self.load(ModelSource::Bundled("demo:gpt".to_owned()))
             }
@@ -153,7 +174,7 @@ impl Session {
 
     /// Shows a picture, on a bundled vision model if the current one reads text.
     pub(super) fn open_image(&mut self, image: ImageSource) -> Vec<Effect> {
-        let document = self.document_mut();
+        let document = self.documents.of_mut(self.panes.active());
         document.experiment.image = Some(image);
         if document.model.is_pending() {
             document.run_owed = true;
@@ -163,7 +184,7 @@ impl Session {
             Some(model) if model.spec.modality.image().is_some() => self.run(),
             current => {
                 if let Some(model) = current {
-                    self.inform(
+                    self.notices.inform(
                         format!("{} reads text, so demo:vit is opened for the picture", model.spec.name),
                         "Open a ViT folder to see the picture with your own model".to_owned(),
                     );
@@ -180,103 +201,245 @@ impl Session {
 
     /// Runs the experiment of a document.
     pub(super) fn run_document(&mut self, id: DocumentId) -> Vec<Effect> {
-        self.put_changes_aside(id);
-        let job = self.new_job();
-        let mut effects = self.find_document_mut(id).map(|document| document.run(job)).unwrap_or_default();
+        let Some(document) = self.documents.find_mut(id) else { return Vec::new() };
+        document.put_changes_aside(&mut self.notices);
+        let mut effects = document.run(self.jobs.next());
         effects.extend(self.run_plain(id));
         effects
     }
 
     /// Runs what was asked for while a model was on its way that did not come.
     pub(super) fn run_if_owed(&mut self, id: DocumentId) -> Vec<Effect> {
-        let owed = self.find_document(id).is_some_and(|document| document.run_owed);
+        let owed = self.documents.find(id).is_some_and(|document| document.run_owed);
         let mut effects = if owed { self.run_document(id) } else { Vec::new() };
-        effects.extend(self.start_owed_corpus(id));
+        if let Some(document) = self.documents.find_mut(id) {
+            effects.extend(document.start_owed_corpus(self.jobs.next()));
+        }
         effects
     }
 
     /// Runs a document whose model is there now, unless that is there for the next run alone.
     pub(super) fn run_loaded(&mut self, id: DocumentId) -> Vec<Effect> {
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        let was_behind = std::mem::take(&mut document.behind) == Behind::Coming;
-        if was_behind && !document.run_owed { Vec::new() } else { self.run_document(id) }
+        let Some(document) = self.documents.find_mut(id) else { return Vec::new() };
+        if document.runs_loaded() { self.run_document(id) } else { Vec::new() }
     }
 
-    /// What is shown in the active document is no longer the example, nor an input of the corpus.
-    pub(super) fn leave_example(&mut self) {
-        let id = self.document().id;
-        self.document_mut().corpus_input = None;
-        if let Some(example) = self.document_mut().example.take().and_then(|idx| EXAMPLES.get(idx)) {
-            // What the example made the model write would be forced on another text as well.
-            let target = &mut self.document_mut().experiment.target;
-            if example.target.is_some_and(|forced| forced == target.as_str()) {
-                target.clear();
-            }
-            let plain = self.document().plain;
-            for pane in self.panes.iter_mut().filter(|pane| pane.document == id || Some(pane.document) == plain) {
-                pane.leave_example();
-            }
-        }
+    /// Runs an unchanged run beside a changed one again, where it asks for something else now.
+    fn run_plain(&mut self, id: DocumentId) -> Vec<Effect> {
+        let Some((plain, other_model)) = self.documents.follow_changed(id) else { return Vec::new() };
+        let mut effects = if other_model { self.model_changed(plain) } else { Vec::new() };
+        effects.extend(self.run_document(plain));
+        effects
     }
-}
 
-impl Document {
-    fn run(&mut self, job: JobId) -> Vec<Effect> {
-        // A model on its way runs the input when it arrives; if it does not, the one before does.
-        self.run_owed = self.model.is_pending();
-        let (false, Some(model)) = (self.run_owed, self.model.latest().cloned()) else { return Vec::new() };
-        let lane = Lane::Run(self.id);
-        self.too_long = None;
-        let input = match self.experiment.input(&model.spec) {
-            Ok(input) => input,
-            Err(failure) => {
-                let had_job = self.capture.is_pending();
-                self.capture.fail(failure);
-                return if had_job { vec![Effect::Cancel(lane)] } else { Vec::new() };
-            }
+    /// Goes to the experiment that was run before the current one, or after it.
+    pub(super) fn undo(&mut self, backwards: bool) -> Vec<Effect> {
+        let id = self.changing().id;
+        let Some(step) = self.documents.find_mut(id).and_then(|document| document.step_back(backwards)) else {
+            return Vec::new();
         };
-        self.undo.ran(&self.experiment, self.drag);
-        self.running = Some(Made { experiment: self.experiment.clone(), model: Arc::clone(&model) });
-        self.capture.start(job);
-        (self.run_again, self.changes_belong) = (false, false);
-        let changes = self.experiment.edits();
-        let generation = self.experiment.generation(&model.spec);
-        vec![Effect::Submit(job, Request::Run { document: self.id, model: model.id, input, generation, changes })]
-    }
-}
-
-/// What a dropped or chosen path is taken for, judged by its name alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathKind {
-    /// A model folder, a weights file, a capture file or a folder of pictures: the worker finds out which.
-    Model,
-    Image,
-    Text,
-    Corpus,
-    Session,
-}
-
-impl PathKind {
-    /// Judges by the extension; a path without a known one is taken for a model folder.
-    pub fn of(path: &Path) -> Self {
-        let extension = path.extension().and_then(|ext| ext.to_str()).unwrap_or_default().to_ascii_lowercase();
-        match extension.as_str() {
-            "png" | "jpg" | "jpeg" | "webp" | "bmp" | "gif" | "tif" | "tiff" => Self::Image,
-            "txt" | "md" | "text" => Self::Text,
-            "csv" | "tsv" | "jsonl" | "ndjson" => Self::Corpus,
-            saved::EXTENSION => Self::Session,
-            _ => Self::Model,
+        if step.gains_changes {
+            self.panes.put_plain_beside(id, &mut self.documents, &mut self.notices);
+        }
+        match step.opens {
+            Some(source) => self.load_wanted(id, source),
+            None => self.run_document(id),
         }
     }
 
-    /// What it is called before it is opened.
-    pub const fn what(self) -> &'static str {
-        match self {
-            Self::Model => "File",
-            Self::Image => "Picture",
-            Self::Text => "Text",
-            Self::Corpus => "List of inputs",
-            Self::Session => "Session",
+    pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {
+        let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
+        // A changed run and the plain one beside it are one example.
+        if let Some(pane) = self.panes.showing(self.changing().id).first() {
+            self.panes.activate(*pane);
         }
+        let Self { documents, panes, notices, .. } = self;
+        let mut effects = panes.show_example(example, documents);
+        let document = documents.of_mut(panes.active());
+        let (id, is_there) = (document.id, document.take_example(idx, example));
+        if !example.changes.is_empty() {
+            panes.put_plain_beside(id, documents, notices);
+            documents.of_mut(panes.active()).experiment.changes = example.interventions();
+        }
+        effects.extend(if is_there { self.run() } else { self.load(example.source()) });
+        effects
+    }
+
+    /// Shows a place in the active pane: where the same run is shown already, only what is looked at changes.
+    pub(super) fn go_to_address(&mut self, address: Address) -> Vec<Effect> {
+        let Self { documents, panes, notices, .. } = self;
+        if let Some(effects) = panes.go_where_shown(&address, documents) {
+            return effects;
+        }
+        panes.leave_example(documents);
+        let id = documents.of(panes.active()).id;
+        let mut effects = panes.close_plain(id, documents);
+        panes.active_mut().pending = Some(address.pending());
+        let document = documents.of_mut(panes.active());
+        if let Some((path, input)) = address.capture {
+            document.input_owed = Some(input);
+            effects.extend(self.load(ModelSource::Path(path)));
+            return effects;
+        }
+        let before = document.model.latest().filter(|_| !document.model.is_pending()).map(|it| it.source.clone());
+        let writing = document.experiment.writing;
+        document.opened = None;
+        document.experiment = Experiment { writing, ..address.experiment };
+        let model = document.experiment.model.clone();
+        if !document.experiment.changes.is_empty() {
+            document.changes_belong = true;
+            panes.put_plain_beside(id, documents, notices);
+        }
+        effects.extend(match model {
+            Some(source) if before.as_ref() != Some(&source) => self.load(source),
+            _ => self.run(),
+        });
+        effects
+    }
+
+    /// Looks at a file before it is run, with a bundled model if there is none; where there is nothing to choose it is
+    /// run at once.
+    pub(super) fn choose_corpus(&mut self, id: DocumentId, path: PathBuf) -> Vec<Effect> {
+        self.corpus_dialog = None;
+        let sheet = self.corpus_sheet.insert(CorpusSheet::new(id, path));
+        let mut effects = sheet.find_out(&self.documents, &mut self.jobs);
+        if !self.documents.find(id).is_some_and(Document::has_model) && self.document().id == id {
+            effects.extend(self.load(ModelSource::Bundled("demo:bert".to_owned())));
+        }
+        effects
+    }
+
+    /// Runs what was chosen.
+    pub(super) fn run_corpus_sheet(&mut self) -> Vec<Effect> {
+        let Some(sheet) = self.corpus_sheet.take() else { return Vec::new() };
+        let (id, source, options) = (sheet.document, sheet.source(), sheet.options.clone());
+        let mut effects = sheet.close();
+        effects.extend(self.open_corpus(id, source, options));
+        effects
+    }
+
+    /// Opens a file or folder as a corpus, on a bundled model if there is none.
+    pub(super) fn open_listed(&mut self, id: DocumentId, path: PathBuf, has_pictures: bool) -> Vec<Effect> {
+        if !has_pictures && Kind::of_name(&path.to_string_lossy()) != Kind::Text {
+            return self.choose_corpus(id, path);
+        }
+        let has_model = self.documents.find(id).is_some_and(Document::has_model);
+        let mut effects = self.open_corpus(id, CorpusSource::path(path), CorpusOptions::default());
+        if !has_model && self.document().id == id {
+            let name = if has_pictures { "demo:vit" } else { "demo:bert" };
+            effects.extend(self.load(ModelSource::Bundled(name.to_owned())));
+        }
+        effects
+    }
+
+    /// Opens a corpus in a document; whoever opens one wants to see it.
+    pub(super) fn open_corpus(&mut self, id: DocumentId, source: CorpusSource, options: CorpusOptions) -> Vec<Effect> {
+        self.corpus_dialog = None;
+        // What is looked at of one input is wanted of many.
+        let kept = options.kept.or(self.pane().kept());
+        let Self { documents, panes, jobs, .. } = self;
+        if documents.of(panes.active()).id == id {
+            panes.leave_example(documents);
+        }
+        let Some(document) = documents.find_mut(id) else { return Vec::new() };
+        let mut effects = document.take_corpus(source, CorpusOptions { kept, ..options });
+        panes.show_corpus(id, documents);
+        effects.extend(documents.find_mut(id).and_then(|document| document.start_corpus(jobs.next())));
+        effects
+    }
+
+    /// Runs a text from a file, unless it may be meant as many inputs.
+    pub(super) fn open_text_file(&mut self, path: PathBuf, text: String) -> Vec<Effect> {
+        let n_lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        if n_lines == 0 {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let summary = format!("{name} is empty, so there is nothing to read");
+            self.notices.fail(Failure { summary, details: path.display().to_string() });
+            return Vec::new();
+        }
+        match CorpusDialog::of_text(path, text, n_lines) {
+            Ok(dialog) => self.corpus_dialog = Some(dialog),
+            Err(text) => return self.open_text(text),
+        }
+        Vec::new()
+    }
+
+    /// Opens the input that a point of the active pane's cloud belongs to, and holds its token.
+    pub(super) fn open_point(&mut self, is_key: bool, point: usize) -> Vec<Effect> {
+        let Some(token) = self.pane().token_of_point(self.document(), is_key, point) else { return Vec::new() };
+        match token.source {
+            Some(source) => self.show_corpus_input(source, token.focus),
+            None => {
+                self.alignments.pin(&mut self.panes, &self.documents, token.focus);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Makes an input of the corpus the document's own, runs it and holds a token of it.
+    pub(super) fn show_corpus_input(&mut self, source: usize, focus: Focus) -> Vec<Effect> {
+        match self.panes.show_corpus_input(source, focus, &mut self.documents) {
+            CorpusInput::Shown(effects) => effects,
+            CorpusInput::Read => self.run(),
+        }
+    }
+
+    /// Shows what was written down, for whoever has no window.
+    #[must_use]
+    pub fn reopen(&mut self, saved: Saved) -> Vec<Effect> {
+        self.open_saved(saved)
+    }
+
+    /// Shows what was written down instead of what is open.
+    fn open_saved(&mut self, saved: Saved) -> Vec<Effect> {
+        let mut effects = self.panes.stop_all();
+        effects.extend(self.documents.iter().flat_map(Document::lanes).map(Effect::Cancel));
+        effects.extend(self.corpus_sheet.take().map(CorpusSheet::close).unwrap_or_default());
+        (self.corpus_dialog, self.figures.is_open) = (None, false);
+        let ids = self.documents.restore(&saved);
+        let opens: Vec<_> = saved.documents.iter().map(SavedDocument::opens).collect();
+        self.panes.restore(saved.panes, &ids);
+        self.keeping.lost_models.clear();
+        (self.keeping.bookmarks, self.keeping.notes, self.keeping.unknown) =
+            (saved.bookmarks, saved.notes, saved.unknown);
+        for (id, opens) in ids.into_iter().zip(opens) {
+            effects.extend(match opens {
+                Some(Opens::Capture(source)) => self.load_in(id, source),
+                Some(Opens::Model(source)) => self.open_model(id, source),
+                None => Vec::new(),
+            });
+        }
+        effects
+    }
+
+    /// Reads the model that a document had beside the capture file that it shows now.
+    pub(super) fn load_behind(&mut self, id: DocumentId) -> Vec<Effect> {
+        let source = self.documents.find_mut(id).and_then(Document::model_behind);
+        source.map(|source| self.open_model(id, source)).unwrap_or_default()
+    }
+
+    /// Opens a model of the session; one that is on its way for another document is read once for all.
+    fn open_model(&mut self, id: DocumentId, source: ModelSource) -> Vec<Effect> {
+        let on_its_way = |other: &Document| {
+            other.id != id && other.model.is_pending() && other.experiment.model.as_ref() == Some(&source)
+        };
+        if self.documents.iter().any(on_its_way) {
+            if let Some(document) = self.documents.find_mut(id) {
+                (document.model_owed, document.experiment.model) = (true, Some(source));
+            }
+            return Vec::new();
+        }
+        self.load_in(id, source)
+    }
+
+    /// Does what follows from a command or an answer about the session as a whole.
+    pub(super) fn replace_session(&mut self, answer: Answer) -> Vec<Effect> {
+        let Answer { mut effects, replacement } = answer;
+        if let Some((saved, origin)) = replacement {
+            effects.extend(self.open_saved(saved));
+            let Self { documents, panes, keeping, settings, notices, jobs, .. } = self;
+            effects.extend(keeping.took_up(origin, Shown { documents, panes }, settings, notices, jobs));
+        }
+        effects
     }
 }

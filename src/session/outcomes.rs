@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Document, Effect, Session};
+use super::{Document, Effect, Loadable};
 use crate::{
-    ids::{DocumentId, ModelId},
+    ids::{JobId, ModelId},
     protocol::{EventKind, Outcomes, Request},
 };
 
@@ -25,27 +25,22 @@ impl Document {
         let (model, capture) = (self.model.latest()?, self.latest_capture()?);
         (self.opened.is_none() && *capture.model() == model.spec).then_some(model.id)
     }
-}
 
-impl Session {
-    /// Has the outcomes of a document's model listed, unless they are, or could not be.
-    pub(super) fn list_outcomes(&mut self, id: DocumentId) -> Vec<Effect> {
-        let job = self.new_job();
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        let Some(model) = document.shown_model().filter(|_| document.lacks_outcomes()) else { return Vec::new() };
-        document.outcomes_of = Some(model);
-        document.outcomes.start(job);
-        vec![Effect::Submit(job, Request::Outcomes(id, model))]
+    /// Has the outcomes of its model listed, unless they are, or could not be.
+    pub(super) fn list_outcomes(&mut self, job: JobId) -> Vec<Effect> {
+        let Some(model) = self.shown_model().filter(|_| self.lacks_outcomes()) else { return Vec::new() };
+        self.outcomes_of = Some(model);
+        self.outcomes.start(job);
+        vec![Effect::Submit(job, Request::Outcomes(self.id, model))]
     }
 
-    pub(super) fn on_outcomes(&mut self, id: DocumentId, event: EventKind) {
-        let Some(document) = self.find_document_mut(id) else { return };
+    pub(super) fn on_outcomes(&mut self, event: EventKind) {
         match event {
-            EventKind::Outcomes(outcomes) => document.outcomes = super::Loadable::Ready(outcomes),
-            EventKind::Failed(failure) => document.outcomes.fail(failure),
+            EventKind::Outcomes(outcomes) => self.outcomes = Loadable::Ready(outcomes),
+            EventKind::Failed(failure) => self.outcomes.fail(failure),
             EventKind::Cancelled => {
-                document.outcomes.cancel();
-                document.outcomes_of = None;
+                self.outcomes.cancel();
+                self.outcomes_of = None;
             }
             _ => {}
         }

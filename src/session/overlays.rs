@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    Document, Effect, Pane, Session, ViewKind,
+    Document, Documents, Effect, Pane, Panes, ViewKind,
     explanations::{Explanations, OVERLAY},
+    jobs::Jobs,
 };
 use crate::{
     analysis::{
@@ -13,7 +14,7 @@ use crate::{
     },
     capture::Capture,
     figure::Feature,
-    ids::{HeadId, PaneId},
+    ids::HeadId,
     lab::{MethodCall, Patience, Target},
 };
 
@@ -142,11 +143,11 @@ impl Pane {
     }
 }
 
-impl Session {
+impl Panes {
     /// Shows a value in place of attention in the active pane, or attention again; in a view of its own where one is
     /// given.
-    pub(super) fn show_overlay(&mut self, value: Option<ValueRef>, view: Option<ViewKind>) {
-        self.with_pane(self.panes.active_id(), |pane, document| {
+    pub(super) fn show_overlay(&mut self, documents: &Documents, value: Option<ValueRef>, view: Option<ViewKind>) {
+        self.change_active(documents, |pane, document| {
             pane.overlay = value.map(Overlay::new);
             if let Some(mut overlay) = pane.overlay.take() {
                 overlay.follow(&pane.explanations, document.latest_capture());
@@ -160,21 +161,16 @@ impl Session {
     }
 
     /// Lets what panes show in place of attention follow the runs that they show.
-    pub(super) fn explain_if_needed(&mut self) -> Vec<Effect> {
-        let overlaid: Vec<PaneId> =
-            self.panes.iter().filter(|pane| pane.overlay.is_some()).map(|pane| pane.id).collect();
+    pub(super) fn explain_if_needed(&mut self, documents: &Documents, jobs: &mut Jobs) -> Vec<Effect> {
         let mut effects = Vec::new();
-        for id in overlaid {
-            let Some(pane) = self.panes.get(id) else { continue };
-            let capture = self.document_of(pane).latest_capture().cloned();
-            let Some(mut overlay) = pane.overlay.clone() else { continue };
-            if !overlay.follow(&pane.explanations, capture.as_ref()) {
+        for pane in self.iter_mut() {
+            let Some(mut overlay) = pane.overlay.take() else { continue };
+            let document = documents.of(pane);
+            if !overlay.follow(&pane.explanations, document.latest_capture()) {
                 let ValueRef { ask, target, .. } = overlay.value.clone();
-                effects.extend(self.explain(id, (OVERLAY, Patience::DEFAULT), ask, target));
+                effects.extend(pane.explain(document, (OVERLAY, Patience::DEFAULT), ask, target, jobs.next()));
             }
-            if let Some(pane) = self.panes.get_mut(id) {
-                pane.overlay = Some(overlay);
-            }
+            pane.overlay = Some(overlay);
         }
         effects
     }

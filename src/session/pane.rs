@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, Overlay, QueryStep, Selection, Surveys,
-    ViewKind, ViewOptions, gallery::Asked, place::Places,
+    ViewKind, ViewOptions, gallery::Asked, history::History,
 };
 use crate::{
     analysis::{
@@ -46,7 +46,7 @@ pub struct Pane {
     pub overlay: Option<Overlay>,
     /// What is looked for in its joint spaces.
     pub search: Search,
-    pub(super) places: Places,
+    pub(super) history: History,
     /// What to select once the capture of an example or an `open` request has arrived.
     pub(super) pending: Option<PendingSelection>,
     /// The user's own options while an example is shown with its own.
@@ -112,7 +112,7 @@ impl Pane {
             explanations: Explanations::default(),
             overlay: None,
             search: Search::default(),
-            places: Places::default(),
+            history: History::default(),
             pending: None,
             own_options: None,
             returning: None,
@@ -124,22 +124,22 @@ impl Pane {
     #[must_use]
     pub(super) fn twin(&self, id: PaneId) -> Self {
         let projection = self.projection.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
-        Self { id, projection, projecting: None, places: Places::default(), pending: None, ..self.clone() }
+        Self { id, projection, projecting: None, history: History::default(), pending: None, ..self.clone() }
     }
 
     /// Whether there is a place to go back to.
     pub const fn can_go_back(&self) -> bool {
-        self.places.can_go_back()
+        self.history.can_go_back()
     }
 
     /// Whether there is a place to go forward to.
     pub const fn can_go_forward(&self) -> bool {
-        self.places.can_go_forward()
+        self.history.can_go_forward()
     }
 
     /// Whether there is another place to flip to.
     pub const fn can_flip(&self) -> bool {
-        self.places.can_flip()
+        self.history.can_flip()
     }
 
     /// Why `view` cannot be shown here, in words; `None` when it can.

@@ -1,7 +1,7 @@
 //! The panes of the window: rows of one to four views, one of them active.
 
-use super::{Pane, ViewOptions};
-use crate::ids::{DocumentId, PaneId};
+use super::{Document, Documents, Pane, ViewOptions};
+use crate::ids::{CloudId, DocumentId, PaneId};
 
 /// Where a new pane goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,49 @@ impl Panes {
 
     pub(super) fn get_mut(&mut self, id: PaneId) -> Option<&mut Pane> {
         self.iter_mut().find(|pane| pane.id == id)
+    }
+
+    /// Changes a pane, with its document at hand; nothing comes of one that is not open.
+    pub(super) fn change<R: Default>(
+        &mut self,
+        id: PaneId,
+        documents: &Documents,
+        change: impl FnOnce(&mut Pane, &Document) -> R,
+    ) -> R {
+        let Some(pane) = self.get_mut(id) else { return R::default() };
+        let document = documents.of(pane);
+        change(pane, document)
+    }
+
+    /// Changes the active pane, with its document at hand.
+    pub(super) fn change_active(&mut self, documents: &Documents, change: impl FnOnce(&mut Pane, &Document)) {
+        self.change(self.active, documents, change);
+    }
+
+    /// Whether some pane shows a document.
+    pub(super) fn shows(&self, id: DocumentId) -> bool {
+        self.iter().any(|pane| pane.document == id)
+    }
+
+    /// Lets go of what was found out about runs and corpora that no document has any more.
+    pub(super) fn forget_clouds(&mut self, is_there: impl Fn(CloudId) -> bool) {
+        for pane in self.iter_mut() {
+            pane.forget_projections(&is_there);
+            pane.surveys.retain(&is_there);
+            pane.explanations.retain(|capture| is_there(CloudId::Input(capture)));
+        }
+    }
+
+    /// The panes that show a document.
+    pub(super) fn showing(&self, id: DocumentId) -> Vec<PaneId> {
+        self.iter().filter(|pane| pane.document == id).map(|pane| pane.id).collect()
+    }
+
+    /// The panes that take part in what is done in the active one: it alone, or all that are linked with it.
+    pub(super) fn linked(&self) -> Vec<PaneId> {
+        let active = self.active();
+        let takes_part = |pane: &&Pane| pane.id == active.id || active.linked && pane.linked;
+        self.iter().filter(takes_part).map(|pane| pane.id).collect()
     }
 
     /// The pane that keys and panels speak of.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Document, Pane, Session};
+use super::{Document, Documents, Pane, Panes};
 use crate::{
     analysis::{
         Cloud,
         point_set::{PointSet, Spot},
     },
-    ids::{CloudId, Side},
+    ids::{CloudId, PaneId, Side},
 };
 
 /// Points of one cloud. All heads of a stack lay the same points out.
@@ -92,25 +92,23 @@ impl Pane {
     }
 }
 
-impl Session {
+impl Panes {
     /// Picks points in the active pane, and in those linked with it that show the same cloud.
-    pub(super) fn pick_points(&mut self, points: &PointSet, change: PickChange) {
-        let shown = |pane: &Pane| Some((pane.cloud(self.document_of(pane))?.id(), pane.sides()));
-        let here = shown(self.pane());
-        let panes: Vec<_> = self.linked_panes();
-        let panes: Vec<_> =
-            panes.into_iter().filter(|id| self.panes.get(*id).and_then(shown) == here && here.is_some()).collect();
+    pub(super) fn pick_points(&mut self, documents: &Documents, points: &PointSet, change: PickChange) {
+        let shown = |pane: &Pane| Some((pane.cloud(documents.of(pane))?.id(), pane.sides()));
+        let here = shown(self.active());
+        let takes_part = |id: &PaneId| here.is_some() && self.get(*id).and_then(shown) == here;
+        let panes: Vec<PaneId> = self.linked().into_iter().filter(takes_part).collect();
         for pane in panes {
-            self.with_pane(pane, |pane, document| pane.pick(document, points, change));
+            self.change(pane, documents, |pane, document| pane.pick(document, points, change));
         }
     }
 
-    /// What is held is let go of; when nothing is, the picked points are.
-    pub(super) fn release(&mut self) {
-        let selection = &self.pane().selection;
+    /// Lets go of the picked points, unless something is held: that is let go of first.
+    pub(super) fn release_picks(&mut self, documents: &Documents) {
+        let selection = &self.active().selection;
         if selection.pinned.is_empty() && selection.picked.is_some() {
-            self.pick_points(&PointSet::default(), PickChange::Replace);
+            self.pick_points(documents, &PointSet::default(), PickChange::Replace);
         }
-        self.let_go();
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Effect, Loadable, Pane, Session};
+use super::{Document, Documents, Effect, Loadable, Notices, Pane, Panes, jobs::Jobs};
 use crate::{
     analysis::{
         Cloud,
         projection::{Projection, ProjectionOptions},
     },
-    ids::{CloudId, HeadId, PaneId, StackKind},
-    protocol::{Lane, Request},
+    ids::{CloudId, HeadId, JobId, PaneId, StackKind},
+    protocol::{EventKind, Lane, Request},
 };
 
 /// Finished projections that are kept, so that going back to one takes no time.
@@ -41,17 +41,107 @@ pub(super) struct Asked {
     pub(super) lane: PaneId,
 }
 
-/// Finished projections, the newest last.
+/// Finished projections of any pane, the newest last.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Vec<Arc<Projection>>);
+pub(super) struct Projections(Vec<Arc<Projection>>);
 
-impl Kept {
+impl Projections {
+    /// Asks for the planes of every pane that shows some.
+    pub fn ask(&self, panes: &mut Panes, documents: &Documents, jobs: &mut Jobs) -> Vec<Effect> {
+        let ids: Vec<PaneId> = panes.iter().map(|pane| pane.id).collect();
+        ids.into_iter().flat_map(|id| self.project(id, panes, documents, jobs)).collect()
+    }
+
+    fn project(&self, id: PaneId, panes: &mut Panes, documents: &Documents, jobs: &mut Jobs) -> Vec<Effect> {
+        let Some(pane) = panes.get(id) else { return Vec::new() };
+        if pane.is_projection_outdated(documents.of(pane)) {
+            let left = panes.leave_projection(id);
+            let wanted = self.project(id, panes, documents, jobs);
+            // What is wanted instead may take its place in the lane.
+            let replaced = wanted.iter().any(|effect| match (effect, &left) {
+                (Effect::Submit(_, request), Some(Effect::Cancel(lane))) => request.lane() == *lane,
+                _ => false,
+            });
+            return left.filter(|_| !replaced).into_iter().chain(wanted).collect();
+        }
+        let Some((cloud, key, first)) = pane.wanted_projection(documents.of(pane)) else { return Vec::new() };
+        let latest = pane.projection.latest().filter(|it| ProjectionKey::of(it) == key);
+        let before = pane.projecting.filter(|before| before.key == key);
+        let known = latest.cloned();
+        if let Some(before) = before {
+            // The head that is looked at comes first, also when another was asked for before.
+            let waits = pane.projection.is_pending() && before.first != first;
+            if !waits || latest.is_none_or(|it| it.is_finished(first)) {
+                return Vec::new();
+            }
+            if before.running == first {
+                if let Some(pane) = panes.get_mut(id) {
+                    pane.projecting = Some(Asked { first, ..before });
+                }
+                return Vec::new();
+            }
+        }
+        let kept = self.find(key);
+        let ready = kept.or_else(|| panes.iter().find_map(|other| finished(other, key)));
+        let others = || panes.iter().filter(|other| other.id != id && other.projection.is_pending());
+        let shared = others().find_map(|other| Some((other.projecting.filter(|it| it.key == key)?, other)));
+        let shared = shared.map(|(asked, other)| (asked, other.projection.clone()));
+        let is_taken = |lane: &PaneId| others().any(|other| other.projection_lane() == Lane::Project(*lane));
+        let free = || [id].into_iter().chain(panes.iter().map(|pane| pane.id)).find(|lane| !is_taken(lane));
+        let lane = before
+            .map(|before| before.lane)
+            .or(shared.as_ref().map(|(asked, _)| asked.lane))
+            .or_else(free)
+            .unwrap_or(id);
+        let job = jobs.next();
+        let Some(pane) = panes.get_mut(id) else { return Vec::new() };
+        pane.projecting = Some(Asked { key, first, lane, running: first });
+        if let Some(projection) = ready {
+            pane.projection = Loadable::Ready(projection);
+            return Vec::new();
+        }
+        if let (None, Some((asked, other))) = (before, shared) {
+            // Another pane shows the same: they wait together.
+            pane.projecting = Some(Asked { first: asked.running, ..asked });
+            pane.projection = other;
+            return Vec::new();
+        }
+        pane.projection.start(job);
+        for other in panes.iter_mut().filter(|other| other.projection_lane() == Lane::Project(lane)) {
+            if let Some(asked) = other.projecting.as_mut().filter(|_| other.projection.is_pending()) {
+                asked.running = first;
+                other.projection.start(job);
+            }
+        }
+        let ProjectionKey { stack, options, .. } = key;
+        vec![Effect::Submit(job, Request::Project { pane: lane, cloud, stack, options, known, first })]
+    }
+
+    /// What several panes wait for is told to all of them.
+    pub fn on_event(&mut self, job: JobId, event: EventKind, panes: &mut Panes, notices: &mut Notices) {
+        for pane in panes.iter_mut().filter(|pane| pane.projection.job() == Some(job)) {
+            match &event {
+                EventKind::Progress(progress) => pane.projection.report(*progress),
+                EventKind::Refined(projection) => pane.projection.improve(Arc::clone(projection)),
+                EventKind::Projected(projection) => pane.projection = Loadable::Ready(Arc::clone(projection)),
+                EventKind::Cancelled => pane.projection.cancel(),
+                EventKind::Failed(failure) => pane.projection.fail(failure.clone()),
+                _ => {}
+            }
+        }
+        match event {
+            EventKind::Projected(projection) => self.insert(projection),
+            EventKind::Failed(failure) => notices.fail(failure),
+            _ => {}
+        }
+    }
+
     fn find(&self, key: ProjectionKey) -> Option<Arc<Projection>> {
         self.0.iter().rev().find(|kept| ProjectionKey::of(kept) == key).cloned()
     }
 
     /// Keeps a finished one for whoever shows it next.
-    pub(super) fn insert(&mut self, projection: Arc<Projection>) {
+    fn insert(&mut self, projection: Arc<Projection>) {
         self.0.retain(|kept| ProjectionKey::of(kept) != ProjectionKey::of(&projection));
         self.0.push(projection);
         let surplus = self.0.len().saturating_sub(MAX_KEPT);
@@ -65,128 +155,51 @@ impl Kept {
 }
 
 impl Pane {
-    /// Lets go of planes of other clouds. Those on their way are stopped by [`Session::project_if_needed`].
+    /// Lets go of planes of other clouds. Those on their way are stopped by [`Projections::ask`].
     pub(super) fn forget_projections(&mut self, is_there: impl Fn(CloudId) -> bool) {
         self.projection.retain(|known| is_there(known.cloud.id()));
         if !self.projection.is_pending() && self.projecting.is_some_and(|asked| !is_there(asked.key.cloud)) {
             (self.projection, self.projecting) = (Loadable::Empty, None);
         }
     }
-}
-
-impl Session {
-    /// Asks for the planes of every pane that shows some.
-    pub(super) fn project_if_needed(&mut self) -> Vec<Effect> {
-        let panes: Vec<PaneId> = self.panes.iter().map(|pane| pane.id).collect();
-        panes.into_iter().flat_map(|pane| self.project(pane)).collect()
-    }
 
     /// Goes on with what was stopped.
-    pub(super) fn project_again(&mut self) {
-        self.panes.active_mut().projecting = None;
+    pub(super) const fn project_again(&mut self) {
+        self.projecting = None;
     }
 
-    fn project(&mut self, id: PaneId) -> Vec<Effect> {
-        if self.is_outdated(id) {
-            let left = self.leave_projection(id);
-            let wanted = self.project(id);
-            // What is wanted instead may take its place in the lane.
-            let replaced = wanted.iter().any(|effect| match (effect, &left) {
-                (Effect::Submit(_, request), Some(Effect::Cancel(lane))) => request.lane() == *lane,
-                _ => false,
-            });
-            return left.filter(|_| !replaced).into_iter().chain(wanted).collect();
-        }
-        let Some((cloud, key, first)) = self.wanted(id) else { return Vec::new() };
-        let Some(pane) = self.panes.get(id) else { return Vec::new() };
-        let latest = pane.projection.latest().filter(|it| ProjectionKey::of(it) == key);
-        let before = pane.projecting.filter(|before| before.key == key);
-        let known = latest.cloned();
-        if let Some(before) = before {
-            // The head that is looked at comes first, also when another was asked for before.
-            let waits = pane.projection.is_pending() && before.first != first;
-            if !waits || latest.is_none_or(|it| it.is_finished(first)) {
-                return Vec::new();
-            }
-            if before.running == first {
-                if let Some(pane) = self.panes.get_mut(id) {
-                    pane.projecting = Some(Asked { first, ..before });
-                }
-                return Vec::new();
-            }
-        }
-        let kept = self.kept_projections.find(key);
-        let ready = kept.or_else(|| self.panes.iter().find_map(|other| finished(other, key)));
-        let others = || self.panes.iter().filter(|other| other.id != id && other.projection.is_pending());
-        let shared = others().find_map(|other| Some((other.projecting.filter(|it| it.key == key)?, other)));
-        let shared = shared.map(|(asked, other)| (asked, other.projection.clone()));
-        let is_taken = |lane: &PaneId| others().any(|other| other.projection_lane() == Lane::Project(*lane));
-        let free = || [id].into_iter().chain(self.panes.iter().map(|pane| pane.id)).find(|lane| !is_taken(lane));
-        let lane = before
-            .map(|before| before.lane)
-            .or(shared.as_ref().map(|(asked, _)| asked.lane))
-            .or_else(free)
-            .unwrap_or(id);
-        let job = self.new_job();
-        let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
-        pane.projecting = Some(Asked { key, first, lane, running: first });
-        if let Some(projection) = ready {
-            pane.projection = Loadable::Ready(projection);
-            return Vec::new();
-        }
-        if let (None, Some((asked, other))) = (before, shared) {
-            // Another pane shows the same: they wait together.
-            pane.projecting = Some(Asked { first: asked.running, ..asked });
-            pane.projection = other;
-            return Vec::new();
-        }
-        pane.projection.start(job);
-        for other in self.panes.iter_mut().filter(|other| other.projection_lane() == Lane::Project(lane)) {
-            if let Some(asked) = other.projecting.as_mut().filter(|_| other.projection.is_pending()) {
-                asked.running = first;
-                other.projection.start(job);
-            }
-        }
-        let ProjectionKey { stack, options, .. } = key;
-        vec![Effect::Submit(job, Request::Project { pane: lane, cloud, stack, options, known, first })]
+    /// Whether a projection is on its way that it would not show any more: of another capture, or with other options.
+    fn is_projection_outdated(&self, document: &Document) -> bool {
+        let shown = || self.cloud(document).map(|cloud| cloud.id());
+        let wanted = |key: ProjectionKey| shown() == Some(key.cloud) && key.options == self.projection_options();
+        self.projection.is_pending() && !self.projecting.is_some_and(|asked| wanted(asked.key))
     }
 
+    /// What it shows planes of, if it shows any, and the head that comes first.
+    fn wanted_projection(&self, document: &Document) -> Option<(Cloud, ProjectionKey, HeadId)> {
+        if !self.view.is_projected() || self.view_unavailable(document, self.view).is_some() {
+            return None;
+        }
+        let cloud = self.cloud(document).filter(|cloud| document.is_settled(cloud))?;
+        let (stack, options) = (self.selection.stack(), self.projection_options());
+        if cloud.lacks(stack, options.space).is_some() {
+            return None;
+        }
+        let key = ProjectionKey { cloud: cloud.id(), stack, options };
+        Some((cloud, key, self.cell(document)))
+    }
+}
+
+impl Panes {
     /// A pane waits no longer; what nobody else waits for is stopped.
     pub(super) fn leave_projection(&mut self, id: PaneId) -> Option<Effect> {
-        let pane = self.panes.get_mut(id)?;
+        let pane = self.get_mut(id)?;
         let lane = pane.projection_lane();
         let waited = pane.projection.is_pending();
         pane.projection.cancel();
         pane.projecting = None;
         let waits = |pane: &Pane| pane.projection.is_pending() && pane.projection_lane() == lane;
-        (waited && !self.panes.iter().any(waits)).then_some(Effect::Cancel(lane))
-    }
-
-    /// Whether a projection is on its way that the pane would not show any more: of another capture, or with
-    /// other options.
-    fn is_outdated(&self, id: PaneId) -> bool {
-        let running = self.panes.get(id).filter(|pane| pane.projection.is_pending());
-        running.is_some_and(|pane| {
-            let shown = pane.cloud(self.document_of(pane)).map(|cloud| cloud.id());
-            let wanted = |key: ProjectionKey| shown == Some(key.cloud) && key.options == pane.projection_options();
-            !pane.projecting.is_some_and(|asked| wanted(asked.key))
-        })
-    }
-
-    /// What a pane shows planes of, if it shows any.
-    fn wanted(&self, id: PaneId) -> Option<(Cloud, ProjectionKey, HeadId)> {
-        let pane = self.panes.get(id)?;
-        let document = self.document_of(pane);
-        if !pane.view.is_projected() || pane.view_unavailable(document, pane.view).is_some() {
-            return None;
-        }
-        let cloud = pane.cloud(document).filter(|cloud| document.is_settled(cloud))?;
-        let (stack, options) = (pane.selection.stack(), pane.projection_options());
-        if cloud.lacks(stack, options.space).is_some() {
-            return None;
-        }
-        let key = ProjectionKey { cloud: cloud.id(), stack, options };
-        Some((cloud, key, pane.cell(document)))
+        (waited && !self.iter().any(waits)).then_some(Effect::Cancel(lane))
     }
 }
 

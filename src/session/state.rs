@@ -1,24 +1,24 @@
-//! [`Session`]: everything the window shows, in one value.
+//! [`Session`]: everything the window shows, in one value made of parts, and what is asked of several of them at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::{
-    BookmarkCommand, CorpusDialog, CorpusSheet, Document, Download, Experiment, FigureDialog, Keeping, Pane, Panes,
-    PendingSelection, Settings,
+    Address, CorpusDialog, CorpusSheet, Document, Documents, Download, Experiment, FigureDialog, Keeping, Notices,
+    Pane, Panes, PendingSelection, Settings, figures::figure, jobs::Jobs, links::Alignments, models::Models,
+    projections::Projections, saved::Saved,
 };
 use crate::{
-    ids::{DocumentId, JobId, ModelId, PaneId},
+    capture::Capture,
+    export::FigureRequest,
+    ids::{DocumentId, JobId},
     protocol::Failure,
 };
-
-/// Messages kept for the history panel.
-const MAX_NOTICES: usize = 50;
 
 /// Everything the window shows.
 #[derive(Debug)]
 pub struct Session {
-    /// What can be looked at; never empty.
-    pub documents: Vec<Document>,
+    /// What can be looked at.
+    pub documents: Documents,
     /// What is looked at. Each pane shows one of [`Self::documents`].
     pub panes: Panes,
     pub download: Download,
@@ -32,45 +32,11 @@ pub struct Session {
     pub keeping: Keeping,
     /// What is remembered between runs.
     pub settings: Settings,
-    /// Messages, oldest first.
-    pub notices: Vec<Notice>,
-    /// Loads that were asked for and not answered yet, superseded ones included.
-    pub(super) loads: BTreeMap<JobId, PendingLoad>,
-    /// The models that the worker holds.
-    pub(super) held: BTreeSet<ModelId>,
-    pub(super) alignments: super::links::Alignments,
-    pub(super) kept_projections: super::projections::Kept,
-    pub(super) next_document: u64,
-    next_job: u64,
-    next_model: u64,
-    next_notice: u64,
-}
-
-/// A load that was asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PendingLoad {
-    pub document: DocumentId,
-    pub replaces: Option<ModelId>,
-}
-
-/// A message to the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// Identity, for dismissing.
-    pub id: u64,
-    pub kind: NoticeKind,
-    pub text: Failure,
-    /// What takes back what it tells of, if anything does.
-    pub undo: Option<BookmarkCommand>,
-}
-
-/// How serious a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoticeKind {
-    /// Good to know: a truncation, a saved file.
-    Info,
-    /// Something did not work.
-    Error,
+    pub notices: Notices,
+    pub(super) models: Models,
+    pub(super) alignments: Alignments,
+    pub(super) projections: Projections,
+    pub(super) jobs: Jobs,
 }
 
 impl Default for Session {
@@ -82,11 +48,10 @@ impl Default for Session {
 impl Session {
     /// A session with remembered settings and nothing loaded.
     pub fn new(settings: Settings) -> Self {
-        let id = DocumentId(1);
-        let experiment = Experiment { writing: settings.writing, ..Experiment::default() };
+        let documents = Documents::new(Experiment { writing: settings.writing, ..Experiment::default() });
         Self {
-            documents: vec![Document::new(id, experiment)],
-            panes: Panes::new(id, settings.views.clone()),
+            panes: Panes::new(documents[0].id, settings.views.clone()),
+            documents,
             download: Download::default(),
             figures: FigureDialog::default(),
             corpus_dialog: None,
@@ -94,15 +59,11 @@ impl Session {
             exports_pending: Vec::new(),
             keeping: Keeping::default(),
             settings,
-            notices: Vec::new(),
-            loads: BTreeMap::new(),
-            held: BTreeSet::new(),
-            alignments: super::links::Alignments::default(),
-            kept_projections: super::projections::Kept::default(),
-            next_document: 1,
-            next_job: 0,
-            next_model: 0,
-            next_notice: 0,
+            notices: Notices::default(),
+            models: Models::default(),
+            alignments: Alignments::default(),
+            projections: Projections::default(),
+            jobs: Jobs::default(),
         }
     }
 
@@ -127,17 +88,48 @@ impl Session {
 
     /// The document of the active pane.
     pub fn document(&self) -> &Document {
-        self.document_of(self.pane())
+        self.documents.of(self.pane())
     }
 
     /// The document that a pane shows.
     pub fn document_of(&self, pane: &Pane) -> &Document {
-        self.find_document(pane.document).unwrap_or(&self.documents[0])
+        self.documents.of(pane)
     }
 
     /// An open document.
     pub fn find_document(&self, id: DocumentId) -> Option<&Document> {
-        self.documents.iter().find(|document| document.id == id)
+        self.documents.find(id)
+    }
+
+    /// The document whose run is changed in the active pane, and whose steps are undone there: the one beside, where the
+    /// pane shows that one unchanged.
+    pub fn changing(&self) -> &Document {
+        let active = self.document();
+        let beside = self.documents.iter().find(|document| document.plain == Some(active.id));
+        beside.filter(|beside| self.panes.shows(beside.id)).unwrap_or(active)
+    }
+
+    /// What a document showed without its changes, where that is known.
+    pub fn unchanged(&self, document: &Document) -> Option<&Arc<Capture>> {
+        self.documents.unchanged(document)
+    }
+
+    /// The address of what a pane shows, with what it cannot say.
+    ///
+    /// # Errors
+    /// When what is shown is nowhere: there is no model yet, or it sees a picture from the clipboard.
+    pub fn address(&self, pane: &Pane) -> Result<(Address, Option<&'static str>), Failure> {
+        Address::of(pane, self.documents.of(pane))
+    }
+
+    /// What would be saved now as a figure.
+    pub fn figure(&self) -> Option<FigureRequest> {
+        figure(&self.panes, &self.documents, self.settings.figures)
+    }
+
+    /// What is shown, as it can be written down.
+    pub fn saved(&self) -> Saved {
+        Saved::of(&self.documents, &self.panes, &self.keeping)
     }
 
     /// Whether the worker is busy with anything the user waits for.
@@ -162,69 +154,8 @@ impl Session {
 
     /// Registers a file that is being written and gives its job number.
     pub fn start_export(&mut self) -> JobId {
-        let job = self.new_job();
+        let job = self.jobs.next();
         self.exports_pending.push(job);
         job
-    }
-
-    /// Adds a message.
-    pub fn notify(&mut self, kind: NoticeKind, text: Failure) {
-        if self.notices.last().is_some_and(|last| last.kind == kind && last.text == text) {
-            return;
-        }
-        self.next_notice += 1;
-        self.notices.push(Notice { id: self.next_notice, kind, text, undo: None });
-        if self.notices.len() > MAX_NOTICES {
-            self.notices.remove(0);
-        }
-    }
-
-    /// Adds a message that is good to know.
-    pub(super) fn inform(&mut self, summary: String, details: String) {
-        self.notify(NoticeKind::Info, Failure { summary, details });
-    }
-
-    /// Adds a message with a button that undoes what it tells of.
-    pub(super) fn inform_undoable(&mut self, summary: String, undo: BookmarkCommand) {
-        // Another one of the same words can be undone as well.
-        self.next_notice += 1;
-        let text = Failure { summary, details: String::new() };
-        self.notices.push(Notice { id: self.next_notice, kind: NoticeKind::Info, text, undo: Some(undo) });
-        if self.notices.len() > MAX_NOTICES {
-            self.notices.remove(0);
-        }
-    }
-
-    pub(super) fn document_mut(&mut self) -> &mut Document {
-        let id = self.pane().document;
-        let place = self.documents.iter().position(|document| document.id == id).unwrap_or(0);
-        &mut self.documents[place]
-    }
-
-    pub(super) fn find_document_mut(&mut self, id: DocumentId) -> Option<&mut Document> {
-        self.documents.iter_mut().find(|document| document.id == id)
-    }
-
-    /// Changes a pane that is open, with its document at hand.
-    pub(super) fn with_pane(&mut self, id: PaneId, change: impl FnOnce(&mut Pane, &Document)) {
-        let Self { documents, panes, .. } = self;
-        let Some(pane) = panes.get_mut(id) else { return };
-        let document = documents.iter().find(|document| document.id == pane.document).unwrap_or(&documents[0]);
-        change(pane, document);
-    }
-
-    /// Changes the active pane, with its document at hand.
-    pub(super) fn with_active(&mut self, change: impl FnOnce(&mut Pane, &Document)) {
-        self.with_pane(self.panes.active_id(), change);
-    }
-
-    pub(super) const fn new_job(&mut self) -> JobId {
-        self.next_job += 1;
-        JobId(self.next_job)
-    }
-
-    pub(super) const fn new_model(&mut self) -> ModelId {
-        self.next_model += 1;
-        ModelId(self.next_model)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Effect, Loadable, Pane, Session};
+use super::{Document, Effect, Loadable, Pane};
 use crate::{
     analysis::survey::{Finding, Question, QuestionKind, Survey, SurveyKey},
     ids::{CloudId, JobId, PaneId},
@@ -53,6 +53,65 @@ impl Surveys {
         self.kept.retain(|(known, _)| is_there(known.cloud()));
     }
 
+    /// Asks for a pane, unless the answer is there or on its way.
+    pub(super) fn ask(&mut self, pane: PaneId, survey: Survey, job: JobId) -> Option<Effect> {
+        let (kind, key) = (survey.question.kind(), survey.key());
+        if self.slot(kind).is_some_and(|asked| asked.key == key) {
+            return None;
+        }
+        let known = self.kept.iter().find(|(known, _)| *known == key).map(|(_, finding)| Arc::clone(finding));
+        let mut answer = self.slot(kind).map(|asked| std::mem::take(&mut asked.answer)).unwrap_or_default();
+        let was_pending = answer.is_pending();
+        // Points of another cloud are other tokens: what was found there must not be seen here.
+        if self.slot(kind).is_some_and(|asked| !asked.key.is_about_the_same(&key)) {
+            answer = Loadable::Empty;
+        }
+        let effect = if let Some(finding) = known {
+            answer = Loadable::Ready(finding);
+            was_pending.then_some(Effect::Cancel(Lane::Survey(pane, kind)))
+        } else {
+            answer.start(job);
+            Some(Effect::Submit(job, Request::Survey { pane, survey: Arc::new(survey) }))
+        };
+        self.asked.retain(|asked| asked.kind != kind);
+        self.asked.push(Asked { kind, key, answer });
+        effect
+    }
+
+    /// Whether a question waits for the answer of a job.
+    pub(super) fn waits_for(&self, job: JobId) -> bool {
+        self.asked.iter().any(|asked| asked.answer.job() == Some(job))
+    }
+
+    pub(super) fn on_event(&mut self, job: JobId, event: EventKind) {
+        let Some(asked) = self.asked.iter_mut().find(|asked| asked.answer.job() == Some(job)) else { return };
+        match event {
+            EventKind::Progress(progress) => asked.answer.report(progress),
+            EventKind::Surveyed(finding) => {
+                asked.answer = Loadable::Ready(Arc::clone(&finding));
+                self.kept.push((asked.key.clone(), finding));
+                let surplus = self.kept.len().saturating_sub(MAX_KEPT);
+                self.kept.drain(..surplus);
+            }
+            EventKind::Cancelled => asked.answer.cancel(),
+            // Said where the answer would be: a half-typed expression is no reason for a message.
+            EventKind::Failed(failure) => asked.answer.fail(failure),
+            _ => {}
+        }
+    }
+
+    /// Stops a question; it is not asked again by itself.
+    pub(super) fn stop(&mut self, kind: QuestionKind) {
+        if let Some(asked) = self.slot(kind) {
+            asked.answer.cancel();
+        }
+    }
+
+    /// Asks what was stopped once more.
+    pub(super) fn ask_again(&mut self) {
+        self.asked.retain(|asked| !matches!(asked.answer, Loadable::Empty));
+    }
+
     fn slot(&mut self, kind: QuestionKind) -> Option<&mut Asked> {
         self.asked.iter_mut().find(|asked| asked.kind == kind)
     }
@@ -63,77 +122,5 @@ impl Pane {
     pub fn survey(&self, document: &Document, question: Question) -> Option<Survey> {
         let (cloud, stack) = (self.cloud(document)?, self.selection.stack());
         Some(Survey { cloud, stack, options: self.projection_options(), question })
-    }
-}
-
-impl Session {
-    /// Asks, unless the answer is there or on its way.
-    pub(super) fn survey(&mut self, id: PaneId, question: Question) -> Vec<Effect> {
-        let job = self.new_job();
-        let Some(pane) = self.panes.get(id) else { return Vec::new() };
-        let Some(survey) = pane.survey(self.document_of(pane), question) else { return Vec::new() };
-        let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
-        let (kind, key) = (survey.question.kind(), survey.key());
-        let surveys = &mut pane.surveys;
-        if surveys.slot(kind).is_some_and(|asked| asked.key == key) {
-            return Vec::new();
-        }
-        let known = surveys.kept.iter().find(|(known, _)| *known == key).map(|(_, finding)| Arc::clone(finding));
-        let mut answer = surveys.slot(kind).map(|asked| std::mem::take(&mut asked.answer)).unwrap_or_default();
-        let was_pending = answer.is_pending();
-        // Points of another cloud are other tokens: what was found there must not be seen here.
-        if surveys.slot(kind).is_some_and(|asked| !asked.key.is_about_the_same(&key)) {
-            answer = Loadable::Empty;
-        }
-        let effect = if let Some(finding) = known {
-            answer = Loadable::Ready(finding);
-            was_pending.then_some(Effect::Cancel(Lane::Survey(id, kind)))
-        } else {
-            answer.start(job);
-            Some(Effect::Submit(job, Request::Survey { pane: id, survey: Arc::new(survey) }))
-        };
-        surveys.asked.retain(|asked| asked.kind != kind);
-        surveys.asked.push(Asked { kind, key, answer });
-        effect.into_iter().collect()
-    }
-
-    /// The pane whose question a job answers.
-    pub(super) fn surveying(&self, job: JobId) -> Option<(PaneId, QuestionKind)> {
-        self.panes.iter().find_map(|pane| {
-            let asked = pane.surveys.asked.iter().find(|asked| asked.answer.job() == Some(job))?;
-            Some((pane.id, asked.kind))
-        })
-    }
-
-    pub(super) fn on_survey_event(&mut self, (id, kind): (PaneId, QuestionKind), event: EventKind) {
-        let Some(surveys) = self.panes.get_mut(id).map(|pane| &mut pane.surveys) else { return };
-        let Some(asked) = surveys.asked.iter_mut().find(|asked| asked.kind == kind) else { return };
-        match event {
-            EventKind::Progress(progress) => asked.answer.report(progress),
-            EventKind::Surveyed(finding) => {
-                asked.answer = Loadable::Ready(Arc::clone(&finding));
-                surveys.kept.push((asked.key.clone(), finding));
-                let surplus = surveys.kept.len().saturating_sub(MAX_KEPT);
-                surveys.kept.drain(..surplus);
-            }
-            EventKind::Cancelled => asked.answer.cancel(),
-            // Said where the answer would be: a half-typed expression is no reason for a message.
-            EventKind::Failed(failure) => asked.answer.fail(failure),
-            _ => {}
-        }
-    }
-
-    /// Stops a question; it is not asked again by itself.
-    pub(super) fn stop_survey(&mut self, id: PaneId, kind: QuestionKind) {
-        if let Some(asked) = self.panes.get_mut(id).and_then(|pane| pane.surveys.slot(kind)) {
-            asked.answer.cancel();
-        }
-    }
-
-    /// Asks what was stopped once more.
-    pub(super) fn survey_again(&mut self, id: PaneId) {
-        if let Some(pane) = self.panes.get_mut(id) {
-            pane.surveys.asked.retain(|asked| !matches!(asked.answer, Loadable::Empty));
-        }
     }
 }

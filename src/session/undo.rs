@@ -1,31 +1,34 @@
 //! Undo and redo: what was run before is run again, and what was taken out of a corpus comes back.
 
-use super::{Effect, Session};
+use super::Document;
+use crate::protocol::ModelSource;
 
-impl Session {
-    /// Goes to the experiment that was run before the current one, or after it.
-    pub(super) fn undo(&mut self, backwards: bool) -> Vec<Effect> {
-        let id = self.changing().id;
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        let depth = document.undo.depth();
+/// What has to be done for the experiment that a document went back or forward to.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// It has changes, where there were none.
+    pub gains_changes: bool,
+    /// The model that has to be opened for it; where there is none, it is run.
+    pub opens: Option<ModelSource>,
+}
+
+impl Document {
+    /// Goes to the experiment that was run before the current one, or after it; `None` where nothing is left to do.
+    pub(super) fn step_back(&mut self, backwards: bool) -> Option<Step> {
+        let depth = self.undo.depth();
         // What was taken out of a corpus since the last run comes back first.
-        if document.corpus.as_deref_mut().is_some_and(|corpus| corpus.undo(backwards, depth)) {
-            return Vec::new();
+        if self.corpus.as_deref_mut().is_some_and(|corpus| corpus.undo(backwards, depth)) {
+            return None;
         }
-        let Some(experiment) = document.undo.travel(backwards) else { return Vec::new() };
-        let loaded = document.model.latest().map(|model| model.source.clone());
-        document.example = None;
-        document.corpus_input = None;
-        let (had_changes, has_changes) = (!document.experiment.changes.is_empty(), !experiment.changes.is_empty());
-        let (source, is_loading) = (experiment.model.clone(), document.model.is_pending());
-        document.experiment = experiment;
-        document.drag = None;
-        if has_changes && !had_changes {
-            self.put_plain_beside(id);
-        }
-        match source {
-            Some(source) if loaded.as_ref() != Some(&source) || is_loading => self.load_wanted(id, source),
-            _ => self.run_document(id),
-        }
+        let experiment = self.undo.travel(backwards)?;
+        let loaded = self.model.latest().map(|model| model.source.clone());
+        self.example = None;
+        self.corpus_input = None;
+        let (had_changes, has_changes) = (!self.experiment.changes.is_empty(), !experiment.changes.is_empty());
+        let (source, is_loading) = (experiment.model.clone(), self.model.is_pending());
+        self.experiment = experiment;
+        self.drag = None;
+        let opens = source.filter(|source| loaded.as_ref() != Some(source) || is_loading);
+        Some(Step { gains_changes: has_changes && !had_changes, opens })
     }
 }

@@ -24,8 +24,9 @@ use serde_json::{Map, Value, json};
 pub use parts::{SavedCorpus, SavedDocument, SavedHead, SavedPane, SavedTarget};
 pub use picture::SavedPicture;
 pub use reference::{ImageRef, ModelRef};
+pub(super) use restore::Opens;
 
-use super::{Bookmark, Panes, Session, lenient};
+use super::{Bookmark, Documents, Panes, lenient};
 use crate::{
     json_file::{self, JsonError},
     text::told,
@@ -134,10 +135,10 @@ impl Saved {
             Some(Value::Array(list)) => Ok(list),
             Some(_) => Err(SavedError::part(name, "it is not a list")),
         };
-        let documents = list("documents", Session::MAX_DOCUMENTS)?;
+        let documents = list("documents", Documents::MAX)?;
         let panes = list("panes", Panes::MAX)?;
-        let corpora = list("corpora", Session::MAX_DOCUMENTS)?;
-        let pictures = list("pictures", Session::MAX_DOCUMENTS)?;
+        let corpora = list("corpora", Documents::MAX)?;
+        let pictures = list("pictures", Documents::MAX)?;
         let bookmarks = list("bookmarks", MAX_BOOKMARKS)?;
         let notes = match fields.remove("notes") {
             None | Some(Value::Null) => String::new(),

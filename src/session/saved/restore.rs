@@ -5,36 +5,37 @@ use std::path::PathBuf;
 use super::{ModelRef, Saved, SavedCorpus, SavedDocument, SavedPane};
 use crate::{
     ids::{DocumentId, HeadId, PaneId},
-    protocol::{Lane, ModelSource},
+    protocol::ModelSource,
     session::{
-        Document, Effect, Experiment, Focus, HeadRef, Loadable, OpenCorpus, Pane, Panes, PendingSelection, Session,
+        Document, Documents, Effect, Experiment, Focus, HeadRef, Loadable, OpenCorpus, Pane, Panes, PendingSelection,
         document::{Behind, Expected},
         gallery::EXAMPLES,
         pane::Returning,
     },
 };
 
-impl Session {
-    /// Shows what was written down instead of what is open.
-    pub(in crate::session) fn open_saved(&mut self, saved: Saved) -> Vec<Effect> {
-        let mut effects = self.leave_everything();
-        let Saved { documents, panes, corpora, pictures, bookmarks, notes, unknown, .. } = saved;
-        let first = self.next_document + 1;
-        self.next_document += documents.len() as u64;
-        let id_of = |nth: usize| DocumentId(first + nth as u64);
-        self.documents = documents
-            .iter()
-            .enumerate()
-            .map(|(nth, saved)| {
-                let corpus = saved.corpus.and_then(|nth| corpora.get(nth)).map(corpus);
-                let mut document = document(saved, id_of(nth));
-                document.experiment.image = saved.image.as_ref().and_then(|image| image.source(&pictures));
-                Document { plain: saved.plain.map(id_of), corpus, ..document }
-            })
-            .collect();
-        let next_pane = self.panes.next_id() + 1;
-        let panes = if panes.is_empty() { vec![SavedPane::default()] } else { panes };
-        let rows = panes.into_iter().zip(next_pane..).map(|(saved, id)| {
+impl Documents {
+    /// Shows what was written down instead of what is open; gives the numbers, in order.
+    pub(in crate::session) fn restore(&mut self, saved: &Saved) -> Vec<DocumentId> {
+        self.replace(saved.documents.len(), |nth, id_of| {
+            let written = &saved.documents[nth];
+            let corpus = written.corpus.and_then(|nth| saved.corpora.get(nth)).map(corpus);
+            let mut document = document(written, id_of(nth));
+            document.experiment.image = written.image.as_ref().and_then(|image| image.source(&saved.pictures));
+            Document { plain: written.plain.map(id_of), corpus, ..document }
+        });
+        self.iter().map(|document| document.id).collect()
+    }
+}
+
+impl Panes {
+    /// Shows what was written down, of these documents.
+    pub(in crate::session) fn restore(&mut self, saved: Vec<SavedPane>, documents: &[DocumentId]) {
+        // A document that is not there is none that a pane can show.
+        let id_of = |nth: usize| documents.get(nth).copied().unwrap_or_default();
+        let next_pane = self.next_id() + 1;
+        let saved = if saved.is_empty() { vec![SavedPane::default()] } else { saved };
+        let rows = saved.into_iter().zip(next_pane..).map(|(saved, id)| {
             let minus = saved.minus.map(|minus| HeadRef {
                 document: id_of(minus.document),
                 head: HeadId { stack: minus.stack, layer: minus.layer, head: minus.head },
@@ -42,67 +43,45 @@ impl Session {
             let (row, is_active) = (saved.row, saved.active);
             (row, is_active, Pane { minus, ..pane(saved, PaneId(id), id_of) })
         });
-        self.panes = Panes::of_rows(rows.collect());
-        (self.keeping.bookmarks, self.keeping.notes, self.keeping.unknown) = (bookmarks, notes, unknown);
-        for (nth, saved) in documents.iter().enumerate() {
-            effects.extend(self.begin(id_of(nth), saved));
-        }
-        effects
+        *self = Self::of_rows(rows.collect());
     }
 
-    /// Shows what was written down, for whoever has no window.
-    #[must_use]
-    pub fn reopen(&mut self, saved: Saved) -> Vec<Effect> {
-        self.open_saved(saved)
-    }
-
-    /// Stops all that runs for what is open.
-    fn leave_everything(&mut self) -> Vec<Effect> {
-        let panes: Vec<PaneId> = self.panes.iter().map(|pane| pane.id).collect();
+    /// Stops all that panes wait for.
+    pub(in crate::session) fn stop_all(&mut self) -> Vec<Effect> {
+        let panes: Vec<PaneId> = self.iter().map(|pane| pane.id).collect();
         let mut effects: Vec<Effect> = panes.iter().filter_map(|pane| self.leave_projection(*pane)).collect();
-        effects.extend(self.panes.iter().flat_map(Pane::asked_lanes).map(Effect::Cancel));
-        let lanes = |document: &Document| [Lane::Load(document.id), Lane::Run(document.id), Lane::Corpus(document.id)];
-        effects.extend(self.documents.iter().flat_map(lanes).map(Effect::Cancel));
-        if let Some(sheet) = self.corpus_sheet.take().filter(|sheet| sheet.look.is_pending()) {
-            effects.push(Effect::Cancel(Lane::Look));
-            drop(sheet);
-        }
-        (self.corpus_dialog, self.figures.is_open) = (None, false);
-        self.keeping.lost_models.clear();
+        effects.extend(self.iter().flat_map(Pane::asked_lanes).map(Effect::Cancel));
         effects
     }
+}
 
-    /// Opens what a document shows.
-    fn begin(&mut self, id: DocumentId, saved: &SavedDocument) -> Vec<Effect> {
-        if let Some(capture) = &saved.capture {
-            return self.load_in(id, ModelSource::Path(PathBuf::from(capture)));
+impl Document {
+    /// Whether the model that it had beside the capture file that it shows now is to be read, and which.
+    pub(in crate::session) fn model_behind(&mut self) -> Option<ModelSource> {
+        if self.behind != Behind::Owed {
+            return None;
         }
-        saved.model.as_ref().map(|model| self.open_model(id, model.source())).unwrap_or_default()
+        let source = self.expected.as_ref().map(|expected| expected.model.source());
+        self.behind = if source.is_some() { Behind::Coming } else { Behind::Nothing };
+        source
     }
+}
 
-    /// Reads the model that a document had beside the capture file that it shows now.
-    pub(in crate::session) fn load_behind(&mut self, id: DocumentId) -> Vec<Effect> {
-        let Some(document) = self.find_document_mut(id).filter(|it| it.behind == Behind::Owed) else {
-            return Vec::new();
-        };
-        let source = document.expected.as_ref().map(|expected| expected.model.source());
-        document.behind = if source.is_some() { Behind::Coming } else { Behind::Nothing };
-        source.map(|source| self.open_model(id, source)).unwrap_or_default()
-    }
-
-    /// Opens a model of the session; one that is on its way for another document is read once for all.
-    fn open_model(&mut self, id: DocumentId, source: ModelSource) -> Vec<Effect> {
-        let on_its_way = |other: &Document| {
-            other.id != id && other.model.is_pending() && other.experiment.model.as_ref() == Some(&source)
-        };
-        if self.documents.iter().any(on_its_way) {
-            if let Some(document) = self.find_document_mut(id) {
-                (document.model_owed, document.experiment.model) = (true, Some(source));
-            }
-            return Vec::new();
+impl SavedDocument {
+    /// What has to be opened for it: its capture file, or its model, which other documents may have as well.
+    pub(in crate::session) fn opens(&self) -> Option<Opens> {
+        match &self.capture {
+            Some(capture) => Some(Opens::Capture(ModelSource::Path(PathBuf::from(capture)))),
+            None => self.model.as_ref().map(|model| Opens::Model(model.source())),
         }
-        self.load_in(id, source)
     }
+}
+
+/// What is opened for a document of a session.
+#[derive(Debug)]
+pub(in crate::session) enum Opens {
+    Capture(ModelSource),
+    Model(ModelSource),
 }
 
 /// A document before anything of it was opened; what it has of others is for the caller to say.

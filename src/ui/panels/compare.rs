@@ -4,7 +4,7 @@ use eframe::egui::{Button, Ui};
 
 use super::WindowRequests;
 use crate::{
-    session::{Panes, Session},
+    session::{Documents, Panes},
     ui::{
         PanelCtx,
         commands::UiCommand,
@@ -22,7 +22,7 @@ pub fn compare_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
 pub fn compare_contents_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     let n_panes = cx.session.panes.len();
     let room = n_panes < Panes::MAX;
-    let another = room && cx.session.documents.len() < Session::MAX_DOCUMENTS && cx.document.model.latest().is_some();
+    let another = room && cx.session.documents.len() < Documents::MAX && cx.document.model.latest().is_some();
     let choices = [
         (UiCommand::SplitRight, room),
         (UiCommand::SplitBelow, room),

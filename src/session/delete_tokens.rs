@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::{Document, Effect, Session};
-use crate::{ids::Side, text::counted};
+use super::{Document, Experiment};
+use crate::ids::Side;
 
 impl Document {
     /// The text without some of its tokens, and which of the three it is; or why they cannot be taken out, in words.
-    fn without_tokens(&self, side: Side, positions: &Range<usize>) -> Result<(Part, String), &'static str> {
+    pub(super) fn without_tokens(&self, side: Side, positions: &Range<usize>) -> Result<(Part, String), &'static str> {
         let Some(capture) = self.latest_capture().filter(|_| self.opened.is_none()) else {
             return Err("This capture comes from a file: run its input on a model to change it");
         };
@@ -47,38 +47,19 @@ impl Document {
 
 /// Which text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     Text,
     TextB,
     Target,
 }
 
-impl Session {
-    /// Takes tokens out of the text of the document whose run is changed, and runs what is left.
-    pub(super) fn delete_tokens(&mut self, side: Side, positions: Range<usize>) -> Vec<Effect> {
-        let document = self.changing();
-        let id = document.id;
-        let (part, left) = match document.without_tokens(side, &positions) {
-            Ok(found) => found,
-            Err(reason) => {
-                self.inform(reason.to_owned(), String::new());
-                return Vec::new();
-            }
-        };
-        let n = positions.len();
-        if self.document().id == id {
-            self.leave_example();
-        }
-        let Some(document) = self.find_document_mut(id) else { return Vec::new() };
-        let experiment = &mut document.experiment;
+impl Experiment {
+    /// Makes what is left of one of its texts that text.
+    pub(super) fn shorten(&mut self, part: Part, left: String) {
         match part {
-            Part::Text => experiment.text = left,
-            Part::TextB => experiment.text_b = Some(left),
-            Part::Target => experiment.target = left,
+            Part::Text => self.text = left,
+            Part::TextB => self.text_b = Some(left),
+            Part::Target => self.target = left,
         }
-        self.let_go();
-        let details = "Later tokens moved up; Undo puts it back".to_owned();
-        self.inform(format!("{} deleted from the text", counted(n, "token")), details);
-        self.run_document(id)
     }
 }

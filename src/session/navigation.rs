@@ -1,6 +1,6 @@
 //! Back and forward between the places of a pane, and flipping between the last two.
 
-use super::{Effect, Focus, Place, Session};
+use super::{Documents, Effect, Focus, HistoryEntry, Pane, Panes};
 use crate::ids::PaneId;
 
 /// Which way through the places of a pane.
@@ -11,14 +11,13 @@ pub(super) enum Way {
     Flip,
 }
 
-impl Session {
+impl HistoryEntry {
     /// Where a pane is now.
-    pub(super) fn place(&self, pane: PaneId) -> Option<Place> {
-        let pane = self.panes.get(pane)?;
-        let document = self.document_of(pane);
+    fn of(pane: &Pane, documents: &Documents) -> Self {
+        let document = documents.of(pane);
         let input = document.opened.as_ref().and_then(|_| document.latest_capture()).map(|capture| capture.id());
         let selection = &pane.selection;
-        Some(Place {
+        Self {
             document: document.id,
             input,
             view: pane.view,
@@ -26,40 +25,44 @@ impl Session {
             minus: pane.minus,
             heads_on: selection.heads_on(),
             pinned: selection.pinned,
-        })
+        }
+    }
+}
+
+impl Panes {
+    /// Where every pane is now.
+    pub(super) fn places(&self, documents: &Documents) -> Vec<(PaneId, HistoryEntry)> {
+        self.iter().map(|pane| (pane.id, HistoryEntry::of(pane, documents))).collect()
     }
 
     /// Takes note of where the panes were, if they are somewhere else now.
-    pub(super) fn remember(&mut self, before: Vec<(PaneId, Place)>) {
+    pub(super) fn remember(&mut self, before: Vec<(PaneId, HistoryEntry)>, documents: &Documents) {
         for (id, before) in before {
-            let now = self.place(id);
-            if let Some(pane) = self.panes.get_mut(id).filter(|_| now.as_ref().is_some_and(|now| *now != before)) {
-                pane.places.left(before);
+            if let Some(pane) = self.get_mut(id).filter(|pane| HistoryEntry::of(pane, documents) != before) {
+                pane.history.left(before);
             }
         }
     }
 
-    /// Moves the active pane through its places, which makes no new ones.
-    pub(super) fn travel(&mut self, way: Way) -> Vec<Effect> {
-        let id = self.panes.active_id();
-        let Some(here) = self.place(id) else { return Vec::new() };
-        let places = &mut self.panes.active_mut().places;
-        let place = match way {
-            Way::Back => places.travel(here, true),
-            Way::Forward => places.travel(here, false),
-            Way::Flip => places.flip(here),
+    /// Moves the active pane through its history, which makes no new entries.
+    pub(super) fn travel(&mut self, way: Way, documents: &mut Documents) -> Vec<Effect> {
+        let here = HistoryEntry::of(self.active(), documents);
+        let history = &mut self.active_mut().history;
+        let entry = match way {
+            Way::Back => history.travel(here, true),
+            Way::Forward => history.travel(here, false),
+            Way::Flip => history.flip(here),
         };
-        place.map(|place| self.go_to(id, &place)).unwrap_or_default()
+        entry.map(|entry| self.go_to(&entry, documents)).unwrap_or_default()
     }
 
-    fn go_to(&mut self, id: PaneId, place: &Place) -> Vec<Effect> {
-        let Some(pane) = self.panes.get_mut(id) else { return Vec::new() };
-        pane.document = place.document;
-        let opened = self.find_document(place.document).and_then(|document| document.opened.as_ref());
+    fn go_to(&mut self, place: &HistoryEntry, documents: &mut Documents) -> Vec<Effect> {
+        self.active_mut().document = place.document;
+        let opened = documents.find(place.document).and_then(|document| document.opened.as_ref());
         let inputs = opened.into_iter().flat_map(|file| &file.captures);
         let input = inputs.map(|capture| capture.id()).position(|input| Some(input) == place.input);
-        let effects = input.map(|idx| self.select_input(id, idx)).unwrap_or_default();
-        self.with_pane(id, |pane, document| {
+        let effects = input.map(|idx| self.select_input(self.active_id(), idx, documents)).unwrap_or_default();
+        self.change_active(documents, |pane, document| {
             // The stack first: it decides what a focus means and which views there are.
             pane.select(document, place.head);
             pane.minus = place.minus;

@@ -6,12 +6,12 @@ use crate::{
     ids::{CaptureId, DocumentId, HeadId},
 };
 
-/// Places kept for `Back`.
-const MAX_PLACES: usize = 100;
+/// Entries kept for `Back`.
+const MAX_ENTRIES: usize = 100;
 
 /// What a pane shows of what.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct HistoryEntry {
     pub document: DocumentId,
     /// Which input of a capture file.
     pub input: Option<CaptureId>,
@@ -33,14 +33,14 @@ pub struct HeadRef {
 
 /// Places before and after the current one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Places {
-    back: Vec<Place>,
-    forward: Vec<Place>,
+pub(super) struct History {
+    back: Vec<HistoryEntry>,
+    forward: Vec<HistoryEntry>,
     /// The other of the last two places, for flipping between them.
-    other: Option<Place>,
+    other: Option<HistoryEntry>,
 }
 
-impl Places {
+impl History {
     pub const fn can_go_back(&self) -> bool {
         !self.back.is_empty()
     }
@@ -54,17 +54,17 @@ impl Places {
     }
 
     /// Takes note that `before` was left for a new place.
-    pub fn left(&mut self, before: Place) {
+    pub fn left(&mut self, before: HistoryEntry) {
         self.forward.clear();
         self.other = Some(before.clone());
         self.back.push(before);
-        if self.back.len() > MAX_PLACES {
+        if self.back.len() > MAX_ENTRIES {
             self.back.remove(0);
         }
     }
 
     /// The place before or after `here`.
-    pub fn travel(&mut self, here: Place, backwards: bool) -> Option<Place> {
+    pub fn travel(&mut self, here: HistoryEntry, backwards: bool) -> Option<HistoryEntry> {
         let (from, to) =
             if backwards { (&mut self.back, &mut self.forward) } else { (&mut self.forward, &mut self.back) };
         let place = from.pop()?;
@@ -74,7 +74,7 @@ impl Places {
     }
 
     /// The other of the last two places; `here` becomes the other.
-    pub fn flip(&mut self, here: Place) -> Option<Place> {
+    pub fn flip(&mut self, here: HistoryEntry) -> Option<HistoryEntry> {
         let place = self.other.replace(here)?;
         Some(place)
     }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Document, Effect, LabOptions, Pane, Session, Split};
+use super::{Document, Documents, LabOptions, Notices, Pane, Panes, Split};
 use crate::{
     analysis::explain::report::Question,
     capture::Capture,
-    ids::PaneId,
     lab::{are_two_directions, two_texts},
 };
 
@@ -38,48 +37,45 @@ impl Document {
     }
 }
 
-impl Session {
+impl Panes {
     /// Lets panes that ask how words align know the run of the other direction.
-    pub(super) fn pair_directions(&mut self) {
-        let found: Vec<(PaneId, Option<Arc<Capture>>)> =
-            self.panes.iter().filter(|pane| pane.aligns()).map(|pane| (pane.id, self.other_direction(pane))).collect();
-        for (id, run) in found {
-            if let Some(pane) = self.panes.get_mut(id) {
-                pane.explanations.reverse = run;
-            }
+    pub(super) fn pair_directions(&mut self, documents: &Documents) {
+        for pane in self.iter_mut().filter(|pane| pane.aligns()) {
+            pane.explanations.reverse = other_direction(documents, documents.of(pane));
         }
     }
 
-    fn other_direction(&self, pane: &Pane) -> Option<Arc<Capture>> {
-        let here = self.document_of(pane);
-        let run = here.latest_capture()?;
-        // The unchanged run beside a changed one reads the same text.
-        let others = self.documents.iter().filter(|other| other.id != here.id);
-        let mut shown = others.filter_map(Document::latest_capture);
-        shown.find(|other| are_two_directions(run, other)).cloned()
-    }
-
-    /// Opens a pane with the two texts exchanged, for a model that translates the other way.
-    pub(super) fn open_other_direction(&mut self) -> Vec<Effect> {
-        let Some((text, target)) = self.document().exchanged() else { return Vec::new() };
+    /// Opens a pane with the two texts exchanged, for a model that translates the other way; whether there is now
+    /// something to run.
+    pub(super) fn open_other_direction(&mut self, documents: &mut Documents, notices: &mut Notices) -> bool {
+        let Some((text, target)) = documents.of(self.active()).exchanged() else { return false };
         // Both say why they refuse.
-        if self.documents.len() >= Self::MAX_DOCUMENTS {
-            self.detach();
-            return Vec::new();
+        if !documents.has_room() {
+            self.detach(documents, notices);
+            return false;
         }
-        if self.split(Split::Right).is_none() {
-            return Vec::new();
+        if self.open_twin(Split::Right, notices).is_none() {
+            return false;
         }
-        self.detach();
+        self.detach(documents, notices);
         // An example's options go with it, but for what is being asked.
-        let question = self.panes.active().options.lab.question;
-        self.leave_example();
-        self.panes.active_mut().options.lab.question = question;
-        let experiment = &mut self.document_mut().experiment;
+        let question = self.active().options.lab.question;
+        self.leave_example(documents);
+        self.active_mut().options.lab.question = question;
+        let experiment = &mut documents.of_mut(self.active()).experiment;
         (experiment.text, experiment.target) = (text, target);
         let details =
             "Choose a model here that translates the other way; the alignment beside then combines both".to_owned();
-        self.inform("The two texts were exchanged".to_owned(), details);
-        self.run()
+        notices.inform("The two texts were exchanged".to_owned(), details);
+        true
     }
+}
+
+/// The run of the other direction that another document shows.
+fn other_direction(documents: &Documents, here: &Document) -> Option<Arc<Capture>> {
+    let run = here.latest_capture()?;
+    // The unchanged run beside a changed one reads the same text.
+    let others = documents.iter().filter(|other| other.id != here.id);
+    let mut shown = others.filter_map(Document::latest_capture);
+    shown.find(|other| are_two_directions(run, other)).cloned()
 }

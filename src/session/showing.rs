@@ -1,0 +1,170 @@
+//! Which documents panes show, and which captures: twins, copies, inputs of files, and what is closed.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{Document, Documents, Effect, Loadable, Notices, Pane, Panes, Split};
+use crate::{
+    capture::Capture,
+    ids::{DocumentId, PaneId},
+    protocol::{CaptureFile, Lane},
+};
+
+impl Panes {
+    /// Opens a twin of the active pane, or says why not.
+    pub(super) fn open_twin(&mut self, split: Split, notices: &mut Notices) -> Option<PaneId> {
+        let pane = self.split(split);
+        if pane.is_none() {
+            let details = "Close one that you no longer need".to_owned();
+            notices.inform(format!("{} panes are open, which is the most", Self::MAX), details);
+        }
+        pane
+    }
+
+    /// Gives the active pane a copy of its document, which can get another input or another model.
+    pub(super) fn detach(&mut self, documents: &mut Documents, notices: &mut Notices) {
+        if !documents.has_room() {
+            let details = "Close one that you no longer need".to_owned();
+            return notices.inform(format!("{} runs are open, which is the most", Documents::MAX), details);
+        }
+        self.active_mut().document = documents.add_copy(self.active().document);
+    }
+
+    /// Shows another document in the active pane.
+    pub(super) fn show_document(&mut self, id: DocumentId, documents: &Documents) {
+        if documents.find(id).is_none() {
+            return;
+        }
+        let before = documents.of(self.active()).latest_capture().cloned();
+        self.active_mut().document = id;
+        self.change_active(documents, |pane, document| pane.adopt(document, before.as_deref()));
+    }
+
+    /// Shows another capture in a document and in every pane that shows it.
+    pub(super) fn show(&mut self, documents: &mut Documents, id: DocumentId, capture: Arc<Capture>) {
+        let Some(document) = documents.find_mut(id) else { return };
+        let before = document.latest_capture().cloned();
+        let now = Arc::clone(&capture);
+        document.capture = Loadable::Ready(capture);
+        for pane in self.showing(id) {
+            self.change(pane, documents, |pane, document| pane.adopt(document, before.as_deref()));
+        }
+        if let Some(before) = before {
+            self.iter_mut().for_each(|pane| pane.history.follow(id, &before, &now));
+        }
+    }
+
+    /// What was to be selected once the capture of a document is there has no capture to wait for.
+    pub(super) fn drop_pending(&mut self, id: DocumentId) {
+        for pane in self.iter_mut().filter(|pane| pane.document == id) {
+            pane.pending = None;
+        }
+    }
+
+    /// Closes a pane; the last one stays. Changes that no pane shows any more are taken back with it, as a step of undo: the
+    /// unchanged run that stays takes the steps over.
+    pub(super) fn close_pane(&mut self, id: PaneId, documents: &mut Documents, notices: &mut Notices) -> Vec<Effect> {
+        let Some(pane) = self.get(id).filter(|_| self.len() > 1) else { return Vec::new() };
+        let (asked, document) = (pane.asked_lanes(), pane.document);
+        let left = self.leave_projection(id);
+        self.close(id);
+        let mut effects: Vec<Effect> = asked.into_iter().map(Effect::Cancel).chain(left).collect();
+        let plain = documents.find(document).and_then(|document| document.plain);
+        if !self.shows(document) && plain.is_some_and(|plain| self.shows(plain)) {
+            notices.inform("The changes were closed with their pane".to_owned(), "Undo brings them back".to_owned());
+            effects.extend(self.close_document(document, documents));
+        }
+        effects
+    }
+
+    /// Closes a document; panes that show it show the one before. The last document stays.
+    pub(super) fn close_document(&mut self, id: DocumentId, documents: &mut Documents) -> Vec<Effect> {
+        let Some((closed, heir)) = documents.remove(id) else { return Vec::new() };
+        let showing = self.showing(id);
+        let before = closed.latest_capture().map(Arc::as_ref);
+        for pane in self.iter_mut() {
+            pane.history.forget(id);
+            pane.minus.take_if(|minus| minus.document == id);
+        }
+        for pane in showing {
+            self.change(pane, documents, |pane: &mut Pane, _| pane.document = heir);
+            self.change(pane, documents, |pane, document| pane.adopt(document, before));
+        }
+        [Lane::Load(id), Lane::Run(id), Lane::Corpus(id)].map(Effect::Cancel).into()
+    }
+
+    /// Takes away the unchanged copy of a document, with the panes that show it.
+    pub(super) fn close_plain(&mut self, id: DocumentId, documents: &mut Documents) -> Vec<Effect> {
+        let Some(plain) = documents.find_mut(id).and_then(|document| document.plain.take()) else {
+            return Vec::new();
+        };
+        let beside = self.showing(plain);
+        let mut effects: Vec<Effect> = beside.iter().filter_map(|pane| self.leave_projection(*pane)).collect();
+        for pane in beside {
+            self.close(pane);
+        }
+        effects.extend(self.close_document(plain, documents));
+        effects
+    }
+
+    /// Shows the first input of a file. The model stays for the next run.
+    pub(super) fn open_file(
+        &mut self,
+        id: DocumentId,
+        file: CaptureFile,
+        documents: &mut Documents,
+        notices: &mut Notices,
+    ) -> Vec<Effect> {
+        let owed = documents.find_mut(id).and_then(|document| document.input_owed.take());
+        let owed = owed.and_then(|idx| file.captures.get(idx));
+        let Some(first) = owed.or_else(|| file.captures.first()).cloned() else { return Vec::new() };
+        let stop = stop_run(documents, id);
+        // Inputs of one file have much the same to say about themselves.
+        let notes: BTreeSet<_> = file.captures.iter().flat_map(|capture| capture.notes()).collect();
+        for note in notes {
+            notices.inform(note.clone(), String::new());
+        }
+        if let Some(document) = documents.find_mut(id) {
+            (document.opened, document.made) = (Some(file), None);
+        }
+        self.show(documents, id, first);
+        if let Some(document) = documents.find(id).filter(|document| !document.experiment.edits().is_empty()) {
+            let reason = document.unchangeable().unwrap_or_default().to_owned();
+            notices.inform(reason, String::new());
+        }
+        stop
+    }
+
+    /// Shows another input of the file that is opened in a pane.
+    pub(super) fn select_input(&mut self, pane: PaneId, idx: usize, documents: &mut Documents) -> Vec<Effect> {
+        let Some(document) = self.get(pane).map(|pane| documents.of(pane)) else { return Vec::new() };
+        let Some(capture) = document.opened.as_ref().and_then(|file| file.captures.get(idx)).cloned() else {
+            return Vec::new();
+        };
+        let id = document.id;
+        let of_corpus = document.corpus.as_ref().and_then(|corpus| corpus.data.latest()?.file.as_ref());
+        let corpus_input = (of_corpus.is_some() && of_corpus == document.opened.as_ref()).then_some(idx);
+        if let Some(document) = documents.find_mut(id) {
+            document.corpus_input = corpus_input;
+        }
+        let stop = stop_run(documents, id);
+        self.show(documents, id, capture);
+        stop
+    }
+
+    /// Shows the next input of the opened file or the one before; after the last comes the first.
+    pub(super) fn step_input(&mut self, backwards: bool, documents: &mut Documents) -> Vec<Effect> {
+        let document = documents.of(self.active());
+        let Some((idx, n)) = document.shown_input().zip(document.opened.as_ref().map(|file| file.captures.len()))
+        else {
+            return Vec::new();
+        };
+        let next = if backwards { (idx + n - 1) % n } else { (idx + 1) % n };
+        self.select_input(self.active_id(), next, documents)
+    }
+}
+
+/// A run on its way would replace what was chosen just now.
+fn stop_run(documents: &Documents, id: DocumentId) -> Vec<Effect> {
+    let runs = documents.find(id).is_some_and(|document: &Document| document.capture.is_pending());
+    if runs { vec![Effect::Cancel(Lane::Run(id))] } else { Vec::new() }
+}
