@@ -8,7 +8,9 @@ use std::{
 
 mod numbers;
 
-pub use numbers::{cell_text, change_text, decimal_text, measure_text, norm_text, share_text, signed, weight_text};
+pub use numbers::{
+    cell_text, change_text, decimal_text, measure_text, norm_text, share_text, signed, stepped_text, weight_text,
+};
 
 /// Bytes in decimal units.
 pub fn bytes_text(n: u64) -> String {

@@ -61,6 +61,13 @@ pub fn cell_text(weight: impl Into<f64>) -> String {
     }
 }
 
+/// A number of an axis whose numbers are `step` apart: as many decimals as tell neighbours apart.
+pub fn stepped_text(value: f64, step: f64) -> String {
+    // A step of 0.1 has one decimal, whatever its logarithm is rounded to.
+    let decimals = (-step.log10() - 1e-9).ceil().clamp(0.0, 12.0);
+    fixed(value, decimals as usize)
+}
+
 /// The size is below what is told: `<0.001`, of a negative number `>−0.001`.
 fn least(value: f64, text: &str) -> String {
     if value < 0.0 { format!(">−{text}") } else { format!("<{text}") }

@@ -9,7 +9,10 @@ use attnscope::{
         report::{Cells, Question, Report, Value},
     },
     capture::{AppliedEdit, Matrix, file},
-    figure::views::lab::{Answered, compose},
+    figure::{
+        palette::Palette,
+        views::lab::{Answered, compose},
+    },
     ids::{HeadId, Side, StackKind},
     lab::{
         Baseline, Depth, GradientOptions, MaskingOptions, MethodCall, Of, RelevanceQuestion, RewriteOptions, Rule,
@@ -257,6 +260,16 @@ fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
         parts.map(|part| format!("{}: {}", part.title, part.piece.spoken().join(", "))).collect()
     };
     let (few, one) = (titles(&once), titles(&found));
+    // The window plots the search: a line for each layer and the end, as many steps as were made.
+    let sections = compose(&capture, Question::Depends, &[answer(&once)], (HeadId::default(), false));
+    let parts = sections.iter().filter(|section| section.column.is_some()).flat_map(|section| &section.parts);
+    let charts: Vec<_> = parts.filter_map(|part| Some((part, part.piece.chart(&Palette::LIGHT)?))).collect();
+    let [(search, distance), (_, open)] = &charts[..] else { panic!("{} charts", charts.len()) };
+    assert_eq!(distance.series.len(), model.spec().stacks[0].layers.len() + 1);
+    assert!(distance.series.iter().all(|series| series.points().count() == 4));
+    assert!(distance.marks.len() == 1 && open.marks.is_empty(), "the margin is of the distance alone");
+    let last = distance.series[0].points().last().unwrap();
+    assert!(search.piece.readout(0, last).starts_with("L0, step 3\ndistance: "));
     assert!(few[0].contains("distance L0: ") && few[0].contains("distance end: "), "{few:?}");
     assert!(few.len() == 4 && few[2].starts_with("Gates by token and layer: gate: most at"), "{few:?}");
     assert_eq!(one.len(), 2, "the embeddings alone have no grid: {one:?}");

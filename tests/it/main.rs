@@ -9,6 +9,8 @@ mod agreement;
 /// Capture files: round trips, other programs' files, hostile ones.
 mod average;
 mod capture_file;
+/// Charts with axes in the window.
+mod charts;
 /// The program without a window: files, exit codes, messages.
 mod cli;
 /// Panes side by side, and differences, in the window.

@@ -11,7 +11,7 @@ use eframe::egui::{
 use super::texture::FULL_UV;
 use crate::{
     figure::{
-        FontSource, Scene, Typesetter,
+        FontSource, Typesetter,
         list::{Cells, Item, Line, Rgba, Sampling, Text},
         path::{Path, Segment},
         pen::Pen,
@@ -35,9 +35,9 @@ impl<K> Default for ScenePainter<K> {
 }
 
 impl<K: PartialEq> ScenePainter<K> {
-    /// Paints the scene.
-    pub fn paint(&mut self, painter: &Painter, theme: &Theme, key: K, scene: &dyn Scene, area: Rect) {
-        self.painter.paint(0, (painter, theme), key, (area, area), &|pen| scene.draw(area, pen));
+    /// Paints what `draw` draws of the scene.
+    pub fn paint(&mut self, painter: &Painter, theme: &Theme, key: K, area: Rect, draw: &dyn Fn(&mut Pen<'_>)) {
+        self.painter.paint(0, (painter, theme), key, (area, area), draw);
     }
 }
 
@@ -158,7 +158,8 @@ impl Painted {
     }
 }
 
-fn color32([red, green, blue, alpha]: Rgba) -> Color32 {
+/// A colour of a figure in the window.
+pub fn color32([red, green, blue, alpha]: Rgba) -> Color32 {
     Color32::from_rgba_unmultiplied(red, green, blue, alpha)
 }
 

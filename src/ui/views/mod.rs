@@ -14,6 +14,7 @@ mod asking;
 mod average;
 mod camera;
 mod changes;
+mod chart;
 mod choosers;
 pub(super) mod controls;
 mod display_list;

@@ -50,6 +50,12 @@ impl AverageLayout {
         Self { cells, plot, grid }
     }
 
+    /// The plot with its title, its numbers and what stands below them.
+    pub fn chart(&self) -> Rect {
+        let above = vec2(2.0 * NUMBERS_PT, TITLE_PT + 5.0 * GRID);
+        Rect::from_min_max(self.plot.min - above, self.plot.max + vec2(2.0 * GRID, NUMBERS_PT))
+    }
+
     /// Query and key position at a place.
     pub fn cell_at(&self, at: Pos2) -> Option<(usize, usize)> {
         self.cells.contains(at).then(|| cells::cell_at(self.cells, self.grid, at))?
@@ -70,7 +76,8 @@ mod tests {
             let area = Rect::from_min_size(pos2(5.0, 5.0), size);
             let layout = AverageLayout::of(area, grid);
             assert!(area.contains_rect(layout.cells) && area.contains_rect(layout.plot), "{size:?} {grid:?}");
-            assert!(!layout.cells.intersects(layout.plot) && layout.plot.is_positive());
+            assert!(!layout.cells.intersects(layout.chart()) && layout.plot.is_positive());
+            assert!(area.expand(1e-3).contains_rect(layout.chart()) && layout.chart().contains_rect(layout.plot));
             let cell = cells::cell_rect(layout.cells, grid, grid.0 - 1, 0);
             assert!((cell.width() - cell.height()).abs() < 1e-3);
             assert_eq!(layout.cell_at(cell.center()), Some((grid.0 - 1, 0)));

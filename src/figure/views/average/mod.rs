@@ -6,7 +6,7 @@ use std::sync::Arc;
 use emath::{Rect, pos2, vec2};
 
 use super::{
-    axes::{Axes, Axis},
+    axes::Axis,
     cells::{self, RuledOut, ruled_out},
     heatmap::ruled_out::diagonals,
     joined,
@@ -18,10 +18,12 @@ use crate::{
     },
     capture::RgbaBuffer,
     figure::{
+        chart::{Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},
         font::Align,
-        list::{Line, Rgba, Sampling, faded},
+        list::{Line, Sampling, faded},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
+        palette::Palette,
         pen::{Pen, tick_text},
     },
     raster::ColorMap,
@@ -88,14 +90,38 @@ impl AverageScene {
         std::iter::once(all).chain(groups).collect()
     }
 
-    /// Axes of the curves: offset along, mean weight up.
-    pub fn axes(&self, layout: &AverageLayout) -> Axes {
+    /// Mean weight by offset, a line for all inputs and for each value of the annotation.
+    pub fn chart(&self, palette: &Palette) -> Chart {
         let curves = self.average().map(|average| self.curves(average)).unwrap_or_default();
-        let points: Vec<(i32, f32)> = curves.iter().flat_map(|(_, mean)| near(mean)).collect();
-        let points = points.iter().map(|(offset, weight)| (f64::from(*offset), f64::from(*weight)));
-        let mut axes = Axes::over(points, layout.plot);
-        axes.y.from = 0.0;
-        axes
+        let near: Vec<Vec<[f64; 2]>> = curves.iter().map(|(_, mean)| near(mean).map(point).collect()).collect();
+        let along = |nth: usize| near.iter().flatten().map(move |point| point[nth]);
+        let mut weight = ChartAxis::over("mean weight", Scale::Linear, along(1));
+        weight.from = 0.0;
+        let series = curves.iter().zip(&near).enumerate().map(|(nth, ((name, _), points))| Series {
+            name: (*name).to_owned(),
+            shape: SeriesShape::Line,
+            color: if nth == 0 { palette.text } else { palette.head(nth - 1) },
+            width: if nth == 0 { 2.0 } else { 1.25 },
+            // A gap where no pair has an offset.
+            runs: points.chunk_by(|a, b| b[0] == a[0] + 1.0).map(<[_]>::to_vec).collect(),
+        });
+        let special = self.average().map_or(0.0, |average| average.offsets.special);
+        let zero = Mark { of: MarkOf::X, value: 0.0, name: String::new(), color: palette.rule, width: 0.75 };
+        Chart {
+            title: "Mean weight by offset (key − query)".to_owned(),
+            note: format!("{} of the attention goes to special tokens", share_text(special)),
+            x: ChartAxis::over("offset", Scale::Whole, along(0)),
+            y: weight,
+            series: series.collect(),
+            marks: vec![zero],
+        }
+    }
+
+    /// Draws the mean between positions.
+    pub fn draw_grid(&self, area: Rect, pen: &mut Pen<'_>) {
+        if let Some(average) = self.average() {
+            self.draw_positions(average, &self.layout(area), pen);
+        }
     }
 
     fn draw_positions(&self, average: &Average, layout: &AverageLayout, pen: &mut Pen<'_>) {
@@ -150,27 +176,28 @@ impl AverageScene {
         pen.lines(lines);
     }
 
-    fn draw_offsets(&self, average: &Average, layout: &AverageLayout, pen: &mut Pen<'_>) {
-        let (rect, axes) = (layout.plot, self.axes(layout));
+    fn draw_offsets(&self, layout: &AverageLayout, pen: &mut Pen<'_>) {
+        let (rect, chart) = (layout.plot, self.chart(&pen.palette));
+        let axes = chart.axes(rect);
         let title = rect.left_top() - vec2(0.0, 8.0 * GRID);
-        pen.text("Mean weight by offset (key − query)", SMALL, pen.palette.text, title, Align::Left);
+        pen.text(&chart.title, SMALL, pen.palette.text, title, Align::Left);
         pen.frame(rect, 0.75, pen.palette.rule);
-        let zero = axes.x.at(0.0);
-        pen.line(pos2(zero, rect.top()), pos2(zero, rect.bottom()), 0.75, pen.palette.rule);
-        let curves = self.curves(average);
+        for mark in &chart.marks {
+            let x = axes.x.at(mark.value);
+            pen.line(pos2(x, rect.top()), pos2(x, rect.bottom()), mark.width, mark.color);
+        }
         let mut x = rect.left();
-        for (nth, (name, mean)) in curves.iter().enumerate() {
-            let color: Rgba = if nth == 0 { pen.palette.text } else { pen.palette.head(nth - 1) };
-            let points: Vec<_> =
-                near(mean).map(|(offset, w)| (offset, axes.at(f64::from(offset), f64::from(w)))).collect();
-            let width = if nth == 0 { 2.0 } else { 1.25 };
-            // A gap where no pair has an offset.
-            let joined = points.windows(2).filter(|pair| pair[1].0 == pair[0].0 + 1);
-            pen.lines(joined.map(|pair| Line { from: pair[0].1, to: pair[1].1, width, color }).collect());
-            if curves.len() > 1 {
-                let name = pen.type_.fit(name, SMALL, 110.0).into_owned();
+        for series in &chart.series {
+            let line = |[from, to]: [[f64; 2]; 2]| {
+                let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
+                Line { from, to, width: series.width, color: series.color }
+            };
+            pen.lines(series.segments().map(line).collect());
+            if chart.series.len() > 1 {
+                let name = pen.type_.fit(&series.name, SMALL, 110.0).into_owned();
                 if x + 20.0 < rect.right() {
-                    x += pen.text(&name, SMALL, color, pos2(x, rect.top() - 2.5 * GRID), Align::Left) + 3.0 * GRID;
+                    let at = pos2(x, rect.top() - 2.5 * GRID);
+                    x += pen.text(&name, SMALL, series.color, at, Align::Left) + 3.0 * GRID;
                 }
             }
         }
@@ -185,8 +212,7 @@ impl AverageScene {
             let at = pos2(rect.left() - GRID, axes.y.at(value));
             pen.text(&format!("{value:.digits$}"), SMALL, weak, at, Align::Right);
         }
-        let words = format!("{} of the attention goes to special tokens", share_text(average.offsets.special));
-        pen.text(&words, SMALL, weak, rect.left_bottom() + vec2(0.0, 6.5 * GRID), Align::Left);
+        pen.text(&chart.note, SMALL, weak, rect.left_bottom() + vec2(0.0, 6.5 * GRID), Align::Left);
     }
 }
 
@@ -194,6 +220,10 @@ impl AverageScene {
 pub fn near(mean: &OffsetMean) -> impl Iterator<Item = (i32, f32)> {
     let all = mean.offsets.iter().copied().zip(mean.weights.iter().copied());
     all.filter(|(offset, _)| offset.abs() <= MAX_OFFSET)
+}
+
+fn point((offset, weight): (i32, f32)) -> [f64; 2] {
+    [f64::from(offset), f64::from(weight)]
 }
 
 /// Digits that tell neighbouring numbers apart.
@@ -226,10 +256,9 @@ impl Scene for AverageScene {
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let layout = self.layout(area);
-        if let Some(average) = self.average() {
-            self.draw_positions(average, &layout, pen);
-            self.draw_offsets(average, &layout, pen);
+        self.draw_grid(area, pen);
+        if self.average().is_some() {
+            self.draw_offsets(&self.layout(area), pen);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where the parts of the Distance view stand.
 
-use emath::{Pos2, Rect, vec2};
+use emath::{Pos2, Rect, Vec2, vec2};
 
 use crate::figure::{
     measure::{BAR_AND_TICKS_PT, GRID},
@@ -15,6 +15,8 @@ pub const TICKS_PT: f32 = 4.5 * GRID;
 pub const LAYERS_PT: f32 = 6.0 * GRID;
 /// Between parts.
 const GAP_PT: f32 = 5.0 * GRID;
+/// At the left of a plot and above it.
+const ABOVE: Vec2 = vec2(LAYERS_PT + 3.0 * GRID, TITLE_PT);
 /// Cells are at most this wide and high.
 const MAX_CELL_PT: f32 = 48.0;
 /// From this proportion on the mosaics stand beside the plots.
@@ -51,15 +53,19 @@ impl DistanceLayout {
             if beside { right.with_min_x(right.left() + GAP_PT) } else { right.with_min_y(right.top() + GAP_PT) };
         let mosaics = halves(left, !beside).map(|half| mosaic(half, grid));
         let (top, bottom) = right.split_top_bottom_at_fraction(0.58);
-        let framed = |rect: Rect| {
-            Rect::from_min_max(
-                rect.min + vec2(LAYERS_PT + 3.0 * GRID, TITLE_PT),
-                rect.max - vec2(GRID, TICKS_PT + TITLE_PT),
-            )
-        };
+        let framed = |rect: Rect| Rect::from_min_max(rect.min + ABOVE, rect.max - vec2(GRID, TICKS_PT + TITLE_PT));
         let plots = halves(top, true).map(framed);
         let curve = framed(bottom.with_min_y(bottom.top() + 2.0 * GRID)).with_max_y(bottom.bottom() - TICKS_PT);
         Self { mosaics, plots, curve, grid }
+    }
+
+    /// A plot with its title, its numbers and what stands below them.
+    pub fn chart(&self, which: usize) -> Rect {
+        let (plot, below) = match self.plots.get(which) {
+            Some(plot) => (*plot, TICKS_PT + TITLE_PT),
+            None => (self.curve, TICKS_PT),
+        };
+        Rect::from_min_max(plot.min - ABOVE, plot.max + vec2(GRID, below))
     }
 
     /// The cell of a head in one of the mosaics.
@@ -111,6 +117,11 @@ mod tests {
                 for (idx, part) in parts.iter().enumerate() {
                     assert!(part.is_positive() && area.contains_rect(*part), "{size:?} {grid:?}: {idx} {part:?}");
                     assert!(parts[idx + 1..].iter().all(|other| !other.intersects(*part)), "{size:?} {grid:?}");
+                }
+                let charts = [0, 1, 2].map(|which| layout.chart(which));
+                for (nth, chart) in charts.iter().enumerate() {
+                    assert!(area.expand(1e-3).contains_rect(*chart), "{size:?} {grid:?}: {nth} {chart:?}");
+                    assert!(charts[nth + 1..].iter().all(|other| !other.shrink(1e-3).intersects(*chart)));
                 }
                 let (layer, head) = (grid.0 - 1, grid.1 / 2);
                 for mosaic in [0, 1] {

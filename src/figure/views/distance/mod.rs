@@ -12,10 +12,12 @@ use crate::{
         survey::Finding,
     },
     figure::{
+        chart::{self, Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},
         font::Align,
         list::{Line, Rgba, faded},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
+        palette::Palette,
         pen::{Pen, tick_text},
     },
     ids::{HeadId, StackKind},
@@ -109,6 +111,14 @@ impl DistanceScene {
         ]
     }
 
+    /// Draws the numbers of all heads.
+    pub fn draw_mosaics(&self, area: Rect, pen: &mut Pen<'_>) {
+        let layout = self.layout(area);
+        for (which, mosaic) in self.mosaics().iter().enumerate() {
+            self.draw_mosaic(which, mosaic, &layout, pen);
+        }
+    }
+
     fn draw_mosaic(&self, which: usize, mosaic: &Mosaic<'_>, layout: &DistanceLayout, pen: &mut Pen<'_>) {
         let rect = layout.mosaics[which];
         let weak = pen.palette.text_weak;
@@ -136,77 +146,100 @@ impl DistanceScene {
         pen.color_bar(bar, ramp, &mosaic.tick);
     }
 
-    fn draw_pairs(&self, which: usize, plot: &HeadPlot, layout: &DistanceLayout, pen: &mut Pen<'_>) {
-        let rect = layout.plots[which];
-        let axes = self.axes(which, layout);
-        let (title, of) = match which {
-            0 => ("As given", plot.proxy.correlations.before),
-            _ => ("After scaling", plot.proxy.correlations.after),
+    /// The pairs as given (0) or in the joint space (1): distance along, dot product up.
+    pub fn pairs_chart(&self, which: usize, palette: &Palette) -> Chart {
+        let plot = self.of_head();
+        let points: Vec<[f64; 2]> =
+            plot.map_or(&[][..], |plot| &plot.pairs).iter().map(|pair| at(which, pair)).collect();
+        let note = plot.map_or_else(String::new, |plot| {
+            let correlations = &plot.proxy.correlations;
+            let of = if which == 0 { &correlations.before } else { &correlations.after };
+            format!("all pairs {}, per query {}", number(of.pooled.pearson), number(of.per_query.pearson))
+        });
+        Chart {
+            title: if which == 0 { "As given" } else { "After scaling" }.to_owned(),
+            note,
+            x: ChartAxis::over(DISTANCE, Scale::Linear, points.iter().map(|point| point[0])),
+            y: ChartAxis::over("q·k", Scale::Linear, points.iter().map(|point| point[1])),
+            series: vec![Series {
+                name: String::new(),
+                shape: SeriesShape::Points,
+                color: faded(palette.accent, PAIR_OPACITY),
+                width: PAIR_PT,
+                runs: vec![points],
+            }],
+            marks: Vec::new(),
+        }
+    }
+
+    /// The correlation by the scale's power of two.
+    pub fn curve_chart(&self, palette: &Palette) -> Chart {
+        let plot = self.of_head();
+        let steps = plot.map_or(&[][..], |plot| &plot.curve);
+        let most = steps.iter().flat_map(|step| [step.pooled, step.per_query]).flatten().fold(0.2, f64::max);
+        let line = |name: &str, of: &dyn Fn(usize) -> Option<f64>, color: Rgba, width: f32| Series {
+            name: name.to_owned(),
+            shape: SeriesShape::Line,
+            color,
+            width,
+            runs: chart::runs((0..steps.len()).map(|nth| Some([steps[nth].c.log2(), of(nth)?]))),
         };
-        frame(title, rect, pen);
-        let color = faded(pen.palette.accent, PAIR_OPACITY);
-        let square = |pair: &Pair| {
-            let at = axes.at(f64::from(distance(which, pair)), f64::from(pair.dot));
-            let half = vec2(PAIR_PT / 2.0, 0.0);
-            Line { from: at - half, to: at + half, width: PAIR_PT, color }
-        };
-        pen.lines(plot.pairs.iter().map(square).collect());
+        let (accent, weak) = (palette.accent, palette.text_weak);
+        let mark = |name: String, c: f64, color: Rgba| Mark { of: MarkOf::X, value: c.log2(), name, color, width: 1.0 };
+        let zero = Mark { of: MarkOf::Y, value: 0.0, name: String::new(), color: palette.rule, width: 0.75 };
+        let scales = plot.into_iter().flat_map(|plot| {
+            let (best, own) = (plot.best.c, plot.proxy.c);
+            [mark(format!("lowest {}", two(best)), best, weak), mark(format!("c = {}", two(own)), own, accent)]
+        });
+        Chart {
+            title: "Correlation by scale c".to_owned(),
+            note: String::new(),
+            x: ChartAxis::over("scale c", Scale::PowersOfTwo, steps.iter().map(|step| step.c.log2())),
+            y: ChartAxis { title: "correlation".to_owned(), from: -1.08, to: most + 0.1, scale: Scale::Linear },
+            series: vec![
+                line("per query", &|nth| steps[nth].per_query, weak, 1.25),
+                line("all pairs", &|nth| steps[nth].pooled, accent, 2.0),
+            ],
+            marks: std::iter::once(zero).chain(scales).collect(),
+        }
+    }
+
+    fn draw_pairs(&self, which: usize, layout: &DistanceLayout, pen: &mut Pen<'_>) {
+        let (rect, chart) = (layout.plots[which], self.pairs_chart(which, &pen.palette));
+        let axes = chart.axes(rect);
+        frame(&chart.title, rect, pen);
+        for series in &chart.series {
+            let square = |[x, y]: [f64; 2]| {
+                let (at, half) = (axes.at(x, y), vec2(series.width / 2.0, 0.0));
+                Line { from: at - half, to: at + half, width: series.width, color: series.color }
+            };
+            pen.lines(series.points().map(square).collect());
+        }
         numbers(&axes, rect, [4, 6], pen);
         let below = rect.left_bottom() + vec2(0.0, 6.5 * GRID);
-        let words = format!("all pairs {}, per query {}", number(of.pooled.pearson), number(of.per_query.pearson));
         // Beside a narrow plot there is no room for the rest.
-        let size = SMALL * (rect.width() / pen.type_.width(&words, SMALL).max(1.0)).clamp(0.8, 1.0);
-        pen.text(&words, size, pen.palette.text_weak, below, Align::Left);
+        let size = SMALL * (rect.width() / pen.type_.width(&chart.note, SMALL).max(1.0)).clamp(0.8, 1.0);
+        pen.text(&chart.note, size, pen.palette.text_weak, below, Align::Left);
     }
 
-    /// The axes of one of the plots: distance along, dot product up.
-    pub fn axes(&self, which: usize, layout: &DistanceLayout) -> Axes {
-        let pairs = self.of_head().map_or(&[][..], |plot| &plot.pairs);
-        let values = pairs.iter().map(|pair| (f64::from(distance(which, pair)), f64::from(pair.dot)));
-        Axes::over(values, layout.plots[which])
-    }
-
-    /// The axes of the curve: the scale's power of two along, correlation up.
-    pub fn curve_axes(&self, layout: &DistanceLayout) -> Axes {
-        let steps = self.of_head().map_or(&[][..], |plot| &plot.curve);
-        let mut axes = Axes::over(steps.iter().map(|step| (step.c.log2(), 0.0)), layout.curve);
-        let most = steps.iter().flat_map(|step| [step.pooled, step.per_query]).flatten().fold(0.2, f64::max);
-        (axes.y.from, axes.y.to) = (-1.08, most + 0.1);
-        axes
-    }
-
-    fn draw_curve(&self, plot: &HeadPlot, layout: &DistanceLayout, pen: &mut Pen<'_>) {
-        let rect = layout.curve;
-        let axes = self.curve_axes(layout);
-        frame("Correlation by scale c", rect, pen);
-        let zero = axes.y.at(0.0);
-        pen.line(pos2(rect.left(), zero), pos2(rect.right(), zero), 0.75, pen.palette.rule);
-        let lines = |of: &dyn Fn(usize) -> Option<f64>, color: Rgba, width: f32| -> Vec<Line> {
-            let at = |idx: usize| Some(axes.at(plot.curve[idx].c.log2(), of(idx)?));
-            let segment = |idx: usize| Some(Line { from: at(idx)?, to: at(idx + 1)?, width, color });
-            (0..plot.curve.len().saturating_sub(1)).filter_map(segment).collect()
-        };
-        let (accent, weak) = (pen.palette.accent, pen.palette.text_weak);
-        pen.lines(lines(&|idx| plot.curve[idx].per_query, weak, 1.25));
-        pen.lines(lines(&|idx| plot.curve[idx].pooled, accent, 2.0));
-        // Each number stands at the outer side of its line, so that the other line does not cross it.
-        let marks = [
-            (plot.best.c, format!("lowest {}", two(plot.best.c)), weak, rect.top() + 5.0 * GRID),
-            (plot.proxy.c, format!("c = {}", two(plot.proxy.c)), accent, rect.top() + 2.0 * GRID),
-        ];
-        let [best, own] = [0, 1].map(|nth| axes.x.at(marks[nth].0.log2()));
-        for ((_, text, color, y), (x, other)) in marks.into_iter().zip([(best, own), (own, best)]) {
-            pen.line(pos2(x, rect.top()), pos2(x, rect.bottom()), 1.0, color);
-            let width = pen.type_.width(&text, SMALL) + GRID;
-            let is_left = if x == other { x > rect.center().x } else { x < other };
-            let (align, nudge) = match is_left {
-                true if x - width >= rect.left() => (Align::Right, -GRID),
-                false if x + width > rect.right() => (Align::Right, -GRID),
-                _ => (Align::Left, GRID),
-            };
-            pen.text(&text, SMALL, color, pos2(x + nudge, y), align);
+    fn draw_curve(&self, layout: &DistanceLayout, pen: &mut Pen<'_>) {
+        let (rect, chart) = (layout.curve, self.curve_chart(&pen.palette));
+        let axes = chart.axes(rect);
+        frame(&chart.title, rect, pen);
+        for mark in chart.marks.iter().filter(|mark| mark.of == MarkOf::Y) {
+            let y = axes.y.at(mark.value);
+            pen.line(pos2(rect.left(), y), pos2(rect.right(), y), mark.width, mark.color);
         }
-        for power in axes.x.ticks(7).into_iter().filter(|power| power.fract() == 0.0) {
+        for series in &chart.series {
+            let line = |[from, to]: [[f64; 2]; 2]| {
+                let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
+                Line { from, to, width: series.width, color: series.color }
+            };
+            pen.lines(series.segments().map(line).collect());
+        }
+        self.draw_scales(&chart, rect, pen);
+        let weak = pen.palette.text_weak;
+        for power in Scale::PowersOfTwo.ticks((axes.x.from, axes.x.to), 7) {
             let text = two(power.exp2());
             // The last number ends with the frame at the latest.
             let half = pen.type_.width(&text, SMALL) / 2.0;
@@ -218,13 +251,33 @@ impl DistanceScene {
             pen.text(&tick_text(value as f32), SMALL, weak, at, Align::Right);
         }
         let mut x = rect.right() - GRID;
-        for (text, color) in [("per query", weak), ("all pairs", accent)] {
+        for series in &chart.series {
             let at = pos2(x, rect.top() - 2.0 * GRID);
-            x -= pen.text(text, SMALL, color, at, Align::Right) + 3.0 * GRID;
+            x -= pen.text(&series.name, SMALL, series.color, at, Align::Right) + 3.0 * GRID;
+        }
+    }
+
+    /// The scale that is used and the best one.
+    fn draw_scales(&self, chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
+        let axes = chart.axes(rect);
+        let scales: Vec<&Mark> = chart.marks.iter().filter(|mark| mark.of == MarkOf::X).collect();
+        let [best, own] = scales[..] else { return };
+        let at = |mark: &Mark| axes.x.at(mark.value);
+        // Each number stands at the outer side of its line, so that the other line does not cross it.
+        for (mark, other, y) in [(best, own, rect.top() + 5.0 * GRID), (own, best, rect.top() + 2.0 * GRID)] {
+            let (x, other) = (at(mark), at(other));
+            pen.line(pos2(x, rect.top()), pos2(x, rect.bottom()), mark.width, mark.color);
+            let width = pen.type_.width(&mark.name, SMALL) + GRID;
+            let is_left = if x == other { x > rect.center().x } else { x < other };
+            let (align, nudge) = match is_left {
+                true if x - width >= rect.left() => (Align::Right, -GRID),
+                false if x + width > rect.right() => (Align::Right, -GRID),
+                _ => (Align::Left, GRID),
+            };
+            pen.text(&mark.name, SMALL, mark.color, pos2(x + nudge, y), align);
         }
     }
 }
-
 /// A head's number, where it has one.
 type Number<'a> = Box<dyn Fn(&HeadProxy) -> Option<f32> + 'a>;
 
@@ -234,6 +287,11 @@ struct Mosaic<'a> {
     value: Number<'a>,
     fraction: Box<dyn Fn(f32) -> f32>,
     tick: Box<dyn Fn(f32) -> String>,
+}
+
+/// Where a pair is in its chart.
+fn at(which: usize, pair: &Pair) -> [f64; 2] {
+    [f64::from(distance(which, pair)), f64::from(pair.dot)]
 }
 
 /// How far apart a query and a key are, as given (0) or in the joint space (1).
@@ -297,14 +355,12 @@ impl Scene for DistanceScene {
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let layout = self.layout(area);
-        for (which, mosaic) in self.mosaics().iter().enumerate() {
-            self.draw_mosaic(which, mosaic, &layout, pen);
-        }
-        if let Some(plot) = self.of_head() {
-            self.draw_pairs(0, plot, &layout, pen);
-            self.draw_pairs(1, plot, &layout, pen);
-            self.draw_curve(plot, &layout, pen);
+        self.draw_mosaics(area, pen);
+        if self.of_head().is_some() {
+            let layout = self.layout(area);
+            self.draw_pairs(0, &layout, pen);
+            self.draw_pairs(1, &layout, pen);
+            self.draw_curve(&layout, pen);
         }
     }
 

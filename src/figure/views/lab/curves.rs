@@ -5,9 +5,11 @@ use emath::{Pos2, Rect, pos2, vec2};
 use super::{Hit, Piece, ROW_PT, room};
 use crate::{
     figure::{
+        chart::{self, Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},
         font::Align,
         list::{Line, Rgba, faded},
         measure::{GRID, text_size::SMALL},
+        palette::Palette,
         pen::Pen,
     },
     text::{measure_text, norm_text},
@@ -70,10 +72,10 @@ impl Curves {
         }
     }
 
-    fn color(&self, nth: usize, pen: &Pen<'_>) -> Rgba {
+    fn color(&self, nth: usize, palette: &Palette) -> Rgba {
         match self.lines.len() {
-            0 | 1 => pen.palette.accent,
-            n => pen.palette.position(nth as f32 / (n - 1) as f32),
+            0 | 1 => palette.accent,
+            n => palette.position(nth as f32 / (n - 1) as f32),
         }
     }
 
@@ -100,7 +102,7 @@ impl Curves {
         let (named, weak) = (self.named(), pen.palette.text_weak);
         for (nth, (x, row)) in named.iter().zip(self.name_places(width)) {
             let at = at + vec2(x, row as f32 * ROW_PT);
-            pen.line(at, at + vec2(MARK_PT - 4.0, 0.0), 2.0, self.color(*nth, pen));
+            pen.line(at, at + vec2(MARK_PT - 4.0, 0.0), 2.0, self.color(*nth, &pen.palette));
             let name = pen.type_.fit(&self.lines[*nth].0, SMALL, MOST_NAME_PT).into_owned();
             pen.text(&name, SMALL, weak, at + vec2(MARK_PT, 0.0), Align::Left);
         }
@@ -132,7 +134,7 @@ impl Piece for Curves {
             pen.text(&tick, SMALL, weak, pos2(plot.left() - 1.5 * GRID, y), Align::Right);
         }
         for (nth, (_, values)) in self.lines.iter().enumerate() {
-            let color = self.color(nth, pen);
+            let color = self.color(nth, &pen.palette);
             let at = |step: usize| self.at_step(plot, step, values[step]);
             let is_there = |step: &usize| values[*step].is_finite() && values[*step + 1].is_finite();
             let pieces = (0..values.len().saturating_sub(1)).filter(is_there);
@@ -150,6 +152,39 @@ impl Piece for Curves {
         self.draw_names(pos2(plot.left(), y + ROW_PT), area.width() - TICKS_PT, pen);
     }
 
+    fn chart(&self, palette: &Palette) -> Option<Chart> {
+        let named = self.named();
+        let series = |(nth, (name, values)): (usize, &(String, Vec<f64>))| Series {
+            name: if named.contains(&nth) { name.clone() } else { String::new() },
+            shape: SeriesShape::Line,
+            color: self.color(nth, palette),
+            width: 1.25,
+            runs: chart::runs(values.iter().enumerate().map(|(step, y)| y.is_finite().then_some([step as f64, *y]))),
+        };
+        let limit = |(value, name): &(f64, String)| Mark {
+            of: MarkOf::Y,
+            value: *value,
+            name: name.clone(),
+            color: faded(palette.text, 0.7),
+            width: 1.0,
+        };
+        let last = (self.n_steps().max(2) - 1) as f64;
+        Some(Chart {
+            title: String::new(),
+            note: String::new(),
+            x: ChartAxis { title: "step".to_owned(), from: 0.0, to: last, scale: Scale::Whole },
+            // A line along the top is seen whole.
+            y: ChartAxis { title: self.unit.clone(), from: 0.0, to: 1.05 * self.most(), scale: Scale::Linear },
+            series: self.lines.iter().enumerate().map(series).collect(),
+            marks: self.limit.iter().map(limit).collect(),
+        })
+    }
+
+    fn readout(&self, nth: usize, [step, value]: [f64; 2]) -> String {
+        let name = if self.lines.len() == 1 { String::new() } else { format!("{}, ", self.lines[nth].0) };
+        format!("{name}step {step:.0}\n{}: {}", self.unit, measure_text(value))
+    }
+
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
         let plot = Self::plot(area);
         if !plot.expand(4.0).contains(at) || self.n_steps() == 0 {
@@ -157,15 +192,14 @@ impl Piece for Curves {
         }
         let across = ((at.x - plot.left()) / plot.width()).clamp(0.0, 1.0);
         let step = (across * (self.n_steps() - 1) as f32).round() as usize;
-        let near = self.lines.iter().filter_map(|(name, values)| {
+        let near = self.lines.iter().enumerate().filter_map(|(nth, (_, values))| {
             let value = values.get(step).copied()?;
             let here = self.at_step(plot, step, value);
-            ((here.y - at.y).abs() <= REACH_PT || self.lines.len() == 1).then_some((name, value, here))
+            ((here.y - at.y).abs() <= REACH_PT || self.lines.len() == 1).then_some((nth, value, here))
         });
-        let (name, value, here) = near.min_by(|a, b| (a.2.y - at.y).abs().total_cmp(&(b.2.y - at.y).abs()))?;
-        let name = if self.lines.len() == 1 { String::new() } else { format!("{name}, ") };
+        let (nth, value, here) = near.min_by(|a, b| (a.2.y - at.y).abs().total_cmp(&(b.2.y - at.y).abs()))?;
         let rect = Rect::from_center_size(here, vec2(6.0, 6.0));
-        Some(Hit::saying(rect, format!("{name}step {step}\n{}: {}", self.unit, measure_text(value))))
+        Some(Hit::saying(rect, self.readout(nth, [step as f64, value])))
     }
 
     fn spoken(&self) -> Vec<String> {

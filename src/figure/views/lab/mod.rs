@@ -29,10 +29,12 @@ pub use saying::{left_out, logit_name, silent};
 
 use crate::{
     figure::{
+        chart::Chart,
         font::Align,
         list::Rgba,
         measure::{GRID, text_size},
         page::{Captions, Scene},
+        palette::Palette,
         pen::Pen,
     },
     ids::{HeadId, Side},
@@ -56,6 +58,14 @@ pub trait Piece: Send + Sync {
     fn height(&self, width: f32) -> f32;
     /// Draws it into `area`, which is as high as it says.
     fn draw(&self, area: Rect, pen: &mut Pen<'_>);
+    /// The same as a chart with axes, where it is one: the window plots it.
+    fn chart(&self, _palette: &Palette) -> Option<Chart> {
+        None
+    }
+    /// What a point of the chart says.
+    fn readout(&self, _series: usize, _point: [f64; 2]) -> String {
+        String::new()
+    }
     /// What is at a place.
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit>;
     /// The rows of a token, where it has some.

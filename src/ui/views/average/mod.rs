@@ -2,9 +2,16 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{ComboBox, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use eframe::egui::{ComboBox, Id, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use egui_plot::Corner;
 
-use super::{Canvas, asking, choosers, controls, display_list::ScenePainter, tooltip};
+use super::{
+    Canvas, asking,
+    chart::{ChartUi, Plotted},
+    choosers, controls,
+    display_list::ScenePainter,
+    tooltip,
+};
 use crate::{
     analysis::{
         Cloud,
@@ -13,7 +20,7 @@ use crate::{
     figure::{
         Scene as _,
         views::{
-            average::{AverageScene, layout::AverageLayout, near},
+            average::{AverageScene, near},
             cells::{self, RuledOut},
         },
     },
@@ -65,15 +72,18 @@ impl Canvas for AverageView {
             WidgetInfo::labeled(Role::Image, true, label)
         });
         let key = (Same(Arc::clone(&scene.found)), cx.pane.options.heatmap.color_map);
-        self.painter.paint(&painter, cx.theme, key, &scene, area);
-        let (Some(average), Some(at)) = (scene.average(), response.hover_pos()) else { return };
-        let layout = scene.layout(area);
+        self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_grid(area, pen));
+        let Some(average) = scene.average() else { return };
+        let (layout, chart) = (scene.layout(area), scene.chart(&cx.theme.palette));
+        let subject = Id::unique((cx.pane.selection.head, &scene.annotation));
+        let charts = ChartUi { chart: &chart, salt: 0, subject, legend: Corner::LeftTop, moves: true };
+        let plotted = charts.show(ui, cx.theme, layout.chart());
+        offset_readout_ui(ui, cx, (&scene, average), &plotted);
+        let Some(at) = response.hover_pos() else { return };
         if let Some((query, key)) = layout.cell_at(at) {
             let cell = cells::cell_rect(layout.cells, layout.grid, query, key);
             painter.rect_stroke(cell, 0.0, Stroke::new(1.5, cx.theme.text), StrokeKind::Outside);
             cell_readout_ui(ui, cx, (&scene, average), query, key);
-        } else if layout.plot.contains(at) {
-            offset_readout_ui(ui, cx, &scene, average, &layout, at.x);
         }
     }
 
@@ -132,25 +142,21 @@ fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, average): (&AverageScene, 
     });
 }
 
-fn offset_readout_ui(
-    ui: &Ui,
-    cx: &ViewCtx<'_>,
-    scene: &AverageScene,
-    average: &Average,
-    layout: &AverageLayout,
-    x: f32,
-) {
-    let offset = scene.axes(layout).x.value(x).round() as i32;
+fn offset_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, average): (&AverageScene, &Average), plotted: &Plotted<'_>) {
+    let Some([x, _]) = plotted.pointer() else { return };
+    let offset = x.round() as i32;
     let curves = scene.curves(average);
-    let lines: Vec<String> = curves
-        .iter()
-        .filter_map(|(name, mean)| {
+    let seen = curves.iter().enumerate().filter(|(nth, _)| !plotted.hides(*nth));
+    let (points, lines): (Vec<[f64; 2]>, Vec<String>) = seen
+        .filter_map(|(_, (name, mean))| {
             let (_, weight) = near(mean).find(|(known, _)| *known == offset)?;
             let place = mean.offsets.iter().position(|known| *known == offset)?;
             let pairs = mean.n_pairs.get(place).copied().unwrap_or(0);
-            Some(format!("{name}: {} over {} pairs", weight_text(weight), controls::grouped(pairs as usize)))
+            let line = format!("{name}: {} over {} pairs", weight_text(weight), controls::grouped(pairs as usize));
+            Some(([f64::from(offset), f64::from(weight)], line))
         })
-        .collect();
+        .unzip();
+    plotted.ring(ui, cx.theme, points);
     if lines.is_empty() {
         return;
     }

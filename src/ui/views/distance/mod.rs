@@ -2,25 +2,24 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{CornerRadius, CursorIcon, Pos2, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use eframe::egui::{CornerRadius, CursorIcon, Id, PointerButton, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use egui_plot::Corner;
 
-use super::{Canvas, asking, choosers, controls, display_list::ScenePainter, empty, tooltip};
+use super::{Canvas, asking, chart::ChartUi, choosers, controls, display_list::ScenePainter, empty, tooltip};
 use crate::{
     analysis::{
         projection::ScaleChoice,
-        proxy::{self, HeadProxy},
+        proxy::{self, HeadPlot, HeadProxy},
         survey::{Finding, Question},
     },
-    figure::views::distance::{DistanceScene, Shown, distance, layout::DistanceLayout, number},
+    figure::views::distance::{DistanceScene, Shown, layout::DistanceLayout, number},
     ids::HeadId,
     projection::correlation::Pair,
     session::{Command, Loadable, ViewKind},
-    text::decimal_text,
+    text::{decimal_text, norm_text},
     ui::{ViewCtx, memo::Same},
 };
 
-/// How near the pointer must be to a pair.
-const REACH_PT: f32 = 8.0;
 /// Smaller than this nothing can be told apart.
 const LEAST_PT: (f32, f32) = (480.0, 320.0);
 
@@ -73,10 +72,12 @@ impl Canvas for DistanceView {
             WidgetInfo::labeled(Role::Image, true, label)
         });
         let found = (Same(Arc::clone(&scene.proxies)), scene.plot.clone().map(Same));
-        self.painter.paint(&painter, cx.theme, (found.0, found.1, head, scene.shown), &scene, area);
+        let key = (found.0, found.1, head, scene.shown);
+        self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_mosaics(area, pen));
         let layout = scene.layout(area);
-        if let Some(at) = response.interact_pointer_pos().filter(|_| response.dragged() || response.clicked()) {
-            turn_scale(cx, &scene, &layout, at);
+        if let Some(plot) = scene.of_head() {
+            pairs_ui(ui, cx, (&scene, plot), &layout);
+            curve_ui(ui, cx, (&scene, plot), &layout);
         }
         let Some(at) = response.hover_pos() else { return };
         if let Some((layer, number)) = layout.head_at(at) {
@@ -96,13 +97,6 @@ impl Canvas for DistanceView {
                     cx.send(Command::SelectHead(under));
                 }
             }
-        } else if layout.curve.contains(at) {
-            ui.ctx().set_cursor_icon(CursorIcon::ResizeHorizontal);
-        } else if let Some((which, pair)) = pair_at(&scene, &layout, at) {
-            let axes = scene.axes(which, &layout);
-            let place = axes.at(f64::from(distance(which, &pair)), f64::from(pair.dot));
-            painter.circle_stroke(place, 4.0, Stroke::new(1.5, cx.theme.text));
-            pair_readout_ui(ui, cx, &pair);
         }
     }
 
@@ -127,25 +121,44 @@ impl Canvas for DistanceView {
     }
 }
 
-/// Dragging over the curve chooses the scale.
-fn turn_scale(cx: &ViewCtx<'_>, scene: &DistanceScene, layout: &DistanceLayout, at: Pos2) {
-    if !layout.curve.contains(at) || scene.of_head().is_none() {
-        return;
+/// The pairs before and after scaling.
+fn pairs_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (scene, plot): (&DistanceScene, &HeadPlot), layout: &DistanceLayout) {
+    for which in [0, 1] {
+        let chart = scene.pairs_chart(which, &cx.theme.palette);
+        let subject = Id::unique(plot.proxy.head);
+        let charts = ChartUi { chart: &chart, salt: which, subject, legend: Corner::RightTop, moves: true };
+        let plotted = charts.show(ui, cx.theme, layout.chart(which));
+        if let Some((_, nth, values)) = plotted.nearest() {
+            plotted.ring(ui, cx.theme, [values]);
+            pair_readout_ui(ui, cx, &plot.pairs[nth]);
+        }
     }
-    let power = scene.curve_axes(layout).x.value(at.x);
-    // Three digits are enough, and a still pointer asks for nothing new.
-    let c = ((power * 20.0).round() / 20.0).exp2() as f32;
-    controls::edit_options(cx, |options| options.scatter.projection.scale = ScaleChoice::Fixed(c));
 }
 
-/// The pair nearest to a place in one of the plots.
-fn pair_at(scene: &DistanceScene, layout: &DistanceLayout, at: Pos2) -> Option<(usize, Pair)> {
-    let which = layout.plots.iter().position(|plot| plot.contains(at))?;
-    let axes = scene.axes(which, layout);
-    let place = |pair: &Pair| axes.at(f64::from(distance(which, pair)), f64::from(pair.dot));
-    let pairs = scene.of_head()?.pairs.iter().map(|pair| (place(pair).distance_sq(at), pair));
-    let (reach, pair) = pairs.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    (reach <= REACH_PT * REACH_PT).then_some((which, *pair))
+/// The correlation by scale, over which dragging chooses the scale.
+fn curve_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (scene, plot): (&DistanceScene, &HeadPlot), layout: &DistanceLayout) {
+    let chart = scene.curve_chart(&cx.theme.palette);
+    let subject = Id::unique(plot.proxy.head);
+    let charts = ChartUi { chart: &chart, salt: 2, subject, legend: Corner::RightBottom, moves: false };
+    let plotted = charts.show(ui, cx.theme, layout.chart(2));
+    let response = &plotted.response;
+    let chosen = response.dragged_by(PointerButton::Primary) || response.clicked();
+    if let Some(at) = response.interact_pointer_pos().filter(|_| chosen) {
+        // Three digits are enough, and a still pointer asks for nothing new.
+        let c = ((plotted.x_at(at) * 20.0).round() / 20.0).exp2() as f32;
+        controls::edit_options(cx, |options| options.scatter.projection.scale = ScaleChoice::Fixed(c));
+    }
+    let beside = plotted.beside_pointer();
+    let Some((_, [power, _])) = beside.first().copied() else { return };
+    ui.ctx().set_cursor_icon(CursorIcon::ResizeHorizontal);
+    plotted.ring(ui, cx.theme, beside.iter().map(|(_, values)| *values));
+    tooltip::at_pointer(ui, |ui| {
+        ui.strong(format!("c = {}", norm_text(power.exp2())));
+        for (nth, [_, correlation]) in &beside {
+            let name = &chart.series[*nth].name;
+            controls::caption_ui(ui, cx.theme, format!("{name}: {}", number(Some(*correlation))));
+        }
+    });
 }
 
 fn head_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, proxy: &HeadProxy) {

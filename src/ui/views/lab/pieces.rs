@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Align, Button, CornerRadius, CursorIcon, Label, Layout, Rect, RectAlign, Response, RichText, Role, Sense, Spinner,
-    Stroke, StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
+    Align, Button, CornerRadius, CursorIcon, Id, Label, Layout, Rect, RectAlign, Response, RichText, Role, Sense,
+    Spinner, Stroke, StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
 };
+use egui_plot::Corner;
 
 use super::{
     asked::{Asked, AskedColumn},
@@ -14,19 +15,26 @@ use super::{
 use crate::{
     analysis::explain::report::{Question, Report},
     capture::Capture,
-    figure::views::lab::{Answered, Hit, Part, Section, compose},
+    figure::{
+        chart::Chart,
+        views::lab::{Answered, Hit, Part, Section, compose},
+    },
     ids::{CaptureId, HeadId, Side},
     session::{Command, Focus},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
         theme::{GRID, text_size},
-        views::{display_list::PiecePainter, empty, hover, menu, tooltip},
+        views::{chart::ChartUi, display_list::PiecePainter, empty, hover, menu, tooltip},
     },
 };
 
 /// Between parts that stand side by side.
 const BESIDE_PT: f32 = 6.0 * GRID;
+/// Least width of a chart where there is room, and its height.
+const CHART_PT: (f32, f32) = (420.0, 190.0);
+/// How near the pointer must be to one of several lines.
+const REACH_PT: f32 = 16.0;
 /// A longer line of text is hard to read.
 const MOST_SENTENCE_PT: f32 = 180.0 * GRID;
 
@@ -101,6 +109,9 @@ impl Pieces {
             }
         }
         let piece = &part.piece;
+        if let Some(chart) = piece.chart(&cx.theme.palette) {
+            return chart_ui(ui, cx, part, (&chart, nth));
+        }
         let width = ui.clip_rect().width().min(ui.available_width()).clamp(piece.least_width(), 280.0 * GRID);
         let (area, response) = ui.allocate_exact_size(vec2(width, piece.height(width)), Sense::click());
         let spoken = || piece.spoken().join(". ");
@@ -118,6 +129,35 @@ impl Pieces {
             hit_ui(ui, cx, capture, (&hit, about), &response);
         }
         ui.add_space(2.0 * GRID);
+    }
+}
+
+/// A part that is a chart, with what is under the pointer.
+fn chart_ui(ui: &mut Ui, cx: &ViewCtx<'_>, part: &Part, (chart, nth): (&Chart, usize)) {
+    let piece = &part.piece;
+    let room = ui.clip_rect().width().min(ui.available_width());
+    let size = vec2(part.width().max(CHART_PT.0).min(room).max(piece.least_width()), CHART_PT.1);
+    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, piece.spoken().join(". ")));
+    let subject = Id::unique((cx.pane.options.lab.question.name(), &part.title));
+    let charts = ChartUi { chart, salt: nth, subject, legend: Corner::RightTop, moves: true };
+    let plotted = charts.show(ui, cx.theme, area);
+    let beside = plotted.beside_pointer().into_iter().map(|(nth, values)| (plotted.drop(values), nth, values));
+    let nearest = beside.min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, nth, values)) = nearest.filter(|(drop, ..)| *drop <= REACH_PT || chart.series.len() == 1) {
+        plotted.ring(ui, cx.theme, [values]);
+        tooltip::at_pointer(ui, |ui| said_ui(ui, cx, &piece.readout(nth, values)));
+    }
+    ui.add_space(2.0 * GRID);
+}
+
+/// A first line in bold, the others small.
+fn said_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str) {
+    let mut lines = text.lines();
+    ui.strong(lines.next().unwrap_or_default());
+    for line in lines {
+        let line = RichText::new(line).size(text_size::SMALL).color(cx.theme.text_weak);
+        ui.add(Label::new(line).wrap());
     }
 }
 
@@ -155,14 +195,7 @@ fn held_ui(ui: &Ui, cx: &ViewCtx<'_>, part: &Part, area: Rect) {
 fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, (hit, about): (&Hit, Rect), response: &Response) {
     let stroke = Stroke::new(1.0, cx.theme.text_weak);
     ui.painter().rect_stroke(hit.rect, CornerRadius::same(2), stroke, StrokeKind::Inside);
-    tooltip::beside(ui, about, RectAlign::RIGHT_START, |ui| {
-        let mut lines = hit.text.lines();
-        ui.strong(lines.next().unwrap_or_default());
-        for line in lines {
-            let line = RichText::new(line).size(text_size::SMALL).color(cx.theme.text_weak);
-            ui.add(Label::new(line).wrap());
-        }
-    });
+    tooltip::beside(ui, about, RectAlign::RIGHT_START, |ui| said_ui(ui, cx, &hit.text));
     if let Some(head) = hit.head {
         menu::point_at_head(response, cx, head);
         ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
