@@ -1,6 +1,6 @@
 //! Plain facts about a model, in the field's words. No engine types, no behaviour beyond look-ups.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,12 @@ impl ModelSpec {
     pub fn mask_of(&self, head: HeadId) -> Option<Mask> {
         let stack = self.stack(head.stack)?;
         Some(stack.layers.get(head.layer)?.mask(stack.causal))
+    }
+
+    /// What makes a head's attention weights of its queries and keys, but for a sink.
+    pub fn attention_params_of(&self, head: HeadId) -> Option<AttentionParams> {
+        let stack = self.stack(head.stack)?;
+        Some(stack.layers.get(head.layer)?.attention_params(stack.causal))
     }
 }
 
@@ -205,6 +211,34 @@ pub struct LayerSpec {
     /// Whether tokens of an input, which it names, can see all others and be seen by all of them (Longformer).
     /// Their queries meet keys and values that nobody else sees, so that q and k alone do not give their scores.
     pub global: bool,
+    /// Whether every head has a learned sink (gpt-oss): a score that takes part in the softmax of each row without
+    /// a key, so that scores alone do not give the pattern.
+    pub sink: bool,
+}
+
+/// What makes attention weights of the products of a layer's queries and keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttentionParams {
+    /// Factor on `q·kᵀ`.
+    pub scale: f32,
+    /// Scaled scores `s` become `cap · tanh(s / cap)`, before bias and mask.
+    pub softcap: Option<f32>,
+    pub mask: Mask,
+    /// `[heads]`: one more score in each row's softmax, whose weight goes to no value. Neither scaled, capped nor
+    /// biased.
+    pub sink: Option<Arc<[f32]>>,
+}
+
+impl AttentionParams {
+    /// Scaled products of which a mask hides some.
+    pub const fn new(scale: f32, mask: Mask) -> Self {
+        Self { scale, softcap: None, mask, sink: None }
+    }
+
+    /// The sink's score in the rows of a head; minus infinity, which takes nothing, where there is no sink.
+    pub fn sink_of(&self, head: usize) -> f32 {
+        self.sink.as_ref().and_then(|sink| sink.get(head).copied()).unwrap_or(f32::NEG_INFINITY)
+    }
 }
 
 /// Which keys a query may see. Queries end where keys end: query `i` of `n_query` stands at key
@@ -266,12 +300,27 @@ impl LayerSpec {
     /// Ordinary multi-head attention: scores are divided by `√d_head`.
     pub fn new(n_heads: usize, d_head: usize) -> Self {
         let scale = 1.0 / (d_head as f32).sqrt();
-        Self { n_heads, n_kv_heads: n_heads, d_head, scale, window: None, softcap: None, biased: false, global: false }
+        Self {
+            n_heads,
+            n_kv_heads: n_heads,
+            d_head,
+            scale,
+            window: None,
+            softcap: None,
+            biased: false,
+            global: false,
+            sink: false,
+        }
     }
 
     /// What a query of this layer may see, in a stack that is causal or not.
     pub const fn mask(&self, causal: bool) -> Mask {
         Mask { causal, window: self.window }
+    }
+
+    /// What makes its attention weights but for the sinks, which are weights of the model.
+    pub const fn attention_params(&self, causal: bool) -> AttentionParams {
+        AttentionParams { scale: self.scale, softcap: self.softcap, mask: self.mask(causal), sink: None }
     }
 
     /// The query heads that read the same keys and values as `head`; `None` where every head has its own.

@@ -31,6 +31,9 @@ pub enum AggregateError {
     /// Some tokens see all, through keys that are not there.
     #[error("some tokens of L{} have global attention, whose keys are not kept with a corpus: open one input", .0.layer)]
     Global(HeadId),
+    /// A learned sink took part in the softmax.
+    #[error("the heads of L{} have learned sinks, whose shares are not kept with a corpus: open one input", .0.layer)]
+    Sink(HeadId),
     /// The run was changed.
     #[error(
         "the inputs were run with changes that queries and keys do not contain: open one input to see its \
@@ -59,6 +62,8 @@ pub fn refusal(cloud: &Cloud, head: HeadId) -> Option<AggregateError> {
                 Some(AggregateError::Biased(head))
             } else if layer.global {
                 Some(AggregateError::Global(head))
+            } else if layer.sink {
+                Some(AggregateError::Sink(head))
             } else {
                 (!edits.is_empty() || *normalizer != Normalizer::Softmax).then_some(AggregateError::Changed)
             }
@@ -81,8 +86,7 @@ pub fn patterns(
     }
     let segments = cloud.segments(head.stack);
     let missing = AggregateError::NotRecorded(head);
-    let spec = cloud.model().and_then(|model| Some((*model.layer_of(head)?, model.mask_of(head)?)));
-    let (layer, mask) = spec.ok_or(missing.clone())?;
+    let params = cloud.model().and_then(|model| model.attention_params_of(head)).ok_or(missing.clone())?;
     if let Cloud::Input(capture) = cloud {
         let pattern = attention::pattern(capture, head).ok_or(missing)?;
         let told = segments.first().is_none_or(|segment| each(0, segment, &pattern));
@@ -91,7 +95,7 @@ pub fn patterns(
     let [q, k] = cloud.queries_and_keys(head).ok_or(missing.clone())?;
     for (nth, segment) in segments.iter().enumerate() {
         let rows = q.window(segment.queries.clone()).zip(k.window(segment.keys.clone()));
-        let pattern = rows.and_then(|(q, k)| attention::pattern_of(q, k, layer, mask)).ok_or(missing.clone())?;
+        let pattern = rows.and_then(|(q, k)| attention::pattern_of(q, k, params.clone())).ok_or(missing.clone())?;
         if !each(nth, segment, &pattern) {
             return Err(AggregateError::Stopped);
         }

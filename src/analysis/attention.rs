@@ -1,7 +1,8 @@
 //! Scores and patterns of one head: the stored ones, or recomputed from q and k.
 //!
 //! Recomputing knows scale, cap, bias and mask, and follows the changes that the run was made with. A bias
-//! is part of the capture; a file that lacks the bias of a biased layer must store its scores or patterns.
+//! is part of the capture; a file that lacks the bias of a biased layer must store its scores or patterns. So are
+//! the shares of learned sinks; a file that lacks them must store its patterns.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use crate::{
     analysis::explain::normalizers,
     capture::{AppliedEdit, Capture, Computation, LayerCapture, Matrix, Normalizer, Site},
     ids::HeadId,
-    spec::{LayerSpec, Mask, Sight},
+    spec::{AttentionParams, Sight},
 };
 
 /// Keys per packed panel, and queries per block, of [`dots`]: 4 × 8 sums fit the sixteen 128-bit
@@ -61,8 +62,9 @@ struct Scoring<'a> {
     k_global: Option<Matrix>,
     /// The keys of global tokens that all other queries meet, one after the other.
     k_everywhere: Option<Matrix>,
-    layer: LayerSpec,
-    sight: Sight<'a>,
+    params: AttentionParams,
+    /// Positions, in order, of tokens that see all and that all see.
+    global: &'a [usize],
     /// Whose bias is added to the scores, where there is one.
     biased: Option<&'a LayerCapture>,
     head: HeadId,
@@ -71,26 +73,30 @@ struct Scoring<'a> {
 
 impl<'a> Scoring<'a> {
     fn of(capture: &'a Capture, head: HeadId) -> Option<Self> {
-        let layer = *capture.model().layer_of(head)?;
         let recorded = capture.layer(head)?;
-        if layer.biased && recorded.bias.is_none() {
+        if capture.model().layer_of(head)?.biased && recorded.bias.is_none() {
             return None;
         }
         let biased = recorded.bias.is_some().then_some(recorded);
         let edits = &capture.computation().edits;
-        let (q, k, sight) = (capture.q(head)?, capture.k(head)?, capture.sight_of(head)?);
+        let params = capture.model().attention_params_of(head)?;
+        let (q, k, global) = (capture.q(head)?, capture.k(head)?, capture.global_tokens(head));
         let k_global = capture.k_global(head);
-        if k_global.is_none() && !sight.global.is_empty() {
+        if k_global.is_none() && !global.is_empty() {
             return None;
         }
-        let k_everywhere = gathered(&k, sight.global);
-        edits_are_known(edits).then_some(Self { q, k, k_global, k_everywhere, layer, sight, biased, head, edits })
+        let k_everywhere = gathered(&k, global);
+        edits_are_known(edits).then_some(Self { q, k, k_global, k_everywhere, params, global, biased, head, edits })
+    }
+
+    const fn sight(&self) -> Sight<'a> {
+        Sight { mask: self.params.mask, global: self.global }
     }
 
     fn scores(&self) -> Option<Matrix> {
         let n_key = self.k.n_rows();
         let mut scores = dots(&self.q, &self.k)?;
-        for query in self.sight.global {
+        for query in self.global {
             scores.get_mut(query * n_key..(query + 1) * n_key)?.copy_from_slice(&self.products(*query)?);
         }
         for (query, row) in scores.chunks_exact_mut(n_key.max(1)).enumerate() {
@@ -101,7 +107,7 @@ impl<'a> Scoring<'a> {
 
     /// The products of one query with every key that it meets.
     fn products(&self, query: usize) -> Option<Vec<f32>> {
-        let is_global = self.sight.global.binary_search(&query).is_ok();
+        let is_global = self.global.binary_search(&query).is_ok();
         let k = if is_global { self.k_global.as_ref()? } else { &self.k };
         let q = self.q.row(query)?;
         Some(k.rows().map(|k| q.iter().zip(k).map(|(q, k)| q * k).sum()).collect())
@@ -124,11 +130,11 @@ impl<'a> Scoring<'a> {
                 None => Vec::new(),
             };
             for (nth, (query, row)) in these.zip(rows.chunks_exact_mut(n_key.max(1))).enumerate() {
-                if self.sight.global.binary_search(&query).is_ok() {
+                if self.global.binary_search(&query).is_ok() {
                     row.copy_from_slice(&self.products(query)?);
                 } else {
-                    let n_global = self.sight.global.len();
-                    for (key, product) in self.sight.global.iter().zip(&everywhere[nth * n_global..]) {
+                    let n_global = self.global.len();
+                    for (key, product) in self.global.iter().zip(&everywhere[nth * n_global..]) {
                         row[*key] = *product;
                     }
                     row[seen.clone()].copy_from_slice(&products[nth * seen.len()..(nth + 1) * seen.len()]);
@@ -145,7 +151,7 @@ impl<'a> Scoring<'a> {
     /// what the mask hides, changes of the run find hidden too.
     fn seen(&self, queries: Range<usize>) -> Range<usize> {
         let n_key = self.k.n_rows();
-        let mask = self.sight.mask;
+        let mask = self.params.mask;
         let seen = queries.map(|query| mask.visible(query, self.q.n_rows(), n_key)).filter(|keys| !keys.is_empty());
         seen.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..n_key.min(1))
     }
@@ -153,9 +159,9 @@ impl<'a> Scoring<'a> {
     /// Products of one query with every key into scores.
     fn finish(&self, query: usize, row: &mut [f32]) -> Option<()> {
         for score in row.iter_mut() {
-            *score *= self.layer.scale;
+            *score *= self.params.scale;
         }
-        if let Some(cap) = self.layer.softcap {
+        if let Some(cap) = self.params.softcap {
             for score in row.iter_mut() {
                 *score = cap * (*score / cap).tanh();
             }
@@ -165,9 +171,9 @@ impl<'a> Scoring<'a> {
             row.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
         }
         let (n_query, n_key) = (self.q.n_rows(), row.len());
-        let near = self.sight.near(query, n_query, n_key);
+        let near = self.sight().near(query, n_query, n_key);
         for (key, score) in row.iter_mut().enumerate() {
-            if !near.contains(&key) && self.sight.global.binary_search(&key).is_err() {
+            if !near.contains(&key) && self.global.binary_search(&key).is_err() {
                 *score = f32::NEG_INFINITY;
             }
         }
@@ -220,17 +226,16 @@ pub fn pattern_rows(capture: &Capture, head: HeadId, queries: Range<usize>) -> O
     pattern_rows_from(capture, head, &scores, queries.start)
 }
 
-/// The pattern that queries and keys of one input have in a layer without a bias.
-pub(crate) fn pattern_of(q: Matrix, k: Matrix, layer: LayerSpec, mask: Mask) -> Option<Matrix> {
-    let sight = Sight { mask, global: &[] };
+/// The pattern that queries and keys of one input have in a layer without a bias or sinks.
+pub(crate) fn pattern_of(q: Matrix, k: Matrix, params: AttentionParams) -> Option<Matrix> {
     softmax(
         &Scoring {
             q,
             k,
             k_global: None,
             k_everywhere: None,
-            layer,
-            sight,
+            params,
+            global: &[],
             biased: None,
             head: HeadId::default(),
             edits: &[],
@@ -252,6 +257,9 @@ fn pattern_rows_from(capture: &Capture, head: HeadId, scores: &Matrix, first: us
     }
     let pattern = normalized(scores, capture.computation().normalizer_of(head))?;
     let sink = capture.sink(head);
+    if sink.is_none() && capture.model().layer_of(head).is_some_and(|layer| layer.sink) {
+        return None;
+    }
     if edits.is_empty() && sink.is_none() {
         return Some(pattern);
     }
@@ -271,14 +279,15 @@ fn pattern_rows_from(capture: &Capture, head: HeadId, scores: &Matrix, first: us
 
 /// Whether [`pattern`] can answer, without computing it.
 pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
-    let biased = || capture.model().layer_of(head).map(|layer| layer.biased);
+    let spec = capture.model().layer_of(head);
     let Computation { edits, .. } = capture.computation();
     capture.layer(head).is_some_and(|layer| {
         let all_keys = layer.k_global.is_some() || capture.global_tokens(head).is_empty();
-        let has_bias = layer.bias.is_some() || biased() == Some(false);
+        let has_bias = layer.bias.is_some() || spec.is_some_and(|spec| !spec.biased);
+        let has_sink = layer.sink.is_some() || spec.is_some_and(|spec| !spec.sink);
         let has_scores =
             layer.scores().is_some() || (layer.q().is_some() && layer.k().is_some() && all_keys && has_bias);
-        layer.pattern().is_some() || (has_scores && edits_are_known(edits))
+        layer.pattern().is_some() || (has_scores && has_sink && edits_are_known(edits))
     })
 }
 

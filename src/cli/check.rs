@@ -140,6 +140,9 @@ fn stack_text(stack: &StackSpec) -> String {
     if count(|layer| layer.biased) > 0 {
         text.push_str("; bias by position");
     }
+    if count(|layer| layer.sink) > 0 {
+        text.push_str("; learned sinks");
+    }
     if let Some(cap) = first.softcap {
         write!(text, "; scores capped at {cap}").ok();
     }

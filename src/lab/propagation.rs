@@ -44,6 +44,9 @@ pub fn propagated(bench: &Bench<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabError
         if grouped || spec.biased || spec.softcap.is_some() || spec.window.is_some() {
             return Err(refused("its heads share keys, or scores get a bias, a cap or a window"));
         }
+        if spec.sink {
+            return Err(refused("its heads have learned sinks, which take a share of every row"));
+        }
         blocks.push((maps, spec.scale));
     }
     let mut plan = bench.plan(Sites::of(&[&SITES[..], &[Site::ResidFinal]].concat()), Logits::Skip);

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use attnscope::{
-    model::kernels::{self, Activation, Bias, Form, Linear, Norm, NormKind, Wanted, Way, Windows, forced},
-    spec::Mask,
+    model::kernels::{self, Activation, Bias, Linear, Norm, NormKind, Wanted, Way, Windows, forced},
+    spec::{AttentionParams, Mask},
 };
 use candle_core::{D, DType, Device, Tensor, Var};
 
@@ -140,10 +140,10 @@ fn attention_matches_candle() {
 }
 
 /// Forms of attention: mask, cap, and shape of the bias.
-fn forms(n_heads: usize, n_query: usize, n_key: usize) -> Vec<(Form, Option<Bias>)> {
+fn forms(n_heads: usize, n_query: usize, n_key: usize) -> Vec<(AttentionParams, Option<Bias>)> {
     let causal = Mask { causal: true, window: None };
     let (window, near) = (Mask { causal: true, window: Some(70) }, Mask { causal: false, window: Some(9) });
-    let form = |mask, softcap| Form { scale: 0.3, softcap, mask };
+    let form = |mask, softcap| AttentionParams { softcap, ..AttentionParams::new(0.3, mask) };
     let bias = |shape: [usize; 3], seed| Some(Bias(sample(&shape, seed)));
     vec![
         (form(Mask::NONE, None), None),
@@ -174,9 +174,9 @@ fn a_bias_by_distance_is_the_same_in_full() {
         }
     }
     let [q, k, v] = [n_query, n_key, n_key].map(|n| sample(&[n, 2, 4], 26).transpose(0, 1).unwrap());
-    for (form, _) in forms(2, n_query, n_key) {
-        let of = |bias: &Bias| kernels::attention(&q, &k, &v, Some(bias), form).unwrap();
-        assert_eq!(max_abs_diff(&of(&by_distance), &of(&Bias(full.clone()))), 0.0, "{form:?}");
+    for (params, _) in forms(2, n_query, n_key) {
+        let of = |bias: &Bias| kernels::attention(&q, &k, &v, Some(bias), &params).unwrap();
+        assert_eq!(max_abs_diff(&of(&by_distance), &of(&Bias(full.clone()))), 0.0, "{params:?}");
     }
 }
 
@@ -187,16 +187,18 @@ fn attention_in_one_step_has_the_bits_of_its_parts() {
         let (n_heads, n_kv, d) = (4, 2, 16);
         let [q, k, v] = [(n_query, n_heads, 1), (n_key, n_kv, 2), (n_key, n_kv, 3)]
             .map(|(n, heads, seed)| sample(&[n, heads, d], seed).transpose(0, 1).unwrap());
-        for (form, bias) in forms(n_heads, n_query, n_key) {
-            let pattern = kernels::softmax(&form.scores(&q, &k, bias.as_ref()).unwrap(), form.mask).unwrap();
-            let z = kernels::attend(&pattern, &v, form.mask).unwrap();
-            let alone = kernels::attention(&q, &k, &v, bias.as_ref(), form).unwrap();
-            let (with, kept) = kernels::attention_with_pattern(&q, &k, &v, bias.as_ref(), form).unwrap();
+        for (params, bias) in forms(n_heads, n_query, n_key) {
+            let pattern =
+                kernels::softmax(&kernels::attention_scores(&q, &k, bias.as_ref(), &params).unwrap(), params.mask)
+                    .unwrap();
+            let z = kernels::attend(&pattern, &v, params.mask).unwrap();
+            let alone = kernels::attention(&q, &k, &v, bias.as_ref(), &params).unwrap();
+            let (with, kept) = kernels::attention_with_pattern(&q, &k, &v, bias.as_ref(), &params).unwrap();
             let kept = Tensor::from_slice(&kept, (n_heads, n_query, n_key), &Device::Cpu).unwrap();
             for (name, ours, parts) in
                 [("z", &alone, &z), ("z beside a pattern", &with, &z), ("pattern", &kept, &pattern)]
             {
-                assert_eq!(max_abs_diff(ours, parts), 0.0, "{name} of {form:?}, {n_query} queries and {n_key} keys");
+                assert_eq!(max_abs_diff(ours, parts), 0.0, "{name} of {params:?}, {n_query} queries and {n_key} keys");
             }
         }
     }
@@ -210,16 +212,16 @@ fn packed_inputs_attend_each_for_itself() {
     // Inputs of their own, one that reads another's keys, and two with the same queries.
     let parts = [(0..5, 0..5), (5..205, 5..205), (205..206, 0..40), (206..300, 40..300), (206..300, 206..300)];
     for way in Way::supported() {
-        for (form, _) in forms(n_heads, n, n).into_iter().filter(|(_, bias)| bias.is_none()) {
+        for (params, _) in forms(n_heads, n, n).into_iter().filter(|(_, bias)| bias.is_none()) {
             let apart = |(rows, keys): &(Range<usize>, Range<usize>)| {
                 let of = |x: &Tensor, rows: &Range<usize>| x.narrow(1, rows.start, rows.len()).unwrap();
-                kernels::attention(&of(&q, rows), &of(&k, keys), &of(&v, keys), None, form).unwrap()
+                kernels::attention(&of(&q, rows), &of(&k, keys), &of(&v, keys), None, &params).unwrap()
             };
             let (together, apart) = forced(way, || {
-                let together = kernels::attention_by_parts([&q, &k, &v], &parts, form).unwrap();
+                let together = kernels::attention_by_parts([&q, &k, &v], &parts, &params).unwrap();
                 (together, Tensor::cat(&parts.each_ref().map(apart), 0).unwrap())
             });
-            assert_eq!(max_abs_diff(&together, &apart), 0.0, "{form:?}, {way:?}");
+            assert_eq!(max_abs_diff(&together, &apart), 0.0, "{params:?}, {way:?}");
         }
     }
 }
@@ -246,13 +248,13 @@ fn an_activation_on_the_way_has_the_bits_of_one_afterwards() {
 fn attention_in_one_step_has_the_gradients_of_its_parts() {
     let (n, n_heads, n_kv, d) = (200, 4, 2, 16);
     let inputs = [sample(&[n_heads, n, d], 30), sample(&[n_kv, n, d], 31), sample(&[n_kv, n, d], 32)];
-    for (form, bias) in forms(n_heads, n, n) {
-        let ours = |x: &[Tensor]| kernels::attention(&x[0], &x[1], &x[2], bias.as_ref(), form).unwrap();
+    for (params, bias) in forms(n_heads, n, n) {
+        let ours = |x: &[Tensor]| kernels::attention(&x[0], &x[1], &x[2], bias.as_ref(), &params).unwrap();
         let theirs = |x: &[Tensor]| {
-            let scores = form.scores(&x[0], &x[1], bias.as_ref()).unwrap();
-            kernels::attend(&kernels::softmax(&scores, form.mask).unwrap(), &x[2], form.mask).unwrap()
+            let scores = kernels::attention_scores(&x[0], &x[1], bias.as_ref(), &params).unwrap();
+            kernels::attend(&kernels::softmax(&scores, params.mask).unwrap(), &x[2], params.mask).unwrap()
         };
-        check(&format!("{form:?}"), &inputs, ours, theirs);
+        check(&format!("{params:?}"), &inputs, ours, theirs);
     }
 }
 

@@ -175,6 +175,8 @@ mod session_settings;
 mod session_stacks;
 /// What is shown, of which head and run, and what becomes of it when something else is asked for.
 mod shown_runs;
+/// Learned sinks, computed and read.
+mod sinks;
 /// Spaces other than that of queries with keys.
 mod spaces;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.

@@ -228,6 +228,7 @@ fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Plac
         rotary,
         bias: None,
         global: None,
+        sink: None,
     };
     let up = if variant.fused {
         map(weights, &name("mlp.gate_up_proj"), (d_model, 2 * d_mlp), shape.mlp_bias)?

@@ -70,6 +70,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             rotary: Some(0),
             bias: None,
             global: None,
+            sink: None,
         };
         let norms = Norms::pre(layer_norm(weights, &name("input_layernorm"), d_model, eps)?);
         let mlp = mlp(weights, [&name("mlp.fc1"), &name("mlp.fc2")], (d_model, d_mlp), activation)?;

@@ -160,6 +160,7 @@ fn probe(config: &Config, weights: &mut Weights<'_>, n_layers: usize) -> Result<
             rotary: None,
             bias: None,
             global: None,
+            sink: None,
         },
         norm: layer_norm(weights, &name("layernorm"), d_model, config.norm_eps("layer_norm_eps", 1e-6)?)?,
         mlp: mlp(weights, [&name("mlp.fc1"), &name("mlp.fc2")], (d_model, d_mlp), activation)?,

@@ -35,6 +35,13 @@ pub(super) fn softmax(scores: &Tensor) -> Result<Tensor> {
     exp.broadcast_div(&sum)
 }
 
+/// [`softmax`] of each row and its head's sink, without the sink's own weight. A row that sees no key gives zeros.
+pub(super) fn softmax_with_sink(scores: &Tensor, sink: &[f32]) -> Result<Tensor> {
+    let (n_heads, n_query, n_key) = scores.dims3()?;
+    let sink = Tensor::from_slice(sink, (n_heads, 1, 1), scores.device())?.expand((n_heads, n_query, 1))?;
+    softmax(&Tensor::cat(&[scores, &sink], 2)?)?.narrow(2, 0, n_key)
+}
+
 pub(super) fn norm(norm: &Norm, x: &Tensor) -> Result<Tensor> {
     let centred = match norm.kind {
         NormKind::Layer => x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?,

@@ -21,10 +21,13 @@ mod share;
 mod simd;
 mod way;
 
+use std::sync::Arc;
+
 use candle_core::{CpuStorage, Result, Storage, Tensor, cpu::erf::erf_f64};
 
 pub use attention::{
-    Attended, Bias, Form, Wanted, Windows, attention, attention_by_parts, attention_with_pattern, scratch_values,
+    Attended, Bias, Wanted, Windows, attention, attention_by_parts, attention_scores, attention_with_pattern,
+    attention_with_sink, scratch_values, sink_shares,
 };
 pub use gate::gated;
 pub use linear::TOKENS_PER_TASK;
@@ -272,17 +275,40 @@ pub fn activation(x: &Tensor, f: Activation) -> Result<Tensor> {
 /// # Shapes
 /// - `scores`, result: `[head, query, key]`
 pub fn softmax(scores: &Tensor, mask: Mask) -> Result<Tensor> {
-    if is_fused(scores) { scores.contiguous()?.apply_op1(ops::SoftmaxOp { mask }) } else { fallback::softmax(scores) }
+    softmax_with_sink(scores, mask, None)
 }
 
-/// [`softmax`] that may overwrite `scores` instead of allocating. For values that nothing else holds,
+/// [`softmax`] of each row and the score of its head's sink, `[heads]`, where there is one. The sink's own weight is not
+/// part of the result, whose rows sum to less than one.
+pub fn softmax_with_sink(scores: &Tensor, mask: Mask, sink: Option<&Arc<[f32]>>) -> Result<Tensor> {
+    check_sink(scores, sink)?;
+    if is_fused(scores) {
+        return scores.contiguous()?.apply_op1(ops::SoftmaxOp { mask, sink: sink.cloned() });
+    }
+    match sink {
+        Some(sink) => fallback::softmax_with_sink(scores, sink),
+        None => fallback::softmax(scores),
+    }
+}
+
+/// [`softmax_with_sink`] that may overwrite `scores` instead of allocating. For values that nothing else holds,
 /// in runs that are not differentiated.
-pub fn softmax_in_place(scores: Tensor, mask: Mask) -> Result<Tensor> {
+pub fn softmax_in_place(scores: Tensor, mask: Mask, sink: Option<&Arc<[f32]>>) -> Result<Tensor> {
     if is_fused(&scores) && scores.is_contiguous() {
-        scores.inplace_op1(&ops::SoftmaxOp { mask })?;
+        check_sink(&scores, sink)?;
+        scores.inplace_op1(&ops::SoftmaxOp { mask, sink: sink.cloned() })?;
         return Ok(scores);
     }
-    softmax(&scores, mask)
+    softmax_with_sink(&scores, mask, sink)
+}
+
+fn check_sink(scores: &Tensor, sink: Option<&Arc<[f32]>>) -> Result<()> {
+    match sink {
+        Some(sink) if sink.len() != scores.dim(0)? => {
+            candle_core::bail!("{} sinks for scores {:?}", sink.len(), scores.dims())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `Σ exp(x − max)`, the normaliser of a softmax whose largest entry is `max`.

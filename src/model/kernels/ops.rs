@@ -128,6 +128,8 @@ impl CustomOp2 for ActivationGrad {
 
 pub(super) struct SoftmaxOp {
     pub mask: Mask,
+    /// One score a head.
+    pub sink: Option<Arc<[f32]>>,
 }
 
 impl SoftmaxOp {
@@ -139,7 +141,8 @@ impl SoftmaxOp {
             let visible = self.mask.visible(row % n_query, n_query, n_key);
             x[..visible.start].fill(0.0);
             x[visible.end..].fill(0.0);
-            simd::softmax(level, &mut x[visible]);
+            let sink = self.sink.as_ref().map_or(simd::NO_SINK, |sink| sink[row / n_query]);
+            simd::softmax(level, &mut x[visible], sink);
         });
     }
 }

@@ -13,10 +13,10 @@ use crate::{
     capture::PerHead,
     model::{
         ModelError,
-        kernels::{self, Attended, Bias, Form, Linear, Norm, Wanted, Windows},
+        kernels::{self, Attended, Bias, Linear, Norm, Wanted, Windows},
         run::{At, Run, Site},
     },
-    spec::{LayerSpec, Mask},
+    spec::{AttentionParams, LayerSpec, Mask},
 };
 
 /// Where queries, keys and values come from.
@@ -60,19 +60,22 @@ pub(crate) struct Attention {
     pub bias: Option<RelativeBias>,
     /// Maps of tokens that see all others.
     pub global: Option<GlobalMaps>,
+    /// `[heads]`: scores of learned sinks, in a layer whose `spec.sink` says so. Not of one with global tokens.
+    pub sink: Option<Arc<[f32]>>,
 }
 
 impl Attention {
     /// Self-attention as in the first transformers: no rotary embedding, bias or extra norm.
     pub const fn plain(qkv: Linear, out: Linear, spec: LayerSpec, causal: bool) -> Self {
         let projections = Projections::Fused(qkv);
-        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, global: None }
+        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, global: None, sink: None }
     }
 
     /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         let projections = Projections::Cross { q, kv };
-        Self { projections, out, spec, causal: false, qk_norm: None, rotary: None, bias: None, global: None }
+        let causal = false;
+        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, global: None, sink: None }
     }
 
     /// Whether it attends to a stream of this width that is not its own.
@@ -133,7 +136,7 @@ impl Attention {
         };
         if self.is_one_product(at, run) {
             let parts: Vec<_> = (0..pass.parts.len()).map(|part| rows(part, pass)).collect();
-            let z = kernels::attention_by_parts([&q, &k, &v], &parts, self.form(k.dim(1)?))?;
+            let z = kernels::attention_by_parts([&q, &k, &v], &parts, &self.params(k.dim(1)?))?;
             return self.with_z(at, z, run);
         }
         let mut joined = Vec::with_capacity(pass.parts.len());
@@ -172,20 +175,24 @@ impl Attention {
     ) -> Result<Tensor, ModelError> {
         let n_heads = self.spec.n_heads;
         let bias = self.bias(at, (q, k), pass, run)?;
-        let form = self.form(k.dim(1)?);
+        let params = self.params(k.dim(1)?);
         let normalizers = run.normalizers(at, n_heads);
         let z = if normalizers.is_none() && self.is_one_step(at, run) {
-            self.in_one_step((at, form), (q, k, v), bias.as_ref(), run)?
+            self.in_one_step((at, &params), (q, k, v), bias.as_ref(), run)?
         } else {
-            let scores = form.scores(q, k, bias.as_ref())?;
+            let scores = kernels::attention_scores(q, k, bias.as_ref(), &params)?;
             // An edit may have opened keys that the mask hides.
-            let mask = if run.edits(Site::Scores, at) { Mask::NONE } else { form.mask };
+            let mask = if run.edits(Site::Scores, at) { Mask::NONE } else { params.mask };
             let scores = run.at(Site::Scores, at, scores)?;
+            let sink = params.sink.as_ref();
             let pattern = match normalizers {
                 Some(by_head) => kernels::normalize(&scores, &by_head)?,
-                None if run.is_differentiated() => kernels::softmax(&scores, mask)?,
-                None => kernels::softmax_in_place(scores, mask)?,
+                None if run.is_differentiated() => kernels::softmax_with_sink(&scores, mask, sink)?,
+                None => kernels::softmax_in_place(scores, mask, sink)?,
             };
+            if self.keeps_sink(at, run) {
+                run.keep_sink(at, kernels::sink_shares(&kernels::share(&pattern)?, k.dim(1)?), q.dim(1)?)?;
+            }
             let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
             let given = pattern.id();
             let pattern = run.at(Site::Pattern, at, pattern)?;
@@ -208,9 +215,9 @@ impl Attention {
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let (n_heads, n) = (self.spec.n_heads, q.dim(1)?);
-        let Form { scale, mask, .. } = self.form(n);
+        let AttentionParams { scale, mask, .. } = self.params(n);
         let windows = Windows { scale, mask, global: Arc::clone(&global.tokens) };
-        let own_form = Form { scale, softcap: None, mask: Mask::NONE };
+        let own_params = AttentionParams::new(scale, Mask::NONE);
         let own_q = global.rows(q, 1)?;
         let normalizers = run.normalizers(at, n_heads);
         let is_changed = run.changes(Site::Scores, at) || run.changes(Site::Pattern, at) || normalizers.is_some();
@@ -220,20 +227,20 @@ impl Attention {
             let wanted = Wanted { scores: has_room(Site::Scores, run), pattern: has_room(Site::Pattern, run) };
             let Attended { z, scores, pattern } = windows.attend(q, k, v, wanted)?;
             if let Some(scores) = scores {
-                let own = own_form.scores(&own_q, &global.k, None)?;
+                let own = kernels::attention_scores(&own_q, &global.k, None, &own_params)?;
                 run.record(Site::Scores, at, &global.with_rows(&scores, &own, 1)?)?;
             }
             let own_z = if let Some(pattern) = pattern {
-                let (z, own) = kernels::attention_with_pattern(&own_q, &global.k, &global.v, None, own_form)?;
+                let (z, own) = kernels::attention_with_pattern(&own_q, &global.k, &global.v, None, &own_params)?;
                 let own = Tensor::from_slice(&own, (n_heads, own_q.dim(1)?, n), own_q.device())?;
                 run.record(Site::Pattern, at, &global.with_rows(&pattern, &own, 1)?)?;
                 z
             } else {
-                kernels::attention(&own_q, &global.k, &global.v, None, own_form)?
+                kernels::attention(&own_q, &global.k, &global.v, None, &own_params)?
             };
             return Ok(global.with_rows(&z, &own_z, 0)?);
         }
-        let own = own_form.scores(&own_q, &global.k, None)?;
+        let own = kernels::attention_scores(&own_q, &global.k, None, &own_params)?;
         let scores = run.at(Site::Scores, at, global.with_rows(&windows.scores(q, k)?, &own, 1)?)?;
         let pattern = match normalizers {
             Some(by_head) => kernels::normalize(&scores, &by_head)?,
@@ -286,6 +293,7 @@ impl Attention {
         let differentiated = run.is_differentiated()
             && (run.fixes_patterns()
                 || run.records(Site::Pattern, at)
+                || self.keeps_sink(at, run)
                 || matches!(self.bias, Some(RelativeBias::Disentangled(_))));
         !run.needs(Site::Scores, at) && !run.changes(Site::Pattern, at) && !differentiated
     }
@@ -294,6 +302,7 @@ impl Attention {
     fn is_one_product(&self, at: At, run: &Run<'_>) -> bool {
         self.is_one_step(at, run)
             && !self.spec.biased
+            && self.sink.is_none()
             && !run.is_differentiated()
             && !run.needs(Site::Pattern, at)
             && !run.changes(Site::Z, at)
@@ -303,26 +312,40 @@ impl Attention {
     /// `z` without a stop between queries and it.
     fn in_one_step(
         &self,
-        (at, form): (At, Form),
+        (at, params): (At, &AttentionParams),
         (q, k, v): (&Tensor, &Tensor, &Tensor),
         bias: Option<&Bias>,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
-        let n_weights = self.spec.n_heads * q.dim(1)? * k.dim(1)?;
-        if !run.has_room(Site::Pattern, at, n_weights) {
-            return Ok(kernels::attention(q, k, v, bias, form)?);
+        let (n_heads, n_query, n_key) = (self.spec.n_heads, q.dim(1)?, k.dim(1)?);
+        let keeps_sink = self.keeps_sink(at, run);
+        if run.has_room(Site::Pattern, at, n_heads * n_query * n_key) {
+            let (z, pattern) = kernels::attention_with_pattern(q, k, v, bias, params)?;
+            if keeps_sink {
+                run.keep_sink(at, kernels::sink_shares(&pattern, n_key), n_query)?;
+            }
+            run.keep_pattern(at, PerHead::new(pattern, [n_heads, n_query, n_key])?);
+            return Ok(z);
         }
-        let (z, pattern) = kernels::attention_with_pattern(q, k, v, bias, form)?;
-        run.keep_pattern(at, PerHead::new(pattern, [self.spec.n_heads, q.dim(1)?, k.dim(1)?])?);
-        Ok(z)
+        if keeps_sink {
+            let (z, shares) = kernels::attention_with_sink(q, k, v, bias, params)?;
+            run.keep_sink(at, shares, n_query)?;
+            return Ok(z);
+        }
+        Ok(kernels::attention(q, k, v, bias, params)?)
     }
 
-    /// What becomes of the products of queries with `n_key` keys.
-    fn form(&self, n_key: usize) -> Form {
-        let LayerSpec { scale, softcap, window, .. } = self.spec;
+    /// Whether what went to sinks is kept: with all that patterns are made of, and with patterns.
+    fn keeps_sink(&self, at: At, run: &Run<'_>) -> bool {
+        self.sink.is_some() && [Site::Q, Site::Scores, Site::Pattern].iter().any(|site| run.records(*site, at))
+    }
+
+    /// What makes weights of the products of queries with `n_key` keys.
+    fn params(&self, n_key: usize) -> AttentionParams {
+        let params = self.spec.attention_params(self.causal);
         // A window that reaches everywhere is none.
-        let mask = Mask { causal: self.causal, window: window.filter(|reach| *reach < n_key) };
-        Form { scale, softcap, mask }
+        let window = params.mask.window.filter(|reach| *reach < n_key);
+        AttentionParams { mask: Mask { window, ..params.mask }, sink: self.sink.clone(), ..params }
     }
 
     /// What is added to the scores.
@@ -362,5 +385,65 @@ fn norm_heads(norm: &HeadNorm, x: &Tensor) -> CandleResult<Tensor> {
     match &norm.by_head {
         Some(weights) => normed.broadcast_mul(weights),
         None => Ok(normed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+    use crate::{
+        ids::StackKind,
+        model::run::{RunPlan, Sites, Taps, uninterrupted},
+        spec::StackSpec,
+    };
+
+    const N: usize = 7;
+
+    /// Two heads of width 2 with sinks, over a stream of width 4.
+    fn attention() -> Attention {
+        let values = |n: usize| (0..n).map(|at| ((at * 37 % 23) as f32 - 11.0) / 8.0).collect::<Vec<_>>();
+        let map = |d_in: usize, d_out: usize| {
+            Linear::new(Tensor::from_vec(values(d_in * d_out), (d_in, d_out), &Device::Cpu).unwrap(), None).unwrap()
+        };
+        let spec = LayerSpec { sink: true, ..LayerSpec::new(2, 2) };
+        Attention { sink: Some([0.5, -1.0].into()), ..Attention::plain(map(4, 12), map(4, 4), spec, true) }
+    }
+
+    /// `z`, and what a run that records these sites keeps of the layer.
+    fn run(sites: &[Site], budget: u64, taps: Taps) -> (Tensor, crate::capture::LayerCapture) {
+        let attention = attention();
+        let kind = StackKind::SelfAttention;
+        let stacks = [StackSpec { kind, layers: vec![attention.spec], causal: true }];
+        let plan = RunPlan { sites: Sites::of(sites), pattern_budget_bytes: budget, ..RunPlan::silent() };
+        let mut run = Run::new(&plan, &stacks, taps, &uninterrupted);
+        let x: Vec<f32> = (0..N * 4).map(|at| (at as f32 * 0.7).sin()).collect();
+        let x = Tensor::from_vec(x, (N, 4), &Device::Cpu).unwrap();
+        let z = attention.forward(At { stack: kind, layer: 0 }, &x, &mut Pass::default(), &mut run).unwrap();
+        let mut stacks = run.finish().unwrap().stacks;
+        (z, stacks.remove(0).layers.remove(0))
+    }
+
+    #[test]
+    fn what_went_to_sinks_is_kept_however_a_run_is_recorded() {
+        let (z, whole) = run(&[Site::Pattern], u64::MAX, Taps::NONE);
+        let sums: Vec<f32> = whole.pattern().unwrap().as_slice().chunks(N).map(|row| row.iter().sum()).collect();
+        let shares = whole.sink.unwrap();
+        assert_eq!(shares.shape(), [2, N]);
+        assert!(sums.iter().zip(shares.as_slice()).all(|(sum, share)| (sum + share - 1.0).abs() < 1e-6));
+        assert!(shares.as_slice().iter().all(|share| *share > 0.01), "the sinks of this layer take nothing");
+        let ways: [(&[Site], u64, Taps); 4] = [
+            (&[Site::Q, Site::K], u64::MAX, Taps::NONE),
+            (&[Site::Pattern], 0, Taps::NONE),
+            (&[Site::Scores], u64::MAX, Taps::NONE),
+            (&[Site::Q], u64::MAX, Taps::of(&[Site::V])),
+        ];
+        for (sites, budget, taps) in ways {
+            let (other, layer) = run(sites, budget, taps);
+            assert_eq!(other.to_vec2::<f32>().unwrap(), z.to_vec2::<f32>().unwrap(), "{sites:?}");
+            assert_eq!(layer.sink.as_ref(), Some(&shares), "{sites:?}");
+        }
+        assert_eq!(run(&[Site::V], u64::MAX, Taps::NONE).1.sink, None);
     }
 }

@@ -259,8 +259,9 @@ impl Stack {
         for (layer, block) in self.blocks.iter().enumerate().skip(first) {
             run.checkpoint()?;
             let at = At { stack: self.kind, layer };
-            // What scores need besides queries and keys is recorded on the way to them.
-            if run.ends_at(at) && !block.attention.spec.biased && pass.global.is_empty() {
+            // What scores and patterns need besides queries and keys is recorded on the way to them.
+            let spec = block.attention.spec;
+            if run.ends_at(at) && !(spec.biased || spec.sink) && pass.global.is_empty() {
                 block.only_project(at, &x, pass, run)?;
                 return check_finite(x);
             }

@@ -214,6 +214,7 @@ impl Layer<'_> {
             && (taps.fixed_patterns
                 || wanted(Site::Pattern)
                 || wanted(Site::Scores)
+                || (attention.sink.is_some() && plan.sites.contains(Site::Q))
                 || matches!(attention.bias, Some(RelativeBias::Disentangled(_))))
     }
 
@@ -262,6 +263,11 @@ impl Layer<'_> {
                     Rows::Queries => sites += VALUE * h as u64 * self.n * d,
                     Rows::Keys => sites += VALUE * kv as u64 * n_key * d,
                 }
+            }
+            if attention.sink.is_some()
+                && [Site::Q, Site::Scores, Site::Pattern].iter().any(|site| wanted.contains(*site))
+            {
+                sites += VALUE * h as u64 * self.n;
             }
             if let Some(bias) = attention.bias.as_ref().filter(|_| wanted.contains(Site::Q)) {
                 scores = scores.saturating_add(bias_bytes(bias, attention, (self.n, n_key)));

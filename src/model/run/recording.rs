@@ -1,6 +1,6 @@
 //! What a run keeps of one input.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use candle_core::Tensor;
 
@@ -84,6 +84,12 @@ impl Recording {
         Ok(())
     }
 
+    fn keep_sink(&mut self, at: At, shares: Matrix) {
+        if let Some(layer) = self.layer(at) {
+            layer.sink = Some(shares);
+        }
+    }
+
     fn keep_pattern(&mut self, at: At, pattern: PerHead) {
         self.budget = self.budget.saturating_sub(pattern.size_bytes());
         if let Some(layer) = self.layer(at) {
@@ -128,6 +134,16 @@ impl Run<'_> {
             Some(recording) => recording.keep_bias(at, bias, shared),
             None => Ok(()),
         }
+    }
+
+    /// Keeps what of each query's row went to a learned sink, `[heads, n_query]`, so that rows are whole and patterns
+    /// can be recomputed.
+    pub fn keep_sink(&mut self, at: At, shares: Arc<[f32]>, n_query: usize) -> Result<(), ModelError> {
+        let shares = Matrix::new(shares.to_vec(), [shares.len() / n_query.max(1), n_query])?;
+        if let Some(recording) = self.inputs.get_mut(self.input.unwrap_or(0)) {
+            recording.keep_sink(at, shares);
+        }
+        Ok(())
     }
 
     /// Keeps a pattern that there is room for ([`Self::has_room`]), where it is.

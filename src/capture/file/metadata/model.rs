@@ -51,6 +51,8 @@ pub(in crate::capture::file) struct StackEntry {
     biased: Option<PerLayer<bool>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     global: Option<PerLayer<bool>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sink: Option<PerLayer<bool>>,
 }
 
 /// One value for all layers, or one per layer.
@@ -114,6 +116,7 @@ impl From<&StackSpec> for StackEntry {
             softcap: PerLayer::unless_all(layers().map(|layer| layer.softcap.unwrap_or(0.0)), 0.0),
             biased: PerLayer::unless_all(layers().map(|layer| layer.biased), false),
             global: PerLayer::unless_all(layers().map(|layer| layer.global), false),
+            sink: PerLayer::unless_all(layers().map(|layer| layer.sink), false),
         }
     }
 }
@@ -145,7 +148,8 @@ impl StackEntry {
             let softcap = self.softcap.as_ref().and_then(|cap| cap.at(idx)).filter(|&cap| cap > 0.0);
             let biased = self.biased.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let global = self.global.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
-            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale, window, softcap, biased, global })
+            let sink = self.sink.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
+            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale, window, softcap, biased, global, sink })
         };
         let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
         Ok(StackSpec { kind: self.name, layers, causal: self.causal })

@@ -11,9 +11,10 @@ use super::{
         product::{Onto, Product, Target, Threads, View},
         simd::{self, Level},
     },
-    Form,
     scratch::{give_back, with_scratch},
+    sink_share,
 };
+use crate::spec::AttentionParams;
 
 /// A bias of which a query's row is a slice; see [`super::Bias`] for its shapes.
 #[derive(Clone, Copy)]
@@ -47,8 +48,18 @@ pub(super) struct Input<'a> {
     /// Query heads that share a key/value head.
     pub group: usize,
     pub bias: BiasRows<'a>,
-    pub form: Form,
+    pub params: &'a AttentionParams,
     pub level: Level,
+}
+
+/// What is kept of what lies between queries and the result.
+#[derive(Clone, Copy)]
+pub(super) enum Kept {
+    Nothing,
+    /// `[heads, n_query, n_key]`.
+    Pattern(Target),
+    /// `[heads, n_query]`, what went to the sinks.
+    Sink(Target),
 }
 
 /// Where the rows of a block are: `[rows, keys]` of a buffer.
@@ -71,11 +82,11 @@ impl Place {
 }
 
 impl Input<'_> {
-    /// The result `[n_query, heads · d_head]`; all of `pattern` is written, where it is wanted.
-    pub fn run(&self, pattern: Option<Target>) -> Vec<f32> {
+    /// The result `[n_query, heads · d_head]`; all of what is kept is written.
+    pub fn run(&self, kept: Kept) -> Vec<f32> {
         // SAFETY: all rows of all heads are written.
         #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
-        let out = unsafe { filled(self.q.n * self.width(), |out| self.fill(Target::new(out), pattern)) };
+        let out = unsafe { filled(self.q.n * self.width(), |out| self.fill(Target::new(out), kept)) };
         give_back(self.scratch());
         out
     }
@@ -99,7 +110,7 @@ impl Input<'_> {
             let out = Target::new(out);
             parts.par_iter().zip(ends).for_each(|(part, end)| {
                 let n = part.0.len() * self.width();
-                of(part).fill(out.part(end - n, n), None);
+                of(part).fill(out.part(end - n, n), Kept::Nothing);
             });
         };
         // SAFETY: the parts cover the result, and each writes all of its own.
@@ -118,15 +129,23 @@ impl Input<'_> {
         rows_per_task(self.q.n) * self.k.n
     }
 
-    /// Writes all of `out`, and of `pattern`.
-    fn fill(&self, out: Target, pattern: Option<Target>) {
+    /// Writes all of `out`, and of what is kept.
+    fn fill(&self, out: Target, kept: Kept) {
         let (n_heads, n_query, n_key) = (self.q.n_heads, self.q.n, self.k.n);
         for_each_block(n_heads, n_query, n_heads * n_query * n_key * self.q.d, |head, rows| {
-            let keys = seen(self.form.mask, &rows, n_query, n_key);
-            let Some(pattern) = pattern else {
+            let keys = seen(self.params.mask, &rows, n_query, n_key);
+            let Kept::Pattern(pattern) = kept else {
                 return with_scratch(self.scratch(), |buffer| {
                     let place = Place { buffer: Target::new(buffer), start: 0, row_stride: keys.len() };
                     self.block(head, &rows, &keys, place, out);
+                    if let Kept::Sink(shares) = kept {
+                        let of_row = |nth: usize| sink_share(&buffer[nth * keys.len()..(nth + 1) * keys.len()]);
+                        // SAFETY: each task owns its rows of its head, and the buffer outlives the tasks.
+                        #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
+                        unsafe {
+                            shares.write(head * n_query + rows.start, (0..rows.len()).map(of_row));
+                        }
+                    }
                 });
             };
             let start = (head * n_query + rows.start) * n_key;
@@ -186,7 +205,8 @@ impl Input<'_> {
         place: Place,
         mut scored: impl FnMut(usize, &[f32]),
     ) {
-        let Form { scale, softcap, mask } = self.form;
+        let AttentionParams { scale, softcap, mask, .. } = *self.params;
+        let sink = self.params.sink_of(head);
         let product = Product {
             start: place.start,
             row_stride: place.row_stride,
@@ -218,7 +238,7 @@ impl Input<'_> {
             if softcap.is_some() || !bias.is_empty() {
                 simd::cap_and_bias(self.level, row, softcap, bias);
             }
-            simd::softmax(self.level, row);
+            simd::softmax(self.level, row, sink);
         }
     }
 }

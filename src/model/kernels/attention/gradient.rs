@@ -10,10 +10,10 @@ use super::{
         product::{Onto, Product, Target, Threads, View},
         simd,
     },
-    Form,
     block::{Input, Place},
     scratch::{give_back, with_scratch},
 };
+use crate::spec::AttentionParams;
 
 /// Gradients of queries `[n_query, heads · d_head]`, and of keys and values `[n_key, kv_heads · d_head]`.
 pub(super) struct Gradients {
@@ -35,7 +35,7 @@ impl Input<'_> {
         let Gradients { q, k, v } = &mut gradients;
         let targets = [Target::new(q), Target::new(k), Target::new(v)];
         let rows = rows_per_task(n_query);
-        let n_parts = if self.form.softcap.is_some() { 3 } else { 2 };
+        let n_parts = if self.params.softcap.is_some() { 3 } else { 2 };
         let scratch = n_parts * rows * n_key + n_key;
         (0..n_kv).into_par_iter().with_max_len(1).for_each(|kv| {
             with_scratch(scratch, |buffer| {
@@ -59,7 +59,7 @@ impl Input<'_> {
         buffer: &mut [f32],
         [dq, dk, dv]: [Target; 3],
     ) {
-        let Form { scale, softcap, mask } = self.form;
+        let AttentionParams { scale, softcap, mask, .. } = *self.params;
         let keys = seen(mask, &rows, self.q.n, self.k.n);
         if keys.is_empty() {
             return;

@@ -15,7 +15,7 @@ use std::{ops::Range, sync::Arc};
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, bail};
 
-use self::block::Input;
+use self::block::{Input, Kept};
 pub use self::{
     bias::Bias,
     scratch::scratch_values,
@@ -26,55 +26,45 @@ use super::{
     heads::{Views, heads_first},
     ops::filled_shared,
     product::Target,
-    scores, share,
+    scores,
+    share::share,
     simd::Level,
-    softcap, softmax,
+    softcap, softmax_with_sink,
     way::is_fused,
 };
-use crate::spec::Mask;
+use crate::spec::AttentionParams;
 
-/// What becomes of `q · kᵀ` before softmax.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Form {
-    /// What it is multiplied by.
-    pub scale: f32,
-    /// `cap · tanh(score / cap)`.
-    pub softcap: Option<f32>,
-    pub mask: Mask,
-}
-
-impl Form {
-    /// Scaled, capped, biased and masked scores.
-    ///
-    /// # Shapes
-    /// - `q`: `[heads, n_query, d_head]`; `k`: `[kv_heads, n_key, d_head]`, any strides
-    /// - result: `[heads, n_query, n_key]`
-    pub fn scores(&self, q: &Tensor, k: &Tensor, bias: Option<&Bias>) -> Result<Tensor> {
-        let bias = bias.map(|bias| bias.spread(q.dim(1)?, k.dim(1)?)).transpose()?;
-        let bias = bias.as_ref();
-        let Some(cap) = self.softcap else {
-            let scores = scores(q, k, self.scale, self.mask)?;
-            return if let Some(bias) = bias { scores.broadcast_add(bias) } else { Ok(scores) };
-        };
-        // The same products as without a cap, which then covers up what is hidden.
-        let mut scores = softcap(&scores(q, k, self.scale, self.mask)?, cap)?;
-        if let Some(bias) = bias {
-            scores = scores.broadcast_add(bias)?;
-        }
-        super::mask(&scores, self.mask)
+/// Scaled, capped, biased and masked scores.
+///
+/// # Shapes
+/// - `q`: `[heads, n_query, d_head]`; `k`: `[kv_heads, n_key, d_head]`, any strides
+/// - result: `[heads, n_query, n_key]`
+pub fn attention_scores(q: &Tensor, k: &Tensor, bias: Option<&Bias>, params: &AttentionParams) -> Result<Tensor> {
+    let AttentionParams { scale, softcap: cap, mask, .. } = *params;
+    let bias = bias.map(|bias| bias.spread(q.dim(1)?, k.dim(1)?)).transpose()?;
+    let bias = bias.as_ref();
+    let Some(cap) = cap else {
+        let scores = scores(q, k, scale, mask)?;
+        return if let Some(bias) = bias { scores.broadcast_add(bias) } else { Ok(scores) };
+    };
+    // The same products as without a cap, which then covers up what is hidden.
+    let mut scores = softcap(&scores(q, k, scale, mask)?, cap)?;
+    if let Some(bias) = bias {
+        scores = scores.broadcast_add(bias)?;
     }
+    super::mask(&scores, mask)
 }
 
 /// `softmax(scores) · v` for every head, heads side by side.
 ///
 /// # Shapes
-/// - as [`Form::scores`]; `v`: `[kv_heads, n_key, d_head]`, any strides
+/// - as [`attention_scores`]; `v`: `[kv_heads, n_key, d_head]`, any strides
 /// - result: `[n_query, heads · d_head]`
-pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Bias>, form: Form) -> Result<Tensor> {
+pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Bias>, params: &AttentionParams) -> Result<Tensor> {
     if is_fused(q) {
-        return q.apply_op3(k, v, AttentionOp { form, bias: bias.cloned() });
+        return q.apply_op3(k, v, AttentionOp { params: params.clone(), bias: bias.cloned() });
     }
-    Ok(by_operations(q, k, v, bias, form)?.0)
+    Ok(by_operations(q, k, v, bias, params)?.0)
 }
 
 /// [`attention`] of several inputs that lie one after the other, each for itself: of some rows of the queries to some
@@ -85,16 +75,16 @@ pub fn attention(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Bias>, form: 
 pub fn attention_by_parts(
     [q, k, v]: [&Tensor; 3],
     parts: &[(Range<usize>, Range<usize>)],
-    form: Form,
+    params: &AttentionParams,
 ) -> Result<Tensor> {
     if !is_fused(q) {
         let of = |(rows, keys): &(Range<usize>, Range<usize>)| {
             let [k, v] = [k, v].map(|x| x.narrow(1, keys.start, keys.len()));
-            attention(&q.narrow(1, rows.start, rows.len())?, &k?, &v?, None, form)
+            attention(&q.narrow(1, rows.start, rows.len())?, &k?, &v?, None, params)
         };
         return Tensor::cat(&parts.iter().map(of).collect::<Result<Vec<_>>>()?, 0);
     }
-    let op = AttentionOp { form, bias: None };
+    let op = AttentionOp { params: params.clone(), bias: None };
     let [(s1, l1), (s2, l2), (s3, l3)] = [q, k, v].map(Tensor::storage_and_layout);
     let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
         bail!("the kernels take tensors on the CPU only")
@@ -112,13 +102,13 @@ pub fn attention_with_pattern(
     k: &Tensor,
     v: &Tensor,
     bias: Option<&Bias>,
-    form: Form,
+    params: &AttentionParams,
 ) -> Result<(Tensor, Arc<[f32]>)> {
     if !is_fused(q) {
-        let (z, pattern) = by_operations(q, k, v, bias, form)?;
+        let (z, pattern) = by_operations(q, k, v, bias, params)?;
         return Ok((z, share(&pattern)?));
     }
-    let op = AttentionOp { form, bias: bias.cloned() };
+    let op = AttentionOp { params: params.clone(), bias: bias.cloned() };
     let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
     let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
         bail!("the kernels take tensors on the CPU only")
@@ -128,15 +118,58 @@ pub fn attention_with_pattern(
         let mut z = Vec::new();
         // SAFETY: every block writes its rows of the pattern, beside what it sees too.
         #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
-        let pattern =
-            unsafe { filled_shared(n_heads * n_query * n_key, |pattern| z = input.run(Some(Target::new(pattern)))) };
+        let pattern = unsafe {
+            filled_shared(n_heads * n_query * n_key, |pattern| z = input.run(Kept::Pattern(Target::new(pattern))))
+        };
         Ok((Tensor::from_vec(z, (n_query, n_heads * input.v.d), q.device())?, pattern))
     })
 }
 
-fn by_operations(q: &Tensor, k: &Tensor, v: &Tensor, bias: Option<&Bias>, form: Form) -> Result<(Tensor, Tensor)> {
-    let pattern = softmax(&form.scores(q, k, bias)?, form.mask)?;
-    Ok((attend(&pattern, v, form.mask)?, pattern))
+/// [`attention`] and what of each row went to a sink, `[heads, n_query]`; no pattern is kept. Without a gradient.
+pub fn attention_with_sink(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    bias: Option<&Bias>,
+    params: &AttentionParams,
+) -> Result<(Tensor, Arc<[f32]>)> {
+    if !is_fused(q) {
+        let (z, pattern) = by_operations(q, k, v, bias, params)?;
+        return Ok((z, sink_shares(&share(&pattern)?, k.dim(1)?)));
+    }
+    let op = AttentionOp { params: params.clone(), bias: bias.cloned() };
+    let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
+    let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
+        bail!("the kernels take tensors on the CPU only")
+    };
+    op.with_input([(s1, l1), (s2, l2), (s3, l3)], |input| {
+        let (n_heads, n_query) = (input.q.n_heads, input.q.n);
+        let mut shares = vec![0.0; n_heads * n_query];
+        let z = input.run(Kept::Sink(Target::new(&mut shares)));
+        Ok((Tensor::from_vec(z, (n_query, n_heads * input.v.d), q.device())?, shares.into()))
+    })
+}
+
+/// What rows of `n_key` weights that sum to less than one leave to a sink, one share a row.
+pub fn sink_shares(pattern: &[f32], n_key: usize) -> Arc<[f32]> {
+    pattern.chunks_exact(n_key.max(1)).map(sink_share).collect()
+}
+
+fn sink_share(row: &[f32]) -> f32 {
+    let sum: f64 = row.iter().map(|weight| f64::from(*weight)).sum();
+    (1.0 - sum).clamp(0.0, 1.0) as f32
+}
+
+fn by_operations(
+    q: &Tensor,
+    k: &Tensor,
+    v: &Tensor,
+    bias: Option<&Bias>,
+    params: &AttentionParams,
+) -> Result<(Tensor, Tensor)> {
+    let scores = attention_scores(q, k, bias, params)?;
+    let pattern = softmax_with_sink(&scores, params.mask, params.sink.as_ref())?;
+    Ok((attend(&pattern, v, params.mask)?, pattern))
 }
 
 /// Values on the CPU, and how they lie.
@@ -164,7 +197,7 @@ fn go_back(
 }
 
 struct AttentionOp {
-    form: Form,
+    params: AttentionParams,
     bias: Option<Bias>,
 }
 
@@ -175,11 +208,14 @@ impl AttentionOp {
         f: impl FnOnce(Input<'_>) -> Result<R>,
     ) -> Result<R> {
         let (q, k, v) = (Views::of(s1, l1)?, Views::of(s2, l2)?, Views::of(s3, l3)?);
-        let (group, form, level) = (q.group(&k)?, self.form, Level::current());
+        let (group, params, level) = (q.group(&k)?, &self.params, Level::current());
         if v.n != k.n || v.n_heads != k.n_heads {
             bail!("keys {:?} and values {:?} do not fit", l2.dims(), l3.dims());
         }
-        Bias::with_rows(self.bias.as_ref(), &q, k.n, |bias| f(Input { q, k, v, group, bias, form, level }))
+        if params.sink.as_ref().is_some_and(|sink| sink.len() != q.n_heads) {
+            bail!("{} sinks for {} heads", params.sink.as_ref().map_or(0, |sink| sink.len()), q.n_heads);
+        }
+        Bias::with_rows(self.bias.as_ref(), &q, k.n, |bias| f(Input { q, k, v, group, bias, params, level }))
     }
 }
 
@@ -199,7 +235,7 @@ impl CustomOp3 for AttentionOp {
     ) -> Result<(CpuStorage, Shape)> {
         self.with_input([(s1, l1), (s2, l2), (s3, l3)], |input| {
             let shape = (input.q.n, input.q.n_heads * input.v.d);
-            Ok((CpuStorage::F32(input.run(None)), Shape::from(shape)))
+            Ok((CpuStorage::F32(input.run(Kept::Nothing)), Shape::from(shape)))
         })
     }
 

@@ -13,6 +13,9 @@ use std::sync::LazyLock;
 use self::softmax::{cap_and_bias_body, cap_slope_body, exp_sum_body, softmax_backward_body, softmax_body};
 use super::{Activation, NormKind, Way};
 
+/// The score of a sink that takes nothing.
+pub(super) const NO_SINK: f32 = f32::NEG_INFINITY;
+
 /// An instruction set that this processor has.
 #[derive(Clone, Copy)]
 pub(super) struct Level(Set);
@@ -92,8 +95,9 @@ kernel! {
     exp_sum = exp_sum_body(x: &[f32], max: f32, sum: &mut [f32; 1])
 }
 kernel! {
-    /// `x = softmax(x)`; an entry of `-inf` gives exactly zero, a row of them all zeros.
-    softmax = softmax_body(x: &mut [f32])
+    /// `x = softmax(x ∪ sink)` without the sink's own weight; an entry of `-inf` gives exactly zero, a row of them
+    /// all zeros.
+    softmax = softmax_body(x: &mut [f32], sink: f32)
 }
 kernel! {
     /// `x = cap · tanh(x / cap) + bias`; without a cap `x + bias`, which may be empty.
@@ -104,7 +108,8 @@ kernel! {
     cap_slope = cap_slope_body(x: &[f32], cap: f32, out: &mut [f32])
 }
 kernel! {
-    /// `out = p ⊙ (grad − Σ p·grad)`, the gradient of a softmax whose result was `p`.
+    /// `out = p ⊙ (grad − Σ p·grad)`, the gradient of a softmax whose result was `p`: also of one that a sink took part
+    /// in, whose weight nothing depends on.
     softmax_backward = softmax_backward_body(p: &[f32], grad: &[f32], out: &mut [f32])
 }
 kernel! {

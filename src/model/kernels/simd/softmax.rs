@@ -35,7 +35,7 @@ pub(super) fn cap_slope_body<const FMA: bool>(x: &[f32], cap: f32, out: &mut [f3
 }
 
 #[inline(always)]
-pub(super) fn softmax_body<const FMA: bool>(x: &mut [f32]) {
+pub(super) fn softmax_body<const FMA: bool>(x: &mut [f32], sink: f32) {
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let (chunks, rest) = x.as_chunks::<LANES>();
     for chunk in chunks {
@@ -43,7 +43,7 @@ pub(super) fn softmax_body<const FMA: bool>(x: &mut [f32]) {
             *max = if *x > *max { *x } else { *max };
         }
     }
-    let max = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
+    let max = lanes.iter().chain(rest).fold(sink, |max, x| if *x > max { *x } else { max });
     if max == f32::NEG_INFINITY {
         // Every key is masked. (A row of NaN also ends here; the run reports it from the output.)
         let fill = if x.iter().any(|x| x.is_nan()) { f32::NAN } else { 0.0 };
@@ -63,7 +63,8 @@ pub(super) fn softmax_body<const FMA: bool>(x: &mut [f32]) {
         *x = exp::<FMA>(*x - max);
         total += *x;
     }
-    let scale = 1.0 / total;
+    // Without a sink this adds exactly zero.
+    let scale = 1.0 / (total + exp::<FMA>(sink - max));
     for x in x {
         *x *= scale;
     }

@@ -92,6 +92,7 @@ impl There<'_> {
             }
             Edit::Normalize { scope, with } => {
                 self.scope(None, scope)?;
+                self.without_sinks(scope)?;
                 match with {
                     Normalizer::Entmax(alpha) if !(1.0..=16.0).contains(alpha) => {
                         refuse(format!("α of entmax goes from 1 to 16, not to {alpha}"))
@@ -168,6 +169,21 @@ impl There<'_> {
         head_among(head, self.layer(head.stack, head.layer)?.n_heads)
     }
 
+    /// Refuses another normaliser where a sink is part of the softmax.
+    fn without_sinks(&self, scope: &Scope) -> Result<(), ModelError> {
+        for stack in &self.spec.stacks {
+            for (layer, _) in stack.layers.iter().enumerate().filter(|(_, layer)| layer.sink) {
+                if scope.touches(stack.kind, layer) {
+                    return refuse(format!(
+                        "layer {layer} has learned sinks, which are part of its softmax: another normaliser has no \
+                        place for them"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn scope(&self, stack: Option<StackKind>, scope: &Scope) -> Result<(), ModelError> {
         if let Some(stack) = stack {
             self.stack(stack)?;
@@ -209,6 +225,33 @@ impl There<'_> {
                 let has_head = matches!(edit, Edit::Patch { head: Some(_), .. });
                 if has_head { head_among(at, n_heads) } else { Ok(()) }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Modality, TextSpec};
+
+    #[test]
+    fn another_normaliser_is_refused_where_sinks_are_part_of_the_softmax() {
+        let plain = LayerSpec::new(2, 4);
+        let layers = vec![plain, LayerSpec { sink: true, ..plain }];
+        let spec = ModelSpec {
+            name: "sinks".to_owned(),
+            family: ModelSpec::UNKNOWN_FAMILY.to_owned(),
+            modality: Modality::Text(TextSpec { n_ctx: 8, n_vocab: 8 }),
+            stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers, causal: true }],
+            d_model: 8,
+            n_params: 1,
+            head: None,
+        };
+        let of = |scope| check(&[Edit::Normalize { scope, with: Normalizer::Sparsemax }], &spec, &BTreeMap::new());
+        assert!(of(Scope::Layers([0].into())).is_ok());
+        for scope in [Scope::All, Scope::Layers([1].into()), Scope::Heads([HeadId::single(1, 0)].into())] {
+            let error = of(scope).unwrap_err().to_string();
+            assert!(error.contains("layer 1 has learned sinks"), "{error}");
         }
     }
 }

@@ -257,7 +257,7 @@ impl<'a> Input<'a> {
             near[..visible.start - block.near.start].fill(f32::NEG_INFINITY);
             near[visible.end - block.near.start..].fill(f32::NEG_INFINITY);
             scored(nth, row);
-            simd::softmax(self.level, row);
+            simd::softmax(self.level, row, simd::NO_SINK);
         }
     }
 
