@@ -110,7 +110,8 @@ impl Model {
     /// # Errors
     /// When the weights cannot be read.
     pub fn mlp_output(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
-        self.block(stack, layer).map(|block| Projection::of(&block.mlp.down)).transpose()
+        let maps = self.block(stack, layer).and_then(|block| block.mlp.maps());
+        maps.map(|maps| Projection::of(maps.down)).transpose()
     }
 
     /// The norm between the last layer of a stack and what reads it; `None` where there is none.

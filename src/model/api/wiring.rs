@@ -16,6 +16,7 @@ use crate::{
             block::{Block, Norms},
             embedding::Embedding,
             head::Reads,
+            mlp::Maps,
         },
     },
 };
@@ -92,13 +93,14 @@ impl Model {
         let plain = self.stack(stack).is_some_and(|stack| stack.convolution.is_none());
         let Some(block) = self.block(stack, layer).filter(|_| plain) else { return Ok(None) };
         let Block { attention_norms, cross, mlp, mlp_norms, parallel, .. } = block;
+        let Some(Maps { gated, activation, .. }) = mlp.maps() else { return Ok(None) };
         Ok(Some(BlockShape {
             attention: BranchNorms::of(attention_norms)?,
             cross: cross.as_ref().map(|(_, norms)| BranchNorms::of(norms)).transpose()?,
             mlp: BranchNorms::of(mlp_norms)?,
             parallel: *parallel,
-            gated: mlp.gated,
-            activation: mlp.activation,
+            gated,
+            activation,
         }))
     }
 
@@ -156,7 +158,8 @@ impl Model {
     /// # Errors
     /// When the weights cannot be read.
     pub fn mlp_input(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
-        self.block(stack, layer).map(|block| Projection::of(&block.mlp.up)).transpose()
+        let maps = self.block(stack, layer).and_then(|block| block.mlp.maps());
+        maps.map(|maps| Projection::of(maps.up)).transpose()
     }
 
     /// The linear maps of the head from one row of the stream to one outcome, each with what it reads; what stands

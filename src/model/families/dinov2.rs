@@ -17,10 +17,11 @@ use crate::{
         kernels::Activation,
         network::{
             Body, Network, Tower,
-            block::{Mlp, Stack},
+            block::Stack,
             embedding::Embedding,
             head::{Reads, Transform},
             interpolate::Interpolation,
+            mlp::Dense,
         },
     },
     spec::{HeadKind, Modality},
@@ -107,7 +108,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, family: &'static
 }
 
 /// `SwiGLU`: one tensor with the gate first, or one for each half.
-fn gated_mlp(weights: &mut Weights<'_>, layers: &Layers<'_>, layer: usize) -> Result<Mlp, LoadError> {
+fn gated_mlp(weights: &mut Weights<'_>, layers: &Layers<'_>, layer: usize) -> Result<Dense, LoadError> {
     let name = |part: &str| layers.name(layer, part);
     let (up, down, d_mlp) = if weights.has(&name("mlp.gate_proj.weight")) {
         let (gate, up) = (name("mlp.gate_proj"), name("mlp.up_proj"));
@@ -120,5 +121,5 @@ fn gated_mlp(weights: &mut Weights<'_>, layers: &Layers<'_>, layer: usize) -> Re
         (linear(weights, &joined, layers.d_model, n)?, name("mlp.weights_out"), n / 2)
     };
     let down = layers.scaled(weights, layer, Branch::Mlp, &down, d_mlp)?;
-    Ok(Mlp { up, activation: Activation::Silu, gated: true, down })
+    Ok(Dense { up, activation: Activation::Silu, gated: true, down })
 }

@@ -15,8 +15,9 @@ use crate::{
         network::{
             Network,
             attention::{Attention, HeadNorm, Projections, QkNorm},
-            block::{Block, Mlp, Norms, Stack},
+            block::{Block, Norms, Stack},
             embedding::TextEmbedding,
+            mlp::Dense,
         },
     },
     spec::{HeadKind, LayerSpec},
@@ -238,7 +239,7 @@ fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Plac
         weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
     };
     let down = weights.linear_times(&name("mlp.down_proj"), added, (d_mlp, d_model), shape.mlp_bias)?;
-    let mlp = Mlp { up, activation: shape.activation, gated: true, down };
+    let mlp = Dense { up, activation: shape.activation, gated: true, down };
 
     let mut norm = |part: &str| norm(weights, variant, &name(part), d_model, eps);
     if shape.parallel {

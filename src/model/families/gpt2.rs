@@ -19,9 +19,10 @@ use crate::{
         network::{
             Body, Network, Tower,
             attention::Attention,
-            block::{Block, Mlp, Norms, Stack},
+            block::{Block, Norms, Stack},
             embedding::{Embedding, Positions, TextEmbedding},
             head::Head,
+            mlp::Dense,
         },
     },
     spec::{LayerSpec, Modality, TextSpec},
@@ -86,7 +87,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let block = Block::new(
             Attention::plain(qkv, out, spec, config.is_causal()),
             Norms::pre(layer_norm(weights, &name("ln_1"), d_model, eps)?),
-            Mlp::plain(up, activation, down),
+            Dense::plain(up, activation, down),
             Norms::pre(layer_norm(weights, &name("ln_2"), d_model, eps)?),
         );
         blocks.push(Block { cross, ..block });

@@ -19,8 +19,9 @@ use crate::{
         network::{
             Network,
             attention::Attention,
-            block::{Block, Mlp, Norms, Stack},
+            block::{Block, Norms, Stack},
             embedding::TextEmbedding,
+            mlp::Dense,
             rotary::{Rotary, RotaryDialect},
         },
     },
@@ -63,7 +64,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let block = Block::new(
             Attention { rotary: Some(0), ..Attention::plain(qkv, out, spec, config.is_causal()) },
             Norms::pre(layer_norm(weights, &name("input_layernorm"), d_model, eps)?),
-            Mlp::plain(up, activation, down),
+            Dense::plain(up, activation, down),
             Norms::pre(layer_norm(weights, &name("post_attention_layernorm"), d_model, eps)?),
         );
         blocks.push(Block { parallel, ..block });

@@ -20,9 +20,10 @@ use crate::{
         network::{
             Network,
             attention::Attention,
-            block::{Block, Mlp, Norms, Stack},
+            block::{Block, Norms, Stack},
             embedding::TextEmbedding,
             head::{Head, Reads, Transform},
+            mlp::Dense,
             rotary::{LayerKind, Rotary},
         },
     },
@@ -131,7 +132,7 @@ fn block(
     let bias = config.flag("mlp_bias", false);
     let up = map(weights, &name("mlp.Wi"), (d_model, 2 * d_mlp), bias)?;
     let down = map(weights, &name("mlp.Wo"), (d_mlp, d_model), bias)?;
-    let mlp = Mlp { gated: true, ..Mlp::plain(up, activation, down) };
+    let mlp = Dense { gated: true, ..Dense::plain(up, activation, down) };
     let mlp_norms = Norms::pre(norm(weights, sizes, &name("mlp_norm"))?);
     Ok(Block::new(attention, Norms { before, ..Norms::default() }, mlp, mlp_norms))
 }

@@ -20,8 +20,9 @@ use crate::{
         network::{
             Network,
             attention::Attention,
-            block::{Block, Mlp, Norms, Stack},
+            block::{Block, Norms, Stack},
             embedding::{Positions, TextEmbedding},
+            mlp::Dense,
         },
     },
     spec::LayerSpec,
@@ -81,7 +82,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         blocks.push(Block::new(
             Attention::plain(qkv, out, spec, config.is_causal()),
             place(layer_norm(weights, &name("self_attn_layer_norm"))?),
-            Mlp::plain(up, activation, down),
+            Dense::plain(up, activation, down),
             place(layer_norm(weights, &name("final_layer_norm"))?),
         ));
     }

@@ -10,8 +10,8 @@ use crate::{
         network::{
             Body, Network, Tower,
             attention::Attention,
-            block::Mlp,
             head::{Head, Reads, Transform},
+            mlp::Dense,
         },
     },
     spec::{HeadKind, LayerSpec, Modality},
@@ -65,8 +65,8 @@ pub(super) fn mlp(
     [up, down]: [&str; 2],
     (d_model, d_mlp): (usize, usize),
     activation: Activation,
-) -> Result<Mlp, LoadError> {
-    Ok(Mlp::plain(linear(weights, up, d_model, d_mlp)?, activation, linear(weights, down, d_mlp, d_model)?))
+) -> Result<Dense, LoadError> {
+    Ok(Dense::plain(linear(weights, up, d_model, d_mlp)?, activation, linear(weights, down, d_mlp, d_model)?))
 }
 
 /// A layer norm under `name`, with its bias.

@@ -23,9 +23,10 @@ use crate::{
         network::{
             Body, Network, Tower,
             attention::Attention,
-            block::{Block, Mlp, Norms, Stack},
+            block::{Block, Norms, Stack},
             embedding::{Embedding, TextEmbedding},
             head::{Head, Transform},
+            mlp::Dense,
             relative::RelativeBias,
         },
     },
@@ -180,7 +181,7 @@ impl Shape {
             let mlp_name = |part: &str| name(&format!("{last}.DenseReluDense.{part}"));
             let names = if self.gated { vec![mlp_name("wi_0"), mlp_name("wi_1")] } else { vec![mlp_name("wi")] };
             let names: Vec<_> = names.iter().map(String::as_str).collect();
-            let mlp = Mlp {
+            let mlp = Dense {
                 up: weights.linear(&names, (d_model, d_mlp), Stored::OutIn, false)?,
                 activation: self.activation,
                 gated: self.gated,

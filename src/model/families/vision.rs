@@ -11,8 +11,9 @@ use crate::{
         kernels::{Activation, Linear},
         network::{
             attention::Attention,
-            block::{Block, Mlp, Norms},
+            block::{Block, Norms},
             interpolate::Interpolation,
+            mlp::Dense,
             patches::PatchEmbedding,
         },
     },
@@ -193,11 +194,11 @@ impl<'a> Layers<'a> {
         let [up, down] = self.names.mlp.map(|part| self.name(layer, part));
         let up = linear(weights, &up, self.d_model, d_mlp)?;
         let down = self.scaled(weights, layer, Branch::Mlp, &down, d_mlp)?;
-        self.block_of(weights, layer, Mlp::plain(up, self.activation, down))
+        self.block_of(weights, layer, Dense::plain(up, self.activation, down))
     }
 
     /// A layer around this MLP.
-    pub fn block_of(&self, weights: &mut Weights<'_>, layer: usize, mlp: Mlp) -> Result<Block, LoadError> {
+    pub fn block_of(&self, weights: &mut Weights<'_>, layer: usize, mlp: Dense) -> Result<Block, LoadError> {
         let [q, k, v] = self.names.qkv.map(|part| self.name(layer, part));
         let qkv = qkv(weights, [&q, &k, &v], self.d_model, self.spec, self.bias)?;
         let wide = self.spec.n_heads * self.spec.d_head;

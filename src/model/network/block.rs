@@ -5,14 +5,14 @@ use std::sync::Arc;
 use candle_core::{D, Tensor};
 
 use super::{
-    attention::Attention, convolution::Convolution, global::GlobalTokens, pass::Pass, relative::RelativeBias,
-    rotary::Rotary,
+    attention::Attention, branch::Added, convolution::Convolution, global::GlobalTokens, mlp::Mlp, pass::Pass,
+    relative::RelativeBias, rotary::Rotary,
 };
 use crate::{
     ids::StackKind,
     model::{
         ModelError,
-        kernels::{self, Activation, Linear, Norm},
+        kernels::{self, Norm},
         run::{At, Run, Site},
     },
     spec::{LayerSpec, StackSpec},
@@ -52,23 +52,20 @@ impl Norms {
     /// The stream with what a branch adds, in one pass unless somebody changes that.
     fn join(
         &self,
-        Added { map, x, more }: Added<'_>,
+        added: &Added<'_>,
         resid: &Tensor,
         site: Site,
         at: At,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
-        let resid = if self.branch.is_none() && more.is_none() && !run.changes(site, at) {
+        let resid = if self.branch.is_none() && added.is_one_map() && !run.changes(site, at) {
             if run.records(site, at) {
                 // Beside the sum, which must not depend on whether somebody looks at its parts.
-                run.record(site, at, &map.forward(x)?)?;
+                run.record(site, at, &added.alone()?)?;
             }
-            map.forward_add(x, resid)?
+            added.onto(resid)?
         } else {
-            let mut added = map.forward(x)?;
-            if let Some(more) = more {
-                added = (added + more)?;
-            }
+            let mut added = added.alone()?;
             if let Some(norm) = &self.branch {
                 added = norm.forward(&added)?;
             }
@@ -81,56 +78,13 @@ impl Norms {
     }
 }
 
-/// What a branch adds to the stream: `map(x)`, and what a change of the run makes of the map.
-struct Added<'a> {
-    map: &'a Linear,
-    x: &'a Tensor,
-    more: Option<Tensor>,
-}
-
-impl<'a> Added<'a> {
-    const fn of(map: &'a Linear, x: &'a Tensor) -> Self {
-        Self { map, x, more: None }
-    }
-}
-
-/// Two linear maps around a non-linearity.
-#[derive(Debug)]
-pub(crate) struct Mlp {
-    /// `[d_model, d_mlp]`, or `[d_model, 2 · d_mlp]` with the gate first.
-    pub up: Linear,
-    pub activation: Activation,
-    /// Whether one half of the hidden layer, activated, scales the other.
-    pub gated: bool,
-    /// `[d_mlp, d_model]`.
-    pub down: Linear,
-}
-
-impl Mlp {
-    pub const fn plain(up: Linear, activation: Activation, down: Linear) -> Self {
-        Self { up, activation, gated: false, down }
-    }
-
-    /// The hidden layer; `down` maps it back to the stream.
-    pub fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let hidden = if self.gated {
-            kernels::gated(&self.up.forward(x)?, self.activation)?
-        } else if run.is_differentiated() {
-            kernels::activation(&self.up.forward(x)?, self.activation)?
-        } else {
-            self.up.forward_through(x, self.activation)?
-        };
-        run.at(Site::MlpHidden, at, hidden)
-    }
-}
-
 /// Attention, cross-attention in a decoder, and MLP around a residual stream.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub attention: Attention,
     pub attention_norms: Norms,
     pub cross: Option<(Attention, Norms)>,
-    pub mlp: Mlp,
+    pub mlp: Box<dyn Mlp>,
     pub mlp_norms: Norms,
     /// Whether attention and MLP read the same stream (GPT-NeoX, Phi-2).
     pub parallel: bool,
@@ -138,8 +92,8 @@ pub(crate) struct Block {
 
 impl Block {
     /// A block without cross-attention whose MLP follows its attention.
-    pub const fn new(attention: Attention, attention_norms: Norms, mlp: Mlp, mlp_norms: Norms) -> Self {
-        Self { attention, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
+    pub fn new(attention: Attention, attention_norms: Norms, mlp: impl Mlp + 'static, mlp_norms: Norms) -> Self {
+        Self { attention, attention_norms, cross: None, mlp: Box::new(mlp), mlp_norms, parallel: false }
     }
 
     /// As far as the queries and keys.
@@ -159,35 +113,33 @@ impl Block {
         pass.alike = false;
         let (mut attention, mut norms, mut here) = (&self.attention, &self.attention_norms, at);
         if let Some((cross, around)) = &self.cross {
-            stream = norms.join(Added::of(&attention.out, &z), &stream, Site::AttnOut, at, run)?;
+            stream = norms.join(&Added::of(&attention.out, z), &stream, Site::AttnOut, at, run)?;
             run.checkpoint()?;
             (attention, norms, here) = (cross, around, At { stack: StackKind::Cross, layer: at.layer });
             z = attention.forward(here, &norms.enter(&stream)?, pass, run)?;
         }
         // From here on every row goes for itself.
         let (z, stream) = (pass.only_read(z)?, pass.only_read(stream)?);
-        let resid = norms.join(Added::of(&attention.out, &z), &stream, Site::AttnOut, here, run)?;
+        let resid = norms.join(&Added::of(&attention.out, z), &stream, Site::AttnOut, here, run)?;
         run.checkpoint()?;
         let resid = run.at(Site::ResidMid, at, resid)?;
         let source = if self.parallel { pass.only_read(entering)? } else { resid.clone() };
         let normed = self.mlp_norms.enter(&source)?;
         let stream = if self.mlp_norms.carries { &normed } else { &resid };
-        let down = &self.mlp.down;
         let n = normed.dim(0)?;
         if n > MLP_ROWS && !run.sees_mlp(at) {
             let mut pieces = Vec::with_capacity(n.div_ceil(MLP_ROWS));
             for first in (0..n).step_by(MLP_ROWS) {
                 run.checkpoint()?;
                 let rows = MLP_ROWS.min(n - first);
-                let hidden = self.mlp.forward(at, &normed.narrow(0, first, rows)?, run)?;
+                let added = self.mlp.forward(at, &normed.narrow(0, first, rows)?, run)?;
                 let stream = stream.narrow(0, first, rows)?;
-                pieces.push(self.mlp_norms.join(Added::of(down, &hidden), &stream, Site::MlpOut, at, run)?);
+                pieces.push(self.mlp_norms.join(&added, &stream, Site::MlpOut, at, run)?);
             }
             return Ok(Tensor::cat(&pieces, 0)?);
         }
-        let hidden = self.mlp.forward(at, &normed, run)?;
-        let more = run.rank_one(at, &hidden, down.dims()?.1)?;
-        self.mlp_norms.join(Added { map: down, x: &hidden, more }, stream, Site::MlpOut, at, run)
+        let added = self.mlp.forward(at, &normed, run)?;
+        self.mlp_norms.join(&added, stream, Site::MlpOut, at, run)
     }
 }
 

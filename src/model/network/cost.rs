@@ -133,10 +133,6 @@ fn width_out(linear: &Linear) -> u64 {
     linear.dims().map_or(0, |(_, d_out)| d_out as u64)
 }
 
-fn width_in(linear: &Linear) -> u64 {
-    linear.dims().map_or(0, |(d_in, _)| d_in as u64)
-}
-
 /// Bytes of one copy of a bias.
 fn bias_bytes(bias: &RelativeBias, attention: &Attention, (n_query, n_key): (u64, u64)) -> u64 {
     (VALUE * attention.spec.n_heads as u64).saturating_mul(bias.n_values(n_query, n_key))
@@ -168,13 +164,12 @@ impl Layer<'_> {
     fn working_bytes(&self) -> u64 {
         let own = self.attention_bytes(&self.block.attention, self.stack.kind, self.n);
         let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n));
-        let up = width_out(&self.block.mlp.up);
         let is_seen = |site| self.plan.sites.contains(site);
         let is_changed = self.taps.any() || !self.plan.edits.is_empty();
         let in_pieces = !(is_changed || is_seen(Site::MlpHidden) || is_seen(Site::MlpOut));
         let rows = if in_pieces { self.n.min(MLP_ROWS as u64) } else { self.n };
-        let hidden = VALUE * rows * if self.block.mlp.gated { up + up / 2 } else { up };
-        let d_model = width_in(&self.block.mlp.up);
+        let hidden = VALUE * rows * self.block.mlp.values_at_once();
+        let d_model = self.block.mlp.d_model();
         let shared_bias =
             self.stack.bias.as_ref().map_or(0, |bias| bias_bytes(bias, &self.block.attention, (self.n, self.n)));
         own.max(cross).max(hidden).saturating_add(VALUE * STREAMS * self.n * d_model).saturating_add(shared_bias)
@@ -274,8 +269,8 @@ impl Layer<'_> {
             }
         }
         for site in of_layer().filter(|site| site.rows == Rows::Stream) {
-            let map = if site.width == Width::Mlp { &self.block.mlp.down } else { &self.block.mlp.up };
-            sites += VALUE * self.n * width_in(map);
+            let width = self.block.mlp.width_of(site.site).unwrap_or_else(|| self.block.mlp.d_model());
+            sites += VALUE * self.n * width;
         }
         (sites, scores)
     }
@@ -287,7 +282,7 @@ impl Layer<'_> {
         };
         let cross = self.cross().map_or(0, |(attention, n)| of(attention, n));
         let scores = of(&self.block.attention, self.n).saturating_add(cross);
-        let streams = 2 * width_out(&self.block.mlp.up) + 2 * STREAMS * width_in(&self.block.mlp.up);
+        let streams = self.block.mlp.values_for_gradient() + 2 * STREAMS * self.block.mlp.d_model();
         let (sites, maps) = self.bytes_of(self.taps.sites);
         scores
             .saturating_mul(KEPT_FOR_GRADIENT)

@@ -3,6 +3,7 @@
 pub(crate) mod attention;
 pub(crate) mod bilstm;
 pub(crate) mod block;
+pub(crate) mod branch;
 pub(crate) mod cell;
 pub(crate) mod convolution;
 pub(crate) mod cost;
@@ -11,6 +12,7 @@ pub(crate) mod embedding;
 pub(crate) mod global;
 pub(crate) mod head;
 pub(crate) mod interpolate;
+pub(crate) mod mlp;
 pub(crate) mod packed;
 pub(crate) mod pass;
 pub(crate) mod patches;

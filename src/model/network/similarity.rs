@@ -3,7 +3,12 @@
 
 use candle_core::Tensor;
 
-use super::{attention::Attention, block::Mlp, head::Outcome, pass::Pass};
+use super::{
+    attention::Attention,
+    head::Outcome,
+    mlp::{Dense, Mlp as _},
+    pass::Pass,
+};
 use crate::{
     capture::{Matrix, Prediction, PredictionItem, PredictionRow},
     model::{
@@ -43,7 +48,7 @@ pub(crate) struct Probe {
     pub query: Tensor,
     pub attention: Attention,
     pub norm: Norm,
-    pub mlp: Mlp,
+    pub mlp: Dense,
     /// Where its sites are: behind the last layer of the stack that it reads.
     pub at: At,
 }
@@ -146,8 +151,7 @@ impl Pool {
                 let mut pass = Pass::decoding(Some(x), None);
                 let z = probe.attention.forward(probe.at, &probe.query, &mut pass, run)?;
                 let resid = probe.attention.out.forward(&z)?;
-                let hidden = probe.mlp.forward(probe.at, &probe.norm.forward(&resid)?, run)?;
-                Ok(probe.mlp.down.forward_add(&hidden, &resid)?)
+                Ok(probe.mlp.forward(probe.at, &probe.norm.forward(&resid)?, run)?.onto(&resid)?)
             }
         }
     }

@@ -1,0 +1,113 @@
+//! The branch of a block that treats every position for itself.
+//!
+//! Blocks, estimates and explanations ask [`Mlp`] and know no field of any: another kind, such as a choice among
+//! experts, is another type here.
+
+use std::fmt::Debug;
+
+use candle_core::Tensor;
+
+use super::branch::Added;
+use crate::model::{
+    ModelError,
+    kernels::{self, Activation, Linear},
+    run::{At, Run, Site},
+};
+
+/// A map of each row of the stream by itself.
+pub(crate) trait Mlp: Debug + Send + Sync {
+    /// What it adds to the stream, where the run sees what is inside and may change it.
+    ///
+    /// # Shapes
+    /// - `x`: `[n, d_model]`
+    fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError>;
+
+    /// Its linear maps; `None` where they are not the same for all rows.
+    fn maps(&self) -> Option<Maps<'_>>;
+
+    /// Width of the stream.
+    fn d_model(&self) -> u64;
+
+    /// Values that a site of its own has for each row; `None` for a site of something else.
+    fn width_of(&self, site: Site) -> Option<u64>;
+
+    /// Values inside it that exist at once for each row.
+    fn values_at_once(&self) -> u64;
+
+    /// Values inside it that a run keeps for each row until it is differentiated.
+    fn values_for_gradient(&self) -> u64;
+}
+
+/// The linear maps of an MLP, and what is between them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Maps<'a> {
+    /// `[d_model, d_mlp]`, or `[d_model, 2 · d_mlp]` with the gate first.
+    pub up: &'a Linear,
+    pub activation: Activation,
+    /// Whether one half of the hidden layer, activated, scales the other.
+    pub gated: bool,
+    /// `[d_mlp, d_model]`.
+    pub down: &'a Linear,
+}
+
+/// Two linear maps around a non-linearity; fields as in [`Maps`].
+#[derive(Debug)]
+pub(crate) struct Dense {
+    pub up: Linear,
+    pub activation: Activation,
+    pub gated: bool,
+    pub down: Linear,
+}
+
+impl Dense {
+    pub const fn plain(up: Linear, activation: Activation, down: Linear) -> Self {
+        Self { up, activation, gated: false, down }
+    }
+
+    /// Width of what `up` gives: both halves of a gated one.
+    fn d_up(&self) -> u64 {
+        self.up.dims().map_or(0, |(_, d_out)| d_out as u64)
+    }
+}
+
+impl Mlp for Dense {
+    fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError> {
+        let hidden = if self.gated {
+            kernels::gated(&self.up.forward(x)?, self.activation)?
+        } else if run.is_differentiated() {
+            kernels::activation(&self.up.forward(x)?, self.activation)?
+        } else {
+            self.up.forward_through(x, self.activation)?
+        };
+        let hidden = run.at(Site::MlpHidden, at, hidden)?;
+        let more = run.rank_one(at, &hidden, self.down.dims()?.1)?;
+        Ok(Added::of(&self.down, hidden).with(more))
+    }
+
+    fn maps(&self) -> Option<Maps<'_>> {
+        let Self { up, activation, gated, down } = self;
+        Some(Maps { up, activation: *activation, gated: *gated, down })
+    }
+
+    fn d_model(&self) -> u64 {
+        self.up.dims().map_or(0, |(d_in, _)| d_in as u64)
+    }
+
+    fn width_of(&self, site: Site) -> Option<u64> {
+        match site {
+            Site::MlpHidden => Some(self.down.dims().map_or(0, |(d_in, _)| d_in as u64)),
+            Site::MlpOut => Some(self.d_model()),
+            _ => None,
+        }
+    }
+
+    fn values_at_once(&self) -> u64 {
+        // The halves of a gated one, and their product.
+        if self.gated { self.d_up() + self.d_up() / 2 } else { self.d_up() }
+    }
+
+    fn values_for_gradient(&self) -> u64 {
+        // Before the activation and after it.
+        2 * self.d_up()
+    }
+}
