@@ -208,7 +208,7 @@ impl Model {
 
     /// Refuses a second copy of the weights that does not fit.
     fn check_room(&self, files: &ModelFiles) -> Result<(), ModelError> {
-        let needed = files.size_bytes().saturating_add(self.audit.n_params.saturating_mul(size_of::<f32>() as u64));
+        let needed = files.size_bytes().saturating_add(Tensors::bytes_of(self.audit.n_params));
         match self.engine.available_memory() {
             Some(available) if needed > available => Err(ModelError::Opinion(format!(
                 "a second copy of its weights needs {} MB of memory, but only {} are free",

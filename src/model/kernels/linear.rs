@@ -9,11 +9,12 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Stora
 use rayon::prelude::*;
 
 use super::{
-    Activation, Linear, Weight,
+    Activation, Linear,
     ops::{filled, values},
-    panels::{PANEL, pack, weight_view},
+    panels::PANEL,
     product::{Onto, Product, Target, Threads, View},
     simd::{self, Level},
+    stored::Source,
 };
 
 /// Tokens per product: gemm starts to copy the weights above this.
@@ -55,34 +56,20 @@ impl LinearOp {
                 Some(values(storage, layout)?)
             }
         };
-        let tensor = match &self.map.weight {
-            Weight::Panels(panels) => panels.tensor(),
-            Weight::Strided(weight) => weight,
-        };
-        let (storage, weight_layout) = tensor.storage_and_layout();
-        let source = match &self.map.weight {
-            Weight::Panels(_) => {
-                let Storage::Cpu(storage) = &*storage else { bail!("linear weights are not on the CPU") };
-                Source::Panels(values(storage, weight_layout)?)
-            }
-            Weight::Strided(_) => Source::Strided(weight_view(&storage, weight_layout)?),
-        };
-        // SAFETY: the tasks cover all tokens and all panels, and each writes its whole block: the
-        // product either overwrites it, or adds to the bias or stream that was written there.
-        #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
-        let out = unsafe {
-            filled(n * d_out, |out| {
-                let then = self.then.map(|f| (Level::current(), f));
+        let then = self.then.map(|f| (Level::current(), f));
+        let out = self.map.weight.with_source(|source| {
+            let fill = |out: &mut [f32]| {
                 Job { x, d_in, d_out, n, bias, residual, then, source, target: Target::new(out) }.run();
-            })
-        };
+            };
+            // SAFETY: the tasks cover all tokens and all panels, and each writes its whole block: the
+            // product either overwrites it, or adds to the bias or stream that was written there.
+            #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
+            unsafe {
+                filled(n * d_out, fill)
+            }
+        })?;
         Ok((CpuStorage::F32(out), Shape::from((n, d_out))))
     }
-}
-
-enum Source<'a> {
-    Panels(&'a [f32]),
-    Strided(View<'a>),
 }
 
 /// One product, cut into tasks of a panel and some tokens each.
@@ -107,7 +94,7 @@ const fn tokens_per_task(n: usize) -> usize {
 
 impl Job<'_> {
     fn run(&self) {
-        if let Source::Strided(weight) = self.source
+        if let Some(weight) = self.source.in_place()
             && self.n < FEW
         {
             // Reordering the weights would cost more than the product.
@@ -116,11 +103,8 @@ impl Job<'_> {
             self.activate(0..self.n, 0..self.d_out);
             return;
         }
-        let tokens_per_task = match self.source {
-            Source::Panels(_) => tokens_per_task(self.n),
-            // Weights that must be reordered on the way are reordered once, for all tokens.
-            Source::Strided(_) => self.n.max(1),
-        };
+        // Weights that must be reordered on the way are reordered once, for all tokens.
+        let tokens_per_task = if self.source.is_packed() { tokens_per_task(self.n) } else { self.n.max(1) };
         let n_panels = self.d_out.div_ceil(PANEL);
         let n_tasks = n_panels * self.n.div_ceil(tokens_per_task);
         let task = |scratch: &mut Vec<f32>, idx: usize| {
@@ -138,16 +122,7 @@ impl Job<'_> {
 
     fn panel(&self, idx: usize, tokens: Range<usize>, scratch: &mut Vec<f32>) {
         let columns = idx * PANEL..self.d_out.min((idx + 1) * PANEL);
-        let size = self.d_in * PANEL;
-        let panel = match self.source {
-            Source::Panels(panels) => &panels[idx * size..(idx + 1) * size],
-            Source::Strided(view) => {
-                scratch.resize(size, 0.0);
-                pack(view, self.d_in, columns.clone(), scratch);
-                &scratch[..]
-            }
-        };
-        let panel = View { data: panel, start: 0, row_stride: PANEL, col_stride: 1 };
+        let panel = self.source.panel(columns.clone(), self.d_in, scratch);
         // A part of the panel stays in the cache while all tokens go by.
         let n_depths = self.d_in.div_ceil(DEPTH).max(1);
         let depth = self.d_in.div_ceil(n_depths).max(1);

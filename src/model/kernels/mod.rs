@@ -19,11 +19,12 @@ mod product;
 mod rotate;
 mod share;
 mod simd;
+mod stored;
 mod way;
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, Result, Storage, Tensor, cpu::erf::erf_f64};
+use candle_core::{Result, Tensor, cpu::erf::erf_f64};
 
 pub use attention::{
     Attended, Bias, Wanted, Windows, attention, attention_by_parts, attention_scores, attention_with_pattern,
@@ -35,9 +36,9 @@ use linear::{LinearAddOp, LinearOp};
 pub use mask::{mask, softcap};
 pub use matmul::{attend, scores};
 pub use normalize::normalize;
-pub use panels::Panels;
 pub use rotate::{Turns, rotate};
 pub use share::{share, with_values};
+pub use stored::StoredMatrix;
 use way::is_fused;
 pub use way::{Way, forced};
 
@@ -120,20 +121,11 @@ impl Norm {
     }
 }
 
-/// The matrix of a linear map.
-#[derive(Clone, Debug)]
-pub enum Weight {
-    /// `[d_in, d_out]`, any strides: a transposed view serves `(out, in)` tables without a copy.
-    Strided(Tensor),
-    /// In the order in which the CPU kernel reads it.
-    Panels(Panels),
-}
-
 /// Weights of one linear map.
 #[derive(Clone, Debug)]
 pub struct Linear {
     /// `[d_in, d_out]`.
-    pub weight: Weight,
+    pub weight: StoredMatrix,
     /// `[d_out]`.
     pub bias: Option<Tensor>,
 }
@@ -141,65 +133,43 @@ pub struct Linear {
 impl Linear {
     /// A map that shares `weight` `[d_in, d_out]` with something else, such as a token embedding.
     pub const fn shared(weight: Tensor, bias: Option<Tensor>) -> Self {
-        Self { weight: Weight::Strided(weight), bias }
+        Self { weight: StoredMatrix::shared(weight), bias }
     }
 
     /// A map of its own: on the CPU `weight` `[d_in, d_out]` is brought into the fastest order.
     pub fn new(weight: Tensor, bias: Option<Tensor>) -> Result<Self> {
-        let weight =
-            if weight.device().is_cpu() { Weight::Panels(Panels::new(&weight)?) } else { Weight::Strided(weight) };
-        Ok(Self { weight, bias })
+        Ok(Self { weight: StoredMatrix::new(weight)?, bias })
     }
 
     /// A map that takes over a table `[d_out, d_in]`: on the CPU it is brought into the fastest order where
     /// it lies, and no view of it may be used any more.
     pub fn owning(table: &Tensor, bias: Option<Tensor>) -> Result<Self> {
-        let weight = if table.device().is_cpu() {
-            Weight::Panels(Panels::taken_from(table)?)
-        } else {
-            Weight::Strided(table.t()?)
-        };
-        Ok(Self { weight, bias })
+        Ok(Self { weight: StoredMatrix::owning(table)?, bias })
     }
 
     /// `(d_in, d_out)`.
     pub fn dims(&self) -> Result<(usize, usize)> {
-        match &self.weight {
-            Weight::Strided(weight) => weight.dims2(),
-            Weight::Panels(panels) => panels.dims(),
-        }
+        self.weight.dims()
     }
 
     /// Where the weights are.
     pub fn device(&self) -> &candle_core::Device {
-        match &self.weight {
-            Weight::Strided(weight) => weight.device(),
-            Weight::Panels(panels) => panels.device(),
-        }
+        self.weight.device()
     }
 
     /// The weights of some outputs, one row each: `[outputs.len(), d_in]`.
     pub fn columns_as_rows(&self, outputs: &[u32]) -> Result<Tensor> {
-        match &self.weight {
-            Weight::Strided(weight) => weight.t()?.index_select(&Tensor::new(outputs, weight.device())?, 0),
-            Weight::Panels(panels) => panels.columns_as_rows(outputs),
-        }
+        self.weight.columns_as_rows(outputs)
     }
 
     /// Whether the weights are those of `table` `[d_out, d_in]` itself, seen from the other side.
     pub fn shares(&self, table: &Tensor) -> bool {
-        match &self.weight {
-            Weight::Strided(weight) => same_memory(weight, table),
-            Weight::Panels(_) => false,
-        }
+        self.weight.shares(table)
     }
 
     /// The map to some of the outputs, without a copy when it starts where a panel does.
     pub fn columns(&self, columns: std::ops::Range<usize>) -> Result<Self> {
-        let weight = match &self.weight {
-            Weight::Strided(weight) => Weight::Strided(weight.narrow(1, columns.start, columns.len())?),
-            Weight::Panels(panels) => Weight::Panels(panels.columns(columns.clone())?),
-        };
+        let weight = self.weight.columns(columns.clone())?;
         let bias = self.bias.as_ref().map(|bias| bias.narrow(0, columns.start, columns.len())).transpose()?;
         Ok(Self { weight, bias })
     }
@@ -239,28 +209,13 @@ impl Linear {
 
     /// The weights as `[d_in, d_out]`, copied if they are kept in another order.
     pub(in crate::model) fn matrix(&self) -> Result<Tensor> {
-        match &self.weight {
-            Weight::Strided(weight) => Ok(weight.clone()),
-            Weight::Panels(panels) => panels.unpacked(),
-        }
+        self.weight.matrix()
     }
 
     /// `grad · weightᵀ`.
     pub(super) fn input_gradient(&self, grad: &Tensor) -> Result<Tensor> {
         Self::shared(self.matrix()?.t()?, None).forward(&grad.detach())
     }
-}
-
-/// Whether two tensors are views of the same numbers, from the first on. CPU only.
-fn same_memory(a: &Tensor, b: &Tensor) -> bool {
-    let start = |x: &Tensor| {
-        let (storage, layout) = x.storage_and_layout();
-        match &*storage {
-            Storage::Cpu(CpuStorage::F32(data)) => data.get(layout.start_offset()..).map(<[f32]>::as_ptr),
-            _ => None,
-        }
-    };
-    start(a).is_some_and(|a| start(b) == Some(a))
 }
 
 /// Applies `f` to every element.

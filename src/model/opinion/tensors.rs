@@ -24,6 +24,11 @@ const UNLIKE: f32 = 10.0;
 pub(crate) struct Tensors(HashMap<String, Tensor>);
 
 impl Tensors {
+    /// Bytes of so many values.
+    pub const fn bytes_of(n_values: u64) -> u64 {
+        n_values.saturating_mul(size_of::<f32>() as u64)
+    }
+
     /// Reads all weight files. They were opened before by our own reader, which refuses what is damaged.
     pub fn read(files: &ModelFiles, device: &Device, control: &Control<'_>) -> Result<Self, ModelError> {
         let failed = |error: LoadError| ModelError::Opinion(error.to_string());

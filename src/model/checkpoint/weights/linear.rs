@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use crate::model::{
     LoadError,
     checkpoint::Weights,
-    kernels::{Linear, Panels, Weight},
+    kernels::{Linear, StoredMatrix},
 };
 
 /// `{name}.weight` and perhaps `{name}.bias`: some of the outputs of a linear map.
@@ -123,17 +123,11 @@ impl Weights<'_> {
         Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
     }
 
-    fn weight(&self, values: &[f32], (d_in, d_out): (usize, usize), stored: Stored) -> Result<Weight, LoadError> {
-        let transposed = stored == Stored::OutIn;
-        Ok(if self.is_rehearsing() {
-            Weight::Strided(self.zeros(&[d_in, d_out])?)
-        } else if self.device.is_cpu() {
-            Weight::Panels(Panels::from_slice(values, (d_in, d_out), transposed)?)
-        } else if transposed {
-            Weight::Strided(Tensor::from_slice(values, (d_out, d_in), &self.device)?.t()?)
-        } else {
-            Weight::Strided(Tensor::from_slice(values, (d_in, d_out), &self.device)?)
-        })
+    fn weight(&self, values: &[f32], dims: (usize, usize), stored: Stored) -> Result<StoredMatrix, LoadError> {
+        if self.is_rehearsing() {
+            return Ok(StoredMatrix::shared(self.zeros(&[dims.0, dims.1])?));
+        }
+        Ok(StoredMatrix::from_slice(values, dims, stored == Stored::OutIn, &self.device)?)
     }
 
     /// The biases of all parts, zero where a part has none; `None` when no part has one.

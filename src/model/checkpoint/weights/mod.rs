@@ -35,7 +35,7 @@ use crate::{
     model::{
         LoadError,
         engine::Engine,
-        kernels::Panels,
+        kernels::StoredMatrix,
         run::{Control, Progress, Stage},
     },
     text::counted,
@@ -256,7 +256,7 @@ impl<'a> Weights<'a> {
             // Zeroed memory from the system costs nothing until it is read into. A table has room for a
             // last whole panel, should it become one with an output map.
             let room = match parts {
-                [(_, shape)] if shape.len() == 2 => Panels::padded(shape[0]) * shape[1],
+                [(_, shape)] if shape.len() == 2 => StoredMatrix::room_of(shape[0], shape[1]),
                 _ => n,
             };
             *values = vec![0.0; room];
@@ -318,7 +318,7 @@ impl<'a> Weights<'a> {
         let sizes = self.entries.values().filter_map(|(shard, entry)| {
             // Tied tensors are one tensor under two names.
             let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
-            is_new.then(|| (entry.n_values() as u64).saturating_mul(size_of::<f32>() as u64))
+            is_new.then(|| StoredMatrix::bytes_of(entry.n_values() as u64))
         });
         // Every tensor once, and the largest again while a linear map is put in order.
         let (total, largest) = sizes.fold((0u64, 0), |(sum, max), size| (sum.saturating_add(size), size.max(max)));
