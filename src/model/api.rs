@@ -33,7 +33,7 @@ use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     model::{
         Instead, LoadError, ModelError,
-        checkpoint::{Config, ModelFiles, Weights, audit::Audit, identity, keys},
+        checkpoint::{Config, ModelFiles, Weights, audit::Audit, identity, key_audit},
         engine::Engine,
         families,
         input::{Encoded, Input, InputError, Reader, TextEncoder, replaced},
@@ -103,7 +103,7 @@ impl Model {
         let mut reader = Reader::open(files, &rehearsed?.modality, families::tokenizer)?;
         let special = reader.encoder.as_ref().map(|encoder| encoder.special_ids());
         let decoding = Decoding::read(&config, files, special, families::class_ids)?;
-        let unread = keys::account(&config, families::keys_of)?;
+        let unread = key_audit::account(&config, families::keys_of)?;
         config.check_kinds()?;
         let (network, mut audit) = engine.install(|| {
             let mut network = families::build(&config, &mut weights)?;

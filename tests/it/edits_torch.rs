@@ -7,7 +7,7 @@ use attnscope::{
     ids::HeadId,
     model::{
         Edit, Encoded, Logits, Model, ModelError, RunPlan, Site, Sites,
-        kernels::{Way, forced},
+        kernels::{KernelPath, with_path},
         uninterrupted,
     },
 };
@@ -159,7 +159,7 @@ fn every_change_is_what_hooks_do_in_pytorch() {
     assert!(families.keys().eq(FAMILIES.iter()), "{:?}", families.keys().collect::<Vec<_>>());
     let kinds: BTreeSet<String> =
         KINDS.map(str::to_owned).into_iter().chain(Site::ALL.map(|site| format!("patch {}", site.name()))).collect();
-    let ways = [Way::Operations, Way::supported().pop().unwrap()];
+    let ways = [KernelPath::Operations, KernelPath::supported().pop().unwrap()];
     let mut wrong = Vec::new();
     for (name, family) in families {
         let (model, encoded) = fixture(family["model"].as_str().unwrap());
@@ -175,7 +175,7 @@ fn every_change_is_what_hooks_do_in_pytorch() {
             assert!(missing.is_empty(), "{name}, {}: {missing:?}", stack.kind);
         }
         for (way, case) in ways.iter().flat_map(|way| cases.iter().map(move |case| (way, case))) {
-            let checked = || forced(*way, || check(&model, &encoded, case, step, &numbers));
+            let checked = || with_path(*way, || check(&model, &encoded, case, step, &numbers));
             if let Err(why) = model.engine().install(checked) {
                 wrong.push(format!("{name}, {way:?}, {}, {}: {why}", case["stack"], case["edits"]));
             }

@@ -8,7 +8,7 @@ use attnscope::{
     ids::{Side, StackKind},
     model::{
         Engine, Generation, Input, Logits, Model, ModelFiles, RunPlan, Sites,
-        kernels::{Way, forced},
+        kernels::{KernelPath, with_path},
         uninterrupted,
     },
     spec::HeadKind,
@@ -84,15 +84,15 @@ fn everything() -> RunPlan {
 
 /// What is wrong with one family's capture; empty when all is well.
 fn differences(name: &str) -> Vec<String> {
-    differences_of(name, Way::supported().pop().unwrap())
+    differences_of(name, KernelPath::supported().pop().unwrap())
 }
 
 /// The same, computed in one way.
-fn differences_of(name: &str, way: Way) -> Vec<String> {
+fn differences_of(name: &str, way: KernelPath) -> Vec<String> {
     let (model, reference) = open(name);
     // On a thread of the engine's, so that the forward pass stays on it.
     let plan = RunPlan { edits: reference.edits(), ..everything() };
-    let capture = model.engine().install(|| forced(way, || run(&model, &reference.input(), &plan)));
+    let capture = model.engine().install(|| with_path(way, || run(&model, &reference.input(), &plan)));
     let mut wrong = Vec::new();
     let mut n_sites = 0;
     for (tensor, expected_shape, expected) in reference.tensors() {
@@ -151,7 +151,7 @@ fn families_match_pytorch_in_every_way_to_compute() {
         "phi3",
         "t5",
     ];
-    let ways = [Way::Operations, Way::Portable];
+    let ways = [KernelPath::Operations, KernelPath::Portable];
     let wrong: Vec<_> =
         names.iter().flat_map(|name| ways.into_iter().flat_map(|way| differences_of(name, way))).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

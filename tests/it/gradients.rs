@@ -7,7 +7,7 @@ use attnscope::{
     ids::{HeadId, Side},
     model::{
         Edit, Encoded, Gradients, Logits, Model, Objective, RunPlan, Site, Sites, Taps,
-        kernels::{Way, forced},
+        kernels::{KernelPath, with_path},
         uninterrupted,
     },
 };
@@ -211,7 +211,9 @@ fn check(name: &str, model: &Model, encoded: &Encoded) -> Vec<String> {
     }
     // The portable operations have backward passes of their own.
     let portable = model.engine().install(|| {
-        forced(Way::Operations, || model.gradients(encoded, &plan, objective.clone(), taps, &uninterrupted).unwrap())
+        with_path(KernelPath::Operations, || {
+            model.gradients(encoded, &plan, objective.clone(), taps, &uninterrupted).unwrap()
+        })
     });
     for (a, b) in places.iter().zip(self::places(&portable.0, &portable.1)) {
         let largest = a.gradient.iter().fold(0.0f32, |most, x| most.max(x.abs()));

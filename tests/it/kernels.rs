@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use attnscope::{
-    model::kernels::{self, Activation, Bias, Linear, Norm, NormKind, Wanted, Way, Windows, forced},
+    model::kernels::{self, Activation, Bias, KernelPath, Linear, Norm, NormKind, Wanted, Windows, with_path},
     spec::{AttentionParams, Mask},
 };
 use candle_core::{D, DType, Device, Tensor, Var};
@@ -211,13 +211,13 @@ fn packed_inputs_attend_each_for_itself() {
         [(n_heads, 1), (n_kv, 2), (n_kv, 3)].map(|(heads, seed)| sample(&[n, heads, d], seed).transpose(0, 1).unwrap());
     // Inputs of their own, one that reads another's keys, and two with the same queries.
     let parts = [(0..5, 0..5), (5..205, 5..205), (205..206, 0..40), (206..300, 40..300), (206..300, 206..300)];
-    for way in Way::supported() {
+    for way in KernelPath::supported() {
         for (params, _) in forms(n_heads, n, n).into_iter().filter(|(_, bias)| bias.is_none()) {
             let apart = |(rows, keys): &(Range<usize>, Range<usize>)| {
                 let of = |x: &Tensor, rows: &Range<usize>| x.narrow(1, rows.start, rows.len()).unwrap();
                 kernels::attention(&of(&q, rows), &of(&k, keys), &of(&v, keys), None, &params).unwrap()
             };
-            let (together, apart) = forced(way, || {
+            let (together, apart) = with_path(way, || {
                 let together = kernels::attention_by_parts([&q, &k, &v], &parts, &params).unwrap();
                 (together, Tensor::cat(&parts.each_ref().map(apart), 0).unwrap())
             });
@@ -232,10 +232,11 @@ fn an_activation_on_the_way_has_the_bits_of_one_afterwards() {
     let (d_in, d_out) = (1000, 150);
     let (weight, bias) = (sample(&[d_in, d_out], 50), sample(&[d_out], 51));
     for map in [Linear::new(weight.clone(), Some(bias)).unwrap(), Linear::shared(weight, None)] {
-        for (n, way) in [1, 7, 60, 500].into_iter().flat_map(|n| Way::supported().into_iter().map(move |way| (n, way)))
+        for (n, way) in
+            [1, 7, 60, 500].into_iter().flat_map(|n| KernelPath::supported().into_iter().map(move |way| (n, way)))
         {
             let x = sample(&[n, d_in], 52);
-            let (through, after) = forced(way, || {
+            let (through, after) = with_path(way, || {
                 let after = kernels::activation(&map.forward(&x).unwrap(), Activation::Gelu).unwrap();
                 (map.forward_through(&x, Activation::Gelu).unwrap(), after)
             });

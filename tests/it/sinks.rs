@@ -9,7 +9,7 @@ use attnscope::{
         file::{self, Format},
     },
     ids::{CaptureId, HeadId, Side, StackKind},
-    model::kernels::{self, Bias, Way, forced},
+    model::kernels::{self, Bias, KernelPath, with_path},
     spec::{AttentionParams, LayerSpec, Mask, Modality, ModelSpec, StackSpec, TextSpec},
 };
 use candle_core::{Device, Tensor, Var};
@@ -124,7 +124,7 @@ fn flat(x: &Tensor) -> Vec<f32> {
 
 #[test]
 fn every_way_has_the_weights_and_results_of_a_dense_computation() {
-    for way in Way::supported() {
+    for way in KernelPath::supported() {
         for case in cases((150, 150)).into_iter().chain(cases((3, 40))) {
             let ([q, k, v], bias, params) = (case.tensors(), case.bias(), &case.params);
             let (patterns, z) = case.dense(case.inputs.each_ref().map(Vec::as_slice));
@@ -136,7 +136,7 @@ fn every_way_has_the_weights_and_results_of_a_dense_computation() {
                 let off = largest(ours, exact);
                 assert!(off <= 1e-6, "{what} of {name}: {off}");
             };
-            forced(way, || {
+            with_path(way, || {
                 let alone = kernels::attention(&q, &k, &v, bias.as_ref(), params).unwrap();
                 near("z", &flat(&alone), &z);
                 let (beside, pattern) = kernels::attention_with_pattern(&q, &k, &v, bias.as_ref(), params).unwrap();
@@ -164,8 +164,8 @@ fn gradients_are_those_of_finite_differences() {
         let vars = case.tensors().map(|tensor| Var::from_tensor(&tensor).unwrap());
         let [q, k, v] = vars.each_ref().map(Var::as_tensor);
         let by = tensor(&case.by, &[case.n_query, N_HEADS * D]);
-        for way in Way::supported() {
-            let grads = forced(way, || {
+        for way in KernelPath::supported() {
+            let grads = with_path(way, || {
                 let z = kernels::attention(q, k, v, case.bias().as_ref(), &case.params).unwrap();
                 (z * &by).unwrap().sum_all().unwrap().backward().unwrap()
             });
@@ -190,8 +190,8 @@ fn gradients_are_those_of_finite_differences() {
 #[test]
 fn a_sink_takes_all_of_a_row_that_sees_no_key_and_each_head_needs_one() {
     let scores = Tensor::full(f32::NEG_INFINITY, (1, 1, 3), &Device::Cpu).unwrap();
-    for way in Way::supported() {
-        forced(way, || {
+    for way in KernelPath::supported() {
+        with_path(way, || {
             let pattern = kernels::softmax_with_sink(&scores, Mask::NONE, Some(&Arc::from([0.5]))).unwrap();
             assert_eq!(flat(&pattern), [0.0; 3], "{way:?}");
             assert_eq!(kernels::sink_shares(&flat(&pattern), 3).to_vec(), [1.0]);

@@ -2,7 +2,7 @@
 //! formula in double precision.
 
 use attnscope::{
-    model::kernels::{self, Activation, Linear, Norm, NormKind, Turns, Way, forced},
+    model::kernels::{self, Activation, KernelPath, Linear, Norm, NormKind, Turns, with_path},
     spec::Mask,
 };
 use candle_core::{D, DType, Device, Tensor, Var};
@@ -33,8 +33,8 @@ fn max_abs_diff(a: &Tensor, b: &Tensor) -> f64 {
 fn check(name: &str, inputs: &[Tensor], ours: impl Fn(&[Tensor]) -> Tensor, exact: impl Fn(&[Tensor]) -> Tensor) {
     let wide: Vec<Tensor> = inputs.iter().map(|t| t.to_dtype(DType::F64).unwrap()).collect();
     let expected = run(&wide, &exact);
-    for way in Way::supported() {
-        let found = forced(way, || run(inputs, &ours));
+    for way in KernelPath::supported() {
+        let found = with_path(way, || run(inputs, &ours));
         for (idx, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let diff = max_abs_diff(found, expected);
             let limit = if idx == 0 { 1e-5 } else { 5e-5 };
@@ -74,10 +74,10 @@ fn additive(mask: Mask, (n_query, n_key): (usize, usize)) -> Tensor {
 
 #[test]
 fn every_processor_has_at_least_two_ways() {
-    let ways = Way::supported();
-    assert_eq!(ways[..2], [Way::Operations, Way::Portable]);
+    let ways = KernelPath::supported();
+    assert_eq!(ways[..2], [KernelPath::Operations, KernelPath::Portable]);
     // What is forced ends with the work, also after a panic in it.
-    let panicked = std::panic::catch_unwind(|| forced(Way::Operations, || panic!("on purpose")));
+    let panicked = std::panic::catch_unwind(|| with_path(KernelPath::Operations, || panic!("on purpose")));
     assert!(panicked.is_err());
 }
 
@@ -206,8 +206,8 @@ fn linear_maps_and_attention() {
 /// What `simd` promises of its functions, at every level.
 #[test]
 fn exponential_and_sigmoids_are_as_accurate_as_promised() {
-    for way in Way::supported() {
-        forced(way, || {
+    for way in KernelPath::supported() {
+        with_path(way, || {
             for at in -8700..=8700 {
                 let x = at as f32 * 0.01;
                 let (ours, exact) = (f64::from(kernels::exp_sum(&[x], 0.0)), f64::from(x).exp());
@@ -250,8 +250,8 @@ fn normalisers_are_those_of_their_papers_forward_and_backward() {
     let wide = |row: &[f32]| row.iter().map(|score| f64::from(*score)).collect::<Vec<f64>>();
     let shape = (4, n_query, n_key);
     let weights = sample(&[4, n_query, n_key], 11);
-    for way in Way::supported() {
-        let (pattern, grad) = forced(way, || {
+    for way in KernelPath::supported() {
+        let (pattern, grad) = with_path(way, || {
             let var = Var::from_tensor(&Tensor::from_vec(scores.clone(), shape, &Device::Cpu).unwrap()).unwrap();
             let pattern = kernels::normalize(var.as_tensor(), &by_head).unwrap();
             let grads = (&pattern * &weights).unwrap().sum_all().unwrap().backward().unwrap();

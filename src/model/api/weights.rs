@@ -8,7 +8,7 @@ use crate::{
     ids::StackKind,
     model::{
         ModelError,
-        kernels::{Linear, NormKind, share},
+        kernels::{Linear, NormKind, to_host},
         network::{
             Body,
             attention::Projections,
@@ -56,7 +56,7 @@ impl Projection {
     pub(super) fn of(linear: &Linear) -> Result<Self, ModelError> {
         let weight = linear.matrix()?.contiguous()?;
         let bias = linear.bias.as_ref().map(Tensor::to_vec1).transpose()?;
-        Ok(Self { weight: Matrix::new(share(&weight)?, weight.dims2()?.into())?, bias })
+        Ok(Self { weight: Matrix::new(to_host(&weight)?, weight.dims2()?.into())?, bias })
     }
 }
 
@@ -154,7 +154,7 @@ impl Model {
         if id as usize >= n_outcomes {
             return Err(ModelError::Edit(format!("there is no outcome {id}")));
         }
-        let column = share(&head.output.columns_as_rows(&[id])?.contiguous()?)?.to_vec();
+        let column = to_host(&head.output.columns_as_rows(&[id])?.contiguous()?)?.to_vec();
         let scale = head.transform.scale.unwrap_or(1.0);
         let bias = match &head.output.bias {
             Some(bias) => bias.get(id as usize)?.to_scalar::<f32>()?,
@@ -175,7 +175,7 @@ impl Model {
             let x = self.stream(stack, stream, normed, place)?;
             let n = x.dim(0)?;
             let logits = self.head()?.logits(&x, 0..n, place)?.contiguous()?;
-            Ok(Matrix::new(share(&logits)?, logits.dims2()?.into())?)
+            Ok(Matrix::new(to_host(&logits)?, logits.dims2()?.into())?)
         })
     }
 

@@ -9,7 +9,7 @@ use crate::{
     model::{
         ModelError,
         input::{Encoded, Payload},
-        kernels::{self, Activation, share},
+        kernels::{self, Activation, to_host},
         network::{
             Body, Tower,
             attention::{Attention, HeadNorm, Projections},
@@ -176,7 +176,7 @@ impl Model {
         }
         let x = Tensor::from_slice(row, (1, row.len()), self.engine.device())?;
         let features: Vec<f32> = self.engine.install(|| head.features(&x, 0..1, 0))?.flatten_all()?.to_vec1()?;
-        let column = share(&head.output.columns_as_rows(&[id])?.contiguous()?)?;
+        let column = to_host(&head.output.columns_as_rows(&[id])?.contiguous()?)?;
         let output = Projection { weight: Matrix::new(column.to_vec(), [features.len(), 1])?, bias: None };
         let dense = head.transform.dense.as_ref().map(Projection::of).transpose()?;
         Ok(dense.map(|dense| (row.to_vec(), dense)).into_iter().chain([(features, output)]).collect())
@@ -219,7 +219,7 @@ impl Model {
         }
         let mut added = Vec::new();
         let mut add = |name: &'static str, rows: &Tensor| -> Result<(), ModelError> {
-            added.push((name, Matrix::new(share(&rows.contiguous()?)?, rows.dims2()?.into())?));
+            added.push((name, Matrix::new(to_host(&rows.contiguous()?)?, rows.dims2()?.into())?));
             Ok(())
         };
         if let Some(position) = &text.position {

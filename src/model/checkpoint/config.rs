@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{ModelFiles, asked::Asked, recognise};
+use super::{ModelFiles, config_log::ConfigLog, recognise};
 use crate::{
     json_file,
     model::{LoadError, kernels::Activation},
@@ -32,7 +32,7 @@ pub(crate) struct Config {
     pub(super) file: &'static str,
     pub(super) path: String,
     /// What was looked up and what was found, for the audit; sections share it.
-    pub(super) asked: Arc<Mutex<Asked>>,
+    pub(super) asked: Arc<Mutex<ConfigLog>>,
     /// What the audit puts before names of a section.
     pub(super) scope: String,
     /// Names that the file leaves to the family.
@@ -360,7 +360,7 @@ impl Config {
     }
 
     /// What was asked so far.
-    pub fn asked(&self) -> MutexGuard<'_, Asked> {
+    pub fn asked(&self) -> MutexGuard<'_, ConfigLog> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,15 +1,15 @@
 //! A checkpoint's files: where they are, what `config.json` says, and the weights.
 
-pub(crate) mod asked;
 pub mod audit;
 pub mod bundled;
 pub(crate) mod config;
+pub(crate) mod config_log;
 mod defaults;
 pub(crate) mod files;
 mod formats;
 pub(crate) mod identity;
 pub(crate) mod ids;
-pub(crate) mod keys;
+pub(crate) mod key_audit;
 mod others;
 mod recognise;
 pub(crate) mod weights;

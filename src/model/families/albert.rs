@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{
+    config_keys,
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, block, embedding, head},
     family::{Family, Group},
-    keys,
     parts::linear,
 };
 use crate::{
@@ -32,8 +32,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     group: Some(Group::Encoder),
     build: Some(build),
     harmless: &[
-        keys::CAUSALITY,
-        keys::TABLES,
+        config_keys::CAUSALITY,
+        config_keys::TABLES,
         &["gap_size", "inner_group_num", "net_structure_type", "num_memory_blocks"],
     ],
     ids: &[(BOS, 2), (EOS, 3), (PAD, 0)],

@@ -4,8 +4,9 @@
 use candle_core::Tensor;
 
 use super::{
+    config_keys,
     family::{Family, Group},
-    keys, longformer,
+    longformer,
     parts::{class_names, cross, encoder_decoder, layer_norm, linear, mlp, n_classes, qkv, vocabulary_map},
 };
 use crate::{
@@ -34,7 +35,7 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "bart",
         group: Some(Group::EncoderDecoder),
         build: Some(|config, weights| build(config, weights, &BART)),
-        limits: &[keys::CAUSAL],
+        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2), (LAST, 2)],
         tokenizer: TokenizerClass::class(Convention::Roberta),
@@ -46,7 +47,7 @@ pub(super) const FAMILIES: &[Family] = &[
         build: Some(|config, weights| build(config, weights, &LED)),
         // How a graph of it is traced for other programs.
         harmless: &[&["onnx_export"]],
-        limits: &[keys::CAUSAL],
+        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
         tokenizer: TokenizerClass::class(Convention::Roberta),
@@ -55,7 +56,7 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "marian",
         group: Some(Group::EncoderDecoder),
         build: Some(|config, weights| build(config, weights, &MARIAN)),
-        limits: &[keys::CAUSAL],
+        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(EOS, 0), (PAD, 58_100), (START, 58_100), (LAST, 0)],
         tokenizer: TokenizerClass::class(Convention::Marian),
@@ -65,7 +66,7 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "mbart",
         group: Some(Group::EncoderDecoder),
         build: Some(|config, weights| build(config, weights, &MBART)),
-        limits: &[keys::CAUSAL],
+        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (LAST, 2)],
         tokenizer: TokenizerClass::class(Convention::MBart),

@@ -2,8 +2,8 @@
 //! its keys, and with a learned factor on what each branch adds.
 
 use super::{
+    config_keys,
     family::{Family, Group},
-    keys,
     parts::{ClassHead, classifier, layer_norm},
     vision::{Layers, Names, Pictures, tokens},
 };
@@ -27,7 +27,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "beit",
     group: Some(Group::Vision),
     build: Some(build),
-    harmless: &[keys::CAUSALITY, keys::BACKBONE, SEGMENTATION, &["vocab_size"]],
+    harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE, SEGMENTATION, &["vocab_size"]],
     ..Family::BASE
 }];
 

@@ -2,10 +2,10 @@
 //! architecture are the same without a head.
 
 use super::{
+    config_keys,
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, embedding, head},
     family::{Family, Group},
-    keys,
 };
 use crate::{
     ids::StackKind,
@@ -22,7 +22,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "bert",
     group: Some(Group::Encoder),
     build: Some(build),
-    harmless: &[keys::CAUSALITY, keys::TABLES],
+    harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Bert),
     ..Family::BASE

@@ -1,8 +1,8 @@
 //! Classifiers of before transformers, as `examples/train_polarity.py` writes them.
 
 use super::{
+    config_keys,
     family::{Family, Group},
-    keys,
     parts::{ClassHead, classifier, linear},
 };
 use crate::{
@@ -40,7 +40,7 @@ const KNOWN: [&str; 8] = [
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     // No other program has this class, so a key that is not known here is of something that would be missing.
-    let everywhere = keys::OF_ALL_FAMILIES;
+    let everywhere = config_keys::OF_ALL_FAMILIES;
     let is_known = |name: &str| KNOWN.contains(&name) || everywhere.iter().any(|keys| keys.contains(&name));
     if let Some(name) = config.entries().keys().find(|name| !is_known(name)) {
         return Err(config.unsupported(format!("the key {name} is not supported")));

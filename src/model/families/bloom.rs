@@ -1,9 +1,9 @@
 //! BLOOM: no position embedding, but a slope per head on the distance (ALiBi).
 
 use super::{
+    config_keys,
     decoder::{Output, head, interleaved_qkv, network},
     family::{Family, Group},
-    keys,
     parts::{layer_norm, linear, mlp},
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     group: Some(Group::Decoder),
     build: Some(build),
     harmless: &[&["slow_but_exact"]],
-    limits: &[keys::CAUSAL, keys::NO_CROSS],
+    limits: &[config_keys::CAUSAL, config_keys::NO_CROSS],
     aliases: &[("num_hidden_layers", "n_layer"), ("num_attention_heads", "n_head"), ("n_embed", "hidden_size")],
     ids: &[(BOS, 1), (EOS, 2)],
     ..Family::BASE

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::{
+    config_keys,
     family::{Family, Group},
-    keys,
     parts::{ClassHead, classifier, layer_norm},
     vision::{Layers, Names, Pictures},
 };
@@ -35,7 +35,7 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "clip",
         group: Some(Group::TwoTowers),
         build: Some(build),
-        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         tokenizer: TokenizerClass::class(Convention::Clip),
         ..Family::BASE
     },
@@ -43,13 +43,13 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "clip_vision_model",
         group: Some(Group::TwoTowers),
         build: Some(build_vision),
-        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         ..Family::BASE
     },
     Family {
         model_type: "clip_text_model",
-        harmless: &[keys::TWO_TOWERS],
-        limits: &[keys::CAUSAL],
+        harmless: &[config_keys::TWO_TOWERS],
+        limits: &[config_keys::CAUSAL],
         ids: &[(BOS, 49_406), (EOS, 49_407), (PAD, 1)],
         tokenizer: TokenizerClass::NONE.alone(Convention::Clip),
         ..Family::BASE

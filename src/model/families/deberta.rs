@@ -3,10 +3,10 @@
 use candle_core::Tensor;
 
 use super::{
+    config_keys,
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, block, head, segments, word_table},
     family::{Family, Group},
-    keys,
     parts::{layer_norm, linear},
 };
 use crate::{
@@ -32,8 +32,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     group: Some(Group::Encoder),
     build: Some(build),
     harmless: &[
-        keys::CAUSALITY,
-        keys::TABLES,
+        config_keys::CAUSALITY,
+        config_keys::TABLES,
         // Of a convolution, where there is one.
         &["conv_act", "conv_groups", "legacy", "max_relative_positions", "pooler_hidden_act", "pooler_hidden_size"],
     ],

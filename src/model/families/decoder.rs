@@ -3,9 +3,9 @@
 use candle_core::Tensor;
 
 use super::{
+    head_class::HeadClass,
     lookup::class_ids,
     parts::{class_names, n_classes, table_name},
-    promise::Promise,
 };
 use crate::{
     ids::StackKind,
@@ -73,8 +73,8 @@ pub(super) fn class_head(
 
 /// Whether the checkpoint's class leaves it to the weights whether they classify texts.
 fn names_no_other(config: &Config) -> bool {
-    let promise = config.architecture().and_then(Promise::of);
-    promise.is_none_or(|promise| promise == Promise::TextClass)
+    let promise = config.architecture().and_then(HeadClass::of);
+    promise.is_none_or(|promise| promise == HeadClass::TextClass)
 }
 
 /// The output map of a decoder.

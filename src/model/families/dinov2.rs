@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use super::{
+    config_keys,
     family::{Family, Group},
-    keys,
     parts::{ClassHead, classifier, layer_norm, linear, n_classes},
     vision::{Branch, Layers, Names, Pictures, tokens},
 };
@@ -32,14 +32,14 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: PLAIN,
         group: Some(Group::Vision),
         build: Some(|config, weights| build(config, weights, PLAIN)),
-        harmless: &[keys::CAUSALITY, keys::BACKBONE],
+        harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE],
         ..Family::BASE
     },
     Family {
         model_type: WITH_REGISTERS,
         group: Some(Group::Vision),
         build: Some(|config, weights| build(config, weights, WITH_REGISTERS)),
-        harmless: &[keys::CAUSALITY, keys::BACKBONE],
+        harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE],
         ..Family::BASE
     },
 ];

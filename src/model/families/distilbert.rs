@@ -1,10 +1,10 @@
 //! DistilBERT: BERT without segments.
 
 use super::{
+    config_keys,
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, blocks, embedding, head},
     family::{Family, Group},
-    keys,
 };
 use crate::{
     ids::StackKind,
@@ -22,7 +22,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     group: Some(Group::Encoder),
     build: Some(build),
     // The weights have the table that it says how to compute.
-    harmless: &[keys::CAUSALITY, &["sinusoidal_pos_embds"]],
+    harmless: &[config_keys::CAUSALITY, &["sinusoidal_pos_embds"]],
     aliases: &[("hidden_size", "dim"), ("num_attention_heads", "n_heads"), ("num_hidden_layers", "n_layers")],
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Bert),

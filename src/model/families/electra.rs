@@ -4,10 +4,10 @@
 use candle_core::Tensor;
 
 use super::{
+    config_keys,
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, embedding, head},
     family::{Family, Group},
-    keys,
     parts::linear,
 };
 use crate::{
@@ -30,7 +30,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "electra",
     group: Some(Group::Encoder),
     build: Some(build),
-    harmless: &[keys::CAUSALITY, keys::SUMMARY, keys::TABLES],
+    harmless: &[config_keys::CAUSALITY, config_keys::SUMMARY, config_keys::TABLES],
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Bert),
     ..Family::BASE

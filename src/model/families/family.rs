@@ -2,7 +2,7 @@
 
 use crate::model::{
     LoadError,
-    checkpoint::{Config, Weights, ids::ClassIds, keys::Limit},
+    checkpoint::{Config, Weights, ids::ClassIds, key_audit::Limit},
     input::TokenizerClass,
     network::Network,
 };

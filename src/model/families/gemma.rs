@@ -1,9 +1,9 @@
 //! Gemma: norms whose weights are stored less one, scaled embeddings.
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Biases, Variant},
 };
 use crate::model::{
@@ -18,8 +18,8 @@ pub(super) const FAMILY: Family = Family {
     model_type: "gemma",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY, keys::GEMMA],
-    limits: &[keys::CAUSAL, keys::ONE_DIRECTION],
+    harmless: &[config_keys::BESIDE_ROTARY, config_keys::GEMMA],
+    limits: &[config_keys::CAUSAL, config_keys::ONE_DIRECTION],
     ids: &[(BOS, 2), (EOS, 1), (PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Gemma),
     ..Family::BASE

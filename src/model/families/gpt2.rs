@@ -1,9 +1,9 @@
 //! GPT-2: pre-norm decoder with learned positions; its linear maps are stored as `(in, out)`.
 
 use super::{
+    config_keys,
     decoder::class_head,
     family::{Family, Group},
-    keys,
     parts::{layer_norm, table_name, vocabulary_map},
 };
 use crate::{
@@ -33,8 +33,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     group: Some(Group::Decoder),
     build: Some(build),
     // The order in which scores are scaled and widened: the same numbers in 32 bits.
-    harmless: &[keys::SUMMARY, &["reorder_and_upcast_attn"]],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::SUMMARY, &["reorder_and_upcast_attn"]],
+    limits: &[config_keys::CAUSAL],
     aliases: &[
         ("hidden_size", "n_embd"),
         ("max_position_embeddings", "n_positions"),

@@ -1,9 +1,9 @@
 //! GPT-Neo: GPT-2 with unscaled scores and a sliding window in every other layer.
 
 use super::{
+    config_keys,
     decoder::{Output, head, map, network},
     family::{Family, Group},
-    keys,
     parts::{layer_norm, mlp, qkv},
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     group: Some(Group::Decoder),
     build: Some(build),
     harmless: &[&["attention_types"]],
-    limits: &[keys::CAUSAL, keys::NO_CROSS],
+    limits: &[config_keys::CAUSAL, config_keys::NO_CROSS],
     aliases: &[("num_attention_heads", "num_heads"), ("num_hidden_layers", "num_layers")],
     ids: &[(BOS, 50_256), (EOS, 50_256)],
     tokenizer: TokenizerClass::class(Convention::Gpt2),

@@ -1,9 +1,9 @@
 //! GPT-NeoX and Pythia: attention and MLP side by side, partly rotated heads.
 
 use super::{
+    config_keys,
     decoder::{Output, head, interleaved_qkv, map, network},
     family::{Family, Group},
-    keys,
     parts::layer_norm,
 };
 use crate::{
@@ -32,8 +32,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "gpt_neox",
     group: Some(Group::Decoder),
     build: Some(build),
-    harmless: &[keys::BESIDE_ROTARY],
-    limits: &[keys::CAUSAL, keys::HEAD_WIDTH],
+    harmless: &[config_keys::BESIDE_ROTARY],
+    limits: &[config_keys::CAUSAL, config_keys::HEAD_WIDTH],
     ids: &[(BOS, 0), (EOS, 2)],
     tokenizer: TokenizerClass::class(Convention::GptNeoX),
     ..Family::BASE

@@ -1,9 +1,9 @@
 //! GPT-J: attention and MLP beside each other behind one norm, and neighbouring dimensions turned together.
 
 use super::{
+    config_keys,
     decoder::{Output, head, map, network},
     family::{Family, Group},
-    keys,
     parts::{layer_norm, mlp, qkv},
 };
 use crate::{
@@ -31,8 +31,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "gptj",
     group: Some(Group::Decoder),
     build: Some(build),
-    harmless: &[keys::SUMMARY],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::SUMMARY],
+    limits: &[config_keys::CAUSAL],
     aliases: &[
         ("hidden_size", "n_embd"),
         ("max_position_embeddings", "n_positions"),

@@ -1,9 +1,9 @@
 //! Granite: LLaMA with factors on embeddings, scores, what attention and MLP add, and logits.
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Biases, Multipliers, Variant},
 };
 use crate::model::{
@@ -19,8 +19,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "granite",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY],
+    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 1), (EOS, 2)],
     tokenizer: TokenizerClass::OF_FILE,
     ..Family::BASE

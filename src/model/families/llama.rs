@@ -1,9 +1,9 @@
 //! LLaMA, and models of its configuration, such as SmolLM and TinyLlama.
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Biases, Variant},
 };
 use crate::model::{
@@ -15,8 +15,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "llama",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY],
+    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 1), (EOS, 2)],
     tokenizer: TokenizerClass::NONE.alone(Convention::Llama),
     ..Family::BASE

@@ -1,10 +1,10 @@
 //! Longformer: RoBERTa whose layers see within windows, and whose class says which tokens see all.
 
 use super::{
+    config_keys,
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
     family::{Family, Group},
-    keys,
     parts::linear,
 };
 use crate::{
@@ -30,7 +30,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "longformer",
     group: Some(Group::Encoder),
     build: Some(build),
-    harmless: &[keys::CAUSALITY, keys::TABLES, &["onnx_export"]],
+    harmless: &[config_keys::CAUSALITY, config_keys::TABLES, &["onnx_export"]],
     ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
     tokenizer: TokenizerClass::class(Convention::Roberta),
     ..Family::BASE

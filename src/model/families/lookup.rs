@@ -3,7 +3,7 @@
 use super::{
     FAMILIES,
     family::{Family, Group},
-    promise, refused,
+    head_class, refused,
 };
 use crate::model::{
     LoadError,
@@ -108,7 +108,7 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     {
         weights.warn("It could attend to an encoder, but comes without one, so that attention is left out");
     }
-    promise::keep(config, weights, &mut network);
+    head_class::keep(config, weights, &mut network);
     Ok(network)
 }
 

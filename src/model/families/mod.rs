@@ -8,12 +8,14 @@ mod bert;
 mod bilstm;
 mod bloom;
 mod clip;
+mod config_keys;
 mod deberta;
 mod decoder;
 mod dinov2;
 mod distilbert;
 mod electra;
 mod encoder;
+mod encoder_decoder;
 mod family;
 mod gated_decoder;
 mod gemma;
@@ -24,7 +26,7 @@ mod gpt_neo;
 mod gpt_neox;
 mod gptj;
 mod granite;
-mod keys;
+mod head_class;
 mod llama;
 mod longformer;
 mod lookup;
@@ -34,11 +36,9 @@ mod mpnet;
 mod olmo2;
 mod olmo3;
 mod opt;
-mod paired;
 mod parts;
 mod phi;
 mod phi3;
-mod promise;
 mod qwen2;
 mod qwen3;
 mod refused;
@@ -55,7 +55,7 @@ mod vit;
 
 use self::family::Family;
 pub(crate) use self::{
-    keys::keys_of,
+    config_keys::keys_of,
     lookup::{build, check, class_ids, is_supported, listed, tokenizer, unsupported},
 };
 
@@ -88,7 +88,7 @@ const FAMILIES: &[&[Family]] = &[
     olmo2::FAMILIES,
     olmo3::FAMILIES,
     opt::FAMILIES,
-    paired::FAMILIES,
+    encoder_decoder::FAMILIES,
     phi::FAMILIES,
     phi3::FAMILIES,
     qwen2::FAMILIES,

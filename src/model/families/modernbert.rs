@@ -1,10 +1,10 @@
 //! ModernBERT: pre-norm encoder with rotary positions and gated MLPs; most layers see a window only.
 
 use super::{
+    config_keys,
     decoder::{layer_types, map, network},
     encoder::{classifies_texts, classifies_tokens, token_classifier},
     family::{Family, Group},
-    keys,
     parts::{ClassHead, classifier, table_name, vocabulary_map},
 };
 use crate::{
@@ -35,13 +35,13 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     group: Some(Group::Encoder),
     build: Some(build),
     harmless: &[
-        keys::CAUSALITY,
-        keys::BESIDE_ROTARY,
+        config_keys::CAUSALITY,
+        config_keys::BESIDE_ROTARY,
         &["classifier_activation", "classifier_bias", "classifier_pooling", "decoder_bias"],
         // Kernels of another device, and which rows training computes.
         &["deterministic_flash_attn", "sparse_pred_ignore_index", "sparse_prediction"],
     ],
-    limits: &[keys::HEAD_WIDTH],
+    limits: &[config_keys::HEAD_WIDTH],
     ids: &[(BOS, 50_281), (EOS, 50_282), (PAD, 50_283)],
     tokenizer: TokenizerClass::OF_FILE,
     ..Family::BASE

@@ -1,9 +1,9 @@
 //! `OLMo` 2: norms of what attention and MLP add, and of all heads' queries and keys side by side.
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Biases, NormPlaces, QkNorms, Variant},
 };
 use crate::model::{
@@ -15,8 +15,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "olmo2",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY],
+    limits: &[config_keys::CAUSAL],
     ids: IDS,
     tokenizer: TokenizerClass::OF_FILE,
     ..Family::BASE

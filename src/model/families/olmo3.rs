@@ -1,9 +1,10 @@
 //! `OLMo` 3: `OLMo` 2 with windows in three of four layers, which have a rotary embedding of their own.
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys, olmo2,
+    olmo2,
     variant::{Variant, Windows},
 };
 use crate::model::{
@@ -17,8 +18,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "olmo3",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY],
+    limits: &[config_keys::CAUSAL],
     ids: olmo2::IDS,
     tokenizer: TokenizerClass::OF_FILE,
     ..Family::BASE

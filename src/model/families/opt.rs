@@ -2,9 +2,9 @@
 //! narrower embeddings and norms after the addition.
 
 use super::{
+    config_keys,
     decoder::{Output, head, map, network},
     family::{Family, Group},
-    keys,
     parts::{layer_norm, n_classes, qkv},
 };
 use crate::{
@@ -33,7 +33,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     group: Some(Group::Decoder),
     build: Some(build),
     harmless: &[&["word_embed_proj_dim"]],
-    limits: &[keys::CAUSAL],
+    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 2), (EOS, 2), (PAD, 1)],
     tokenizer: TokenizerClass::class(Convention::Gpt2),
     ..Family::BASE

@@ -1,9 +1,9 @@
 //! Phi-1 and Phi-2: attention and MLP read the same normed stream; half of each head is rotated.
 
 use super::{
+    config_keys,
     decoder::{Output, head, network},
     family::{Family, Group},
-    keys,
     parts::{layer_norm, linear, mlp, qkv},
 };
 use crate::{
@@ -31,8 +31,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "phi",
     group: Some(Group::Decoder),
     build: Some(build),
-    harmless: &[keys::BESIDE_ROTARY],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY],
+    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 1), (EOS, 2)],
     tokenizer: TokenizerClass::class(Convention::Gpt2),
     ..Family::BASE

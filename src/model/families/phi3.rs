@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Variant, Windows},
 };
 use crate::model::{
@@ -22,8 +22,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "phi3",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY],
+    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 1), (EOS, 32_000), (PAD, 32_000)],
     tokenizer: TokenizerClass::OF_FILE.alone(Convention::Llama),
     ..Family::BASE

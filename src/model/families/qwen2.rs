@@ -1,9 +1,9 @@
 //! Qwen 2 and 2.5: biases of queries, keys and values.
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Biases, Variant, Windows},
 };
 use crate::model::input::{Convention, TokenizerClass};
@@ -12,8 +12,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "qwen2",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY, &["use_sliding_window"]],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY, &["use_sliding_window"]],
+    limits: &[config_keys::CAUSAL],
     tokenizer: TokenizerClass::always(Convention::Qwen2),
     ..Family::BASE
 }];

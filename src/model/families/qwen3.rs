@@ -1,9 +1,9 @@
 //! Qwen 3: norms of each head's queries and keys.
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Biases, QkNorms, Variant, Windows},
 };
 use crate::model::input::{Convention, TokenizerClass};
@@ -12,8 +12,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "qwen3",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY, &["use_sliding_window"]],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY, &["use_sliding_window"]],
+    limits: &[config_keys::CAUSAL],
     tokenizer: TokenizerClass::class(Convention::Qwen2),
     ..Family::BASE
 }];

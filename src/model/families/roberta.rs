@@ -1,10 +1,10 @@
 //! RoBERTa, XLM-RoBERTa and CamemBERT: BERT with positions that pass over padding.
 
 use super::{
+    config_keys,
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
     family::{Family, Group},
-    keys,
 };
 use crate::{
     ids::StackKind,
@@ -25,7 +25,7 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "camembert",
         group: Some(Group::Encoder),
         build: Some(|config, weights| build(config, "camembert", weights)),
-        harmless: &[keys::CAUSALITY, keys::TABLES],
+        harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
         tokenizer: TokenizerClass::class(Convention::Camembert),
         ..Family::BASE
@@ -34,7 +34,7 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "roberta",
         group: Some(Group::Encoder),
         build: Some(|config, weights| build(config, "roberta", weights)),
-        harmless: &[keys::CAUSALITY, keys::TABLES],
+        harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
         tokenizer: TokenizerClass::class(Convention::Roberta),
         ..Family::BASE
@@ -43,7 +43,7 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "xlm-roberta",
         group: Some(Group::Encoder),
         build: Some(|config, weights| build(config, "xlm-roberta", weights)),
-        harmless: &[keys::CAUSALITY, keys::TABLES],
+        harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
         tokenizer: TokenizerClass::class(Convention::XlmRoberta),
         ..Family::BASE

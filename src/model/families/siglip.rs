@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{
     clip::{HalfStack, TEXT, VISION, layers, number, text_tower, vision_network},
+    config_keys,
     family::{Family, Group},
-    keys,
     parts::{ClassHead, classifier, layer_norm, linear, mlp},
     vision::Pictures,
 };
@@ -37,7 +37,7 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "siglip",
         group: Some(Group::TwoTowers),
         build: Some(build),
-        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         tokenizer: TokenizerClass::class(Convention::Siglip),
         ..Family::BASE
     },
@@ -45,12 +45,12 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "siglip_vision_model",
         group: Some(Group::TwoTowers),
         build: Some(build_vision),
-        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         ..Family::BASE
     },
     Family {
         model_type: "siglip_text_model",
-        harmless: &[keys::CAUSALITY, keys::TWO_TOWERS],
+        harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         ids: &[(BOS, 49_406), (EOS, 49_407), (PAD, 1)],
         ..Family::BASE
     },

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Biases, Variant, Windows, one_rotary},
 };
 use crate::model::{
@@ -22,8 +22,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "smollm3",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY, &["no_rope_layer_interval"]],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY, &["no_rope_layer_interval"]],
+    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 128_000), (EOS, 128_001), (PAD, 128_004)],
     tokenizer: TokenizerClass::NONE,
     ..Family::BASE

@@ -1,9 +1,9 @@
 //! StableLM: layer norms, and a quarter of each head turned.
 
 use super::{
+    config_keys,
     family::{Family, Group},
     gated_decoder::build,
-    keys,
     variant::{Biases, Variant, one_rotary},
 };
 use crate::model::{
@@ -15,8 +15,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "stablelm",
     group: Some(Group::Decoder),
     build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[keys::BESIDE_ROTARY],
-    limits: &[keys::CAUSAL],
+    harmless: &[config_keys::BESIDE_ROTARY],
+    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 0), (EOS, 0)],
     tokenizer: TokenizerClass::OF_FILE,
     ..Family::BASE

@@ -4,10 +4,10 @@ use candle_core::Tensor;
 
 use super::{
     bart::text_classifier,
+    config_keys,
     decoder::{map, rms_norm},
     encoder::{classifies_tokens, token_classifier},
     family::{Family, Group},
-    keys,
     parts::{cross, encoder_decoder, n_classes, qkv},
 };
 use crate::{
@@ -39,7 +39,7 @@ pub(super) const FAMILIES: &[Family] = &[
         group: Some(Group::EncoderDecoder),
         build: Some(build),
         harmless: HARMLESS,
-        limits: &[keys::CAUSAL],
+        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(EOS, 1), (PAD, 0), (START, 0)],
         tokenizer: TokenizerClass::class(Convention::T5),
@@ -49,7 +49,7 @@ pub(super) const FAMILIES: &[Family] = &[
         group: Some(Group::EncoderDecoder),
         build: Some(build),
         harmless: HARMLESS,
-        limits: &[keys::CAUSAL],
+        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(EOS, 1), (PAD, 0)],
         tokenizer: TokenizerClass::class(Convention::T5),
@@ -57,7 +57,7 @@ pub(super) const FAMILIES: &[Family] = &[
 ];
 
 /// They say again what `feed_forward_proj` says.
-const HARMLESS: &[&[&str]] = &[keys::TABLES, &["dense_act_fn", "is_gated_act"]];
+const HARMLESS: &[&[&str]] = &[config_keys::TABLES, &["dense_act_fn", "is_gated_act"]];
 /// Other names that the classes take for their keys.
 const ALIASES: &[(&str, &str)] = &[
     ("head_dim", "d_kv"),

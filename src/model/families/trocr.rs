@@ -2,8 +2,8 @@
 
 use super::{
     bart::{Dialect, PositionKind, Reach, tower},
+    config_keys,
     family::Family,
-    keys,
     parts::{table_name, vocabulary_map},
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
 pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "trocr",
     build: Some(build),
-    limits: &[keys::CAUSAL],
+    limits: &[config_keys::CAUSAL],
     aliases: &[
         ("hidden_size", "d_model"),
         ("num_attention_heads", "decoder_attention_heads"),

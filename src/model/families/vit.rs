@@ -4,8 +4,8 @@
 use candle_core::Tensor;
 
 use super::{
+    config_keys,
     family::{Family, Group},
-    keys,
     parts::{ClassHead, class_names, classifier, layer_norm, n_classes},
     vision::{Layers, Names, Pictures, tokens},
 };
@@ -30,14 +30,14 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "deit",
         group: Some(Group::Vision),
         build: Some(build_deit),
-        harmless: &[keys::CAUSALITY, keys::BACKBONE],
+        harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE],
         ..Family::BASE
     },
     Family {
         model_type: "vit",
         group: Some(Group::Vision),
         build: Some(build),
-        harmless: &[keys::CAUSALITY, keys::BACKBONE],
+        harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE],
         ..Family::BASE
     },
 ];

@@ -6,7 +6,7 @@ use super::{
     convention::{Convention, has_own_code},
     settings::{CONFIG, Settings},
 };
-use crate::model::checkpoint::{asked::short, audit::TokenizerKeys};
+use crate::model::checkpoint::{audit::TokenizerKeys, config_log::short};
 
 /// Keys that some class has, and that change neither the ids of one text nor what is written: names of files, what a
 /// batch is filled up with, templates of conversations, and what other parts of a program look up.

@@ -1,6 +1,6 @@
 //! The same operations made of candle's differentiable ones, for devices without our kernels.
 //!
-//! Tests force them on the CPU, too (`forced`), and hold all ways against double precision.
+//! Tests force them on the CPU, too (`with_path`), and hold all ways against double precision.
 
 use candle_core::{D, Result, Tensor};
 

@@ -5,9 +5,9 @@ use rayon::prelude::*;
 
 use super::{
     Activation,
+    backend::is_fused,
     ops::values,
     simd::{self, Level},
-    way::is_fused,
 };
 
 /// `f(x[.., ..d]) · x[.., d..]`.

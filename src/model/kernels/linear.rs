@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::{
     Activation, Linear,
     ops::{filled, values},
-    panels::PANEL,
+    packed::PANEL,
     product::{Onto, Product, Target, Threads, View},
     simd::{self, Level},
     stored::Source,

@@ -3,7 +3,7 @@
 use candle_core::{CpuStorage, CustomOp1, Device, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::{ops::values, way::is_fused};
+use super::{backend::is_fused, ops::values};
 use crate::spec::Mask;
 
 /// `scores` with minus infinity where the mask hides the key.

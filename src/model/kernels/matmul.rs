@@ -7,10 +7,10 @@ use candle_core::{CpuStorage, CustomOp2, D, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
 use super::{
+    backend::is_fused,
     heads::{Views, for_each_block, heads_first, repeat_kv, seen, sum_groups, transposed},
     ops::filled,
     product::{Onto, Product, Target, Threads},
-    way::is_fused,
 };
 use crate::spec::Mask;
 

@@ -6,6 +6,7 @@
 //! gradient of the activations only.
 
 mod attention;
+mod backend;
 mod fallback;
 mod gate;
 mod heads;
@@ -14,13 +15,12 @@ mod mask;
 mod matmul;
 mod normalize;
 mod ops;
-mod panels;
+mod packed;
 mod product;
 mod rotate;
-mod share;
 mod simd;
 mod stored;
-mod way;
+mod to_host;
 
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ pub use attention::{
     Attended, Bias, Wanted, Windows, attention, attention_by_parts, attention_scores, attention_with_pattern,
     attention_with_sink, scratch_values, sink_shares,
 };
+use backend::is_fused;
+pub use backend::{KernelPath, with_path};
 pub use gate::gated;
 pub use linear::TOKENS_PER_TASK;
 use linear::{LinearAddOp, LinearOp};
@@ -37,10 +39,8 @@ pub use mask::{mask, softcap};
 pub use matmul::{attend, scores};
 pub use normalize::normalize;
 pub use rotate::{Turns, rotate};
-pub use share::{share, with_values};
 pub use stored::StoredMatrix;
-use way::is_fused;
-pub use way::{Way, forced};
+pub use to_host::{to_host, with_values};
 
 use crate::spec::Mask;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-use super::way::is_fused;
+use super::backend::is_fused;
 
 /// Cosines and sines of some positions, one row of `n_rotated / 2` each.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use candle_core::{CpuStorage, Device, Result, Storage, Tensor, bail};
 
 use super::{
     ops::values,
-    panels::{PANEL, Panels, pack, weight_view},
+    packed::{PANEL, Panels, pack, weight_view},
     product::View,
 };
 

@@ -191,7 +191,7 @@ impl Attention {
                 None => kernels::softmax_in_place(scores, mask, sink)?,
             };
             if self.keeps_sink(at, run) {
-                run.keep_sink(at, kernels::sink_shares(&kernels::share(&pattern)?, k.dim(1)?), q.dim(1)?)?;
+                run.keep_sink(at, kernels::sink_shares(&kernels::to_host(&pattern)?, k.dim(1)?), q.dim(1)?)?;
             }
             let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
             let given = pattern.id();

@@ -8,7 +8,7 @@ use super::{At, Run, Site, Tapped};
 use crate::{
     capture::{LayerCapture, Matrix, PerHead, SiteValue, StackCapture},
     ids::{Side, StackKind},
-    model::{ModelError, kernels::share},
+    model::{ModelError, kernels::to_host},
     spec::StackSpec,
 };
 
@@ -58,7 +58,7 @@ impl Recording {
                 return Ok(());
             }
             self.budget -= bytes;
-            let kept = PerHead::new(share(bias)?, bias.dims3()?.into())?;
+            let kept = PerHead::new(to_host(bias)?, bias.dims3()?.into())?;
             if shared {
                 self.shared_bias = Some((at.stack, kept.clone()));
             }
@@ -72,7 +72,7 @@ impl Recording {
 
     /// Keeps global tokens, and what they see where it is given.
     pub fn keep_global(&mut self, at: At, tokens: &[usize], seen: [Option<&Tensor>; 2]) -> Result<(), ModelError> {
-        let kept = |x: &Tensor| Ok::<_, ModelError>(PerHead::new(share(x)?, x.dims3()?.into())?);
+        let kept = |x: &Tensor| Ok::<_, ModelError>(PerHead::new(to_host(x)?, x.dims3()?.into())?);
         let [k, v] = seen;
         let (k, v) = (k.map(kept).transpose()?, v.map(kept).transpose()?);
         if let Some(stack) = self.values.stacks.get_mut(&at.stack) {
@@ -175,11 +175,11 @@ impl Values {
     /// Puts a value into its place. A layer that the spec does not count, such as a head that attends, has none.
     pub fn keep(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
         if site == Site::Embed {
-            self.embeds.insert(at.stack.query_side(), Matrix::new(share(x)?, x.dims2()?.into())?);
+            self.embeds.insert(at.stack.query_side(), Matrix::new(to_host(x)?, x.dims2()?.into())?);
             return Ok(());
         }
         if let Some(sites) = self.stacks.get_mut(&at.stack).and_then(|stack| stack.sites_mut(site, at.layer)) {
-            sites.set(site, SiteValue::new(site, share(x)?, x.dims())?);
+            sites.set(site, SiteValue::new(site, to_host(x)?, x.dims())?);
         }
         Ok(())
     }

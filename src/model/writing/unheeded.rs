@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::checkpoint::{Config, asked::short};
+use crate::model::checkpoint::{Config, config_log::short};
 
 /// Rules that are not followed, and the values, written as in the file, with which they are none.
 const RULES: [(&str, &[&str]); 16] = [

@@ -22,7 +22,7 @@ use crate::{
         small_picture,
     },
     ids::{Side, StackKind},
-    model::{Model, kernels::Way, next_capture_id},
+    model::{Model, kernels::KernelPath, next_capture_id},
     protocol::CorpusOptions,
     worker::disk_cache::{Fingerprint, Key, Scratch},
 };
@@ -70,7 +70,8 @@ impl Parts {
         let number = |n: usize| (n as u64).to_le_bytes();
         let mut key = identity.clone().and(&FORMAT.to_le_bytes()).and(&program());
         key = key.and(model.engine().device_name().as_bytes()).and(&number(model.engine().n_threads()));
-        key = key.and(format!("{:?} {layers:?} {kept:?}", Way::supported()).as_bytes()).and(&number(*pack_tokens));
+        key =
+            key.and(format!("{:?} {layers:?} {kept:?}", KernelPath::supported()).as_bytes()).and(&number(*pack_tokens));
         for item in &list.items {
             key = match &item.content {
                 Content::Text(text) => key.and(b"text").and(text.as_bytes()),

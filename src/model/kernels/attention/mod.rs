@@ -5,9 +5,9 @@
 //! however much of what lies between is recorded (after Rabe and Staats 2021; whole rows need no running
 //! maximum).
 
+mod backward;
 mod bias;
 mod block;
-mod gradient;
 mod scratch;
 mod windows;
 
@@ -23,14 +23,14 @@ pub use self::{
 };
 use super::{
     attend,
+    backend::is_fused,
     heads::{Views, heads_first},
     ops::filled_shared,
     product::Target,
     scores,
-    share::share,
     simd::Level,
     softcap, softmax_with_sink,
-    way::is_fused,
+    to_host::to_host,
 };
 use crate::spec::AttentionParams;
 
@@ -106,7 +106,7 @@ pub fn attention_with_pattern(
 ) -> Result<(Tensor, Arc<[f32]>)> {
     if !is_fused(q) {
         let (z, pattern) = by_operations(q, k, v, bias, params)?;
-        return Ok((z, share(&pattern)?));
+        return Ok((z, to_host(&pattern)?));
     }
     let op = AttentionOp { params: params.clone(), bias: bias.cloned() };
     let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());
@@ -135,7 +135,7 @@ pub fn attention_with_sink(
 ) -> Result<(Tensor, Arc<[f32]>)> {
     if !is_fused(q) {
         let (z, pattern) = by_operations(q, k, v, bias, params)?;
-        return Ok((z, sink_shares(&share(&pattern)?, k.dim(1)?)));
+        return Ok((z, sink_shares(&to_host(&pattern)?, k.dim(1)?)));
     }
     let op = AttentionOp { params: params.clone(), bias: bias.cloned() };
     let ((s1, l1), (s2, l2), (s3, l3)) = (q.storage_and_layout(), k.storage_and_layout(), v.storage_and_layout());

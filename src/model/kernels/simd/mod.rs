@@ -11,7 +11,7 @@ mod softmax;
 use std::sync::LazyLock;
 
 use self::softmax::{cap_and_bias_body, cap_slope_body, exp_sum_body, softmax_backward_body, softmax_body};
-use super::{Activation, NormKind, Way};
+use super::{Activation, KernelPath, NormKind};
 
 /// The score of a sink that takes nothing.
 pub(super) const NO_SINK: f32 = f32::NEG_INFINITY;
@@ -30,25 +30,25 @@ enum Set {
     Avx512,
 }
 
-static BEST: LazyLock<Level> = LazyLock::new(|| Level::of(Way::supported().pop()));
+static BEST: LazyLock<Level> = LazyLock::new(|| Level::of(KernelPath::supported().pop()));
 
 impl Level {
     /// The best one, or what is forced on this thread; asked before work is given to other threads.
     pub fn current() -> Self {
-        match Way::forced() {
+        match KernelPath::forced() {
             // A way that the processor cannot go is not gone.
-            Some(way) if Way::supported().contains(&way) => Self::of(Some(way)),
+            Some(way) if KernelPath::supported().contains(&way) => Self::of(Some(way)),
             _ => *BEST,
         }
     }
 
     /// Of a way that the processor can go.
-    const fn of(way: Option<Way>) -> Self {
+    const fn of(way: Option<KernelPath>) -> Self {
         Self(match way {
             #[cfg(target_arch = "x86_64")]
-            Some(Way::Avx512) => Set::Avx512,
+            Some(KernelPath::Avx512) => Set::Avx512,
             #[cfg(target_arch = "x86_64")]
-            Some(Way::Avx2) => Set::Avx2,
+            Some(KernelPath::Avx2) => Set::Avx2,
             _ => Set::Portable,
         })
     }

@@ -1,7 +1,7 @@
 //! Attention within windows, beside a few keys that every query sees (Beltagy et al. 2020), in blocks of query
 //! rows: of `[n, n]` scores only those exist that are not ruled out, unless somebody wants a copy.
 
-mod gradient;
+mod backward;
 
 use std::{ops::Range, sync::Arc};
 
@@ -10,13 +10,13 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor,
 use super::{
     super::{
         attend,
+        backend::is_fused,
         heads::{Views, for_each_block, rows_per_task, seen},
         ops::filled,
         product::{Onto, Product, Target, Threads, View},
         scores,
         simd::{self, Level},
         softmax,
-        way::is_fused,
     },
     go_back,
     scratch::{give_back, with_scratch},

@@ -1,4 +1,4 @@
-//! The way back.
+//! Backward pass.
 
 use std::ops::Range;
 

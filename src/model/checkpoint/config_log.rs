@@ -8,13 +8,13 @@ pub(crate) type Lookups = Vec<(String, Option<String>)>;
 
 /// What was asked of a configuration so far; its sections share it.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct ConfigLog {
     lookups: Lookups,
     /// The first value that is not of the kind that its name stands for.
     wrong: Option<String>,
 }
 
-impl Asked {
+impl ConfigLog {
     /// Remembers a look-up once.
     pub fn note(&mut self, name: String, value: Option<&Value>) {
         let entry = (name, value.map(short));
@@ -24,7 +24,7 @@ impl Asked {
     }
 
     /// Remembers that a value is not of the kind that its name stands for. Whoever asked goes on with the
-    /// default, and [`Asked::wrong`] tells in the end.
+    /// default, and [`ConfigLog::wrong`] tells in the end.
     pub fn complain(&mut self, name: &str, value: &Value, expected: &str) {
         self.wrong.get_or_insert_with(|| format!("{name} is {} instead of {expected}", short(value)));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{asked::short, config::Config};
+use super::{config::Config, config_log::short};
 use crate::model::LoadError;
 
 /// A key, and the values with which it changes nothing, written as in the file.

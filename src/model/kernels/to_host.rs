@@ -11,7 +11,7 @@ const PARALLEL_FROM: usize = 64 * 1024;
 const CHUNK: usize = 16 * 1024;
 
 /// The values of an `f32` tensor of two or three dimensions, in row-major order.
-pub fn share(x: &Tensor) -> Result<Arc<[f32]>> {
+pub fn to_host(x: &Tensor) -> Result<Arc<[f32]>> {
     let (storage, layout) = x.storage_and_layout();
     let Storage::Cpu(CpuStorage::F32(data)) = &*storage else {
         drop(storage);

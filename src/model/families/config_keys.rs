@@ -7,7 +7,7 @@
 //! obeyed by nobody, so it stops nothing: `attnscope check` lists it.
 
 use super::{family::Family, lookup};
-use crate::model::checkpoint::keys::{Keys, Limit, ROTARY_KIND};
+use crate::model::checkpoint::key_audit::{Keys, Limit, ROTARY_KIND};
 
 /// Keys that every configuration has: names, outputs, how things are stored.
 const EVERYWHERE: &[&str] = &[
@@ -45,7 +45,7 @@ const EVERYWHERE: &[&str] = &[
     "torchscript",
     "transformers_version",
     "tf_legacy_loss",
-    // Asked for by heads over the vocabulary alone.
+    // ConfigLog for by heads over the vocabulary alone.
     "tie_word_embeddings",
     "use_bfloat16",
     "use_cache",

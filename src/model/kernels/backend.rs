@@ -6,7 +6,7 @@ use candle_core::Tensor;
 
 /// A way to compute the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum KernelPath {
     /// candle's own differentiable operations, as on devices without our kernels.
     Operations,
     /// Our kernels, for any processor.
@@ -18,10 +18,10 @@ pub enum Way {
 }
 
 thread_local! {
-    static FORCED: Cell<Option<Way>> = const { Cell::new(None) };
+    static FORCED: Cell<Option<KernelPath>> = const { Cell::new(None) };
 }
 
-impl Way {
+impl KernelPath {
     /// Those that this processor can go, slowest first.
     pub fn supported() -> Vec<Self> {
         let mut ways = vec![Self::Operations, Self::Portable];
@@ -40,7 +40,7 @@ impl Way {
         ways
     }
 
-    /// What [`forced`] asks for on this thread.
+    /// What [`with_path`] asks for on this thread.
     pub(super) fn forced() -> Option<Self> {
         FORCED.get()
     }
@@ -48,8 +48,8 @@ impl Way {
 
 /// Runs `work` with every operation that it starts on this thread, and their gradients, computed in one
 /// way: so that tests reach the ways that this machine would not take.
-pub fn forced<R>(way: Way, work: impl FnOnce() -> R) -> R {
-    struct Restored(Option<Way>);
+pub fn with_path<R>(way: KernelPath, work: impl FnOnce() -> R) -> R {
+    struct Restored(Option<KernelPath>);
     impl Drop for Restored {
         fn drop(&mut self) {
             FORCED.set(self.0);
@@ -61,5 +61,5 @@ pub fn forced<R>(way: Way, work: impl FnOnce() -> R) -> R {
 
 /// Whether our kernels compute on this tensor.
 pub(super) fn is_fused(x: &Tensor) -> bool {
-    x.device().is_cpu() && Way::forced() != Some(Way::Operations)
+    x.device().is_cpu() && KernelPath::forced() != Some(KernelPath::Operations)
 }

@@ -1,8 +1,9 @@
 //! An encoder of one family and a decoder of another, joined by attention (captions, OCR).
 
 use super::{
+    config_keys,
     family::{Family, Group},
-    keys, lookup,
+    lookup,
     parts::{encoder_decoder, linear},
 };
 use crate::{
@@ -20,14 +21,14 @@ pub(super) const FAMILIES: &[Family] = &[
         model_type: "encoder-decoder",
         group: Some(Group::EncoderDecoder),
         build: Some(build),
-        harmless: &[keys::CAUSALITY],
+        harmless: &[config_keys::CAUSALITY],
         ..Family::BASE
     },
     Family {
         model_type: "vision-encoder-decoder",
         group: Some(Group::Captions),
         build: Some(build),
-        harmless: &[keys::CAUSALITY],
+        harmless: &[config_keys::CAUSALITY],
         ..Family::BASE
     },
 ];

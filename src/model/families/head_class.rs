@@ -12,7 +12,7 @@ use crate::{
 
 /// What a class says something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Promise {
+pub(super) enum HeadClass {
     Body,
     /// Which tokens stand where, or follow.
     Words,
@@ -23,7 +23,7 @@ pub(super) enum Promise {
     Other,
 }
 
-impl Promise {
+impl HeadClass {
     /// By the library's names; `None` for a class of somebody's own, of which only the weights tell.
     pub fn of(class: &str) -> Option<Self> {
         let ends = |names: &[&str]| names.iter().any(|name| class.ends_with(name));
@@ -74,14 +74,14 @@ pub(super) fn keep(config: &Config, weights: &mut Weights<'_>, network: &mut Net
         );
     }
     let Some(class) = config.architecture() else { return };
-    let Some(promise) = Promise::of(class) else { return };
+    let Some(promise) = HeadClass::of(class) else { return };
     if matches!(network.body, Body::TwoTowers { .. }) {
         return;
     }
-    if promise == Promise::Other {
+    if promise == HeadClass::Other {
         let what = task(class).map_or_else(|| "a projection".to_owned(), |task| format!("a head for {task}"));
         weights.warn(&format!("{class} has {what}, which is not supported: the model is shown without it"));
-    } else if !promise.fits(network.head_kind()) && promise != Promise::Body {
+    } else if !promise.fits(network.head_kind()) && promise != HeadClass::Body {
         let reason = match weights.last_absent().filter(|_| network.head.is_none()) {
             Some(name) => format!("the weights lack {name}, which transformers fills with random numbers"),
             None => "these weights do not have it as it is known".to_owned(),
