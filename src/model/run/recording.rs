@@ -139,7 +139,8 @@ impl Run<'_> {
     /// Keeps what of each query's row went to a learned sink, `[heads, n_query]`, so that rows are whole and patterns
     /// can be recomputed.
     pub fn keep_sink(&mut self, at: At, shares: Arc<[f32]>, n_query: usize) -> Result<(), ModelError> {
-        let shares = Matrix::new(shares.to_vec(), [shares.len() / n_query.max(1), n_query])?;
+        let n_heads = shares.len() / n_query.max(1);
+        let shares = Matrix::new(shares, [n_heads, n_query])?;
         if let Some(recording) = self.inputs.get_mut(self.input.unwrap_or(0)) {
             recording.keep_sink(at, shares);
         }
