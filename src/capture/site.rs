@@ -51,7 +51,7 @@ const TABLE: [SiteSpec; 14] = [
     SiteSpec::new(Site::ResidMid, "resid_mid", Rows::Stream, Width::Model),
     SiteSpec::new(Site::MlpHidden, "mlp_hidden", Rows::Stream, Width::Mlp),
     SiteSpec::new(Site::MlpOut, "mlp_out", Rows::Stream, Width::Model).patched_as("the MLP output of"),
-    SiteSpec::new(Site::ResidPost, "resid_post", Rows::Stream, Width::Model),
+    SiteSpec::new(Site::ResidPost, "resid_post", Rows::Stream, Width::Model).called("the residual stream after"),
     SiteSpec::new(Site::ResidFinal, "resid_final", Rows::Stream, Width::Model).chosen_as("resid").once_per(Per::Stack),
 ];
 
@@ -75,8 +75,10 @@ pub struct SiteSpec {
     pub per: Per,
     pub rows: Rows,
     pub width: Width,
-    /// Its name in a sentence, before the layer or head, where the window offers to patch it.
+    /// Its name in a sentence, before the layer or head.
     pub words: Option<&'static str>,
+    /// Whether the window offers to patch it.
+    pub is_patched: bool,
 }
 
 /// How often there is a value of a site.
@@ -117,7 +119,7 @@ pub enum Width {
 
 impl SiteSpec {
     const fn new(site: Site, name: &'static str, rows: Rows, width: Width) -> Self {
-        Self { site, name, choice: name, per: Per::Layer, rows, width, words: None }
+        Self { site, name, choice: name, per: Per::Layer, rows, width, words: None, is_patched: false }
     }
 
     const fn once_per(self, per: Per) -> Self {
@@ -128,8 +130,12 @@ impl SiteSpec {
         Self { choice, ..self }
     }
 
-    const fn patched_as(self, words: &'static str) -> Self {
+    const fn called(self, words: &'static str) -> Self {
         Self { words: Some(words), ..self }
+    }
+
+    const fn patched_as(self, words: &'static str) -> Self {
+        Self { is_patched: true, ..self.called(words) }
     }
 }
 

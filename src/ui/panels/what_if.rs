@@ -224,7 +224,7 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                     let Ok(donor) = donor else { return };
                     ui.label(RichText::new(from_text(other, stack.query_side(), &donor)).color(cx.theme.text_weak));
                     let offered = |of_heads: bool| {
-                        let sites = Site::ALL.into_iter().filter(|site| site.spec().words.is_some());
+                        let sites = Site::ALL.into_iter().filter(|site| site.spec().is_patched);
                         sites.filter(move |site| site.is_per_head() == of_heads)
                     };
                     for site in offered(false).chain(offered(true)) {

@@ -61,8 +61,16 @@ const SPEC: MethodSpec = MethodSpec {
     values: &[
         ValueSpec::new("prompts", "Prompts", ""),
         ValueSpec::new("probability", "Probability", ""),
-        ValueSpec::new("moved", "Moved", ""),
-        ValueSpec::new("n_keys", "N keys", ""),
+        ValueSpec::new(
+            "moved",
+            "Change of the value",
+            "Length of the change of what the MLP adds at the subject, as a share of the length before it",
+        ),
+        ValueSpec::new(
+            "n_keys",
+            "Keys that are kept",
+            "MLP inputs of the corpus that the edit changes as little as it can",
+        ),
         // The change itself is two long lists of numbers.
         ValueSpec::of_files("left"),
         ValueSpec::of_files("right"),
