@@ -17,7 +17,7 @@ use crate::{
         legend::Legend,
         list::{Line, faded},
         measure::{
-            GRID,
+            GRID, LEFT_OUT_OPACITY,
             text_size::{BODY, SMALL},
         },
         page::{Captions, Scene},
@@ -36,12 +36,10 @@ mod spec;
 pub use options::HeadsOptions;
 pub use spec::SPEC;
 
-/// Most lines in one figure; more would not be told apart.
+/// Most lines of one view; more would neither be told apart nor drawn in time.
 pub const MAX_LINES: usize = 12_000;
 /// Height of the column headings.
 pub const HEADING_PT: f32 = 6.0 * GRID;
-/// Opacity of a token that is left out of the pattern.
-const LEFT_OUT_OPACITY: f32 = 0.4;
 /// Between text and lines while nothing is held.
 const EMPTY_STRIP_PT: f32 = 6.0;
 /// Width that suits the lines of a figure.

@@ -12,7 +12,7 @@ use crate::{
     figure::{
         font::Align,
         list::{Line, Rgba, Sampling, faded},
-        measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
+        measure::{BAR_AND_TICKS_PT, GRID, LEFT_OUT_OPACITY, text_size::SMALL},
         page::{Captions, Scene},
         pen::{Pen, tick_text},
     },
@@ -33,8 +33,6 @@ pub use spec::SPEC;
 
 /// Most cells along a side; larger patterns keep their strongest entries.
 const MAX_CELLS: usize = 2048;
-/// Opacity of labels of tokens that are left out.
-const LEFT_OUT_OPACITY: f32 = 0.4;
 /// Cells from this width have their values written in, where that is asked for.
 const VALUE_PT: f32 = 19.0;
 /// Size that suits a cell.

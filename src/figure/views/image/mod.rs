@@ -35,13 +35,13 @@ pub use options::{ImageOptions, Smoothing};
 pub use spec::SPEC;
 
 /// Opacity of the ground over the part of the picture that the model does not see.
-const UNSEEN_OPACITY: f32 = 0.6;
+pub const UNSEEN_OPACITY: f32 = 0.6;
 /// Width of the frame of the picked patch.
-const PICKED_PT: f32 = 2.0;
+pub const PICKED_PT: f32 = 2.0;
 /// Pixels of a smooth overlay per patch.
-const SMOOTH_PX_PER_PATCH: usize = 8;
+pub const SMOOTH_PX_PER_PATCH: usize = 8;
 /// Largest side of a smooth overlay.
-const MAX_SMOOTH_PX: usize = 512;
+pub const MAX_SMOOTH_PX: usize = 512;
 /// Largest side of the picture in a figure: 300 dots per inch over four and a half inches.
 const MAX_PICTURE_PX: usize = 1400;
 /// Larger side that suits a picture.

@@ -39,11 +39,11 @@ const POINT_PT: f32 = 3.5;
 /// Lines from the held token to its strongest partners.
 pub const N_LINES: usize = 12;
 /// Width of a line of weight 0 and what weight 1 adds.
-const LINE_PT: (f32, f32) = (1.0, 2.0);
+pub const LINE_PT: (f32, f32) = (1.0, 2.0);
 /// Opacity of a line of weight 0 and what weight 1 adds.
-const LINE_OPACITY: (f32, f32) = (0.2, 0.8);
+pub const LINE_OPACITY: (f32, f32) = (0.2, 0.8);
 /// Radius of the ring around the held token.
-const RING_PT: f32 = 7.0;
+pub const RING_PT: f32 = 7.0;
 /// So many tokens of each kind are named beside their points.
 const MAX_NAMED: usize = 24;
 /// Side that suits a plane.

@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
-    figure::palette::Ink,
+    figure::{
+        palette::Ink,
+        views::heads::{HEADING_PT, MAX_LINES},
+    },
     ids::{CaptureId, StackKind},
     raster::lines::LineStroke,
     session::{Command, Focus},
@@ -41,12 +44,8 @@ use layout::{Column, HeadsLayout, HeadsLayoutInput, Line};
 use lines::{HeadLines, LinesOf};
 use minimap::Minimap;
 
-/// Most lines in one mesh; more would neither be told apart nor drawn in time.
-const MAX_LINES: usize = 12_000;
 /// How near the pointer must be to a line, in points.
 const LINE_REACH_PT: f32 = 4.0;
-/// Height of the column headings.
-const HEADING_PT: f32 = 6.0 * GRID;
 
 /// The Heads view with what it remembers between frames.
 #[derive(Default)]

@@ -13,7 +13,10 @@ use super::{
     layout::{Column, HeadsLayout, Line, TEXT_PAD_PT},
 };
 use crate::{
-    figure::palette::{Ink, Palette},
+    figure::{
+        measure::LEFT_OUT_OPACITY,
+        palette::{Ink, Palette},
+    },
     raster::lines::LineStroke,
     text::counted,
     ui::theme::{Theme, opaque, text_size},
@@ -23,8 +26,6 @@ use crate::{
 const PICKED_PT: f32 = 2.5;
 /// Ground behind the number of lines that leave.
 const LEAVING_OPACITY: f32 = 0.85;
-/// Opacity of a token that is left out of the pattern.
-const LEFT_OUT_OPACITY: f32 = 0.4;
 
 /// What is drawn for `lines`, whose heads are places in `inks`, in layout coordinates: one stroke for each, or one for each of its dashes.
 pub fn strokes(layout: &HeadsLayout, lines: &[Line], inks: &[Ink], theme: &Theme) -> Arc<[LineStroke]> {

@@ -14,6 +14,7 @@ use eframe::egui::{
 use super::layout::{LABEL_GAP_PT, label_stride};
 use crate::{
     analysis::reading::{self, ReadPattern},
+    figure::measure::LEFT_OUT_OPACITY,
     text::{cell_text, weight_text},
     ui::{
         theme::{Theme, text_size},
@@ -21,8 +22,6 @@ use crate::{
     },
 };
 
-/// Opacity of labels of tokens that are left out.
-const LEFT_OUT_OPACITY: f32 = 0.4;
 /// Ground behind the label of the row or column under the pointer.
 const FOCUS_OPACITY: f32 = 0.16;
 

@@ -8,15 +8,11 @@ use eframe::egui::{
 
 use super::{layout::ImageLayout, on_screen};
 use crate::{
+    figure::views::image::{PICKED_PT, UNSEEN_OPACITY},
     raster::overlay::Segment,
     session::PatchRole,
     ui::theme::{GRID, Theme, text_size},
 };
-
-/// Opacity of the ground over the part of the picture that the model does not see.
-const UNSEEN_OPACITY: f32 = 0.6;
-/// Width of the frame of the picked patch.
-const PICKED_PT: f32 = 2.0;
 
 /// Dims what lies outside the crop and outlines the crop.
 pub fn crop(painter: &Painter, layout: &ImageLayout, theme: &Theme) {

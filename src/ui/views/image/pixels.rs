@@ -9,7 +9,10 @@ use crate::{
     capture::{ImageInfo, Matrix},
     figure::views::{
         color_map,
-        image::weights::{Subject, of_patches},
+        image::{
+            MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH,
+            weights::{Subject, of_patches},
+        },
     },
     ids::CaptureId,
     raster::{ColorMap, ColorRange, heatmap::atlas, overlay, reduce},
@@ -17,11 +20,6 @@ use crate::{
     spec::Mask,
     ui::views::texture::{self, HeadThumbs},
 };
-
-/// Pixels of a smooth overlay per patch; the graphics card interpolates between them.
-const SMOOTH_PX_PER_PATCH: usize = 8;
-/// Largest side of a smooth overlay.
-const MAX_SMOOTH_PX: usize = 512;
 
 /// Everything the weights depend on. The head is left at 0 where all heads are meant.
 #[derive(Clone, PartialEq)]

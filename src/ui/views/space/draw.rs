@@ -26,7 +26,7 @@ use crate::{
         projection::{Projection, Tints},
         reading::ReadPattern,
     },
-    figure::views::{matrix::layout, points::Look},
+    figure::views::{matrix::layout, points::Look, scatter::N_LINES},
     ids::Side,
     raster::ColorMap,
     session::{Focus, HeadOrder, ViewKind},
@@ -39,8 +39,6 @@ const FEW: (usize, usize) = (3_000, 16_000);
 const MOST_PATCHES: usize = 8_000;
 /// Patches are marks in so many cells at most.
 const PATCH_CELLS: usize = 6;
-/// Lines from the focused token to its strongest partners.
-const N_LINES: usize = 12;
 /// Keys of each query where all queries have lines, and the least weight of these (after `AttentionViz`).
 const N_STRONGEST: usize = 2;
 const LEAST_STRONG: f32 = 0.05;

@@ -4,18 +4,15 @@ use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, 
 
 use super::outline::Outline;
 use crate::{
-    figure::views::points::Turn,
+    figure::views::{
+        points::Turn,
+        scatter::{LINE_OPACITY, LINE_PT, RING_PT},
+    },
     ui::theme::{Theme, text_size},
 };
 
-/// Width of a line of weight 0 and what weight 1 adds.
-const LINE_PT: (f32, f32) = (1.0, 2.0);
-/// Opacity of a line of weight 0 and what weight 1 adds.
-const LINE_OPACITY: (f32, f32) = (0.2, 0.8);
 /// Length of an axis in the corner.
 const AXIS_PT: f32 = 22.0;
-/// Radius of the ring around the focused token.
-const RING_PT: f32 = 7.0;
 
 /// A line from a token to one of its partners.
 pub fn line(painter: &Painter, ends: [Pos2; 2], weight: f32, theme: &Theme) {
