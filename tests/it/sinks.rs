@@ -218,6 +218,7 @@ fn capture(case: &Case, with_shares: bool) -> Capture {
         stacks: vec![StackSpec { kind, layers: vec![layer], causal: case.params.mask.causal }],
         d_model: N_HEADS * D,
         n_params: 1,
+        checkpoint: None,
         head: None,
     };
     Capture::new(CaptureParts {

@@ -245,6 +245,7 @@ mod tests {
             stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers, causal: true }],
             d_model: 8,
             n_params: 1,
+            checkpoint: None,
             head: None,
         };
         let of = |scope| check(&[Edit::Normalize { scope, with: Normalizer::Sparsemax }], &spec, &BTreeMap::new());
