@@ -33,7 +33,7 @@ fn place(stage: &Harness<'static, Stage>, chart: &str, (across, down): (f32, f32
 fn said(stage: &mut Harness<'static, Stage>, at: Pos2, contains: &str) -> String {
     stage.hover_at(at);
     stage.run();
-    stage.get_by_label_contains(contains).accesskit_node().label().unwrap()
+    stage.get_by_label_contains(contains).accesskit_node().value().unwrap()
 }
 
 fn double_click(stage: &mut Harness<'static, Stage>, pos: Pos2) {
