@@ -38,6 +38,41 @@ pub struct CheckpointId {
     pub files: BTreeMap<String, String>,
 }
 
+/// A checkpoint as sessions and addresses name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckpointMark {
+    /// Commit of its repository on the hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// The checksum of [`CheckpointId`], or its first digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+impl CheckpointId {
+    /// As sessions name it.
+    pub fn mark(&self) -> CheckpointMark {
+        CheckpointMark { revision: self.revision.clone(), checksum: Some(self.checksum.clone()) }
+    }
+}
+
+impl CheckpointMark {
+    /// Whether nothing is said.
+    pub const fn is_empty(&self) -> bool {
+        self.revision.is_none() && self.checksum.is_none()
+    }
+
+    /// Whether a checkpoint can be the one that is meant: equal files are, of whatever commit.
+    pub fn fits(&self, id: &CheckpointId) -> bool {
+        match (&self.checksum, &self.revision, &id.revision) {
+            (Some(checksum), ..) => id.checksum.starts_with(checksum.as_str()),
+            (None, Some(then), Some(now)) => then == now,
+            _ => true,
+        }
+    }
+}
+
 impl ModelSpec {
     /// The family of a model that a capture of another program does not name.
     pub const UNKNOWN_FAMILY: &str = "unknown";

@@ -15,6 +15,7 @@ use crate::{
     ids::StackKind,
     model::ImageSource,
     protocol::{EditRequest, Failure, ModelSource},
+    spec::CheckpointMark,
     text::told,
 };
 
@@ -26,14 +27,19 @@ const MAX_BYTES: usize = 64 << 10;
 const MAX_EDITS: usize = 2000;
 /// Bytes of the texts of an address that is made: encoded, each may take three.
 const MAX_TEXT: usize = MAX_BYTES / 4;
+/// Digits of a checksum in an address that is made, and the fewest of one that is read.
+const CHECKSUM_DIGITS: usize = 16;
+const SHORT: usize = 7;
 /// What stands in a value as it is.
 const ENCODED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':').remove(b'/').remove(b',');
 /// What can stand in an address.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 22] = [
     "model",
     "hub",
     "path",
+    "revision",
+    "checksum",
     "capture",
     "input",
     "text",
@@ -58,6 +64,8 @@ const NAMES: [&str; 20] = [
 pub struct Address {
     /// Model, input and changes.
     pub experiment: Experiment,
+    /// Which files the model was read from; of one inside the program nothing is said.
+    pub checkpoint: CheckpointMark,
     /// A capture file instead, with which of its inputs.
     pub capture: Option<(PathBuf, usize)>,
     pub view: Option<ViewKind>,
@@ -108,6 +116,12 @@ impl fmt::Display for Address {
                 Some(ModelSource::Path(path)) if path.is_relative() => part("hub", &path.to_string_lossy())?,
                 Some(ModelSource::Path(path)) => part("path", &path.to_string_lossy())?,
                 None => {}
+            }
+            let CheckpointMark { revision, checksum } = &self.checkpoint;
+            for (name, value) in [("revision", revision), ("checksum", checksum)] {
+                if let Some(value) = value {
+                    part(name, value)?;
+                }
             }
             match image {
                 Some(ImageSource::Bundled(name)) => part("sample", name)?,
@@ -207,6 +221,8 @@ impl Address {
             "model" => experiment.model = Some(ModelSource::Bundled(value.to_owned())),
             "hub" => experiment.model = Some(ModelSource::Hub(value.to_owned())),
             "path" => experiment.model = Some(ModelSource::Path(path()?)),
+            "revision" => self.checkpoint.revision = Some(digits(value)?),
+            "checksum" => self.checkpoint.checksum = Some(digits(value)?),
             "capture" => self.capture = Some((path()?, self.capture.take().map_or(0, |(_, input)| input))),
             "input" => self.capture = Some((self.capture.take().map(|(path, _)| path).unwrap_or_default(), number()?)),
             "text" => value.clone_into(&mut experiment.text),
@@ -258,6 +274,15 @@ impl Address {
     }
 }
 
+/// Hexadecimal digits of a commit or a checksum.
+fn digits(value: &str) -> Result<String, String> {
+    if (SHORT..=64).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(value.to_ascii_lowercase())
+    } else {
+        Err(format!("give {SHORT} to 64 hexadecimal digits"))
+    }
+}
+
 fn one_of<const N: usize>(names: [&str; N]) -> String {
     format!("choose one of {}", names.join(", "))
 }
@@ -298,8 +323,13 @@ impl Address {
         }
         let Pane { view, selection, .. } = pane;
         let head = selection.head;
+        let is_elsewhere = !matches!(experiment.model, None | Some(ModelSource::Bundled(_)));
+        let CheckpointMark { revision, checksum } =
+            if is_elsewhere { document.checkpoint() } else { CheckpointMark::default() };
+        let checksum = checksum.map(|checksum| checksum.chars().take(CHECKSUM_DIGITS).collect());
         let address = Self {
             experiment,
+            checkpoint: CheckpointMark { revision, checksum },
             capture,
             view: Some(*view),
             stack: Some(head.stack),

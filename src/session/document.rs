@@ -16,6 +16,7 @@ use crate::{
     ids::{DocumentId, ModelId, StackKind},
     model::Comparison,
     protocol::{CaptureFile, Lane, LoadedModel, ModelSource, Outcomes, TooLong},
+    spec::CheckpointMark,
 };
 
 /// An experiment with what came of it.
@@ -61,6 +62,8 @@ pub struct Document {
     pub(super) model_owed: bool,
     /// What a session file says its model is.
     pub(super) expected: Option<Expected>,
+    /// Which files the session or the link was made with, until those of now are known.
+    pub(super) checkpoint_then: CheckpointMark,
     /// Which input of the capture file on its way is to be shown.
     pub(super) input_owed: Option<usize>,
     /// The model that it had beside its capture file when its session was written down.

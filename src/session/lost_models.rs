@@ -1,6 +1,6 @@
 //! Models of a session that are no longer where they were, or are others now.
 
-use std::path::PathBuf;
+use std::{mem, path::PathBuf};
 
 use super::{
     Document, Documents, Keeping, Loadable, MovedModel, Settings,
@@ -10,6 +10,7 @@ use super::{
 use crate::{
     ids::DocumentId,
     protocol::{Failure, LoadedModel, ModelSource},
+    spec::{CheckpointId, CheckpointMark},
 };
 
 /// A model of a session that is not what it was.
@@ -41,6 +42,41 @@ impl Document {
         // Otherwise it was the capture file that could not be read.
         (self.example.is_none() && self.behind != Behind::Owed).then_some(expected)
     }
+}
+
+impl Document {
+    /// Which files its model was read from, or will be as far as is known.
+    pub(super) fn checkpoint(&self) -> CheckpointMark {
+        self.checkpoint_now().map_or_else(|| self.checkpoint_then.clone(), CheckpointId::mark)
+    }
+
+    fn checkpoint_now(&self) -> Option<&CheckpointId> {
+        let model = self.model.latest().filter(|model| Some(&model.source) == self.experiment.model.as_ref())?;
+        model.spec.checkpoint.as_ref()
+    }
+
+    /// What is to be said where the files of its model are others than those that the session or the link was made
+    /// with; once.
+    pub(super) fn other_files(&mut self) -> Option<Failure> {
+        let now = self.checkpoint_now()?.mark();
+        let fits = self.checkpoint_now().is_some_and(|id| self.checkpoint_then.fits(id));
+        let then = mem::take(&mut self.checkpoint_then);
+        let name = &self.model.latest()?.spec.name;
+        (!fits).then(|| Failure {
+            summary: format!("The files of {name} have changed since this was saved: numbers can differ"),
+            details: format!("Then {}; now {}", mark_text(&then), mark_text(&now)),
+        })
+    }
+}
+
+/// Digits of a commit or a checksum in a sentence.
+const SHORT: usize = 7;
+
+fn mark_text(mark: &CheckpointMark) -> String {
+    let short = |text: &str| text.chars().take(SHORT).collect::<String>();
+    let commit = mark.revision.as_deref().map(|revision| format!("commit {}", short(revision)));
+    let checksum = mark.checksum.as_deref().map(|checksum| format!("SHA-256 {}", short(checksum)));
+    commit.into_iter().chain(checksum).collect::<Vec<_>>().join(", ")
 }
 
 /// A model of a session, and where it is now.

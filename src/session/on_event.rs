@@ -132,6 +132,7 @@ impl Session {
                 if let Some(document) = self.documents.find_mut(id) {
                     document.model = Loadable::Ready(Arc::clone(&model));
                 }
+                self.tell_other_files(id);
                 let mut effects = self.model_changed(id);
                 effects.extend(self.run_loaded(id));
                 effects.extend(self.share_owed(&model));

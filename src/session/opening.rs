@@ -268,7 +268,13 @@ impl Session {
     /// Shows a place in the active pane: where the same run is shown already, only what is looked at changes.
     pub(super) fn go_to_address(&mut self, address: Address) -> Vec<Effect> {
         let Self { documents, panes, notices, .. } = self;
+        let checkpoint = address.checkpoint.clone();
         if let Some(effects) = panes.go_where_shown(&address, documents) {
+            let id = panes.active().document;
+            if let Some(document) = documents.find_mut(id) {
+                document.checkpoint_then = checkpoint;
+            }
+            self.tell_other_files(id);
             return effects;
         }
         panes.leave_example(documents);
@@ -285,6 +291,7 @@ impl Session {
         let writing = document.experiment.writing;
         document.opened = None;
         document.experiment = Experiment { writing, ..address.experiment };
+        document.checkpoint_then = checkpoint;
         let model = document.experiment.model.clone();
         if !document.experiment.changes.is_empty() {
             document.changes_belong = true;
@@ -292,9 +299,20 @@ impl Session {
         }
         effects.extend(match model {
             Some(source) if before.as_ref() != Some(&source) => self.load(source),
-            _ => self.run(),
+            _ => {
+                self.tell_other_files(id);
+                self.run()
+            }
         });
         effects
+    }
+
+    /// Says where the files of a document's model are others than those that its session or its link was made with.
+    pub(super) fn tell_other_files(&mut self, id: DocumentId) {
+        let told = self.documents.find_mut(id).and_then(Document::other_files);
+        if let Some(Failure { summary, details }) = told {
+            self.notices.inform(summary, details);
+        }
     }
 
     /// Looks at a file before it is run, with a bundled model if there is none; where there is nothing to choose it is

@@ -50,6 +50,7 @@ fn pictures_files_and_names_of_the_cache_have_addresses() {
     for text in [
         "attnscope://open?hub=owner/name&text=a&text_b=b&view=heads&stack=self&layer=0&head=0",
         "attnscope://open?model=a&text=b&max_tokens=512&keep=last",
+        "attnscope://open?hub=owner/name&revision=0123456789abcdef&checksum=fedcba9876543210&text=a",
         "attnscope://open?model=demo:vit&sample=chelsea&view=image&stack=self&layer=0&head=0&query=5",
         "attnscope://open?path=/models/mine&image=/pictures/a%20cat.png&target=c&writes=1",
         "attnscope://open?capture=/captures/a.safetensors&input=3&stack=cross&layer=2",
@@ -86,6 +87,7 @@ fn malformed_addresses_are_refused_in_a_sentence_each() {
         ("attnscope://open?model=a&text=%FF", "not UTF-8"),
         ("attnscope://open?model=a&edit={", "not JSON"),
         ("attnscope://open?model=a&edit=%7B%22ablate%22%3A7%7D", "not a known change"),
+        ("attnscope://open?hub=a&checksum=xyz", "7 to 64 hexadecimal digits"),
         ("attnscope://open?path=models/mine", "not complete"),
         ("attnscope://open?path=../mine", "leads out"),
         ("attnscope://open?model=a&image=//server/a.png", "another machine"),

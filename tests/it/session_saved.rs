@@ -1,6 +1,9 @@
 //! Sessions as files: what comes back, what a later version wrote, models that have moved, and hostile files.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use attnscope::{
     capture::{Ablation, Edit},
@@ -8,9 +11,10 @@ use attnscope::{
     protocol::{EditRequest, EventKind, Failure, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest},
     raster::ColorMap,
     session::{
-        Change, ChangeCommand, Command, HeadStep, SessionCommand, Split, ViewKind, ViewOptions,
+        Address, Change, ChangeCommand, Command, HeadStep, SessionCommand, Split, ViewKind, ViewOptions,
         saved::{MAX_BOOKMARKS, Saved},
     },
+    spec::{CheckpointId, CheckpointMark, ModelSpec},
 };
 use serde_json::{Value, json};
 
@@ -201,6 +205,52 @@ fn a_model_that_is_another_one_now_is_not_shown_in_silence() {
     play.does(Command::Session(SessionCommand::UseModel));
     assert!(play.session.keeping.lost_models.is_empty());
     assert_eq!(play.session.saved().to_json()["documents"][1]["model"]["config"], "c2");
+}
+
+/// Answers the load that was asked for last with a model whose files have this checksum.
+fn answer_with_files(play: &mut Play, checksum: &str) {
+    let at = play.asked.iter().rposition(|(_, request)| matches!(request, Request::Load { .. })).unwrap();
+    let (job, request) = play.asked.remove(at);
+    let Request::Load { id, source, .. } = request else { unreachable!() };
+    let model = LoadedModel { id, ..LoadedModel::clone(&scripted::model(&source)) };
+    let revision = Some("fedcba9876543210".to_owned());
+    let checkpoint = CheckpointId { revision, checksum: checksum.to_owned(), files: BTreeMap::new() };
+    let spec = ModelSpec { checkpoint: Some(checkpoint), ..ModelSpec::clone(&model.spec) };
+    play.held.insert(id, LoadedModel { spec: spec.into(), ..model }.into());
+    play.hears(job, EventKind::Loaded(play.held[&id].clone()));
+    play.answers();
+}
+
+#[test]
+fn a_session_and_a_link_say_so_when_the_files_of_their_model_have_changed() {
+    let mut play = Play::new();
+    play.does(Command::OpenModel(ModelSource::Hub("owner/name".to_owned())));
+    answer_with_files(&mut play, &"a1".repeat(32));
+    let saved = play.session.saved().to_json();
+    assert_eq!(saved["documents"][0]["checkpoint"]["checksum"], "a1".repeat(32));
+    let address = play.session.address(play.session.pane()).unwrap().0;
+    assert!(address.to_string().contains("&revision=fedcba9876543210&checksum=a1a1a1a1a1a1a1a1&"), "{address}");
+
+    for (checksum, is_told) in [("a1", false), ("b2", true)] {
+        let told = |play: &Play| play.session.notices.iter().any(|it| it.text.summary.contains("have changed since"));
+        let mut again = Play::new();
+        let effects = again.session.reopen(read(saved.clone()));
+        again.sort(effects);
+        // Nothing is lost before the files are known.
+        assert_eq!(again.session.saved().to_json()["documents"][0]["checkpoint"], saved["documents"][0]["checkpoint"]);
+        answer_with_files(&mut again, &checksum.repeat(32));
+        assert_eq!(told(&again), is_told, "session, {checksum}");
+        let mut other = Play::new();
+        other.does(Command::Session(SessionCommand::GoTo(Box::new(address.clone()))));
+        answer_with_files(&mut other, &checksum.repeat(32));
+        assert_eq!(told(&other), is_told, "link, {checksum}");
+    }
+    // The files that are open already are compared too.
+    let Address { checkpoint, .. } = address.clone();
+    let elsewhere =
+        Address { checkpoint: CheckpointMark { checksum: Some("c3c3c3c3".to_owned()), ..checkpoint }, ..address };
+    play.does(Command::Session(SessionCommand::GoTo(Box::new(elsewhere))));
+    assert!(play.last_notice().contains("The files of owner/name have changed"), "{}", play.last_notice());
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::{
     lab::Target,
     protocol::{CorpusOptions, CorpusSource},
     session::{Bookmark, Change, HeadSet, ViewKind, ViewOptions, WritingOptions},
+    spec::CheckpointMark,
 };
 
 /// An experiment: all that is needed to compute something again.
@@ -24,6 +25,9 @@ use crate::{
 #[serde(default)]
 pub struct SavedDocument {
     pub model: Option<ModelRef>,
+    /// Which files its model was read from: with others the numbers may be others.
+    #[serde(skip_serializing_if = "CheckpointMark::is_empty")]
+    pub checkpoint: CheckpointMark,
     pub text: String,
     /// What of it is read when it is too long.
     #[serde(skip_serializing_if = "Option::is_none")]

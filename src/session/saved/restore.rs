@@ -99,6 +99,7 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
     };
     let example = saved.example.as_ref().and_then(|title| EXAMPLES.iter().position(|it| it.title == title));
     Document {
+        checkpoint_then: saved.checkpoint.clone(),
         expected: saved.model.clone().map(|model| Expected { model, found_at: None }),
         input_owed: saved.capture.is_some().then_some(saved.input),
         behind: if saved.capture.is_some() { Behind::Owed } else { Behind::Nothing },

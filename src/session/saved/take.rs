@@ -80,6 +80,7 @@ fn saved_document(document: &Document, documents: &Documents, corpora: &mut Vec<
     });
     SavedDocument {
         model: model.or_else(|| expected.cloned()),
+        checkpoint: document.checkpoint(),
         text: experiment.text.clone(),
         excerpt: experiment.excerpt,
         text_b: experiment.text_b.clone(),
