@@ -124,6 +124,7 @@ fn write_capture(folder: &Path, n_tokens: usize) -> PathBuf {
             d_model: D_HEAD,
             n_params: 0,
             head: None,
+            checkpoint: None,
         }),
         input: InputInfo::default(),
         tokens: BTreeMap::from([(Side::Only, (0..n_tokens).map(token).collect())]),

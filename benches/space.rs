@@ -227,6 +227,7 @@ fn capture(n: usize) -> Capture {
         d_model: 2 * HEADS,
         n_params: 1,
         head: None,
+        checkpoint: None,
     };
     let zeros = || PerHead::new(vec![0.0; HEADS * n * 2], [HEADS, n, 2]).unwrap();
     let recorded = || LayerCapture::of([(Site::Q, zeros()), (Site::K, zeros())]);

@@ -285,7 +285,6 @@ fn set_figures(day: &mut Day) {
         kind,
         range,
         paper: Paper { dark, ..Paper::default() },
-        ..FigureOptions::default()
     })));
 }
 

@@ -95,7 +95,7 @@ pub enum AddressError {
 }
 
 impl fmt::Display for Address {
-    /// The text. Pictures from the clipboard and what has no name are left out; see [`Session::address`].
+    /// The text. Pictures from the clipboard and what has no name are left out: for what is shown, `Session::address` says so.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(BEGINNING)?;
         let mut separator = "";

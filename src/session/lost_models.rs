@@ -37,7 +37,7 @@ impl LostModel {
 
 impl Document {
     /// What its session says about its model, where that cannot be opened; `None` when it is no model of a session.
-    fn lost_model(&self) -> Option<Expected> {
+    pub(super) fn lost_model(&self) -> Option<Expected> {
         let expected = self.expected.clone().filter(|_| self.opened.is_none())?;
         // Otherwise it was the capture file that could not be read.
         (self.example.is_none() && self.behind != Behind::Owed).then_some(expected)
@@ -87,18 +87,6 @@ pub(super) struct FoundModel {
 }
 
 impl Keeping {
-    /// The model of a document cannot be opened: where it is a model of a session, it is looked for where it was found
-    /// the last time, or the user is asked. `None` when it is no model of a session.
-    pub(super) fn model_is_lost(
-        &mut self,
-        document: &Document,
-        failure: &Failure,
-        settings: &Settings,
-    ) -> Option<Option<FoundModel>> {
-        let expected = document.lost_model()?;
-        Some(self.look_elsewhere(document.id, expected, Some(failure.clone()), settings))
-    }
-
     /// Whether the model of a document is the one that its session was written with; gives where to look for it if not.
     pub(super) fn check_model(
         &mut self,
@@ -119,7 +107,9 @@ impl Keeping {
         None
     }
 
-    fn look_elsewhere(
+    /// A model of a session cannot be opened, or is another one now: gives where it was found the last time, or asks the
+    /// user.
+    pub(super) fn look_elsewhere(
         &mut self,
         document: DocumentId,
         expected: Expected,

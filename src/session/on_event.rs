@@ -164,7 +164,8 @@ impl Session {
                 document.model.fail(failure.clone());
                 document.keep_model();
                 document.input_owed = None;
-                if let Some(found) = self.keeping.model_is_lost(document, &failure, &self.settings) {
+                if let Some(expected) = document.lost_model() {
+                    let found = self.keeping.look_elsewhere(id, expected, Some(failure), &self.settings);
                     return found.map(|found| self.open_found(found)).unwrap_or_default();
                 }
                 self.panes.drop_pending(id);

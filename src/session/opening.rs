@@ -385,13 +385,11 @@ impl Session {
     /// Opens the input that a point of the active pane's cloud belongs to, and holds its token.
     pub(super) fn open_point(&mut self, is_key: bool, point: usize) -> Vec<Effect> {
         let Some(token) = self.pane().token_of_point(self.document(), is_key, point) else { return Vec::new() };
-        match token.source {
-            Some(source) => self.show_corpus_input(source, token.focus),
-            None => {
-                self.alignments.pin(&mut self.panes, &self.documents, token.focus);
-                Vec::new()
-            }
+        if let Some(source) = token.source {
+            return self.show_corpus_input(source, token.focus);
         }
+        self.alignments.pin(&mut self.panes, &self.documents, token.focus);
+        Vec::new()
     }
 
     /// Makes an input of the corpus the document's own, runs it and holds a token of it.

@@ -25,7 +25,7 @@ impl ViewFlags {
         let own = names(view);
         each_field(&mut ViewOptions::default(), &mut |field| {
             let usual = field.value.value();
-            let given = self.0.get(field.name).filter(|given| Value::from(given.as_str()) != usual);
+            let given = self.0.get(field.name).filter(|given| usual != given.as_str());
             if field.strict && given.is_some() && !own.contains(&field.name) && refused.is_ok() {
                 refused = Err(refusal(field.name, view));
             }

@@ -25,13 +25,12 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     let target = Target::new(options)?;
     // A size that makes no figure is told before anything is computed.
     options.paper().page()?;
-    let (spec, source) = match &options.session {
-        Some(session) => saved::read(session, options)?,
-        None => {
-            let spec = options.spec()?;
-            let source = source::read(options, &spec)?;
-            (spec, source)
-        }
+    let (spec, source) = if let Some(session) = &options.session {
+        saved::read(session, options)?
+    } else {
+        let spec = options.spec()?;
+        let source = source::read(options, &spec)?;
+        (spec, source)
     };
     let Source { capture, cloud, other, answers } = source;
     for note in capture.notes() {

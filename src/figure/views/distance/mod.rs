@@ -237,7 +237,7 @@ impl DistanceScene {
             };
             pen.lines(series.segments().map(line).collect());
         }
-        self.draw_scales(&chart, rect, pen);
+        Self::draw_scales(&chart, rect, pen);
         let weak = pen.palette.text_weak;
         for power in Scale::PowersOfTwo.ticks((axes.x.from, axes.x.to), 7) {
             let text = two(power.exp2());
@@ -258,7 +258,7 @@ impl DistanceScene {
     }
 
     /// The scale that is used and the best one.
-    fn draw_scales(&self, chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
+    fn draw_scales(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
         let axes = chart.axes(rect);
         let scales: Vec<&Mark> = chart.marks.iter().filter(|mark| mark.of == MarkOf::X).collect();
         let [best, own] = scales[..] else { return };
