@@ -41,12 +41,21 @@ NEEDED = {
     "masks": ["--steps", "20"],
     "faithfulness": ["--steps", "5"],
 }
+# For a method that needs a second text: a word of each input, exchanged for one that is as many tokens.
+EXCHANGED = {"dog": "cat", "cat": "dog", "film": "book"}
 # What a refusal must not speak of where there is no window.
 OF_THE_WINDOW = re.compile(r"\b[Cc]lick|[Hh]over|[Dd]rag\b")
 
 
 def run(*words):
     return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=600)
+
+
+def needed(method, given):
+    """What has to be said of a method beside an input; of a picture the second text is refused."""
+    if method != "attribution-patching":
+        return NEEDED.get(method, [])
+    return ["--other", re.sub(r"\w+", lambda word: EXCHANGED.get(word[0], word[0]), given[1])]
 
 
 def options_of(*command):
@@ -100,7 +109,7 @@ with tempfile.TemporaryDirectory() as folder:
         print(model)
         asked = [(("render",), [view]) for view in VIEWS]
         asked += [(("render",), ["lab", "--question", question]) for question in QUESTIONS]
-        asked += [(("analyze", method), NEEDED.get(method, [])) for method in methods]
+        asked += [(("analyze", method), needed(method, given)) for method in methods]
         for command, words in asked:
             if command == ("render",):
                 out.unlink(missing_ok=True)
