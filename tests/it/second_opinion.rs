@@ -227,13 +227,20 @@ fn a_tensor_that_only_the_library_reads_otherwise_is_found() {
 /// What is damaged in the file is the same for both: seen is what is unlike the rest of the file.
 #[test]
 fn a_damaged_tensor_of_a_file_is_named_by_check() {
-    let tensor = "bert.encoder.layer.1.attention.self.query.weight";
-    let folder = damaged("families/bert", tensor, 100.0);
-    let folder = folder.path().to_str().unwrap();
-    let output = attnscope(&["check", folder, "--brief", "--ids", "1,2,3,4,5", "--against", "candle"]);
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(told.contains(&format!("Unlike other layers: {tensor}")), "{told}");
-    assert!(told.contains("computes the same"), "{told}");
+    for (tensor, factor) in [
+        ("bert.encoder.layer.1.attention.self.query.weight", 100.0),
+        ("bert.encoder.layer.1.attention.output.LayerNorm.weight", 1e3),
+        ("bert.encoder.layer.0.output.dense.bias", 1e3),
+        ("bert.encoder.layer.0.output.LayerNorm.bias", 1e-3),
+    ] {
+        let folder = damaged("families/bert", tensor, factor);
+        let folder = folder.path().to_str().unwrap();
+        let output = attnscope(&["check", folder, "--brief", "--ids", "1,2,3,4,5", "--against", "candle"]);
+        let told = String::from_utf8_lossy(&output.stdout);
+        let unlike = told.lines().find(|line| line.starts_with("Unlike other layers: ")).unwrap_or_default();
+        assert!(unlike.contains(tensor), "{tensor}: {told}");
+        assert!(told.contains("computes the same"), "{told}");
+    }
     let whole = parity::fixture("families/bert");
     let output = attnscope(&["check", whole.to_str().unwrap(), "--brief", "--ids", "1,2,3,4,5"]);
     let told = String::from_utf8_lossy(&output.stdout);

@@ -18,6 +18,8 @@ use crate::model::{
 const MIN_ALIKE: usize = 2;
 /// By what factor the root mean square of such a matrix differs. Those of trained models stay within three.
 const UNLIKE: f32 = 10.0;
+/// The same of weights and biases of norms and of biases of maps, which trained models spread more widely.
+const UNLIKE_VECTOR: f32 = 100.0;
 
 /// Tensors by name, widened to 32 bits.
 #[derive(Clone)]
@@ -70,26 +72,28 @@ impl Tensors {
         self
     }
 
-    /// Weight matrices whose root mean square is far from that of the same matrix in other layers, each in a clause.
+    /// Tensors whose root mean square is far from that of the same tensor in other layers, each in a clause.
     pub fn unlike(&self) -> Result<Vec<String>, ModelError> {
-        let mut layers: BTreeMap<String, Vec<(&str, f32)>> = BTreeMap::new();
-        for (name, tensor) in self.0.iter().filter(|(_, tensor)| tensor.rank() > 1) {
+        let mut layers: BTreeMap<(String, bool), Vec<(&str, f32)>> = BTreeMap::new();
+        for (name, tensor) in self.0.iter().filter(|(_, tensor)| tensor.rank() > 0) {
             let size = tensor.sqr()?.mean_all()?.sqrt()?.to_scalar::<f32>()?;
             let parts = name.split('.').map(|part| if part.parse::<usize>().is_ok() { "*" } else { part });
-            layers.entry(parts.collect::<Vec<_>>().join(".")).or_default().push((name, size));
+            let kind = (parts.collect::<Vec<_>>().join("."), tensor.rank() == 1);
+            layers.entry(kind).or_default().push((name, size));
         }
         let mut found = Vec::new();
-        for mut same in layers.into_values().filter(|same| same.len() >= MIN_ALIKE) {
+        for ((_, is_vector), mut same) in layers.into_iter().filter(|(_, same)| same.len() >= MIN_ALIKE) {
+            let unlike = if is_vector { UNLIKE_VECTOR } else { UNLIKE };
             same.sort_by(|a, b| a.1.total_cmp(&b.1));
             if let [(small, least), (large, most)] = same.as_slice() {
                 // Nobody knows which of two is the odd one.
-                if *most > least * UNLIKE {
+                if *most > least * unlike {
                     found.push(format!("{large} has a root mean square of {most:.2e}, and {small} one of {least:.2e}"));
                 }
                 continue;
             }
             let median = same[same.len() / 2].1;
-            let is_like = |size: f32| size <= median * UNLIKE && size * UNLIKE >= median;
+            let is_like = |size: f32| size <= median * unlike && size * unlike >= median;
             found.extend(same.iter().filter(|(_, size)| !is_like(*size)).map(|(name, size)| {
                 format!("{name} has a root mean square of {size:.2e}, where other layers have {median:.2e}")
             }));
