@@ -2,8 +2,8 @@
 //!
 //! The modules, in reading order (each may use only those above it; `tests/it/tidy.rs` checks):
 //!
-//! - [`ids`], [`spec`], [`options`], [`text`], [`json_file`], [`digest`], `tensor_file`, `random`: names of things, plain
-//!   facts about a model, options by name, numbers as people read them, JSON of bounded size, SHA-256, headers of
+//! - [`ids`], [`spec`], [`outputs`], [`options`], [`text`], [`json_file`], [`digest`], `tensor_file`, `random`: names of
+//!   things, plain facts about a model, kinds of predictions, options by name, numbers as people read them, JSON of bounded size, SHA-256, headers of
 //!   safetensors files, random numbers.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`projection`]: layouts of high-dimensional points, and what they preserve.
@@ -26,6 +26,7 @@ pub mod glossary;
 pub mod ids;
 pub mod json_file;
 pub mod options;
+pub mod outputs;
 mod random;
 pub mod spec;
 mod tensor_file;

@@ -3,6 +3,7 @@
 use crate::{
     capture::{Capture, Matrix, Prediction, PredictionRow, Token, words},
     ids::Side,
+    outputs::OutputKind,
     text::{change_text, decimal_text, signed},
 };
 
@@ -22,8 +23,8 @@ pub struct Outcome {
 pub struct Said {
     /// Its logit, less that of the outcome it is told apart from.
     pub logit: f64,
-    /// Its softmax probability, `0..=1`.
-    pub probability: f64,
+    /// Its probability, `0..=1`; of a score the score itself.
+    pub value: f64,
 }
 
 /// What a change did to an outcome.
@@ -34,6 +35,7 @@ pub struct Effect {
     pub id: u32,
     /// What its logit is held against.
     pub against: Option<u32>,
+    pub outputs: OutputKind,
     pub before: Said,
     pub after: Said,
 }
@@ -89,18 +91,24 @@ impl Effect {
         };
         let best = row.top.first().map(|item| item.id).ok_or(NoEffect::NoPrediction)?;
         let (id, against) = (outcome.id.unwrap_or(best), outcome.against);
-        let said = |capture: &Capture| said(logits(capture, row.position)?, id, against);
-        Ok(Self { position: row.position, id, against, before: said(before)?, after: said(after)? })
+        let outputs = prediction.outputs;
+        let said = |capture: &Capture| said(outputs, logits(capture, row.position)?, id, against);
+        Ok(Self { position: row.position, id, against, outputs, before: said(before)?, after: said(after)? })
     }
 
     /// The line that says it; `label` names an outcome.
     pub fn text(&self, label: impl Fn(u32) -> String) -> String {
-        let (name, what) = match self.against {
-            Some(against) => (format!("{} − {}", label(self.id), label(against)), "logit difference"),
-            None => (label(self.id), "logit"),
+        let name = match self.against {
+            Some(against) => format!("{} − {}", label(self.id), label(against)),
+            None => label(self.id),
         };
         let [before, after] = [self.before, self.after];
-        let (was, is) = (100.0 * before.probability, 100.0 * after.probability);
+        if !self.outputs.has_probabilities() {
+            let [was, is] = [before, after].map(|said| decimal_text(said.logit));
+            return format!("{name}: {was} → {is} ({})", change_text(after.logit - before.logit));
+        }
+        let what = if self.against.is_some() { "logit difference" } else { "logit" };
+        let (was, is) = (100.0 * before.value, 100.0 * after.value);
         let digits = percent_digits((is - was).abs());
         let [was_logit, is_logit] = [before, after].map(|said| decimal_text(said.logit));
         let logits = format!("{what} {was_logit} → {is_logit} ({})", change_text(after.logit - before.logit));
@@ -150,13 +158,11 @@ fn logits(capture: &Capture, position: Option<usize>) -> Result<&[f32], NoEffect
     kept.row(row).ok_or(NoEffect::NotKept)
 }
 
-fn said(logits: &[f32], id: u32, against: Option<u32>) -> Result<Said, NoEffect> {
+fn said(outputs: OutputKind, logits: &[f32], id: u32, against: Option<u32>) -> Result<Said, NoEffect> {
     let of = |id: u32| logits.get(id as usize).map(|logit| f64::from(*logit)).ok_or(NoEffect::NoSuch(id));
-    let largest = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-    let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - largest).exp()).sum();
     let logit = of(id)?;
     let less = against.map(of).transpose()?.unwrap_or(0.0);
-    Ok(Said { logit: logit - less, probability: (logit - largest).exp() / sum })
+    Ok(Said { logit: logit - less, value: outputs.value(logits, id) })
 }
 
 #[cfg(test)]
@@ -164,8 +170,12 @@ mod tests {
     use super::*;
 
     fn effect(before: [f64; 2], after: [f64; 2], against: Option<u32>) -> String {
-        let said = |[logit, probability]: [f64; 2]| Said { logit, probability };
-        let effect = Effect { position: Some(3), id: 1, against, before: said(before), after: said(after) };
+        of_kind(OutputKind::Tokens, before, after, against)
+    }
+
+    fn of_kind(outputs: OutputKind, before: [f64; 2], after: [f64; 2], against: Option<u32>) -> String {
+        let said = |[logit, value]: [f64; 2]| Said { logit, value };
+        let effect = Effect { position: Some(3), id: 1, against, outputs, before: said(before), after: said(after) };
         effect.text(|id| if id == 1 { "her" } else { "his" }.to_owned())
     }
 
@@ -190,11 +200,20 @@ mod tests {
     }
 
     #[test]
+    fn a_score_is_one_number_before_and_after() {
+        let scores = |against| of_kind(OutputKind::Scores, [1.234, 1.234], [0.98, 0.98], against);
+        assert_eq!(scores(None), "her: 1.23 → 0.98 (−0.25)");
+        assert_eq!(scores(Some(2)), "her − his: 1.23 → 0.98 (−0.25)");
+    }
+
+    #[test]
     fn logits_become_the_probability_of_all_outcomes() {
         let logits = [1.0f32, 3.0, 2.0];
-        let found = said(&logits, 1, Some(0)).unwrap();
+        let found = said(OutputKind::Tokens, &logits, 1, Some(0)).unwrap();
         let sum: f64 = logits.iter().map(|logit| f64::from(*logit).exp()).sum();
-        assert!((found.probability - 3f64.exp() / sum).abs() < 1e-12 && found.logit == 2.0);
-        assert_eq!(said(&logits, 3, None), Err(NoEffect::NoSuch(3)));
+        assert!((found.value - 3f64.exp() / sum).abs() < 1e-12 && found.logit == 2.0);
+        let each = said(OutputKind::Labels, &logits, 0, None).unwrap();
+        assert!((each.value - 0.731_058_578).abs() < 1e-9, "whatever the others are");
+        assert_eq!(said(OutputKind::Tokens, &logits, 3, None), Err(NoEffect::NoSuch(3)));
     }
 }

@@ -8,6 +8,7 @@ use std::{
 use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, SiteValues, TextPart, Token, check};
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
+    outputs::OutputKind,
     spec::{HeadKind, ModelSpec},
 };
 
@@ -181,6 +182,8 @@ impl LayerCapture {
 pub struct Prediction {
     /// What kind of statement it is.
     pub kind: HeadKind,
+    /// What its numbers are.
+    pub outputs: OutputKind,
     /// One row per predicted position; a classifier has a single row without a position.
     pub rows: Vec<PredictionRow>,
 }
@@ -198,7 +201,7 @@ impl Prediction {
     }
 }
 
-/// The most probable outcomes at one position, best first.
+/// The most probable outcomes at one position, best first; scores in their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictionRow {
     /// Token position the statement is about; `None` for a classifier.
@@ -213,8 +216,8 @@ pub struct PredictionItem {
     pub id: u32,
     /// Token text or class name.
     pub label: String,
-    /// Softmax probability in `0..=1`.
-    pub probability: f32,
+    /// Its probability, in `0..=1`, or the score itself.
+    pub value: f32,
 }
 
 impl Capture {

@@ -11,12 +11,13 @@ use clap::Args;
 use super::{CliError, engine, inputs::OneInput, show_progress};
 use crate::{
     analysis::laws::{self, Law},
-    capture::Capture,
+    capture::{Capture, PredictionItem},
     model::{
         Comparison, ImageSource, Input, LIBRARY, Logits, Model, RunPlan, Sites, TextInput, Verdict,
         audit::{Audit, Role},
         locate, uninterrupted,
     },
+    outputs::OutputKind,
     spec::{CheckpointId, HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
     text::counted,
 };
@@ -51,7 +52,8 @@ pub fn run(options: &CheckOptions) -> Result<(), CliError> {
     let (files, name) = locate::model(&options.model)?;
     let model = Model::load(&files, &name, &engine, &show_progress)?;
     let mut report = String::new();
-    summary(&mut report, model.spec(), model.audit());
+    let outputs = model.outputs().map(|outputs| (outputs, model.n_outcomes()));
+    summary(&mut report, (model.spec(), outputs), model.audit());
     if !options.brief {
         tables(&mut report, model.audit());
     }
@@ -95,14 +97,19 @@ fn comparison_text(report: &mut String, comparison: &Comparison) {
     writeln!(report, "  {}", comparison.sentence()).ok();
 }
 
-fn summary(report: &mut String, spec: &ModelSpec, audit: &Audit) {
+fn summary(report: &mut String, (spec, outputs): (&ModelSpec, Option<(OutputKind, usize)>), audit: &Audit) {
     writeln!(report, "{} ({})", spec.name, spec.family).ok();
     for stack in &spec.stacks {
         writeln!(report, "  {:8} {}", stack.kind.name(), stack_text(stack)).ok();
     }
     writeln!(report, "  width    {}", spec.d_model).ok();
     writeln!(report, "  reads    {}", modality_text(&spec.modality)).ok();
-    writeln!(report, "  predicts {}", spec.head.map_or("nothing: it has no head", head_text)).ok();
+    writeln!(
+        report,
+        "  predicts {}",
+        spec.head.map_or_else(|| "nothing: it has no head".to_owned(), |head| head_text(head, outputs))
+    )
+    .ok();
     writeln!(report, "  input    {}", audit.input_source).ok();
     let dtypes: Vec<_> = audit.dtypes.iter().map(|(name, n)| format!("{name} × {n}")).collect();
     let (source, n_params) = (&audit.weights_source, spec.n_params);
@@ -164,14 +171,20 @@ fn modality_text(modality: &Modality) -> String {
     parts.join("; ")
 }
 
-const fn head_text(head: HeadKind) -> &'static str {
-    match head {
-        HeadKind::MaskedLm => "the token at each position",
-        HeadKind::NextToken => "the token after each position",
-        HeadKind::TextClass => "a class of the text",
-        HeadKind::ImageClass => "a class of the picture",
-        HeadKind::TokenClass => "a class of each token",
-        HeadKind::Similarity => "how well text and picture fit",
+fn head_text(head: HeadKind, outputs: Option<(OutputKind, usize)>) -> String {
+    let of = match head {
+        HeadKind::MaskedLm => return "the token at each position".to_owned(),
+        HeadKind::NextToken => return "the token after each position".to_owned(),
+        HeadKind::Similarity => return "how well text and picture fit".to_owned(),
+        HeadKind::TextClass => "of the text",
+        HeadKind::ImageClass => "of the picture",
+        HeadKind::TokenClass => "of each token",
+    };
+    match outputs {
+        Some((OutputKind::Labels, n)) => format!("{n} labels {of}, each with a probability by itself"),
+        Some((OutputKind::Scores, 1)) => format!("a score {of}"),
+        Some((OutputKind::Scores, n)) => format!("{n} scores {of}"),
+        _ => format!("a class {of}"),
     }
 }
 
@@ -295,8 +308,17 @@ fn quality(model: &Model, capture: &Capture) -> Result<Option<String>, CliError>
         }
         HeadKind::MaskedLm => masked_accuracy(model, capture),
         _ => {
-            let best = prediction.rows.first().and_then(|row| row.top.first());
-            Ok(best.map(|best| format!("{}, probability {:.3}", best.label, best.probability)))
+            let Some(row) = prediction.rows.first() else { return Ok(None) };
+            let all = match prediction.outputs {
+                OutputKind::Tokens | OutputKind::Classes => 1,
+                OutputKind::Labels | OutputKind::Scores => row.top.len(),
+            };
+            let said = row.top.iter().take(all).map(|PredictionItem { label, value, .. }| {
+                let measure = prediction.outputs.measure();
+                let name = if label == measure { String::new() } else { format!("{label}, ") };
+                format!("{name}{measure} {value:.3}")
+            });
+            Ok(Some(said.collect::<Vec<_>>().join("\n  ")))
         }
     }
 }

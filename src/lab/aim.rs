@@ -10,6 +10,7 @@ use crate::{
     capture::{Capture, Token, words},
     ids::Side,
     model::{HeadReads, Objective},
+    outputs::OutputKind,
     spec::HeadKind,
 };
 
@@ -22,6 +23,8 @@ pub struct Aim {
     pub id: u32,
     /// What it is told apart from.
     pub against: Option<u32>,
+    /// What the numbers of the head are.
+    pub outputs: OutputKind,
     /// Whose tokens are predicted.
     pub side: Side,
     /// What of them the head reads for this output.
@@ -43,14 +46,28 @@ impl Aim {
         of(self.id) - self.against.map_or(0.0, of)
     }
 
+    /// Its probability in a row of logits, or the score itself.
+    pub fn told(&self, logits: &[f32]) -> f64 {
+        self.outputs.value(logits, self.id)
+    }
+
+    /// The probabilities by which outputs are compared; `None` where it is a score.
+    pub fn distribution(&self, logits: &[f32]) -> Option<Vec<f64>> {
+        self.outputs.distribution(logits, self.id)
+    }
+
     /// What a report says about it.
     pub fn parameters(&self, bench: &Bench<'_>) -> Vec<(Cow<'static, str>, Value)> {
         let named = |id: u32| json!({ "id": id, "label": bench.model.outcome_label(id) });
-        vec![
+        let mut all = vec![
             (Cow::Borrowed("position"), json!(self.row)),
             (Cow::Borrowed("class"), named(self.id)),
             (Cow::Borrowed("against"), self.against.map_or(Value::Null, named)),
-        ]
+        ];
+        if matches!(self.outputs, OutputKind::Labels | OutputKind::Scores) {
+            all.push((Cow::Borrowed("outputs"), json!(self.outputs)));
+        }
+        all
     }
 }
 
@@ -91,17 +108,24 @@ impl Target {
         })?;
         let n_outcomes = bench.model.n_outcomes();
         if let Some(wrong) = [Some(id), self.against].into_iter().flatten().find(|id| *id as usize >= n_outcomes) {
-            let what = if whole {
-                format!("there is no class {wrong}: the model has {n_outcomes} classes")
-            } else {
-                format!("there is no token {wrong} among {n_outcomes}")
-            };
-            return Err(LabError::unsuited(what));
+            let noun = prediction.outputs.noun();
+            return Err(LabError::unsuited(format!("there is no {noun} {wrong} among {n_outcomes}")));
         }
         if self.against == Some(id) {
             return Err(LabError::unsuited("an output cannot be contrasted with itself: choose another one"));
         }
-        Ok(Aim { row, id, against: self.against, side, reads: bench.model.head_reads(bench.input, row) })
+        let reads = bench.model.head_reads(bench.input, row);
+        Ok(Aim { row, id, against: self.against, outputs: prediction.outputs, side, reads })
+    }
+}
+
+/// Refuses heads of scores where a method needs the probabilities of an output, which is `why`.
+pub fn probabilities(capture: &Capture, why: &str) -> Result<(), LabError> {
+    match capture.prediction() {
+        Some(prediction) if !prediction.outputs.has_probabilities() => {
+            Err(LabError::unsuited(format!("the head gives scores, which have no probabilities: {why}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,28 +1,36 @@
 //! Outcomes by their names: a class, a token by its text, or either by its id.
 
 use super::LabError;
-use crate::model::{Input, Model};
+use crate::{
+    model::{Input, Model},
+    outputs::{OutputKind, id_of},
+};
 
-/// The outcome that a text names: `#123` or `123` is an id, anything else the name of a class or the text of a token.
+/// The outcome that a text names: `#123` is an id, anything else the name of a class or the text of a token, and a
+/// number that nothing is called an id, too.
 ///
 /// # Errors
 /// When there is none, or when the text is several tokens, which are named.
 pub fn outcome_id(model: &Model, text: &str) -> Result<u32, LabError> {
     let n_outcomes = model.n_outcomes();
     let name = text.trim();
-    if let Ok(id) = name.strip_prefix('#').unwrap_or(name).parse() {
+    if let Some(id) = id_of(name) {
         return Ok(id);
     }
-    if model.reads_whole() {
+    let number: Option<u32> = name.parse().ok();
+    if model.outputs() != Some(OutputKind::Tokens) {
         let find = |is_it: &dyn Fn(&str) -> bool| (0..n_outcomes as u32).find(|id| is_it(&model.outcome_label(*id)));
         let found = find(&|label| label == name).or_else(|| find(&|label| label.eq_ignore_ascii_case(name)));
-        return found.ok_or_else(|| LabError::unsuited(format!("there is no class “{name}” among {n_outcomes}")));
+        let noun = model.outputs().map_or("class", OutputKind::noun);
+        let missing = || LabError::unsuited(format!("there is no {noun} “{name}” among {n_outcomes}"));
+        return found.or(number).ok_or_else(missing);
     }
     if let Some(id) = (0..n_outcomes as u32).find(|id| model.outcome_label(*id) == text) {
         return Ok(id);
     }
     match readings(model, name).into_iter().next().as_deref() {
         Some([id]) => Ok(*id),
+        _ if number.is_some_and(|id| (id as usize) < n_outcomes) => Ok(number.unwrap_or_default()),
         Some(several) => {
             let pieces: Vec<String> = several.iter().map(|id| format!("“{}”", model.outcome_label(*id))).collect();
             Err(LabError::unsuited(format!(

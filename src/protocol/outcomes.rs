@@ -1,6 +1,6 @@
 //! Everything that a model can say, by name: listed once, so that names can be completed while they are typed.
 
-use crate::{capture::words::bare, ids::ModelId};
+use crate::{capture::words::bare, ids::ModelId, outputs::id_of};
 
 /// The outcomes of one model: its tokens or classes, by id.
 #[derive(Clone, Debug)]
@@ -44,10 +44,12 @@ impl Outcomes {
         self.labels.get(id as usize).map(AsRef::as_ref)
     }
 
-    /// Those that begin with what was typed, the shortest first, at most so many; of `#123` the one with this id.
+    /// Those that begin with what was typed, the shortest first, at most so many; of `#123` the one with this id, as of
+    /// `123` where nothing is called so.
     pub fn find(&self, typed: &str, most: usize) -> Vec<u32> {
-        if let Some(id) = typed.trim().strip_prefix('#') {
-            return id.trim().parse().ok().filter(|id| self.label(*id).is_some()).into_iter().collect();
+        let known = |id: Option<u32>| id.filter(|id| self.label(*id).is_some()).into_iter().collect::<Vec<u32>>();
+        if typed.trim().starts_with('#') {
+            return known(id_of(typed));
         }
         let needle = plain(typed);
         if needle.is_empty() {
@@ -58,6 +60,9 @@ impl Outcomes {
         let mut found: Vec<u32> = self.by_name[from..].iter().take_while(begins).copied().collect();
         found.sort_by_key(|id| self.labels[*id as usize].chars().count());
         found.truncate(most);
+        if found.is_empty() {
+            return known(typed.trim().parse().ok());
+        }
         found
     }
 
@@ -93,6 +98,12 @@ mod tests {
         assert_eq!(names(outcomes.find("LI", 9)), ["li", "␣Li", "Lily", "␣Lily"]);
         assert_eq!(names(outcomes.find("li", 1)), ["li"]);
         assert_eq!(names(outcomes.find(" #5 ", 9)), ["␣the"]);
+        assert_eq!(names(outcomes.find("5", 9)), ["␣the"], "nothing is called 5");
+        let numbered = Outcomes::new(ModelId(1), ["17", "b", "c"].map(Box::from).to_vec());
+        assert_eq!(
+            (numbered.find("17", 9), numbered.find("#1", 9), numbered.find("1", 9)),
+            (vec![0], vec![1], vec![0])
+        );
         assert!(outcomes.find("#99", 9).is_empty() && outcomes.find(" ", 9).is_empty());
         assert!(outcomes.has("Lily") && !outcomes.has("extraordinary"));
         assert_eq!(names(outcomes.beginnings("extraordinary", 2)), ["␣extra", "ext"]);

@@ -44,7 +44,7 @@ fn run(session: &mut Session, text: &str, changes: Vec<EditRequest>) -> Arc<Capt
 
 fn probabilities(capture: &Capture) -> Vec<(u32, f32)> {
     let row = capture.prediction().unwrap().rows.last().unwrap();
-    row.top.iter().map(|best| (best.id, best.probability)).collect()
+    row.top.iter().map(|best| (best.id, best.value)).collect()
 }
 
 fn taken(site: Site, layer: usize, positions: Vec<usize>, text: &str) -> EditRequest {

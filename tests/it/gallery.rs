@@ -231,7 +231,7 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             let rows = &capture.prediction().unwrap().rows;
             let row = rows.iter().find(|row| row.position.is_none() || row.position == example.query).unwrap();
             let best = &row.top[0];
-            (if best.label.trim_start_matches(['␣', '▁', ' ']) == *label { best.probability } else { 0.0 }, *least)
+            (if best.label.trim_start_matches(['␣', '▁', ' ']) == *label { best.value } else { 0.0 }, *least)
         }
         Claim::Near => {
             let projection = projection::project(
@@ -258,7 +258,7 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
         Claim::Turns(text, label, least) => {
             let other = self::capture(&Example { input: ExampleInput::Text(text), ..*example });
             let best = &other.prediction().unwrap().rows[0].top[0];
-            (if best.label == *label { best.probability } else { 0.0 }, *least)
+            (if best.label == *label { best.value } else { 0.0 }, *least)
         }
         Claim::Only(words) => {
             let row = pattern.row(example.query.unwrap()).unwrap();
@@ -267,7 +267,7 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
         }
         Claim::SameAs(text) => {
             let other = self::capture(&Example { input: ExampleInput::Text(text), ..*example });
-            let probability = |capture: &Capture| capture.prediction().unwrap().rows[0].top[0].probability;
+            let probability = |capture: &Capture| capture.prediction().unwrap().rows[0].top[0].value;
             (-(probability(capture) - probability(&other)).abs(), -1e-5)
         }
         Claim::Shows(words) => {

@@ -63,7 +63,7 @@ impl Tried {
             let pinned = rows.iter().find(|row| row.position.is_some() && row.position == self.example.query);
             let row = pinned.unwrap_or_else(|| rows.last().unwrap());
             let found = row.top.iter().find(|item| item.label.trim_start_matches('␣') == label);
-            found.map_or(0.0, |item| f64::from(item.probability))
+            found.map_or(0.0, |item| f64::from(item.value))
         })
     }
 

@@ -4,7 +4,6 @@
 use std::{fs, path::Path};
 
 use attnscope::model::{Engine, Input, LoadError, Model, ModelError, ModelFiles, RunPlan, uninterrupted};
-use safetensors::{SafeTensors, tensor::TensorView};
 use tempfile::TempDir;
 
 use crate::parity::{fixture, load};
@@ -49,24 +48,6 @@ fn write_weights(folder: &TempDir, header: &str, n_data: usize) {
     bytes.extend_from_slice(header.as_bytes());
     bytes.resize(bytes.len() + n_data, 0);
     fs::write(folder.path().join("model.safetensors"), bytes).unwrap();
-}
-
-/// Leaves a classifier one output.
-fn keep_first_class(folder: &TempDir) {
-    let path = folder.path().join("model.safetensors");
-    let bytes = fs::read(&path).unwrap();
-    let tensors = SafeTensors::deserialize(&bytes).unwrap();
-    let narrowed = tensors.iter().map(|(name, view)| {
-        let mut shape = view.shape().to_vec();
-        let mut data = view.data();
-        if name.starts_with("classifier.") {
-            data = &data[..data.len() / shape[0]];
-            shape[0] = 1;
-        }
-        (name.to_owned(), TensorView::new(view.dtype(), shape, data).unwrap())
-    });
-    let narrowed: Vec<_> = narrowed.collect();
-    fs::write(&path, safetensors::serialize(narrowed, None).unwrap()).unwrap();
 }
 
 /// Overwrites the first value of a tensor.
@@ -280,16 +261,6 @@ fn a_recurrent_classifier_names_what_it_does_not_know() {
         text.replace("\"attention_size\"", "\"attention_heads\": 4, \"attention_size\"")
     });
     assert_says(&refused(folder.path()), &["attention_heads"]);
-}
-
-#[test]
-fn a_classifier_with_a_single_output_predicts_no_class() {
-    let folder = copy("families/distilbert-classifier");
-    keep_first_class(&folder);
-    let files = ModelFiles::open(folder.path()).unwrap();
-    let model = Model::load(&files, "one", &Engine::cpu(Some(1)).unwrap(), &uninterrupted).unwrap();
-    assert_eq!(model.spec().head, None);
-    assert!(model.audit().warnings.iter().any(|warning| warning.contains("one number")), "{:?}", model.audit());
 }
 
 #[test]

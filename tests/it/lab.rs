@@ -207,7 +207,7 @@ fn the_lens_of_the_last_layer_is_the_prediction() {
         assert_eq!(told.len(), predicted.len(), "{name}");
         for (told, predicted) in told.iter().zip(predicted) {
             for (p, item) in told.iter().zip(&predicted.top) {
-                assert!((p - f64::from(item.probability)).abs() < 1e-5, "{name}");
+                assert!((p - f64::from(item.value)).abs() < 1e-5, "{name}");
             }
         }
         let last = of(&found.report, "divergence");

@@ -34,7 +34,7 @@ fn what_is_restored_where_the_answer_is_read_brings_it_back() {
         let asked = trace_of(Subject::Positions(1..3), Restore::Stream, 3.0);
         let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default()).unwrap();
         let (clean, corrupted) = (number(&found.report, "clean"), number(&found.report, "corrupted"));
-        let p = f64::from(found.capture.prediction().unwrap().rows.last().unwrap().top[0].probability);
+        let p = f64::from(found.capture.prediction().unwrap().rows.last().unwrap().top[0].value);
         let is_last = found.capture.prediction().unwrap().kind != attnscope::spec::HeadKind::MaskedLm;
         assert!(!is_last || (clean - p).abs() < 1e-5, "{name}: {clean} is not {p}");
         assert!((clean - corrupted).abs() > 1e-6, "{name}: noise did nothing");

@@ -175,7 +175,7 @@ fn a_divergence_has_the_right_slope() {
             let patch =
                 Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: values };
             let plan = RunPlan { edits: vec![patch], layers: Some(vec![1]), ..RunPlan::silent() };
-            let objective = Objective::Divergence { row, from: Arc::clone(&from) };
+            let objective = Objective::Divergence { row, id: 0, from: Arc::clone(&from) };
             let taps = Taps::of(&[Site::ResidPre]);
             model.gradients(&input, &plan, objective, taps, &uninterrupted).unwrap().1
         };

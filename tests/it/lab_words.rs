@@ -115,14 +115,14 @@ fn the_effect_of_a_change_is_what_both_runs_say() {
         (logit, f64::from(row[lily as usize]).exp() / sum)
     };
     for (found, (logit, probability)) in [(found.before, said(&whole)), (found.after, said(&changed))] {
-        assert!((found.logit - logit).abs() < 1e-5 && (found.probability - probability).abs() < 1e-5, "{found:?}");
+        assert!((found.logit - logit).abs() < 1e-5 && (found.value - probability).abs() < 1e-5, "{found:?}");
     }
     assert_eq!(found.position, Some(last));
     // Without a choice, what the unchanged run says.
     let own = Effect::of(&before, &after, Outcome::default()).unwrap();
     let best = &before.prediction().unwrap().rows[last].top[0];
     assert_eq!(own.id, best.id);
-    assert!((own.before.probability - f64::from(best.probability)).abs() < 1e-5);
+    assert!((own.before.value - f64::from(best.value)).abs() < 1e-5);
     assert!(own.text(|_| best.label.clone()).starts_with(&format!("{}: logit ", best.label)));
     let far = Outcome { position: Some(999), ..Outcome::default() };
     assert_eq!(Effect::of(&before, &after, far), Err(NoEffect::NotThere(999)));

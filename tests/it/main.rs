@@ -146,6 +146,8 @@ mod render;
 /// Sinks and incomplete rows.
 mod rest;
 /// Searches in a joint space, heads ranked by their hits, and distance as a proxy of the dot product.
+/// Heads of scores and of labels, and the names of classes.
+mod scores_and_labels;
 mod search;
 /// Checkpoints held against an independent implementation.
 mod second_opinion;

@@ -204,6 +204,17 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
 }
 
 #[test]
+fn a_score_is_one_number_before_and_after_and_leaves_nothing_to_choose() {
+    let mut window = Window::open(OpenOptions { model: Some("demo:score".to_owned()), ..with_text("one two three") });
+    assert!(window.shows("score −1.25"));
+    window.harness.get_by_label_contains("Change…").click();
+    window.settle();
+    choose(&mut window, "Head L0H0", "Ablate: zero");
+    assert!(window.shows("score −1.25 → −1.00") && window.shows("score: −1.25 → −1.00 (+0.25)"));
+    assert!(!window.shows("and not on"), "nothing to choose");
+}
+
+#[test]
 fn the_effect_on_an_outcome_is_a_line_that_stays_and_the_outcome_is_chosen() {
     let mut window = Window::open(with_text("one two three"));
     assert!(!window.shows("Effect of the changes"));

@@ -168,7 +168,7 @@ fn fit(capture: &Capture) -> (f32, String) {
     let prediction = capture.prediction().unwrap();
     assert_eq!(prediction.kind, HeadKind::Similarity);
     let item = &prediction.rows[0].top[0];
-    (item.probability, item.label.clone())
+    (item.value, item.label.clone())
 }
 
 #[test]

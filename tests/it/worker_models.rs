@@ -142,7 +142,7 @@ fn a_run_is_changed_as_asked_and_what_cannot_be_is_a_sentence() {
     assert_eq!(changed.tokens(Side::Only)[3].id, tokens[1].id, "a word after a space is the one with its space");
     assert_eq!(changed.computation().edits.len(), 2);
     let best = |capture: &Capture| capture.prediction().unwrap().rows.last().unwrap().top[0].clone();
-    assert_ne!(best(&plain).probability, best(&changed).probability);
+    assert_ne!(best(&plain).value, best(&changed).value);
 
     let many = failure(ask(vec![word("upon a time")]));
     assert!(many.summary.contains("“upon a time” is not one token of this model"), "{many:?}");

@@ -8,8 +8,8 @@ use super::{
     ExplainError,
     dense::{Dense, wide},
     divergence,
-    normalizers::softmax,
 };
+use crate::outputs::OutputKind;
 
 /// The final norm.
 #[derive(Clone, Copy, Debug)]
@@ -111,33 +111,37 @@ pub fn lens(stream: &[f64], norm: FinalNorm<'_>, unembedding: &Dense, bias: &[f3
 pub struct LensReading {
     /// The most probable tokens with their probabilities, the first first.
     pub top: Vec<(usize, f64)>,
-    /// The probability of the token that is asked for.
+    /// The probability of the token that is asked for, or its score.
     pub p: f64,
     /// Its rank, 0 where it is the most probable.
     pub rank: usize,
     /// Divergence of the final layer's prediction from this one in nats; probabilities below a tenth of
-    /// the uniform one count as that.
+    /// the uniform one count as that. NaN between scores.
     pub kl: f64,
 }
 
 /// Reads one layer's logits against the final layer's; `target` is the token whose probability is told.
 pub fn read_lens(
-    logits: &[f64],
-    final_logits: &[f64],
+    logits: &[f32],
+    final_logits: &[f32],
     target: usize,
     n_top: usize,
+    outputs: OutputKind,
 ) -> Result<LensReading, ExplainError> {
     ExplainError::check_shape("the final logits", &[logits.len()], &[final_logits.len()])?;
     if target >= logits.len() {
         return Err(ExplainError::option("the target", target, "a token of the vocabulary"));
     }
-    let (p, last) = (softmax(logits), softmax(final_logits));
-    let least = 0.1 / p.len() as f64;
-    let clipped = |p: &[f64]| p.iter().map(|p| p.max(least)).collect::<Vec<f64>>();
+    let p = outputs.values(logits);
+    let compared = |logits: &[f32]| {
+        let p = outputs.distribution(logits, target as u32)?;
+        let least = 0.1 / p.len() as f64;
+        Some(p.into_iter().map(|p| p.max(least)).collect::<Vec<f64>>())
+    };
     Ok(LensReading {
         top: largest(&p, n_top).into_iter().map(|token| (token, p[token])).collect(),
         rank: p.iter().filter(|other| **other > p[target]).count(),
-        kl: divergence::kl(&clipped(&last), &clipped(&p)),
+        kl: compared(final_logits).zip(compared(logits)).map_or(f64::NAN, |(last, p)| divergence::kl(&last, &p)),
         p: p[target],
     })
 }
@@ -215,10 +219,19 @@ mod tests {
     #[test]
     fn a_layer_is_read_against_the_last() {
         let (layer, last) = ([2.0, 0.0, 1.0, -1.0], [0.0, 3.0, 1.0, -1.0]);
-        let read = read_lens(&layer, &last, 2, 2).unwrap();
-        assert_eq!((read.rank, read.top[0].0, read.top[1].0, read.top.len()), (1, 0, 2, 2));
-        assert!((read.p - softmax(&layer)[2]).abs() < 1e-15 && read.kl > 0.5);
-        assert_eq!(read_lens(&last, &last, 1, 1).unwrap().kl, 0.0);
-        assert!(read_lens(&layer, &last, 4, 1).is_err());
+        let read = |layer: &[f32], target, n_top, kind| read_lens(layer, &last, target, n_top, kind);
+        let tokens = OutputKind::Tokens;
+        let first = read(&layer, 2, 2, tokens).unwrap();
+        assert_eq!((first.rank, first.top[0].0, first.top[1].0, first.top.len()), (1, 0, 2, 2));
+        assert!((first.p - tokens.values(&layer)[2]).abs() < 1e-15 && first.kl > 0.5);
+        assert_eq!(read(&last, 1, 1, tokens).unwrap().kl, 0.0);
+        assert!(read(&layer, 4, 1, tokens).is_err());
+        // A label is compared with its absence, a score with nothing.
+        let label = read(&layer, 1, 2, OutputKind::Labels).unwrap();
+        let (p, last_p) = (0.5f64, 1.0 / (1.0 + (-3f64).exp()));
+        let kl = last_p * (last_p / p).ln() + (1.0 - last_p).max(0.05) * ((1.0 - last_p).max(0.05) / p).ln();
+        assert!((label.p - p).abs() < 1e-12 && (label.kl - kl).abs() < 1e-12, "{label:?} {kl}");
+        let score = read(&layer, 2, 2, OutputKind::Scores).unwrap();
+        assert!(score.p == 1.0 && score.kl.is_nan());
     }
 }

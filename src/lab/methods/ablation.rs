@@ -7,7 +7,6 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         divergence::tvd,
-        normalizers::softmax,
         rank::descending,
         report::{Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Value, ValueSpec},
     },
@@ -37,7 +36,7 @@ const SPEC: MethodSpec = MethodSpec {
     caveat: "The model was never trained to run without a head, and heads that can replace each other all look \
         unimportant.",
     formula: "z_h = 0, its mean over positions, or A_h = 1 / n of visible keys, or A_h with its weights shuffled\n\
-        change = ½ Σ_o |p_o(without h) - p_o|\nlogit = y - y(without h)",
+        change = ½ Σ_o |p_o(without h) - p_o|, of a label |p(without h) - p|\nlogit = y - y(without h)",
     source: "Michel et al. 2019; Voita et al. 2019",
     values: &[
         ValueSpec::new(
@@ -111,13 +110,13 @@ fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Report,
         let stream = recorded.as_ref()?.layer(head)?.resid_pre().cloned()?;
         Some(Start { layer: head.layer, stream })
     };
-    let wide = |logits: &[f32]| logits.iter().map(|logit| f64::from(*logit)).collect::<Vec<f64>>();
-    let (mut before, mut logit_before) = (Vec::new(), 0.0);
+    let (mut before, mut logit_before) = (None, 0.0);
     let unchanged = Variant::of(bench.input, bench.edits, aim.row);
     bench.model.logits_of(&[unchanged], bench.control, &mut |_, logits| {
-        (before, logit_before) = (softmax(&wide(logits)), aim.value(logits));
+        (before, logit_before) = (aim.distribution(logits), aim.value(logits));
     })?;
-    let decision = descending(&before).first().copied();
+    let decided = |p: &Vec<f64>| descending(p).first().copied();
+    let decision = before.as_ref().and_then(decided);
     let mut found: Vec<[f64; 3]> = Vec::with_capacity(heads.len());
     for some in heads.chunks(AT_ONCE) {
         bench.step(found.len(), heads.len())?;
@@ -127,9 +126,10 @@ fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Report,
         };
         let variants: Vec<Variant<'_>> = some.iter().map(without).collect();
         bench.model.logits_of(&variants, bench.control, &mut |_, logits| {
-            let p = softmax(&wide(logits));
-            let flips = descending(&p).first().copied() != decision;
-            found.push([tvd(&before, &p), logit_before - aim.value(logits), f64::from(u8::from(flips))]);
+            let p = aim.distribution(logits);
+            let flips = p.as_ref().and_then(decided) != decision;
+            let moved = before.as_ref().zip(p.as_ref()).map_or(f64::NAN, |(before, p)| tvd(before, p));
+            found.push([moved, logit_before - aim.value(logits), f64::from(u8::from(flips))]);
         })?;
         (bench.partial)(&told(bench, &aim, (&all, &heads), &found));
     }
@@ -157,7 +157,9 @@ fn told(bench: &Bench<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), foun
         named.collect::<Vec<_>>()
     };
     report.values = by_stack("logit", by_layer(1));
-    report.values.extend(by_stack("change", by_layer(0)));
+    if aim.outputs.has_probabilities() {
+        report.values.extend(by_stack("change", by_layer(0)));
+    }
     let flips = heads.iter().zip(found).filter(|(_, found)| found[2] > 0.0);
     let names = flips.map(|(head, _)| head_name(*head)).collect::<Vec<String>>();
     let off: Vec<String> = all.iter().filter(|head| !heads.contains(head)).map(|head| head_name(*head)).collect();

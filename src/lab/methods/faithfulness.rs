@@ -9,11 +9,9 @@ use super::leave_one_out::{LeaveOut, leave_one_out};
 use crate::{
     analysis::explain::{
         adversary::{AdversaryOptions, Output, Pull, adversary},
-        dense::wide,
         divergence::tvd,
         erasure::{Order, erased, random_orders, until_flip},
         gradients as sums,
-        normalizers::softmax,
         permutation::{median, permuted},
         rank::{descending, kendall},
         report::{Axis, Form, MethodSpec, Question, Report, Value, ValueSpec},
@@ -29,6 +27,7 @@ use crate::{
         patterns::patterns,
     },
     model::{Edit, HeadReads, Logits, Objective, Site, Sites, Start, Taps, Variant},
+    outputs::OutputKind,
 };
 
 /// Random orders of erasure beside the four others.
@@ -43,6 +42,7 @@ const WAITING_BYTES: usize = 64 << 20;
 const TVD: &str = glossary::TOTAL_VARIATION.meaning;
 const TAU: &str = glossary::TAU.meaning;
 const P: &str = glossary::P_VALUE.meaning;
+const SIZE: &str = "Size of the difference";
 
 /// An order in which weights are erased.
 const fn erased_by(name: &'static str, title: &'static str) -> ValueSpec {
@@ -59,7 +59,8 @@ const SPEC: MethodSpec = MethodSpec {
     example: "--model demo:bilstm --text \"a fine film\"",
     caveat: "Other attention with the same output shows that these weights are not the only possible \
         explanation, not that they are a wrong one.",
-    formula: "τ_b = (C - D) / √((T - T_x)(T - T_y))\npermutation: median of ½ Σ_o |p̃_o - p_o|\n\
+    formula: "τ_b = (C - D) / √((T - T_x)(T - T_y))\n\
+        permutation: median of ½ Σ_o |p̃_o - p_o|, of a label |p̃ - p|, of a score |s̃ - s|\n\
         adversarial: maximise JSD(α̃, α) with the output kept\n\
         erasure: fraction of weights set to 0, the rest renormalised, until the decision flips",
     source: "Jain and Wallace 2019; Serrano and Smith 2019; Wiegreffe and Pinter 2019",
@@ -76,6 +77,10 @@ const SPEC: MethodSpec = MethodSpec {
         ValueSpec::new("permutation", "Change under shuffled weights, each shuffle", TVD),
         ValueSpec::new("permutation_median", "Change under shuffled weights, median", TVD).form(Form::Weight),
         ValueSpec::new("uniform", "Change under equal weights", TVD).form(Form::Weight),
+        ValueSpec::new("score_permutation", "Change of the score under shuffled weights, each shuffle", SIZE),
+        ValueSpec::new("score_permutation_median", "Change of the score under shuffled weights, median", SIZE)
+            .form(Form::Decimal),
+        ValueSpec::new("score_uniform", "Change of the score under equal weights", SIZE).form(Form::Decimal),
         erased_by("erasure.attention", "Erased until the outcome flips, largest weights first"),
         erased_by("erasure.gradient", "… largest gradients first"),
         erased_by("erasure.attention_gradient", "… largest weight × gradient first"),
@@ -270,8 +275,8 @@ impl<'a> Row<'a> {
         Ok(edits)
     }
 
-    /// The probabilities of all outcomes in runs with other rows of each head.
-    fn run(&self, changed: &[Vec<Vec<f64>>]) -> Result<Vec<Vec<f64>>, LabError> {
+    /// What `read` makes of the logits in runs with other rows of each head.
+    fn run<T>(&self, changed: &[Vec<Vec<f64>>], read: impl Fn(&[f32]) -> T) -> Result<Vec<T>, LabError> {
         let streams = self.start.as_ref().map_or(0, |start| start.stream.as_slice().len());
         let each = 4 * (streams + self.patterns.iter().map(|pattern| pattern.as_slice().len()).sum::<usize>());
         let mut found = Vec::with_capacity(changed.len());
@@ -283,10 +288,15 @@ impl<'a> Row<'a> {
                 Ok(Variant { input, edits, start: self.start.clone(), row: self.aim.row })
             });
             let variants = variants.collect::<Result<Vec<_>, LabError>>()?;
-            let each = &mut |_: usize, logits: &[f32]| found.push(softmax(&wide(logits)));
+            let each = &mut |_: usize, logits: &[f32]| found.push(read(logits));
             self.bench.model.logits_of(&variants, self.bench.control, each)?;
         }
         Ok(found)
+    }
+
+    /// The probabilities of the output in such runs; empty where it is a score.
+    fn probabilities(&self, changed: &[Vec<Vec<f64>>]) -> Result<Vec<Vec<f64>>, LabError> {
+        self.run(changed, |logits| self.aim.distribution(logits).unwrap_or_default())
     }
 
     /// The same keys of several rows, their mean.
@@ -340,7 +350,7 @@ impl<'a> Row<'a> {
             rows.iter().map(|row| erased(row, &gone)).collect::<Vec<Vec<f64>>>()
         };
         let changed: Vec<_> = (1..=order.len()).map(without).collect();
-        let decisions: Vec<usize> = self.run(&changed)?.iter().map(|p| descending(p)[0]).collect();
+        let decisions: Vec<usize> = self.probabilities(&changed)?.iter().map(|p| descending(p)[0]).collect();
         let mut decide = |_: &[f64], gone: &[usize]| Ok::<_, LabError>(decisions[gone.len() - 1]);
         let flip = until_flip(&self.mean(&rows), order, decision, &mut decide)?;
         Ok(flip.map(|flip| flip.fraction))
@@ -377,13 +387,15 @@ impl<'a> Row<'a> {
         let row = self.aim.row;
         let mut above = |candidates: &[Vec<f64>], pull: Pull<'_>| -> Result<Vec<Output>, LabError> {
             let changed: Vec<_> = candidates.iter().map(rows).collect();
-            let outputs = self.run(&changed)?.into_iter().enumerate().map(|(k, p)| {
+            let outputs = self.probabilities(&changed)?.into_iter().enumerate().map(|(k, p)| {
                 let Some(factors) = pull(k, &p) else { return Ok(Output { p, gradient: None }) };
                 let mean: f64 = factors.iter().zip(&p).map(|(c, p)| c * p).sum();
                 let by_logit: Vec<f64> = factors.iter().zip(&p).map(|(c, p)| p * (c - mean)).collect();
                 let edits = self.edits(&changed[k])?;
-                // Of two outcomes one's gain is the other's loss.
-                let objectives: Vec<(Objective, f64)> = if n_outcomes == 2 {
+                // Of two outcomes one's gain is the other's loss, as of a label and its absence.
+                let objectives: Vec<(Objective, f64)> = if self.aim.outputs == OutputKind::Labels {
+                    vec![(Objective::Logit { row, id: self.aim.id }, by_logit[0])]
+                } else if n_outcomes == 2 {
                     vec![(Objective::LogitDifference { row, id: 0, against: 1 }, by_logit[0])]
                 } else {
                     (0u32..).zip(&by_logit).map(|(id, factor)| (Objective::Logit { row, id }, *factor)).collect()
@@ -433,10 +445,16 @@ fn absence(bench: &Bench<'_>, capture: &Capture, side: Side, target: Target) -> 
     let by = if mixes || !bench.edits.is_empty() { LeaveOut::Hide } else { LeaveOut::Delete };
     let report = leave_one_out(bench, by, target)?;
     let leaves = report.leaves();
-    let own = leaves.iter().filter(|leaf| leaf.name.starts_with("effect")).find_map(|leaf| match leaf.value {
-        Value::Tokens { axis, values } if axis.side == side => Some(wide(values)),
-        _ => None,
-    });
+    // Of a score there is no change of probabilities, but that of the score.
+    let of = |name: &str| {
+        leaves.iter().filter(|leaf| leaf.name.starts_with(name)).find_map(|leaf| match leaf.value {
+            Value::Tokens { axis, values } if axis.side == side => {
+                Some(values.iter().map(|value| f64::from(value.abs())).collect::<Vec<f64>>())
+            }
+            _ => None,
+        })
+    };
+    let own = of("effect").or_else(|| of("logit"));
     let missing = || LabError::unsuited("no token of the attended text could be left out");
     Ok((by, own.ok_or_else(missing)?))
 }
@@ -473,7 +491,20 @@ fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Target)
     (bench.partial)(&report);
 
     let changed = [vec![weights], vec![row.uniform()], row.permutations(options)?].concat();
-    let outputs = row.run(&changed)?;
+    if !aim.outputs.has_probabilities() {
+        let scores = row.run(&changed, |logits| aim.value(logits))?;
+        let changes: Vec<f64> = scores[2..].iter().map(|changed| (changed - scores[0]).abs()).collect();
+        report.notes.push(
+            "a score decides nothing and has no probabilities: weights are not erased until a decision flips, and no \
+             others are looked for that leave the probabilities as they are"
+                .to_owned(),
+        );
+        return Ok(report
+            .with_value("score_permutation", changes.clone())
+            .with_value("score_permutation_median", median(&changes).unwrap_or(f64::NAN))
+            .with_value("score_uniform", (scores[1] - scores[0]).abs()));
+    }
+    let outputs = row.probabilities(&changed)?;
     let p = &outputs[0];
     let changes: Vec<f64> = outputs[2..].iter().map(|changed| tvd(p, changed)).collect();
     report = report
@@ -483,9 +514,14 @@ fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Target)
     (bench.partial)(&report);
 
     let decision = descending(p)[0];
-    // Its logarithm puts keys in the order in which the probability itself does.
-    let probability = Objective::LogProbability { of: vec![(aim.row, decision as u32)] };
-    let gradient = row.gradient(bench.edits.to_vec(), probability)?;
+    // Its logarithm puts keys in the order in which the probability itself does; that a label does not hold is as
+    // probable as its logit is low.
+    let (of, sign) = match (aim.outputs, decision) {
+        (OutputKind::Labels, 0) => (Objective::Logit { row: aim.row, id: aim.id }, 1.0),
+        (OutputKind::Labels, _) => (Objective::Logit { row: aim.row, id: aim.id }, -1.0),
+        _ => (Objective::LogProbability { of: vec![(aim.row, decision as u32)] }, 1.0),
+    };
+    let gradient: Vec<f64> = row.gradient(bench.edits.to_vec(), of)?.iter().map(|slope| sign * slope).collect();
     let mean = row.mean(&row.weights());
     let share = |fraction: Option<f64>| {
         fraction.map_or_else(|| Value::Missing("the decision never flips".to_owned()), Into::into)

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::trace::{probabilities, probability};
+use super::trace::told_of;
 use crate::{
     analysis::explain::{
         dense::Dense,
@@ -33,7 +33,7 @@ const SPEC: MethodSpec = MethodSpec {
     example: "--model demo:gpt --text \"Once upon a time\" --window 2",
     caveat: "The model was never trained to run without these edges; a small effect can also mean that the \
         information takes another path.",
-    formula: "score(q, k) = -∞ for the cut edges in a window of layers\neffect = 100 · (p' - p) / p",
+    formula: "score(q, k) = -∞ for the cut edges in a window of layers\neffect = 100 · (p' - p) / p, of a score p' - p",
     source: "Geva et al. 2023",
     values: &[
         ValueSpec::new(
@@ -42,6 +42,12 @@ const SPEC: MethodSpec = MethodSpec {
             "If the position that is read cannot see the token in these layers",
         ),
         ValueSpec::new("clean", "Probability of the answer", "With all edges").form(Form::Share),
+        ValueSpec::new(
+            "score_effect",
+            "Change of the score",
+            "If the position that is read cannot see the token in these layers",
+        ),
+        ValueSpec::new("score_clean", "Score", "With all edges").form(Form::Decimal),
     ],
     is_long: true,
     ..MethodSpec::EMPTY
@@ -142,13 +148,15 @@ fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> Resu
         .stack(stack)
         .filter(|_| bench.model.goes_on())
         .and_then(|stack| stack.layers.iter().map(|layer| layer.resid_pre()).collect());
-    let before = probability(&bench.logits(aim.row)?, aim.id);
+    let before = aim.told(&bench.logits(aim.row)?);
+    let has_probabilities = aim.outputs.has_probabilities();
+    let [effect, clean] = if has_probabilities { ["effect", "clean"] } else { ["score_effect", "score_clean"] };
     let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(bench);
     report.parameters.push((Cow::Borrowed("stack"), stack.name().into()));
     let told = |effects: &Dense| {
-        let report = report.clone().with_value("effect", Value::grid(stack.key_side(), effects.to_matrix()));
-        report.with_value("clean", before)
+        let report = report.clone().with_value(effect, Value::grid(stack.key_side(), effects.to_matrix()));
+        report.with_value(clean, before)
     };
     let mut effects = Dense::from_fn(n_key, n_layers, |_, _| f64::NAN);
     for (nth, layer) in (0..n_layers).rev().enumerate() {
@@ -168,8 +176,8 @@ fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> Resu
             keys.push(key);
             variants.push(Variant { input: Cow::Borrowed(bench.input), edits: Cow::Owned(edits), start, row: aim.row });
         }
-        probabilities(bench, &aim, &variants, (nth * keys_cut.len(), keys_cut.len() * n_layers), &mut |idx, p| {
-            effects.row_mut(keys[idx])[layer] = relative_change(before, p);
+        told_of(bench, &aim, &variants, (nth * keys_cut.len(), keys_cut.len() * n_layers), &mut |idx, p| {
+            effects.row_mut(keys[idx])[layer] = if has_probabilities { relative_change(before, p) } else { p - before };
         })?;
         (bench.partial)(&told(&effects));
     }

@@ -6,9 +6,7 @@ use serde_json::json;
 
 use crate::{
     analysis::explain::{
-        dense::wide,
         divergence::tvd,
-        normalizers::softmax,
         report::{MethodSpec, Question, Report, Scores, Value, ValueSpec},
     },
     capture::Capture,
@@ -32,7 +30,7 @@ const SPEC: MethodSpec = MethodSpec {
     example: "--model demo:sentiment --text \"a fine film\" --by hide",
     caveat: "The model may never have seen an input with a missing token, and two tokens that can replace each \
         other both look unimportant.",
-    formula: "effect of token t = ½ Σ_o |p_o(without t) - p_o|\nlogit effect = y(without t) - y",
+    formula: "effect of token t = ½ Σ_o |p_o(without t) - p_o|, of a label |p(without t) - p|\nlogit effect = y(without t) - y",
     source: "Li et al. 2016; Jain and Wallace 2019",
     values: &[ValueSpec::new("effect", "Effect", ""), ValueSpec::new("logit", "Logit", "")],
     scores: |_| Scores::signed("logits lost"),
@@ -163,10 +161,12 @@ pub(super) fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> 
     let variants: Vec<Variant<'_>> =
         changed.iter().map(|(input, edits, row)| Variant::of(input, edits, *row)).collect();
     let plain = bench.logits(aim.row)?;
-    let (before, logit_before) = (softmax(&wide(&plain)), aim.value(&plain));
+    let (before, logit_before) = (aim.distribution(&plain), aim.value(&plain));
     let mut found: Vec<(f32, f32)> = Vec::with_capacity(places.len());
     bench.model.logits_of(&variants, bench.control, &mut |_, logits| {
-        found.push((tvd(&before, &softmax(&wide(logits))) as f32, (logit_before - aim.value(logits)) as f32));
+        let moved =
+            before.as_ref().zip(aim.distribution(logits)).map_or(f64::NAN, |(before, after)| tvd(before, &after));
+        found.push((moved as f32, (logit_before - aim.value(logits)) as f32));
         if found.len().is_multiple_of(16) {
             (bench.partial)(&told(report.clone(), capture, &places, &found));
         }
@@ -194,8 +194,9 @@ fn told(report: Report, capture: &Capture, places: &[(Side, usize)], found: &[(f
     let mut report = report;
     report.values = by_stack("effect", of(&|found| found.0));
     report.values.extend(by_stack("logit", of(&|found| found.1)));
-    // A single outcome has all the probability whatever happens.
-    if capture.model().head == Some(HeadKind::Similarity) {
+    // A single outcome has all the probability whatever happens, and scores have none.
+    let has_probabilities = capture.prediction().is_some_and(|found| found.outputs.has_probabilities());
+    if capture.model().head == Some(HeadKind::Similarity) || !has_probabilities {
         report.values.remove(0);
     }
     report

@@ -20,6 +20,7 @@ use crate::{
         stream::NO_STREAM,
     },
     model::{HeadReads, Logits, Site, Sites},
+    outputs::OutputKind,
 };
 
 /// About how many logits are held at once.
@@ -53,6 +54,7 @@ const SPEC: MethodSpec = MethodSpec {
             "Distance to the final output (nats)",
             "Kullback–Leibler divergence of the layer’s prediction from the final one",
         ),
+        ValueSpec::new("score", "Score read from each layer", "As if it were the last"),
     ],
     ..MethodSpec::EMPTY
 };
@@ -126,17 +128,22 @@ fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, LabEr
             let (rows, place) = read.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
             Ok(bench.model.unembed(stack, &rows, false, place)?)
         };
-        let final_logits: Vec<Vec<f64>> = logits_of(last)?.rows().map(wide).collect();
-        let most = |logits: &Vec<f64>| target.class.map_or_else(|| descending(logits)[0], |id| id as usize);
+        let final_logits: Vec<Vec<f32>> = logits_of(last)?.rows().map(<[f32]>::to_vec).collect();
+        let most = |logits: &Vec<f32>| match (target.class, aim.outputs) {
+            (Some(id), _) => id as usize,
+            (None, OutputKind::Scores) => aim.id as usize,
+            (None, _) => descending(&wide(logits))[0],
+        };
         let targets: Vec<usize> = final_logits.iter().map(most).collect();
         for (layer, stream) in streams.iter().enumerate() {
             bench.step(part * n_layers + layer, n.div_ceil(at_once) * n_layers)?;
             for ((logits, last), target) in logits_of(stream)?.rows().zip(&final_logits).zip(&targets) {
-                readings[layer].push(read_lens(&wide(logits), last, *target, n_top)?);
+                readings[layer].push(read_lens(logits, last, *target, n_top, aim.outputs)?);
             }
         }
         asked.extend(targets);
     }
+    let has_probabilities = aim.outputs.has_probabilities();
     let label = |id: usize| bench.model.outcome_label(id as u32);
     let table = |layer: &Vec<LensReading>| {
         let tops = || layer.iter().map(|reading| &reading.top);
@@ -147,7 +154,7 @@ fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, LabEr
                 Cells::Texts(tops().map(|top| top.iter().map(|(id, _)| label(*id)).collect()).collect()),
             ),
             TableColumn::new(
-                "probabilities",
+                if has_probabilities { "probabilities" } else { "scores" },
                 Cells::Numbers(tops().map(|top| top.iter().map(|(_, p)| *p).collect()).collect()),
             ),
         ])
@@ -165,15 +172,18 @@ fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, LabEr
     if let HeadReads::MeanFrom(first) = aim.reads {
         report.notes.push(format!("the head reads the mean of all tokens from position {first} on"));
     }
+    let report = report.with_value(
+        "target",
+        Value::Table(vec![
+            TableColumn::new("position", Cells::Index(positions.clone())),
+            TableColumn::new("id", Cells::Index(asked.clone())),
+            TableColumn::new("token", Cells::Text(asked.into_iter().map(label).collect())),
+        ]),
+    );
+    if !has_probabilities {
+        return Ok(report.with_value("score", grid(&|reading| reading.p)?));
+    }
     Ok(report
-        .with_value(
-            "target",
-            Value::Table(vec![
-                TableColumn::new("position", Cells::Index(positions.clone())),
-                TableColumn::new("id", Cells::Index(asked.clone())),
-                TableColumn::new("token", Cells::Text(asked.into_iter().map(label).collect())),
-            ]),
-        )
         .with_value("probability", grid(&|reading| reading.p)?)
         .with_value("rank", grid(&|reading| reading.rank as f64)?)
         .with_value("divergence", grid(&|reading| reading.kl)?))

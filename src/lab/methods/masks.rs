@@ -10,16 +10,15 @@ use serde_json::json;
 use super::SCORES;
 use crate::{
     analysis::explain::{
-        dense::{Dense, wide},
+        dense::Dense,
         masks::{Mask, MaskOptions, smallest_mask},
-        normalizers::softmax,
         report::{Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Value, ValueSpec},
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
     lab::{
         Aim, Bench, Column, LabError, Method, Target,
-        aim::one_number,
+        aim::{one_number, probabilities},
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, real, seed, whole},
         patterns::by_stack,
@@ -255,7 +254,7 @@ impl Search<'_> {
         let mut plan: RunPlan = self.bench.plan(Sites::NONE, Logits::Skip);
         plan.edits.push(place.masked(gates, baseline)?);
         plan.layers = Some(vec![place.layer]);
-        let objective = Objective::Divergence { row: self.aim.row, from: Arc::clone(&self.plain) };
+        let objective = Objective::Divergence { row: self.aim.row, id: self.aim.id, from: Arc::clone(&self.plain) };
         let quiet = |_| self.bench.step(0, 1).map_or(Err(crate::model::Cancelled), |()| Ok(()));
         let taps = Taps::of(&[place.site]);
         let (_, found) = self.bench.model.gradients(self.bench.input, &plan, objective, taps, &quiet)?;
@@ -288,6 +287,10 @@ fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<R
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
+    probabilities(
+        plain,
+        "a mask is the smallest that keeps them within the margin; see which tokens the score needs by leaving them out",
+    )?;
     if options.n_steps == 0 {
         return Err(LabError::unsuited("the search needs at least one step"));
     }
@@ -301,7 +304,9 @@ fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<R
     refuse_too_long(bench, &places, options)?;
     let mut p = Vec::new();
     let variant = Variant::of(bench.input, bench.edits, aim.row);
-    bench.model.logits_of(&[variant], bench.control, &mut |_, logits| p = softmax(&wide(logits)))?;
+    bench.model.logits_of(&[variant], bench.control, &mut |_, logits| {
+        p = aim.distribution(logits).unwrap_or_default();
+    })?;
     let plain = p.iter().map(|p| *p as f32).collect();
     let search = Search { bench, aim, plain, options };
     let mut found: Vec<(&Place, Mask)> = Vec::with_capacity(places.len());

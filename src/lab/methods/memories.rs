@@ -19,6 +19,7 @@ use crate::{
         stream::NO_STREAM,
     },
     model::{HeadReads, Logits, Site, Sites},
+    outputs::OutputKind,
 };
 
 /// The method.
@@ -126,7 +127,8 @@ fn memories(
         TableColumn::new("coefficient", Cells::Number(shown.iter().map(|memory| memory.coefficient).collect())),
         TableColumn::new("contribution", Cells::Number(shown.iter().map(|memory| memory.contribution).collect())),
     ];
-    if let (Ok(_), false) = (bench.model.unembedding(0), bench.model.reads_whole()) {
+    let says_one_of = matches!(aim.outputs, OutputKind::Tokens | OutputKind::Classes);
+    if let (Ok(_), false, true) = (bench.model.unembedding(0), bench.model.reads_whole(), says_one_of) {
         let logits = bench.model.unembed(stack, &vectors, true, 0)?;
         let nothing = logits.row(0).map(wide).unwrap_or_default();
         let (mut tokens, mut probabilities) = (Vec::new(), Vec::new());

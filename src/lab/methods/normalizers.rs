@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         divergence::kl,
-        normalizers::{entmax, softmax, sparsemax, support},
-        report::{MethodSpec, Question, Report, Value, ValueSpec},
+        normalizers::{entmax, sparsemax, support},
+        report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
     },
     capture::{Normalizer, PerHead, Scope as EditScope},
     ids::HeadId,
@@ -50,6 +50,9 @@ const SPEC: MethodSpec = MethodSpec {
             "Change of the output if all heads have it (nats)",
             "Kullback–Leibler divergence from the model’s output",
         ),
+        ValueSpec::new("score_drift", "Change of the score if this head alone has it", "Size of the difference"),
+        ValueSpec::new("score_drift_all", "Change of the score if all heads have it", "Size of the difference")
+            .form(Form::Decimal),
     ],
     ..MethodSpec::EMPTY
 };
@@ -151,23 +154,25 @@ fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Report, 
         let edits = edits(Some(EditScope::Heads(vec![*head])));
         variants.push(Variant { input: input(), edits, start: start.clone(), row });
     }
-    let (mut before, mut drifts) = (Vec::new(), Vec::with_capacity(variants.len()));
+    let (mut before, mut drifts) = ((None, 0.0), Vec::with_capacity(variants.len()));
     bench.model.logits_of(&variants, bench.control, &mut |idx, logits| {
-        let p = softmax(&logits.iter().map(|logit| f64::from(*logit)).collect::<Vec<f64>>());
-        if idx == 0 {
-            before = p;
-        } else {
-            drifts.push(kl(&before, &p));
+        let now = (aim.distribution(logits), aim.value(logits));
+        match (&before, &now) {
+            _ if idx == 0 => before = now,
+            ((Some(before), _), (Some(p), _)) => drifts.push(kl(before, p)),
+            ((_, before), (_, score)) => drifts.push((score - before).abs()),
         }
     })?;
+    let [of_one, of_all] =
+        if aim.outputs.has_probabilities() { ["drift", "drift_all"] } else { ["score_drift", "score_drift_all"] };
     let mut of_head = drifts.iter().skip(1).copied();
     let by_layer = stacks.iter().map(|stack| {
         let layers = stack.layers.iter().map(|layer| Value::List(of_head.by_ref().take(layer.n_heads).collect()));
         (Cow::Borrowed(stack.kind.name()), Value::Layers(layers.collect()))
     });
     let by_layer = by_layer.collect();
-    report.values.extend(by_stack("drift", by_layer));
-    Ok(report.with_value("drift_all", drifts.first().copied().unwrap_or(f64::NAN)))
+    report.values.extend(by_stack(of_one, by_layer));
+    Ok(report.with_value(of_all, drifts.first().copied().unwrap_or(f64::NAN)))
 }
 
 /// Patterns that α-entmax makes of scores `[heads, queries, keys]`.

@@ -36,7 +36,7 @@ const SPEC: MethodSpec = MethodSpec {
     example: "--model demo:gpt --text \"Once upon a time\" --subject 1..3",
     caveat: "Restoring shows where the information is sufficient to recover the answer, under this noise; it \
         does not show that the fact is stored there.",
-    formula: "P = p(answer); P* = p(answer) with noise on the subject\ntotal effect = P - P*\n\
+    formula: "P = p(answer), or the score; P* = the same with noise on the subject\ntotal effect = P - P*\n\
         indirect effect of (token, layer) = P*(restored there) - P*",
     source: "Meng et al. 2022",
     values: &[
@@ -47,6 +47,9 @@ const SPEC: MethodSpec = MethodSpec {
         ),
         ValueSpec::new("clean", "Probability of the answer", "Without noise").form(Form::Share),
         ValueSpec::new("corrupted", "… with noise on the token", "Nothing restored").form(Form::Share),
+        ValueSpec::new("score_effect", "Recovered score", "The score with this state restored, minus that under noise"),
+        ValueSpec::new("score_clean", "Score", "Without noise").form(Form::Decimal),
+        ValueSpec::new("score_corrupted", "… with noise on the token", "Nothing restored").form(Form::Decimal),
         ValueSpec::new("sigma", "Standard deviation of the embeddings", "The unit of the noise"),
     ],
     is_long: true,
@@ -242,15 +245,8 @@ impl Subject {
     }
 }
 
-/// The probability of one outcome.
-pub(super) fn probability(logits: &[f32], id: u32) -> f64 {
-    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let of = |logit: &f32| f64::from(logit - max).exp();
-    logits.get(id as usize).map_or(f64::NAN, of) / logits.iter().map(of).sum::<f64>()
-}
-
-/// Runs variants and tells each one's probability of the outcome; `done` of `total` runs were made before.
-pub(super) fn probabilities(
+/// Runs variants and tells each one's probability of the outcome, or its score; `done` of `total` runs were made before.
+pub(super) fn told_of(
     bench: &Bench<'_>,
     aim: &Aim,
     variants: &[Variant<'_>],
@@ -259,7 +255,7 @@ pub(super) fn probabilities(
 ) -> Result<(), LabError> {
     let control =
         |progress: Progress| (bench.control)(Progress { stage: Stage::Variants, done: done + progress.done, total });
-    Ok(bench.model.logits_of(variants, &control, &mut |idx, logits| each(idx, probability(logits, aim.id)))?)
+    Ok(bench.model.logits_of(variants, &control, &mut |idx, logits| each(idx, aim.told(logits)))?)
 }
 
 /// Runs with noise on the subject.
@@ -318,14 +314,14 @@ impl Corrupted<'_> {
         Ok(Variant { input, edits: Cow::Owned(edits), start, row: self.aim.row })
     }
 
-    /// The mean probability over samples, for each of some positions.
+    /// The mean probability or score over samples, for each of some positions.
     fn layer(&self, layer: usize, positions: &[usize], progress: (usize, usize)) -> Result<Vec<f64>, LabError> {
         let n_samples = self.edits.len();
         let mut means = vec![0.0; positions.len()];
         let pairs = positions.iter().flat_map(|position| (0..n_samples).map(move |sample| (sample, *position)));
         let variants = pairs.map(|(sample, position)| self.restored(sample, layer, position));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
-        probabilities(self.bench, &self.aim, &variants, progress, &mut |idx, p| {
+        told_of(self.bench, &self.aim, &variants, progress, &mut |idx, p| {
             means[idx / n_samples] += p / n_samples as f64;
         })?;
         Ok(means)
@@ -398,7 +394,7 @@ fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Result<Re
     let plain_edits = std::iter::once(bench.edits).chain(corrupted.edits.iter().map(Vec::as_slice));
     let variants: Vec<_> = plain_edits.map(|edits| Variant::of(bench.input, edits, aim.row)).collect();
     let total = traced.len() * n_layers * n_samples;
-    probabilities(bench, &aim, &variants, (0, total), &mut |idx, p| {
+    told_of(bench, &aim, &variants, (0, total), &mut |idx, p| {
         before[usize::from(idx > 0)] += if idx > 0 { p / n_samples as f64 } else { p };
     })?;
     let mut report = Report::new(&SPEC);
@@ -409,8 +405,13 @@ fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Result<Re
         options.noise
     ));
     let told = |effects: &Dense| {
-        let report = report.clone().with_value("effect", Value::grid(side, effects.to_matrix()));
-        report.with_value("clean", before[0]).with_value("corrupted", before[1]).with_value("sigma", sigma)
+        let [effect, clean, corrupted] = if aim.outputs.has_probabilities() {
+            ["effect", "clean", "corrupted"]
+        } else {
+            ["score_effect", "score_clean", "score_corrupted"]
+        };
+        let report = report.clone().with_value(effect, Value::grid(side, effects.to_matrix()));
+        report.with_value(clean, before[0]).with_value(corrupted, before[1]).with_value("sigma", sigma)
     };
     let mut effects = Dense::from_fn(n, n_layers, |_, _| f64::NAN);
     let at_once = if goes_on { STREAM_BYTES / (4 * n * bench.model.spec().d_model * n_samples).max(1) } else { 16 };

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use candle_core::Tensor;
 
 use super::Model;
-use crate::model::{ModelError, network::Streams, run::Run};
+use crate::{
+    model::{ModelError, network::Streams, run::Run},
+    outputs::OutputKind,
+};
 
 /// A number computed from the output, to be differentiated.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,16 +29,19 @@ pub enum Objective {
         /// Token or class whose logit counts negative.
         against: u32,
     },
-    /// The logarithm of the probability of all of these outcomes, each given those before it.
+    /// The logarithm of the probability of all of these outcomes, each given those before it. Scores have none.
     LogProbability {
         /// Row of the logits, and token or class.
         of: Vec<(usize, u32)>,
     },
-    /// How far the outcomes' probabilities are from others, `KL(from ‖ p)`.
+    /// How far the probabilities of an output are from others, `KL(from ‖ p)`. Scores have none.
     Divergence {
         /// Row of the logits.
         row: usize,
-        /// The other probabilities; they sum to one.
+        /// The label that is compared with its absence, of labels that are each for themselves.
+        id: u32,
+        /// The other probabilities, as [`OutputKind::distribution`](crate::outputs::OutputKind::distribution) has
+        /// them.
         from: Arc<[f32]>,
     },
     /// The squared length of one position of the final stream, for models without a head.
@@ -58,6 +64,18 @@ impl Model {
             }
             Ok(logits.get(id as usize)?)
         };
+        // With 0 beside it, a label's logit is one of two that exclude each other.
+        let alone = |logits: &Tensor, id: u32| -> Result<Tensor, ModelError> {
+            let logit = pick(logits, id)?.reshape(1)?;
+            Ok(Tensor::cat(&[&logit, &logit.zeros_like()?], 0)?)
+        };
+        let outputs = self.outputs();
+        if outputs == Some(OutputKind::Scores)
+            && matches!(objective, Objective::LogProbability { .. } | Objective::Divergence { .. })
+        {
+            return Err(ModelError::Edit("a score has no probability".to_owned()));
+        }
+        let is_each = outputs == Some(OutputKind::Labels);
         match objective {
             Objective::Logit { row, id } => pick(&logits(row)?, id),
             Objective::LogitDifference { row, id, against } => {
@@ -68,6 +86,7 @@ impl Model {
                 let mut sum: Option<Tensor> = None;
                 for (row, id) in of {
                     let logits = logits(row)?;
+                    let (logits, id) = if is_each { (alone(&logits, id)?, 0) } else { (logits, id) };
                     let shifted = logits.broadcast_sub(&logits.max(0)?.detach())?;
                     let one = (pick(&shifted, id)? - shifted.exp()?.sum_all()?.log()?)?;
                     sum = Some(match sum {
@@ -77,8 +96,9 @@ impl Model {
                 }
                 sum.ok_or_else(|| ModelError::Edit("no outcome was named".to_owned()))
             }
-            Objective::Divergence { row, from } => {
+            Objective::Divergence { row, id, from } => {
                 let logits = logits(row)?;
+                let logits = if is_each { alone(&logits, id)? } else { logits };
                 if from.len() != logits.dim(0)? {
                     let what = format!("{} probabilities were given for {} outcomes", from.len(), logits.dim(0)?);
                     return Err(ModelError::Edit(what));

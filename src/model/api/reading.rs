@@ -6,7 +6,9 @@ use crate::{
     model::{
         input::{Encoded, Payload},
         network::{Body, head::Reads},
+        run::Logits,
     },
+    outputs::OutputKind,
 };
 
 /// Which rows of the last stream an output is computed from.
@@ -67,6 +69,20 @@ impl Model {
             Body::TwoTowers { .. } => true,
             _ => self.network.head.as_ref().is_some_and(|head| head.reads != Reads::Each),
         }
+    }
+
+    /// What the numbers of its head are; `None` without a head.
+    pub fn outputs(&self) -> Option<OutputKind> {
+        match &self.network.body {
+            Body::TwoTowers { similarity, .. } => Some(similarity.outputs),
+            _ => self.network.head.as_ref().map(|head| head.outputs),
+        }
+    }
+
+    /// What runs of many inputs ask of the head: its answer where it says one thing about each input.
+    pub fn answers_of_inputs(&self) -> Logits {
+        let is_asked = self.reads_whole() && !matches!(self.network.body, Body::TwoTowers { .. });
+        if is_asked { Logits::Predict } else { Logits::Skip }
     }
 
     /// How many outcomes a row of logits has; 0 without a head.

@@ -1,8 +1,11 @@
 //! Token ids and classes that a configuration names.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
 
 use super::config::{Config, MAX_ROWS};
+use crate::model::LoadError;
 
 pub(crate) const BOS: &str = "bos_token_id";
 pub(crate) const EOS: &str = "eos_token_id";
@@ -50,20 +53,73 @@ impl Config {
         lists.filter_map(|list| list.as_array()?.iter().map(id).collect()).collect()
     }
 
-    /// Class names by index, from `id2label` or `num_labels`; `None` when the file has neither.
-    pub fn labels(&self) -> Option<Vec<String>> {
-        self.note("id2label", self.values.get("id2label"));
-        if let Some(map) = self.values.get("id2label").and_then(Value::as_object) {
-            let mut labels: Vec<(usize, String)> = map
-                .iter()
-                .filter_map(|(id, label)| {
-                    Some((id.parse().ok()?, label.as_str().map_or_else(|| label.to_string(), str::to_owned)))
-                })
-                .collect();
-            labels.sort();
-            return Some(labels.into_iter().map(|(_, label)| label).collect());
-        }
-        let n = self.values.get("num_labels").and_then(Value::as_u64).filter(|&n| n <= MAX_ROWS as u64)?;
-        Some((0..n).map(|id| format!("LABEL_{id}")).collect())
+    /// How many classes the configuration has, and what they are called: `id2label`, unless `num_labels` is another
+    /// number, as transformers' own class has it; `otherwise` without both.
+    ///
+    /// # Errors
+    /// When it is not written as that class reads it.
+    pub fn class_names(&self, otherwise: usize) -> Result<ClassNames, LoadError> {
+        let [labels, number] = ["id2label", "num_labels"].map(|name| {
+            self.note(name, self.values.get(name));
+            self.values.get(name)
+        });
+        let named = match labels {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(labels)) => Some(self.names_of(labels)?),
+            Some(_) => return Err(self.error("id2label is not an object of class names by id")),
+        };
+        let n = match number {
+            None => None,
+            Some(number) => {
+                let n = number.as_u64().filter(|&n| n <= MAX_ROWS as u64);
+                Some(n.ok_or_else(|| self.error(format!("num_labels is {number}, not a number of classes")))? as usize)
+            }
+        };
+        Ok(match (named, n) {
+            (Some(names), None) => ClassNames { n: names.len(), names },
+            (Some(names), Some(n)) if n == names.len() => ClassNames { n, names },
+            (_, n) => {
+                let n = n.unwrap_or(otherwise);
+                ClassNames { n, names: (0..n as i64).map(|id| (id, format!("LABEL_{id}"))).collect() }
+            }
+        })
+    }
+
+    fn names_of(&self, labels: &Map<String, Value>) -> Result<BTreeMap<i64, String>, LoadError> {
+        let name = |(key, label): (&String, &Value)| {
+            let id = whole_number(key).ok_or_else(|| {
+                self.error(format!("id2label has the key “{key}”; its keys are the ids of classes, such as “0”"))
+            })?;
+            Ok((id, label.as_str().map_or_else(|| label.to_string(), str::to_owned)))
+        };
+        labels.iter().map(name).collect()
+    }
+}
+
+/// What classes are called, by id: not all ids need be there, and there may be others.
+#[derive(Clone, Debug)]
+pub(crate) struct ClassNames {
+    pub n: usize,
+    pub names: BTreeMap<i64, String>,
+}
+
+/// A whole number as Python's `int` reads it: with blanks around it, a sign, and `_` between digits.
+fn whole_number(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_grouped =
+        digits.split('_').all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_grouped { text.replace('_', "").parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_classes_are_read_as_python_reads_numbers() {
+        let read = ["0", " 7 ", "+2", "-1", "1_0", "007"].map(whole_number);
+        assert_eq!(read, [0, 7, 2, -1, 10, 7].map(Some));
+        assert_eq!(["", "a", "0.0", "1__0", "_1", "1_", "+-1", "- 1"].map(whole_number), [None; 8]);
     }
 }

@@ -7,7 +7,7 @@ use super::{
     config_keys,
     family::{Family, Group},
     longformer,
-    parts::{class_names, cross, encoder_decoder, layer_norm, linear, mlp, n_classes, qkv, vocabulary_map},
+    parts::{cross, encoder_decoder, layer_norm, linear, mlp, n_classes, outcomes, qkv, vocabulary_map},
 };
 use crate::{
     ids::StackKind,
@@ -321,12 +321,12 @@ pub(super) fn text_classifier(
     d_model: usize,
     end: u32,
 ) -> Result<Head, LoadError> {
-    let n = n_classes(weights, "classification_head.out_proj.weight");
+    let outcomes = outcomes(config, weights, HeadKind::TextClass, "classification_head.out_proj.weight")?;
     let dense = linear(weights, "classification_head.dense", d_model, d_model)?;
-    let output = linear(weights, "classification_head.out_proj", d_model, n)?;
+    let output = linear(weights, "classification_head.out_proj", d_model, outcomes.names.len())?;
     let transform = Transform { dense: Some(dense), activation: Some(Activation::Tanh), ..Transform::default() };
     let reads = Reads::End { token: config.token_ids("eos_token_id").first().copied().unwrap_or(end) };
-    Ok(Head::class(HeadKind::TextClass, reads, transform, output, class_names(config, n)))
+    Ok(Head::class(HeadKind::TextClass, reads, transform, output, outcomes))
 }
 
 fn head(config: &Config, weights: &mut Weights<'_>, word: &Tensor) -> Result<Option<Head>, LoadError> {

@@ -24,9 +24,10 @@ use crate::{
             block::Stack,
             embedding::{Embedding, Positions, TextEmbedding},
             head::{Head, Reads, Transform},
-            similarity::{Pool, Probability, Similarity, TextPosition},
+            similarity::{Pool, Similarity, TextPosition},
         },
     },
+    outputs::OutputKind,
     spec::{HeadKind, ImageSpec, Modality, TextSpec},
 };
 
@@ -96,7 +97,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         },
         scale: number(weights, "logit_scale")?.exp(),
         bias: 0.0,
-        probability: Probability::Softmax,
+        outputs: OutputKind::Classes,
     };
     Ok(Network {
         family: "clip",

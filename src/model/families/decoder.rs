@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use super::{
     head_class::HeadClass,
     lookup::class_ids,
-    parts::{class_names, n_classes, table_name},
+    parts::{outcomes, table_name},
 };
 use crate::{
     ids::StackKind,
@@ -41,13 +41,13 @@ pub(super) fn network(
     }
 }
 
-/// A head that names classes, of the text or of each of its tokens, where the checkpoint has one under a
-/// decoder's names for it: whether it has, and the head unless it is not shown.
+/// A head that says something of the text or of each of its tokens, where the checkpoint has one under a decoder's
+/// names for it.
 pub(super) fn class_head(
     config: &Config,
     weights: &mut Weights<'_>,
     d_model: usize,
-) -> Result<(bool, Option<Head>), LoadError> {
+) -> Result<Option<Head>, LoadError> {
     let of_tokens = config.architecture().is_some_and(|class| class.ends_with("ForTokenClassification"));
     let (name, kind, reads) = if of_tokens {
         let name = ["score", "classifier"].into_iter().find(|name| weights.has(&format!("{name}.weight")));
@@ -57,18 +57,14 @@ pub(super) fn class_head(
         let padding = config.token_ids_or_class(PAD, class_ids).first().copied();
         ("score", HeadKind::TextClass, Reads::Last { padding })
     } else {
-        return Ok((false, None));
+        return Ok(None);
     };
     let weight = format!("{name}.weight");
-    let n = n_classes(weights, &weight);
-    if n == 1 && !of_tokens {
-        weights.warn("Its head gives one number instead of classes, which is not shown");
-        weights.skip(&weight);
-        return Ok((true, None));
-    }
+    let outcomes = outcomes(config, weights, kind, &weight)?;
+    let n = outcomes.names.len();
     let bias = weights.optional(&format!("{name}.bias"), &[n])?;
     let output = Linear::new(weights.tensor(&weight, &[n, d_model])?.t()?, bias)?;
-    Ok((true, Some(Head::class(kind, reads, Transform::default(), output, class_names(config, n)))))
+    Ok(Some(Head::class(kind, reads, Transform::default(), output, outcomes)))
 }
 
 /// Whether the checkpoint's class leaves it to the weights whether they classify texts.
@@ -119,9 +115,8 @@ pub(super) fn head(
 ) -> Result<Option<Head>, LoadError> {
     let Output { name, tied, bias } = output;
     let (n_vocab, d_model) = embedding.dims2()?;
-    let (has_classes, head) = class_head(config, weights, d_model)?;
-    if has_classes {
-        return Ok(head);
+    if let Some(head) = class_head(config, weights, d_model)? {
+        return Ok(Some(head));
     }
     let weight = format!("{name}.weight");
     if config.flag("tie_word_embeddings", tied) {

@@ -20,9 +20,10 @@ use crate::{
         network::{
             Network,
             block::Stack,
-            head::{Head, Reads, Transform},
+            head::{Head, Outcomes, Reads, Transform},
         },
     },
+    outputs::OutputKind,
     spec::HeadKind,
 };
 
@@ -77,6 +78,7 @@ fn discriminator(weights: &mut Weights<'_>, sizes: &Sizes) -> Result<Head, LoadE
         Some(Tensor::cat(&[&bias.zeros_like()?, &bias], 0)?),
     )?;
     let transform = Transform { dense: Some(dense), activation: Some(sizes.activation), ..Transform::default() };
-    let labels = ["original", "replaced"].map(str::to_owned).to_vec();
-    Ok(Head::class(HeadKind::TokenClass, Reads::Each, transform, output, labels))
+    let names = ["original", "replaced"].map(str::to_owned).to_vec();
+    let outcomes = Outcomes { kind: OutputKind::Classes, names };
+    Ok(Head::class(HeadKind::TokenClass, Reads::Each, transform, output, outcomes))
 }

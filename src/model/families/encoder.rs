@@ -260,19 +260,9 @@ pub(super) fn classifies_tokens(config: &Config, weights: &Weights<'_>) -> bool 
 
 /// Whether the checkpoint says what the whole text is. Question answering and multiple choice also have
 /// a classifier, which says nothing of the kind.
-pub(super) fn classifies_texts(config: &Config, weights: &mut Weights<'_>, classifier: &str) -> bool {
+pub(super) fn classifies_texts(config: &Config, weights: &Weights<'_>, classifier: &str) -> bool {
     let name = format!("{classifier}.weight");
-    if !config.architecture().is_none_or(|class| class.ends_with("ForSequenceClassification")) || !weights.has(&name) {
-        return false;
-    }
-    if n_classes(weights, &name) == 1 {
-        weights.warn("Its head gives one number instead of classes, which is not shown");
-        return false;
-    }
-    if config.text(&["problem_type"]) == Some("multi_label_classification") {
-        weights.warn("Its classes do not exclude each other, but their probabilities are shown as if they did");
-    }
-    true
+    config.architecture().is_none_or(|class| class.ends_with("ForSequenceClassification")) && weights.has(&name)
 }
 
 /// The head that names each token's class.

@@ -97,10 +97,10 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         }
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
-    let (has_classes, mut head) = class_head(config, weights, d_model)?;
-    if !has_classes {
-        head = vocabulary_map(config, weights, OUTPUT, embedding.word.rows()?, None)?.map(Head::next_token);
-    }
+    let head = match class_head(config, weights, d_model)? {
+        Some(head) => Some(head),
+        None => vocabulary_map(config, weights, OUTPUT, embedding.word.rows()?, None)?.map(Head::next_token),
+    };
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {
         family: "gpt2",

@@ -27,6 +27,7 @@ use crate::{
             rotary::{LayerKind, Rotary},
         },
     },
+    outputs::OutputKind,
     spec::{HeadKind, LayerSpec},
 };
 
@@ -178,6 +179,6 @@ fn head(
     let bias = config.flag("decoder_bias", true);
     let bias = bias.then(|| weights.tensor("decoder.bias", &[embedding.word.rows()?.dim(0)?])).transpose()?;
     let Some(output) = vocabulary_map(config, weights, OUTPUT, embedding.word.rows()?, bias)? else { return Ok(None) };
-    let labels = None;
-    Ok(Some(Head { kind: HeadKind::MaskedLm, reads: Reads::Each, transform, output, labels, softcap: None }))
+    let (kind, outputs) = (HeadKind::MaskedLm, OutputKind::Tokens);
+    Ok(Some(Head { kind, outputs, reads: Reads::Each, transform, output, labels: None, softcap: None }))
 }

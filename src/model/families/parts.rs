@@ -2,19 +2,22 @@
 
 use candle_core::Tensor;
 
+use super::head_class::HeadClass;
 use crate::{
     model::{
         LoadError,
-        checkpoint::{Config, Part, Stored, Weights},
+        checkpoint::{Config, Part, Stored, Weights, ids::ClassNames},
         kernels::{Activation, Linear, Norm, NormKind},
         network::{
             Body, Network, Tower,
             attention::Attention,
-            head::{Head, Reads, Transform},
+            head::{Head, Outcomes, Reads, Transform},
             mlp::Dense,
         },
     },
+    outputs::{OutputKind, SCORE},
     spec::{HeadKind, LayerSpec, Modality},
+    text::counted,
 };
 
 /// Queries, keys and values of three tensors as one map; `bias` of each of them.
@@ -128,9 +131,9 @@ pub(super) fn classifier(
     parts: ClassHead,
 ) -> Result<Head, LoadError> {
     let ClassHead { kind, reads, transform } = parts;
-    let n = n_classes(weights, &format!("{name}.weight"));
-    let output = linear(weights, name, d_in, n)?;
-    Ok(Head::class(kind, reads, transform, output, class_names(config, n)))
+    let outcomes = outcomes(config, weights, kind, &format!("{name}.weight"))?;
+    let output = linear(weights, name, d_in, outcomes.names.len())?;
+    Ok(Head::class(kind, reads, transform, output, outcomes))
 }
 
 /// Number of classes of a classifier stored as `(classes, in)`: what the file's tensor says.
@@ -138,10 +141,62 @@ pub(super) fn n_classes(weights: &Weights<'_>, name: &str) -> usize {
     weights.shape(name).and_then(<[usize]>::first).copied().unwrap_or(0)
 }
 
-/// One name per class; numbers where the configuration gives none.
-pub(super) fn class_names(config: &Config, n: usize) -> Vec<String> {
-    let mut labels = config.labels().unwrap_or_default();
-    labels.truncate(n);
-    labels.extend((labels.len()..n).map(|id| format!("class {id}")));
-    labels
+/// What a classifier says with the weights `[classes, in]` under `name`, as transformers has it of this configuration.
+pub(super) fn outcomes(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    kind: HeadKind,
+    name: &str,
+) -> Result<Outcomes, LoadError> {
+    let n = n_classes(weights, name);
+    let problem = config.text(&["problem_type"]);
+    if n == 1 && problem == Some("single_label_classification") {
+        return Err(config.error(
+            "problem_type is single_label_classification, but there is one class: it must be regression, or there must \
+             be two classes",
+        ));
+    }
+    let outputs = match (problem, n) {
+        // Tokens are classified without a look at this key.
+        _ if kind == HeadKind::TokenClass && n > 1 => OutputKind::Classes,
+        (Some("multi_label_classification"), _) if kind != HeadKind::TokenClass => OutputKind::Labels,
+        (Some("regression"), _) | (_, 1) => OutputKind::Scores,
+        _ => OutputKind::Classes,
+    };
+    let otherwise = if config.text(&["model_type"]) == Some("bart") { 3 } else { 2 };
+    let ClassNames { n: n_named, mut names } = config.class_names(otherwise)?;
+    if n_named != n && shows_head(config) {
+        let (rows, named) = (counted(n, "row"), if n_named == 1 { "1 class" } else { &format!("{n_named} classes") });
+        return Err(config.error(format!(
+            "{name} has {rows}, but id2label and num_labels say {named}: set id2label to the name of each row"
+        )));
+    }
+    let mut unnamed = Vec::new();
+    let own = (0..n).map(|id| {
+        let name = names.remove(&(id as i64));
+        // What the library calls an only output when nobody named it says less than what it is.
+        let name = name.filter(|name| n > 1 || outputs != OutputKind::Scores || name != "LABEL_0");
+        name.unwrap_or_else(|| match outputs {
+            OutputKind::Scores if n == 1 => SCORE.to_owned(),
+            _ => {
+                unnamed.push(id.to_string());
+                format!("{} {id}", outputs.noun())
+            }
+        })
+    });
+    let own: Vec<String> = own.collect();
+    if !unnamed.is_empty() && !names.is_empty() {
+        let others: Vec<String> = names.keys().map(ToString::to_string).collect();
+        weights.warn(&format!(
+            "id2label has no name for {}, called by number here, and names {}, which the head does not have",
+            unnamed.join(", "),
+            others.join(", ")
+        ));
+    }
+    Ok(Outcomes { kind: outputs, names: own })
+}
+
+/// Whether the checkpoint's class has a head of classes, as far as its name tells.
+fn shows_head(config: &Config) -> bool {
+    config.architecture().and_then(HeadClass::of).is_none_or(|promise| promise != HeadClass::Body)
 }

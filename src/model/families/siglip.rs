@@ -25,10 +25,11 @@ use crate::{
             attention::{Attention, Projections},
             embedding::Embedding,
             head::{Reads, Transform},
-            similarity::{Pool, Probability, Probe, Similarity, TextPosition},
+            similarity::{Pool, Probe, Similarity, TextPosition},
         },
         run::At,
     },
+    outputs::OutputKind,
     spec::{HeadKind, ImageSpec, LayerSpec, Modality},
 };
 
@@ -87,7 +88,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         reads: TextPosition::Last { padding: text_config.token("pad_token_id").unwrap_or(1) },
         scale: number(weights, "logit_scale")?.exp(),
         bias: number(weights, "logit_bias")?,
-        probability: Probability::Sigmoid,
+        outputs: OutputKind::Labels,
     };
     Ok(Network {
         family: "siglip",

@@ -6,7 +6,7 @@ use candle_core::Tensor;
 use super::{
     config_keys,
     family::{Family, Group},
-    parts::{ClassHead, class_names, classifier, layer_norm, n_classes},
+    parts::{ClassHead, classifier, layer_norm, outcomes},
     vision::{Layers, Names, Pictures, tokens},
 };
 use crate::{
@@ -105,7 +105,8 @@ fn class_head(config: &Config, weights: &mut Weights<'_>, d_model: usize) -> Res
 
 /// The mean of two classifiers, one of CLS and one of the distillation token, as one map of both.
 fn averaged_heads(config: &Config, weights: &mut Weights<'_>, d_model: usize) -> Result<Head, LoadError> {
-    let n = n_classes(weights, "cls_classifier.weight");
+    let outcomes = outcomes(config, weights, HeadKind::ImageClass, "cls_classifier.weight")?;
+    let n = outcomes.names.len();
     let mut both = |part: &str, shape: &[usize]| -> Result<[Tensor; 2], LoadError> {
         let names = ["cls_classifier", "distillation_classifier"].map(|name| format!("{name}.{part}"));
         Ok([weights.tensor(&names[0], shape)?, weights.tensor(&names[1], shape)?])
@@ -113,8 +114,7 @@ fn averaged_heads(config: &Config, weights: &mut Weights<'_>, d_model: usize) ->
     let weight = (Tensor::cat(&both("weight", &[n, d_model])?, 1)? * 0.5)?;
     let [cls, distilled] = both("bias", &[n])?;
     let output = Linear::new(weight.t()?, Some(((cls + distilled)? * 0.5)?))?;
-    let labels = class_names(config, n);
-    Ok(Head::class(HeadKind::ImageClass, Reads::FirstTwo, Transform::default(), output, labels))
+    Ok(Head::class(HeadKind::ImageClass, Reads::FirstTwo, Transform::default(), output, outcomes))
 }
 
 fn network(

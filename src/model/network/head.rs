@@ -12,12 +12,15 @@ use crate::{
         kernels::{self, Activation, Linear, Norm, with_values},
         run::Logits,
     },
+    outputs::OutputKind,
     spec::HeadKind,
     text::grouped,
 };
 
-/// Outcomes kept for each position.
+/// Tokens or classes kept for each position.
 const N_TOP: usize = 5;
+/// Labels and scores kept: each says something by itself.
+const N_EACH: usize = 20;
 /// The vocabulary is cut into multiples of this many outcomes. Whole panels of weights, and no power of
 /// two: rows that far apart would share their cache lines.
 const OUTCOMES_STEP: usize = 33 * 64;
@@ -32,6 +35,7 @@ pub(super) const FEW_LOGITS: usize = 1 << 23;
 #[derive(Debug)]
 pub(crate) struct Head {
     pub kind: HeadKind,
+    pub outputs: OutputKind,
     pub reads: Reads,
     pub transform: Transform,
     /// To the vocabulary or the classes.
@@ -40,6 +44,13 @@ pub(crate) struct Head {
     pub labels: Option<Vec<String>>,
     /// Logits `x` become `cap · tanh(x / cap)` (Gemma 2).
     pub softcap: Option<f32>,
+}
+
+/// What a classifier says: of which kind its numbers are, and what each is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcomes {
+    pub kind: OutputKind,
+    pub names: Vec<String>,
 }
 
 /// Which positions of the stream a head reads.
@@ -115,6 +126,7 @@ impl Head {
     pub fn next_token(output: Linear) -> Self {
         Self {
             kind: HeadKind::NextToken,
+            outputs: OutputKind::Tokens,
             reads: Reads::Each,
             transform: Transform::default(),
             output,
@@ -126,18 +138,14 @@ impl Head {
     /// A head that says which token stands at each position.
     pub const fn masked_lm(dense: Linear, activation: Activation, norm: Norm, output: Linear) -> Self {
         let transform = Transform { scale: None, dense: Some(dense), activation: Some(activation), norm: Some(norm) };
-        Self { kind: HeadKind::MaskedLm, reads: Reads::Each, transform, output, labels: None, softcap: None }
+        let (kind, outputs) = (HeadKind::MaskedLm, OutputKind::Tokens);
+        Self { kind, outputs, reads: Reads::Each, transform, output, labels: None, softcap: None }
     }
 
-    /// A head that names a class.
-    pub const fn class(
-        kind: HeadKind,
-        reads: Reads,
-        transform: Transform,
-        output: Linear,
-        labels: Vec<String>,
-    ) -> Self {
-        Self { kind, reads, transform, output, labels: Some(labels), softcap: None }
+    /// A head that says something of the whole, or of each token, in classes, labels or scores.
+    pub fn class(kind: HeadKind, reads: Reads, transform: Transform, output: Linear, outcomes: Outcomes) -> Self {
+        let Outcomes { kind: outputs, names } = outcomes;
+        Self { kind, outputs, reads, transform, output, labels: Some(names), softcap: None }
     }
 
     /// Logits of some positions of the stream; a head that reads no single positions has one row in any
@@ -223,7 +231,7 @@ impl Head {
             Logits::KeepFew if positions.len() * n_outcomes > FEW_LOGITS => 1,
             Logits::KeepFew | Logits::Keep => positions.len(),
         };
-        let mut ranking = vec![Ranking::default(); positions.len()];
+        let mut ranking = vec![Ranking::of(self.outputs); positions.len()];
         let mut kept: Option<Arc<[f32]>> = (n_kept > 0).then(|| repeat_n(0.0, n_kept * n_outcomes).collect());
         let at_once = OUTCOMES_STEP * (LOGITS_AT_ONCE / (OUTCOMES_STEP * positions.len().max(1))).max(1);
         // A part of the vocabulary at a time: the logits of all of it would be larger than the model's
@@ -248,18 +256,17 @@ impl Head {
             outcome.logits = Some(Matrix::new(kept, [n_kept, n_outcomes])?);
         }
         let class_label = |id: u32| labels.and_then(|labels| labels.get(id as usize)).cloned();
-        let item =
-            |(id, probability)| PredictionItem { id, label: class_label(id).unwrap_or_else(|| label(id)), probability };
+        let item = |(id, value)| PredictionItem { id, label: class_label(id).unwrap_or_else(|| label(id)), value };
         let mut rows = Vec::with_capacity(ranking.len());
         for (position, ranking) in positions.zip(ranking) {
-            let top = ranking.probabilities();
-            if top.iter().any(|(_, probability)| !probability.is_finite()) {
+            let top = ranking.values();
+            if top.iter().any(|(_, value)| !value.is_finite()) {
                 return Err(ModelError::NotFinite { what: "logits".to_owned() });
             }
             let position = (!whole).then_some(position);
             rows.push(PredictionRow { position, top: top.into_iter().map(item).collect() });
         }
-        outcome.prediction = Some(Prediction { kind: self.kind, rows });
+        outcome.prediction = Some(Prediction { kind: self.kind, outputs: self.outputs, rows });
         Ok(outcome)
     }
 }
@@ -271,22 +278,42 @@ fn rank(ranking: &mut [Ranking], logits: &[f32], first: usize) {
     ranking.par_iter_mut().zip(rows).for_each(|(ranking, row)| ranking.add(row, first));
 }
 
-/// The largest logits of one position so far, and the normaliser of its softmax.
-#[derive(Clone, Debug, Default)]
+/// The largest logits of one position so far, of scores the first, and the normaliser of its softmax.
+#[derive(Clone, Debug)]
 struct Ranking {
-    /// Outcome and logit, largest first.
+    kind: OutputKind,
+    /// Outcome and logit, largest first; scores in their order.
     best: Vec<(u32, f32)>,
     /// `Σ exp(logit − largest)`; NaN as soon as a logit is.
     sum: f32,
 }
 
 impl Ranking {
+    const fn of(kind: OutputKind) -> Self {
+        Self { kind, best: Vec::new(), sum: 0.0 }
+    }
+
+    /// How many outcomes are told.
+    const fn n_top(&self) -> usize {
+        match self.kind {
+            OutputKind::Tokens | OutputKind::Classes => N_TOP,
+            OutputKind::Labels | OutputKind::Scores => N_EACH,
+        }
+    }
+
     fn add(&mut self, logits: &[f32], first: usize) {
         /// Logits looked at together: most groups have none that is large enough.
         const GROUP: usize = 64;
+        let n_top = self.n_top();
+        if self.kind == OutputKind::Scores {
+            // One is not compared with another.
+            let room = n_top.saturating_sub(self.best.len());
+            self.best.extend((first as u32..).zip(logits.iter().copied()).take(room));
+            return;
+        }
         let largest = |best: &[(u32, f32)]| best.first().map(|(_, logit)| *logit);
         let before = largest(&self.best);
-        let mut least = if self.best.len() < N_TOP { f32::NEG_INFINITY } else { self.best[N_TOP - 1].1 };
+        let mut least = if self.best.len() < n_top { f32::NEG_INFINITY } else { self.best[n_top - 1].1 };
         for (group_idx, group) in logits.chunks(GROUP).enumerate() {
             let max = group.iter().fold(f32::NEG_INFINITY, |max, x| if *x > max { *x } else { max });
             if max <= least {
@@ -296,9 +323,9 @@ impl Ranking {
                 if logit > least {
                     let at = self.best.partition_point(|(_, other)| *other >= logit);
                     self.best.insert(at, ((first + group_idx * GROUP + idx) as u32, logit));
-                    self.best.truncate(N_TOP);
-                    if self.best.len() == N_TOP {
-                        least = self.best[N_TOP - 1].1;
+                    self.best.truncate(n_top);
+                    if self.best.len() == n_top {
+                        least = self.best[n_top - 1].1;
                     }
                 }
             }
@@ -307,13 +334,17 @@ impl Ranking {
         self.sum = before.map_or(0.0, |before| self.sum * (before - max).exp()) + kernels::exp_sum(logits, max);
     }
 
-    /// Outcomes and their softmax probabilities, best first.
-    fn probabilities(self) -> Vec<(u32, f32)> {
+    /// Outcomes and their probabilities, best first, or scores in their order.
+    fn values(self) -> Vec<(u32, f32)> {
         let max = self.best.first().map_or(0.0, |(_, logit)| *logit);
         if self.best.is_empty() {
             // Every logit is NaN or minus infinity.
             return vec![(0, f32::NAN)];
         }
-        self.best.into_iter().map(|(id, logit)| (id, (logit - max).exp() / self.sum)).collect()
+        let value = |logit: f32| match self.kind {
+            OutputKind::Tokens | OutputKind::Classes => (logit - max).exp() / self.sum,
+            OutputKind::Labels | OutputKind::Scores => self.kind.value(&[logit], 0) as f32,
+        };
+        self.best.into_iter().map(|(id, logit)| (id, value(logit))).collect()
     }
 }

@@ -16,6 +16,7 @@ use crate::{
         kernels::{Linear, Norm},
         run::{At, Logits, Run},
     },
+    outputs::OutputKind,
     spec::HeadKind,
 };
 
@@ -29,7 +30,9 @@ pub(crate) struct Similarity {
     pub scale: f32,
     /// Added to the scaled cosine.
     pub bias: f32,
-    pub probability: Probability,
+    /// Labels where each text has a probability by itself (SigLIP), classes where it has one among several texts
+    /// (CLIP), of which a single one has all.
+    pub outputs: OutputKind,
 }
 
 /// How a stream becomes one vector.
@@ -62,15 +65,6 @@ pub(crate) enum TextPosition {
     HighestId,
     /// The last, of a text that is filled up to the model's length with this id (SigLIP).
     Last { padding: u32 },
-}
-
-/// How a logit becomes a probability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Probability {
-    /// Among several texts (CLIP); a single one always has all of it.
-    Softmax,
-    /// For each text by itself (SigLIP).
-    Sigmoid,
 }
 
 impl TextPosition {
@@ -112,18 +106,19 @@ impl Similarity {
             return Err(ModelError::NotFinite { what: "similarity".to_owned() });
         }
         let cosine = (logit - self.bias) / self.scale;
-        let (probability, convention) = match self.probability {
-            Probability::Softmax => (1.0, "the softmax over the texts, which is 1 for one text"),
-            Probability::Sigmoid => (1.0 / (1.0 + (-logit).exp()), "the sigmoid of the logit"),
+        let convention = match self.outputs {
+            OutputKind::Labels => "the sigmoid of the logit",
+            _ => "the softmax over the texts, which is 1 for one text",
         };
+        let value = self.outputs.value(&[logit], 0) as f32;
         let label = format!("Cosine {cosine:.3}, logit {logit:.2}; the percentage is {convention}");
-        let top = vec![PredictionItem { id: 0, label, probability }];
+        let top = vec![PredictionItem { id: 0, label, value }];
         let rows = vec![PredictionRow { position: None, top }];
         Ok(Outcome {
             logits: matches!(plan, Logits::Keep | Logits::KeepFew)
                 .then(|| Matrix::new(vec![logit], [1, 1]))
                 .transpose()?,
-            prediction: Some(Prediction { kind: HeadKind::Similarity, rows }),
+            prediction: Some(Prediction { kind: HeadKind::Similarity, outputs: self.outputs, rows }),
             note: None,
         })
     }

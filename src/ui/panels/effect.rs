@@ -7,6 +7,7 @@ use crate::{
     capture::{Capture, PredictionRow},
     ids::CaptureId,
     lab::Target,
+    outputs::OutputKind,
     spec::HeadKind,
     ui::{
         PanelCtx,
@@ -40,7 +41,8 @@ impl EffectPanel {
         let at = found.as_ref().map_or(target.position, |effect| effect.position);
         section_ui(ui, cx.theme, &title(before, at));
         let Some(row) = row_at(before, at) else { return };
-        choice_ui(ui, cx, row, target);
+        let outputs = before.prediction().map_or(OutputKind::Tokens, |prediction| prediction.outputs);
+        choice_ui(ui, cx, (outputs, row), target);
         position_ui(ui, cx, before, (at, target));
         match found {
             Ok(effect) => {
@@ -48,7 +50,10 @@ impl EffectPanel {
                 // Until the changed run is there, it is about the one before.
                 let is_old = document.capture.is_pending();
                 let color = if is_old { cx.theme.text_weak } else { cx.theme.text };
-                let meaning = "Of the unchanged run and of the run with the changes: logit, and softmax probability";
+                let told = outputs
+                    .function()
+                    .map_or_else(|| "the score".to_owned(), |function| format!("logit, and {function} probability"));
+                let meaning = format!("Of the unchanged run and of the run with the changes: {told}");
                 let response = ui.add(Label::new(RichText::new(&line).color(color)).wrap()).on_hover_text(meaning);
                 copy_menu_ui(&response, cx, "this effect", || format!("{line}\n"));
             }
@@ -70,7 +75,10 @@ fn row_at(capture: &Capture, at: Option<usize>) -> Option<&PredictionRow> {
 }
 
 /// The outcome, and what its logit is held against.
-fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, row: &PredictionRow, target: Target) {
+fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, (outputs, row): (OutputKind, &PredictionRow), target: Target) {
+    if !outputs.has_probabilities() && row.top.len() < 2 {
+        return;
+    }
     let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
     let best = row.top.first().map(|item| item.id);
     let chosen = target.class.or(best);
@@ -79,7 +87,12 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, row: &PredictionRow, target: Target
         ui.label(weak("On"));
         let outcome = OutcomeChoice {
             name: "Outcome",
-            meaning: "The outcome whose logit and probability are compared; Explain uses the same one",
+            meaning: if outputs.has_probabilities() {
+                "The outcome whose logit and probability are compared; Explain uses the same one"
+            } else {
+                "The score that is compared; Explain uses the same one"
+            },
+            outputs,
             row,
             chosen,
             nothing: None,
@@ -91,7 +104,8 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, row: &PredictionRow, target: Target
         ui.label(weak("and not on"));
         let against = OutcomeChoice {
             name: "Contrast of the effect",
-            meaning: "Compare the difference of two logits: what raises one over the other",
+            meaning: "Compare the difference of two: what raises one over the other",
+            outputs,
             row,
             chosen: target.against,
             nothing: Some("anything else"),

@@ -5,6 +5,7 @@ use eframe::egui::{RichText, Ui};
 use crate::{
     analysis::effect::telling_row,
     capture::{Prediction, PredictionItem, PredictionRow},
+    outputs::OutputKind,
     session::{Command, Focus},
     spec::HeadKind,
     text::{measure_text, share_text},
@@ -19,7 +20,7 @@ use crate::{
 pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let Some(capture) = cx.document.latest_capture() else { return };
     let Some(prediction) = capture.prediction() else { return };
-    section_ui(ui, cx.theme, title(prediction.kind));
+    section_ui(ui, cx.theme, title(prediction));
     let wanted = cx.pane.selection.focus().query;
     let row = prediction
         .rows
@@ -37,26 +38,44 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let top = row.top.as_slice();
     let unchanged = cx.session.unchanged(cx.document).and_then(|capture| capture.prediction());
     if let Some(before) = unchanged.and_then(|before| before.rows.iter().find(|it| it.position == row.position)) {
-        changed_ui(ui, cx, before, row);
+        changed_ui(ui, cx, prediction.outputs, before, row);
         return;
     }
+    let outputs = prediction.outputs;
     for item in top {
         let row = BarRow {
             label: &item.label,
-            fraction: item.probability,
-            value: &share_text(item.probability),
+            fraction: fraction(outputs, item.value),
+            value: &outputs.text(item.value),
             color: cx.theme.accent,
             selected: false,
         };
-        let meaning = format!("id {} · probability {}", item.id, measure_text(item.probability));
-        let response = row.ui(ui, cx.theme).on_hover_text(meaning);
-        copy_menu_ui(&response, cx, "these probabilities", || table(top));
+        let meaning = format!("id {} · {} {}", item.id, outputs.measure(), measure_text(item.value));
+        let response = row.ui(ui, cx.theme).on_hover_text(format!("{meaning}{}", as_sigmoid(outputs, item.value)));
+        copy_menu_ui(&response, cx, copied(outputs), || table(outputs, top));
     }
+}
+
+/// The length of an outcome's bar. A score has none: it has neither a least nor a largest value.
+const fn fraction(outputs: OutputKind, value: f32) -> f32 {
+    if outputs.has_probabilities() { value } else { 0.0 }
+}
+
+/// What programs make of a score that was trained as one.
+fn as_sigmoid(outputs: OutputKind, value: f32) -> String {
+    if outputs.has_probabilities() {
+        return String::new();
+    }
+    format!(" · its sigmoid is {}", measure_text(OutputKind::Labels.value(&[value], 0)))
+}
+
+const fn copied(outputs: OutputKind) -> &'static str {
+    if outputs.has_probabilities() { "these probabilities" } else { "these scores" }
 }
 
 /// What an outcome that is not among the first can have.
 fn at_most(row: &PredictionRow) -> String {
-    let least = row.top.iter().map(|item| item.probability).reduce(f32::min).map(share_text);
+    let least = row.top.iter().map(|item| item.value).reduce(f32::min).map(share_text);
     match least {
         Some(least) if least.starts_with('<') => least,
         Some(least) => format!("<{least}"),
@@ -65,8 +84,9 @@ fn at_most(row: &PredictionRow) -> String {
 }
 
 /// The outcomes with the changes, and by how much they differ from those without.
-fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &PredictionRow) {
-    let of = |row: &PredictionRow, id: u32| row.top.iter().find(|item| item.id == id).map(|item| item.probability);
+fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, outputs: OutputKind, before: &PredictionRow, after: &PredictionRow) {
+    let of = |row: &PredictionRow, id: u32| row.top.iter().find(|item| item.id == id).map(|item| item.value);
+    let measure = outputs.measure();
     let gone = before.top.iter().filter(|item| of(after, item.id).is_none());
     let all: Vec<&PredictionItem> = after.top.iter().chain(gone).collect();
     let table = || {
@@ -75,19 +95,19 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &Pre
             let [was, is] = [before, after].map(|row| number(of(row, item.id)));
             format!("{}\t{}\t{was}\t{is}\n", item.id, item.label)
         };
-        let head = "id\ttext\tprobability before\tprobability with the changes\n".to_owned();
+        let head = format!("id\ttext\t{measure} before\t{measure} with the changes\n");
         std::iter::once(head).chain(all.iter().map(line)).collect::<String>()
     };
     for item in &all {
         let [was, is] = [before, after].map(|row| of(row, item.id));
         let value = match (was, is) {
-            (Some(was), Some(is)) => format!("{} → {}", share_text(was), share_text(is)),
+            (Some(was), Some(is)) => format!("{} → {}", outputs.text(was), outputs.text(is)),
             (None, Some(is)) => format!("{} → {}", at_most(before), share_text(is)),
             (was, None) => format!("{} → {}", share_text(was.unwrap_or_default()), at_most(after)),
         };
         let row = BarRow {
             label: &item.label,
-            fraction: is.unwrap_or_default(),
+            fraction: fraction(outputs, is.unwrap_or_default()),
             value: &value,
             color: cx.theme.accent,
             selected: false,
@@ -96,7 +116,7 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &Pre
             (Some(was), Some(is)) => {
                 let (plus, change) = (if is > was { "+" } else { "" }, measure_text(is - was));
                 let [was, is] = [was, is].map(measure_text);
-                format!("id {} · probability {was} before, {is} with the changes: {plus}{change}", item.id)
+                format!("id {} · {measure} {was} before, {is} with the changes: {plus}{change}", item.id)
             }
             (None, Some(is)) => {
                 format!("id {} · not among the first before, {} with the changes", item.id, measure_text(is))
@@ -107,14 +127,14 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: &PredictionRow, after: &Pre
             }
         };
         let response = row.ui(ui, cx.theme).on_hover_text(meaning);
-        copy_menu_ui(&response, cx, "these probabilities", table);
+        copy_menu_ui(&response, cx, copied(outputs), table);
     }
 }
 
 /// The items as a table for the clipboard.
-fn table(top: &[PredictionItem]) -> String {
-    let line = |item: &PredictionItem| format!("{}\t{}\t{}\n", item.id, item.label, item.probability);
-    std::iter::once("id\ttext\tprobability\n".to_owned()).chain(top.iter().map(line)).collect()
+fn table(outputs: OutputKind, top: &[PredictionItem]) -> String {
+    let line = |item: &PredictionItem| format!("{}\t{}\t{}\n", item.id, item.label, item.value);
+    std::iter::once(format!("id\ttext\t{}\n", outputs.measure())).chain(top.iter().map(line)).collect()
 }
 
 /// A picture and a text have one number: a bar over its only outcome would say nothing.
@@ -148,11 +168,15 @@ fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position:
     });
 }
 
-const fn title(kind: HeadKind) -> &'static str {
-    match kind {
-        HeadKind::MaskedLm => "Predicted token",
-        HeadKind::NextToken => "Next token",
-        HeadKind::TextClass | HeadKind::ImageClass | HeadKind::TokenClass => "Class",
-        HeadKind::Similarity => "Picture and text",
+fn title(prediction: &Prediction) -> &'static str {
+    let has_one = prediction.rows.iter().all(|row| row.top.len() < 2);
+    match (prediction.kind, prediction.outputs) {
+        (HeadKind::MaskedLm, _) => "Predicted token",
+        (HeadKind::NextToken, _) => "Next token",
+        (HeadKind::Similarity, _) => "Picture and text",
+        (_, OutputKind::Labels) => "Labels, each for itself",
+        (_, OutputKind::Scores) if has_one => "Score",
+        (_, OutputKind::Scores) => "Scores",
+        (_, OutputKind::Tokens | OutputKind::Classes) => "Class",
     }
 }

@@ -24,6 +24,7 @@ use attnscope::{
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
     lab::MethodCall,
     model::{Input, locate::KnownModel},
+    outputs::OutputKind,
     protocol::{EditRequest, Event, EventKind, Failure, Lane, LoadedModel, ModelSource, Request, SessionRequest},
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::app::Jobs,
@@ -54,7 +55,7 @@ fn several_stacks(name: &str) -> Option<Capture> {
 static NEXT_MODEL: AtomicU64 = AtomicU64::new(1);
 
 /// A model as the worker describes it: a name with `vit` in it sees pictures, one with `windows` sees within them and
-/// knows tokens that see all, `demo:t5`, `demo:captions` and
+/// knows tokens that see all, one with `score` gives a text one number, `demo:t5`, `demo:captions` and
 /// `demo:clip` have several stacks, every other reads text.
 pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
     let name = match source {
@@ -62,6 +63,7 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         ModelSource::Path(path) => path.file_name().unwrap().to_string_lossy().into_owned(),
     };
     let sees = name.contains("vit");
+    let scores = name.contains("score");
     let in_windows = name.contains("windows");
     let window = in_windows.then_some(3);
     let layer = LayerSpec { window, global: in_windows, ..LayerSpec::new(N_HEADS, D_HEAD) };
@@ -80,7 +82,11 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         }],
         d_model: N_HEADS * D_HEAD,
         n_params: 1_234_567,
-        head: Some(if sees { HeadKind::ImageClass } else { HeadKind::NextToken }),
+        head: Some(match (sees, scores) {
+            (true, _) => HeadKind::ImageClass,
+            (_, true) => HeadKind::TextClass,
+            _ => HeadKind::NextToken,
+        }),
         checkpoint: None,
     };
     let spec = match several_stacks(&spec.name) {
@@ -200,15 +206,20 @@ fn prediction(kind: HeadKind, n: usize, part: f32) -> Prediction {
         let item = |i: usize, probability: f32| PredictionItem {
             id: (seed + i) as u32,
             label: format!("word{}", seed + i),
-            probability: part * probability,
+            value: part * probability,
         };
         vec![item(0, 0.5), item(1, 0.25), item(2, 0.01)]
     };
+    if kind == HeadKind::TextClass {
+        let top = vec![PredictionItem { id: 0, label: "score".to_owned(), value: -1.25 * part }];
+        let rows = vec![PredictionRow { position: None, top }];
+        return Prediction { kind, outputs: OutputKind::Scores, rows };
+    }
     let rows = match kind {
         HeadKind::ImageClass => vec![PredictionRow { position: None, top: items(0) }],
         _ => (0..n).map(|at| PredictionRow { position: Some(at), top: items(at * 10) }).collect(),
     };
-    Prediction { kind, rows }
+    Prediction { kind, outputs: OutputKind::of(kind), rows }
 }
 
 fn layer_capture(layer: usize, n: usize, causal: bool) -> LayerCapture {

@@ -8,6 +8,7 @@ use super::FileError;
 use crate::{
     capture::{Generated, Prediction, PredictionItem, PredictionRow, Token},
     ids::Side,
+    outputs::OutputKind,
     spec::HeadKind,
 };
 
@@ -55,6 +56,9 @@ impl GeneratedEntry {
 #[derive(Serialize, Deserialize)]
 pub(in crate::capture::file) struct PredictionEntry {
     kind: HeadKind,
+    /// Where it is not what heads of this kind have as a rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outputs: Option<OutputKind>,
     rows: Vec<RowEntry>,
 }
 
@@ -69,17 +73,25 @@ struct RowEntry {
 struct OutcomeEntry {
     id: u32,
     label: String,
-    probability: f32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    probability: Option<f32>,
+    /// In place of the probability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
 }
 
 impl From<&Prediction> for PredictionEntry {
     fn from(prediction: &Prediction) -> Self {
         let outcome = |item: &PredictionItem| {
-            let PredictionItem { id, label, probability } = item.clone();
-            OutcomeEntry { id, label, probability }
+            let PredictionItem { id, label, value } = item.clone();
+            let (probability, score) =
+                if prediction.outputs.has_probabilities() { (Some(value), None) } else { (None, Some(value)) };
+            OutcomeEntry { id, label, probability, score }
         };
         let row = |row: &PredictionRow| RowEntry { position: row.position, top: row.top.iter().map(outcome).collect() };
-        Self { kind: prediction.kind, rows: prediction.rows.iter().map(row).collect() }
+        let Prediction { kind, outputs, rows } = prediction;
+        let outputs = Some(*outputs).filter(|outputs| *outputs != OutputKind::of(*kind));
+        Self { kind: *kind, outputs, rows: rows.iter().map(row).collect() }
     }
 }
 
@@ -94,18 +106,28 @@ impl PredictionEntry {
         if self.rows.iter().any(|row| row.position.is_some_and(|position| position >= n)) {
             return Err(problem("it is about a position that no sequence has"));
         }
+        let outputs = self.outputs.unwrap_or(OutputKind::of(self.kind));
+        let value = |outcome: &OutcomeEntry| {
+            if outputs.has_probabilities() { outcome.probability } else { outcome.score }
+        };
         let outcomes = || self.rows.iter().flat_map(|row| &row.top);
-        if !outcomes().all(|outcome| (0.0..=1.0).contains(&outcome.probability)) {
+        if outcomes().any(|outcome| value(outcome).is_none()) {
+            return Err(problem("an outcome has no probability, or no score where it is one"));
+        }
+        if !outcomes().filter_map(|outcome| outcome.probability).all(|p| (0.0..=1.0).contains(&p)) {
             return Err(problem("a probability is not between 0 and 1"));
         }
         if self.rows.iter().any(|row| row.top.len() > MAX_OUTCOMES) {
             return Err(problem("it lists more outcomes than anybody shows"));
         }
-        let outcome = |OutcomeEntry { id, label, probability }: OutcomeEntry| PredictionItem { id, label, probability };
+        let outcome = |outcome: OutcomeEntry| {
+            let value = value(&outcome).unwrap_or(f32::NAN);
+            PredictionItem { id: outcome.id, label: outcome.label, value }
+        };
         let rows = self
             .rows
             .into_iter()
             .map(|RowEntry { position, top }| PredictionRow { position, top: top.into_iter().map(outcome).collect() });
-        Ok(Prediction { kind: self.kind, rows: rows.collect() })
+        Ok(Prediction { kind: self.kind, outputs, rows: rows.collect() })
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     },
     capture::{Capture, Token, words},
     ids::{HeadId, Side},
+    outputs::{OutputKind, SCORE},
     spec::SIMILARITY,
     text::{decimal_text, share_text},
 };
@@ -128,11 +129,14 @@ pub fn logit_name(report: &Report) -> String {
         let (_, value) = report.parameters.iter().find(|(known, _)| known == name)?;
         value.get("label").and_then(serde_json::Value::as_str).map(ToOwned::to_owned)
     };
+    let outputs = report.parameters.iter().find(|(known, _)| known == "outputs");
+    let outputs: Option<OutputKind> = outputs.and_then(|(_, value)| serde_json::from_value(value.clone()).ok());
+    let raw = outputs.map_or("logit", OutputKind::raw);
     match (label("class"), label("against")) {
-        (Some(class), _) if class == SIMILARITY => format!("the {class}"),
-        (Some(class), Some(against)) => format!("logit(“{class}”) − logit(“{against}”)"),
-        (Some(class), None) => format!("logit(“{class}”)"),
-        (None, _) => "the logit".to_owned(),
+        (Some(class), _) if class == SIMILARITY || class == SCORE => format!("the {class}"),
+        (Some(class), Some(against)) => format!("{raw}(“{class}”) − {raw}(“{against}”)"),
+        (Some(class), None) => format!("{raw}(“{class}”)"),
+        (None, _) => format!("the {raw}"),
     }
 }
 
@@ -149,20 +153,24 @@ pub fn without_head(leaves: &[Leaf<'_>], head: HeadId, logit: &str) -> Option<[S
     let own = |name: &str| of(name).into_iter().find(|(layer, _)| *layer == head.layer)?.1.get(head.head).copied();
     // A head that was left out has no number.
     let known = |name: &str| own(name).filter(|it| it.is_finite());
-    let (lost, change) = (known("logit")?, known("change")?);
-    let all: Vec<f64> =
-        of("change").into_iter().flat_map(|(_, values)| values.iter().copied()).filter(|it| it.is_finite()).collect();
-    let rank = 1 + all.iter().filter(|other| **other > change).count();
+    // Scores have no probabilities that could move: heads are compared by what they change of it.
+    let (lost, change) = (known("logit")?, known("change"));
+    let by = if change.is_some() { "change" } else { "logit" };
+    let all = of(by).into_iter().flat_map(|(_, values)| values.iter().map(|it| it.abs()));
+    let all: Vec<f64> = all.filter(|it| it.is_finite()).collect();
+    let rank = 1 + all.iter().filter(|other| **other > change.unwrap_or(lost.abs())).count();
     let what = if lost < 0.0 { "rises" } else { "falls" };
     let more = match rank {
         1 => format!("the largest change of {} heads", all.len()),
         _ => format!("{} of {} heads change it more", rank - 1, all.len()),
     };
-    let text = format!(
-        "{logit} {what} by {}, and {} of the probability moves to other outcomes: {more}",
-        decimal_text(lost.abs()),
-        share_text(change)
-    );
+    let moved = change.map_or_else(String::new, |change| {
+        format!(", and {} of the probability moves to other outcomes", share_text(change))
+    });
+    let text = format!("{logit} {what} by {}{moved}: {more}", decimal_text(lost.abs()));
+    if change.is_none() {
+        return Some([format!("Without {head}"), text, "Difference of two runs".to_owned()]);
+    }
     let meaning = "Moved probability: total variation distance between the outputs, 0 % no change, 100 % completely \
                    different";
     Some([format!("Without {head}"), text, meaning.to_owned()])

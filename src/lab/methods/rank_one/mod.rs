@@ -25,7 +25,7 @@ use crate::{
     ids::{HeadId, Side, StackKind},
     lab::{
         Aim, Bench, Column, LabError, Method, Target, Unasked,
-        aim::one_number,
+        aim::{one_number, probabilities},
         head_outputs::add_up,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, read_position, real, whole},
@@ -346,6 +346,7 @@ fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Resul
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
+    probabilities(plain, "an edit makes another answer probable")?;
     let mut report = Report::new(&SPEC);
     let object = options.object.as_deref().filter(|object| !object.trim().is_empty());
     let object =

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 
 use super::RewriteOptions;
 use crate::{
-    analysis::explain::{dense::wide, normalizers::softmax},
     ids::Side,
-    lab::{Aim, Bench, LabError, outcome::readings},
+    lab::{
+        Aim, Bench, LabError,
+        outcome::{outcome_id, readings},
+    },
     model::{Edit, Encoded, Input, Model, Variant},
+    outputs::{OutputKind, id_of},
     spec::{HeadKind, Modality},
 };
 
@@ -23,13 +26,8 @@ impl Object {
     /// token at its mask, so that it gets the first alone.
     pub fn find(bench: &Bench<'_>, aim: &Aim, text: &str, notes: &mut Vec<String>) -> Result<Self, LabError> {
         let text = text.trim();
-        let n_outcomes = bench.model.n_outcomes();
-        let named = |id: &u32| bench.model.outcome_label(*id) == text;
-        if bench.model.reads_whole() {
-            let known = (0..n_outcomes as u32).find(named);
-            let id =
-                known.ok_or_else(|| LabError::unsuited(format!("there is no class “{text}” among {n_outcomes}")))?;
-            return Ok(Self { ids: vec![id] });
+        if aim.outputs != OutputKind::Tokens || id_of(text).is_some() {
+            return Ok(Self { ids: vec![outcome_id(bench.model, text)?] });
         }
         let ids = readings(bench.model, text).into_iter().next().filter(|_| !text.is_empty());
         let mut ids = ids
@@ -138,8 +136,9 @@ pub fn said(
             });
         }
     }
+    let outputs = bench.model.outputs().unwrap_or(OutputKind::Tokens);
     let mut rows = Vec::with_capacity(variants.len());
-    bench.model.logits_of(&variants, bench.control, &mut |_, logits| rows.push(softmax(&wide(logits))))?;
+    bench.model.logits_of(&variants, bench.control, &mut |_, logits| rows.push(outputs.values(logits)))?;
     let of_prompt = |rows: &[Vec<f64>]| {
         let each = rows.iter().zip(&object.ids).map(|(p, id)| p.get(*id as usize).copied().unwrap_or(f64::NAN));
         Said { p: rows.first().cloned().unwrap_or_default(), object: each.product() }

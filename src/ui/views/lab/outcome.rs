@@ -4,8 +4,9 @@ use eframe::egui::{ComboBox, Id, Key, PopupCloseBehavior, RichText, TextEdit, Ui
 
 use crate::{
     capture::PredictionRow,
+    outputs::OutputKind,
     session::Command,
-    text::{grouped, share_text},
+    text::grouped,
     ui::{ViewCtx, theme::GRID, widgets::focus_when_opened},
 };
 
@@ -21,7 +22,8 @@ pub struct OutcomeChoice<'a> {
     /// What the choice is called.
     pub name: &'static str,
     pub meaning: &'static str,
-    /// The most probable outcomes.
+    pub outputs: OutputKind,
+    /// The most probable outcomes, or the scores.
     pub row: &'a PredictionRow,
     /// What is chosen; `None` where nothing is.
     pub chosen: Option<u32>,
@@ -64,7 +66,7 @@ impl OutcomeChoice<'_> {
                 choice = Some(None);
             }
             for item in self.row.top.iter().filter(|item| Some(item.id) != self.except) {
-                let text = format!("{}  {}", item.label, share_text(item.probability));
+                let text = format!("{}  {}", item.label, self.outputs.text(item.value));
                 if ui.selectable_label(self.chosen == Some(item.id), text).clicked() {
                     choice = Some(Some(item.id));
                 }
@@ -84,10 +86,8 @@ impl OutcomeChoice<'_> {
         let weak = |text: String| RichText::new(text).small().color(cx.theme.text_weak);
         let id = Id::unique((self.name, cx.pane.id.0));
         let mut typed: String = ui.data(|data| data.get_temp(id)).unwrap_or_default();
-        let (hint, name) = match self.row.position {
-            Some(_) => ("Any token, or # and its id", "Any token"),
-            None => ("Any class, or # and its number", "Any class"),
-        };
+        let noun = self.outputs.noun();
+        let (hint, name) = (format!("Any {noun}, or # and its id"), format!("Any {noun}"));
         let field = TextEdit::singleline(&mut typed).hint_text(hint).desired_width(f32::INFINITY);
         let field = ui.add(field).accessible_name(name);
         focus_when_opened(ui, &field);
@@ -107,11 +107,13 @@ impl OutcomeChoice<'_> {
         if offered.is_empty() && word.starts_with('#') {
             ui.label(weak(format!("There are ids from 0 to {}", grouped(outcomes.len().saturating_sub(1)))));
         } else if !outcomes.has(word) && !word.starts_with('#') {
-            let is_token = self.row.position.is_some();
+            let is_token = self.outputs == OutputKind::Tokens;
             let is_none = offered.is_empty();
             let beginnings = if is_token && is_none { outcomes.beginnings(word, MAX_BEGINNINGS) } else { Vec::new() };
+            let is_id = offered.first().is_some_and(|id| word.parse() == Ok(*id));
             let says = match (is_token, is_none) {
-                (false, _) => format!("No class is called “{word}”"),
+                _ if is_id => format!("Nothing is called “{word}”; this is the {noun} with that id"),
+                (false, _) => format!("No {noun} is called “{word}”"),
                 (true, false) => format!("“{word}” is no single token of this model; these begin with it"),
                 (true, true) => format!("“{word}” is several tokens of this model; it may begin with one of these"),
             };

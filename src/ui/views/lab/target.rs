@@ -7,6 +7,7 @@ use crate::{
     analysis::explain::report::Question,
     capture::{Capture, PredictionRow, words},
     lab::Target,
+    outputs::OutputKind,
     session::ViewKind,
     ui::{ViewCtx, views::controls},
 };
@@ -53,47 +54,77 @@ pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Targe
         controls::caption_ui(ui, cx.theme, "The model has no head here, so there is no prediction to explain");
         return;
     };
-    let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
     let best = row.top.first().map_or(0, |item| item.id);
+    let outputs = capture.prediction().map_or(OutputKind::Tokens, |prediction| prediction.outputs);
+    // A head of one score leaves nothing to choose.
+    let only = row.top.first().filter(|_| !outputs.has_probabilities() && row.top.len() == 1);
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new("Why").color(cx.theme.text_weak));
         let chosen = target.class.unwrap_or(best);
-        let why = OutcomeChoice {
-            name: "Explained outcome",
-            meaning: "The output whose logit is explained",
-            row,
-            chosen: Some(chosen),
-            nothing: None,
-            except: target.against,
-        };
-        if let Some(Some(id)) = why.ui(ui, cx) {
-            choose(Target { class: (id != best).then_some(id), ..target });
+        if let Some(item) = only {
+            ui.label(format!("{} {}", item.label, outputs.text(item.value)));
+        } else {
+            outcomes_ui(ui, cx, (outputs, row), (chosen, best), target);
         }
-        ui.label(RichText::new("and not").color(cx.theme.text_weak));
-        let against = OutcomeChoice {
-            name: "Contrast outcome",
-            meaning: "Explain the difference of two logits: what raises one over the other",
-            row,
-            chosen: target.against,
-            nothing: Some("anything else"),
-            except: Some(chosen),
-        };
-        if let Some(against) = against.ui(ui, cx) {
-            choose(Target { against, ..target });
-        }
-        if let Some(position) = row.position {
-            let tokens = capture.tokens(side_of(capture));
-            let here = tokens.get(position).map_or("", |token| token.text.as_str());
-            ui.label(RichText::new(format!("at “{here}” #{position}")).color(cx.theme.text_weak));
-            let wanted = cx.pane.selection.pinned.query.filter(|query| *query != position);
-            if let Some(query) = wanted
-                && ui.small_button(format!("Explain position {query} instead")).clicked()
-            {
-                choose(Target { position: Some(query), class: None, against: None });
-            }
-            if target.position.is_some() && ui.small_button("Back to the default position").clicked() {
-                choose(Target::default());
-            }
-        }
+        position_ui(ui, cx, capture, row, target);
     });
+}
+
+/// The outcome, and what it is told apart from.
+fn outcomes_ui(
+    ui: &mut Ui,
+    cx: &ViewCtx<'_>,
+    (outputs, row): (OutputKind, &PredictionRow),
+    (chosen, best): (u32, u32),
+    target: Target,
+) {
+    let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
+    let why = OutcomeChoice {
+        name: "Explained outcome",
+        meaning: if outputs.has_probabilities() {
+            "The output whose logit is explained"
+        } else {
+            "The score that is explained"
+        },
+        outputs,
+        row,
+        chosen: Some(chosen),
+        nothing: None,
+        except: target.against,
+    };
+    if let Some(Some(id)) = why.ui(ui, cx) {
+        choose(Target { class: (id != best).then_some(id), ..target });
+    }
+    ui.label(RichText::new("and not").color(cx.theme.text_weak));
+    let against = OutcomeChoice {
+        name: "Contrast outcome",
+        meaning: "Explain the difference of two: what raises one over the other",
+        outputs,
+        row,
+        chosen: target.against,
+        nothing: Some("anything else"),
+        except: Some(chosen),
+    };
+    if let Some(against) = against.ui(ui, cx) {
+        choose(Target { against, ..target });
+    }
+}
+
+/// Where it is said, and the way to another position.
+fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, row: &PredictionRow, target: Target) {
+    let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
+    if let Some(position) = row.position {
+        let tokens = capture.tokens(side_of(capture));
+        let here = tokens.get(position).map_or("", |token| token.text.as_str());
+        ui.label(RichText::new(format!("at “{here}” #{position}")).color(cx.theme.text_weak));
+        let wanted = cx.pane.selection.pinned.query.filter(|query| *query != position);
+        if let Some(query) = wanted
+            && ui.small_button(format!("Explain position {query} instead")).clicked()
+        {
+            choose(Target { position: Some(query), class: None, against: None });
+        }
+        if target.position.is_some() && ui.small_button("Back to the default position").clicked() {
+            choose(Target::default());
+        }
+    }
 }
