@@ -4,9 +4,37 @@ use std::{collections::BTreeMap, ops::Range};
 
 use super::patches::small_bytes;
 use crate::{
-    capture::{ImageInfo, InputInfo},
+    capture::{Capture, ImageInfo, InputInfo},
     ids::Side,
+    outputs::OutputKind,
+    spec::HeadKind,
 };
+
+/// How names of annotations begin that are the model's own words about an input.
+pub const PREDICTED: &str = "predicted ";
+
+/// What the model says about an input as a whole, as annotations: each score, the probability of each label, or the most
+/// probable class with its probability; nothing where it was not asked, or says something of each token.
+pub(super) fn predictions(capture: &Capture) -> Vec<(String, String)> {
+    let prediction = capture.prediction().filter(|prediction| prediction.kind != HeadKind::Similarity);
+    let Some((prediction, row)) = prediction.and_then(|it| Some((it, it.rows.first()?))) else { return Vec::new() };
+    if row.position.is_some() {
+        return Vec::new();
+    }
+    let named = |what: &str, value: String| (format!("{PREDICTED}{what}"), value);
+    // Values are kept once each: more digits than anybody compares would make all of them different.
+    let number = |value: f32| format!("{value:.6}");
+    let outputs = prediction.outputs;
+    match (outputs, row.top.first()) {
+        (OutputKind::Labels | OutputKind::Scores, _) => {
+            row.top.iter().map(|item| named(&item.label, number(item.value))).collect()
+        }
+        (OutputKind::Tokens | OutputKind::Classes, Some(best)) => {
+            vec![named(outputs.noun(), best.label.clone()), named(outputs.measure(), number(best.value))]
+        }
+        (OutputKind::Tokens | OutputKind::Classes, None) => Vec::new(),
+    }
+}
 
 /// What an input is known by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

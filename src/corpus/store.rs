@@ -6,6 +6,7 @@ use super::{
     CorpusError, InputRow, Kept, Label, Selection,
     column::{Column, LayerColumns, LayerRows},
     patches::{small, small_bytes},
+    row::predictions,
     tokens::{NONE, Texts, TokenRow, TokenTable},
 };
 use crate::{
@@ -193,7 +194,9 @@ impl Corpus {
             }
         }
         let mut annotations = vec![NONE; self.annotations.len()];
-        for (name, value) in &label.annotations {
+        let is_own = |(name, _): &(String, String)| !label.annotations.iter().any(|(known, _)| known == name);
+        let predicted: Vec<(String, String)> = predictions(capture).into_iter().filter(is_own).collect();
+        for (name, value) in label.annotations.iter().chain(&predicted) {
             let column = self.annotations.iter().position(|known| known == name).unwrap_or_else(|| {
                 self.annotations.push(name.clone());
                 annotations.push(NONE);

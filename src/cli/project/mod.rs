@@ -25,7 +25,7 @@ use crate::{
     corpus::CorpusView,
     export,
     ids::HeadId,
-    model::{Engine, Logits, Progress, RunPlan, Stage},
+    model::{Engine, Progress, RunPlan, Stage},
 };
 
 pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
@@ -74,7 +74,8 @@ fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<Cloud, CliError> {
             }
             let is_corpus = options.input.is_corpus();
             let sites = spaces::sites(options.space);
-            let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: 0, ..RunPlan::default() };
+            let plan =
+                RunPlan { sites, logits: model.answers_of_inputs(), pattern_budget_bytes: 0, ..RunPlan::default() };
             passes::of_captures(
                 passes::run(&model, &inputs, is_corpus, &plan, 1)?.captures,
                 spaces::kept(options.space),

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     capture::{
-        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, Matrix, PerHead, RgbaBuffer,
-        Site, SiteValues, StackCapture, TextPart, Token,
+        Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, Matrix, PerHead, Prediction,
+        PredictionItem, PredictionRow, RgbaBuffer, Site, SiteValues, StackCapture, TextPart, Token,
     },
     corpus::{
         list::{Content, InputList},
@@ -23,12 +23,14 @@ use crate::{
     },
     ids::{Side, StackKind},
     model::{Model, kernels::KernelPath, next_capture_id},
+    outputs::OutputKind,
     protocol::CorpusOptions,
+    spec::HeadKind,
     worker::disk_cache::{Fingerprint, Key, Scratch},
 };
 
 /// How parts are written; another number makes all old ones unknown.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Where the passes of one corpus are kept.
 #[derive(Clone, Debug)]
@@ -152,6 +154,8 @@ struct Entry {
     part: Option<TextPart>,
     image: Option<Picture>,
     notes: Vec<String>,
+    /// What the head says of the whole input.
+    prediction: Option<Said>,
     tokens: Vec<(usize, Vec<Piece>)>,
     /// By stack: layer by layer, then the stream behind the last one.
     stacks: Vec<(StackKind, Vec<Shapes>, Option<[usize; 2]>)>,
@@ -161,6 +165,8 @@ struct Entry {
 type Shapes = ([Option<[usize; 3]>; 3], Option<[usize; 2]>);
 /// Grid, tokens before it, size of a patch, crop; width and height of the small copy, where there is one.
 type Picture = ((usize, usize), usize, (usize, usize), [f32; 4], Option<(usize, usize)>);
+/// Kind of head and of its numbers; id, name and value of each outcome.
+type Said = (HeadKind, OutputKind, Vec<(u32, String, f32)>);
 /// Text, id, special, begin, end, segment.
 type Piece = (String, Option<u32>, bool, usize, usize, u8);
 
@@ -209,6 +215,7 @@ fn entry(source: usize, capture: &Capture) -> Entry {
             (info.grid, info.n_prefix, info.patch_px, [x, y, width, height], size)
         }),
         notes: capture.notes().to_vec(),
+        prediction: capture.prediction().and_then(said),
         tokens: tokens.map(|(nth, tokens)| (nth, tokens.iter().map(piece).collect())).collect(),
         stacks: stacks
             .map(|stack| {
@@ -217,6 +224,18 @@ fn entry(source: usize, capture: &Capture) -> Entry {
             })
             .collect(),
     }
+}
+
+fn said(prediction: &Prediction) -> Option<Said> {
+    let row = prediction.rows.first().filter(|row| row.position.is_none())?;
+    let item = |item: &PredictionItem| (item.id, item.label.clone(), item.value);
+    Some((prediction.kind, prediction.outputs, row.top.iter().map(item).collect()))
+}
+
+fn prediction((kind, outputs, top): Said) -> Prediction {
+    let item = |(id, label, value)| PredictionItem { id, label, value };
+    let top = top.into_iter().map(item).collect();
+    Prediction { kind, outputs, rows: vec![PredictionRow { position: None, top }] }
 }
 
 /// `None` when it is not what [`encode`] writes of this model.
@@ -274,7 +293,7 @@ fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
         stacks,
         image,
         logits: None,
-        prediction: None,
+        prediction: entry.prediction.map(prediction),
         generated: None,
         embeds: std::collections::BTreeMap::new(),
         computation: Computation::default(),

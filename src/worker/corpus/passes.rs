@@ -15,7 +15,7 @@ use crate::{
         list::{Content, InputList, Item},
     },
     ids::Side,
-    model::{Cancelled, Control, Encoded, Logits, Model, ModelError, Progress, RunPlan, Sites, Stage},
+    model::{Cancelled, Control, Encoded, Model, ModelError, Progress, RunPlan, Sites, Stage},
     protocol::{CorpusOptions, LeftOut},
 };
 
@@ -240,7 +240,8 @@ impl Passes {
             pass
         } else {
             let sites = sites_of(options.kept);
-            let plan = RunPlan { sites, layers: options.layers.clone(), logits: Logits::Skip, ..RunPlan::default() };
+            let (layers, logits) = (options.layers.clone(), model.answers_of_inputs());
+            let plan = RunPlan { sites, layers, logits, ..RunPlan::default() };
             let captures = match run_pack(model, &encoded, &plan, control) {
                 Ok(captures) => captures,
                 Err(stop) => {

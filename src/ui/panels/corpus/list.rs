@@ -12,10 +12,10 @@ use eframe::egui::{
 
 use crate::{
     capture::RgbaBuffer,
-    corpus::{Corpus, InputRow, SortBy},
+    corpus::{Corpus, InputRow, PREDICTED, SortBy},
     ids::Side,
     session::{Command, CorpusCommand, OpenCorpus},
-    text::counted,
+    text::{counted, measure_text},
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
@@ -203,14 +203,19 @@ fn row_ui(
     painter.galley(value_at, value, cx.theme.text_weak);
 }
 
-/// What stands at the end of a row: what the list is sorted by, else the label of a picture or the number of
-/// tokens of a text.
+/// What stands at the end of a row: what the list is sorted by, else the label of a picture, what the model says of a
+/// text, or the number of its tokens.
 fn value_text(open: &OpenCorpus, corpus: &Corpus, input: usize) -> String {
     const CHARS: usize = 16;
-    let label = |name: &String| corpus.annotation(input, name).unwrap_or_default().chars().take(CHARS).collect();
+    let label = |name: &String| match corpus.number(input, name).filter(|_| name.starts_with(PREDICTED)) {
+        Some(number) => measure_text(number),
+        None => corpus.annotation(input, name).unwrap_or_default().chars().take(CHARS).collect(),
+    };
+    let predicted = corpus.annotations().iter().find(|name| name.starts_with(PREDICTED));
     match (&open.sort.0, corpus.annotations().first()) {
         (SortBy::Annotation(name), _) => label(name),
         (SortBy::Source | SortBy::Name, Some(first)) if corpus.inputs()[input].image.is_some() => label(first),
+        (SortBy::Source | SortBy::Name, _) if predicted.is_some() => predicted.map(label).unwrap_or_default(),
         _ => n_tokens(&corpus.inputs()[input]).to_string(),
     }
 }
