@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Fixtures of architectures that the library has, and what the comparison says.
-const COMPARED: [(&str, Verdict); 30] = [
+const COMPARED: [(&str, Verdict); 32] = [
     ("bert", Verdict::Agree),
     ("bert-bare", Verdict::Agree),
     ("bert-classifier", Verdict::Agree),
@@ -34,11 +34,13 @@ const COMPARED: [(&str, Verdict); 30] = [
     ("vit", Verdict::Agree),
     ("vit-f16", Verdict::Agree),
     ("families/bert", Verdict::Agree),
+    ("families/bert-score", Verdict::Agree),
     ("families/bert-tokens", Verdict::Agree),
     ("families/clip", Verdict::AgreeOtherwise),
     ("families/clip-highest-id", Verdict::Agree),
     ("families/distilbert", Verdict::AgreeOtherwise),
     ("families/distilbert-classifier", Verdict::Agree),
+    ("families/distilbert-regression", Verdict::AgreeOtherwise),
     ("families/gemma", Verdict::Agree),
     ("families/gemma2", Verdict::AgreeOtherwise),
     ("families/gemma3", Verdict::AgreeOtherwise),

@@ -52,7 +52,8 @@ const SPEC: MethodSpec = MethodSpec {
 fn counted(report: &Report) -> Scores {
     let is = |name: &str, value: Json| report.parameters.iter().any(|(known, it)| known == name && *it == value);
     match (is("of", json!("pattern")), is("times_input", json!(true))) {
-        (_, true) => Scores::signed("logits"),
+        (_, true) => Scores::signed(if report.is_of_score() { "of the score" } else { "logits" }),
+        (true, false) if report.is_of_score() => Scores::signed("of the score per weight"),
         (true, false) => Scores::signed("logits per weight"),
         (false, false) => Scores::unsigned("slope"),
     }

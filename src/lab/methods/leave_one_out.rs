@@ -33,7 +33,7 @@ const SPEC: MethodSpec = MethodSpec {
     formula: "effect of token t = ½ Σ_o |p_o(without t) - p_o|, of a label |p(without t) - p|\nlogit effect = y(without t) - y",
     source: "Li et al. 2016; Jain and Wallace 2019",
     values: &[ValueSpec::new("effect", "Effect", ""), ValueSpec::new("logit", "Logit", "")],
-    scores: |_| Scores::signed("logits lost"),
+    scores: |report| Scores::signed(if report.is_of_score() { "score lost" } else { "logits lost" }),
     ..MethodSpec::EMPTY
 };
 

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use crate::{
     capture::{Matrix, PerHead},
     ids::Side,
+    outputs::OutputKind,
 };
 
 pub use document::{Document, model_json, tokens_json};
@@ -35,6 +36,22 @@ impl Report {
     /// An empty report.
     pub const fn new(method: &'static MethodSpec) -> Self {
         Self { method, parameters: Vec::new(), values: Vec::new(), notes: Vec::new() }
+    }
+
+    /// What the explained numbers are, where they are not one of several outcomes.
+    pub fn outputs(&self) -> Option<OutputKind> {
+        let (_, value) = self.parameters.iter().find(|(known, _)| known == "outputs")?;
+        serde_json::from_value(value.clone()).ok()
+    }
+
+    /// What the explained number is called.
+    pub fn raw(&self) -> &'static str {
+        self.outputs().map_or("logit", OutputKind::raw)
+    }
+
+    /// Whether a score is explained.
+    pub fn is_of_score(&self) -> bool {
+        self.outputs() == Some(OutputKind::Scores)
     }
 
     /// With one more parameter.

@@ -12,7 +12,7 @@ use crate::{
     },
     capture::{Capture, Token, words},
     ids::{HeadId, Side},
-    outputs::{OutputKind, SCORE},
+    outputs::SCORE,
     spec::SIMILARITY,
     text::{decimal_text, share_text},
 };
@@ -129,9 +129,7 @@ pub fn logit_name(report: &Report) -> String {
         let (_, value) = report.parameters.iter().find(|(known, _)| known == name)?;
         value.get("label").and_then(serde_json::Value::as_str).map(ToOwned::to_owned)
     };
-    let outputs = report.parameters.iter().find(|(known, _)| known == "outputs");
-    let outputs: Option<OutputKind> = outputs.and_then(|(_, value)| serde_json::from_value(value.clone()).ok());
-    let raw = outputs.map_or("logit", OutputKind::raw);
+    let raw = report.raw();
     match (label("class"), label("against")) {
         (Some(class), _) if class == SIMILARITY || class == SCORE => format!("the {class}"),
         (Some(class), Some(against)) => format!("{raw}(“{class}”) − {raw}(“{against}”)"),

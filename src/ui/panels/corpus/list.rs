@@ -15,7 +15,7 @@ use crate::{
     corpus::{Corpus, InputRow, PREDICTED, SortBy},
     ids::Side,
     session::{Command, CorpusCommand, OpenCorpus},
-    text::{counted, measure_text},
+    text::{counted, weight_text},
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
@@ -208,7 +208,7 @@ fn row_ui(
 fn value_text(open: &OpenCorpus, corpus: &Corpus, input: usize) -> String {
     const CHARS: usize = 16;
     let label = |name: &String| match corpus.number(input, name).filter(|_| name.starts_with(PREDICTED)) {
-        Some(number) => measure_text(number),
+        Some(number) => weight_text(number),
         None => corpus.annotation(input, name).unwrap_or_default().chars().take(CHARS).collect(),
     };
     let predicted = corpus.annotations().iter().find(|name| name.starts_with(PREDICTED));
