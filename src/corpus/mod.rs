@@ -21,7 +21,7 @@ mod view;
 pub use error::CorpusError;
 pub use kept::Kept;
 pub use patches::small as small_picture;
-pub use row::{InputRow, Label, PREDICTED};
+pub use row::{InputRow, Label, PREDICTED, PREDICTED_CLASS};
 pub use select::{Filter, Selection, SortBy};
 pub use store::{Corpus, HeadSpace};
 pub use tokens::TokenRow;

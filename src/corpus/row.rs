@@ -13,6 +13,9 @@ use crate::{
 /// How names of annotations begin that are the model's own words about an input.
 pub const PREDICTED: &str = "predicted ";
 
+/// The annotation that has the name of the most probable class.
+pub const PREDICTED_CLASS: &str = "predicted class";
+
 /// What the model says about an input as a whole, as annotations: each score, the probability of each label, or the most
 /// probable class with its probability; nothing where it was not asked, or says something of each token.
 pub(super) fn predictions(capture: &Capture) -> Vec<(String, String)> {
@@ -27,10 +30,13 @@ pub(super) fn predictions(capture: &Capture) -> Vec<(String, String)> {
     let outputs = prediction.outputs;
     match (outputs, row.top.first()) {
         (OutputKind::Labels | OutputKind::Scores, _) => {
-            row.top.iter().map(|item| named(&item.label, number(item.value))).collect()
+            // In one order for all inputs, whatever is most probable in each.
+            let mut items: Vec<_> = row.top.iter().collect();
+            items.sort_by_key(|item| item.id);
+            items.into_iter().map(|item| named(&item.label, number(item.value))).collect()
         }
         (OutputKind::Tokens | OutputKind::Classes, Some(best)) => {
-            vec![named(outputs.noun(), best.label.clone()), named(outputs.measure(), number(best.value))]
+            vec![(PREDICTED_CLASS.to_owned(), best.label.clone()), named(outputs.measure(), number(best.value))]
         }
         (OutputKind::Tokens | OutputKind::Classes, None) => Vec::new(),
     }

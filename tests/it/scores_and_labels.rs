@@ -199,6 +199,12 @@ fn a_corpus_is_sorted_by_what_the_model_says_of_each_input() {
         order.sort_by(|a, b| said[*b].total_cmp(&said[*a]));
         let sorted = corpus.sorted(&corpus.all(), &SortBy::Annotation(column.to_owned()), true);
         assert_eq!(sorted.inputs(), order, "{change}: {:?}", corpus.annotations());
+        // In the order of the head's rows, whatever is most probable in the first input.
+        let names: &[&str] = match change.get("problem_type") {
+            Some(_) => &["predicted negative", "predicted neutral", "predicted positive"],
+            None => &["predicted class", "predicted probability"],
+        };
+        assert_eq!(corpus.annotations(), names);
         for (input, said) in said.iter().enumerate() {
             assert!((corpus.number(input, column).unwrap() - said).abs() < 1e-5, "{change}");
         }

@@ -79,8 +79,8 @@ const SPEC: MethodSpec = MethodSpec {
         ValueSpec::new("uniform", "Change under equal weights", TVD).form(Form::Weight),
         ValueSpec::new("score_permutation", "Change of the score under shuffled weights, each shuffle", SIZE),
         ValueSpec::new("score_permutation_median", "Change of the score under shuffled weights, median", SIZE)
-            .form(Form::Decimal),
-        ValueSpec::new("score_uniform", "Change of the score under equal weights", SIZE).form(Form::Decimal),
+            .form(Form::Weight),
+        ValueSpec::new("score_uniform", "Change of the score under equal weights", SIZE).form(Form::Weight),
         erased_by("erasure.attention", "Erased until the outcome flips, largest weights first"),
         erased_by("erasure.gradient", "… largest gradients first"),
         erased_by("erasure.attention_gradient", "… largest weight × gradient first"),

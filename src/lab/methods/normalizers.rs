@@ -52,7 +52,7 @@ const SPEC: MethodSpec = MethodSpec {
         ),
         ValueSpec::new("score_drift", "Change of the score if this head alone has it", "Size of the difference"),
         ValueSpec::new("score_drift_all", "Change of the score if all heads have it", "Size of the difference")
-            .form(Form::Decimal),
+            .form(Form::Weight),
     ],
     ..MethodSpec::EMPTY
 };

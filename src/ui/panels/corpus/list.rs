@@ -12,7 +12,7 @@ use eframe::egui::{
 
 use crate::{
     capture::RgbaBuffer,
-    corpus::{Corpus, InputRow, PREDICTED, SortBy},
+    corpus::{Corpus, InputRow, PREDICTED, PREDICTED_CLASS, SortBy},
     ids::Side,
     session::{Command, CorpusCommand, OpenCorpus},
     text::{counted, weight_text},
@@ -207,11 +207,17 @@ fn row_ui(
 /// text, or the number of its tokens.
 fn value_text(open: &OpenCorpus, corpus: &Corpus, input: usize) -> String {
     const CHARS: usize = 16;
-    let label = |name: &String| match corpus.number(input, name).filter(|_| name.starts_with(PREDICTED)) {
+    let is_number = |name: &str| name.starts_with(PREDICTED) && name != PREDICTED_CLASS;
+    let label = |name: &String| match corpus.number(input, name).filter(|_| is_number(name)) {
         Some(number) => weight_text(number),
         None => corpus.annotation(input, name).unwrap_or_default().chars().take(CHARS).collect(),
     };
-    let predicted = corpus.annotations().iter().find(|name| name.starts_with(PREDICTED));
+    let mut all = corpus.annotations().iter().filter(|name| name.starts_with(PREDICTED));
+    // One of several numbers would not say of what it is.
+    let predicted = match (all.next(), all.next()) {
+        (first, None) => first,
+        (first, Some(_)) => first.filter(|name| *name == PREDICTED_CLASS),
+    };
     match (&open.sort.0, corpus.annotations().first()) {
         (SortBy::Annotation(name), _) => label(name),
         (SortBy::Source | SortBy::Name, Some(first)) if corpus.inputs()[input].image.is_some() => label(first),
