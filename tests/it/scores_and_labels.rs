@@ -83,9 +83,9 @@ fn scores_and_labels_and_what_they_depend_on_are_pytorchs() {
         let known: Vec<String> = (0..names.len() as u32).map(label).collect();
         // The library calls the only score of a head that nobody named LABEL_0.
         if names == ["LABEL_0"] {
-            assert_eq!(known, ["score"])
+            assert_eq!(known, ["score"]);
         } else {
-            assert_eq!(known, names)
+            assert_eq!(known, names);
         }
         let class = json["class"].as_u64().unwrap() as u32;
         assert_eq!(row.top[0].id, class, "{name}: what is explained when nobody says what");
