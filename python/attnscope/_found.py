@@ -180,9 +180,10 @@ def found_in(output, stacks, beam_indices, item, mask_of):
     n_outputs = next((it.n_rows() for it in steps.values()), None)
     if beams is not None and beams is not False and steps:
         n_outputs = len(beams)
+    last = any(it.begins_anew() for it in steps.values())
     for stack, given in layers.items():
         if stack in steps:
-            given = given.layers(rows[stack], stack)
+            given = given.layers(rows[stack], stack, last)
         else:
             given = [None if it is None else array(it) for it in given]
             _no_windows(stack, given)
@@ -195,8 +196,9 @@ def found_in(output, stacks, beam_indices, item, mask_of):
                 continue
             where = f"{stack}.{layer}.pattern"
             if stack in steps:
-                pattern, start = joined(pattern, stack, _start(steps[stack].of_layer(layer), output))
-                found.written[sides(stack)[0]] = start + sum(part.shape[-2] for part in steps[stack].of_layer(layer))
+                parts = pattern if last else steps[stack].of_layer(layer)
+                pattern, start = joined(pattern, stack, 0 if last else _start(parts, output))
+                found.written[sides(stack)[0]] = start + sum(part.shape[-2] for part in parts)
                 if start > 0:
                     found.starts[where] = start
             else:

@@ -108,12 +108,22 @@ class Steps:
         shapes = [part.shape for part in self.steps[0] if part is not None]
         return shapes[0][0] if shapes and len(shapes[0]) == 4 else 1
 
-    def layers(self, rows, stack):
-        """By layer, the parts of one output; `rows` says which row of the batch each step has."""
+    def begins_anew(self):
+        """Whether every step has the rows of all tokens so far, as without a cache of keys (`use_cache=False`)."""
+        shapes = [next((part.shape[-2:] for part in step if part is not None), (0, 0)) for step in self.steps]
+        first, n_source = shapes[0]
+        own = all(shape == (first + nth, first + nth) for nth, shape in enumerate(shapes))
+        crossed = all(shape == (first + nth, n_source) for nth, shape in enumerate(shapes))
+        return len(shapes) > 1 and (own or crossed)
+
+    def layers(self, rows, stack, last=False):
+        """By layer, the parts of one output; `rows` says which row of the batch each step has. The `last` one alone where
+        it has all rows."""
         for layer in range(len(self.steps[0])):
             parts = self.of_layer(layer)[: len(rows)]
             where = f"{stack}.{layer}"
-            yield None if parts[0] is None else [chosen(array(it), 3, where, row) for it, row in zip(parts, rows)]
+            pairs = list(zip(parts, rows))[-1:] if last else zip(parts, rows)
+            yield None if parts[0] is None else [chosen(array(it), 3, where, row) for it, row in pairs]
 
 
 def layers_of(given):

@@ -84,6 +84,26 @@ class Outputs(unittest.TestCase):
             self.assertEqual(self.tokens(capture), list("abcdefgh"), "the last token was never read")
             self.assertNotIn("rows", capture.metadata)
 
+    def test_steps_without_a_cache_have_all_rows(self):
+        _, whole = generated(4, 5)
+        # Each step has its own numbers, as rounding gives them: those of the last one count.
+        steps = tuple(
+            tuple(layer[:, :, :n, :n] + (0 if n == 8 else 1e-3) for layer in whole) for n in range(4, 9)
+        )
+        output = types.SimpleNamespace(attentions=steps, sequences=np.zeros((1, 9), dtype=int))
+        for given in (output, steps):
+            capture = attnscope.capture(given, list("abcdefgh"))
+            self.same(capture, [layer[0] for layer in whole])
+            self.assertEqual(self.tokens(capture), list("abcdefgh"))
+        crossed = [softmax((1, 3, 8, 5), seed) for seed in range(2)]
+        cross = tuple(tuple(layer[:, :, :n] for layer in crossed) for n in range(4, 9))
+        output = types.SimpleNamespace(
+            decoder_attentions=steps, cross_attentions=cross, sequences=np.zeros((1, 9), dtype=int)
+        )
+        capture = attnscope.capture(output, encoder_tokens=list("vwxyz"), decoder_tokens=list("abcdefgh"))
+        self.same(capture, [layer[0] for layer in whole], "decoder")
+        self.same(capture, [layer[0] for layer in crossed], "cross")
+
     def test_beams_are_followed(self):
         steps, whole = generated(3, 4, n_rows=3)
         beams = np.array([[1, 0, 2, 1], [0, 2, -1, -1]])
