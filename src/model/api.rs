@@ -94,6 +94,7 @@ impl Model {
     ) -> Result<Self, LoadError> {
         let config = Config::read(files)?.with_changes(changes);
         families::check(&config)?;
+        key_audit::check(&config, families::keys_of)?;
         config.check_precision()?;
         let mut weights = Weights::open(files, engine, control)?;
         // Everything that can be refused is found before gigabytes are read.

@@ -264,6 +264,17 @@ fn keys_that_change_numbers_are_refused_by_name_and_not_called_damage() {
     }
 }
 
+/// Weights that do not fit because heads were cut out are not blamed.
+#[test]
+fn heads_that_are_gone_are_named() {
+    let error = Changed::new("bert", |config| {
+        config.insert("pruned_heads".to_owned(), json!({ "0": [1] }));
+        config.insert("intermediate_size".to_owned(), json!(7));
+    })
+    .refusal();
+    assert!(error.to_string().contains("pruned_heads"), "{error}");
+}
+
 /// Whatever a configuration is refused for, and a tensor that is not there, is found before gigabytes are read.
 #[test]
 fn refusals_come_before_weights_are_read() {

@@ -82,6 +82,29 @@ pub(crate) fn account(config: &Config, keys: impl Fn(&str) -> Keys) -> Result<Un
     Ok(account.unread)
 }
 
+/// Refuses what no family obeys, before anything is built: weights that such a key explains would be called damaged.
+///
+/// # Errors
+/// For the first such key, of the model or of a part of it.
+pub(crate) fn check(config: &Config, keys: impl Fn(&str) -> Keys) -> Result<(), LoadError> {
+    let limits = keys(&config.model_type()?).limits;
+    let parts =
+        SECTIONS.iter().filter_map(|name| Some((format!("{name}."), config.entries().get(*name)?.as_object()?)));
+    for (scope, entries) in [(String::new(), config.entries())].into_iter().chain(parts) {
+        for (name, allowed) in limits {
+            let value = entries.get(*name).filter(|value| !value.is_null());
+            if let Some(value) = value.filter(|value| !allowed.iter().any(|allowed| is_same(allowed, value))) {
+                return Err(refused(config, &format!("{scope}{name}"), &short(value)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(config: &Config, name: &str, value: &str) -> LoadError {
+    config.unsupported(format!("{name} = {value} is not supported"))
+}
+
 struct Account<'a> {
     config: &'a Config,
     read: BTreeSet<&'a str>,
@@ -128,7 +151,7 @@ impl Account<'_> {
             if let Some(allowed) = limit.filter(|_| !value.is_null())
                 && !allowed.iter().any(|allowed| is_same(allowed, value))
             {
-                return Err(self.config.unsupported(format!("{} = {} is not supported", entry.0, entry.1)));
+                return Err(refused(self.config, &entry.0, &entry.1));
             }
             let other = keys.others(name).find_map(|other| Some((other, entries.get(other)?)));
             if let Some((other, known)) = other.filter(|(_, known)| *known != value && !value.is_null()) {
