@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{HeadId, StackKind};
+use crate::{
+    ids::{HeadId, StackKind},
+    text::{counted, grouped},
+};
 
 /// What a model is: the facts every view, analysis and file needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,9 +141,84 @@ pub enum Modality {
 /// Token sequences a model can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextSpec {
-    /// Longest sequence, special tokens included.
+    /// Longest sequence that the model was made for, special tokens included.
     pub n_ctx: usize,
+    /// Whether it reads longer ones.
+    #[serde(default, skip_serializing_if = "Longer::is_refused")]
+    pub longer: Longer,
     pub n_vocab: usize,
+}
+
+/// What becomes of a text that is longer than the model was made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Longer {
+    /// It cannot be read: positions are rows of a table, which ends.
+    #[default]
+    Refused,
+    /// It is read: positions are computed (rotary, ALiBi, relative distances).
+    Read,
+}
+
+impl Longer {
+    const fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused)
+    }
+}
+
+/// How many tokens of a text are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextLimits {
+    /// What the model was made for: so many where nobody chooses and not all are needed.
+    pub usual: usize,
+    /// More are refused.
+    pub most: usize,
+}
+
+impl From<usize> for TextLimits {
+    fn from(n_ctx: usize) -> Self {
+        Self { usual: n_ctx, most: n_ctx }
+    }
+}
+
+impl TextSpec {
+    /// Above what memory has room for, so that it is memory that refuses.
+    const UNENDING: usize = 1 << 20;
+
+    /// Texts that end where the model's positions do.
+    pub const fn new(n_ctx: usize, n_vocab: usize) -> Self {
+        Self { n_ctx, longer: Longer::Refused, n_vocab }
+    }
+
+    /// How many tokens are read. Whatever bounds a text asks here.
+    pub fn limits(&self) -> TextLimits {
+        let most = match self.longer {
+            Longer::Refused => self.n_ctx,
+            Longer::Read => self.n_ctx.max(Self::UNENDING),
+        };
+        TextLimits { usual: self.n_ctx, most }
+    }
+
+    /// What is to be known about a sequence of `n` tokens that is longer than the model was made for.
+    pub fn beyond(&self, n: usize) -> Option<String> {
+        (n > self.n_ctx).then(|| {
+            format!(
+                "{} tokens are more than the {} that the model was made for; its positions are computed, so all are \
+                 read, as in transformers",
+                grouped(n),
+                grouped(self.n_ctx)
+            )
+        })
+    }
+
+    /// The longest sequence, in words.
+    pub fn length_text(&self) -> String {
+        let tokens = counted(self.n_ctx, "token");
+        match self.longer {
+            Longer::Refused => tokens,
+            Longer::Read => format!("{tokens}, reads more"),
+        }
+    }
 }
 
 /// Pictures a model can read.

@@ -159,14 +159,14 @@ fn stack_text(stack: &StackSpec) -> String {
 fn modality_text(modality: &Modality) -> String {
     let mut parts = Vec::new();
     if let Some(text) = modality.text() {
-        parts.push(format!("text of at most {} tokens, {} ids", text.n_ctx, text.n_vocab));
+        parts.push(format!("text: {}, {} ids", text.length_text(), text.n_vocab));
     }
     if let Some(image) = modality.image() {
         let ((height, width), (rows, cols)) = (image.size_px, image.patch_px);
         parts.push(format!("pictures of {height} × {width} in patches of {rows} × {cols}"));
     }
     if let Some(target) = modality.target() {
-        parts.push(format!("writes at most {} tokens of {} ids", target.n_ctx, target.n_vocab));
+        parts.push(format!("writes: {}, {} ids", target.length_text(), target.n_vocab));
     }
     parts.join("; ")
 }

@@ -73,7 +73,7 @@ struct InputRest {
     /// Leave out the special tokens that the tokenizer would add
     #[arg(long)]
     no_special: bool,
-    /// Prepare texts as sentence-transformers does where the model says how: lower case, longest text
+    /// Prepare texts as sentence-transformers does where the model says how: prompt, lower case, longest text
     #[arg(long)]
     sentence_transformers: bool,
     /// What is read of a text that is too long.
@@ -90,7 +90,7 @@ struct InputRest {
 /// What is read of a text with more tokens than the model takes. Without a choice it is refused; the window offers one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct ExcerptOptions {
-    /// Read at most this many tokens of each text [default: a longer text is refused, and the window asks]
+    /// Read at most this many tokens of each text [default: all; refused where the model's positions end]
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
     /// Which tokens of a longer text --max-tokens reads: first, last

@@ -45,7 +45,7 @@ fn capture(n_tokens: usize, layer: LayerSpec, computation: Computation) -> Captu
     let model = ModelSpec {
         name: "long".to_owned(),
         family: "gpt2".to_owned(),
-        modality: Modality::Text(TextSpec { n_ctx: n_tokens, n_vocab: 100 }),
+        modality: Modality::Text(TextSpec::new(n_tokens, 100)),
         stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers: vec![layer], causal: true }],
         d_model: N_HEADS * D_HEAD,
         n_params: 1,

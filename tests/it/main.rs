@@ -8,6 +8,8 @@ mod aggregate;
 mod agreement;
 /// Capture files: round trips, other programs' files, hostile ones.
 mod average;
+/// Texts longer than the model was made for.
+mod beyond;
 mod capture_file;
 /// Charts with axes in the window.
 mod charts;

@@ -61,7 +61,7 @@ pub fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
         model: Arc::new(ModelSpec {
             name: "bench".to_owned(),
             family: "gpt2".to_owned(),
-            modality: Modality::Text(TextSpec { n_ctx: 64, n_vocab: 100 }),
+            modality: Modality::Text(TextSpec::new(64, 100)),
             stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers: vec![layer; N_LAYERS], causal }],
             d_model: N_HEADS * D_HEAD,
             n_params: 1,

@@ -60,7 +60,7 @@ fn capture(labels: &[&str], royal: &[&str], random: &mut Random) -> Capture {
     let spec = ModelSpec {
         name: "planted".to_owned(),
         family: "bert".to_owned(),
-        modality: Modality::Text(TextSpec { n_ctx: 512, n_vocab: 1000 }),
+        modality: Modality::Text(TextSpec::new(512, 1000)),
         stacks: vec![StackSpec { kind: SELF, layers: vec![LayerSpec::new(HEADS, WIDTH); LAYERS], causal: false }],
         d_model: HEADS * WIDTH,
         n_params: 1,

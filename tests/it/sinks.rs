@@ -214,7 +214,7 @@ fn capture(case: &Case, with_shares: bool) -> Capture {
     let model = ModelSpec {
         name: "sinks".to_owned(),
         family: "gpt_oss".to_owned(),
-        modality: Modality::Text(TextSpec { n_ctx: case.n_query, n_vocab: 100 }),
+        modality: Modality::Text(TextSpec::new(case.n_query, 100)),
         stacks: vec![StackSpec { kind, layers: vec![layer], causal: case.params.mask.causal }],
         d_model: N_HEADS * D,
         n_params: 1,

@@ -2,6 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
+use attnscope::spec::TextSpec;
 use attnscope::{
     capture::{Excerpt, Keep},
     model::{
@@ -233,10 +234,10 @@ fn what_cannot_be_read_is_refused_with_a_sentence() {
     let missing = Model::tokenizer(&ModelFiles::folder(fixture("bert-bare"))).unwrap_err();
     assert!(missing.to_string().contains("no tokenizer"));
     assert!(missing.details().contains("vocab.txt"), "says which files were looked for");
-    assert!(check_ids(&[], 10, 64).is_err());
-    assert!(check_ids(&[1; 65], 10, 64).is_err());
+    assert!(check_ids(&[], &TextSpec::new(64, 10)).is_err());
+    assert!(check_ids(&[1; 65], &TextSpec::new(64, 10)).is_err());
     assert_eq!(
-        check_ids(&[1, 12], 10, 64).unwrap_err().to_string(),
+        check_ids(&[1, 12], &TextSpec::new(64, 10)).unwrap_err().to_string(),
         "the token id 12 at position 1 is outside the vocabulary, which ends at 9"
     );
 }

@@ -265,3 +265,29 @@ fn texts_are_prepared_as_sentence_transformers_does_when_asked() {
     assert!(notes.contains("Prepared as sentence_bert_config.json"), "{notes}");
     assert_eq!(encode("the street the street the street", true).0.len(), 5);
 }
+
+/// The prompt of `config_sentence_transformers.json`, and the length of the tokenizer where no other is said.
+#[test]
+fn sentence_transformers_has_a_prompt_and_the_length_of_the_tokenizer() {
+    let folder = Changed::new("bert", |_| {});
+    let write = |file: &str, value: Value| fs::write(folder.path().join(file), value.to_string()).unwrap();
+    write("tokenizer_config.json", json!({ "tokenizer_class": "BertTokenizer", "model_max_length": 6 }));
+    let encode = |text: &str, sentence_transformers| {
+        let text = TextInput { text: text.to_owned(), sentence_transformers, ..TextInput::default() };
+        let encoded = folder.model().unwrap().encode(&Input::Text(text)).unwrap();
+        let ids: Vec<_> = encoded.tokens.values().flatten().map(|token| token.id.unwrap()).collect();
+        (ids, encoded.notes.join("; "))
+    };
+    let (long, prompted) = ("the street the street the street", "the: street");
+    let (ids, notes) = encode(long, true);
+    assert_eq!((ids.len() > 6, notes.contains("no file of sentence-transformers")), (true, true), "{notes}");
+    write("sentence_bert_config.json", json!({ "transformer_task": "feature-extraction" }));
+    assert_eq!(encode(long, true).0.len(), 6);
+    let prompts = json!({ "prompts": { "query": "the: ", "none": "" }, "default_prompt_name": "query" });
+    write("config_sentence_transformers.json", prompts);
+    let (ids, notes) = encode(" street ", true);
+    assert_eq!(ids, encode(prompted, false).0);
+    assert!(notes.contains("put “the: ” before a text"), "{notes}");
+    write("config_sentence_transformers.json", json!({ "prompts": { "query": "the: " }, "default_prompt_name": null }));
+    assert_eq!(encode(" street ", true).0, encode("street", false).0);
+}

@@ -118,7 +118,7 @@ impl Input {
                 });
             }
             let n_vocab = recorded.logits.as_ref().map_or(0, Matrix::n_cols);
-            Modality::Text(TextSpec { n_ctx: n_longest, n_vocab })
+            Modality::Text(TextSpec::new(n_longest, n_vocab))
         });
         let spec = ModelSpec {
             name: model.name.clone().unwrap_or_else(|| fallback_name.to_owned()),

@@ -130,9 +130,9 @@ fn probes(model: &Model, options: &HeadsOptions) -> Result<Vec<Input>, CliError>
         Modality::Text(_) if model.spec().stacks.iter().all(|stack| stack.kind == StackKind::Cross) => {
             Err(CliError::Usage("give this model something to read: --text".to_owned()))
         }
-        Modality::Text(text) if period * copies > text.n_ctx => {
-            let (n, n_ctx) = (period * copies, text.n_ctx);
-            Err(CliError::Usage(format!("{copies} times {period} are {n} tokens, but the model reads at most {n_ctx}")))
+        Modality::Text(text) if period * copies > text.limits().most => {
+            let (n, most) = (period * copies, text.limits().most);
+            Err(CliError::Usage(format!("{copies} times {period} are {n} tokens, but the model reads at most {most}")))
         }
         Modality::Text(text) => {
             let mut random = SplitMix::new(options.seed);

@@ -27,7 +27,7 @@ use crate::{
             head::{Head, Reads, Transform},
         },
     },
-    spec::{HeadKind, LayerSpec, Modality, TextSpec},
+    spec::{HeadKind, LayerSpec, Longer, Modality},
 };
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -152,7 +152,7 @@ fn build(config: &Config, weights: &mut Weights<'_>, dialect: &Dialect) -> Resul
         weights.warn(longformer::NOBODY);
     }
     let spec = |tower: &Tower| match &tower.embedding {
-        Embedding::Text(text) => Ok(TextSpec { n_ctx: text.n_ctx, n_vocab: text.word.rows()?.dim(0)? }),
+        Embedding::Text(text) => Ok(text.spec(text.word.rows()?.dim(0)?)),
         Embedding::Patches(_) => Err(config.error("it reads pictures")),
     };
     let modality = Modality::TextToText { source: spec(&encoder)?, target: spec(&decoder)? };
@@ -283,12 +283,13 @@ fn embedding(
         PositionKind::FromZero => config.size(&["max_encoder_position_embeddings"], MAX)?,
         _ => config.n_ctx()?,
     };
+    let longer = if matches!(dialect.positions, PositionKind::Fairseq { .. }) { Longer::Read } else { Longer::Refused };
     let (positions, n_ctx) = match dialect.positions {
         PositionKind::FromZero => (Positions::from_zero(weights.tensor(&name, &[n_ctx, d_model])?), n_ctx),
         PositionKind::Learned => {
             let n_rows = n_classes(weights, &name).max(OFFSET + 1);
             let table = weights.tensor(&name, &[n_rows, d_model])?;
-            (Positions { table, offset: OFFSET, padding: None }, n_rows - OFFSET)
+            (Positions { table, offset: OFFSET, padding: None, grows: false }, n_rows - OFFSET)
         }
         PositionKind::Sinusoidal => {
             // Some checkpoints store what is computed, some of them in fewer bits.
@@ -310,7 +311,7 @@ fn embedding(
     let scaled = dialect.reach != Reach::Windows && config.flag("scale_embedding", false);
     let scale = if scaled { (d_model as f32).sqrt() } else { 1.0 };
     let (norm, position) = (norm.transpose()?, Some(positions));
-    Ok(TextEmbedding { scale, position, norm, ..TextEmbedding::tokens(word, n_ctx) })
+    Ok(TextEmbedding { scale, position, norm, longer, ..TextEmbedding::tokens(word, n_ctx) })
 }
 
 /// The classifier of a text that both sides read, where the text ends: at `end` when the configuration does

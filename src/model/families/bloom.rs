@@ -73,7 +73,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
     let head = head(config, weights, output, &word)?;
-    let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::tokens(word, n_ctx) };
+    let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::unending(word, n_ctx) };
     let bias = Some(RelativeBias::alibi(n_heads));
     let stack = Stack { bias, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network("bloom", (d_model, n_vocab), embedding, stack, head))

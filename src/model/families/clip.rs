@@ -192,7 +192,7 @@ pub(super) fn text_tower(
         layers(config, weights, TEXT, HalfStack { kind: StackKind::Text, causal: causal && config.is_causal() })?;
     let eps = config.norm_eps("layer_norm_eps", 1e-5)?;
     stack.final_norm = Some(layer_norm(weights, "text_model.final_layer_norm", d_model, eps)?);
-    Ok((TextSpec { n_ctx, n_vocab }, Tower { embedding: Embedding::Text(embedding), stack }))
+    Ok((TextSpec::new(n_ctx, n_vocab), Tower { embedding: Embedding::Text(embedding), stack }))
 }
 
 /// What a half's layers are, and what their tokens see.

@@ -149,18 +149,19 @@ fn embedding(
     let word = word_table(config, weights, &name("word_embeddings.weight"), output);
     let word = weights.tensor(&word, &[n_vocab, d_model])?;
     let table = name("position_embeddings.weight");
-    let position = if config.flag("position_biased_input", true) {
-        Some(Positions::from_zero(weights.tensor(&table, &[n_positions, d_model])?))
+    let (position, tokens) = if config.flag("position_biased_input", true) {
+        let positions = Positions::from_zero(weights.tensor(&table, &[n_positions, d_model])?);
+        (Some(positions), TextEmbedding::tokens(word, n_positions))
     } else {
         weights.skip(&table);
-        None
+        (None, TextEmbedding::unending(word, n_positions))
     };
     let has_segments = config.number(&["type_vocab_size"])?.is_some_and(|n| n > 0.0);
     let table = name("token_type_embeddings.weight");
     let segment = if has_segments { segments(weights, sizes, &table)? } else { None };
     let norm = Some(layer_norm(weights, &name("LayerNorm"), d_model, eps)?);
     weights.skip(&name("position_ids"));
-    Ok(TextEmbedding { position, segment, norm, ..TextEmbedding::tokens(word, n_positions) })
+    Ok(TextEmbedding { position, segment, norm, ..tokens })
 }
 
 /// The table of relative positions `[2 · span, d_model]`, normed, and how distances share its rows.

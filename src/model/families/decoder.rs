@@ -20,7 +20,7 @@ use crate::{
             head::{Head, Reads, Transform},
         },
     },
-    spec::{HeadKind, LayerSpec, Modality, TextSpec},
+    spec::{HeadKind, LayerSpec, Modality},
 };
 
 /// A decoder-only network of its parts.
@@ -34,7 +34,7 @@ pub(super) fn network(
     debug_assert_eq!(stack.kind, StackKind::SelfAttention);
     Network {
         family,
-        modality: Modality::Text(TextSpec { n_ctx: embedding.n_ctx, n_vocab }),
+        modality: Modality::Text(embedding.spec(n_vocab)),
         d_model,
         body: Body::Single(Tower { embedding: Embedding::Text(embedding), stack }),
         head,

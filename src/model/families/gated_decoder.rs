@@ -67,7 +67,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: Variant
             head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
         }
     }
-    let embedding = TextEmbedding { scale, ..TextEmbedding::tokens(word, n_ctx) };
+    let embedding = TextEmbedding { scale, ..TextEmbedding::unending(word, n_ctx) };
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network(variant.family, (d_model, n_vocab), embedding, stack, head))
 }

@@ -104,7 +104,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(Network {
         family: "gpt2",
-        modality: Modality::Text(TextSpec { n_ctx, n_vocab }),
+        modality: Modality::Text(TextSpec::new(n_ctx, n_vocab)),
         d_model,
         body: Body::Single(Tower { embedding: Embedding::Text(embedding), stack }),
         head,

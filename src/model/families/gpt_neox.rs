@@ -75,8 +75,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     }
     let final_norm = Some(layer_norm(weights, "gpt_neox.final_layer_norm", d_model, eps)?);
     let head = head(config, weights, output, &word)?;
-    let dialect = RotaryDialect { theta: "rotary_emb_base", fraction: "rotary_pct", long: false };
+    let dialect =
+        RotaryDialect { theta: "rotary_emb_base", fraction: "rotary_pct", odd: true, ..RotaryDialect::COMMON };
     let rotary = vec![Rotary::from_config(config, spec.d_head, Some(0.25), dialect)?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
-    Ok(network("gpt_neox", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))
+    Ok(network("gpt_neox", (d_model, n_vocab), TextEmbedding::unending(word, n_ctx), stack, head))
 }

@@ -74,7 +74,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let word = table_name(config, weights, ["model.embeddings.tok_embeddings.weight", OUTPUT], true);
     let word = weights.tensor(&word, &[n_vocab, d_model])?;
     let norm = norm(weights, &sizes, "model.embeddings.norm")?;
-    let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::tokens(word, n_ctx) };
+    let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::unending(word, n_ctx) };
     let mut blocks = Vec::new();
     for (layer, window) in windows(config)?.into_iter().enumerate() {
         blocks.push(block(config, weights, &sizes, layer, LayerSpec { window, ..spec })?);

@@ -97,7 +97,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             head.transform.dense = Some(back);
         }
     }
-    embedding.position = Some(Positions { table: position, offset: OFFSET, padding: None });
+    embedding.position = Some(Positions { table: position, offset: OFFSET, padding: None, grows: false });
     let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
     Ok(network("opt", (d_model, n_vocab), embedding, stack, head))
 }

@@ -80,5 +80,5 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let head = head(config, weights, output, &word)?;
     let rotary = vec![Rotary::from_config(config, d_head, Some(0.5), RotaryDialect::COMMON)?];
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
-    Ok(network("phi", (d_model, n_vocab), TextEmbedding::tokens(word, n_ctx), stack, head))
+    Ok(network("phi", (d_model, n_vocab), TextEmbedding::unending(word, n_ctx), stack, head))
 }

@@ -35,6 +35,6 @@ const VARIANT: Variant =
 fn rotary(config: &Config, d_head: usize) -> Result<Vec<Rotary>, LoadError> {
     // The length of training that its class has by default goes before all others.
     let trained = json!({ "original_max_position_embeddings": 4096 });
-    let dialect = RotaryDialect { long: true, ..RotaryDialect::COMMON };
+    let dialect = RotaryDialect { long: true, odd: true, ..RotaryDialect::COMMON };
     Ok(vec![Rotary::from_config(&config.or(&trained), d_head, Some(1.0), dialect)?])
 }

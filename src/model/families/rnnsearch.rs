@@ -65,7 +65,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         readout: linear(weights, "readout", d_state + d_key + d_word, d_word)?,
         spec: LayerSpec { scale: 1.0, ..LayerSpec::new(1, d_key) },
     };
-    let text = TextSpec { n_ctx, n_vocab };
+    let text = TextSpec::new(n_ctx, n_vocab);
     let modality = Modality::TextToText { source: text, target: text };
     let body = Body::Recurrent(Box::new(recurrent));
     Ok(Network { family: "rnnsearch", modality, d_model: d_state, body, head: Some(head) })

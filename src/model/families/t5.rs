@@ -30,7 +30,7 @@ use crate::{
             relative::RelativeBias,
         },
     },
-    spec::{LayerSpec, Modality, TextSpec},
+    spec::{LayerSpec, Longer, Modality, TextSpec},
 };
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -66,7 +66,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("num_hidden_layers", "num_layers"),
 ];
 
-/// Positions have no table that could end, so this is only about memory.
+/// As long as texts of its training at least: the classes do not look at `n_positions`.
 const N_CTX: usize = 2048;
 const MAX: usize = 1 << 20;
 
@@ -96,9 +96,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let word = weights.tensor(&name, &[n_vocab, d_model])?;
     let own = [weights.untied(copies[0], &word)?, weights.untied(copies[1], &word)?];
     let [source, target] = own.map(|own| own.unwrap_or_else(|| word.clone()));
-    let text =
-        TextSpec { n_ctx: config.optional_size(&["n_positions"], 1 << 24)?.unwrap_or(N_CTX).max(N_CTX), n_vocab };
-    let tower = |word, stack| Tower { embedding: Embedding::Text(TextEmbedding::tokens(word, text.n_ctx)), stack };
+    let n_ctx = config.optional_size(&["n_positions"], 1 << 24)?.unwrap_or(N_CTX).max(N_CTX);
+    let text = TextSpec { longer: Longer::Read, ..TextSpec::new(n_ctx, n_vocab) };
+    let tower = |word, stack| Tower { embedding: Embedding::Text(TextEmbedding::unending(word, n_ctx)), stack };
     let family = if config.model_type()? == "mt5" { "mt5" } else { "t5" };
     let encoder = shape.stack(config, weights, StackKind::Encoder, n_layers)?;
     // Text encoders of other models come without the decoder.

@@ -17,7 +17,7 @@ use crate::{
         input::{Convention, TokenizerClass},
         network::{Body, Network, embedding::Embedding, head::Head},
     },
-    spec::{Modality, TextSpec},
+    spec::Modality,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -58,7 +58,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let word = weights.tensor(&word, &[n_vocab, d_model])?;
     let tower = tower(config, weights, &dialect, StackKind::Decoder, word.clone())?;
     let head = vocabulary_map(config, weights, OUTPUT, &word, None)?.map(Head::next_token);
-    let n_ctx = if let Embedding::Text(text) = &tower.embedding { text.n_ctx } else { 0 };
-    let modality = Modality::Text(TextSpec { n_ctx, n_vocab });
+    let Embedding::Text(embedding) = &tower.embedding else { return Err(config.error("it reads pictures")) };
+    let modality = Modality::Text(embedding.spec(n_vocab));
     Ok(Network { family: dialect.family, modality, d_model, body: Body::Single(tower), head })
 }

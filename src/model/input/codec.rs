@@ -11,9 +11,12 @@ use tokenizers::{
 };
 
 use super::{InputError, encoded::EncodedText, guard::guarded, pieces::PieceCutter};
-use crate::capture::{
-    Excerpt, Keep, TextPart, Token, TokenCount,
-    spelling::{self, PieceStyle},
+use crate::{
+    capture::{
+        Excerpt, Keep, TextPart, Token, TokenCount,
+        spelling::{self, PieceStyle},
+    },
+    spec::TextLimits,
 };
 
 pub(super) struct Codec {
@@ -30,8 +33,7 @@ pub(super) struct Texts<'a> {
     pub first: &'a str,
     pub second: Option<&'a str>,
     pub no_special: bool,
-    /// Tokens that the model reads at most.
-    pub n_ctx: usize,
+    pub limits: TextLimits,
     pub excerpt: Option<Excerpt>,
 }
 
@@ -98,7 +100,11 @@ impl Codec {
 
     fn encode_unguarded(&self, texts: &Texts<'_>) -> Result<EncodedText, InputError> {
         let chosen = texts.excerpt.and_then(|excerpt| excerpt.n_tokens);
-        let limit = chosen.map_or(texts.n_ctx, |chosen| chosen.min(texts.n_ctx));
+        let TextLimits { usual, most } = texts.limits;
+        let limit = match texts.excerpt {
+            None => most,
+            Some(excerpt) => excerpt.n_tokens.unwrap_or(usual).min(most),
+        };
         let keep = texts.excerpt.unwrap_or_default().keep;
         let n_special = match &self.post_processor {
             Some(processor) if !texts.no_special => processor.added_tokens(texts.second.is_some()),
@@ -121,9 +127,9 @@ impl Codec {
             TextPart { keep, n_read: limit, of: TokenCount { n, is_exact }, is_pair }
         });
         if let Some(TextPart { of: n, .. }) = part
-            && (texts.excerpt.is_none() || chosen.is_some_and(|chosen| chosen > texts.n_ctx))
+            && (texts.excerpt.is_none() || chosen.is_some_and(|chosen| chosen > most))
         {
-            return Err(InputError::TooLong { n, limit: texts.n_ctx, is_pair });
+            return Err(InputError::TooLong { n, limit: most, is_pair });
         }
         let starts = [first.start, second.as_ref().map_or(0, |segment| segment.start)];
         let direction = match keep {

@@ -53,6 +53,9 @@ impl Payload {
     }
 }
 
+/// Said where texts are to be prepared as a library would that the model is not made for.
+const NOT_OF_SENTENCES: &str =
+    "There is no file of sentence-transformers among the model's, so the text is read as it is";
 /// Said of a model that reads ids.
 pub(crate) const NO_TOKENIZER: &str = "There is no tokenizer among the model's files, so it reads token ids only";
 
@@ -203,27 +206,29 @@ impl Reader {
     }
 
     fn text(&self, input: &Input, spec: &TextSpec, side: Side) -> Result<Encoded, ModelError> {
-        let TextSpec { n_ctx, n_vocab } = *spec;
+        let limits = spec.limits();
         let mut how = None;
         let (encoded, info) = match (input, &self.encoder) {
             (Input::Text(text), Some(encoder)) => {
-                let prepared = encoder.prepared(text, n_ctx);
+                let prepared = encoder.prepared(text, limits);
+                how = match &prepared {
+                    Some((_, note)) => Some(note.clone()),
+                    None => text.sentence_transformers.then(|| NOT_OF_SENTENCES.to_owned()),
+                };
                 let text = prepared.as_ref().map_or(text, |(text, _)| text);
-                how = prepared.as_ref().map(|(_, note)| note.clone());
-                let encoded = encoder.encode(text, n_ctx)?;
-                super::check_ids(&encoded.ids, n_vocab, n_ctx)?;
+                let encoded = encoder.encode(text, limits)?;
+                super::check_ids(&encoded.ids, spec)?;
                 let (text, text_b) = (Some(text.text.clone()), text.text_b.clone());
                 let part = encoded.part;
                 (encoded, InputInfo { text, text_b, part, ..InputInfo::default() })
             }
             (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
-            (Input::Ids(ids), encoder) => {
-                (EncodedText::from_ids(ids, encoder.as_deref(), n_vocab, n_ctx)?, InputInfo::default())
-            }
+            (Input::Ids(ids), encoder) => (EncodedText::from_ids(ids, encoder.as_deref(), spec)?, InputInfo::default()),
             _ => return Err(refuse("a text is needed here, not a picture", "")),
         };
         let EncodedText { ids, type_ids, tokens, part } = encoded;
         let mut notes: Vec<String> = how.into_iter().chain(part.iter().map(ToString::to_string)).collect();
+        notes.extend(spec.beyond(ids.len()));
         if let (Input::Text(_), Some(encoder)) = (input, &self.encoder) {
             notes.extend(unknown_text(&tokens, encoder));
         }
@@ -316,7 +321,7 @@ impl Reader {
         let EncodedText { ids, tokens, .. } = match (forced, &self.encoder) {
             (Input::Text(text), Some(encoder)) => {
                 encoded.input.target = Some(text.text.clone());
-                encoder.encode_target(&text.text, spec.n_ctx)?
+                encoder.encode_target(&text.text, spec.limits())?
             }
             (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
             (Input::Ids(ids), _) => {
@@ -324,7 +329,8 @@ impl Reader {
             }
             _ => return Err(refuse("the decoder needs a text, not a picture", "")),
         };
-        super::check_ids(&ids, spec.n_vocab, spec.n_ctx)?;
+        super::check_ids(&ids, spec)?;
+        encoded.notes.extend(spec.beyond(ids.len()));
         encoded.tokens.insert(Side::Decoder, tokens);
         encoded.target = Some(Payload::ids(ids));
         Ok(encoded)

@@ -1,7 +1,10 @@
 //! What a text model reads, and whether it can.
 
 use super::{InputError, TextEncoder};
-use crate::capture::{TextPart, Token};
+use crate::{
+    capture::{TextPart, Token},
+    spec::TextSpec,
+};
 
 /// What a text model reads.
 #[derive(Clone, Debug, Default)]
@@ -20,13 +23,8 @@ impl EncodedText {
     ///
     /// # Errors
     /// See [`check_ids`].
-    pub fn from_ids(
-        ids: &[u32],
-        encoder: Option<&TextEncoder>,
-        n_vocab: usize,
-        n_ctx: usize,
-    ) -> Result<Self, InputError> {
-        check_ids(ids, n_vocab, n_ctx)?;
+    pub fn from_ids(ids: &[u32], encoder: Option<&TextEncoder>, spec: &TextSpec) -> Result<Self, InputError> {
+        check_ids(ids, spec)?;
         let tokens = encoder.map_or_else(
             || {
                 let token = |&id: &u32| Token { text: format!("#{id}"), id: Some(id), ..Token::default() };
@@ -38,14 +36,15 @@ impl EncodedText {
     }
 }
 
-/// Whether a model with `n_vocab` embeddings and `n_ctx` positions can read `ids`.
+/// Whether a model can read `ids`.
 ///
 /// # Errors
 /// When there are none or too many, or one is out of range.
-pub fn check_ids(ids: &[u32], n_vocab: usize, n_ctx: usize) -> Result<(), InputError> {
+pub fn check_ids(ids: &[u32], spec: &TextSpec) -> Result<(), InputError> {
     if ids.is_empty() {
         return Err(InputError::NoIds);
     }
+    let (n_vocab, n_ctx) = (spec.n_vocab, spec.limits().most);
     if ids.len() > n_ctx {
         return Err(InputError::TooManyIds { n: ids.len(), n_ctx });
     }

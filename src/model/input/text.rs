@@ -17,6 +17,7 @@ use super::{
 use crate::{
     capture::Token,
     model::checkpoint::{ModelFiles, audit::TokenizerKeys},
+    spec::TextLimits,
 };
 
 /// A model's tokenizer.
@@ -94,9 +95,9 @@ impl TextEncoder {
         let cleans = cleans && (even_merges || !text.has_merges());
         let pads_left = settings.text("padding_side") == Some("left");
         let keys = accounted::account(&settings);
-        let sentences = SentenceRules::from_files(files)?;
+        let sentences = SentenceRules::from_files(files, &settings.tokenizer)?;
         let mut warnings = settings.warnings();
-        warnings.extend(sentences.and_then(|rules| rules.warning()));
+        warnings.extend(sentences.as_ref().and_then(SentenceRules::warning));
         let class = settings.convention.class_name();
         Ok(Self {
             text,
@@ -130,11 +131,11 @@ impl TextEncoder {
         &self.warnings
     }
 
-    /// A text as sentence-transformers would give it to a model that reads at most `n_ctx` tokens, and a sentence about it;
+    /// A text as sentence-transformers would give it to a model, and a sentence about it;
     /// `None` where nobody asked for it or the checkpoint does not say how.
-    pub fn prepared(&self, input: &TextInput, n_ctx: usize) -> Option<(TextInput, String)> {
-        let rules = self.sentences.filter(|_| input.sentence_transformers)?;
-        Some((rules.prepared(input, n_ctx), rules.note()))
+    pub fn prepared(&self, input: &TextInput, limits: TextLimits) -> Option<(TextInput, String)> {
+        let rules = self.sentences.as_ref().filter(|_| input.sentence_transformers)?;
+        Some((rules.prepared(input, limits), rules.note()))
     }
 
     /// Whether a text is filled up in front of it.
@@ -172,19 +173,19 @@ impl TextEncoder {
         &self.special
     }
 
-    /// Tokenises `input` for a model that reads at most `n_ctx` tokens.
+    /// Tokenises `input` for a model that reads so many tokens.
     ///
     /// Of a longer text the part is read that `input` names; special tokens stay. Of a pair the longer
     /// segment is cut first.
     ///
     /// # Errors
     /// When there is no token besides the special ones, or more than can be read and nobody chose what to read.
-    pub fn encode(&self, input: &TextInput, n_ctx: usize) -> Result<EncodedText, InputError> {
+    pub fn encode(&self, input: &TextInput, limits: impl Into<TextLimits>) -> Result<EncodedText, InputError> {
         let mut encoded = self.text.encode(&Texts {
             first: &input.text,
             second: input.text_b.as_deref().filter(|text| !text.trim().is_empty()),
             no_special: input.no_special,
-            n_ctx,
+            limits: limits.into(),
             excerpt: input.excerpt,
         })?;
         if !self.tells_segments {
@@ -194,16 +195,15 @@ impl TextEncoder {
     }
 
     /// What the decoder of an encoder–decoder model reads when it is made to write `text`: its start
-    /// token, what the tokenizer puts before a target, and the text, without an end token; at most
-    /// `n_ctx` tokens.
+    /// token, what the tokenizer puts before a target, and the text, without an end token.
     ///
     /// # Errors
     /// When there is no token besides the special ones, or more than the decoder reads.
-    pub fn encode_target(&self, text: &str, n_ctx: usize) -> Result<EncodedText, InputError> {
+    pub fn encode_target(&self, text: &str, limits: impl Into<TextLimits>) -> Result<EncodedText, InputError> {
         let codec = self.target_codec();
         let start = self.special.decoder_start;
-        let limit = n_ctx.saturating_sub(usize::from(start.is_some()));
-        let texts = Texts { first: text, second: None, no_special: false, n_ctx: limit, excerpt: None };
+        let limit = limits.into().most.saturating_sub(usize::from(start.is_some()));
+        let texts = Texts { first: text, second: None, no_special: false, limits: limit.into(), excerpt: None };
         let mut encoded = codec.encode(&texts).map_err(|error| match error {
             InputError::TooLong { n, limit, .. } => InputError::LongTarget { n, limit },
             error => error,

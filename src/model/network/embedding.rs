@@ -3,11 +3,14 @@
 use candle_core::{Device, Tensor};
 
 use super::patches::{PatchEmbedding, input_error};
-use crate::model::{
-    ModelError,
-    input::Payload,
-    kernels::{Linear, Norm},
-    run::{At, Run, Site},
+use crate::{
+    model::{
+        ModelError,
+        input::Payload,
+        kernels::{Linear, Norm},
+        run::{At, Run, Site},
+    },
+    spec::{Longer, TextSpec},
 };
 
 #[derive(Debug)]
@@ -63,6 +66,8 @@ pub(crate) struct TextEmbedding {
     /// Of the sum to the width of the stream (ALBERT, ELECTRA).
     pub projection: Option<Linear>,
     pub n_ctx: usize,
+    /// Whether tokens beyond `n_ctx` have positions.
+    pub longer: Longer,
 }
 
 /// Token embeddings.
@@ -119,12 +124,14 @@ pub(crate) struct Positions {
     pub offset: usize,
     /// A token that takes no position but the row before the first (RoBERTa's padding).
     pub padding: Option<u32>,
+    /// Whether rows beyond the table are computed as those of fairseq.
+    pub grows: bool,
 }
 
 impl Positions {
     /// Rows for positions from 0.
     pub const fn from_zero(table: Tensor) -> Self {
-        Self { table, offset: 0, padding: None }
+        Self { table, offset: 0, padding: None, grows: false }
     }
 
     /// Computed rows for positions from 0: sines in one half, cosines in the other (Vaswani et al. 2017).
@@ -158,11 +165,15 @@ impl Positions {
             })
         };
         let table = Tensor::from_iter((0..n + offset).flat_map(row), device)?.reshape((n + offset, d))?;
-        Ok(Self { table, offset, padding: Some(padding) })
+        Ok(Self { table, offset, padding: Some(padding), grows: true })
     }
 
     pub fn rows(&self, ids: &[u32], first: usize) -> candle_core::Result<Tensor> {
         let start = self.offset + first;
+        let (n_rows, d) = self.table.dims2()?;
+        if let Some(padding) = self.padding.filter(|_| self.grows && start + ids.len() > n_rows) {
+            return Self::fairseq(first + ids.len(), d, padding, self.table.device())?.rows(ids, first);
+        }
         if !self.padding.is_some_and(|padding| ids.contains(&padding)) {
             return self.table.narrow(0, start, ids.len());
         }
@@ -183,7 +194,7 @@ impl Positions {
 }
 
 impl TextEmbedding {
-    /// Token embeddings alone.
+    /// Token embeddings alone, of texts that end after `n_ctx` tokens.
     pub const fn tokens(word: Tensor, n_ctx: usize) -> Self {
         Self {
             word: Table::Rows(word),
@@ -194,7 +205,18 @@ impl TextEmbedding {
             norm: None,
             projection: None,
             n_ctx,
+            longer: Longer::Refused,
         }
+    }
+
+    /// Token embeddings alone, of a model that computes positions and was made for `n_ctx` of them.
+    pub fn unending(word: Tensor, n_ctx: usize) -> Self {
+        Self { longer: Longer::Read, ..Self::tokens(word, n_ctx) }
+    }
+
+    /// The texts that it reads.
+    pub const fn spec(&self, n_vocab: usize) -> TextSpec {
+        TextSpec { n_ctx: self.n_ctx, longer: self.longer, n_vocab }
     }
 
     /// `[n, d_model]`; `segments` may be empty, which means segment 0 throughout. The first token
@@ -212,9 +234,10 @@ impl TextEmbedding {
         if ids.is_empty() {
             return Err(input_error("the input is empty", "Type some text"));
         }
-        if first + ids.len() > self.n_ctx {
+        let (n_read, most) = (first + ids.len(), self.spec(n_vocab).limits().most);
+        if n_read > most {
             return Err(input_error(
-                &format!("the input has {} tokens, but the model reads at most {}", first + ids.len(), self.n_ctx),
+                &format!("the input has {n_read} tokens, but the model reads at most {most}"),
                 "Shorten the text",
             ));
         }

@@ -31,6 +31,7 @@ use self::{
     head::{Head, Outcome},
     pass::{Cache, Pass},
     recurrent::Recurrent,
+    rotary::Rotary,
     similarity::{Similarity, TextPosition},
 };
 use crate::{
@@ -304,14 +305,14 @@ impl Network {
         })
     }
 
-    /// Length from which the writing tower turns all its queries and keys by other angles (LongRoPE).
+    /// Length from which the writing tower turns all its queries and keys by other angles (LongRoPE in Phi-3).
     pub fn turns_change_at(&self) -> Option<usize> {
         let (Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. }) =
             &self.body
         else {
             return None;
         };
-        tower.stack.rotary.iter().find_map(|rotary| Some(rotary.beyond.as_ref()?.0 + 1))
+        tower.stack.rotary.iter().find_map(Rotary::turns_anew_at)
     }
 
     /// Whether the tower that writes sees only what was before.

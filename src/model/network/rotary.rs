@@ -1,11 +1,13 @@
 //! Rotary position embeddings as configured: base, width and the ways to stretch them to long texts.
 
-use std::{f64::consts::TAU, ops::Range};
+use std::{borrow::Cow, f64::consts::TAU, ops::Range};
 
 use crate::model::{LoadError, checkpoint::Config, kernels::Turns};
 
 /// Base when a configuration names none.
 const THETA: f64 = 10_000.0;
+/// Kinds that the reference computes from the rotated share, whichever family asks.
+const SCALED: [&str; 5] = ["linear", "dynamic", "yarn", "longrope", "llama3"];
 
 /// One rotary embedding: how fast each pair of dimensions turns.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,10 +16,29 @@ pub(crate) struct Rotary {
     pub frequencies: Vec<f32>,
     /// Factor on cosine and sine (YaRN, LongRoPE); 1 otherwise.
     pub scale: f32,
-    /// Other frequencies for texts longer than this (LongRoPE).
-    pub beyond: Option<(usize, Vec<f32>)>,
+    /// Other frequencies in longer texts.
+    pub beyond: Option<Beyond>,
     /// Whether a dimension turns together with its neighbour (GPT-J) instead of one half of them away.
     pub neighbours: bool,
+}
+
+/// Frequencies of texts with more tokens than `n_trained`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Beyond {
+    pub n_trained: usize,
+    pub frequencies: BeyondFrequencies,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum BeyondFrequencies {
+    /// Their own (LongRoPE).
+    Fixed {
+        frequencies: Vec<f32>,
+        /// Whether a text that grows beyond is turned anew while it is written, as Phi-3 does.
+        anew: bool,
+    },
+    /// Of a base that grows with the text (NTK, “dynamic”).
+    Growing { factor: f64, theta: f64, n_rotated: usize },
 }
 
 /// What a family calls things, and what it means by them.
@@ -29,11 +50,13 @@ pub(crate) struct RotaryDialect {
     pub fraction: &'static str,
     /// Whether all kinds but the original form are LongRoPE, also under the name of YaRN (Phi-3).
     pub long: bool,
+    /// Whether an odd number of rotated dimensions takes one more; otherwise the reference fails.
+    pub odd: bool,
 }
 
 impl RotaryDialect {
     /// Of nearly all families.
-    pub const COMMON: Self = Self { theta: "rope_theta", fraction: "partial_rotary_factor", long: false };
+    pub const COMMON: Self = Self { theta: "rope_theta", fraction: "partial_rotary_factor", long: false, odd: false };
 }
 
 /// The rotary embedding of one kind of layer, where a model has several.
@@ -53,6 +76,8 @@ struct Beside {
     theta: f64,
     n_trained: Option<f64>,
     dialect: RotaryDialect,
+    /// Whether YaRN's ramp begins and ends at whole dimensions.
+    whole: bool,
     /// Whether the kind may stand under its older name, `type`.
     older_names: bool,
 }
@@ -100,7 +125,8 @@ impl Rotary {
         let theta = config.number(&[dialect.theta])?.unwrap_or(THETA);
         // The length of training stands beside the section in some files, and goes first there.
         let n_trained = config.number(&["original_max_position_embeddings"])?;
-        Self::read(config, &sections, Beside { theta, n_trained, dialect, older_names: true }, d_head, partial)
+        let whole = sections.first().is_none_or(|section| section.flag("truncate", true));
+        Self::read(config, &sections, Beside { theta, n_trained, dialect, whole, older_names: true }, d_head, partial)
     }
 
     /// The embedding of one kind of layer, in the section of `rope_parameters` that has the kind's name; what
@@ -112,7 +138,9 @@ impl Rotary {
         // An older section alone is put into a newer one, which has the kind already: the original form.
         let older_names = newer.is_some();
         let sections: Vec<_> = older.into_iter().chain(newer).collect();
-        let beside = Beside { theta: kind.theta, n_trained: None, dialect: RotaryDialect::COMMON, older_names };
+        // The reference looks for it beside the kinds alone.
+        let whole = config.section("rope_parameters").is_none_or(|section| section.flag("truncate", true));
+        let beside = Beside { theta: kind.theta, n_trained: None, dialect: RotaryDialect::COMMON, whole, older_names };
         Self::read(config, &sections, beside, d_head, None)
     }
 
@@ -124,7 +152,7 @@ impl Rotary {
         d_head: usize,
         partial: Option<f64>,
     ) -> Result<Self, LoadError> {
-        let Beside { theta, n_trained, dialect, older_names } = beside;
+        let Beside { theta, n_trained, dialect, whole, older_names } = beside;
         let number = |name: &'static str| -> Result<Option<f64>, LoadError> {
             let found = sections.iter().map(|section| section.number(&[name])).find(|x| !matches!(x, Ok(None)));
             found.unwrap_or(Ok(None))
@@ -147,6 +175,18 @@ impl Rotary {
         if !(theta > 0.0 && n_rotated.next_multiple_of(2) <= d_head) {
             return Err(config.error(format!("{n_rotated} of {d_head} dimensions cannot be rotated")));
         }
+        // Phi-3 and GPT-NeoX turn one more, but not where a ramp has half as many numbers.
+        if !n_rotated.is_multiple_of(2) && (!dialect.odd || kind == "yarn") {
+            return Err(config.unsupported(format!(
+                "an odd number of rotated dimensions is not supported: its rotary share gives {n_rotated} of {d_head}"
+            )));
+        }
+        if partial.is_none() && SCALED.contains(&kind) && fraction()?.is_some_and(|fraction| fraction < 1.0) {
+            return Err(config.unsupported(format!(
+                "a rotated share of a head (partial_rotary_factor) with a rotary embedding of the kind “{kind}” is not \
+                 supported for this architecture"
+            )));
+        }
         let plain = Self::new(theta, n_rotated);
         let n_ctx = || config.number(&["max_position_embeddings"]);
         let n_trained = || -> Result<f64, LoadError> {
@@ -161,8 +201,15 @@ impl Rotary {
             }
         };
         match kind {
-            // Stretching depends on the length only beyond what the model reads.
-            "default" | "dynamic" => Ok(plain),
+            "default" => Ok(plain),
+            "dynamic" => {
+                if n_rotated == 2 {
+                    return Err(config.unsupported("a rotary embedding of the kind “dynamic” of 2 dimensions"));
+                }
+                let Some(n_trained) = n_ctx()?.filter(|n| *n >= 1.0) else { return Ok(plain) };
+                let frequencies = BeyondFrequencies::Growing { factor: factor()?, theta, n_rotated };
+                Ok(Self { beyond: Some(Beyond { n_trained: n_trained as usize, frequencies }), ..plain })
+            }
             "linear" => {
                 let factor = factor()? as f32;
                 Ok(plain.map(|frequency| frequency / factor))
@@ -184,7 +231,7 @@ impl Rotary {
                     theta,
                     n_rotated,
                     n_trained,
-                    whole: sections.first().is_none_or(|section| section.flag("truncate", true)),
+                    whole,
                 });
                 let growth = |by: f64| if factor <= 1.0 { 1.0 } else { 0.1 * by * factor.ln() + 1.0 };
                 // Both, or neither counts.
@@ -218,7 +265,10 @@ impl Rotary {
                 Ok(Self {
                     frequencies: divided(&short),
                     scale: number("attention_factor")?.unwrap_or(default) as f32,
-                    beyond: Some((n_trained as usize, divided(&long))),
+                    beyond: Some(Beyond {
+                        n_trained: n_trained as usize,
+                        frequencies: BeyondFrequencies::Fixed { frequencies: divided(&long), anew: dialect.long },
+                    }),
                     neighbours: false,
                 })
             }
@@ -266,10 +316,30 @@ impl Rotary {
 
     /// Cosines and sines at some positions.
     pub fn turns(&self, positions: Range<usize>) -> Turns {
-        let frequencies = match &self.beyond {
-            Some((n_trained, long)) if positions.end > *n_trained => long,
-            _ => &self.frequencies,
+        let n = positions.end;
+        let frequencies: Cow<'_, [f32]> = match self.beyond.as_ref().filter(|beyond| n > beyond.n_trained) {
+            None => Cow::Borrowed(&self.frequencies),
+            Some(Beyond { frequencies: BeyondFrequencies::Fixed { frequencies, .. }, .. }) => {
+                Cow::Borrowed(frequencies)
+            }
+            Some(Beyond { frequencies: BeyondFrequencies::Growing { factor, theta, n_rotated }, n_trained }) => {
+                // In single precision from the length on, as the reference has it.
+                let stretch = (*factor as f32 * n as f32) / *n_trained as f32 - (factor - 1.0) as f32;
+                let exponent = (*n_rotated as f64 / (*n_rotated as f64 - 2.0)) as f32;
+                let theta = *theta as f32 * stretch.powf(exponent);
+                Cow::Owned(Self::new(f64::from(theta), *n_rotated).frequencies)
+            }
         };
-        Turns::new(frequencies, positions, self.scale).of_neighbours(self.neighbours)
+        Turns::new(&frequencies, positions, self.scale).of_neighbours(self.neighbours)
+    }
+
+    /// Length from which all of a text is turned by other angles than before, also what was written already.
+    pub const fn turns_anew_at(&self) -> Option<usize> {
+        match &self.beyond {
+            Some(Beyond { n_trained, frequencies: BeyondFrequencies::Fixed { anew: true, .. } }) => {
+                Some(*n_trained + 1)
+            }
+            _ => None,
+        }
     }
 }

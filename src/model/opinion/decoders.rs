@@ -73,8 +73,7 @@ fn common() -> Value {
 /// The base of a rotary embedding of the original form.
 fn plain_rope(rope: &Rope) -> Result<f64, String> {
     match rope.kind.as_str() {
-        // Dynamic stretching begins beyond the length of training.
-        "default" | "dynamic" => Ok(rope.theta),
+        "default" => Ok(rope.theta),
         other => Err(format!("it knows no rotary embedding of the kind “{other}” for this architecture")),
     }
 }

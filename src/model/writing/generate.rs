@@ -18,7 +18,7 @@ use crate::{
         network::{Network, head::Head, pass::Cache},
         run::{Control, Generation, Progress, Run, RunPlan, Sites, Stage, Taps},
     },
-    spec::{HeadKind, Modality},
+    spec::{HeadKind, Modality, TextSpec},
 };
 
 /// The input with what the model writes, if it is to write. Edits do not take part: they show what would
@@ -31,7 +31,7 @@ pub(crate) fn complete<'a>(
     plan: &RunPlan,
     control: &Control<'_>,
 ) -> Result<(Cow<'a, Encoded>, Option<Generated>), ModelError> {
-    let (side, n_ctx, prompt) = match (&network.modality, &input.source) {
+    let (side, spec, prompt) = match (&network.modality, &input.source) {
         (modality, source) if input.target.is_none() && modality.target().is_some() => {
             let Some(start) = rules.start else {
                 return Err(input_error(
@@ -39,27 +39,30 @@ pub(crate) fn complete<'a>(
                     "Give a target text",
                 ));
             };
-            let n_ctx = modality.target().map_or(0, |target| target.n_ctx);
+            let spec = modality.target().copied().unwrap_or(TextSpec::new(0, 0));
             if let (Some(_), Payload::Text { ids, .. }) = (classes(network), source) {
                 // A classifier reads its input twice: the decoder one token later.
                 let mut shifted = rules.classified(ids, start);
-                shifted.truncate(n_ctx);
+                shifted.truncate(spec.limits().most);
                 return Ok((Cow::Owned(with_ids(input, reader, Side::Decoder, shifted)), None));
             }
-            (Side::Decoder, n_ctx, vec![start])
+            (Side::Decoder, spec, vec![start])
         }
         (Modality::Text(spec), Payload::Text { ids, .. }) if plan.generate.is_some() => {
-            (Side::Only, spec.n_ctx, ids.clone())
+            (Side::Only, *spec, ids.clone())
         }
         _ => return Ok((Cow::Borrowed(input), None)),
     };
     // What is changed of a run is not changed of what was written before it; which tokens see all is how it is read.
     let chosen = plan.edits.iter().filter(|edit| matches!(edit, Edit::SeeAll { .. })).cloned().collect();
-    let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), chosen, n_ctx, control };
+    let most = spec.limits().most;
+    let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), chosen, most, control };
     let Written { ids, probabilities, ended } =
         writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
     let first = prompt.len();
+    let beyond = spec.beyond(first + ids.len()).filter(|note| !input.notes.contains(note));
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
+    input.notes.extend(beyond);
     if !ended {
         input.notes.push(format!("Stopped at {} new tokens", probabilities.len()));
     }
@@ -104,7 +107,8 @@ struct Writer<'a> {
     plan: Generation,
     /// Which tokens see all, where somebody says so.
     chosen: Vec<Edit>,
-    n_ctx: usize,
+    /// Tokens that are read at most.
+    most: usize,
     control: &'a Control<'a>,
 }
 
@@ -119,7 +123,7 @@ impl Writer<'_> {
                 "Give it the whole text",
             ));
         }
-        let limit = self.plan.max_new_tokens.min(self.n_ctx.saturating_sub(prompt.len()));
+        let limit = self.plan.max_new_tokens.min(self.most.saturating_sub(prompt.len()));
         let rules = self.rules;
         let silent = RunPlan { sites: Sites::NONE, edits: self.chosen.clone(), ..RunPlan::default() };
         let done = AtomicUsize::new(0);

@@ -7,7 +7,7 @@ use crate::{
     model::Verdict,
     protocol::{CaptureFile, LoadedModel, ModelSource},
     session::{Command, gallery::EXAMPLES},
-    spec::{CheckpointId, ImageSpec, ModelSpec, StackSpec, TextSpec},
+    spec::{CheckpointId, ImageSpec, ModelSpec, StackSpec},
     text::{checkpoint_name, counted, grouped},
     ui::{
         PanelCtx,
@@ -109,18 +109,18 @@ fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&Load
             if spec.d_model > 0 {
                 field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
             }
-            if let Some(TextSpec { n_ctx, n_vocab }) = spec.modality.text() {
-                field_ui(ui, cx.theme, "Context", counted(*n_ctx, "token"));
-                if *n_vocab > 0 {
-                    field_ui(ui, cx.theme, "Vocabulary", counted(*n_vocab, "id"));
+            if let Some(text) = spec.modality.text() {
+                field_ui(ui, cx.theme, "Context", text.length_text());
+                if text.n_vocab > 0 {
+                    field_ui(ui, cx.theme, "Vocabulary", counted(text.n_vocab, "id"));
                 }
             }
             if let Some(ImageSpec { size_px: (h, w), patch_px: (ph, pw), n_prefix }) = spec.modality.image() {
                 field_ui(ui, cx.theme, "Picture", format!("{h} × {w} px"));
                 field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} prefix tokens"));
             }
-            if let Some(TextSpec { n_ctx, n_vocab }) = spec.modality.target() {
-                let most = format!("up to {} of {}", counted(*n_ctx, "token"), grouped(*n_vocab));
+            if let Some(target) = spec.modality.target() {
+                let most = format!("up to {} of {}", target.length_text(), grouped(target.n_vocab));
                 field_ui(ui, cx.theme, "Writes", most);
             }
             if let Some(id) = &spec.checkpoint {

@@ -73,7 +73,7 @@ pub fn model(source: &ModelSource) -> Arc<LoadedModel> {
         modality: if sees {
             Modality::Image(ImageSpec { size_px: (32, 32), patch_px: (8, 8), n_prefix: 1 })
         } else {
-            Modality::Text(TextSpec { n_ctx: 512, n_vocab: 1000 })
+            Modality::Text(TextSpec::new(512, 1000))
         },
         stacks: vec![StackSpec {
             kind: StackKind::SelfAttention,

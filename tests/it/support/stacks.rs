@@ -11,7 +11,7 @@ use attnscope::{
 
 use super::synthetic::{D_HEAD, layer_capture, picture, token};
 
-const TEXT: TextSpec = TextSpec { n_ctx: 512, n_vocab: 1000 };
+const TEXT: TextSpec = TextSpec::new(512, 1000);
 
 /// The words of each side.
 type Sides = BTreeMap<Side, Vec<Token>>;

@@ -108,7 +108,7 @@ fn text(n_tokens: usize, n_layers: usize, n_heads: usize, causal: bool) -> Captu
         }
     }
     let (name, family) = if causal { ("synthetic-gpt", "gpt2") } else { ("synthetic-bert", "bert") };
-    let modality = Modality::Text(TextSpec { n_ctx: n_tokens.max(512), n_vocab: 100 });
+    let modality = Modality::Text(TextSpec::new(n_tokens.max(512), 100));
     let input = InputInfo { text: Some(sentence), ..InputInfo::default() };
     build(name, family, modality, input, tokens, &words, (n_layers, n_heads), causal, None)
 }

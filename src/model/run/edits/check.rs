@@ -241,7 +241,7 @@ mod tests {
         let spec = ModelSpec {
             name: "sinks".to_owned(),
             family: ModelSpec::UNKNOWN_FAMILY.to_owned(),
-            modality: Modality::Text(TextSpec { n_ctx: 8, n_vocab: 8 }),
+            modality: Modality::Text(TextSpec::new(8, 8)),
             stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers, causal: true }],
             d_model: 8,
             n_params: 1,
