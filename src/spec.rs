@@ -201,7 +201,7 @@ impl TextSpec {
 
     /// What is to be known about a sequence of `n` tokens that is longer than the model was made for.
     pub fn beyond(&self, n: usize) -> Option<String> {
-        (n > self.n_ctx).then(|| {
+        (self.longer == Longer::Read && n > self.n_ctx).then(|| {
             format!(
                 "{} tokens are more than the {} that the model was made for; its positions are computed, so all are \
                  read, as in transformers",

@@ -209,6 +209,22 @@ pub struct PredictionRow {
     pub top: Vec<PredictionItem>,
 }
 
+impl CaptureParts {
+    /// What is to be known about texts that are longer than the model was made for.
+    fn beyond(&self) -> Vec<String> {
+        let modality = &self.model.modality;
+        let note = |(side, tokens): (&Side, &Vec<Token>)| {
+            let spec = match side {
+                Side::Decoder => modality.target(),
+                Side::Vision => None,
+                Side::Only | Side::Encoder | Side::Text => modality.text(),
+            };
+            spec?.beyond(tokens.len())
+        };
+        self.tokens.iter().filter_map(note).collect()
+    }
+}
+
 /// One outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictionItem {
@@ -221,8 +237,8 @@ pub struct PredictionItem {
 }
 
 impl Capture {
-    /// Checks that every recording has the shape that the model and the tokens imply. A run that was changed
-    /// gets a note that says so.
+    /// Checks that every recording has the shape that the model and the tokens imply. A run that was changed, and a
+    /// text longer than the model was made for, get a note that says so.
     ///
     /// # Errors
     /// Names the first recording that does not fit.
@@ -242,6 +258,11 @@ impl Capture {
             && !parts.notes.contains(&note)
         {
             parts.notes.insert(0, note);
+        }
+        for note in parts.beyond() {
+            if !parts.notes.contains(&note) {
+                parts.notes.push(note);
+            }
         }
         Ok(Self { parts })
     }

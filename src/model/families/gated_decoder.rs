@@ -50,12 +50,22 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: Variant
     let n_layers = config.n_layers()?;
     let turned = (variant.turned)(config, n_layers)?;
     let windows = windows(config, variant, &turned)?;
-    let rotary = (variant.rotary)(config, shape.spec.d_head)?;
+    let kinds = (variant.rotary)(config, shape.spec.d_head);
+    // The second rotary embedding, where there is one, belongs to layers with a window. Only kinds that layers are of
+    // have to be in order.
+    let last = kinds.len().saturating_sub(1);
+    let own = |window: Option<usize>| if window.is_some() { last } else { 0 };
+    let (mut rotary, mut places) = (Vec::new(), Vec::new());
+    for (idx, kind) in kinds.into_iter().enumerate() {
+        let is_used = windows.iter().any(|window| own(*window) == idx);
+        places.push(is_used.then_some(rotary.len()));
+        if is_used {
+            rotary.push(kind?);
+        }
+    }
     let mut blocks = Vec::new();
     for (layer, window) in windows.into_iter().enumerate() {
-        // The second rotary embedding, where there is one, belongs to layers with a window.
-        let own = if window.is_some() { rotary.len() - 1 } else { 0 };
-        let rotary = turned[layer].then_some(own);
+        let rotary = places[own(window)].filter(|_| turned[layer]);
         blocks.push(block(weights, variant, &shape, Place { layer, window, rotary })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
@@ -123,10 +133,8 @@ fn activation(config: &Config, variant: Variant) -> Result<Activation, LoadError
         return config.activation("hidden_activation", Activation::GeluTanh);
     }
     // Gemma's first files say `gelu` and mean its tanh form.
-    Ok(match config.activation("hidden_act", Activation::GeluTanh)? {
-        Activation::Gelu => Activation::GeluTanh,
-        activation => activation,
-    })
+    let activation = config.activation("hidden_act", Activation::GeluTanh)?;
+    Ok(if config.text(&["hidden_act"]) == Some("gelu") { Activation::GeluTanh } else { activation })
 }
 
 /// Whether tokens see only those before them.
@@ -147,9 +155,12 @@ fn windows(config: &Config, variant: Variant, turned: &[bool]) -> Result<Vec<Opt
     let width = |default| -> Result<Option<usize>, LoadError> {
         let width = config.number_unless_null("sliding_window", default)?;
         match width {
-            Some(width) if width < 1.0 => Err(config.error(format!("its sliding_window is {width}"))),
             // No text is longer.
-            width => Ok(width.map(|width| reach(config, variant, width.min(16_777_216.0) as usize))),
+            Some(width) => match reach(config, variant, width.clamp(0.0, 16_777_216.0) as usize) {
+                0 => Err(config.error(format!("its sliding_window is {width}"))),
+                reach => Ok(Some(reach)),
+            },
+            None => Ok(None),
         }
     };
     let listed = || layer_types(config, n_layers);

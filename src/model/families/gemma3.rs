@@ -31,11 +31,13 @@ const VARIANT: Variant = Variant {
 };
 
 /// The second one is that of layers with a window.
-fn rotary(config: &Config, d_head: usize) -> Result<Vec<Rotary>, LoadError> {
-    let full = config.number(&["rope_theta"])?.unwrap_or(1_000_000.0);
-    let sliding = config.number(&["rope_local_base_freq"])?.unwrap_or(10_000.0);
-    Ok(vec![
-        Rotary::of_kind(config, d_head, LayerKind { name: "full_attention", theta: full, scaled: true })?,
-        Rotary::of_kind(config, d_head, LayerKind { name: "sliding_attention", theta: sliding, scaled: false })?,
-    ])
+fn rotary(config: &Config, d_head: usize) -> Vec<Result<Rotary, LoadError>> {
+    let of = |name, key, theta, scaled| {
+        let theta = config.number(&[key])?.unwrap_or(theta);
+        Rotary::of_kind(config, d_head, LayerKind { name, theta, scaled })
+    };
+    vec![
+        of("full_attention", "rope_theta", 1_000_000.0, true),
+        of("sliding_attention", "rope_local_base_freq", 10_000.0, false),
+    ]
 }

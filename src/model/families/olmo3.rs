@@ -31,10 +31,8 @@ const VARIANT: Variant =
 const THETA: f64 = 500_000.0;
 
 /// The second one is that of layers with a window, which what stands beside the sections is not about.
-fn rotary(config: &Config, d_head: usize) -> Result<Vec<Rotary>, LoadError> {
-    let theta = config.number(&["rope_theta"])?.unwrap_or(THETA);
-    Ok(vec![
-        Rotary::of_kind(config, d_head, LayerKind { name: "full_attention", theta, scaled: true })?,
-        Rotary::of_kind(config, d_head, LayerKind { name: "sliding_attention", theta: THETA, scaled: false })?,
-    ])
+fn rotary(config: &Config, d_head: usize) -> Vec<Result<Rotary, LoadError>> {
+    let of = |name, theta, scaled| Rotary::of_kind(config, d_head, LayerKind { name, theta, scaled });
+    let full = config.number(&["rope_theta"]).map(|theta| theta.unwrap_or(THETA));
+    vec![full.and_then(|theta| of("full_attention", theta, true)), of("sliding_attention", THETA, false)]
 }

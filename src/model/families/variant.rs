@@ -29,7 +29,7 @@ pub(super) struct Variant {
     pub eps: f32,
     /// The rotary embeddings of heads of this width: one for all layers, or one for layers that see all and one for
     /// those with a window.
-    pub rotary: fn(&Config, usize) -> Result<Vec<Rotary>, LoadError>,
+    pub rotary: fn(&Config, usize) -> Vec<Result<Rotary, LoadError>>,
     /// Which of as many layers turn queries and keys.
     pub turned: fn(&Config, usize) -> Result<Vec<bool>, LoadError>,
     pub multipliers: fn(&Config) -> Result<Multipliers, LoadError>,
@@ -141,6 +141,6 @@ impl Variant {
 
 /// One rotary embedding for all layers, of this fraction of a head when the configuration does not say; `None` for
 /// always all of it.
-pub(super) fn one_rotary(config: &Config, d_head: usize, rotated: Option<f64>) -> Result<Vec<Rotary>, LoadError> {
-    Ok(vec![Rotary::from_config(config, d_head, rotated, RotaryDialect::COMMON)?])
+pub(super) fn one_rotary(config: &Config, d_head: usize, rotated: Option<f64>) -> Vec<Result<Rotary, LoadError>> {
+    vec![Rotary::from_config(config, d_head, rotated, RotaryDialect::COMMON)]
 }

@@ -228,7 +228,6 @@ impl Reader {
         };
         let EncodedText { ids, type_ids, tokens, part } = encoded;
         let mut notes: Vec<String> = how.into_iter().chain(part.iter().map(ToString::to_string)).collect();
-        notes.extend(spec.beyond(ids.len()));
         if let (Input::Text(_), Some(encoder)) = (input, &self.encoder) {
             notes.extend(unknown_text(&tokens, encoder));
         }
@@ -330,7 +329,6 @@ impl Reader {
             _ => return Err(refuse("the decoder needs a text, not a picture", "")),
         };
         super::check_ids(&ids, spec)?;
-        encoded.notes.extend(spec.beyond(ids.len()));
         encoded.tokens.insert(Side::Decoder, tokens);
         encoded.target = Some(Payload::ids(ids));
         Ok(encoded)

@@ -97,15 +97,16 @@ struct Yarn {
     whole: bool,
 }
 
+/// `theta^(2i/n_rotated)`, rounded where the reference rounds, as all that is made of them: angles are many times as
+/// large.
+fn powers(theta: f64, n_rotated: usize) -> impl Iterator<Item = f32> {
+    (0..n_rotated.div_ceil(2)).map(move |i| (theta as f32).powf((2 * i) as f32 / n_rotated as f32))
+}
+
 impl Rotary {
     /// The original form: `theta^(−2i/n_rotated)`. An odd number of dimensions is rotated as one more.
     pub fn new(theta: f64, n_rotated: usize) -> Self {
-        let frequency = |i: usize| {
-            // Rounded where the reference rounds: it raises to the power in single precision.
-            let exponent = (2 * i) as f32 / n_rotated as f32;
-            1.0 / (theta as f32).powf(exponent)
-        };
-        let frequencies = (0..n_rotated.div_ceil(2)).map(frequency).collect();
+        let frequencies = powers(theta, n_rotated).map(f32::recip).collect();
         Self { frequencies, scale: 1.0, beyond: None, neighbours: false }
     }
 
@@ -261,7 +262,8 @@ impl Rotary {
                 let n_trained = n_trained()?;
                 let factor = number("factor")?.unwrap_or(n_ctx()?.unwrap_or(n_trained) / n_trained);
                 let default = if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / n_trained.ln()).sqrt() };
-                let divided = |by: &[f32]| plain.frequencies.iter().zip(by).map(|(f, by)| f / by).collect();
+                let divided =
+                    |by: &[f32]| powers(theta, n_rotated).zip(by).map(|(power, by)| 1.0 / (by * power)).collect();
                 Ok(Self {
                     frequencies: divided(&short),
                     scale: number("attention_factor")?.unwrap_or(default) as f32,
@@ -286,14 +288,14 @@ impl Rotary {
     /// Slow dimensions divided by `factor`, fast ones kept, those between blended (Llama 3.1).
     fn llama3(self, factor: f64, low: f64, high: f64, n_trained: f64) -> Self {
         self.map(|frequency| {
-            let wavelength = TAU / f64::from(frequency);
-            if wavelength < n_trained / high {
+            let wavelength = TAU as f32 / frequency;
+            if wavelength < (n_trained / high) as f32 {
                 return frequency;
             }
-            if wavelength > n_trained / low {
+            if wavelength > (n_trained / low) as f32 {
                 return frequency / factor as f32;
             }
-            let blend = ((n_trained / wavelength - low) / (high - low)) as f32;
+            let blend = (n_trained as f32 / wavelength - low as f32) / (high - low) as f32;
             (1.0 - blend) * frequency / factor as f32 + blend * frequency
         })
     }
@@ -306,10 +308,10 @@ impl Rotary {
         let (low, high) = if whole { (low.floor(), high.ceil()) } else { (low, high) };
         let (low, high) = (low.max(0.0), high.min(n_rotated as f64 - 1.0));
         let width = if low == high { 0.001 } else { high - low } as f32;
-        let ramp = |i: usize| ((i as f32 - low as f32) / width).clamp(0.0, 1.0);
-        let blended = self.frequencies.iter().enumerate().map(|(i, frequency)| {
-            let stretched = frequency / factor as f32;
-            stretched * ramp(i) + frequency * (1.0 - ramp(i))
+        let kept = |i: usize| 1.0 - ((i as f32 - low as f32) / width).clamp(0.0, 1.0);
+        let blended = powers(theta, n_rotated).enumerate().map(|(i, power)| {
+            let stretched = 1.0 / (factor as f32 * power);
+            stretched * (1.0 - kept(i)) + power.recip() * kept(i)
         });
         Self { frequencies: blended.collect(), ..self }
     }

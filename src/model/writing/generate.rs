@@ -60,9 +60,7 @@ pub(crate) fn complete<'a>(
     let Written { ids, probabilities, ended } =
         writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
     let first = prompt.len();
-    let beyond = spec.beyond(first + ids.len()).filter(|note| !input.notes.contains(note));
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
-    input.notes.extend(beyond);
     if !ended {
         input.notes.push(format!("Stopped at {} new tokens", probabilities.len()));
     }
