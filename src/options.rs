@@ -137,7 +137,7 @@ impl<'a> OptionField<'a> {
                 if value.is_object() || value.is_array() {
                     return Err(format!("{name} is a text: {given} was given"));
                 }
-                **slot = (!value.is_null()).then_some(given).filter(|words| !words.trim().is_empty());
+                **slot = (!value.is_null()).then_some(given).filter(|words| !words.is_empty());
             }
             FieldValue::Texts(slot, _) | FieldValue::FileTexts(slot) => {
                 if value.is_object() {

@@ -14,7 +14,7 @@ use crate::{
         file::{self, FileError, Format},
     },
     corpus::list::{Content, InputList, ListOptions, Split},
-    model::{ImageSource, Input, TextInput, next_capture_id},
+    model::{ImageSource, Input, Preparation, TextInput, next_capture_id},
     text::unreadable,
     worker::corpus,
 };
@@ -70,6 +70,20 @@ struct InputRest {
     /// A safetensors file with `pixel_values` [3, height, width]: skips the image processor
     #[arg(long, value_name = "FILE")]
     pixels: Option<PathBuf>,
+    /// How texts are prepared.
+    #[command(flatten)]
+    how: PreparationOptions,
+    /// Text that the decoder of an encoder–decoder is forced to write [default: the model writes]
+    #[arg(long, value_name = "TEXT", conflicts_with = "target_ids")]
+    target: Option<String>,
+    /// Token ids that the decoder reads, start token included: skips the tokenizer
+    #[arg(long, value_delimiter = ',', value_name = "IDS")]
+    target_ids: Vec<u32>,
+}
+
+/// How every text is prepared that a subcommand reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct PreparationOptions {
     /// Leave out the special tokens that the tokenizer would add
     #[arg(long)]
     no_special: bool,
@@ -79,12 +93,14 @@ struct InputRest {
     /// What is read of a text that is too long.
     #[command(flatten)]
     excerpt: ExcerptOptions,
-    /// Text that the decoder of an encoder–decoder is forced to write [default: the model writes]
-    #[arg(long, value_name = "TEXT", conflicts_with = "target_ids")]
-    target: Option<String>,
-    /// Token ids that the decoder reads, start token included: skips the tokenizer
-    #[arg(long, value_delimiter = ',', value_name = "IDS")]
-    target_ids: Vec<u32>,
+}
+
+impl PreparationOptions {
+    /// What was chosen.
+    pub fn chosen(self) -> Preparation {
+        let Self { no_special, sentence_transformers, excerpt } = self;
+        Preparation { no_special, sentence_transformers, excerpt: excerpt.chosen() }
+    }
 }
 
 /// What is read of a text with more tokens than the model takes. Without a choice it is refused; the window offers one.
@@ -130,7 +146,7 @@ impl InputOptions {
     }
 
     /// Whether nothing else was given besides a corpus.
-    pub const fn only_corpus(&self) -> bool {
+    pub fn only_corpus(&self) -> bool {
         self.corpus.is_some()
             && self.text.is_empty()
             && self.texts_file.is_none()
@@ -138,9 +154,7 @@ impl InputOptions {
             && self.rest.is_empty()
             && self.rest.target.is_none()
             && self.rest.target_ids.is_empty()
-            && !self.rest.no_special
-            && !self.rest.sentence_transformers
-            && self.rest.excerpt.max_tokens.is_none()
+            && self.rest.how == PreparationOptions::default()
     }
 
     /// Whether nothing was given to run on.
@@ -164,12 +178,11 @@ impl InputOptions {
         for item in self.corpus()?.into_iter().flat_map(|list| list.items) {
             match item.content {
                 Content::Text(text) => texts.push(text),
-                picture => pictures.push(corpus::input_of(&picture)),
+                picture => pictures.push(corpus::input_of(&picture, Preparation::default())),
             }
         }
-        // Many inputs are not asked about one by one.
-        let fitting = self.is_corpus().then_some(Excerpt::FITTING);
-        let inputs = self.rest.inputs(texts, pictures, fitting)?;
+        let how = self.rest.how.chosen();
+        let inputs = self.rest.inputs(texts, pictures, if self.is_corpus() { how.of_many() } else { how })?;
         inputs.ok_or_else(|| {
             let message = "give one kind of text (--text, --texts-file or --corpus, or --ids), one kind of picture \
                            (--image or --pixels), or both for a model that reads both";
@@ -188,7 +201,7 @@ impl OneInput {
     pub fn read(&self) -> Result<Input, CliError> {
         let texts = self.text.iter().cloned().collect();
         let pictures = self.image.iter().map(|path| picture(path)).collect();
-        let inputs = self.rest.inputs(texts, pictures, None)?;
+        let inputs = self.rest.inputs(texts, pictures, self.rest.how.chosen())?;
         inputs.and_then(|mut inputs| inputs.pop()).ok_or_else(|| {
             let message = "give one text (--text or --ids), one picture (--image or --pixels), or both for a model \
                            that reads both";
@@ -212,15 +225,14 @@ impl InputRest {
         &self,
         texts: Vec<String>,
         mut pictures: Vec<Input>,
-        fitting: Option<Excerpt>,
+        how: Preparation,
     ) -> Result<Option<Vec<Input>>, CliError> {
         let ids = (!self.ids.is_empty()).then(|| Input::Ids(self.ids.clone()));
         let is_mixed = (!pictures.is_empty() && self.pixels.is_some()) || (!texts.is_empty() && ids.is_some());
         pictures.extend(self.pixels.as_deref().map(read_pixels).transpose()?);
         let texts = texts.into_iter().map(|text| {
-            let (text_b, excerpt) = (self.text_b.clone(), self.excerpt.chosen().or(fitting));
-            let Self { no_special, sentence_transformers, .. } = *self;
-            Input::Text(TextInput { text, text_b, no_special, sentence_transformers, excerpt })
+            let text_b = self.text_b.clone();
+            Input::Text(TextInput { text, text_b, how })
         });
         let texts: Vec<Input> = texts.chain(ids).collect();
         let sources = match (pictures.is_empty(), texts.is_empty()) {

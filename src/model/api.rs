@@ -197,6 +197,29 @@ impl Model {
         self.reader.encode(input)
     }
 
+    /// Another text beside an input that may be complete already: prepared in the same way, and with the same to write.
+    /// A classifier that reads its input twice reads this one twice.
+    ///
+    /// # Errors
+    /// When the input has no text, or the other text does not suit the model.
+    pub fn encode_beside(&self, own: &Encoded, text: &str, control: &Control<'_>) -> Result<Encoded, ModelError> {
+        let mut other = self.encode(&own.given.with_text(text)?)?;
+        if own.target.is_some() && other.target.is_none() {
+            if self.network.head.as_ref().is_some_and(|head| head.labels.is_some()) {
+                return self.completed(&other, &RunPlan::silent(), control);
+            }
+            other.target.clone_from(&own.target);
+            other.tokens.extend(own.tokens.get_key_value(&Side::Decoder).map(|(side, tokens)| (*side, tokens.clone())));
+        }
+        // What a decoder alone wrote behind its input.
+        if let Some(written) = own.written_behind(&self.encode(&own.given)?) {
+            let last = other.tokens.get(&Side::Only).map_or(0, Vec::len).saturating_sub(1);
+            let label = |id| self.reader.label(id);
+            other = other.continued(Side::Only, last, written, &label).unwrap_or(other);
+        }
+        Ok(other)
+    }
+
     /// Runs the model and records what the plan asks for. A decoder without a target writes its text
     /// first; a text model continues its input when the plan says so.
     ///

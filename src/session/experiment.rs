@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, WritingOptions, can_continue};
 use crate::{
     capture::{Edit, Excerpt},
-    model::{Generation, ImageSource, Input, TextInput},
+    model::{Generation, ImageSource, Input, Preparation, TextInput},
     protocol::{EditRequest, Failure, ModelSource},
     spec::{Modality, ModelSpec},
 };
@@ -55,7 +55,8 @@ impl Experiment {
                 });
             }
             let text_b = text_b.clone().filter(|text| !text.trim().is_empty());
-            Ok(Input::Text(TextInput { text: text.clone(), text_b, excerpt: *excerpt, ..TextInput::default() }))
+            let how = Preparation::reading(*excerpt);
+            Ok(Input::Text(TextInput { text: text.clone(), text_b, how }))
         };
         let image = || {
             image.clone().map(Input::Image).ok_or_else(|| Failure {

@@ -10,7 +10,7 @@ use crate::{
     capture::{Capture, Edit, Matrix, Site, Token},
     corpus::list::ListOptions,
     ids::{HeadId, ModelId},
-    model::{Control, Encoded, Logits, Model, ModelError, RunPlan, Sites},
+    model::{Control, Encoded, Logits, Model, ModelError, Preparation, RunPlan, Sites},
     protocol::{Between, Failure, MAX_MEANT, MeanInputs, PatchSource, Rows, TokensMeant},
     text::sentence,
 };
@@ -108,7 +108,8 @@ fn mean(
     };
     let items = sources.iter().filter_map(|source| list.items.get(*source)).take(MAX_MEANT);
     // One that cannot be read is left out, as it is of the corpus.
-    let encoded: Vec<Encoded> = items.filter_map(|item| model.encode(&input_of(&item.content)).ok()).collect();
+    let encoded: Vec<Encoded> =
+        items.filter_map(|item| model.encode(&input_of(&item.content, Preparation::default())).ok()).collect();
     let lengths: Vec<usize> = encoded.iter().map(|input| input.tokens.values().map(Vec::len).sum()).collect();
     let mut waiting: Vec<Option<Encoded>> = encoded.into_iter().map(Some).collect();
     let plan = plan(rows.site, rows.layer);

@@ -5,10 +5,10 @@ use std::fs;
 
 use attnscope::{
     analysis::explain::report::{Cells, Report, Value},
-    capture::Matrix,
-    ids::StackKind,
+    capture::{Excerpt, Keep, Matrix},
+    ids::{Side, StackKind},
     lab::{MethodCall, PatchingOptions, Target},
-    model::{Edit, Input, RunPlan, Site, Sites, Variant, uninterrupted},
+    model::{Edit, Input, Model, Preparation, RunPlan, Site, Sites, TextInput, Variant, uninterrupted},
 };
 use serde_json::Value as Json;
 
@@ -135,4 +135,93 @@ fn equal_texts_have_no_effect_and_other_lengths_are_refused() {
     let said = refused(&model, &input, &of(Some("The dog ran")), Target::default());
     assert!(said.contains("tokens and this one") && said.contains("exchange words"), "{said}");
     assert!(refused(&model, &input, &of(None), Target::default()).contains("give the other text"));
+}
+
+/// The score of the answer in the other text, and what is said about it.
+fn beside(model: &Model, input: &Input, other: &str, class: u32) -> (f64, Vec<String>) {
+    let input = model.encode(input).unwrap();
+    let input = model.completed(&input, &RunPlan::silent(), &uninterrupted).unwrap();
+    let call = PatchingOptions { other: Some(other.to_owned()), n_exact: 1 };
+    let target = Target { class: Some(class), ..Target::default() };
+    let found = ask(model, &input, &MethodCall::AttributionPatching(call), target);
+    (number(&found, "corrupted"), found.notes)
+}
+
+/// The score of a class in the last row of what reads or writes.
+fn score(model: &Model, input: &Input, class: u32) -> f64 {
+    let input = model.encode(input).unwrap();
+    let row = input.tokens.last_key_value().unwrap().1.len() - 1;
+    let mut found = 0.0;
+    let read = &mut |_, logits: &[f32]| found = f64::from(logits[class as usize]);
+    model.logits_of(&[Variant::of(&input, &[], row)], &uninterrupted, read).unwrap();
+    found
+}
+
+#[test]
+fn another_text_is_prepared_as_the_first() {
+    const CLASS: u32 = 40;
+    let model = parity::load("demo:gpt");
+    let near = |(found, _): (f64, Vec<String>), expected: f64, what: &str| {
+        assert!((found - expected).abs() < 1e-4, "{what}: {found}, {expected}");
+    };
+    for (first, other) in
+        [(" The dog ran", " The cat ran"), ("The dog ran ", "The cat ran "), ("\nThe dog", "\nThe cat")]
+    {
+        near(beside(&model, &Input::text(first), other, CLASS), score(&model, &Input::text(other), CLASS), other);
+    }
+    let ids = |text: &str| -> Vec<u32> {
+        model.encode(&Input::text(text)).unwrap().tokens.values().flatten().filter_map(|token| token.id).collect()
+    };
+    let (first, other) = (ids("The dog ran"), ids("The cat ran"));
+    let list = other.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    near(beside(&model, &Input::Ids(first.clone()), &list, CLASS), score(&model, &Input::Ids(other), CLASS), "ids");
+    let wrong = model.encode(&Input::Ids(first)).unwrap();
+    let call = PatchingOptions { other: Some("The cat ran".to_owned()), n_exact: 1 };
+    let said = refused(&model, &wrong, &MethodCall::AttributionPatching(call), Target::default());
+    assert!(said.contains("is no list of ids"), "{said}");
+
+    // What is left out of the first text, or cut off it, is so of the other one, and said.
+    let cut = Preparation::reading(Some(Excerpt::of(Keep::First, 3)));
+    let text = |text: &str, how| Input::Text(TextInput { text: text.to_owned(), how, text_b: None });
+    let (first, other) = ("The dog ran to the house", "The cat ran away");
+    let found = beside(&model, &text(first, cut), other, CLASS);
+    assert!(found.1.iter().any(|note| note.contains("only the first 3 were read")), "{:?}", found.1);
+    near(found, score(&model, &text(other, cut), CLASS), "cut");
+    let bert = parity::load("bert");
+    let bare = Preparation { no_special: true, ..Preparation::default() };
+    let n = |how| bert.encode(&text("the cat", how)).unwrap().tokens.values().flatten().count();
+    assert!(n(bare) < n(Preparation::default()), "it adds special tokens");
+    let (first, pair) = (text("the street", bare), |text_b: &str, text: &str| {
+        Input::Text(TextInput { text: text.to_owned(), text_b: Some(text_b.to_owned()), how: bare })
+    });
+    let at = |input: &Input, other: &str, expected: &Input| {
+        let (input, expected) = (bert.encode(input).unwrap(), bert.encode(expected).unwrap());
+        let call = PatchingOptions { other: Some(other.to_owned()), n_exact: 1 };
+        let target = Target { class: Some(CLASS), position: Some(1), ..Target::default() };
+        let found = ask(&bert, &input, &MethodCall::AttributionPatching(call), target);
+        let mut right = 0.0;
+        let read = &mut |_, logits: &[f32]| right = f64::from(logits[CLASS as usize]);
+        bert.logits_of(&[Variant::of(&expected, &[], 1)], &uninterrupted, read).unwrap();
+        near((number(&found, "corrupted"), Vec::new()), right, other);
+    };
+    at(&first, "the cat", &text("the cat", bare));
+    at(&pair("the cat", "the street"), "the cat", &pair("the cat", "the cat"));
+}
+
+/// What the decoder writes, or is given as ids, is the same in both runs, as a target text is.
+#[test]
+fn an_encoder_decoder_without_a_target_text_has_effects() {
+    let model = parity::load("demo:translate");
+    let first = model.encode(&Input::text("Good morning my friend")).unwrap();
+    let whole = model.completed(&first, &RunPlan::silent(), &uninterrupted).unwrap();
+    let written: Vec<u32> = whole.tokens[&Side::Decoder].iter().filter_map(|token| token.id).collect();
+    let last = *written.last().unwrap();
+    let forced = Input::text("Good evening my friend").with_target(Input::Ids(written.clone()));
+    let right = score(&model, &forced, last);
+    for input in
+        [Input::text("Good morning my friend"), Input::text("Good morning my friend").with_target(Input::Ids(written))]
+    {
+        let (found, _) = beside(&model, &input, "Good evening my friend", last);
+        assert!((found - right).abs() < 1e-4, "{input:?}: {found}, {right}");
+    }
 }

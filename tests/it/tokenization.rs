@@ -6,7 +6,7 @@ use attnscope::spec::TextSpec;
 use attnscope::{
     capture::{Excerpt, Keep},
     model::{
-        Model, ModelFiles, TextInput, bundled,
+        Model, ModelFiles, Preparation, TextInput, bundled,
         input::{EncodedText, InputError, TextEncoder, check_ids},
     },
 };
@@ -25,7 +25,7 @@ fn text(text: &str) -> TextInput {
 }
 
 fn part(text: &str, excerpt: Excerpt) -> TextInput {
-    TextInput { text: text.to_owned(), excerpt: Some(excerpt), ..TextInput::default() }
+    TextInput { text: text.to_owned(), how: Preparation::reading(Some(excerpt)), ..TextInput::default() }
 }
 
 /// What is said about a text that was too long.
@@ -130,7 +130,13 @@ fn special_tokens_are_marked_and_can_be_left_out() {
     let encoded = encoder.encode(&text("the street"), 64).unwrap();
     let special: Vec<bool> = encoded.tokens.iter().map(|token| token.special).collect();
     assert_eq!(special, [true, false, false, true]);
-    assert_eq!(shown(&encoder, &TextInput { no_special: true, ..text("the street") }), ["the", "street"]);
+    assert_eq!(
+        shown(
+            &encoder,
+            &TextInput { how: Preparation { no_special: true, ..Preparation::default() }, ..text("the street") }
+        ),
+        ["the", "street"]
+    );
     // Typed by the user, it is part of the input.
     let typed = encoder.encode(&text("the [MASK]"), 64).unwrap();
     assert_eq!((typed.tokens[2].text.as_str(), typed.tokens[2].special), ("[MASK]", false));
@@ -199,7 +205,7 @@ fn the_longer_text_of_a_pair_is_cut_first() {
     let encoder = encoder("bert");
     let pair = TextInput { text_b: Some("the street".to_owned()), ..text(&"the ".repeat(100)) };
     assert!(encoder.encode(&pair, 20).unwrap_err().to_string().starts_with("the two texts have 105 tokens"));
-    let first = TextInput { excerpt: Some(Excerpt::FITTING), ..pair.clone() };
+    let first = TextInput { how: Preparation::default().of_many(), ..pair.clone() };
     let encoded = encoder.encode(&first, 20).unwrap();
     assert_eq!(encoded.ids.len(), 20);
     assert_eq!(encoded.type_ids.iter().filter(|&&id| id == 1).count(), 3, "the second text and its [SEP] are whole");

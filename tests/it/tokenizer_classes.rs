@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::PathBuf};
 
 use attnscope::model::{
-    Input, Model, ModelFiles, TextInput,
+    Input, Model, ModelFiles, Preparation, TextInput,
     input::{InputError, TextEncoder},
 };
 use serde_json::{Value, json};
@@ -250,7 +250,7 @@ fn texts_are_prepared_as_sentence_transformers_does_when_asked() {
     assert!(audit.contains("lower case and read its first 5 tokens only"), "{audit}");
     let input = |text: &str, sentence_transformers| TextInput {
         text: text.to_owned(),
-        sentence_transformers,
+        how: Preparation { sentence_transformers, ..Preparation::default() },
         ..TextInput::default()
     };
     let encode = |text: &str, as_sentence| {

@@ -2,7 +2,7 @@
 
 use attnscope::{
     capture::{Excerpt, Keep},
-    model::{self, TextInput},
+    model::{self, Preparation, TextInput},
     protocol::{EventKind, ModelSource},
     session::{Command, SessionCommand},
     worker::ModelEngine,
@@ -112,7 +112,7 @@ fn a_model_says_how_many_tokens_a_text_has_and_how_many_it_reads() {
     assert!(matches!(session.ask(load_from(name)).0, EventKind::Loaded(_)));
     let n_ctx = 256;
     let run = |session: &mut Session, text: &str, excerpt| {
-        let text = TextInput { text: text.to_owned(), excerpt, ..TextInput::default() };
+        let text = TextInput { text: text.to_owned(), how: Preparation::reading(excerpt), ..TextInput::default() };
         session.ask(run_on(attnscope::ids::ModelId(1), attnscope::model::Input::Text(text))).0
     };
     let fits = " the".repeat(n_ctx);
@@ -141,7 +141,7 @@ fn a_text_for_which_there_is_no_memory_is_offered_in_part() {
     let name = ModelSource::Bundled("demo:gpt".to_owned());
     assert!(matches!(session.ask(load_from(name)).0, EventKind::Loaded(_)));
     let mut run = |excerpt| {
-        let text = TextInput { text: " the".repeat(256), excerpt, ..TextInput::default() };
+        let text = TextInput { text: " the".repeat(256), how: Preparation::reading(excerpt), ..TextInput::default() };
         session.ask(run_on(attnscope::ids::ModelId(1), attnscope::model::Input::Text(text))).0
     };
     let EventKind::TooLong(too_long) = run(None) else { panic!("it was run") };

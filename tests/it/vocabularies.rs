@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 
 use attnscope::capture::Excerpt;
 use attnscope::model::{
-    Model, ModelFiles, TextInput,
+    Model, ModelFiles, Preparation, TextInput,
     input::{InputError, TextEncoder},
 };
 use serde_json::Value;
@@ -142,7 +142,9 @@ fn marian_decodes_with_the_pieces_of_its_target() {
 #[test]
 fn pieces_are_shown_as_text() {
     let shown = |name: &str, input: &str| -> Vec<String> {
-        let encoded = encoder(name).encode(&TextInput { no_special: true, ..text(input) }, 100).unwrap();
+        let encoded = encoder(name)
+            .encode(&TextInput { how: Preparation { no_special: true, ..Preparation::default() }, ..text(input) }, 100)
+            .unwrap();
         encoded.tokens.into_iter().map(|token| token.text).collect()
     };
     assert_eq!(shown("t5", "the sea"), ["␣the", "␣se", "a"]);
@@ -185,7 +187,7 @@ fn a_tokenizer_json_beside_own_pieces_adds_its_tokens() {
 fn a_huge_text_is_not_read_to_its_end() {
     for name in ["t5", "llama"] {
         let encoder = encoder(name);
-        let first = |n: usize| TextInput { excerpt: Some(Excerpt::FITTING), ..text(&"the sea ".repeat(n)) };
+        let first = |n: usize| TextInput { how: Preparation::default().of_many(), ..text(&"the sea ".repeat(n)) };
         let encoded = encoder.encode(&first(1_000_000), 64).unwrap();
         let start = encoder.encode(&first(100), 64).unwrap();
         assert_eq!(encoded.ids, start.ids, "{name}");

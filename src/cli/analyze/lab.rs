@@ -150,7 +150,7 @@ impl Asked {
             return Err(CliError::Usage(what.to_owned()));
         };
         let model = self.lab.open(name)?;
-        let encoded = model.encode(&Input::Pair { source: target, target: source })?;
+        let encoded = model.encode(&source.exchanged(&target))?;
         let bench = Bench::new(&model, &encoded, &[], &show_progress, &|_| {});
         let run = Arc::new(bench.into_plain().map_err(failed)?);
         Ok(Some(Reverse { run, way }))

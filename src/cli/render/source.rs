@@ -9,7 +9,7 @@ use crate::{
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::{spec::FigureSpec, views::lab::Answered},
-    model::{Generation, Logits, Model, RunPlan, Sites},
+    model::{Generation, Logits, Model, Preparation, RunPlan, Sites},
     worker::corpus,
 };
 
@@ -121,7 +121,8 @@ fn run_corpus(
     (options, spec): (&RenderOptions, &FigureSpec),
 ) -> Result<Source, CliError> {
     if !options.input.only_corpus() || options.generate.is_some() || !options.edits.is_empty() {
-        let message = "a corpus is drawn as it is: leave out --text, --image, --target, --generate and --edit";
+        let message = "a corpus is drawn as it is: leave out --text, --image, --target, --no-special, \
+            --sentence-transformers, --max-tokens, --generate and --edit";
         return Err(CliError::Usage(message.to_owned()));
     }
     let corpus = passes::corpus(model, list, spaces::kept(spec.space()))?;
@@ -135,7 +136,11 @@ fn run_corpus(
         pattern_budget_bytes: 0,
         ..RunPlan::default()
     };
-    let capture = model.forward(&model.encode(&corpus::input_of(&first.content))?, &plan, &show_progress)?;
+    let capture = model.forward(
+        &model.encode(&corpus::input_of(&first.content, Preparation::default()))?,
+        &plan,
+        &show_progress,
+    )?;
     let cloud = Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
     Ok(Source { capture: Arc::new(capture), cloud, other: None, answers: Vec::new() })
 }

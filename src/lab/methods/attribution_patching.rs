@@ -14,7 +14,7 @@ use crate::{
         report::{Axis, Cells, Column as TableColumn, Form, MethodSpec, Question, Report, Value, ValueSpec},
     },
     capture::{Matrix, PerHead, head_name, words},
-    ids::{HeadId, Side, StackKind},
+    ids::{HeadId, StackKind},
     lab::{
         Aim, Bench, Column, LabError, Method, Target,
         aim::one_number,
@@ -22,7 +22,8 @@ use crate::{
         options::{FieldValue, OptionField, Scope, Visit, whole},
         patterns::by_stack,
     },
-    model::{Edit, Encoded, Input, Logits, Site, Sites, Taps, Variant},
+    model::{Edit, Encoded, Logits, Site, Sites, Taps, Variant},
+    text::counted,
 };
 
 /// The method.
@@ -74,7 +75,7 @@ const SPEC: MethodSpec = MethodSpec {
 /// The corrupted text, and how much is computed exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchingOptions {
-    /// The text that is patched into; as many tokens as the one that is explained.
+    /// The text that is patched into, read as the one that is explained; as many tokens.
     pub other: Option<String>,
     /// Number of effects that are computed exactly, the largest estimates first.
     pub n_exact: usize,
@@ -186,33 +187,29 @@ fn patching(bench: &Bench<'_>, options: &PatchingOptions, target: Target) -> Res
     };
     report.values = by_stack("effect", stacks().map(|kind| of_stack(kind, &total)).collect());
     report.values.extend(by_stack("by_position", stacks().map(|kind| of_stack(kind, &each)).collect()));
+    report.notes.extend(other.notes.iter().map(|note| format!("other text: {note}")));
     let report = report.with_value("clean", aim.value(&bench.logits(aim.row)?)).with_value("corrupted", before);
     exact(bench, (&aim, &other, before), &outputs, (report, options.n_exact))
 }
 
-/// The other text, made ready; its positions are those of the text that is explained.
+/// The other text, made ready as the one that is explained; its positions are those of that text.
 fn other_input(bench: &Bench<'_>, text: Option<&str>) -> Result<Encoded, LabError> {
-    let text = text.map(str::trim).filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| {
         LabError::unsuited("give the other text: the same with something exchanged, with as many tokens")
     })?;
-    let plain = bench.plain()?;
-    if plain.image().is_some() || plain.input().text_b.is_some() {
-        return Err(LabError::unsuited("another text needs a model that reads one text"));
-    }
     let own = bench.input;
-    let input = match own.tokens.get(&Side::Decoder) {
-        None => Input::text(text),
-        Some(_) => Input::text(text).with_target(Input::text(plain.input().target.as_deref().unwrap_or_default())),
-    };
-    let other = bench.model.encode(&input)?;
+    if own.image.is_some() {
+        return Err(LabError::unsuited("another text needs a model that reads texts alone"));
+    }
+    let other = bench.model.encode_beside(own, text, bench.control)?;
     for (side, tokens) in &own.tokens {
         let n = other.tokens.get(side).map_or(0, Vec::len);
         if n != tokens.len() {
             return Err(LabError::unsuited(format!(
-                "the other text has {n} tokens and this one {}: exchange words so that both have as many, as \
-                 positions are compared one by one",
-                tokens.len()
+                "the other text has {} and this one {}: exchange words so that both have as many, as positions are \
+                 compared one by one",
+                counted(n, "token"),
+                counted(tokens.len(), "token")
             )));
         }
     }

@@ -28,6 +28,8 @@ pub struct Encoded {
     pub input: InputInfo,
     /// How patches lie on the picture.
     pub image: Option<ImageInfo>,
+    /// What it was made of.
+    pub given: Input,
     /// Sentences the user must see, such as truncation.
     pub notes: Vec<String>,
 }
@@ -188,6 +190,7 @@ impl Reader {
                 encoded.tokens.extend(words.tokens);
                 (encoded.input.text, encoded.input.part) = (words.input.text, words.input.part);
                 encoded.notes.extend(words.notes);
+                encoded.given = input.clone();
                 Ok(encoded)
             }
             (Modality::ImageAndText { .. }, _) => {
@@ -237,6 +240,7 @@ impl Reader {
             tokens: BTreeMap::from([(side, tokens)]),
             input: info,
             image: None,
+            given: input.clone(),
             notes,
         })
     }
@@ -275,6 +279,7 @@ impl Reader {
             tokens: BTreeMap::from([(side, tokens)]),
             input: InputInfo { image: name, ..InputInfo::default() },
             image: Some(info),
+            given: input.clone(),
             notes,
         })
     }
@@ -331,11 +336,20 @@ impl Reader {
         super::check_ids(&ids, spec)?;
         encoded.tokens.insert(Side::Decoder, tokens);
         encoded.target = Some(Payload::ids(ids));
+        encoded.given = encoded.given.with_target(forced.clone());
         Ok(encoded)
     }
 }
 
 impl Encoded {
+    /// The ids of its only text that come behind those of `given`.
+    pub(crate) fn written_behind(&self, given: &Self) -> Option<&[u32]> {
+        let (Payload::Text { ids, .. }, true) = (&self.source, self.tokens.contains_key(&Side::Only)) else {
+            return None;
+        };
+        ids.get(given.source.len()..).filter(|written| !written.is_empty())
+    }
+
     /// What the decoder or the text tower reads.
     pub(crate) fn target(&self) -> Result<&Payload, ModelError> {
         self.target.as_ref().ok_or_else(|| ModelError::internal("the decoder has nothing to read"))

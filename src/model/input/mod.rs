@@ -45,7 +45,7 @@ pub use self::{
     image::{EncodedImage, ImageProcessor},
     picture::{Picture, open_picture},
     processor::Keys,
-    source::{ImageSource, Input, TextInput},
+    source::{ImageSource, Input, Preparation, TextInput},
     special::SpecialIds,
     text::TextEncoder,
 };
@@ -108,6 +108,12 @@ pub enum InputError {
     /// No ids at all.
     #[error("there are no token ids")]
     NoIds,
+    /// A text where ids take the place of a text.
+    #[error("the input is token ids, and “{0}” is no list of ids")]
+    NoIdsToo(String),
+    /// Another text for an input that has none.
+    #[error("this input has no text, so no other text can stand in its place")]
+    NoText,
     /// More ids than positions.
     #[error("there are {n} token ids, and the model reads at most {n_ctx}")]
     TooManyIds { n: usize, n_ctx: usize },
@@ -193,6 +199,7 @@ impl InputError {
             Self::LongTarget { .. } => "Shorten what the decoder is made to write".to_owned(),
             Self::NoRoom { n_special, .. } => format!("The tokenizer adds {n_special} special tokens; allow more"),
             Self::NoIds => "Give at least one id".to_owned(),
+            Self::NoIdsToo(_) => "Give the ids, separated by commas".to_owned(),
             Self::TooManyIds { .. } => "Leave some out".to_owned(),
             Self::IdOutOfRange { .. } => "The ids may belong to another model's tokenizer".to_owned(),
             Self::UnreadablePicture { path, .. } => path.display().to_string(),
@@ -204,7 +211,7 @@ impl InputError {
             }
             Self::ThinPicture { name } => format!("Cut out a squarer part first: {name}"),
             Self::UnknownSample(_) => format!("There are {}", bundled::samples().collect::<Vec<_>>().join(", ")),
-            Self::Tokenize(_) => String::new(),
+            Self::Tokenize(_) | Self::NoText => String::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{InputError, TextInput, read, settings::CONFIG};
+use super::{InputError, Preparation, TextInput, read, settings::CONFIG};
 use crate::{capture::Excerpt, model::checkpoint::ModelFiles, spec::TextLimits, text::counted};
 
 /// The files that may say so, by the model that they were once written for.
@@ -95,7 +95,7 @@ impl SentenceRules {
         };
         // The library puts a prompt before a text, not before a pair of them.
         let prompt = self.prompt.as_deref().filter(|_| input.text_b.is_none()).unwrap_or_default();
-        let excerpt = input.excerpt.unwrap_or(Excerpt::FITTING);
+        let excerpt = input.how.excerpt.unwrap_or(Excerpt::FITTING);
         let longest = self.longest.map(|longest| match longest {
             Longest::Own(n) => n,
             Longest::OfTokenizer(n) => n.min(limits.usual),
@@ -104,8 +104,7 @@ impl SentenceRules {
         TextInput {
             text: prepare(&format!("{prompt}{}", input.text)),
             text_b: input.text_b.as_deref().map(prepare),
-            excerpt: Some(Excerpt { n_tokens, ..excerpt }),
-            ..input.clone()
+            how: Preparation { excerpt: Some(Excerpt { n_tokens, ..excerpt }), ..input.how },
         }
     }
 

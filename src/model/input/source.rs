@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use super::InputError;
 use crate::capture::Excerpt;
 
 /// What to run a model on.
@@ -38,21 +39,91 @@ impl Input {
     pub fn with_target(self, target: Self) -> Self {
         Self::Pair { source: Box::new(self), target: Box::new(target) }
     }
+
+    /// `target` in its place, prepared as it is itself, with this input to be written.
+    #[must_use]
+    pub fn exchanged(&self, target: &Self) -> Self {
+        match target {
+            Self::Text(text) => {
+                let how = self.preparation();
+                Self::Text(TextInput { how, ..text.clone() }).with_target(self.clone())
+            }
+            target => target.clone().with_target(self.clone()),
+        }
+    }
+
+    /// How its text is prepared.
+    pub fn preparation(&self) -> Preparation {
+        match self {
+            Self::Text(text) => text.how,
+            Self::Pair { source, target } => match &**source {
+                Self::Image(_) | Self::Pixels { .. } => target.preparation(),
+                source => source.preparation(),
+            },
+            Self::Ids(_) | Self::Image(_) | Self::Pixels { .. } => Preparation::default(),
+        }
+    }
+
+    /// The same with another text in place of its first or only one, prepared in the same way; in place of token ids
+    /// other ids, separated by commas.
+    ///
+    /// # Errors
+    /// When it has no text, or `text` is no list of ids.
+    pub fn with_text(&self, text: &str) -> Result<Self, InputError> {
+        match self {
+            Self::Text(own) => Ok(Self::Text(TextInput { text: text.to_owned(), ..own.clone() })),
+            Self::Ids(_) => {
+                let ids: Result<Vec<u32>, _> = text.split(',').map(|id| id.trim().parse()).collect();
+                ids.map(Self::Ids).map_err(|_| InputError::NoIdsToo(text.to_owned()))
+            }
+            Self::Pair { source, target } => match &**source {
+                Self::Image(_) | Self::Pixels { .. } => {
+                    Ok(source.as_ref().clone().with_target(target.with_text(text)?))
+                }
+                source => Ok(source.with_text(text)?.with_target(target.as_ref().clone())),
+            },
+            Self::Image(_) | Self::Pixels { .. } => Err(InputError::NoText),
+        }
+    }
 }
 
-/// Text and how to tokenise it.
+/// How a text is prepared for a model, whatever it says. Every text that is read beside another one is prepared by the
+/// same: the other text of a method, the source of a patch, the inputs of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Preparation {
+    /// Leave out the special tokens the tokenizer would add.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_special: bool,
+    /// Prepare the text as sentence-transformers does, where the checkpoint says how.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sentence_transformers: bool,
+    /// What to read when there are more tokens than the model takes; nothing is read then where nobody chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<Excerpt>,
+}
+
+impl Preparation {
+    /// With this part read of a text that is too long.
+    pub fn reading(excerpt: Option<Excerpt>) -> Self {
+        Self { excerpt, ..Self::default() }
+    }
+
+    /// The same for one of many texts, about which nobody is asked one by one: as much is read as the model takes.
+    #[must_use]
+    pub fn of_many(self) -> Self {
+        Self { excerpt: self.excerpt.or(Some(Excerpt::FITTING)), ..self }
+    }
+}
+
+/// Text and how it is prepared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextInput {
     /// First or only segment.
     pub text: String,
     /// Second segment of a pair.
     pub text_b: Option<String>,
-    /// Leave out the special tokens the tokenizer would add.
-    pub no_special: bool,
-    /// Prepare the texts as sentence-transformers does, where the checkpoint says how.
-    pub sentence_transformers: bool,
-    /// What to read when there are more tokens than the model takes; nothing is read then where nobody chose.
-    pub excerpt: Option<Excerpt>,
+    pub how: Preparation,
 }
 
 /// Where a picture comes from.

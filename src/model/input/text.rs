@@ -134,7 +134,7 @@ impl TextEncoder {
     /// A text as sentence-transformers would give it to a model, and a sentence about it;
     /// `None` where nobody asked for it or the checkpoint does not say how.
     pub fn prepared(&self, input: &TextInput, limits: TextLimits) -> Option<(TextInput, String)> {
-        let rules = self.sentences.as_ref().filter(|_| input.sentence_transformers)?;
+        let rules = self.sentences.as_ref().filter(|_| input.how.sentence_transformers)?;
         Some((rules.prepared(input, limits), rules.note()))
     }
 
@@ -184,9 +184,9 @@ impl TextEncoder {
         let mut encoded = self.text.encode(&Texts {
             first: &input.text,
             second: input.text_b.as_deref().filter(|text| !text.trim().is_empty()),
-            no_special: input.no_special,
+            no_special: input.how.no_special,
             limits: limits.into(),
-            excerpt: input.excerpt,
+            excerpt: input.how.excerpt,
         })?;
         if !self.tells_segments {
             encoded.type_ids.fill(0);

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::ImageRef;
 use crate::{
     capture::{
-        Along, AppliedEdit, Edit, Excerpt, Site,
+        Along, AppliedEdit, Edit, Site,
         file::{edit_to_json, known_edit},
     },
     ids::{HeadId, Side, StackKind},
-    model::{Choice, Generation, Input, TextInput},
+    model::{Choice, Generation, Input, Preparation, TextInput},
     protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows, TokensMeant},
     session::{BUNDLED_CORPORA, Change},
 };
@@ -74,8 +74,8 @@ enum WrittenInput {
     Text {
         text: String,
         text_b: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        excerpt: Option<Excerpt>,
+        #[serde(flatten)]
+        how: Preparation,
     },
     Image(ImageRef),
     Pair(Box<Self>, Box<Self>),
@@ -189,20 +189,18 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<EditRequest> {
 
 fn input_of(input: &Input) -> Option<WrittenInput> {
     Some(match input {
-        Input::Text(TextInput { text, text_b, no_special: false, sentence_transformers: false, excerpt }) => {
-            WrittenInput::Text { text: text.clone(), text_b: text_b.clone(), excerpt: *excerpt }
+        Input::Text(TextInput { text, text_b, how }) => {
+            WrittenInput::Text { text: text.clone(), text_b: text_b.clone(), how: *how }
         }
         Input::Image(source) => WrittenInput::Image(ImageRef::elsewhere(source)?),
         Input::Pair { source, target } => WrittenInput::Pair(Box::new(input_of(source)?), Box::new(input_of(target)?)),
-        Input::Text(_) | Input::Ids(_) | Input::Pixels { .. } => return None,
+        Input::Ids(_) | Input::Pixels { .. } => return None,
     })
 }
 
 fn read_input(written: WrittenInput) -> Option<Input> {
     Some(match written {
-        WrittenInput::Text { text, text_b, excerpt } => {
-            Input::Text(TextInput { text, text_b, excerpt, ..TextInput::default() })
-        }
+        WrittenInput::Text { text, text_b, how } => Input::Text(TextInput { text, text_b, how }),
         WrittenInput::Image(image) => Input::Image(image.source(&[])?),
         WrittenInput::Pair(source, target) => read_input(*source)?.with_target(read_input(*target)?),
     })

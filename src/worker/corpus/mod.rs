@@ -17,9 +17,8 @@ pub(super) use read::is_picture;
 pub use read::{CorpusFileError, read};
 
 use crate::{
-    capture::Excerpt,
     corpus::list::{Content, Kind, ListOptions},
-    model::{ImageSource, Input, ModelFiles, TextInput},
+    model::{ImageSource, Input, ModelFiles, Preparation, TextInput},
 };
 
 /// Whether a path that was taken for a model or a capture is a list of inputs, and whether of pictures: a JSON file
@@ -36,13 +35,10 @@ pub(super) fn listed_in(path: &Path) -> Option<(PathBuf, bool)> {
     Some((path.to_owned(), has_pictures))
 }
 
-/// What the model is given of an item.
-pub fn input_of(content: &Content) -> Input {
+/// What the model is given of an item, as one of many.
+pub fn input_of(content: &Content, how: Preparation) -> Input {
     match content {
-        // Many inputs are not asked about one by one.
-        Content::Text(text) => {
-            Input::Text(TextInput { text: text.clone(), excerpt: Some(Excerpt::FITTING), ..TextInput::default() })
-        }
+        Content::Text(text) => Input::Text(TextInput { text: text.clone(), text_b: None, how: how.of_many() }),
         Content::Picture(path) => Input::Image(ImageSource::Path(path.clone())),
         Content::BundledPicture(name) => Input::Image(ImageSource::Bundled(name.clone())),
     }

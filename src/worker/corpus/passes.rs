@@ -15,7 +15,7 @@ use crate::{
         list::{Content, InputList, Item},
     },
     ids::Side,
-    model::{Cancelled, Control, Encoded, Model, ModelError, Progress, RunPlan, Sites, Stage},
+    model::{Cancelled, Control, Encoded, Model, ModelError, Preparation, Progress, RunPlan, Sites, Stage},
     protocol::{CorpusOptions, LeftOut},
 };
 
@@ -179,7 +179,7 @@ impl Passes {
         let (mut left_out, mut full) = (Vec::new(), None);
         for source in chunk {
             control(Progress { stage: Stage::Encode, done: source, total: list.items.len() })?;
-            match model.encode(&input_of(&list.items[source].content)) {
+            match model.encode(&input_of(&list.items[source].content, Preparation::default())) {
                 Ok(encoded) => {
                     let input = Ready { source, encoded };
                     seen.add(&list.items[source], &input);

@@ -7,7 +7,7 @@ use attnscope::{
         Corpus, Label,
         list::{Content, InputList, Kind, ListOptions},
     },
-    model::Input,
+    model::{Input, Preparation},
     protocol::{CorpusLook, CorpusOrder, CorpusPlan, CorpusSoFar, CorpusSource, EventKind, LeftOut, LoadedModel},
     worker::corpus,
 };
@@ -34,7 +34,7 @@ pub fn answer(order: &CorpusOrder, model: &LoadedModel) -> EventKind {
             left_out.push(LeftOut { source, name: text.clone(), reason });
             continue;
         }
-        let input: Input = corpus::input_of(&item.content);
+        let input: Input = corpus::input_of(&item.content, Preparation::default());
         let label = Label { source, name: item.name.clone(), annotations: list.annotations(item) };
         corpus.append(&capture(model, &input), &label).unwrap();
     }

@@ -16,7 +16,8 @@ use super::scripted::failure;
 pub fn excerpt(input: &Input, most_words: Option<usize>) -> Result<(Input, Option<TextPart>), TooLong> {
     let (Input::Text(text), Some(most)) = (input, most_words) else { return Ok((input.clone(), None)) };
     let words: Vec<&str> = text.text.split(' ').collect();
-    let Some(Excerpt { keep, n_tokens }) = text.excerpt.filter(|excerpt| excerpt.n_tokens.is_none_or(|n| n <= most))
+    let Some(Excerpt { keep, n_tokens }) =
+        text.how.excerpt.filter(|excerpt| excerpt.n_tokens.is_none_or(|n| n <= most))
     else {
         let summary = format!("The text has {} tokens, but the model reads at most {most}", words.len());
         let too_long = TooLong { failure: failure(&summary), n_fit: most };

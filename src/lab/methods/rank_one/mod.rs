@@ -30,8 +30,9 @@ use crate::{
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, read_position, real, whole},
     },
-    model::{Cancelled, Edit, ImageSource, Input, Logits, Model, Objective, RunPlan, Site, Sites, Taps, bundled},
+    model::{Cancelled, Edit, ImageSource, Input, Logits, Objective, RunPlan, Site, Sites, Taps, TextInput, bundled},
     spec::Modality,
+    text::{counted, grouped},
 };
 
 /// Keys of a corpus that are kept: enough for what a network of the sizes that run here has inside.
@@ -293,19 +294,31 @@ impl Spot {
     }
 
     /// Keys of a corpus, `[keys, d_mlp]`.
-    fn corpus(&self, bench: &Bench<'_>, texts: &[String]) -> Result<Matrix, LabError> {
-        let inputs = corpus(bench.model, texts);
-        let mut keys = Vec::new();
+    fn corpus(&self, bench: &Bench<'_>, texts: &[String], notes: &mut Vec<String>) -> Result<Matrix, LabError> {
+        let inputs = corpus(bench, texts);
+        let (mut keys, mut unread) = (Vec::new(), Vec::new());
         for (nth, input) in inputs.iter().enumerate() {
             bench.step(nth, inputs.len())?;
             if keys.len() >= MOST_KEYS * self.key.len() {
+                let (n, all) = (keys.len() / self.key.len(), grouped(inputs.len()));
+                notes.push(format!(
+                    "the first {} of {all} inputs of the corpus gave {} keys",
+                    grouped(nth),
+                    grouped(n)
+                ));
                 break;
             }
             // A decoder is given the same to read, so that it need not write.
             let input =
                 if self.side == Side::Encoder { input.clone().with_target(input.clone()) } else { input.clone() };
             // What this model cannot read is no reason to stop.
-            let Ok(encoded) = bench.model.encode(&input) else { continue };
+            let encoded = match bench.model.encode(&input) {
+                Ok(encoded) => encoded,
+                Err(error) => {
+                    unread.push(format!("input {nth}: {error}"));
+                    continue;
+                }
+            };
             let plan = RunPlan {
                 sites: Sites::of(&[Site::MlpHidden]),
                 logits: Logits::Skip,
@@ -319,6 +332,10 @@ impl Spot {
                 keys.extend_from_slice(rows.as_slice());
             }
         }
+        if let Some(first) = unread.first() {
+            let n = counted(unread.len(), "input");
+            notes.push(format!("{n} of the corpus cannot be read and are left out, the first of them {first}"));
+        }
         let n = keys.len() / self.key.len().max(1);
         if n == 0 {
             return Err(LabError::unsuited("the corpus has no text that this model can read: choose another corpus"));
@@ -328,16 +345,18 @@ impl Spot {
 }
 
 /// What keys are taken from: texts, or for a model of pictures those inside the program.
-fn corpus(model: &Model, texts: &[String]) -> Vec<Input> {
-    if matches!(model.spec().modality, Modality::Image(_)) {
+fn corpus(bench: &Bench<'_>, texts: &[String]) -> Vec<Input> {
+    if matches!(bench.model.spec().modality, Modality::Image(_)) {
         return bundled::samples().map(|name| Input::Image(ImageSource::Bundled(name.to_owned()))).collect();
     }
+    let how = bench.input.given.preparation().of_many();
+    let prepared = |text| Input::Text(TextInput { text, text_b: None, how });
     if !texts.is_empty() {
-        return texts.iter().map(Input::text).collect();
+        return texts.iter().map(|text| prepared(text.clone())).collect();
     }
     let Some(bundled::BundledCorpus::Table(bytes)) = bundled::corpus("demo:sentences") else { return Vec::new() };
     let list = InputList::parse(bytes, Kind::Table, &ListOptions::default()).unwrap_or_default();
-    let text = |content: Content| if let Content::Text(text) = content { Some(Input::text(text)) } else { None };
+    let text = |content: Content| if let Content::Text(text) = content { Some(prepared(text)) } else { None };
     list.items.into_iter().filter_map(|item| text(item.content)).collect()
 }
 
@@ -362,7 +381,7 @@ fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Resul
         return Err(LabError::unsuited(what));
     }
     let prompts = prompts(bench, &aim, options)?;
-    let samples = spot.corpus(bench, &options.corpus)?;
+    let samples = spot.corpus(bench, &options.corpus, &mut report.notes)?;
     let (value, curve) = spot.value(bench, &aim, &object, options.n_steps)?;
     let change = rank_one(&spot.key, &value, &spot.now, &samples, options.ridge)?;
     let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();

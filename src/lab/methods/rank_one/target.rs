@@ -9,7 +9,7 @@ use crate::{
         Aim, Bench, LabError,
         outcome::{outcome_id, readings},
     },
-    model::{Edit, Encoded, Input, Model, Variant},
+    model::{Edit, Encoded, Model, ModelError, Variant},
     outputs::{OutputKind, id_of},
     spec::{HeadKind, Modality},
 };
@@ -91,7 +91,7 @@ pub fn prompts<'a>(bench: &'a Bench<'a>, aim: &Aim, options: &RewriteOptions) ->
             let what = "other prompts need a model that reads one text: leave out paraphrases and neighbours";
             return Err(LabError::unsuited(what));
         }
-        let input = bench.model.encode(&Input::text(text))?;
+        let input = bench.model.encode(&bench.input.given.with_text(text).map_err(ModelError::from)?)?;
         let tokens = input.tokens.get(&aim.side).map_or(&[][..], Vec::as_slice);
         let kind_of_head = plain.prediction().map(|prediction| prediction.kind);
         let row = match kind_of_head {

@@ -136,7 +136,7 @@ fn words_ui(ui: &mut Ui, name: &str, value: &mut Option<String>, hint: &str) -> 
     let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| value.clone().unwrap_or_default());
     let response = ui.add(TextEdit::singleline(&mut text).hint_text(hint).desired_width(46.0 * GRID));
     if response.lost_focus() {
-        *value = (!text.trim().is_empty()).then(|| text.trim().to_owned());
+        *value = (!text.trim().is_empty()).then_some(text);
         ui.data_mut(|data| data.remove::<String>(id));
     } else if response.changed() {
         ui.data_mut(|data| data.insert_temp(id, text));
