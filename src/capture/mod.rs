@@ -23,7 +23,9 @@ pub mod words;
 pub use capture_data::{
     Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
 };
-pub use edit::{Ablation, Along, AppliedEdit, Computation, Cut, Edit, Normalizer, RowMass, Scope, Sparsity};
+pub use edit::{
+    Ablation, Along, AppliedEdit, Computation, Cut, DirectionOf, Edit, MeanOf, Normalizer, RowMass, Scope, Sparsity,
+};
 pub(crate) use edit::{even_out, head_name, shuffled, stack_prefix};
 pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};
 pub use matrix::{Matrix, PerHead, ShapeError};

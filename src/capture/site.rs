@@ -37,7 +37,9 @@ pub enum Site {
 
 /// Every site, in forward order.
 const TABLE: [SiteSpec; 14] = [
-    SiteSpec::new(Site::Embed, "embed", Rows::Stream, Width::Embedding).once_per(Per::Sequence),
+    SiteSpec::new(Site::Embed, "embed", Rows::Stream, Width::Embedding)
+        .once_per(Per::Sequence)
+        .called("the embeddings"),
     SiteSpec::new(Site::ResidPre, "resid_pre", Rows::Stream, Width::Model)
         .chosen_as("resid")
         .patched_as("the residual stream before"),
@@ -52,7 +54,10 @@ const TABLE: [SiteSpec; 14] = [
     SiteSpec::new(Site::MlpHidden, "mlp_hidden", Rows::Stream, Width::Mlp),
     SiteSpec::new(Site::MlpOut, "mlp_out", Rows::Stream, Width::Model).patched_as("the MLP output of"),
     SiteSpec::new(Site::ResidPost, "resid_post", Rows::Stream, Width::Model).called("the residual stream after"),
-    SiteSpec::new(Site::ResidFinal, "resid_final", Rows::Stream, Width::Model).chosen_as("resid").once_per(Per::Stack),
+    SiteSpec::new(Site::ResidFinal, "resid_final", Rows::Stream, Width::Model)
+        .chosen_as("resid")
+        .once_per(Per::Stack)
+        .called("the residual stream after the final norm"),
 ];
 
 /// A row of the table is found by its site, and a set of sites is one word.
@@ -189,6 +194,9 @@ impl Site {
     /// Its value in a layer, or in a head of it, in words: `the residual stream before layer 2`.
     pub fn in_words(self, layer: usize, head: Option<usize>) -> String {
         let SiteSpec { words, name, .. } = self.spec();
+        if let Some(words) = words.filter(|_| !self.is_of_layer()) {
+            return words.to_owned();
+        }
         let words = words.map_or_else(|| format!("{name} of"), str::to_owned);
         match head.filter(|_| self.is_per_head()) {
             Some(head) => format!("{words} L{layer}H{head}"),

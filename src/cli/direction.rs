@@ -7,19 +7,30 @@ use std::{
 
 use clap::Args;
 
-use super::{CliError, engine, open_model, show_progress};
+use super::{CliError, engine, inputs::PreparationOptions, note, open_model, show_progress};
 use crate::{
-    capture::{Along, AppliedEdit, Site, file},
+    capture::{Along, AppliedEdit, MeanOf, Site, file},
     corpus::list::ListOptions,
     export,
-    ids::StackKind,
-    protocol::{Between, MeanInputs, Rows, TokensMeant},
-    worker::{Stop, corpus, direction},
+    ids::{ModelId, StackKind},
+    options::one_of,
+    protocol::{Between, MeanInputs, Rows},
+    worker::{Means, Stop, corpus},
 };
 
-/// Names have underscores, which a doc comment would set as code.
-const SITE_HELP: &str =
-    "Site that is averaged: embed, resid_pre, resid_mid, resid_post, attn_out, mlp_out or mlp_hidden";
+/// Sites without heads, which alone have directions.
+fn sites() -> impl Iterator<Item = Site> {
+    Site::ALL.into_iter().filter(|site| !site.is_per_head())
+}
+
+fn site_help() -> String {
+    format!("Site that is averaged: {}", sites().map(Site::name).collect::<Vec<_>>().join(", "))
+}
+
+fn mean_help() -> String {
+    let each = MeanOf::ALL.map(|mean| format!("{} ({})", mean.name(), mean.words()));
+    format!("What a mean is over: {}; with all and words a long text weighs more", each.join(", "))
+}
 
 /// Options of `attnscope direction`.
 #[derive(Debug, Args)]
@@ -33,17 +44,19 @@ pub struct DirectionOptions {
     /// Inputs that it leads away from
     #[arg(long, value_name = "FILE")]
     minus: String,
-    #[arg(long, help = SITE_HELP, default_value = "resid_post", value_parser = parse_site)]
+    #[arg(long, help = site_help(), default_value = "resid_post", value_parser = parse_site)]
     site: Site,
-    /// Layer of the site
+    /// Layer of the site; embed and resid_final have none
     #[arg(long, value_name = "L")]
-    layer: usize,
+    layer: Option<usize>,
     /// Attention stack whose tokens are averaged [default: the first of the model]
     #[arg(long, value_parser = parse_stack)]
     stack: Option<StackKind>,
-    /// Tokens that count: words (all but special ones), all or last
-    #[arg(long, default_value = TokensMeant::Words.name(), value_parser = parse_tokens)]
-    tokens: TokensMeant,
+    #[arg(long, alias = "tokens", help = mean_help(), default_value = MeanOf::Words.name(), value_parser = parse_mean)]
+    mean: MeanOf,
+    /// How the texts of both lists are prepared.
+    #[command(flatten)]
+    how: PreparationOptions,
     /// Times that the change adds the direction
     #[arg(
         long,
@@ -72,11 +85,8 @@ fn parse_stack(name: &str) -> Result<StackKind, String> {
     StackKind::from_name(name).ok_or_else(|| format!("choose from {}", StackKind::ALL.map(StackKind::name).join(", ")))
 }
 
-fn parse_tokens(name: &str) -> Result<TokensMeant, String> {
-    TokensMeant::ALL
-        .into_iter()
-        .find(|tokens| tokens.name() == name)
-        .ok_or_else(|| "choose words, all or last".to_owned())
+fn parse_mean(name: &str) -> Result<MeanOf, String> {
+    MeanOf::from_name(name).ok_or_else(|| one_of(MeanOf::ALL.map(MeanOf::name)))
 }
 
 /// Computes the direction and writes the change.
@@ -84,20 +94,37 @@ pub fn run(options: &DirectionOptions) -> Result<(), CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::Failed(error.to_string());
     let read = |path: &String| -> Result<MeanInputs, CliError> {
         let list = corpus::read(Path::new(path), &ListOptions::default()).map_err(|error| failed(&error))?;
+        list.notes.iter().for_each(|sentence| note(&format!("{sentence}: {path}")));
         let sources = (0..list.items.len()).collect();
-        Ok(MeanInputs::Listed { name: path.clone(), list: Arc::new(list), sources })
+        let name = Path::new(path).file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
+        Ok(MeanInputs::Listed { name, list: Arc::new(list), sources, how: options.how.chosen() })
     };
     let (plus, minus) = (read(&options.plus)?, read(&options.minus)?);
     let model = open_model(&options.model, &engine(options.threads.map(usize::from))?)?;
     let stack = options.stack.or_else(|| model.spec().stacks.first().map(|stack| stack.kind)).unwrap_or_default();
-    let DirectionOptions { site, layer, tokens, .. } = *options;
+    let DirectionOptions { site, mean, .. } = *options;
+    let layer = match options.layer {
+        Some(layer) if site.is_of_layer() => layer,
+        None if site.is_of_layer() => {
+            return Err(CliError::Usage(format!("name the layer of {} with --layer", site.name())));
+        }
+        given => {
+            if given.is_some() {
+                note(&format!("{} is there once, whatever the layer", site.name()));
+            }
+            0
+        }
+    };
     let rows = Rows { site, stack, layer, head: None, positions: Vec::new() };
     let along = if options.remove { Along::Remove } else { Along::Add(options.add) };
-    let wanted = Between { rows, plus, minus, tokens, along };
-    let edit = direction(&model, &wanted, &show_progress).map_err(|stop| match stop {
+    let wanted = Between { rows, plus, minus, mean, along };
+    let mut said = Vec::new();
+    let found = Means::default().direction((ModelId(0), &model), &wanted, (&show_progress, &mut said));
+    let edit = found.map_err(|stop| match stop {
         Stop::Failed(failure) => CliError::Failed(failure.summary),
         Stop::Cancelled | Stop::Later(_) => CliError::Failed("stopped".to_owned()),
     })?;
+    said.iter().for_each(|sentence| note(sentence));
     let json = file::edit_to_json(&AppliedEdit::Known(edit));
     export::atomic_write(&options.out, |writer| Ok(serde_json::to_writer(writer, &json)?))
         .map_err(|error| failed(&error))

@@ -3,12 +3,12 @@
 use std::{borrow::Cow, fmt};
 
 use crate::{
-    capture::{Ablation, Along, Edit, Site},
+    capture::{Ablation, Along, DirectionOf, Edit, MeanOf, Site},
     ids::{HeadId, Side, StackKind},
     model::{Generation, Input},
 };
 
-use super::{MeanInputs, TokensMeant};
+use super::MeanInputs;
 
 /// A change of a run that the worker resolves against a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,13 +64,10 @@ impl fmt::Display for EditRequest {
             }
             Self::MeanOver { head, over } => write!(f, "head {head}: output set to its mean over {}", over.name()),
             Self::Between(between) => {
-                let Between { rows, plus, minus, along, .. } = &**between;
-                let (plus, minus) = (plus.name(), minus.name());
-                match along {
-                    Along::Add(factor) => {
-                        write!(f, "{}: {factor} × the direction from {minus} to {plus} added", rows.what())
-                    }
-                    Along::Remove => write!(f, "{}: the direction from {minus} to {plus} projected out", rows.what()),
+                let (place, of) = (between.rows.what(), between.of());
+                match between.along {
+                    Along::Add(factor) => write!(f, "{place}: {factor} × {of} added"),
+                    Along::Remove => write!(f, "{place}: {of} projected out"),
                 }
             }
         }
@@ -160,6 +157,13 @@ pub struct Between {
     pub plus: MeanInputs,
     /// Inputs that it leads away from.
     pub minus: MeanInputs,
-    pub tokens: TokensMeant,
+    pub mean: MeanOf,
     pub along: Along,
+}
+
+impl Between {
+    /// What the direction is the difference of, by name.
+    pub fn of(&self) -> DirectionOf {
+        DirectionOf { plus: self.plus.name().to_owned(), minus: self.minus.name().to_owned(), mean: self.mean }
+    }
 }

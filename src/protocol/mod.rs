@@ -20,7 +20,7 @@ pub use corpus::{
 pub use edit_request::{Between, EditRequest, PatchSource, Rows};
 pub use event::{Drawn, Event, EventKind};
 pub use failure::{Failure, TooLong};
-pub use mean::{MAX_MEANT, MeanInputs, TokensMeant};
+pub use mean::MeanInputs;
 pub use model::{LoadedModel, ModelSource};
 pub use outcomes::Outcomes;
 pub use request::{DrawFor, Explanation, Lane, Request};

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     capture::{Capture, Edit},
     ids::{DocumentId, PaneId, Side},
-    protocol::{CorpusSource, EditRequest, MAX_MEANT, MeanInputs, PatchSource},
+    model::Preparation,
+    protocol::{CorpusSource, EditRequest, MeanInputs, PatchSource},
     text::counted,
 };
 
@@ -145,10 +146,11 @@ impl Document {
         let (so_far, view) = (corpus.data.latest()?, corpus.view()?);
         let inputs = so_far.corpus.inputs();
         let sources = view.selection().inputs().iter().filter_map(|input| Some(inputs.get(*input)?.source));
-        let sources: Vec<usize> = sources.take(MAX_MEANT).collect();
+        let sources: Vec<usize> = sources.collect();
         let n = counted(sources.len(), "input");
         let name = format!("{n} of {}", corpus.source.name());
-        (!sources.is_empty()).then(|| MeanInputs::Listed { name, list: Arc::clone(&so_far.list), sources })
+        let (list, how) = (Arc::clone(&so_far.list), Preparation::default());
+        (!sources.is_empty()).then(|| MeanInputs::Listed { name, list, sources, how })
     }
 
     /// What is said where a corpus is run: its inputs know nothing of the changes of this one.

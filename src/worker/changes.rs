@@ -5,10 +5,10 @@ use super::{
     patch_sources::{self, Means},
 };
 use crate::{
-    capture::{Edit, Site},
+    capture::{Edit, MeanOf, Site},
     ids::{HeadId, ModelId},
     model::{Encoded, Input, Model, ModelError},
-    protocol::{EditRequest, Rows, TokensMeant},
+    protocol::{EditRequest, Rows},
 };
 
 /// What it takes to find out what a change means.
@@ -19,6 +19,8 @@ pub(super) struct Aids<'a> {
     pub writes: bool,
     pub means: &'a mut Means,
     pub control: &'a JobControl,
+    /// Sentences about inputs of other runs: what was cut, and what was left out.
+    pub said: Vec<String>,
 }
 
 /// What a request means to a model that reads this input.
@@ -26,10 +28,11 @@ pub(super) struct Aids<'a> {
 /// # Errors
 /// When a text is not one token, or another run cannot be made or does not fit.
 pub(super) fn resolve(request: EditRequest, input: &Encoded, aids: &mut Aids<'_>) -> Result<Edit, Stop> {
-    let model = aids.model;
+    let (model, job) = (aids.model, aids.control);
+    let control = |progress| job.report(progress);
     match request {
         EditRequest::Edit(edit) => Ok(edit),
-        EditRequest::Taken { rows, from } => patch_sources::taken(model, rows, &from, aids.control),
+        EditRequest::Taken { rows, from } => patch_sources::taken(model, rows, &from, (&control, &mut aids.said)),
         EditRequest::MeanOver { head, over } => {
             let n = input.tokens.get(&head.stack.query_side()).map_or(0, Vec::len);
             if aids.writes || n == 0 {
@@ -39,10 +42,10 @@ pub(super) fn resolve(request: EditRequest, input: &Encoded, aids: &mut Aids<'_>
             }
             let HeadId { stack, layer, head: of } = head;
             let rows = Rows { site: Site::Z, stack, layer, head: Some(of), positions: Vec::new() };
-            let mean = aids.means.of((aids.id, model), &rows, (&over, TokensMeant::All), aids.control)?;
+            let mean = aids.means.of((aids.id, model), &rows, (&over, MeanOf::All), (&control, &mut aids.said))?;
             patch_sources::everywhere(head, &mean, n)
         }
-        EditRequest::Between(between) => aids.means.direction((aids.id, model), &between, aids.control),
+        EditRequest::Between(between) => aids.means.direction((aids.id, model), &between, (&control, &mut aids.said)),
         EditRequest::Word { side, position, text } => {
             let replaced = input.tokens.get(&side).and_then(|tokens| tokens.get(position));
             // Words of a byte-level vocabulary have their space with them.

@@ -181,14 +181,16 @@ impl ModelEngine {
             return Err(no_model());
         };
         control.report(Progress { stage: Stage::Encode, done: 0, total: 1 })?;
-        let encoded = match model.encode(input) {
+        let mut encoded = match model.encode(input) {
             Err(error) => return too_long(error, text_side(model, input).is_some()),
             Ok(encoded) => encoded,
         };
         let sites = recorded(model, &encoded, generate);
-        let mut aids = Aids { id, model, writes: generate.is_some(), means: &mut self.means, control };
+        let mut aids =
+            Aids { id, model, writes: generate.is_some(), means: &mut self.means, control, said: Vec::new() };
         let changes = changes.into_iter().map(|change| resolve(change, &encoded, &mut aids));
         let edits = changes.collect::<Result<_, _>>()?;
+        encoded.notes.append(&mut aids.said);
         let plan = RunPlan { sites, edits, generate, logits: Logits::KeepFew, ..RunPlan::default() };
         match model.forward(&encoded, &plan, &|progress| control.report(progress)) {
             Ok(capture) => Ok(EventKind::Captured(Arc::new(capture))),

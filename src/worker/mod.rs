@@ -30,7 +30,7 @@ pub use engine::ModelEngine;
 pub use files::{FileEngine, draw};
 pub use hub::HubEngine;
 pub use idle::{GiveBack, give_back, give_back_by, give_back_of_libraries};
-pub use patch_sources::direction;
+pub use patch_sources::Means;
 pub use projector::ProjectionEngine;
 pub use sessions::SessionEngine;
 pub use surveyor::SurveyEngine;

@@ -3,12 +3,12 @@
 use std::{fs, sync::Arc};
 
 use attnscope::{
-    capture::{Along, AppliedEdit, Edit, Matrix, Site, file},
+    capture::{Along, AppliedEdit, DirectionOf, Edit, Excerpt, Keep, Matrix, MeanOf, Site, file},
     corpus::list::{InputList, Kind, ListOptions},
-    ids::StackKind,
-    model::{Encoded, Logits, Model, RunPlan, Sites, uninterrupted},
-    protocol::{Between, MeanInputs, Rows, TokensMeant},
-    worker::direction,
+    ids::{ModelId, StackKind},
+    model::{Encoded, Input, Logits, Model, Preparation, RunPlan, Sites, uninterrupted},
+    protocol::{Between, EditRequest, MeanInputs, Rows},
+    worker::{Means, Stop},
 };
 
 use crate::{
@@ -60,6 +60,8 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
                 positions: positions.clone(),
                 vector: vector.clone(),
                 along,
+                of: Some(DirectionOf { plus: "good".to_owned(), minus: "bad".to_owned(), mean: MeanOf::Texts })
+                    .filter(|_| layer == 0),
             };
             let [found, expected] = [&direction, &patch].map(|edit| logits(&model, &input, std::slice::from_ref(edit)));
             let size = expected.as_slice().iter().fold(0.0_f32, |most, value| most.max(value.abs()));
@@ -75,7 +77,7 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
     }
     let (model, input) = fixture("gpt2");
     let refuse = |site, vector: Vec<f32>, along| {
-        let edit = Edit::Direction { site, stack: SELF, layer: 0, positions: vec![], vector, along };
+        let edit = Edit::Direction { site, stack: SELF, layer: 0, positions: vec![], vector, along, of: None };
         model
             .forward(&input, &RunPlan { edits: vec![edit], ..RunPlan::default() }, &uninterrupted)
             .unwrap_err()
@@ -89,7 +91,22 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
 fn set(name: &str, texts: &str) -> MeanInputs {
     let list = InputList::parse(texts.as_bytes(), Kind::Text, &ListOptions::default()).unwrap();
     let sources = (0..list.items.len()).collect();
-    MeanInputs::Listed { name: name.to_owned(), list: Arc::new(list), sources }
+    MeanInputs::Listed { name: name.to_owned(), list: Arc::new(list), sources, how: Preparation::default() }
+}
+
+/// The direction, and what is said about its inputs.
+fn direction(model: &Model, wanted: &Between) -> Result<(Edit, String), String> {
+    let mut said = Vec::new();
+    match Means::default().direction((ModelId(1), model), wanted, (&uninterrupted, &mut said)) {
+        Ok(edit) => Ok((edit, said.join("; "))),
+        Err(Stop::Failed(failure)) => Err(failure.summary),
+        Err(stop) => panic!("{stop:?}"),
+    }
+}
+
+fn vector(edit: &Edit) -> &[f32] {
+    let Edit::Direction { vector, .. } = edit else { panic!("{edit}") };
+    vector
 }
 
 const GOOD: &str = "a fine and moving film\na great heart\nfunny and wise\n";
@@ -101,12 +118,9 @@ fn a_direction_between_two_sets_leads_from_one_to_the_other() {
     let (model, input) = demo("demo:sentiment", "a film about a ship");
     let rows = Rows { site: Site::ResidPost, stack: SELF, layer: 1, head: None, positions: Vec::new() };
     let of = |plus: MeanInputs, minus: MeanInputs, along: Along| {
-        let wanted = Between { rows: rows.clone(), plus, minus, tokens: TokensMeant::Words, along };
-        direction(&model, &wanted, &uninterrupted)
+        direction(&model, &Between { rows: rows.clone(), plus, minus, mean: MeanOf::Words, along })
     };
-    let found = |plus, minus, along| of(plus, minus, along).unwrap();
-    let vector =
-        |edit: &Edit| if let Edit::Direction { vector, .. } = edit { vector.clone() } else { panic!("{edit}") };
+    let found = |plus, minus, along| of(plus, minus, along).unwrap().0;
     let there = found(set("good", GOOD), set("bad", BAD), Along::Add(1.0));
     let back = found(set("bad", BAD), set("good", GOOD), Along::Add(1.0));
     assert!(vector(&there).iter().zip(vector(&back)).all(|(a, b)| (a + b).abs() < 1e-5));
@@ -115,7 +129,7 @@ fn a_direction_between_two_sets_leads_from_one_to_the_other() {
         let (mut sum, mut n) = (vec![0.0_f64; vector(&there).len()], 0);
         for text in texts.lines() {
             let plan = RunPlan { sites: Sites::of(&[Site::ResidPost]), ..RunPlan::default() };
-            let input = model.encode(&attnscope::model::Input::text(text)).unwrap();
+            let input = model.encode(&Input::text(text)).unwrap();
             let run = model.forward(&input, &plan, &uninterrupted).unwrap();
             let stream = run.stack(SELF).unwrap().layers[1].rows(Site::ResidPost).cloned().unwrap();
             for (row, _) in stream.rows().zip(run.query_tokens(SELF)).filter(|(_, token)| !token.special) {
@@ -135,9 +149,111 @@ fn a_direction_between_two_sets_leads_from_one_to_the_other() {
     };
     let [less, plain, more] = [-1.0, 0.0, 1.0].map(positive);
     assert!(less < plain && plain < more, "{less} {plain} {more}");
-    let MeanInputs::Listed { name, list, .. } = set("nothing", GOOD) else { panic!("a list") };
-    let nothing = MeanInputs::Listed { name, list, sources: Vec::new() };
+    let MeanInputs::Listed { name, list, how, .. } = set("nothing", GOOD) else { panic!("a list") };
+    let nothing = MeanInputs::Listed { name, list, sources: Vec::new(), how };
     assert!(of(nothing, set("bad", BAD), Along::Remove).is_err(), "an empty set has no mean");
+}
+
+/// The mean of a site over inputs, each run by itself.
+fn by_hand(model: &Model, inputs: &[Input], site: Site, mean: MeanOf) -> Vec<f64> {
+    let (mut sum, mut n) = (Vec::new(), 0.0);
+    for input in inputs {
+        let plan = RunPlan { sites: Sites::of(&[site]), ..RunPlan::default() };
+        let run = model.forward(&model.encode(input).unwrap(), &plan, &uninterrupted).unwrap();
+        let values = match site {
+            Site::Embed => run.embed(SELF.query_side()).cloned(),
+            site => run.stack(SELF).unwrap().layers[1].rows(site).cloned(),
+        };
+        let tokens = run.query_tokens(SELF);
+        let counts = |at: usize| match mean {
+            MeanOf::All => true,
+            MeanOf::Words | MeanOf::Texts => !tokens[at].special,
+            MeanOf::Last => at + 1 == tokens.len(),
+        };
+        let rows: Vec<usize> = (0..tokens.len()).filter(|at| counts(*at)).collect();
+        let share = if mean == MeanOf::Texts { 1.0 / rows.len() as f64 } else { 1.0 };
+        for row in rows.iter().filter_map(|at| values.as_ref()?.row(*at)) {
+            sum.resize(row.len(), 0.0);
+            sum.iter_mut().zip(row).for_each(|(sum, value): (&mut f64, _)| *sum += share * f64::from(*value));
+        }
+        n += share * rows.len() as f64;
+    }
+    sum.into_iter().map(|sum| sum / n).collect()
+}
+
+/// All inputs of a list are read, over what the mean is is said, and so are inputs that are cut or left out.
+#[test]
+fn a_mean_is_over_all_inputs_of_a_list_and_says_what_it_leaves_out() {
+    let (model, _) = demo("demo:sentiment", "a film");
+    let minus = "a dull and lifeless film that nobody needs";
+    let plus: Vec<String> = (0..300).map(|nth| format!("{} film", "very ".repeat(nth % 7) + "good")).collect();
+    let read = |texts: &[String], how: Preparation| {
+        let text = |text: &String| {
+            Input::Text(attnscope::model::TextInput { text: text.clone(), text_b: None, how: how.of_many() })
+        };
+        texts.iter().map(text).collect::<Vec<_>>()
+    };
+    let of = |plus: &str, (site, stack), mean, how| {
+        let rows = Rows { site, stack, layer: 1, head: None, positions: Vec::new() };
+        let prepared = |inputs| match inputs {
+            MeanInputs::Listed { name, list, sources, .. } => MeanInputs::Listed { name, list, sources, how },
+            bundled @ MeanInputs::Bundled(_) => bundled,
+        };
+        let (plus, minus) = (prepared(set("plus", plus)), prepared(set("minus", minus)));
+        let wanted = Between { rows, plus, minus, mean, along: Along::Add(1.0) };
+        let words = EditRequest::Between(Box::new(wanted.clone())).to_string();
+        assert!(words.contains(&format!("from minus to plus ({})", mean.words())), "{words}");
+        direction(&model, &wanted)
+    };
+    let all = plus.join("\n");
+    let bare = Preparation { no_special: true, ..Preparation::default() };
+    for (site, mean, how) in MeanOf::ALL
+        .map(|mean| (Site::ResidPost, mean, Preparation::default()))
+        .into_iter()
+        .chain([(Site::Embed, MeanOf::Words, Preparation::default()), (Site::ResidPost, MeanOf::All, bare)])
+    {
+        let (edit, said) = of(&all, (site, SELF), mean, how).unwrap();
+        assert_eq!(said, "", "nothing is left out");
+        let Edit::Direction { of: Some(named), .. } = &edit else { panic!("{edit}") };
+        assert_eq!((named.plus.as_str(), named.mean), ("plus", mean));
+        let (there, here) = (
+            by_hand(&model, &read(&plus, how), site, mean),
+            by_hand(&model, &read(&[minus.to_owned()], how), site, mean),
+        );
+        for ((found, plus), minus) in vector(&edit).iter().zip(there).zip(here) {
+            assert!((f64::from(*found) - (plus - minus)).abs() < 1e-5, "{site:?} {mean:?}: {found}, {plus} - {minus}");
+        }
+    }
+    let long = format!("a good film\n{}", "good ".repeat(3000));
+    let (_, said) = of(&long, (Site::ResidPost, SELF), MeanOf::Words, Preparation::default()).unwrap();
+    assert!(
+        said.contains("Read in part: 1 of 2 inputs of plus") && said.contains("tokens, of which the first"),
+        "{said}"
+    );
+    let short = Preparation::reading(Some(Excerpt::of(Keep::First, 4)));
+    let (edit, said) = of(&all, (Site::ResidPost, SELF), MeanOf::All, short).unwrap();
+    assert!(said.contains("Read in part: 1 of 1 input of minus"), "{said}");
+    let here = by_hand(&model, &read(&[minus.to_owned()], short), Site::ResidPost, MeanOf::All);
+    let there = by_hand(&model, &read(&plus, short), Site::ResidPost, MeanOf::All);
+    for ((found, plus), minus) in vector(&edit).iter().zip(there).zip(here) {
+        assert!((f64::from(*found) - (plus - minus)).abs() < 1e-5, "--max-tokens: {found}");
+    }
+    let same = of(minus, (Site::ResidPost, SELF), MeanOf::Words, Preparation::default()).unwrap_err();
+    assert!(same.contains("plus and minus have the same mean"), "{same}");
+    let absent = of(&all, (Site::ResidPost, StackKind::Cross), MeanOf::Words, Preparation::default()).unwrap_err();
+    assert!(absent.contains("there is no stack cross, only self"), "{absent}");
+    let heads = of(&all, (Site::Z, SELF), MeanOf::Words, Preparation::default()).unwrap_err();
+    assert!(heads.contains("z is a site of heads"), "{heads}");
+}
+
+#[test]
+fn cross_attention_says_whose_stream_it_reads() {
+    let (model, _) = demo("demo:translate", "a dog");
+    let rows = Rows { site: Site::ResidPost, stack: StackKind::Cross, layer: 0, head: None, positions: Vec::new() };
+    let (plus, minus) = (set("plus", "a dog"), set("minus", "two cats"));
+    let wanted = Between { rows, plus, minus, mean: MeanOf::Words, along: Along::Remove };
+    let said = direction(&model, &wanted).unwrap_err();
+    assert!(said.contains("cross-attention has no resid_post of its own"), "{said}");
 }
 
 #[test]
@@ -157,6 +273,10 @@ fn a_direction_is_written_by_one_command_and_followed_by_others() {
     let capture = path("run.safetensors");
     let run = ["capture", "--model", "demo:sentiment", "--text", "a film", "--edit", &edit, "--out", &capture];
     assert!(attnscope(&run).status.success());
+    let again = attnscope(&[&fixed[..], &["--mean", "texts", "--no-special", "--out", &out]].concat());
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let written: serde_json::Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
+    assert_eq!(written["of"], serde_json::json!({ "plus": "good.txt", "minus": "bad.txt", "mean": "texts" }));
     let wrong = attnscope(&[&fixed[..], &["--site", "z", "--out", &out]].concat());
     assert_eq!(wrong.status.code(), Some(1));
 }

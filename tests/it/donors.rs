@@ -11,7 +11,7 @@ use attnscope::{
     cli::open::OpenOptions,
     corpus::list::{InputList, Kind, ListOptions},
     ids::{DocumentId, HeadId, ModelId, Side, StackKind},
-    model::Input,
+    model::{Input, Preparation},
     protocol::{EditRequest, EventKind, MeanInputs, PatchSource, Request, Rows},
     session::{ChangeCommand, Command, ViewKind},
 };
@@ -119,7 +119,10 @@ fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one()
     let list = |texts: &str| {
         let list = Arc::new(InputList::parse(texts.as_bytes(), Kind::Text, &ListOptions::default()).unwrap());
         let sources = (0..list.items.len()).collect();
-        EditRequest::MeanOver { head, over: MeanInputs::Listed { name: "a list".to_owned(), list, sources } }
+        EditRequest::MeanOver {
+            head,
+            over: MeanInputs::Listed { name: "a list".to_owned(), list, sources, how: Preparation::default() },
+        }
     };
     let plain = session.capture(HERE);
     let own = run(&mut session, HERE, vec![Edit::Ablate { head, with: Ablation::Mean }.into()]);

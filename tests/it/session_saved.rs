@@ -390,13 +390,26 @@ fn parts_of_paths_are_meant_from_the_file() {
 #[test]
 fn changes_come_back() {
     use attnscope::{
-        model::Input,
-        protocol::{MeanInputs, PatchSource, Rows},
+        model::{Input, Preparation, TextInput},
+        protocol::{Between, MeanInputs, PatchSource, Rows},
     };
     let edits = vec![
         ablated(1),
         EditRequest::Word { side: attnscope::ids::Side::Only, position: 2, text: "zwölf".to_owned() },
         EditRequest::MeanOver { head: HeadId::single(0, 1), over: MeanInputs::Bundled("demo:sentences") },
+        EditRequest::Between(Box::new(Between {
+            rows: Rows {
+                site: attnscope::capture::Site::ResidPost,
+                stack: attnscope::ids::StackKind::SelfAttention,
+                layer: 1,
+                head: None,
+                positions: Vec::new(),
+            },
+            plus: MeanInputs::Bundled("demo:sentences"),
+            minus: MeanInputs::Bundled("demo:pictures"),
+            mean: attnscope::capture::MeanOf::Texts,
+            along: attnscope::capture::Along::Add(2.0),
+        })),
         EditRequest::Taken {
             rows: Rows {
                 site: attnscope::capture::Site::Z,
@@ -407,7 +420,12 @@ fn changes_come_back() {
             },
             from: Box::new(PatchSource {
                 name: "the other one".to_owned(),
-                input: Input::text("a b").with_target(Input::text("c")),
+                input: Input::Text(TextInput {
+                    text: " a b".to_owned(),
+                    text_b: None,
+                    how: Preparation { no_special: true, sentence_transformers: true, excerpt: None },
+                })
+                .with_target(Input::text("c")),
                 generation: None,
                 edits: vec![Edit::HideToken { side: attnscope::ids::Side::Only, position: 1 }],
                 positions: Some(vec![1, 1]),

@@ -251,3 +251,26 @@ fn the_effect_on_an_outcome_is_a_line_that_stays_and_the_outcome_is_chosen() {
     window.settle();
     assert!(window.shows("“words” is several tokens of this model"));
 }
+
+/// What the means of a direction are over stands under it, and is another change when it is chosen.
+#[test]
+fn the_mean_of_a_direction_is_chosen_under_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.txt");
+    std::fs::write(&path, "the cat sat on the mat\na dog ran\n").unwrap();
+    let corpus = OpenOptions { model: Some("demo:gpt".to_owned()), corpus: Some(path), ..OpenOptions::default() };
+    let mut window = Window::open(corpus);
+    window.click("Input a dog ran");
+    window.harness.get_by_label_contains("Direction…").click();
+    window.settle();
+    choose(&mut window, "Towards demo:sentences", "away from 2 inputs of rows.txt, added");
+    let says = |window: &Window, mean: &str| {
+        let found = edits(window);
+        assert!(found[0].contains(&format!("from 2 inputs of rows.txt to demo:sentences ({mean}) added")), "{found:?}");
+    };
+    says(&window, "all tokens but special ones");
+    window.harness.get_by_role_and_label(Role::ComboBox, "Mean over").click();
+    window.settle();
+    window.click("Mean of each text");
+    says(&window, "mean of each text");
+}

@@ -1,6 +1,7 @@
 //! What a run may change.
 
 mod computation;
+mod direction;
 mod effect;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use super::{Matrix, Site};
 use crate::ids::{HeadId, Side, StackKind};
 
 pub use computation::{AppliedEdit, Computation, Normalizer, RowMass};
+pub use direction::{DirectionOf, MeanOf};
 pub(crate) use effect::{even_out, shuffled};
 
 /// A change of the forward pass. Everything downstream follows, gradients included.
@@ -93,6 +95,8 @@ pub enum Edit {
         /// The direction, as wide as the site.
         vector: Vec<f32>,
         along: Along,
+        /// What it is the difference of, where that is known.
+        of: Option<DirectionOf>,
     },
     /// Rows of a site take values from elsewhere, such as another run.
     Patch {
@@ -311,7 +315,7 @@ impl fmt::Display for Edit {
             Self::RankOne { stack, layer, .. } => {
                 write!(f, "MLP of {}L{layer}: rank-one edit", stack_prefix(*stack))
             }
-            Self::Direction { site, stack, layer, positions, along, .. } => {
+            Self::Direction { site, stack, layer, positions, along, of, .. } => {
                 let rows = if positions.is_empty() {
                     String::new()
                 } else {
@@ -319,9 +323,10 @@ impl fmt::Display for Edit {
                     format!(" at {}", list.join(", "))
                 };
                 let place = format!("{}{}", stack_prefix(*stack), site.in_words(*layer, None));
+                let what = of.as_ref().map_or_else(|| "a direction".to_owned(), ToString::to_string);
                 match along {
-                    Along::Add(factor) => write!(f, "{place}: {factor} × a direction added{rows}"),
-                    Along::Remove => write!(f, "{place}: a direction projected out{rows}"),
+                    Along::Add(factor) => write!(f, "{place}: {factor} × {what} added{rows}"),
+                    Along::Remove => write!(f, "{place}: {what} projected out{rows}"),
                 }
             }
             Self::Patch { site, stack, layer, head, positions, .. } => {

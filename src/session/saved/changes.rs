@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::ImageRef;
 use crate::{
     capture::{
-        Along, AppliedEdit, Edit, Site,
+        Along, AppliedEdit, Edit, MeanOf, Site,
         file::{edit_to_json, known_edit},
     },
     ids::{HeadId, Side, StackKind},
     model::{Choice, Generation, Input, Preparation, TextInput},
-    protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows, TokensMeant},
+    protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows},
     session::{BUNDLED_CORPORA, Change},
 };
 
@@ -111,7 +111,7 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
             let Rows { site, stack, layer, head, positions } = between.rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
             let mut json = json!({ "between": serde_json::to_value(rows).ok()?, "plus": plus, "minus": minus });
-            json["tokens"] = between.tokens.name().into();
+            json["tokens"] = between.mean.name().into();
             json["add"] = match between.along {
                 Along::Add(factor) => json!(factor),
                 Along::Remove => Value::Null,
@@ -160,9 +160,9 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<EditRequest> {
         let rows = Rows { site: Site::from_name(&site)?, stack, layer, head, positions };
         let set = |name: &str| BUNDLED_CORPORA.into_iter().find(|(known, _)| text(name) == Some(known));
         let (plus, minus) = (MeanInputs::Bundled(set("plus")?.0), MeanInputs::Bundled(set("minus")?.0));
-        let tokens = TokensMeant::ALL.into_iter().find(|tokens| text("tokens") == Some(tokens.name()))?;
+        let mean = MeanOf::from_name(text("tokens")?)?;
         let along = fields.get("add")?.as_f64().map_or(Along::Remove, |factor| Along::Add(factor as f32));
-        let between = Between { rows, plus, minus, tokens, along };
+        let between = Between { rows, plus, minus, mean, along };
         return names(&["between", "plus", "minus", "tokens", "add"]).then(|| EditRequest::Between(Box::new(between)));
     }
     if let Some(over) = text("over") {

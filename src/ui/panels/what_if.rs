@@ -1,12 +1,12 @@
 //! What if: the changes that a run is made with.
 
-use eframe::egui::{Button, Checkbox, RichText, Role, Slider, Ui, WidgetInfo};
+use eframe::egui::{Button, Checkbox, ComboBox, RichText, Role, Slider, Ui, WidgetInfo};
 
 use crate::{
     analysis::{attention, reading::align::align},
-    capture::{Along, Capture, Edit, Normalizer, Scope, Site, words::token_text},
+    capture::{Along, Capture, Edit, MeanOf, Normalizer, Scope, Site, words::token_text},
     ids::{HeadId, Side, StackKind},
-    protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows, TokensMeant},
+    protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows},
     session::{Change, ChangeCommand, Command, Document, HeadRef},
     text::capitalised,
     ui::{
@@ -79,6 +79,7 @@ fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (
             if let Along::Add(factor) = between.along {
                 factor_ui(ui, cx, idx, factor);
             }
+            mean_ui(ui, cx, idx, between);
         }
         _ => {}
     }
@@ -98,13 +99,35 @@ fn factor_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, before: f32) {
     let Some(change) = cx.session.changing().experiment.changes.get(idx).filter(|_| factor != before) else { return };
     let along = Along::Add(factor);
     let edit = match change.edit.clone() {
-        EditRequest::Edit(Edit::Direction { site, stack, layer, positions, vector, .. }) => {
-            Edit::Direction { site, stack, layer, positions, vector, along }.into()
+        EditRequest::Edit(Edit::Direction { site, stack, layer, positions, vector, of, .. }) => {
+            Edit::Direction { site, stack, layer, positions, vector, along, of }.into()
         }
         EditRequest::Between(between) => EditRequest::Between(Box::new(Between { along, ..*between })),
         other => other,
     };
     cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
+}
+
+/// What both means of a direction are over.
+fn mean_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, between: &Between) {
+    let mut mean = between.mean;
+    let drag = drag(ui);
+    let label = |mean: MeanOf| capitalised(mean.words());
+    let meaning = "What both means are over. Over all tokens a long text weighs more; over the mean of each text every \
+        text weighs the same";
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("Mean over").color(cx.theme.text_weak));
+        let combo = ComboBox::new(("mean of a direction", idx), "").selected_text(label(mean)).show_ui(ui, |ui| {
+            for choice in MeanOf::ALL {
+                ui.selectable_value(&mut mean, choice, label(choice));
+            }
+        });
+        combo.response.accessible_name("Mean over").on_hover_text(meaning);
+    });
+    if mean != between.mean {
+        let edit = EditRequest::Between(Box::new(Between { mean, ..between.clone() }));
+        cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
+    }
 }
 
 /// The difference of two sets of inputs at the selected layer, as a direction of the residual stream.
@@ -131,7 +154,7 @@ fn direction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                     for (along, words) in [(Along::Add(1.0), "added"), (Along::Remove, "projected out")] {
                         if ui.button(format!("away from {}, {words}", minus.name())).clicked() {
                             let (rows, plus, minus) = (rows.clone(), plus.clone(), minus.clone());
-                            let between = Between { rows, plus, minus, tokens: TokensMeant::Words, along };
+                            let between = Between { rows, plus, minus, mean: MeanOf::Words, along };
                             let edit = EditRequest::Between(Box::new(between));
                             cx.send(Command::Change(ChangeCommand::Add(vec![edit])));
                             ui.close();

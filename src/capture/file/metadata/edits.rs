@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     capture::{
-        Ablation, Along, AppliedEdit, Cut, Edit, Matrix, Normalizer, Scope, Site, Sparsity, head_name, stack_prefix,
+        Ablation, Along, AppliedEdit, Cut, DirectionOf, Edit, Matrix, MeanOf, Normalizer, Scope, Site, Sparsity,
+        head_name, stack_prefix,
     },
     ids::{HeadId, Side, StackKind},
 };
@@ -63,7 +64,7 @@ pub fn edit_to_json(edit: &AppliedEdit) -> Value {
         Edit::RankOne { stack, layer, left, right } => {
             json!({ "rank_one": format!("{}L{layer}", stack_prefix(*stack)), "left": left, "right": right })
         }
-        Edit::Direction { site, stack, layer, positions, vector, along } => {
+        Edit::Direction { site, stack, layer, positions, vector, along, of } => {
             let place = format!("{}{}.L{layer}", stack_prefix(*stack), site.name());
             let mut json = json!({ "direction": place, "vector": vector });
             match along {
@@ -72,6 +73,9 @@ pub fn edit_to_json(edit: &AppliedEdit) -> Value {
             }
             if !positions.is_empty() {
                 json["positions"] = json!(positions);
+            }
+            if let Some(DirectionOf { plus, minus, mean }) = of {
+                json["of"] = json!({ "plus": plus, "minus": minus, "mean": mean.name() });
             }
             json
         }
@@ -151,7 +155,7 @@ pub fn known_edit(json: &Value) -> Option<Edit> {
         let (left, right) = (numbers(fields.0.get("left")?)?, numbers(fields.0.get("right")?)?);
         (Edit::RankOne { stack, layer, left, right }, &["rank_one", "left", "right"])
     } else if has("direction") {
-        (fields.direction()?, &["direction", "vector", "add", "remove", "positions"])
+        (fields.direction()?, &["direction", "vector", "add", "remove", "positions", "of"])
     } else if has("patch") {
         (fields.patch()?, &["patch", "positions", "value"])
     } else {
@@ -207,7 +211,8 @@ impl Fields<'_> {
         };
         let positions = self.0.get("positions").map_or(Some(Vec::new()), indices)?;
         let vector = numbers(self.0.get("vector")?)?;
-        (!site.is_per_head()).then_some(Edit::Direction { site, stack, layer, positions, vector, along })
+        let of = self.0.get("of").map_or(Some(None), |of| direction_of(of.as_object()?).map(Some))?;
+        (!site.is_per_head()).then_some(Edit::Direction { site, stack, layer, positions, vector, along, of })
     }
 
     /// `cross.z.L0H1`: the stack may be missing, the site may not.
@@ -225,6 +230,17 @@ impl Fields<'_> {
         (positions.len() == value.n_rows() && site.is_per_head() == head.is_some()).then_some(())?;
         Some(Edit::Patch { site, stack, layer, head, positions, value })
     }
+}
+
+/// Two sets by name and the mean over them, and nothing else.
+fn direction_of(json: &Map<String, Value>) -> Option<DirectionOf> {
+    let text = |name: &str| json.get(name)?.as_str();
+    let of = DirectionOf {
+        plus: text("plus")?.to_owned(),
+        minus: text("minus")?.to_owned(),
+        mean: MeanOf::from_name(text("mean")?)?,
+    };
+    (json.len() == 3).then_some(of)
 }
 
 fn index(value: &Value) -> Option<usize> {
