@@ -12,6 +12,11 @@ pub use numbers::{
     cell_text, change_text, decimal_text, measure_text, norm_text, share_text, signed, stepped_text, weight_text,
 };
 
+/// Endings of the pictures that are opened.
+pub const PICTURE_FILES: [&str; 9] = ["png", "jpg", "jpeg", "jpe", "webp", "gif", "bmp", "tif", "tiff"];
+/// The same as people call them.
+pub const PICTURE_KINDS: &str = "PNG, JPEG, WebP, GIF, BMP and TIFF";
+
 /// Bytes in decimal units.
 pub fn bytes_text(n: u64) -> String {
     match n {

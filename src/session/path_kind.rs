@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::saved;
+use crate::text::PICTURE_FILES;
 
 /// What a dropped or chosen path is taken for, judged by its name alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ impl PathKind {
     pub fn of(path: &Path) -> Self {
         let extension = path.extension().and_then(|ext| ext.to_str()).unwrap_or_default().to_ascii_lowercase();
         match extension.as_str() {
-            "png" | "jpg" | "jpeg" | "webp" | "bmp" | "gif" | "tif" | "tiff" => Self::Image,
+            ending if PICTURE_FILES.contains(&ending) => Self::Image,
             "txt" | "md" | "text" => Self::Text,
             "csv" | "tsv" | "jsonl" | "ndjson" => Self::Corpus,
             saved::EXTENSION => Self::Session,

@@ -26,7 +26,7 @@ use crate::{
     export::png_bytes,
     protocol::Failure,
     session::{FilePurpose, saved::EXTENSION},
-    text::sentence,
+    text::{PICTURE_FILES, sentence},
     ui::other_window,
 };
 
@@ -77,7 +77,7 @@ impl Desktop for NativeDesktop {
             FilePurpose::SessionFile => &[("Sessions", &[EXTENSION]), ALL],
             FilePurpose::InputFile => &[
                 ALL,
-                ("Pictures", &["png", "jpg", "jpeg", "webp", "bmp", "gif"]),
+                ("Pictures", &PICTURE_FILES),
                 ("Texts", &["txt", "md"]),
                 ("Checkpoints and captures", &["safetensors", "bin", "pt", "pth", "json", "gz", "npz", "npy"]),
             ],

@@ -44,6 +44,44 @@ fn pixel_values_are_those_of_the_reference() {
     }
 }
 
+/// Frames that cover part of their canvas, colours that count as transparent, pages and sixteen bits: each pixel is
+/// Pillow's (`tests/fixtures/generate_pictures.py`).
+#[test]
+fn pictures_have_the_pixels_of_pillow() {
+    let as_they_are = processor(&serde_json::json!({"do_resize": false, "do_normalize": false}));
+    let pixels = |path: PathBuf| {
+        let picture = open_picture(&ImageSource::Path(path.clone()));
+        let picture = picture.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let encoded = as_they_are.encode(&picture, (1, 1), 0).unwrap();
+        (encoded.size_px, encoded.pixels.iter().map(|value| (value * 255.0).round() as u8).collect::<Vec<_>>())
+    };
+    let expected = |path: &PathBuf| PathBuf::from(format!("{}.png", path.display()));
+    let files = || fs::read_dir(fixture("pictures")).unwrap().map(|file| file.unwrap().path());
+    let pairs: Vec<_> = files().filter(|path| expected(path).exists()).collect();
+    let differs = |path: &&PathBuf| pixels((*path).clone()) != pixels(expected(path));
+    let different: Vec<_> = pairs.iter().filter(differs).collect();
+    assert!(pairs.len() > 30 && different.is_empty(), "of {} pictures these differ: {different:?}", pairs.len());
+    for file in fs::read_dir(fixture("pictures/refused")).unwrap() {
+        let error = open_picture(&ImageSource::Path(file.unwrap().path())).unwrap_err();
+        assert!(
+            error.to_string().starts_with("this TIFF ") && error.details().starts_with("Save it as PNG"),
+            "{error}"
+        );
+    }
+}
+
+/// The first page of several is read, and that is told.
+#[test]
+fn pages_of_a_tiff_are_counted() {
+    let notes = |name: &str| open_picture(&ImageSource::Path(fixture("pictures").join(name))).unwrap().notes.concat();
+    let files = fs::read_dir(fixture("pictures")).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let tiffs: Vec<_> = files.filter(|name| name.ends_with(".tiff")).collect();
+    let paged = tiffs.iter().filter(|name| notes(name).contains("Page 1 of its 3 is read")).count();
+    assert!(0 < paged && paged < tiffs.len(), "{paged} of {}", tiffs.len());
+    let deep = tiffs.iter().filter(|name| notes(name).contains("16 bits")).count();
+    assert!(0 < deep && deep < tiffs.len(), "{deep}");
+}
+
 #[test]
 fn patches_know_where_they_lie_on_the_picture() {
     let picture = open_picture(&ImageSource::Path(fixture("preprocessing/wide.png"))).unwrap();

@@ -55,7 +55,7 @@ use crate::{
         LoadError, ModelError,
         checkpoint::{ModelFiles, bundled},
     },
-    text::{grouped, told, unreadable},
+    text::{PICTURE_KINDS, grouped, told, unreadable},
 };
 
 /// A file of the checkpoint; `None` when there is no such file.
@@ -126,6 +126,13 @@ pub enum InputError {
     /// Not a picture of a known format.
     #[error("this is not a picture that can be opened")]
     NotAPicture {
+        /// Name or path.
+        name: String,
+    },
+    /// A TIFF of a kind that is not read.
+    #[error("this TIFF {}", told(what))]
+    OtherTiff {
+        what: String,
         /// Name or path.
         name: String,
     },
@@ -203,7 +210,8 @@ impl InputError {
             Self::TooManyIds { .. } => "Leave some out".to_owned(),
             Self::IdOutOfRange { .. } => "The ids may belong to another model's tokenizer".to_owned(),
             Self::UnreadablePicture { path, .. } => path.display().to_string(),
-            Self::NotAPicture { name } => format!("PNG, JPEG, WebP, GIF and BMP are read: {name}"),
+            Self::NotAPicture { name } => format!("{PICTURE_KINDS} are read: {name}"),
+            Self::OtherTiff { name, .. } => format!("Save it as PNG: {name}"),
             Self::DamagedPicture { name, .. } => format!("The download may be incomplete: {name}"),
             Self::HugePicture { name, .. } => format!("Scale it down first: {name}"),
             Self::BeyondPadding { .. } => {

@@ -1,9 +1,14 @@
 //! Decoding pictures from files, the clipboard and the program itself, within limits.
 
+mod gif;
+mod tiff;
+mod webp;
+
 use std::{io::Cursor, path::Path, sync::Arc};
 
 use image::{
-    ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, metadata::Orientation,
+    ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits,
+    metadata::Orientation,
 };
 
 use super::{
@@ -11,7 +16,7 @@ use super::{
     guard::guarded,
     resample::{self, Pixels8, repeated},
 };
-use crate::{capture::RgbaBuffer, model::checkpoint::bundled};
+use crate::{capture::RgbaBuffer, model::checkpoint::bundled, text::grouped};
 
 /// A decoded picture.
 #[derive(Clone, Debug)]
@@ -102,6 +107,9 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
     if is_cut_jpeg(bytes) {
         return Err(InputError::DamagedPicture { reason: "its end is missing".to_owned(), name: full_name() });
     }
+    if tiff::is_tiff(bytes) {
+        return decode_tiff(bytes, name, &full_name);
+    }
     let reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|_| InputError::NotAPicture { name: full_name() })?;
@@ -124,21 +132,56 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
         return Err(InputError::HugePicture { width, height, limit, name: full_name() });
     }
     let mut limits = Limits::default();
-    // The frame of a GIF may be larger than the picture it stands in, and is decoded beside it.
-    let of_frame = limit * 1_000_000 * u64::from(decoder.color_type().bytes_per_pixel());
-    limits.max_alloc = Some(if format == ImageFormat::Gif { of_frame } else { MAX_DECODED_BYTES });
+    limits.max_alloc = Some(MAX_DECODED_BYTES);
     decoder.set_limits(limits).map_err(failed)?;
-    let mut notes = Vec::new();
-    if decoder.color_type() == ColorType::L16 {
-        notes.push("Its grey values have 16 bits; those above 255 count as white, as in the reference".to_owned());
-    }
     let orientation = orientation(&mut decoder);
-    let exact = (format == ImageFormat::Jpeg).then(|| decode_jpeg(bytes)).flatten();
-    let mut decoded = exact.map_or_else(|| DynamicImage::from_decoder(decoder), Ok).map_err(failed)?;
-    decoded.apply_orientation(orientation);
-    if width == 0 || height == 0 {
+    let is_deep_grey = decoder.original_color_type() == ExtendedColorType::L16;
+    let as_reference = match format {
+        ImageFormat::Jpeg => decode_jpeg(bytes).map(Ok),
+        ImageFormat::Gif => Some(gif::first_frame(bytes, limit * 1_000_000).map(DynamicImage::ImageRgba8)),
+        ImageFormat::WebP => webp::first_frame(bytes),
+        _ => None,
+    };
+    let mut decoded = as_reference.unwrap_or_else(|| DynamicImage::from_decoder(decoder)).map_err(failed)?;
+    if is_deep_grey {
+        // A colour that counts as transparent is read as an alpha, which the reference does not know of this kind.
+        decoded = DynamicImage::ImageLuma16(decoded.into_luma16());
+    }
+    finished(decoded, orientation, name, &full_name, Vec::new())
+}
+
+fn decode_tiff(bytes: &[u8], name: &str, full_name: &impl Fn() -> String) -> Result<Picture, InputError> {
+    let limit = max_megapixels(ImageFormat::Tiff, ColorType::Rgba16);
+    let page = tiff::first_page(bytes, limit * 1_000_000).map_err(|fault| match fault {
+        tiff::Fault::Kind(what) => InputError::OtherTiff { what, name: full_name() },
+        tiff::Fault::Damaged(reason) => InputError::DamagedPicture { reason, name: full_name() },
+        tiff::Fault::Huge { width, height } => InputError::HugePicture { width, height, limit, name: full_name() },
+    })?;
+    let mut notes = Vec::new();
+    if page.n_pages > 1 {
+        notes.push(format!("Page 1 of its {} is read", grouped(page.n_pages)));
+    }
+    if page.is_misread {
+        notes.push("Its 16 bits lie in planes, which Pillow reads as if they had 8".to_owned());
+    }
+    finished(page.picture, page.orientation, name, full_name, notes)
+}
+
+/// Turned as the camera was held, for the screen and for the model.
+fn finished(
+    mut decoded: DynamicImage,
+    orientation: Orientation,
+    name: &str,
+    full_name: &impl Fn() -> String,
+    mut notes: Vec<String>,
+) -> Result<Picture, InputError> {
+    if decoded.width() == 0 || decoded.height() == 0 {
         return Err(InputError::NotAPicture { name: full_name() });
     }
+    if decoded.color() == ColorType::L16 {
+        notes.push("Its grey values have 16 bits; those above 255 count as white, as in the reference".to_owned());
+    }
+    decoded.apply_orientation(orientation);
     let shown = decoded.color().has_alpha().then(|| RgbaBuffer {
         width: decoded.width() as usize,
         height: decoded.height() as usize,

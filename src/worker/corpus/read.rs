@@ -8,13 +8,11 @@ use std::{
 use crate::{
     corpus::list::{Content, InputList, Item, Kind, ListError, ListOptions, MAX_INPUTS},
     model::bundled,
-    text::{bytes_text, counted, unreadable},
+    text::{PICTURE_FILES, PICTURE_KINDS, bytes_text, counted, unreadable},
 };
 
 /// Larger files are refused before they are read.
 const MAX_FILE_BYTES: u64 = 1 << 30;
-/// Endings of pictures that are opened.
-const PICTURES: [&str; 7] = ["png", "jpg", "jpeg", "webp", "gif", "bmp", "jpe"];
 /// Endings of captures, which have their inputs already.
 const CAPTURES: [&str; 3] = ["safetensors", "npy", "npz"];
 /// Folders within folders that are looked into.
@@ -54,7 +52,7 @@ pub enum CorpusFileError {
     #[error("a corpus of pictures is a folder; this is one picture: {}", path.display())]
     Picture { path: PathBuf },
     /// A folder without pictures.
-    #[error("there are no pictures in this folder (PNG, JPEG, WebP, GIF and BMP are read): {}", path.display())]
+    #[error("there are no pictures in this folder ({PICTURE_KINDS} are read): {}", path.display())]
     NoPictures { path: PathBuf },
     /// No bundled corpus of this name.
     #[error("there is no bundled corpus “{name}”; there are {}", names())]
@@ -111,7 +109,7 @@ fn ending_of(path: &Path) -> String {
 
 /// Whether a file is a picture that a corpus can have, by its name.
 pub fn is_picture(path: &Path) -> bool {
-    PICTURES.contains(&ending_of(path).as_str())
+    PICTURE_FILES.contains(&ending_of(path).as_str())
 }
 
 /// Pictures inside the program, with what each shows.
