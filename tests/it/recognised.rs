@@ -62,6 +62,16 @@ fn every_folder_that_people_have_says_what_it_is() {
         (&["pytorch_model-00001-of-00001.bin"], &["in parts", "pytorch_model.bin.index.json"]),
         (&["optimizer.pt", "trainer_state.json", "rng_state_0.pth"], &["state of a training run", "save_model"]),
         (&["training_args.bin"], &["state of a training run"]),
+        (&["open_clip_config.json", "open_clip_pytorch_model.bin"], &["a model of OpenCLIP", "docs/captures.md"]),
+        (&["ckpt.pt"], &["a checkpoint of nanoGPT (ckpt.pt)", "GPT2LMHeadModel", "save_pretrained"]),
+        (&["model.pt", "dict.en.txt"], &["a checkpoint of fairseq", "Convert"]),
+        (&["checkpoint_best.pt"], &["a checkpoint of fairseq"]),
+        (&["model_step_5000.pt"], &["a checkpoint of OpenNMT"]),
+        (&["model.bin", "shared_vocabulary.json"], &["a model of CTranslate2", "PyTorch"]),
+        (&["model.weights.h5", "task.json"], &["a model of Keras", "export_to_transformers"]),
+        (&["cnn.keras"], &["a model of Keras"]),
+        (&["sae_weights.safetensors"], &["a sparse autoencoder", "activations"]),
+        (&["0_StaticEmbedding/model.safetensors"], &["static vectors", "no attention"]),
         (&["README.md"], &["no weights, neither model.safetensors", "download may be incomplete"]),
         (&["tf_model.h5", "model.onnx", "best.gguf"], &["llama.cpp (best.gguf)"]),
     ];
@@ -100,6 +110,34 @@ fn a_model_further_down_is_named() {
     let alone = tempfile::tempdir().unwrap();
     fs::write(alone.path().join("model.safetensors"), weights()).unwrap();
     assert_says(open(alone.path()), &["model.safetensors is a weights file, but no config.json"]);
+}
+
+/// Weights of other programs that lie alone are told by the names of their tensors, in a folder and as a file.
+#[test]
+fn lone_weights_of_other_programs_say_whose_they_are() {
+    let zeros = [0; 4];
+    for (tensor, parts) in [
+        ("blocks.0.attn.W_Q", ["TransformerLens", "run_with_cache"]),
+        ("visual.conv1.weight", ["CLIP", "docs/captures.md"]),
+        ("encoder.sentence_encoder.layers.0.fc1.weight", ["fairseq", "docs/captures.md"]),
+        ("blocks.0.attn.qkv.weight", ["timm", "docs/captures.md"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![1], &zeros).unwrap();
+        let path = folder.path().join("weights.safetensors");
+        fs::write(&path, safetensors::serialize([(tensor, view)], None).unwrap()).unwrap();
+        for place in [folder.path(), &path] {
+            let refusal = refused(&place.display().to_string());
+            assert!(parts.iter().all(|part| refusal.contains(part)), "{refusal}");
+            assert!(!refusal.contains("config.json"), "{refusal}");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("ckpt.pt"), weights()).unwrap();
+    for place in [folder.path().to_owned(), folder.path().join("ckpt.pt")] {
+        let refusal = refused(&place.display().to_string());
+        assert!(refusal.contains("nanoGPT") && !refusal.contains("put config.json"), "{refusal}");
+    }
 }
 
 /// As in transformers the best format is read, whatever lies beside it.

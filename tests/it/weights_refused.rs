@@ -265,6 +265,20 @@ fn adapters_are_told_from_models() {
     assert_says(chosen, &["hold an adapter (LoRA) for “acme/bert”", "merge_and_unload()"]);
 }
 
+/// Vectors in front of a text have nothing that they could be merged into.
+#[test]
+fn soft_prompts_are_not_to_be_merged() {
+    for kind in ["PROMPT_TUNING", "P_TUNING", "PREFIX_TUNING", "ADAPTION_PROMPT"] {
+        let config = format!(r#"{{"peft_type": "{kind}", "base_model_name_or_path": "gpt2"}}"#).into_bytes();
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("adapter_config.json"), config).unwrap();
+        let error = open(folder.path()).map(drop).unwrap_err();
+        let said = format!("{error}. {}", error.details());
+        assert!(said.contains("an adapter for “gpt2”") && said.contains("cannot be merged"), "{said}");
+        assert!(!said.contains("merge_and_unload"), "{said}");
+    }
+}
+
 /// One that lies beside the whole model is not applied, and that is told.
 #[test]
 fn an_adapter_beside_whole_weights_is_told() {
@@ -308,6 +322,7 @@ fn no_adapter_among_the_weights_is_passed_over() {
         let all = tensors.iter().map(|(name, view)| (name.to_owned(), view)).chain([(name.clone(), more)]);
         let bytes = safetensors::serialize(all, None).unwrap();
         let error = open(model_with("bert", &[("model.safetensors", bytes)]).path());
-        assert_says(error, &["not merged", kind, name.as_str(), "merge_and_unload()"]);
+        let way = if kind == "soft prompt" { "cannot be merged" } else { "merge_and_unload()" };
+        assert_says(error, &["not merged", kind, name.as_str(), way]);
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{ModelFiles, config_log::ConfigLog, recognise};
+use super::{ModelFiles, config_log::ConfigLog, formats::lone_weights, recognise, weights::tensor_names};
 use crate::{
     json_file,
     model::{LoadError, kernels::Activation},
@@ -43,10 +43,17 @@ impl Config {
     pub fn read(files: &ModelFiles) -> Result<Self, LoadError> {
         Self::optional(files, FILE)?.ok_or_else(|| {
             let path = files.location();
-            match (files.adapter_base(), files.chosen_weights()) {
-                (Some(base), _) => recognise::adapter(&base, path),
+            let error = match (files.adapter(), files.chosen_weights()) {
+                (Some(adapter), _) => recognise::adapter(&adapter, path),
                 (None, Some(file)) => LoadError::LoneWeights { file: file.to_owned(), path },
                 (None, None) => recognise::folder(files),
+            };
+            match error {
+                LoadError::LoneWeights { file, path } => {
+                    let tensors = tensor_names(files, &file);
+                    lone_weights(file, &tensors, path)
+                }
+                other => other,
             }
         })
     }

@@ -12,7 +12,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use super::formats::{self, FORMATS, MERGE, WEIGHTS_EXTENSIONS};
+use super::formats::{self, FORMATS, WEIGHTS_EXTENSIONS, way_of_adapter};
 use crate::{model::LoadError, text::checkpoint_name};
 
 /// What an adapter and its description are called.
@@ -46,6 +46,14 @@ enum Place {
         name: String,
         files: &'static [(&'static str, &'static [u8])],
     },
+}
+
+/// What a folder says of an adapter.
+pub(crate) struct Adapter {
+    /// The model it belongs to, as it is told.
+    pub base: String,
+    /// `peft_type`; empty where nobody says.
+    pub kind: String,
 }
 
 /// Something in a model's folder, or in folders in it.
@@ -157,21 +165,23 @@ impl ModelFiles {
         FORMATS.iter().any(|(single, index)| self.contains(single) || self.contains(index))
     }
 
-    /// The model that an adapter in this place belongs to; `None` when there is no adapter.
-    pub(crate) fn adapter_base(&self) -> Option<String> {
+    /// The adapter in this place, if there is one.
+    pub(crate) fn adapter(&self) -> Option<Adapter> {
         let bytes = self.read("adapter_config.json")?.ok()?;
         let config: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let base = config["base_model_name_or_path"].as_str().filter(|base| !base.is_empty());
-        Some(base.map_or_else(|| "another model".to_owned(), |base| format!("“{base}”")))
+        let base = base.map_or_else(|| "another model".to_owned(), |base| format!("“{base}”"));
+        Some(Adapter { base, kind: config["peft_type"].as_str().unwrap_or_default().to_owned() })
     }
 
     /// A sentence about an adapter beside whole weights.
     pub(crate) fn adapter_beside(&self) -> Option<String> {
         let name = ADAPTERS.into_iter().find(|name| self.contains(name) && self.chosen_weights() != Some(*name))?;
-        let base = self.adapter_base().unwrap_or_else(|| "another model".to_owned());
+        let nobody = || Adapter { base: "another model".to_owned(), kind: String::new() };
+        let Adapter { base, kind } = self.adapter().unwrap_or_else(nobody);
         Some(format!(
-            "An adapter for {base} lies beside the weights ({name}) and is not applied; transformers with PEFT applies it. \
-             To see it, merge it first, {MERGE}"
+            "An adapter for {base} lies beside the weights ({name}) and is not applied; transformers with PEFT applies it. {}",
+            way_of_adapter(&kind)
         ))
     }
 

@@ -15,6 +15,33 @@ pub(super) const WEIGHTS_EXTENSIONS: [&str; 4] = ["safetensors", "bin", "pt", "p
 pub(super) const MERGE: &str =
     "`PeftModel.from_pretrained(model, ADAPTER).merge_and_unload().save_pretrained(NEW_FOLDER)` in Python";
 
+/// For models that transformers has, too.
+pub(super) const RECORD: &str = "Open the same model in the format of transformers, or record its attention in Python and open the \
+                                 recording, as docs/captures.md shows";
+
+/// Adapters that only put vectors in front of a text, as PEFT calls them in its configuration and `refuse.rs` by their
+/// weights.
+const SOFT: [&str; 8] = [
+    "PROMPT_TUNING",
+    "MULTITASK_PROMPT_TUNING",
+    "P_TUNING",
+    "PREFIX_TUNING",
+    "ADAPTION_PROMPT",
+    "CPT",
+    "soft prompt",
+    "prefix",
+];
+
+/// How the model is opened that an adapter of this kind belongs to.
+pub(super) fn way_of_adapter(kind: &str) -> String {
+    if SOFT.contains(&kind) {
+        return "It cannot be merged, as it puts vectors of its own in front of a text. Open the model without it, or record the \
+                attention of both in Python and open the recording, as docs/captures.md shows"
+            .to_owned();
+    }
+    format!("Merge it into its model first, {MERGE}")
+}
+
 /// What weights are not that can be read.
 pub(super) struct Kind {
     /// Whether a path in a folder, in small letters, belongs to it.
@@ -28,7 +55,51 @@ const FROM_PYTORCH: &str = "Open the PyTorch model that it was made from: of thi
 const DOWNLOAD: &str = "Download the same model in the format of transformers";
 
 /// The first that fits is told.
-pub(super) const KINDS: [Kind; 18] = [
+pub(super) const KINDS: [Kind; 26] = [
+    Kind { is: |path| file_name(path).starts_with("open_clip_"), what: "a model of OpenCLIP", advice: RECORD },
+    Kind {
+        is: |path| path == "ckpt.pt",
+        what: "a checkpoint of nanoGPT",
+        advice: "In Python make a GPT2LMHeadModel of transformers of its model_args, with activation_function=\"gelu\"; give it \
+                 the weights without “_orig_mod.”, those of c_attn, c_proj and c_fc transposed and missing biases as zeros; \
+                 then `model.save_pretrained(FOLDER)`",
+    },
+    Kind {
+        is: |path| {
+            let is_dictionary = path.starts_with("dict.") && path.ends_with(".txt");
+            is_dictionary || ["checkpoint_best.pt", "checkpoint_last.pt"].contains(&path)
+        },
+        what: "a checkpoint of fairseq",
+        advice: "Convert it with the script of its architecture in transformers, \
+                 convert_ARCHITECTURE_original_pytorch_checkpoint_to_pytorch.py, or record its attention in Python and open \
+                 the recording, as docs/captures.md shows",
+    },
+    Kind {
+        is: |path| path.contains("_step_") && path.ends_with(".pt"),
+        what: "a checkpoint of OpenNMT",
+        advice: RECORD,
+    },
+    Kind {
+        is: |path| ends(path, &["shared_vocabulary.json", "shared_vocabulary.txt"]),
+        what: "a model of CTranslate2",
+        advice: FROM_PYTORCH,
+    },
+    Kind {
+        is: |path| ends(path, &[".keras", "model.weights.h5"]),
+        what: "a model of Keras",
+        advice: "Write it in the format of transformers, `model.export_to_transformers(FOLDER)` where KerasHub has that, or \
+                 open the model that it was made from",
+    },
+    Kind {
+        is: |path| file_name(path) == "sae_weights.safetensors",
+        what: "a sparse autoencoder",
+        advice: "Open the model whose activations it is of",
+    },
+    Kind {
+        is: |path| path.contains("staticembedding/"),
+        what: "a table of static vectors of sentence-transformers",
+        advice: "It has no attention; open a sentence-transformer that has a transformer",
+    },
     Kind {
         is: |path| ends(path, &[".gguf", ".ggml", ".llamafile"]),
         what: "weights for llama.cpp",
@@ -131,6 +202,36 @@ pub(super) const TRAINING: Kind = Kind {
     what: "the state of a training run",
     advice: "Save the model itself, `trainer.save_model(FOLDER)`, or open a folder in which it was saved",
 };
+
+/// Why weights without a configuration do not open; `tensors` are the names in the file.
+pub(super) fn lone_weights(file: String, tensors: &[String], path: String) -> LoadError {
+    let name = file.to_lowercase();
+    let by_file = || KINDS.iter().find(|kind| (kind.is)(&name)).map(|kind| (kind.what, kind.advice));
+    let by_tensor = || {
+        let is_in = |part: &str| tensors.iter().any(|tensor| tensor.contains(part));
+        TENSORS.iter().find(|(part, ..)| is_in(part)).map(|(_, what, advice)| (*what, *advice))
+    };
+    match by_file().or_else(by_tensor) {
+        Some((what, advice)) => {
+            let what = format!("{file} holds no weights that can be read, but {what}");
+            LoadError::OtherKind { what, advice: advice.to_owned(), path }
+        }
+        None => LoadError::LoneWeights { file, path },
+    }
+}
+
+/// Parts of names that tensors have in one program alone.
+const TENSORS: [(&str, &str, &str); 4] = [
+    (
+        ".attn.W_Q",
+        "weights of TransformerLens",
+        "Open the model that they were made from, or record in Python, `attnscope.save(FILE, cache, tokens)` with the cache of \
+         `model.run_with_cache(tokens)`, and open the recording",
+    ),
+    ("visual.conv1.weight", "a model of OpenAI’s CLIP or OpenCLIP", RECORD),
+    ("sentence_encoder.layers.", "a model of fairseq", RECORD),
+    ("blocks.0.attn.qkv.weight", "a model of timm", RECORD),
+];
 
 /// Why a file is not a model.
 pub(super) fn not_weights(name: &str, path: String) -> LoadError {

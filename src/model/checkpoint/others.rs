@@ -2,12 +2,8 @@
 
 use serde_json::Value;
 
-use super::Config;
+use super::{Config, formats::RECORD};
 use crate::model::LoadError;
-
-/// For models that transformers has, too.
-const RECORD: &str = "Open the same model in the format of transformers, or record its attention in Python and open the \
-                      recording, as docs/captures.md shows";
 
 impl Config {
     /// Refuses weights that the file says are quantised; MLX says so under a name of its own.
@@ -41,6 +37,8 @@ impl Config {
             ("peft_type", "an adapter", "Merge it into its model first, and open that"),
             ("_diffusers_version", "a part of a diffusion pipeline", "Open its text_encoder or image_encoder"),
             ("n_mels", "a model in OpenAI's own format", RECORD),
+            ("add_source_bos", "a model of CTranslate2", RECORD),
+            ("registered_name", "a model of Keras", RECORD),
             ("norm_eps", "a model in the original format of LLaMA or Mistral", RECORD),
         ];
         match kinds.into_iter().find(|(key, ..)| self.values.contains_key(*key)) {

@@ -4,8 +4,8 @@
 use std::{cmp::Reverse, fmt::Write as _};
 
 use super::{
-    files::{Entry, EntryKind, ModelFiles},
-    formats::{FORMATS, KINDS, Kind, MERGE, TRAINING, WEIGHTS_EXTENSIONS},
+    files::{Adapter, Entry, EntryKind, ModelFiles},
+    formats::{FORMATS, KINDS, Kind, TRAINING, WEIGHTS_EXTENSIONS, way_of_adapter},
 };
 use crate::model::LoadError;
 
@@ -64,9 +64,9 @@ pub(super) fn folder(files: &ModelFiles) -> LoadError {
 }
 
 /// An adapter without its model.
-pub(super) fn adapter(base: &str, path: String) -> LoadError {
-    let what = format!("this is an adapter for {base}, not a model");
-    LoadError::OtherKind { what, advice: format!("Merge it into its model first, {MERGE}"), path }
+pub(super) fn adapter(adapter: &Adapter, path: String) -> LoadError {
+    let what = format!("this is an adapter for {}, not a model", adapter.base);
+    LoadError::OtherKind { what, advice: way_of_adapter(&adapter.kind), path }
 }
 
 /// Models in folders further down: what is said of them, and the place of one.

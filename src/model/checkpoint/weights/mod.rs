@@ -25,7 +25,7 @@ use self::{
 };
 pub(crate) use self::{
     linear::{Part, Stored},
-    shards::{names as weight_files, wrapper as weights_wrapper},
+    shards::{names as weight_files, tensor_names, wrapper as weights_wrapper},
 };
 use super::{
     ModelFiles,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::entry::Entry;
 use crate::model::{
     LoadError,
-    checkpoint::{ModelFiles, formats::MERGE},
+    checkpoint::{ModelFiles, formats::way_of_adapter},
 };
 
 /// Parameters that only quantised layers have, and what wrote them.
@@ -81,10 +81,10 @@ pub(super) fn check(files: &ModelFiles, entries: &BTreeMap<String, (usize, Entry
         return Err(LoadError::Quantised { how: (*how).to_owned(), path: files.location() });
     }
     let Some((name, kind)) = entries.keys().find_map(|name| Some((name, adapter(name)?))) else { return Ok(()) };
-    let base = files.adapter_base().unwrap_or_else(|| "its model".to_owned());
+    let base = files.adapter().map_or_else(|| "its model".to_owned(), |adapter| adapter.base);
     Err(LoadError::OtherKind {
         what: format!("the weights hold an adapter ({kind}) for {base} that is not merged into it, such as {name}"),
-        advice: format!("Merge it first, {MERGE}"),
+        advice: way_of_adapter(kind),
         path: files.location(),
     })
 }

@@ -41,8 +41,8 @@ pub(crate) fn names(files: &ModelFiles) -> Result<Vec<String>, LoadError> {
             return listed(files, index);
         }
     }
-    if let Some(base) = files.adapter_base() {
-        return Err(recognise::adapter(&base, files.location()));
+    if let Some(adapter) = files.adapter() {
+        return Err(recognise::adapter(&adapter, files.location()));
     }
     Err(recognise::folder(files))
 }
@@ -101,6 +101,11 @@ pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, Entr
         Unreadable::Damaged(reason) => LoadError::Damaged { file, path, reason },
         Unreadable::Foreign { what, advice } => LoadError::Foreign { file, path, what, advice },
     })
+}
+
+/// The names in one weights file; none where it cannot be read.
+pub(crate) fn tensor_names(files: &ModelFiles, shard: &str) -> Vec<String> {
+    open(files, shard).map_or_else(|_| Vec::new(), |(entries, _)| entries.into_iter().map(|(name, _)| name).collect())
 }
 
 /// The key under which a file of PyTorch's has its tensors; empty where they are on top, as in the other format.
