@@ -9,6 +9,7 @@ from ._arrays import AttentionError, array, chosen
 from ._file import Capture
 from ._found import Found, found_in
 from ._picture import picture_of
+from ._rows import check
 from ._stacks import field, has_hooks, of_hooks, stacks_of
 from ._tokens import STYLES, Tokens, Vocabulary, mask_of, seconds, tokens_of
 
@@ -75,12 +76,16 @@ def capture(
         raise AttentionError(f"rows={rows!r} is none of {', '.join(map(repr, _ROWS))}")
     if token_style is not None and token_style not in STYLES:
         raise AttentionError(f"token_style={token_style!r} is none of {', '.join(map(repr, STYLES))}")
+    given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
+    stacks = {stack: layers for stack, layers in given.items() if layers is not None}
     if has_hooks(attention):
+        _no_effect(stacks, "a cache of TransformerLens has all of its attention", "_attention")
         found = Found(of_hooks(attention, item), item)
+        found.has_batch = any(array(attention[key]).ndim == 4 for key in attention.keys() if "hook_pattern" in str(key))
     else:
-        given = {"encoder": encoder_attention, "decoder": decoder_attention, "cross": cross_attention}
-        stacks = {stack: layers for stack, layers in given.items() if layers is not None}
-        stacks.update(stacks_of(attention, bool(stacks)))
+        of_output = stacks_of(attention, bool(stacks))
+        _no_effect(stacks.keys() & of_output.keys(), "the output has it already", "_attention")
+        stacks.update(of_output)
 
         def own_mask(one):
             return None if attention_mask is None else mask_of(attention_mask, one, "attention_mask")
@@ -90,16 +95,30 @@ def capture(
         found.keep_layers(include_layers)
     if not found.patterns():
         raise AttentionError(_NONE)
+    if item not in (None, 0, -1) and not found.has_batch:
+        raise AttentionError(f"item={item} says which input of a batch, and the attention is of one input: leave it out")
+    if beam_indices is not None and beam_indices is not False and not found.has_steps:
+        _no_effect(["beam_indices"], "there are no steps of generate()")
     _add_sinks(found, rows, sinks)
     found.spread(query_positions)
     sizes = found.sizes()
+    if decoder_tokenizer is not None and "decoder" not in sizes:
+        _no_effect(["decoder_tokenizer"], "there is no attention of decoder tokens")
+    if text_b is not None and text is None:
+        _no_effect(["text_b"], "it is the second text of a pair: give text, too")
+    if processor is not None and all(it is None for it in (image, pixel_values, grid, patch_size, n_prefix)):
+        _no_effect(["processor"], "there is no picture: give image or pixel_values")
 
+    texts = _texts(attention, sizes, tokens, encoder_tokens, decoder_tokens, tokenizer)
+    if not texts:
+        named = {"tokenizer": tokenizer, "decoder_tokenizer": decoder_tokenizer, "token_style": token_style}
+        _no_effect([name for name, it in named.items() if it is not None], "there are no tokens: give tokens, too")
     tokenizers = {side: tokenizer for side in sizes}
     tokenizers["decoder"] = tokenizer if decoder_tokenizer is None else decoder_tokenizer
     vocabularies = {side: Vocabulary(it) for side, it in tokenizers.items() if it is not None}
     listed = {
         side: tokens_of(given, vocabularies.get(side), token_style, found.item_of(side), f"{side} tokens")
-        for side, given in _texts(attention, sizes, tokens, encoder_tokens, decoder_tokens, tokenizer).items()
+        for side, given in texts.items()
     }
     if seconds_per_position is not None:
         side = "encoder" if "encoder" in sizes else "self"
@@ -123,6 +142,7 @@ def capture(
                 listed[side] = cut
         if text is not None and side in listed and side in vocabularies and side != "decoder":
             listed[side].put_into(text, text_b, vocabularies[side])
+    check(found.tensors, rows, rows == "partial" or found.is_partial)
     if picture is not None and picture.pixels is not None:
         found.tensors["picture"] = picture.pixels
     described = {
@@ -136,6 +156,12 @@ def capture(
     if rows == "partial" or found.is_partial:
         metadata["rows"] = "partial"
     return Capture(found.tensors, metadata)
+
+
+def _no_effect(names, why, ending=""):
+    """Refuses arguments that would change nothing."""
+    for name in names:
+        raise AttentionError(f"{name}{ending} is given and changes nothing: {why}")
 
 
 def _texts(output, sizes, tokens, encoder_tokens, decoder_tokens, tokenizer):

@@ -3,10 +3,8 @@
 import numpy as np
 
 from ._arrays import AttentionError, array, chosen, counted
+from ._rows import TOLERANCE
 from ._stacks import Steps, field, is_windowed, joined, layers_of, sides, unrolled
-
-# What a row may miss in sum before weight counts as lost.
-_TOLERANCE = 1e-2
 
 
 def _shape(pattern):
@@ -27,6 +25,9 @@ class Found:
         self.written = {}
         # Whether some rows are not there.
         self.is_partial = False
+        # Whether one input was picked from several, and whether they are steps of generate().
+        self.has_batch = False
+        self.has_steps = False
 
     def patterns(self):
         return {where: it for where, it in self.tensors.items() if where.endswith(".pattern")}
@@ -58,6 +59,13 @@ class Found:
 
     def spread(self, query_positions):
         """Puts the rows of a text with fewer queries than keys where the queries stand; the others are missing."""
+        if query_positions is not None and all(
+            where.startswith("cross.") or it.shape[1] == it.shape[2] for where, it in self.patterns().items()
+        ):
+            raise AttentionError(
+                "query_positions says where the queries stand among more keys, and there are as many queries as keys: "
+                "leave it out"
+            )
         for where, pattern in self.patterns().items():
             n_query, n_key = pattern.shape[1:]
             if where.startswith("cross.") or n_query == n_key:
@@ -134,7 +142,7 @@ class Found:
             if of_keys and site == "pattern":
                 lost = tensor[..., ~kept].sum(axis=-1)
                 lost = lost[:, kept] if of_queries else lost
-                if lost.max(initial=0.0) > _TOLERANCE:
+                if lost.max(initial=0.0) > TOLERANCE:
                     raise AttentionError(
                         f"{where} has rows with {lost.max():.2f} of their weight on what {name} calls padding: the model "
                         "was called without this mask, so nothing can be cut off"
@@ -177,15 +185,18 @@ def found_in(output, stacks, beam_indices, item, mask_of):
     layers = {stack: layers_of(given) for stack, given in stacks.items()}
     steps = {stack: it for stack, it in layers.items() if isinstance(it, Steps)}
     rows = {stack: _rows(stack, it, output, beams, item) for stack, it in steps.items()}
+    found.has_steps = bool(steps)
     n_outputs = next((it.n_rows() for it in steps.values()), None)
     if beams is not None and beams is not False and steps:
         n_outputs = len(beams)
     last = any(it.begins_anew() for it in steps.values())
     for stack, given in layers.items():
         if stack in steps:
+            found.has_batch = True
             given = given.layers(rows[stack], stack, last)
         else:
             given = [None if it is None else array(it) for it in given]
+            found.has_batch |= any(it is not None and it.ndim == 4 for it in given)
             _no_windows(stack, given)
         if stack == "encoder" and stack not in steps and n_outputs is not None and item is not None:
             n_inputs = next((len(it) for it in given if it is not None and it.ndim == 4), n_outputs)

@@ -204,6 +204,30 @@ fn a_file_of_another_program_needs_only_patterns() {
 }
 
 #[test]
+fn another_scale_and_another_direction_are_named() {
+    let rows = [0.7, 0.2, 0.1, 0.3, 0.3, 0.4, 0.1, 0.6, 0.3];
+    let turned = [0, 3, 6, 1, 4, 7, 2, 5, 8].map(|at| rows[at]).to_vec();
+    let of = |values: Vec<f32>| foreign(&[("self.0.pattern", &[1, 3, 3], values)], &[]);
+    assert!(read(&of(rows.to_vec())).is_ok());
+    refused(&of(rows.map(|weight| 100.0 * weight).to_vec()), &["sums to 100", "per cent: divide them by 100"]);
+    refused(&of(turned), &["the other way round", "exchange the last two axes"]);
+    refused(&of(rows.map(|weight| 0.5 * weight).to_vec()), &["sums to 0.5", "\"rows\": \"partial\""]);
+}
+
+/// What a file says of its rows is held against them.
+#[test]
+fn a_file_that_calls_itself_causal_is_not_believed() {
+    let bytes = write(&[&synthetic::text_capture(6, 1, 2)], Contents::DEFAULT);
+    let at = bytes.windows(14).position(|it| it == b"causal\\\":false").unwrap() + 9;
+    let mut declared = bytes.clone();
+    declared[at..at + 5].copy_from_slice(b"true ");
+    let [honest, other] = [bytes, declared].map(|bytes| read(&bytes).unwrap().remove(0));
+    assert!(honest.notes().is_empty() && !other.model().stacks[0].causal);
+    let note = other.notes().concat();
+    assert!(note.contains("says that its self attention is causal") && note.contains("later tokens"), "{note}");
+}
+
+#[test]
 fn grouped_keys_and_cross_attention_of_another_program() {
     let tensors: [(&str, &[usize], Vec<f32>); 5] = [
         ("cross.0.pattern", &[4, 2, 3], uniform(4, 2, 3)),

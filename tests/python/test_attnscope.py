@@ -151,18 +151,68 @@ class Files(unittest.TestCase):
 
     def test_rows_that_do_not_sum_to_one_are_declared(self):
         short = tuple(layer * np.float32(0.7) for layer in layers())
-        attnscope.save(self.path, short, TOKENS)
-        run = [attnscope.binary(), "render", "heatmap", "--capture", self.path, "--out", self.path.with_suffix(".svg")]
-        refused = subprocess.run(run, capture_output=True, text=True)
-        self.assertEqual(refused.returncode, 1)
-        self.assertIn("partial", refused.stderr)
-        self.assertIn(".sink", refused.stderr)
+        with self.assertRaisesRegex(attnscope.AttentionError, "rows='partial'.*rows='sink'"):
+            attnscope.save(self.path, short, TOKENS)
         self.assertIn("(missing)", attnscope.render(short, TOKENS, view="heatmap", rows="partial"))
         self.assertIn("(sink)", attnscope.render(short, TOKENS, rows="sink"))
         sinks = [np.full((1, 3, 4), 0.3)] * 2
         self.assertIn("(sink)", attnscope.render(short, TOKENS, sinks=sinks))
         with self.assertRaisesRegex(attnscope.AttentionError, "some.*full"):
             attnscope.save(self.path, short, rows="some")
+
+    def refused_by_program(self, tensors):
+        """What the program says of a file that `capture` did not make."""
+        self.path.write_bytes(attnscope.Capture(tensors, {}).to_bytes())
+        run = [attnscope.binary(), "render", "heatmap", "--capture", self.path, "--out", self.path.with_suffix(".svg")]
+        refused = subprocess.run(run, capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        return refused.stderr
+
+    def test_what_the_program_refuses_is_not_saved(self):
+        good = layers(n=1, q=4)[0]
+        negative, broken = good.copy(), good.copy()
+        negative[0, 1, 2, 0] = -0.1
+        broken[0, 0, 0, 0] = np.nan
+        train = good * np.random.default_rng(0).choice([0.0, 2.0], good.shape).astype(np.float32)
+        for wrong, words in [
+            (good * 0.7, "do not sum to 1: head 0, query 0"),
+            (good * 100, "per cent: divide them by 100"),
+            (np.swapaxes(good, -1, -2), "the other way round"),
+            (train, "model.eval()"),
+            (negative, "a negative value"),
+            (broken, "not a number"),
+        ]:
+            with self.assertRaises(attnscope.AttentionError) as caught:
+                attnscope.save(self.path, (wrong,))
+            self.assertFalse(self.path.exists())
+            self.assertIn(words, str(caught.exception))
+            self.assertIn(words, self.refused_by_program({"self.0.pattern": wrong[0]}))
+            self.path.unlink()
+        for sinks, words in [([np.full((2, 4), 0.3)], "the shape [2, 4]"), ([np.full((3, 4), 1.5)], "between 0 and 1")]:
+            with self.assertRaises(attnscope.AttentionError) as caught:
+                attnscope.save(self.path, (good * 0.7,), sinks=sinks)
+            self.assertIn(words, str(caught.exception))
+        with self.assertWarnsRegex(UserWarning, "changes nothing"):
+            attnscope.save(self.path, (good,), rows="partial")
+
+    def test_an_argument_that_changes_nothing_is_refused(self):
+        tokenizer = types.SimpleNamespace()
+        for what, words in [
+            ({"item": 3}, "item=3"),
+            ({"beam_indices": [[0, 1]]}, "no steps of generate"),
+            ({"query_positions": [0, 1, 2, 3]}, "as many queries as keys"),
+            ({"decoder_tokenizer": tokenizer, "tokens": TOKENS}, "decoder_tokenizer is given and changes nothing"),
+            ({"text_b": "more"}, "text_b is given"),
+            ({"processor": tokenizer}, "no picture"),
+            ({"tokenizer": tokenizer}, "give tokens"),
+            ({"token_style": "wordpiece"}, "give tokens"),
+        ]:
+            with self.assertRaises(attnscope.AttentionError) as caught:
+                attnscope.save(self.path, tuple(layer[0] for layer in layers()), **what)
+            self.assertIn(words, str(caught.exception))
+        whole = {"encoder_attentions": layers(), "decoder_attentions": layers(), "cross_attentions": layers()}
+        with self.assertRaisesRegex(attnscope.AttentionError, "encoder_attention is given and changes nothing"):
+            attnscope.save(self.path, whole, encoder_attention=layers())
 
     def test_two_sentences(self):
         attnscope.save(self.path, layers(), TOKENS, 2)

@@ -107,6 +107,16 @@ impl Input {
             // Only a stack that nobody described is judged by its looks.
             if model.stacks.iter().all(|entry| entry.kind() != stack.kind) {
                 stack.causal = recorded.looks_causal(stack.kind);
+            } else if let Some(weight) = recorded.beyond(stack.kind)
+                && stack.causal
+                && described.computation.edits.is_empty()
+            {
+                stack.causal = false;
+                notes.push(format!(
+                    "The file says that its {} attention is causal, but its rows have weights of up to {weight:.2} on \
+                     later tokens, so it is shown as seeing both ways",
+                    stack.kind
+                ));
             }
         }
         let modality = model.modality.unwrap_or_else(|| {

@@ -165,6 +165,13 @@ impl Recorded {
         self.stack(kind)?.layers.get_mut(layer)
     }
 
+    /// The largest weight above the diagonal of a stack's square patterns, if there is any.
+    pub(super) fn beyond(&self, kind: StackKind) -> Option<f32> {
+        let layers = self.stacks.iter().filter(|stack| stack.kind == kind).flat_map(|stack| &stack.layers);
+        let above = layers.filter_map(|layer| layer.pattern()).filter_map(above_diagonal);
+        above.reduce(f32::max).filter(|weight| *weight > 0.0)
+    }
+
     /// Whether every pattern of a stack is square and zero above the diagonal.
     pub(super) fn looks_causal(&self, kind: StackKind) -> bool {
         let layers = self.stacks.iter().filter(|stack| stack.kind == kind).flat_map(|stack| &stack.layers);
@@ -174,9 +181,17 @@ impl Recorded {
 }
 
 fn is_causal(pattern: &PerHead) -> bool {
+    above_diagonal(pattern) == Some(0.0)
+}
+
+/// The largest weight above the diagonal; `None` where a pattern is not square or has none.
+fn above_diagonal(pattern: &PerHead) -> Option<f32> {
     let [_, n_query, n_key] = pattern.shape();
-    let above = |(idx, row): (usize, &[f32])| row[idx % n_query + 1..].iter().all(|weight| *weight == 0.0);
-    n_query == n_key && n_key > 1 && pattern.as_slice().chunks_exact(n_key).enumerate().all(above)
+    if n_query != n_key || n_key < 2 {
+        return None;
+    }
+    let rows = pattern.as_slice().chunks_exact(n_key).enumerate();
+    rows.flat_map(|(idx, row)| &row[idx % n_query + 1..]).copied().reduce(f32::max)
 }
 
 /// Heads of a layer whose rows the run was given.

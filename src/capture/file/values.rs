@@ -63,7 +63,15 @@ pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &Rows<'_>) -> R
         let deviation = (sum - 1.0).abs();
         let refuse = |what: &str| {
             let at = format!("head {}, query {} sums to {sum:.4}", idx / n_rows, idx % n_rows);
-            let what = if dropped_at_random(values, n_cols) { DROPOUT } else { what };
+            let what = if sums_are(values.chunks_exact(n_cols.max(1)).map(sum_of), 100.0) {
+                PER_CENT
+            } else if sums_are(columns(values, n_rows, n_cols), 1.0) {
+                TURNED
+            } else if dropped_at_random(values, n_cols) {
+                DROPOUT
+            } else {
+                what
+            };
             Err(FileError::tensor(&entry.name, format!("has rows that do not sum to 1: {at}{what}")))
         };
         if sum.is_nan() || sum > 1.0 + ROW_TOLERANCE {
@@ -91,6 +99,23 @@ pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &Rows<'_>) -> R
 /// What is said of a pattern that a model in training mode left behind.
 const DROPOUT: &str =
     "; some rows are above 1 and some below, as dropout leaves them: call model.eval() before the run";
+
+/// What is said of weights of another scale, and of a matrix whose rows are the keys.
+const PER_CENT: &str = "; these are per cent: divide them by 100";
+const TURNED: &str = "; its columns do, so it is the other way round: exchange the last two axes, queries first";
+
+/// Whether all sums are near `whole`.
+fn sums_are(mut sums: impl Iterator<Item = f64>, whole: f64) -> bool {
+    sums.all(|sum| (sum / whole - 1.0).abs() <= ROW_TOLERANCE)
+}
+
+/// What the columns of all heads sum to.
+fn columns(values: &[f32], n_rows: usize, n_cols: usize) -> impl Iterator<Item = f64> {
+    let heads = values.chunks_exact((n_rows * n_cols).max(1));
+    heads.flat_map(move |head| {
+        (0..n_cols).map(move |column| head[column..].iter().step_by(n_cols).copied().map(f64::from).sum())
+    })
+}
 
 fn sum_of(row: &[f32]) -> f64 {
     row.iter().map(|&weight| f64::from(weight)).sum()
