@@ -182,6 +182,70 @@ fn a_tokenizer_json_beside_own_pieces_adds_its_tokens() {
     ));
 }
 
+/// What a DeBERTa folder says of its class beside a `SentencePiece` model alone. By `AutoTokenizer` of transformers 5.
+#[test]
+fn every_flag_of_the_class_counts_without_a_tokenizer_json() {
+    let flags: Value = serde_json::from_slice(&fs::read(fixture("deberta-v2").join("flags.json")).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["config.json", "spm.model"] {
+        fs::copy(fixture("deberta-v2").join(file), folder.path().join(file)).unwrap();
+    }
+    for flag in flags.as_array().unwrap() {
+        let settings = flag["settings"].to_string();
+        fs::write(folder.path().join("tokenizer_config.json"), &settings).unwrap();
+        let encoder = Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap();
+        for case in flag["cases"].as_array().unwrap() {
+            let input = case["text"].as_str().unwrap();
+            let ids: Vec<u32> = serde_json::from_value(case["ids"].clone()).unwrap();
+            match encoder.encode(&text(input), 10_000) {
+                Err(InputError::EmptyText) if input.trim().is_empty() => {}
+                encoded => assert_eq!(encoded.unwrap().ids, ids, "{settings} on {input:?}"),
+            }
+        }
+    }
+}
+
+/// Flags of other classes than the model's change nothing, and are told; ALBERT's class gives up its own ends for those
+/// that are said. By `AutoTokenizer` of transformers 5.
+#[test]
+fn a_flag_counts_in_the_classes_that_have_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |name: &str, flags: Value| {
+        for file in fs::read_dir(fixture(name)).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+        }
+        let path = folder.path().join("tokenizer_config.json");
+        let mut settings: Value = fs::read(&path).map_or(Value::Null, |it| serde_json::from_slice(&it).unwrap());
+        for (flag, value) in flags.as_object().unwrap() {
+            settings[flag] = value.clone();
+        }
+        fs::write(&path, settings.to_string()).unwrap();
+        let encoder = Model::tokenizer(&ModelFiles::folder(folder.path())).unwrap();
+        let ids = encoder.encode(&text("the cat and the sea"), 100).unwrap().ids;
+        for file in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(file.unwrap().path()).unwrap();
+        }
+        ids
+    };
+    let none = || serde_json::json!({});
+    for name in ["t5", "mbart", "mbart50", "marian", "gemma"] {
+        for add in [true, false] {
+            let flag = serde_json::json!({"add_prefix_space": add});
+            assert_eq!(with(name, flag), with(name, none()), "{name}, {add}");
+        }
+    }
+    for name in ["albert", "xlm-roberta", "camembert", "deberta-v2", "llama"] {
+        let flags = [true, false].map(|add| with(name, serde_json::json!({"add_prefix_space": add})));
+        assert!(name == "deberta-v2" || flags[0] != flags[1], "{name}");
+    }
+    let plain = with("albert", none());
+    let (begin, end) = (&plain[..plain.len() - 1], &plain[1..]);
+    assert_eq!(with("albert", serde_json::json!({"add_bos_token": true})), begin);
+    assert_eq!(with("albert", serde_json::json!({"add_eos_token": true})), end);
+    assert_eq!(with("albert", serde_json::json!({"add_bos_token": false})), &begin[1..]);
+}
+
 /// Far more text than the model reads: only its beginning is cut.
 #[test]
 fn a_huge_text_is_not_read_to_its_end() {

@@ -51,7 +51,12 @@ pub(super) fn tokenizer(
     settings: &Settings,
 ) -> Result<(Tokenizer, PieceCutter), String> {
     let (mut model, pieces) = SentencePiece::parse(bytes)?;
-    if let Some(add) = settings.flag("add_prefix_space") {
+    // T5, mBART, Marian and Gemma have no such flag.
+    let has_flag = matches!(
+        settings.convention,
+        Convention::Albert | Convention::XlmRoberta | Convention::Camembert | Convention::Llama | Convention::Other
+    );
+    if let Some(add) = has_flag.then(|| settings.flag("add_prefix_space")).flatten() {
         model.set_prefix(add);
     }
     if settings.convention == Convention::Albert {
@@ -255,7 +260,6 @@ fn extra_names(settings: &Settings) -> Box<dyn Iterator<Item = String>> {
         convention @ (Convention::MBart | Convention::MBart50) => {
             Box::new(languages(convention).iter().chain(&["<mask>"]).map(|&name| name.to_owned()))
         }
-        Convention::DebertaV2 => Box::new(std::iter::once("[MASK]".to_owned())),
         _ => Box::new(std::iter::empty()),
     }
 }
@@ -279,7 +283,7 @@ static LANGUAGES: [&str; 52] = [
 ];
 const N_MBART_LANGUAGES: usize = 25;
 
-/// ALBERT and DeBERTa-v2 change letters before the model sees them.
+/// ALBERT changes letters before the model sees them.
 fn prepare(settings: &Settings) -> tokenizers::Result<Option<NormalizerWrapper>> {
     let mut steps: Vec<NormalizerWrapper> = Vec::new();
     let lowercase = |default| settings.flag("do_lower_case").unwrap_or(default);
@@ -293,7 +297,6 @@ fn prepare(settings: &Settings) -> tokenizers::Result<Option<NormalizerWrapper>>
                 steps.push(Lowercase.into());
             }
         }
-        Convention::DebertaV2 if lowercase(false) => steps.push(Lowercase.into()),
         _ => {}
     }
     Ok((!steps.is_empty()).then(|| Normalizers::new(steps).into()))

@@ -2,7 +2,7 @@
 //! `vocab.json` with `merges.txt`; and what stands beside a `tokenizer.json` and changes it.
 
 use tokenizers::{
-    Tokenizer,
+    AddedToken, Tokenizer,
     models::{ModelWrapper, bpe::Vocab, wordpiece::WordPiece},
 };
 
@@ -15,6 +15,7 @@ use super::{
     mistral,
     parts::Parts,
     pieces, read,
+    sentencepiece::{PieceKind, SentencePiece},
     settings::Settings,
     template,
     tokens::SpecialTokens,
@@ -59,6 +60,9 @@ pub(super) fn codecs(files: &ModelFiles, settings: &Settings) -> Result<Codecs, 
     }
     for file in PIECE_MODELS {
         if let Some(bytes) = read(files, file)? {
+            if settings.convention == Convention::DebertaV2 {
+                return Ok((of_class(file, &bytes, settings)?, None, file));
+            }
             if settings.convention != Convention::Siglip {
                 settings.warn(format!(
                     "{file} is cut by SentencePiece's own rules, as in transformers 4; transformers 5 makes another \
@@ -179,12 +183,38 @@ fn finish(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<
     mistral::fix_words(tokenizer, settings)
 }
 
+/// The class's own tokenizer of the pieces and scores of a model, as transformers 5 makes it. Not so where that gives a
+/// piece another id than the weights have, as fairseq's families and T5's extra ids get.
+fn of_class(file: &'static str, bytes: &[u8], settings: &Settings) -> Result<Codec, InputError> {
+    let (model, pieces) = SentencePiece::parse(bytes).map_err(|error| bad(file, &error))?;
+    let added = |(id, (text, kind)): (u32, &(String, PieceKind))| {
+        let token = AddedToken::from(text, *kind == PieceKind::Control).normalized(false);
+        matches!(kind, PieceKind::Control | PieceKind::UserDefined).then_some((id, token))
+    };
+    let tokens = SpecialTokens::of(settings, &(0..).zip(&pieces).filter_map(added).collect::<Vec<_>>());
+    let mut parts = Parts::of(settings, &tokens, None).ok_or(InputError::MissingTokenizer)?;
+    parts.model["unk_id"] = model.unknown().into();
+    let vocab = (0..).zip(pieces).map(|(id, (text, _))| (text, f64::from(model.score(id)))).collect();
+    let model = ModelPart { vocab: Vocabulary::Scores(vocab), ..ModelPart::default() };
+    built(model, parts, &tokens, file, settings)
+}
+
 /// A tokenizer of the settings' class around an older vocabulary.
 fn around_vocabulary(model: ModelPart, file: &'static str, settings: &Settings) -> Result<Codec, InputError> {
     let tokens = SpecialTokens::of(settings, &[]);
     let parts = Parts::of(settings, &tokens, None).ok_or(InputError::MissingTokenizer)?;
+    built(model, parts, &tokens, file, settings)
+}
+
+fn built(
+    model: ModelPart,
+    parts: Parts,
+    tokens: &SpecialTokens,
+    file: &'static str,
+    settings: &Settings,
+) -> Result<Codec, InputError> {
     let model = TokenizerFile { model, ..TokenizerFile::default() };
-    let mut tokenizer = classes::build(model, parts, &tokens, settings).map_err(|error| bad(file, &error))?;
+    let mut tokenizer = classes::build(model, parts, tokens, settings).map_err(|error| bad(file, &error))?;
     finish(&mut tokenizer, settings).map_err(|error| bad(file, &error))?;
     Codec::new(tokenizer, None)
 }

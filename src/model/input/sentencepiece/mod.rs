@@ -99,6 +99,11 @@ impl SentencePiece {
         Ok((model, proto.pieces.into_iter().map(|piece| (piece.text, piece.kind)).collect()))
     }
 
+    /// The score of a piece, by its place in the file.
+    pub fn score(&self, id: u32) -> f32 {
+        self.facts.of(id).1
+    }
+
     /// Lowers the scores of all pieces that `condemned` names, so that they are used only where
     /// nothing else fits.
     pub fn penalize(&mut self, condemned: impl Fn(&str) -> bool, penalty: f32) {
