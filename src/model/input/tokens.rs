@@ -155,6 +155,9 @@ impl Extra {
         }
         let list = |value: Option<&Value>| Some(value?.as_array()?.iter().filter_map(added_token).collect::<Vec<_>>());
         let (extra, additional) = (list(settings.get(EXTRA)), list(settings.get(ADDITIONAL)));
+        // Named ones count instead of the older list, too.
+        let has_names = settings.get(EXTRA).and_then(Value::as_object).is_some_and(|names| !names.is_empty());
+        let additional = additional.filter(|_| !has_names);
         let filled = extra.clone().filter(|list| !list.is_empty());
         let mut found = filled.or(additional).or(extra);
         if let Some(more) = list(map.get(EXTRA)) {
