@@ -41,7 +41,7 @@ ODD = 12_345_678
 
 
 def check(attnscope, folder):
-    done = subprocess.run([str(attnscope), "check", str(folder)], capture_output=True, text=True)
+    done = subprocess.run([str(attnscope), "check", str(folder), "--details"], capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -139,7 +139,7 @@ def verdict(case, options):
         return "NO REFERENCE", single, None, None
     logits = single.pop("logits", None)
     if case.headless or logits is None:
-        _, report = run(options, "check", str(folder))
+        _, report = run(options, "check", str(folder), "--details")
         if "logits" in ours:
             return "DIFFERENT", f"it shows {tuple(ours['logits'].shape)} logits of another head", None, None
         if case.headless and case.headless.lower() not in report.replace(str(folder), "…").lower():

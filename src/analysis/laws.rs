@@ -13,6 +13,8 @@ use crate::{
 pub struct Law {
     /// What must hold, in words.
     pub text: &'static str,
+    /// Why it could not be tested, where no head has what it is about.
+    pub lacks: &'static str,
     /// The largest deviation of any head.
     pub worst: f32,
     /// Where that was; `None` when no head has what the law is about.
@@ -21,14 +23,42 @@ pub struct Law {
     pub limit: f32,
 }
 
+/// What came of a law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LawOutcome {
+    Holds,
+    DoesNotHold,
+    NotTested,
+}
+
+impl LawOutcome {
+    /// The words for it.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::DoesNotHold => "does not hold",
+            Self::NotTested => "not tested",
+        }
+    }
+}
+
 impl Law {
-    /// Whether the capture obeys it.
-    pub fn holds(&self) -> bool {
-        self.worst <= self.limit
+    /// Whether the capture obeys it, as far as that was tested.
+    pub fn outcome(&self) -> LawOutcome {
+        match self.at {
+            None => LawOutcome::NotTested,
+            Some(_) if self.worst <= self.limit => LawOutcome::Holds,
+            Some(_) => LawOutcome::DoesNotHold,
+        }
     }
 
-    fn new(text: &'static str, limit: f32) -> Self {
-        Self { text, worst: 0.0, at: None, limit }
+    /// Whether the capture breaks it.
+    pub fn is_broken(&self) -> bool {
+        self.outcome() == LawOutcome::DoesNotHold
+    }
+
+    fn new(text: &'static str, limit: f32, lacks: &'static str) -> Self {
+        Self { text, lacks, worst: 0.0, at: None, limit }
     }
 
     fn take(&mut self, head: HeadId, deviation: f32) {
@@ -42,11 +72,18 @@ impl Law {
 
 /// The deviations of a capture that holds patterns; scores, q, k, v and z are used where they are there.
 pub fn check(capture: &Capture) -> Vec<Law> {
-    let mut sums = Law::new("every row of attention sums to 1, or is hidden altogether", 1e-5);
-    let mut masked = Law::new("keys behind a causal mask or outside a window get exactly 0", 0.0);
-    let mut softmaxed = Law::new("attention is the softmax of the scores", 1e-6);
-    let mut products = Law::new("scores are scaled products of q and k, with bias, cap and mask", 1e-5);
-    let mut mixed = Law::new("z is attention times v, query heads sharing grouped values", 1e-5);
+    let mut sums =
+        Law::new("every row of attention sums to 1, or is hidden altogether", 1e-5, "no whole rows were recorded");
+    let mut masked =
+        Law::new("keys behind a causal mask or outside a window get exactly 0", 0.0, "every query sees every key");
+    let mut softmaxed = Law::new("attention is the softmax of the scores", 1e-6, "no scores were recorded");
+    let mut products = Law::new(
+        "scores are scaled products of q and k, with bias, cap and mask",
+        1e-5,
+        "no scores, q and k were recorded",
+    );
+    let mut mixed =
+        Law::new("z is attention times v, query heads sharing grouped values", 1e-5, "no z and v were recorded");
     for (head, sight, pattern) in stored_patterns(capture) {
         let [n_query, n_key] = pattern.shape();
         let partial = capture.row_mass(head.stack, head.layer) == RowMass::Partial;
@@ -98,7 +135,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
 ///
 /// Two rows of every head are looked at.
 pub fn unexplained_pattern(capture: &Capture) -> Option<(HeadId, f32)> {
-    let mut law = Law::new("", 1e-2);
+    let mut law = Law::new("", 1e-2, "");
     let computation = capture.computation();
     // A changed run, or rows that are not whole, need not follow from q and k.
     if *computation != Computation::default() {
@@ -116,7 +153,7 @@ pub fn unexplained_pattern(capture: &Capture) -> Option<(HeadId, f32)> {
             }
         }
     }
-    law.at.filter(|_| !law.holds()).map(|head| (head, law.worst))
+    law.at.filter(|_| law.is_broken()).map(|head| (head, law.worst))
 }
 
 /// Every head whose pattern is stored, with what its queries may see.

@@ -10,16 +10,16 @@ use clap::Args;
 
 use super::{CliError, engine, inputs::OneInput, show_progress};
 use crate::{
-    analysis::laws::{self, Law},
+    analysis::laws::{self, Law, LawOutcome},
     capture::{Capture, PredictionItem},
     model::{
-        Comparison, ImageSource, Input, LIBRARY, Logits, Model, RunPlan, Sites, TextInput, Verdict,
+        Comparison, ImageSource, Input, LIBRARY, Logits, Model, ModelError, RunPlan, Sites, TextInput, Verdict,
         audit::{Audit, Role},
         locate, uninterrupted,
     },
     outputs::OutputKind,
     spec::{CheckpointId, HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
-    text::counted,
+    text::{counted, norm_text, weight_text},
 };
 
 /// Text of the probe: ordinary words that every text model can guess some of.
@@ -39,8 +39,11 @@ pub struct CheckOptions {
     against: Option<String>,
     #[command(flatten)]
     input: OneInput,
-    /// Leave out the tables of configuration and tensors
+    /// Add what was read of every file: the tables of configuration, tokenizer and tensors
     #[arg(long)]
+    details: bool,
+    /// Leave the tables out, as is done without --details
+    #[arg(long, conflicts_with = "details", hide = true)]
     brief: bool,
     /// Compute threads
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -51,17 +54,15 @@ pub fn run(options: &CheckOptions) -> Result<(), CliError> {
     let engine = engine(options.threads.map(usize::from))?;
     let (files, name) = locate::model(&options.model)?;
     let model = Model::load(&files, &name, &engine, &show_progress)?;
-    let mut report = String::new();
-    let outputs = model.outputs().map(|outputs| (outputs, model.n_outcomes()));
-    summary(&mut report, (model.spec(), outputs), model.audit());
-    if !options.brief {
-        tables(&mut report, model.audit());
-    }
     let input = if options.input.is_empty() { probe(&model) } else { options.input.read()? };
     let encoded = model.encode(&input)?;
     let capture = model.forward(&encoded, &everything(), &show_progress)?;
     let laws = laws::check(&capture);
     let read = if options.input.is_empty() { "a probe input" } else { "the input" };
+    let compared = options.against.is_some().then(|| model.against_library(&files, &encoded, &show_progress));
+    let mut report = verdict(&name, read, &laws, compared.as_ref().map(Result::as_ref));
+    let outputs = model.outputs().map(|outputs| (outputs, model.n_outcomes()));
+    summary(&mut report, (model.spec(), outputs), model.audit());
     laws_text(&mut report, &capture, read, &laws);
     if let Some(text) = quality(&model, &capture)? {
         writeln!(report, "\nPrediction\n  {text}").ok();
@@ -72,13 +73,15 @@ pub fn run(options: &CheckOptions) -> Result<(), CliError> {
     for clause in model.unlike_weights(&files, &show_progress).unwrap_or_default() {
         writeln!(report, "\nUnlike other layers: {clause}").ok();
     }
-    let compared = options.against.is_some().then(|| model.against_library(&files, &encoded, &show_progress));
     if let Some(Ok(comparison)) = &compared {
         comparison_text(&mut report, comparison);
     }
+    if options.details && !options.brief {
+        tables(&mut report, model.audit());
+    }
     // A closed pipe (`attnscope check M | head`) is not an error.
     io::stdout().lock().write_all(report.as_bytes()).ok();
-    let broken = laws.iter().filter(|law| !law.holds()).count();
+    let broken = laws.iter().filter(|law| law.is_broken()).count();
     if broken > 0 {
         return Err(CliError::Failed(format!("{broken} of {} laws do not hold", laws.len())));
     }
@@ -88,13 +91,37 @@ pub fn run(options: &CheckOptions) -> Result<(), CliError> {
     }
 }
 
+/// What came of everything, first.
+fn verdict(name: &str, read: &str, laws: &[Law], compared: Option<Result<&Comparison, &ModelError>>) -> String {
+    let count = |outcome: LawOutcome| laws.iter().filter(|law| law.outcome() == outcome).count();
+    let words = |(outcome, text): (LawOutcome, &str)| match count(outcome) {
+        0 => None,
+        n => Some(format!("{} {text}", counted(n, "law"))),
+    };
+    let n_broken = count(LawOutcome::DoesNotHold);
+    let is_one = count(LawOutcome::Holds) == 1;
+    let told = [
+        (LawOutcome::DoesNotHold, if n_broken == 1 { "does not hold" } else { "do not hold" }),
+        (LawOutcome::Holds, if is_one { "holds" } else { "hold" }),
+        (LawOutcome::NotTested, "not tested"),
+    ];
+    let told: Vec<String> = told.into_iter().filter_map(words).collect();
+    let mut text = format!("{name}: {}, on {read}\n", told.join(", "));
+    match compared {
+        Some(Ok(comparison)) => writeln!(text, "{}", comparison.sentence()).ok(),
+        Some(Err(error)) => writeln!(text, "not compared with {LIBRARY}: {error}").ok(),
+        None => None,
+    };
+    text.push('\n');
+    text
+}
+
 fn comparison_text(report: &mut String, comparison: &Comparison) {
     let Comparison { module, stored, .. } = comparison;
     writeln!(report, "\nAgainst {LIBRARY} ({module}), both in single precision; weights are stored as {stored}").ok();
     for line in comparison.lines() {
         writeln!(report, "  {line}").ok();
     }
-    writeln!(report, "  {}", comparison.sentence()).ok();
 }
 
 fn summary(report: &mut String, (spec, outputs): (&ModelSpec, Option<(OutputKind, usize)>), audit: &Audit) {
@@ -134,7 +161,8 @@ fn stack_text(stack: &StackSpec) -> String {
     if first.n_kv_heads != first.n_heads {
         write!(text, ", {} of them share each key and value", first.n_heads / first.n_kv_heads.max(1)).ok();
     }
-    write!(text, "; scale {:.4}; {}", first.scale, if stack.causal { "causal" } else { "sees everything" }).ok();
+    write!(text, "; scale {}; {}", norm_text(first.scale), if stack.causal { "causal" } else { "sees everything" })
+        .ok();
     let count = |has: fn(&LayerSpec) -> bool| stack.layers.iter().filter(|layer| has(layer)).count();
     let windows = count(|layer| layer.window.is_some());
     if let Some(window) = stack.layers.iter().find_map(|layer| layer.window) {
@@ -279,12 +307,13 @@ fn laws_text(report: &mut String, capture: &Capture, read: &str, laws: &[Law]) {
         .collect();
     writeln!(report, "\nLaws, on {read} ({})", sizes.join(", ")).ok();
     for law in laws {
-        let verdict = if law.holds() { "holds " } else { "BROKEN" };
         let place = law.at.map_or_else(
-            || "nothing to test".to_owned(),
-            |at| format!("off by at most {:.1e}, in {} {at}; limit {:.0e}", law.worst, at.stack, law.limit),
+            || law.lacks.to_owned(),
+            |at| {
+                format!("off by at most {}, in {} {at}; limit {}", norm_text(law.worst), at.stack, norm_text(law.limit))
+            },
         );
-        writeln!(report, "  {verdict}  {}: {place}", law.text).ok();
+        writeln!(report, "  {:13}  {}: {place}", law.outcome().text(), law.text).ok();
     }
 }
 
@@ -304,7 +333,11 @@ fn quality(model: &Model, capture: &Capture) -> Result<Option<String>, CliError>
             }
             let mean = losses.iter().sum::<f64>() / losses.len() as f64;
             let uniform = logits.n_cols();
-            Ok(Some(format!("perplexity {:.1} over {} tokens; guessing has {uniform}", mean.exp(), losses.len())))
+            Ok(Some(format!(
+                "perplexity {} over {} tokens; guessing has {uniform}",
+                norm_text(mean.exp()),
+                losses.len()
+            )))
         }
         HeadKind::MaskedLm => masked_accuracy(model, capture),
         _ => {

@@ -1,6 +1,6 @@
 //! What an independent implementation says about a document's checkpoint.
 
-use super::{Document, Effect, Loadable};
+use super::{Document, Effect, Experiment, Loadable};
 use crate::{
     ids::JobId,
     protocol::{EventKind, Request},
@@ -10,6 +10,7 @@ impl Document {
     /// Has its model compared on what it reads now.
     pub(super) fn ask_second_opinion(&mut self, job: JobId) -> Vec<Effect> {
         let Some(model) = self.model.latest().cloned() else { return Vec::new() };
+        self.compared_on = Some(Box::new(self.experiment.clone()));
         match self.experiment.input(&model.spec) {
             Err(failure) => {
                 self.second_opinion.fail(failure);
@@ -20,6 +21,13 @@ impl Document {
                 vec![Effect::Submit(job, Request::SecondOpinion(self.id, model.id, input))]
             }
         }
+    }
+
+    /// The input that it was asked on, as its name, and whether that is the one that is read now.
+    pub fn second_opinion_input(&self) -> Option<(String, bool)> {
+        let (model, on) = (self.model.latest()?, self.compared_on.as_deref()?);
+        let input = |it: &Experiment| it.input(&model.spec).ok();
+        Some((on.input_name(&model.spec), input(on) == input(&self.experiment)))
     }
 
     pub(super) fn on_second_opinion(&mut self, event: EventKind) {

@@ -250,15 +250,20 @@ fn check_shows_what_was_understood_and_tests_the_laws() {
         ("demo:gpt", ["n_embd = 224", "perplexity", "Tensors:"]),
         ("demo:vit", ["patch_size", "probability", "Tensors:"]),
     ] {
-        let output = attnscope(&["check", model]);
+        let output = attnscope(&["check", model, "--details"]);
         let report = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{report}");
+        // The verdict comes first; bidirectional attention has no mask to test.
+        let hold = if model == "demo:gpt" { "5 laws hold, on" } else { "4 laws hold, 1 law not tested, on" };
+        assert!(report.lines().next().unwrap().starts_with(&format!("{model}: {hold} a probe input")), "{report}");
+        assert_eq!(report.contains("not tested     keys behind a causal mask"), model == "demo:vit", "{report}");
         for word in words.iter().chain(&["every row of attention sums to 1", "holds"]) {
             assert!(report.contains(word), "{model} does not say `{word}`: {report}");
         }
-        assert!(!report.contains("BROKEN"), "{report}");
-        let brief = attnscope(&["check", model, "--brief"]).stdout;
-        assert!(!brief.is_empty() && brief.len() < output.stdout.len());
+        assert!(!report.contains("does not hold"), "{report}");
+        let [brief, asked_brief] =
+            [&["check", model][..], &["check", model, "--brief"]].map(|args| attnscope(args).stdout);
+        assert!(!brief.is_empty() && brief.len() < output.stdout.len() && brief == asked_brief);
     }
     let bert = fixture("bert");
     let output = attnscope(&["check", bert.to_str().unwrap()]);

@@ -8,14 +8,14 @@ use crate::{
     protocol::{CaptureFile, LoadedModel, ModelSource},
     session::{Command, gallery::EXAMPLES},
     spec::{CheckpointId, ImageSpec, ModelSpec, StackSpec},
-    text::{checkpoint_name, counted, grouped},
+    text::{checkpoint_name, counted, duration_text, grouped},
     ui::{
         PanelCtx,
         commands::UiCommand,
         keys::keys_text,
         theme::GRID,
         views::stack_name,
-        widgets::{command_button_ui, compact_count, duration_text, field_ui, scrolled_menu_ui, section_ui},
+        widgets::{command_button_ui, field_ui, scrolled_menu_ui, section_ui},
     },
 };
 
@@ -24,13 +24,14 @@ const MAX_NAMES: usize = 12;
 
 /// Draws the card.
 pub fn model_panel_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    match (&cx.document.opened, cx.document.latest_capture(), cx.document.model.latest()) {
-        (Some(file), Some(capture), model) => {
-            card_ui(ui, cx, capture.model(), None);
-            file_ui(ui, cx, file, model.map(AsRef::as_ref));
+    let loaded = cx.document.model.latest().map(AsRef::as_ref);
+    match (cx.document.open_model(), &cx.document.opened) {
+        (Some(spec), Some(file)) => {
+            card_ui(ui, cx, spec, None);
+            file_ui(ui, cx, file, loaded);
         }
-        (_, _, Some(model)) => card_ui(ui, cx, &model.spec, Some(model)),
-        _ => {
+        (Some(spec), None) => card_ui(ui, cx, spec, loaded),
+        (None, _) => {
             ui.label(RichText::new("No model yet").heading());
         }
     }
@@ -186,21 +187,31 @@ fn second_opinion_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
     let refused = model.audit.second_opinion.as_ref();
     let button = egui::Button::new("Compare with candle's implementation").small();
     let button = ui.add_enabled(refused.is_none() && !opinion.is_pending(), button);
-    let button = button.on_disabled_hover_text(refused.map_or_else(
-        || "The comparison is running".to_owned(),
-        |why| format!("candle-transformers cannot be asked about this checkpoint: {why}"),
-    ));
+    let button = button.on_disabled_hover_text(match refused {
+        Some(_) => "candle-transformers cannot be asked about this checkpoint",
+        None => "The comparison is running",
+    });
     let meaning = "Run an independent implementation (candle-transformers) on the same files and input, and say how far \
                    the numbers agree";
     if button.on_hover_text(meaning).clicked() {
         cx.send(Command::AskSecondOpinion);
     }
+    if let Some(why) = refused {
+        let reason = format!("candle-transformers cannot be asked about this checkpoint: {why}");
+        ui.add(egui::Label::new(RichText::new(reason).small().color(cx.theme.text_weak)).wrap());
+    }
+    let (on, is_read) = cx.document.second_opinion_input().unwrap_or_default();
+    // What was found on another input is no verdict on this one.
+    let color = |color| if is_read { color } else { cx.theme.text_weak };
+    let on = if is_read { format!("On “{on}”: ") } else { format!("On “{on}”, which is not read now: ") };
     if let Some(failure) = opinion.failure() {
-        ui.label(RichText::new(&failure.summary).color(cx.theme.error)).on_hover_text(&failure.details);
+        let text = format!("{on}{}", failure.summary);
+        ui.label(RichText::new(text).color(color(cx.theme.error))).on_hover_text(&failure.details);
     } else if let Some(comparison) = opinion.latest() {
-        let color = if comparison.verdict() == Verdict::Differ { cx.theme.error } else { cx.theme.text };
+        let differs = comparison.verdict() == Verdict::Differ;
         let lines = comparison.lines().join("\n");
-        ui.label(RichText::new(comparison.sentence()).color(color)).on_hover_text(lines);
+        let text = RichText::new(format!("{on}{}", comparison.sentence()));
+        ui.label(text.color(color(if differs { cx.theme.error } else { cx.theme.text }))).on_hover_text(lines);
     }
 }
 
