@@ -60,6 +60,7 @@ fn cancel_bert_base_512(bencher: Bencher<'_, '_>) {
         document: DOCUMENT,
         source: ModelSource::Path(folder.path().to_owned()),
         replaces: None,
+        sees: None,
     });
     session.borrow_mut().wait(|kind| matches!(kind, EventKind::Loaded(_)));
     bencher

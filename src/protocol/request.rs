@@ -15,7 +15,7 @@ use crate::{
     hub::{Plan, RepoId},
     ids::{DocumentId, HeadId, ModelId, PaneId, StackKind},
     lab::{MethodCall, Patience, Target},
-    model::{Generation, Input},
+    model::{Generation, ImageSource, Input},
 };
 
 use super::{CorpusOrder, EditRequest, ModelSource, SessionRequest};
@@ -31,6 +31,8 @@ pub enum Request {
         source: ModelSource,
         /// Nobody needs this one any more once the new one is there; until then it stays.
         replaces: Option<ModelId>,
+        /// The picture that it is opened for: where that cannot be read, nor is the model.
+        sees: Option<ImageSource>,
     },
     /// Drop a model that nobody needs any more.
     Forget(ModelId),

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{
-    BookmarkCommand, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect, Focus,
-    HeadSet, Pane, Session, SessionCommand, Split, ViewOptions, autosave::Shown, examples::neighbour, figures::figure,
-    navigation::Way,
+    BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect,
+    Focus, HeadSet, Pane, Session, SessionCommand, Split, ViewOptions, autosave::Shown, examples::neighbour,
+    figures::figure, navigation::Way, notices::Causes,
 };
 use crate::{
     ids::{HeadId, PaneId, Side},
@@ -53,7 +53,11 @@ impl Session {
                 let document = panes.get(pane).and_then(|pane| documents.find_mut(pane.document));
                 document.map_or_else(Vec::new, |document| document.list_outcomes(jobs.next()))
             }
-            Command::ClosePane => panes.close_pane(pane, documents, notices),
+            Command::ClosePane => {
+                let effects = panes.close_pane(pane, documents, notices);
+                self.forget_messages();
+                effects
+            }
             moving => self.move_on(pane, moving),
         }
     }
@@ -81,7 +85,14 @@ impl Session {
         panes.pair_directions(documents);
         effects.extend(panes.explain_if_needed(documents, jobs));
         effects.extend(figures.preview_if_needed(panes, documents, settings.figures, jobs));
+        self.forget_messages();
         effects
+    }
+
+    /// Messages go with what they are about.
+    fn forget_messages(&mut self) {
+        let Self { documents, panes, keeping, notices, .. } = self;
+        notices.retain(Causes { documents, panes, keeping });
     }
 
     fn transition(&mut self, command: Command) -> Vec<Effect> {
@@ -196,11 +207,11 @@ impl Session {
             }
             Command::Session(command) => return self.on_session_command(command),
             Command::Copy { what, text } => {
-                self.notices.inform(format!("Copied {what}"), String::new());
+                self.notices.inform(Cause::Command, format!("Copied {what}"), "");
                 return vec![Effect::CopyText(text)];
             }
             Command::DismissNotice(id) => self.notices.dismiss(id),
-            Command::Notify(failure) => self.notices.fail(failure),
+            Command::Notify(failure) => self.notices.fail(Cause::Command, failure),
             selecting => self.change_selection(&selecting),
         }
         Vec::new()
@@ -287,7 +298,7 @@ impl Session {
         let (part, left) = match document.without_tokens(side, positions) {
             Ok(found) => found,
             Err(reason) => {
-                self.notices.inform(reason.to_owned(), String::new());
+                self.notices.inform(Cause::Command, reason, "");
                 return Vec::new();
             }
         };
@@ -298,8 +309,9 @@ impl Session {
         let Some(document) = documents.find_mut(id) else { return Vec::new() };
         document.experiment.shorten(part, left);
         alignments.let_go(panes, documents);
-        let details = "Later tokens moved up; Undo puts it back".to_owned();
-        notices.inform(format!("{} deleted from the text", counted(positions.len(), "token")), details);
+        let summary = format!("{} deleted from the text", counted(positions.len(), "token"));
+        let cause = documents.find(id).map_or(Cause::Command, Cause::run);
+        notices.inform(cause, summary, "Later tokens moved up; Undo puts it back");
         self.run_document(id)
     }
 
@@ -350,13 +362,13 @@ impl Session {
                 return address.map(|address| self.go_to_address(address)).unwrap_or_default();
             }
             SessionCommand::Bookmark(BookmarkCommand::Rename(idx, name)) => keeping.rename_bookmark(idx, name),
-            SessionCommand::Bookmark(BookmarkCommand::Remove(idx)) => keeping.remove_bookmark(idx, notices),
+            SessionCommand::Bookmark(BookmarkCommand::Remove(idx)) => keeping.remove_bookmark(idx),
             SessionCommand::CopyAddress => match self.address(self.pane()) {
                 Ok((address, left_out)) => {
-                    self.notices.inform("Link copied".to_owned(), left_out.unwrap_or_default().to_owned());
+                    self.notices.inform(Cause::Command, "Link copied", left_out.unwrap_or_default());
                     return vec![Effect::CopyText(address.to_string())];
                 }
-                Err(failure) => self.notices.fail(failure),
+                Err(failure) => self.notices.fail(Cause::run(self.document()), failure),
             },
             SessionCommand::GoTo(address) => return self.go_to_address(*address),
             SessionCommand::ModelIsAt(path) => {

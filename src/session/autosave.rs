@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{
-    Address, Anew, Bookmark, BookmarkCommand, Documents, Effect, Notices, Panes, Settings,
+    Address, Anew, Bookmark, BookmarkCommand, Cause, Documents, Effect, Notices, Panes, Settings,
     jobs::Jobs,
     saved::{EXTENSION, MAX_NOTES, Saved, SavedAs},
 };
@@ -335,8 +335,8 @@ impl Keeping {
                             );
                         }
                         Err(error) => {
-                            let summary = sentence(&error.to_string());
-                            notices.fail(Failure { summary, details: path.display().to_string() });
+                            let (summary, details) = (sentence(&error.to_string()), path.display().to_string());
+                            notices.fail(Cause::File(path), Failure { summary, details });
                         }
                     }
                 }
@@ -346,7 +346,7 @@ impl Keeping {
                         vec![path.to_string_lossy().into_owned()],
                         Saved::left_out(shown.documents, shown.panes).iter().map(|it| (*it).to_owned()).collect(),
                     ];
-                    notices.inform("Session saved".to_owned(), details.concat().join("\n"));
+                    notices.inform(Cause::File(path.clone()), "Session saved", details.concat().join("\n"));
                     self.file = Some(SavedAs { path, checksum: Some(checksum) });
                     (self.written, self.is_changed) = (Some(*saved), false);
                     if self.anew.take() == Some(Anew::Save) {
@@ -358,12 +358,12 @@ impl Keeping {
             (EventKind::Failed(failure), Doing::Closing) => {
                 let summary = "Nothing was closed, because the session could not be saved for later".to_owned();
                 let details = format!("{} Save the session to a file first. {}", failure.summary, failure.details);
-                notices.fail(Failure { summary, details: details.trim_end().to_owned() });
+                notices.fail(Cause::Job(job), Failure { summary, details: details.trim_end().to_owned() });
             }
             (EventKind::Failed(failure), Doing::Beginning | Doing::Keeping(_) | Doing::Discarding) => {
                 self.tell_not_kept(&failure, notices);
             }
-            (EventKind::Failed(failure), _) => notices.fail(failure),
+            (EventKind::Failed(failure), _) => notices.fail(Cause::Job(job), failure),
             _ => {}
         }
         Answer::default()
@@ -390,7 +390,7 @@ impl Keeping {
                     "Save this session under another name, or open the file to see what is there now\n{}",
                     path.display()
                 );
-                notices.fail(Failure { summary, details });
+                notices.fail(Cause::File(path), Failure { summary, details });
             }
             (SessionAnswer::Done | SessionAnswer::Written { .. } | SessionAnswer::Read { .. }, _) => {}
         }
@@ -424,17 +424,17 @@ impl Keeping {
         match origin {
             Origin::File(file) => {
                 settings.remember_session(&file.path);
-                notices.inform("Session opened".to_owned(), file.path.to_string_lossy().into_owned());
+                notices.inform(Cause::File(file.path.clone()), "Session opened", file.path.to_string_lossy());
                 self.file = Some(file);
                 (self.written, self.is_changed) = (Some(self.saved(shown)), false);
             }
             Origin::Closed(file) => {
                 self.differs_from(file);
-                notices.inform("The closed session is open again".to_owned(), String::new());
+                notices.inform(Cause::Command, "The closed session is open again", "");
             }
             Origin::Left(file, number) => {
                 self.differs_from(file);
-                notices.inform("The session is restored".to_owned(), String::new());
+                notices.inform(Cause::Command, "The session is restored", "");
                 // Only when it is kept here it is no longer needed there.
                 return self.keep(self.to_keep(shown), Some(number), jobs);
             }
@@ -442,8 +442,8 @@ impl Keeping {
                 (self.file, self.written, self.kept) = (None, None, None);
                 self.is_changed = false;
                 if !was_blank && self.last.is_some() {
-                    let where_it_is = "It is under Session › Recent sessions".to_owned();
-                    notices.inform("The session was closed".to_owned(), where_it_is);
+                    let where_it_is = "It is under Session › Recent sessions";
+                    notices.inform(Cause::Command, "The session was closed", where_it_is);
                 }
             }
         }
@@ -463,6 +463,6 @@ impl Keeping {
         }
         let summary = "The session cannot be saved automatically".to_owned();
         let details = format!("Save the session yourself now and then. {} {}", failure.summary, failure.details);
-        notices.fail(Failure { summary, details: details.trim_end().to_owned() });
+        notices.fail(Cause::Autosave, Failure { summary, details: details.trim_end().to_owned() });
     }
 }

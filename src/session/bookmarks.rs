@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Address, Document, Effect, Keeping, Notices, Pane, jobs::Jobs, saved::MAX_BOOKMARKS};
+use super::{Address, Cause, Document, Effect, Keeping, Limited, Notices, Pane, jobs::Jobs, saved::MAX_BOOKMARKS};
 use crate::{
     export::FigureRequest,
     figure::FigureExtent,
@@ -59,26 +59,26 @@ impl Keeping {
         notices: &mut Notices,
         jobs: &mut Jobs,
     ) -> Option<Effect> {
-        if self.bookmarks.len() >= MAX_BOOKMARKS {
-            let details = "Remove a bookmark that you no longer need".to_owned();
-            notices.inform(format!("There are {MAX_BOOKMARKS} bookmarks, which is the most"), details);
+        if self.is_full() {
+            let summary = format!("There are {MAX_BOOKMARKS} bookmarks, which is the most");
+            notices.inform(Cause::Full(Limited::Bookmarks), summary, "Remove a bookmark that you no longer need");
             return None;
         }
         let (address, left_out) = match Address::of(pane, document) {
             Ok(found) => found,
             Err(failure) => {
-                notices.fail(failure);
+                notices.fail(Cause::run(document), failure);
                 return None;
             }
         };
         if let Some(left_out) = left_out {
-            notices.inform(left_out.to_owned(), String::new());
+            notices.inform(Cause::run(document), left_out, "");
         }
         let name = place_name(pane, document);
         let drawing = figure.is_some().then(|| jobs.next());
         let (address, unknown) = (address.to_string(), Map::new());
-        let undo = BookmarkCommand::Remove(self.bookmarks.len());
-        notices.inform_undoable(format!("Bookmark added: {name}"), undo);
+        let added = Cause::Bookmark(self.bookmarks.len(), address.clone());
+        notices.inform(added, format!("Bookmark added: {name}"), "");
         self.bookmarks.push(Bookmark { name, address, thumbnail: String::new(), unknown, drawing });
         let request = figure.map(|figure| Request::Draw { figure, purpose: DrawFor::Thumbnail(THUMBNAIL_PX) });
         drawing.zip(request).map(|(job, request)| Effect::Submit(job, request))
@@ -89,7 +89,7 @@ impl Keeping {
         match self.bookmarks.get(idx)?.address.parse::<Address>() {
             Ok(address) => Some(address),
             Err(error) => {
-                notices.fail(Failure { summary: sentence(&error.to_string()), details: String::new() });
+                notices.fail(Cause::Command, Failure { summary: sentence(&error.to_string()), details: String::new() });
                 None
             }
         }
@@ -101,12 +101,15 @@ impl Keeping {
         }
     }
 
-    pub(super) fn remove_bookmark(&mut self, idx: usize, notices: &mut Notices) {
+    pub(super) fn remove_bookmark(&mut self, idx: usize) {
         if idx < self.bookmarks.len() {
             self.bookmarks.remove(idx);
-            // They count bookmarks, whose places have changed.
-            notices.forget_undoable();
         }
+    }
+
+    /// Whether there are as many as there can be.
+    pub(super) const fn is_full(&self) -> bool {
+        self.bookmarks.len() >= MAX_BOOKMARKS
     }
 
     /// Whether `job` draws a thumbnail.

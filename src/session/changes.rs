@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
-    Document, Documents, Drag, Experiment, Notices, Pane, Panes, Split, ViewKind, experiment::Undo,
+    Cause, Document, Documents, Drag, Experiment, Limited, Notices, Pane, Panes, Split, ViewKind, experiment::Undo,
     explanations::ShownRun,
 };
 use crate::{
@@ -191,8 +191,8 @@ impl Document {
         let n = self.experiment.put_aside(before);
         if n > 0 {
             let were = if n == 1 { "change was" } else { "changes were" };
-            let details = "They refer to tokens, heads or layers of the previous run".to_owned();
-            notices.inform(format!("{n} {were} switched off"), details);
+            let details = "They refer to tokens, heads or layers of the previous run";
+            notices.inform(Cause::run(self), format!("{n} {were} switched off"), details);
         }
     }
 
@@ -217,9 +217,9 @@ impl Documents {
             return None;
         }
         if !self.has_room() {
-            let details =
-                "Close a run that you no longer need, to see the changed one beside the unchanged one".to_owned();
-            notices.inform(format!("{} runs are open, which is the most", Self::MAX), details);
+            let summary = format!("{} runs are open, which is the most", Self::MAX);
+            let details = "Close a run that you no longer need, to see the changed one beside the unchanged one";
+            notices.inform(Cause::Full(Limited::Runs), summary, details);
             return None;
         }
         let is_of_it = document.undo.current() == Some(&document.experiment) && document.experiment.changes.is_empty();
@@ -262,7 +262,7 @@ impl Panes {
     pub(super) fn prepare_change(&mut self, id: DocumentId, documents: &mut Documents, notices: &mut Notices) -> bool {
         let Some(document) = documents.find(id) else { return false };
         if let Some(reason) = document.unchangeable() {
-            notices.inform(reason.to_owned(), String::new());
+            notices.inform(Cause::run(document), reason, "");
             return false;
         }
         if document.experiment.changes.is_empty() {

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
 use super::{
-    Document, Documents, Effect, Focus, Loadable, Notices, OpenCorpus, Pane, Panes, PendingSelection, Split, ViewKind,
+    Cause, Document, Documents, Effect, Focus, Loadable, Notices, OpenCorpus, Pane, Panes, PendingSelection, Split,
+    ViewKind,
 };
 use crate::{
     analysis::Cloud,
@@ -156,7 +157,7 @@ impl Document {
             EventKind::CorpusPlanned(plan) => {
                 corpus.plan = Some(Arc::clone(&plan));
                 for note in &plan.notes {
-                    notices.inform(note.clone(), String::new());
+                    notices.inform(Cause::corpus(self), note, "");
                 }
             }
             EventKind::CorpusProgress(progress) => corpus.progress = Some(progress),
@@ -170,13 +171,13 @@ impl Document {
                 }
                 corpus.update();
                 if let Some(full) = full {
-                    notices.inform(full.to_string(), String::new());
+                    notices.inform(Cause::corpus(self), full.to_string(), "");
                 }
             }
             EventKind::Cancelled => corpus.data.cancel(),
             EventKind::Failed(failure) => {
                 corpus.data.fail(failure.clone());
-                notices.fail(failure);
+                notices.fail(Cause::corpus(self), failure);
             }
             _ => {}
         }

@@ -14,7 +14,7 @@ use crate::{
     analysis::Cloud,
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
-    model::Comparison,
+    model::{Comparison, ImageSource},
     protocol::{CaptureFile, Lane, LoadedModel, ModelSource, Outcomes, TooLong},
     spec::CheckpointMark,
 };
@@ -32,6 +32,8 @@ pub struct Document {
     pub capture: Loadable<Arc<Capture>>,
     /// What an independent implementation says about the model.
     pub second_opinion: Loadable<Arc<Comparison>>,
+    /// What both were asked on.
+    pub(super) compared_on: Option<Box<Experiment>>,
     /// Why the last run was not begun, and what could be run instead.
     pub too_long: Option<TooLong>,
     /// The capture file that is shown, until a model runs again.
@@ -66,6 +68,8 @@ pub struct Document {
     pub(super) checkpoint_then: CheckpointMark,
     /// Which input of the capture file on its way is to be shown.
     pub(super) input_owed: Option<usize>,
+    /// The picture that a model on its way is opened for.
+    pub(super) picture_owed: Option<(ModelSource, ImageSource)>,
     /// The model that it had beside its capture file when its session was written down.
     pub(super) behind: Behind,
     /// The changes came with the input that is run next, so they are about it.
@@ -110,6 +114,7 @@ impl Document {
             model: self.model.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             capture: self.capture.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             second_opinion: self.second_opinion.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
+            compared_on: self.compared_on.clone(),
             opened: self.opened.clone(),
             corpus: self.corpus.as_ref().map(|corpus| Box::new(corpus.copy())),
             corpus_input: self.corpus_input,

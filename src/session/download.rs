@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Effect, Notices, jobs::Jobs};
+use super::{Cause, Effect, Notices, jobs::Jobs};
 use crate::{
     hub::{Plan, RepoId, Transfer},
     ids::JobId,
@@ -194,14 +194,14 @@ impl Download {
             EventKind::Downloaded(plan) => {
                 if !self.is_open {
                     let summary = format!("{} is downloaded", plan.id);
-                    notices.inform(summary, "Open it from Download…".to_owned());
+                    notices.inform(Cause::Job(job), summary, "Open it from Download…");
                 }
                 self.step = DownloadStep::Done(plan);
                 return vec![self.list_cached(jobs)];
             }
             EventKind::Failed(failure) => {
                 if !self.is_open {
-                    notices.fail(failure.clone());
+                    notices.fail(Cause::Job(job), failure.clone());
                 }
                 let plan = self.running().map(|(plan, _)| Arc::clone(plan));
                 self.step = DownloadStep::Failed { failure, plan };

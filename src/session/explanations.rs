@@ -11,7 +11,7 @@ use crate::{
     analysis::{explain::report::Report, survey::QuestionKind},
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
-    ids::{CaptureId, JobId, ModelId, PaneId, Side},
+    ids::{CaptureId, HeadId, JobId, ModelId, PaneId, Side},
     lab::{Column, Estimate, FieldValues, MethodCall, Patience, Sight, Target, Unasked},
     model::{Generation, Input, Progress},
     protocol::{EventKind, Explanation, Failure, Lane, Request},
@@ -55,10 +55,26 @@ struct Key {
 struct Entry {
     key: Key,
     answer: Loadable<Arc<Report>>,
-    /// The column's answer before, with other options.
-    before: Option<Arc<Report>>,
+    /// What was looked at when it was asked.
+    subject: Subject,
+    /// The column's answer before, to another question.
+    before: Option<(Arc<Report>, Subject)>,
     /// What it would take, where that is too long to begin without being told to.
     long: Option<Estimate>,
+}
+
+/// What a question is about beside its options: what titles name.
+type Subject = (HeadId, Focus);
+
+/// Which question an answer in a column is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AnswerTo {
+    /// The one that is asked.
+    This,
+    /// The one before it about the same, with other options.
+    OtherOptions,
+    /// One about another head, query or key than titles name now.
+    OtherSubject,
 }
 
 /// The explanations of a pane, the newest last.
@@ -104,31 +120,35 @@ impl Explanations {
         self.asked.iter().rev().find(is_it).map(|entry| &entry.answer)
     }
 
-    /// What stands in a column: its answer, or the one to the question before for as long as none is there; whether
-    /// it is the one before.
-    pub fn shown(
+    /// What stands in a column of a pane that looks at `subject`: its answer, or for as long as none is there the one to a
+    /// question before, which is never shown without a veil.
+    fn shown(
         &self,
         capture: CaptureId,
-        column: &str,
-        ask: &MethodCall,
+        (column, ask): (&str, &MethodCall),
         target: Target,
-    ) -> Option<(&Arc<Report>, bool)> {
+        subject: Subject,
+    ) -> Option<(&Arc<Report>, AnswerTo)> {
+        let told = |of: Subject| if of == subject { AnswerTo::OtherOptions } else { AnswerTo::OtherSubject };
         match self.entry(capture, (column, ask), target) {
             Some(entry) => {
-                let own = entry.answer.latest().map(|report| (report, false));
+                let own = entry.answer.latest().map(|report| (report, AnswerTo::This));
                 let old = entry.before.as_ref().filter(|_| entry.answer.is_pending());
-                own.or_else(|| old.map(|report| (report, true)))
+                own.or_else(|| old.map(|(report, of)| (report, told(*of))))
             }
-            None => self.newest(capture, column, target).map(|report| (report, true)),
+            None => self.newest(capture, column, target).map(|(report, of)| (report, told(of))),
         }
     }
 
     /// The newest answer of a column about an output of a run, with whichever options: one about another output never
     /// stands in for it.
-    fn newest(&self, capture: CaptureId, column: &str, target: Target) -> Option<&Arc<Report>> {
+    fn newest(&self, capture: CaptureId, column: &str, target: Target) -> Option<(&Arc<Report>, Subject)> {
         let is_it = |key: &Key| key.capture == capture && key.column == column && key.target == target;
         let mut of = self.asked.iter().rev().filter(|it| is_it(&it.key));
-        of.find_map(|entry| entry.answer.latest().or(entry.before.as_ref()))
+        of.find_map(|entry| {
+            let own = entry.answer.latest().map(|report| (report, entry.subject));
+            own.or_else(|| entry.before.as_ref().map(|(report, of)| (report, *of)))
+        })
     }
 
     /// Lets go of answers about other runs.
@@ -237,6 +257,21 @@ impl Pane {
         Sight { capture, head: self.selection.head, query, key, reverse: self.explanations.reverse.as_ref() }
     }
 
+    fn subject(&self) -> Subject {
+        (self.selection.head, self.selection.pinned)
+    }
+
+    /// What stands in a column of the laboratory, and which question it answers.
+    pub fn answer_in(
+        &self,
+        capture: CaptureId,
+        column: &str,
+        ask: &MethodCall,
+        target: Target,
+    ) -> Option<(&Arc<Report>, AnswerTo)> {
+        self.explanations.shown(capture, (column, ask), target, self.subject())
+    }
+
     /// The columns that the laboratory shows, in order.
     pub fn wanted(&self, capture: &Capture) -> Vec<Wanted> {
         let lab = &self.options.lab;
@@ -248,9 +283,12 @@ impl Pane {
     /// What the laboratory has answered of what the pane shows.
     pub(super) fn answers(&self, capture: &Capture) -> Vec<Answered> {
         let (known, target) = (&self.explanations, self.options.lab.target);
+        // A figure has no veil: the answer to another question is not in it.
         let answer = |Wanted { column, ask }: Wanted| {
-            let shown = known.shown(capture.id(), column.name, &ask.ok()?, target)?;
-            Some(Answered { column: column.name, title: column.title, report: Some(Arc::clone(shown.0)) })
+            let (report, _) = known
+                .shown(capture.id(), (column.name, &ask.ok()?), target, self.subject())
+                .filter(|(_, to)| *to == AnswerTo::This)?;
+            Some(Answered { column: column.name, title: column.title, report: Some(Arc::clone(report)) })
         };
         self.wanted(capture).into_iter().filter_map(answer).collect()
     }
@@ -339,7 +377,9 @@ impl Pane {
             return Vec::new();
         }
         let explanation = document.explanation((self.id, column), &ask, target, patience);
-        let before = self.explanations.newest(capture, column, target).cloned();
+        let before = self.explanations.newest(capture, column, target);
+        let before = before.map(|(report, of)| (Arc::clone(report), of));
+        let subject = self.subject();
         let wanted = self.wanted(shown);
         let is_shown = |name: &str| name == OVERLAY || wanted.iter().any(|wanted| wanted.column.name == name);
         let mut effects = self.explanations.make_room(self.id, (capture, column), is_shown);
@@ -352,7 +392,7 @@ impl Pane {
             Err(summary) => answer.fail(Failure { summary, details: String::new() }),
         }
         let key = Key { capture, column, ask, target };
-        self.explanations.asked.push(Entry { key, answer, before, long: None });
+        self.explanations.asked.push(Entry { key, answer, subject, before, long: None });
         effects
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Document, Documents, Effect, FigureDialog, HeadSet, Loadable, Notices, Pane, Panes, ViewOptions, jobs::Jobs,
+    Cause, Document, Documents, Effect, FigureDialog, HeadSet, Loadable, Notices, Pane, Panes, ViewOptions, jobs::Jobs,
 };
 use crate::{
     analysis::{
@@ -206,23 +206,23 @@ impl FigureDialog {
             EventKind::Drawn(Drawn::Preview(preview)) => self.preview = Loadable::Ready(preview),
             EventKind::Drawn(Drawn::Pixels(pixels)) => {
                 self.copying = None;
-                notices.inform("Picture copied".to_owned(), String::new());
+                notices.inform(Cause::Job(job), "Picture copied", "");
                 return vec![Effect::CopyPicture(pixels)];
             }
             EventKind::Drawn(Drawn::Svg(svg)) => {
                 self.copying = None;
-                notices.inform("SVG copied".to_owned(), String::new());
+                notices.inform(Cause::Job(job), "SVG copied", "");
                 return vec![Effect::CopyText(svg)];
             }
             EventKind::Drawn(Drawn::Numbers(numbers)) => {
                 self.copying = None;
                 let n_rows = grouped(numbers.lines().count().saturating_sub(1));
-                notices.inform(format!("Numbers copied: {n_rows} rows"), String::new());
+                notices.inform(Cause::Job(job), format!("Numbers copied: {n_rows} rows"), "");
                 return vec![Effect::CopyText(numbers)];
             }
             EventKind::Failed(failure) if self.copying == Some(job) => {
                 self.copying = None;
-                notices.fail(failure);
+                notices.fail(Cause::Job(job), failure);
             }
             EventKind::Cancelled if self.copying == Some(job) => self.copying = None,
             EventKind::Failed(failure) => self.preview.fail(failure),

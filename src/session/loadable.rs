@@ -90,6 +90,13 @@ impl<T> Loadable<T> {
         *self = std::mem::take(self).into_latest().map_or(Self::Empty, Self::Ready);
     }
 
+    /// What did not work out is no longer wanted; the value before it is.
+    pub(super) fn settle(&mut self) {
+        if self.failure().is_some() && self.latest().is_some() {
+            self.cancel();
+        }
+    }
+
     /// Lets go of the value, also of the one before, unless it is to be kept.
     pub(super) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         match self {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{Document, Experiment};
 use crate::{
+    model::ImageSource,
     protocol::{LoadedModel, ModelSource},
+    spec::ModelSpec,
     text::counted,
 };
 
@@ -95,11 +97,7 @@ impl Document {
 
     /// The beginning of the input that is shown, or the name of its picture.
     pub fn input_name(&self) -> String {
-        const INPUT_CHARS: usize = 24;
-        let read = self.read();
-        let start: String = read.chars().take(INPUT_CHARS).collect();
-        let more = if read.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
-        format!("{}{more}", start.trim_end())
+        beginning(self.read())
     }
 
     /// The text of the input that is shown, or the name of its picture.
@@ -108,11 +106,31 @@ impl Document {
         input.and_then(|input| input.text.as_deref().or(input.image.as_deref())).unwrap_or_default()
     }
 
-    /// The name of the model that is shown, or of the one that is there before anything is.
-    pub fn model_name(&self) -> Option<&str> {
-        let shown = self.latest_capture().map(|capture| capture.model().name.as_str());
-        shown.or_else(|| self.model.latest().map(|model| model.spec.name.as_str()))
+    /// The model that is open, as the window's title, the panel and messages call it: that of the capture file, or the
+    /// one that runs next. A result of another one is veiled, under its own name.
+    pub fn open_model(&self) -> Option<&ModelSpec> {
+        let of_file = self.opened.as_ref().and(self.latest_capture()).map(|capture| &**capture.model());
+        of_file.or_else(|| self.model.latest().map(|model| &*model.spec))
     }
+}
+
+impl Experiment {
+    /// The beginning of what `model` reads of it, or the name of its picture.
+    pub(super) fn input_name(&self, model: &ModelSpec) -> String {
+        match self.image.as_ref().filter(|_| model.modality.image().is_some()) {
+            Some(ImageSource::Path(path)) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            Some(ImageSource::Bundled(name) | ImageSource::Embedded { name, .. }) => name.clone(),
+            None => beginning(&self.text),
+        }
+    }
+}
+
+/// The beginning of a text, as a name for it.
+fn beginning(text: &str) -> String {
+    const INPUT_CHARS: usize = 24;
+    let start: String = text.chars().take(INPUT_CHARS).collect();
+    let more = if text.chars().nth(INPUT_CHARS).is_some() { "…" } else { "" };
+    format!("{}{more}", start.trim_end())
 }
 
 impl Stale {

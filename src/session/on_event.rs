@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Document, Documents, Effect, Loadable, NoticeKind, Pane, Session, autosave::Shown, corpora::not_kept};
+use super::{Cause, Document, Documents, Effect, Loadable, Pane, Session, autosave::Shown, corpora::not_kept};
 use crate::{
     ids::{DocumentId, JobId, PaneId},
-    protocol::{Event, EventKind},
+    protocol::{Event, EventKind, Failure},
 };
 
 /// Which part waits for a job.
@@ -40,7 +40,8 @@ impl Session {
         let Event { job, kind } = event;
         if let EventKind::NotKept(details) = kind {
             // Whoever waits for the job: it concerns the whole program.
-            self.notices.notify(NoticeKind::Info, not_kept(&details));
+            let Failure { summary, details } = not_kept(&details);
+            self.notices.inform(Cause::Job(job), summary, details);
             return Vec::new();
         }
         let mut effects = match self.who_waits(job) {
@@ -128,6 +129,7 @@ impl Session {
             EventKind::Progress(progress) => document.model.report(progress),
             EventKind::Loaded(model) => {
                 self.models.arrived(job, model.id);
+                document.take_owed_picture();
                 self.greet_in(id, &model);
                 if let Some(document) = self.documents.find_mut(id) {
                     document.model = Loadable::Ready(Arc::clone(&model));
@@ -161,16 +163,20 @@ impl Session {
                 return self.run_if_owed(id);
             }
             EventKind::Failed(failure) => {
-                document.model.fail(failure.clone());
-                document.keep_model();
+                document.load_ended();
                 document.input_owed = None;
                 if let Some(expected) = document.lost_model() {
+                    document.model.fail(failure.clone());
                     let found = self.keeping.look_elsewhere(id, expected, Some(failure), &self.settings);
                     return found.map(|found| self.open_found(found)).unwrap_or_default();
                 }
                 self.panes.drop_pending(id);
-                self.notices.fail(failure);
-                return self.run_if_owed(id);
+                let effects = self.run_if_owed(id);
+                if let Some(document) = self.documents.find_mut(id) {
+                    document.model.fail(failure.clone());
+                }
+                self.notices.fail(Cause::Load(id), failure);
+                return effects;
             }
             _ => {}
         }
@@ -207,8 +213,11 @@ impl Session {
     fn on_export_event(&mut self, job: JobId, kind: EventKind) {
         match kind {
             EventKind::Progress(_) => return,
-            EventKind::Exported(path) => self.notices.inform("Saved".to_owned(), path.display().to_string()),
-            EventKind::Failed(failure) => self.notices.fail(failure),
+            EventKind::Exported(path) => {
+                let details = path.display().to_string();
+                self.notices.inform(Cause::File(path), "Saved", details);
+            }
+            EventKind::Failed(failure) => self.notices.fail(Cause::Job(job), failure),
             _ => {}
         }
         self.exports_pending.retain(|pending| *pending != job);

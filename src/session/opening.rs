@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Address, CorpusDialog, CorpusSheet, Document, Effect, Experiment, Focus, Loadable, PathKind, Session,
+    Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, Focus, Loadable, PathKind, Session,
     autosave::{Answer, Shown, file_name},
     corpora::CorpusInput,
     document::Behind,
@@ -43,8 +43,10 @@ impl Session {
         let Some(document) = self.documents.find_mut(id) else { return Vec::new() };
         document.experiment.model = Some(source.clone());
         document.model_owed = false;
+        document.picture_owed.take_if(|(seer, _)| *seer != source);
         if let Some(model) = shared {
             let was_pending = document.model.is_pending();
+            document.take_owed_picture();
             document.model = Loadable::Ready(Arc::clone(&model));
             self.greet_in(id, &model);
             let mut effects = if was_pending { vec![Effect::Cancel(Lane::Load(id))] } else { Vec::new() };
@@ -52,12 +54,13 @@ impl Session {
             effects.extend(self.run_loaded(id));
             return effects;
         }
+        let sees = document.picture_owed.as_ref().map(|(_, picture)| picture.clone());
         let (job, model) = (self.jobs.next(), self.jobs.next_model());
         self.models.ask(job, PendingLoad { document: id, replaces });
         if let Some(document) = self.documents.find_mut(id) {
             document.model.start(job);
         }
-        vec![Effect::Submit(job, Request::Load { id: model, document: id, source, replaces })]
+        vec![Effect::Submit(job, Request::Load { id: model, document: id, source, replaces, sees })]
     }
 
     /// Documents that waited for a model to arrive for another one have it now.
@@ -89,7 +92,7 @@ impl Session {
     pub(super) fn greet_in(&mut self, id: DocumentId, model: &LoadedModel) {
         self.settings.remember_model(&model.source);
         for warning in &model.audit.warnings {
-            self.notices.inform(warning.clone(), String::new());
+            self.notices.inform(Cause::Model(id, Some(model.source.clone())), warning, "");
         }
         self.panes.show_first_example(id, model, &mut self.documents);
         if let Some(document) = self.documents.find_mut(id) {
@@ -124,7 +127,7 @@ impl Session {
                 };
                 let summary = format!("Not opened: {}{others}", file_name(first));
                 let details = "Only one session, model, picture, text and corpus is opened at a time";
-                self.notices.inform(summary, details.to_owned());
+                self.notices.inform(Cause::File(first.clone()), summary, details);
             }
         }
         effects
@@ -147,11 +150,12 @@ impl Session {
     /// Runs a text, on a bundled text model if the current one sees pictures.
     pub(super) fn open_text(&mut self, text: String) -> Vec<Effect> {
         if text.trim().is_empty() {
-            self.notices.inform("The text is empty, so there is nothing to read".to_owned(), String::new());
+            self.notices.inform(Cause::Command, "The text is empty, so there is nothing to read", "");
             return Vec::new();
         }
         self.panes.leave_example(&mut self.documents);
         let document = self.documents.of_mut(self.panes.active());
+        let id = document.id;
         document.experiment.text = text;
         (document.experiment.text_b, document.experiment.excerpt) = (None, None);
         document.experiment.continued = false;
@@ -162,12 +166,13 @@ impl Session {
         match document.model.latest().cloned() {
             Some(model) if model.spec.modality.text().is_some() => self.run(),
             current => {
+                let reader = ModelSource::Bundled("demo:gpt".to_owned());
                 if let Some(model) = current {
                     let summary = format!("{} sees pictures, so demo:gpt reads the text", model.spec.name);
-                    let details = "Open a BERT or GPT-2 folder to read it with your own model".to_owned();
-                    self.notices.inform(summary, details);
+                    let details = "Open a BERT or GPT-2 folder to read it with your own model";
+                    self.notices.inform(Cause::Model(id, Some(reader.clone())), summary, details);
                 }
-                self.load(ModelSource::Bundled("demo:gpt".to_owned()))
+                self.load(reader)
             }
         }
     }
@@ -175,21 +180,26 @@ impl Session {
     /// Shows a picture, on a bundled vision model if the current one reads text.
     pub(super) fn open_image(&mut self, image: ImageSource) -> Vec<Effect> {
         let document = self.documents.of_mut(self.panes.active());
-        document.experiment.image = Some(image);
+        let id = document.id;
         if document.model.is_pending() {
-            document.run_owed = true;
+            (document.experiment.image, document.run_owed) = (Some(image), true);
             return Vec::new();
         }
         match document.model.latest().cloned() {
-            Some(model) if model.spec.modality.image().is_some() => self.run(),
+            Some(model) if model.spec.modality.image().is_some() => {
+                document.experiment.image = Some(image);
+                self.run()
+            }
             current => {
+                let seer = ModelSource::Bundled("demo:vit".to_owned());
                 if let Some(model) = current {
-                    self.notices.inform(
-                        format!("{} reads text, so demo:vit is opened for the picture", model.spec.name),
-                        "Open a ViT folder to see the picture with your own model".to_owned(),
-                    );
+                    let summary = format!("{} reads text, so demo:vit is opened for the picture", model.spec.name);
+                    let details = "Open a ViT folder to see the picture with your own model";
+                    self.notices.inform(Cause::Model(id, Some(seer.clone())), summary, details);
                 }
-                self.load(ModelSource::Bundled("demo:vit".to_owned()))
+                // A picture that cannot be read is no reason to leave the model that is there.
+                document.picture_owed = Some((seer.clone(), image));
+                self.load(seer)
             }
         }
     }
@@ -311,7 +321,8 @@ impl Session {
     pub(super) fn tell_other_files(&mut self, id: DocumentId) {
         let told = self.documents.find_mut(id).and_then(Document::other_files);
         if let Some(Failure { summary, details }) = told {
-            self.notices.inform(summary, details);
+            let cause = self.documents.find(id).map_or(Cause::Command, Cause::model);
+            self.notices.inform(cause, summary, details);
         }
     }
 
@@ -372,7 +383,8 @@ impl Session {
         if n_lines == 0 {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let summary = format!("{name} is empty, so there is nothing to read");
-            self.notices.fail(Failure { summary, details: path.display().to_string() });
+            let details = path.display().to_string();
+            self.notices.fail(Cause::File(path), Failure { summary, details });
             return Vec::new();
         }
         match CorpusDialog::of_text(path, text, n_lines) {

@@ -165,9 +165,14 @@ impl Panes {
         after.or_else(|| self.iter().next()).map_or(self.active, |pane| pane.id)
     }
 
+    /// Whether there are as many as there can be.
+    pub(super) fn is_full(&self) -> bool {
+        self.len() >= Self::MAX
+    }
+
     /// Opens a twin of the active pane and makes it the active one; `None` when there are enough.
     pub(super) fn split(&mut self, split: Split) -> Option<PaneId> {
-        if self.len() >= Self::MAX {
+        if self.is_full() {
             return None;
         }
         self.next_id += 1;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Documents, Effect, Loadable, Notices, Pane, Panes, jobs::Jobs};
+use super::{Cause, Document, Documents, Effect, Loadable, Notices, Pane, Panes, jobs::Jobs};
 use crate::{
     analysis::{
         Cloud,
@@ -131,7 +131,7 @@ impl Projections {
         }
         match event {
             EventKind::Projected(projection) => self.insert(projection),
-            EventKind::Failed(failure) => notices.fail(failure),
+            EventKind::Failed(failure) => notices.fail(Cause::Projection, failure),
             _ => {}
         }
     }

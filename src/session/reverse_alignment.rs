@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Documents, LabOptions, Notices, Pane, Panes, Split};
+use super::{Cause, Document, Documents, LabOptions, Notices, Pane, Panes, Split};
 use crate::{
     analysis::explain::report::Question,
     capture::Capture,
@@ -64,9 +64,9 @@ impl Panes {
         self.active_mut().options.lab.question = question;
         let experiment = &mut documents.of_mut(self.active()).experiment;
         (experiment.text, experiment.target) = (text, target);
-        let details =
-            "Choose a model here that translates the other way; the alignment beside then combines both".to_owned();
-        notices.inform("The two texts were exchanged".to_owned(), details);
+        let cause = Cause::run(documents.of(self.active()));
+        let details = "Choose a model here that translates the other way; the alignment beside then combines both";
+        notices.inform(cause, "The two texts were exchanged", details);
         true
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Document, Documents, Effect, Notices, Panes, document::Behind, made::Made};
+use super::{Cause, Document, Documents, Effect, Notices, Panes, document::Behind, made::Made};
 use crate::{
     ids::{DocumentId, JobId, ModelId},
     model::ImageSource,
@@ -22,6 +22,8 @@ impl Document {
         let (false, Some(model)) = (self.run_owed, self.model.latest().cloned()) else { return Vec::new() };
         let lane = Lane::Run(self.id);
         self.too_long = None;
+        // What could not be opened before is another matter.
+        self.model.settle();
         let input = match self.experiment.input(&model.spec) {
             Ok(input) => input,
             Err(failure) => {
@@ -48,7 +50,15 @@ impl Document {
     /// A load did not replace its model.
     pub(super) fn load_ended(&mut self) {
         self.model.cancel();
+        self.picture_owed = None;
         self.keep_model();
+    }
+
+    /// The model that sees a picture is there.
+    pub(super) fn take_owed_picture(&mut self) {
+        if let Some((_, picture)) = self.picture_owed.take() {
+            self.experiment.image = Some(picture);
+        }
     }
 
     /// Something to read for a model that has nothing to read yet.
@@ -100,7 +110,7 @@ impl Panes {
                 // That it was changed, or cut, is known to whoever did it, and stands above the view.
                 let known = [capture.computation().note(), capture.input().part.map(|part| part.to_string())];
                 for note in capture.notes().iter().filter(|note| !known.iter().flatten().any(|known| known == *note)) {
-                    notices.inform(note.clone(), String::new());
+                    notices.inform(Cause::Shown(capture.id()), note, "");
                 }
                 self.show(documents, id, capture);
             }
@@ -112,9 +122,11 @@ impl Panes {
                 self.drop_pending(id);
             }
             EventKind::Failed(failure) => {
+                let ran = document.running.as_ref().map_or(&document.experiment, |running| &running.experiment);
+                let cause = Cause::Run(id, Box::new(ran.clone()));
                 document.capture.fail(failure.clone());
                 self.drop_pending(id);
-                notices.fail(failure);
+                notices.fail(cause, failure);
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Document, Documents, Effect, Loadable, Notices, Pane, Panes, Split};
+use super::{Cause, Document, Documents, Effect, Limited, Loadable, Notices, Pane, Panes, Split};
 use crate::{
     capture::Capture,
     ids::{DocumentId, PaneId},
@@ -14,8 +14,8 @@ impl Panes {
     pub(super) fn open_twin(&mut self, split: Split, notices: &mut Notices) -> Option<PaneId> {
         let pane = self.split(split);
         if pane.is_none() {
-            let details = "Close one that you no longer need".to_owned();
-            notices.inform(format!("{} panes are open, which is the most", Self::MAX), details);
+            let summary = format!("{} panes are open, which is the most", Self::MAX);
+            notices.inform(Cause::Full(Limited::Panes), summary, "Close one that you no longer need");
         }
         pane
     }
@@ -23,8 +23,8 @@ impl Panes {
     /// Gives the active pane a copy of its document, which can get another input or another model.
     pub(super) fn detach(&mut self, documents: &mut Documents, notices: &mut Notices) {
         if !documents.has_room() {
-            let details = "Close one that you no longer need".to_owned();
-            return notices.inform(format!("{} runs are open, which is the most", Documents::MAX), details);
+            let summary = format!("{} runs are open, which is the most", Documents::MAX);
+            return notices.inform(Cause::Full(Limited::Runs), summary, "Close one that you no longer need");
         }
         self.active_mut().document = documents.add_copy(self.active().document);
     }
@@ -69,9 +69,11 @@ impl Panes {
         self.close(id);
         let mut effects: Vec<Effect> = asked.into_iter().map(Effect::Cancel).chain(left).collect();
         let plain = documents.find(document).and_then(|document| document.plain);
-        if !self.shows(document) && plain.is_some_and(|plain| self.shows(plain)) {
-            notices.inform("The changes were closed with their pane".to_owned(), "Undo brings them back".to_owned());
+        if let Some(plain) = plain.filter(|plain| !self.shows(document) && self.shows(*plain)) {
             effects.extend(self.close_document(document, documents));
+            // What is undone there is no longer closed.
+            let cause = documents.find(plain).map_or(Cause::Command, Cause::run);
+            notices.inform(cause, "The changes were closed with their pane", "Undo brings them back");
         }
         effects
     }
@@ -121,15 +123,14 @@ impl Panes {
         // Inputs of one file have much the same to say about themselves.
         let notes: BTreeSet<_> = file.captures.iter().flat_map(|capture| capture.notes()).collect();
         for note in notes {
-            notices.inform(note.clone(), String::new());
+            notices.inform(Cause::Shown(first.id()), note, "");
         }
         if let Some(document) = documents.find_mut(id) {
             (document.opened, document.made) = (Some(file), None);
         }
         self.show(documents, id, first);
         if let Some(document) = documents.find(id).filter(|document| !document.experiment.edits().is_empty()) {
-            let reason = document.unchangeable().unwrap_or_default().to_owned();
-            notices.inform(reason, String::new());
+            notices.inform(Cause::run(document), document.unchangeable().unwrap_or_default(), "");
         }
         stop
     }

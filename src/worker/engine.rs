@@ -23,8 +23,8 @@ use crate::{
     figure::ViewKind,
     ids::{ModelId, Side, StackKind},
     model::{
-        self, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelFiles, Progress, RunPlan,
-        Sites, Stage, locate,
+        self, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles, Progress,
+        RunPlan, Sites, Stage, input::open_picture, locate,
     },
     protocol::{CorpusOrder, EditRequest, EventKind, Failure, LoadedModel, ModelSource, Outcomes, Request, TooLong},
     spec::Modality,
@@ -210,7 +210,10 @@ impl Engine for ModelEngine {
 
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         match request {
-            Request::Load { id, source, replaces, .. } => self.load(Wanted { id, source, replaces }, control),
+            Request::Load { id, source, replaces, sees, .. } => {
+                sees.map(|picture| open_picture(&picture)).transpose().map_err(ModelError::from)?;
+                self.load(Wanted { id, source, replaces }, control)
+            }
             Request::Forget(id) => {
                 self.models.remove(&id);
                 self.means.forget(id);

@@ -107,6 +107,8 @@ mod long_patterns;
 mod measures;
 /// Memory of a run: the estimate against what a process takes, and what is refused.
 mod memory;
+/// Messages, and what they go with.
+mod messages;
 /// What a method answered in place of attention.
 mod overlays;
 /// Keys of other classes, other names, and tables that a configuration ties and the file does not.

@@ -23,7 +23,7 @@ fn a_bookmark_leads_back_to_model_input_and_head() {
     let first = play.session.keeping.bookmarks[0].clone();
     let notice = play.session.notices.last().unwrap();
     assert_eq!(notice.text.summary, "Bookmark added: L2H1 heatmap · demo:gpt · one two three");
-    assert_eq!(notice.undo, Some(BookmarkCommand::Remove(0)), "and can be undone");
+    assert_eq!(notice.undo(), Some(BookmarkCommand::Remove(0)), "and can be undone");
     assert_eq!((first.name.as_str(), first.thumbnail.len()), ("L2H1 heatmap · demo:gpt · one two three", 24));
 
     play.does(Command::OpenModel(bundled("demo:bert")));
@@ -51,7 +51,7 @@ fn a_bookmark_leads_back_to_model_input_and_head() {
     again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)));
     again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)));
     again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Remove(0))));
-    assert!(again.session.notices.iter().all(|notice| notice.undo.is_none()));
+    assert!(again.session.notices.iter().all(|notice| notice.undo().is_none()));
 }
 
 /// What a session was written down as, read in a window of its own.

@@ -110,7 +110,7 @@ fn an_empty_text_is_refused_and_nothing_else_is_read_in_its_place() {
     play.does(Command::OpenText(String::new()));
     assert_eq!(play.last_notice(), "The text is empty, so there is nothing to read");
     assert!(play.asked.is_empty());
-    assert_eq!(play.session.document().model_name(), Some("demo:vit"));
+    assert_eq!(play.session.document().open_model().unwrap().name, "demo:vit");
 }
 
 #[test]

@@ -116,7 +116,7 @@ pub fn load(name: &str) -> Request {
 /// A load that replaces the only model there is.
 pub fn load_from(source: ModelSource) -> Request {
     let replaces = Some(ModelId(1));
-    Request::Load { id: ModelId(1), document: DocumentId(1), source, replaces }
+    Request::Load { id: ModelId(1), document: DocumentId(1), source, replaces, sees: None }
 }
 
 pub fn run_on(model: ModelId, input: Input) -> Request {

@@ -381,3 +381,21 @@ fn a_projection_does_not_wait_for_a_run() {
     assert_eq!(projected.job, JobId(2));
     assert!(matches!(projected.kind, EventKind::Projected(_)));
 }
+
+#[test]
+fn a_picture_that_cannot_be_read_stops_the_model_that_would_see_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken.png");
+    let mut bytes = Vec::new();
+    image::RgbImage::new(4, 4).write_to(&mut std::io::Cursor::new(&mut bytes), image::ImageFormat::Png).unwrap();
+    // The head of the second chunk of a PNG, behind the signature and the size.
+    bytes[33..41].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    let mut session = Session::new();
+    let Request::Load { id, document, source, .. } = load("demo:vit") else { unreachable!() };
+    let sees = Some(model::ImageSource::Path(path));
+    let (answer, stages) = session.ask(Request::Load { id, document, source, replaces: None, sees });
+    let EventKind::Failed(Failure { summary, .. }) = answer else { panic!("{answer:?}") };
+    assert!(stages.is_empty(), "nothing of the model was read");
+    assert_eq!(summary, "The picture is damaged or cut short: it cannot be decoded as PNG");
+}

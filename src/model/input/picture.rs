@@ -4,7 +4,11 @@ mod gif;
 mod tiff;
 mod webp;
 
-use std::{io::Cursor, path::Path, sync::Arc};
+use std::{
+    io::{Cursor, ErrorKind},
+    path::Path,
+    sync::Arc,
+};
 
 use image::{
     ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits,
@@ -122,7 +126,11 @@ fn decode_unguarded(bytes: &[u8], name: &str, full_name: &str) -> Result<Picture
             reason: "a frame in it is larger than the picture may be".to_owned(),
             name: full_name(),
         },
-        other => InputError::DamagedPicture { reason: other.to_string(), name: full_name() },
+        // The decoders describe what they hold in their own notation, which is for nobody to read.
+        ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            InputError::DamagedPicture { reason: "its end is missing".to_owned(), name: full_name() }
+        }
+        _ => InputError::DamagedPicture { reason: undecodable(format), name: full_name() },
     };
     let mut decoder = reader.into_decoder().map_err(failed)?;
     // The declared size decides, before a byte is allocated for the pixels.
@@ -193,6 +201,11 @@ fn finished(
         );
     }
     Ok(picture(name.to_owned(), eight_bits(decoded), shown.map(Arc::new).as_ref(), notes))
+}
+
+fn undecodable(format: ImageFormat) -> String {
+    let name = format.extensions_str().first().map_or_else(|| "a picture".to_owned(), |name| name.to_uppercase());
+    format!("it cannot be decoded as {name}")
 }
 
 /// How the camera was held, from EXIF or else from XMP, after Pillow's `exif_transpose`; pipelines turn pictures so.

@@ -346,7 +346,7 @@ impl App {
     fn show_title(&mut self, ctx: &egui::Context) {
         let document = self.session.document();
         let file = document.opened.as_ref().map(CaptureFile::name);
-        let model = || document.model_name().map(Cow::Borrowed);
+        let model = || document.open_model().map(|model| Cow::Borrowed(model.name.as_str()));
         let keeping = &self.session.keeping;
         let changed = if keeping.is_changed { " •" } else { "" };
         let session = keeping.name().map(|name| Cow::Owned(format!("{name}{changed}")));

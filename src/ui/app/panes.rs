@@ -44,16 +44,8 @@ const OUTPUT_PT: f32 = 44.0 * GRID;
 /// Height of what stands above a pane when there are several.
 const HEADER_PT: f32 = 7.0 * GRID;
 
-/// The place of the active pane.
-pub(super) struct ActivePane {
-    /// All of it.
-    pub rect: Rect,
-    /// What is free of the sentence over its lower edge.
-    pub free: Rect,
-}
-
 /// Draws every pane and gives the place of the active one. `cx` speaks of the active pane.
-pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneId, Views>) -> ActivePane {
+pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneId, Views>) -> Rect {
     let panes = &cx.session.panes;
     views.retain(|id, _| panes.get(*id).is_some());
     let whole = ui.available_rect_before_wrap();
@@ -79,7 +71,7 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         tabs_ui(ui, cx, panes.iter().map(view_of).collect());
         *area.top_mut() += TABS_PT + GAP_PT;
     }
-    let (mut active, mut said) = (area, None);
+    let mut active = area;
     for (pane, rect) in places {
         if one_at_a_time && pane.id != cx.pane.id {
             continue;
@@ -90,18 +82,17 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         let view = ViewCtx { shared_high, leaves_brush_row, ..view_of(pane) };
         let views = views.entry(pane.id).or_default();
         let builder = UiBuilder::new().id_salt(("pane", pane.id.0)).max_rect(rect);
-        let sentence = ui.scope_builder(builder, |ui| {
+        ui.scope_builder(builder, |ui| {
             ui.shrink_clip_rect(rect);
             ui.painter().rect_filled(rect, 0, cx.theme.canvas);
             if panes.len() > 1 {
                 header_ui(ui, cx, &view, outputs.get(&pane.id).map(String::as_str));
             }
-            let sentence = scrolled_ui(ui, |ui| pane_ui(ui, &view, views));
+            scrolled_ui(ui, |ui| pane_ui(ui, &view, views));
             pane_menu_ui(ui, &view, rect);
-            sentence
         });
         if pane.id == cx.pane.id {
-            (active, said) = (rect, sentence.inner);
+            active = rect;
         } else if pressed_in(ui, rect) {
             view.send(Command::Activate);
         }
@@ -110,8 +101,7 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         ui.painter().hline(active.x_range(), active.top() + 1.0, (2.0, cx.theme.accent));
     }
     ui.advance_cursor_after_rect(whole);
-    let free = said.map_or(active, |said| active.with_max_y(said.top().clamp(active.top(), active.bottom())));
-    ActivePane { rect: active, free }
+    active
 }
 
 /// Where each pane stands when all are shown.
@@ -295,30 +285,30 @@ fn corpus_title(view: &ViewCtx<'_>) -> Option<String> {
     matches!(cloud, Cloud::Inputs(_)).then(|| format!("{} · {}", model.name, corpus.source.name()))
 }
 
-/// Draws a view; the place of the sentence over its lower edge, where there is one.
-fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) -> Option<Rect> {
+/// Draws a view, with a sentence over its lower edge where that is not of what is asked for.
+fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) {
     let rect = ui.available_rect_before_wrap();
-    let mut sentence = None;
     if cx.document.latest_capture().is_some() {
         veiled_ui(ui, cx, |ui| views.ui(cx.pane.view, ui, cx));
-        sentence = veil(ui, cx).map(|veil| stale_ui(ui, cx, &veil, rect));
+        if let Some(veil) = veil(ui, cx) {
+            stale_ui(ui, cx, &veil, rect);
+        }
     } else {
         empty_ui(ui, cx);
     }
     progress_line(ui, cx, rect);
-    sentence
 }
 
 /// Says over the lower edge of a pane that what it shows is not of what is asked for, and why: this is where a run that
 /// failed says so in full. What is offered where a text is too long stands beside the text.
-fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) -> Rect {
+fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) {
     let place = rect.shrink(2.0 * GRID);
     let builder = UiBuilder::new().id_salt("stale").max_rect(place).layout(Layout::bottom_up(Align::Center));
     ui.scope_builder(builder, |ui| {
         let margin = Margin::symmetric(2 * GRID as i8, GRID as i8);
         let stroke = (1.0, cx.theme.rule);
         let frame = Frame::new().fill(cx.theme.panel).stroke(stroke).corner_radius(4).inner_margin(margin);
-        let shown = frame.show(ui, |ui| {
+        frame.show(ui, |ui| {
             ui.set_max_width(place.width() - 4.0 * GRID);
             // From the bottom upwards.
             let failure = cx.document.capture.failure().filter(|_| cx.document.too_long.is_none());
@@ -330,9 +320,7 @@ fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) -> Rect {
             }
             ui.label(RichText::new(&veil.said).color(cx.theme.text));
         });
-        shown.response.rect
-    })
-    .inner
+    });
 }
 
 /// A thin line along the top of a pane: how far the job is that it waits for.

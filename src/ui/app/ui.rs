@@ -62,7 +62,7 @@ impl App {
         Panel::bottom("status bar")
             .exact_size(7.0 * GRID)
             .frame(bar(Margin::symmetric(3 * GRID as i8, 0)))
-            .show(ui, |ui| status_bar_ui(ui, &cx, facts, &mut requests));
+            .show(ui, |ui| status_bar_ui(ui, &cx, (facts, notices), &mut requests));
         let room = Room::of(ui.ctx(), cx.session);
         let places = [Side::Left, Side::Right].map(|side| self.sides.place(side, room));
         let panels = ui.available_rect_before_wrap();
@@ -95,7 +95,6 @@ impl App {
         }
         let ground = Frame::new().fill(theme.canvas);
         let center = CentralPanel::default().frame(ground).show(ui, |ui| panes_ui(ui, &view_cx, views));
-        let active = center.inner;
         if places[0] == Place::Over {
             panel_over_ui(ui, &theme, Side::Left, (bar(sides), panels), &mut left_ui);
         }
@@ -104,7 +103,6 @@ impl App {
         }
 
         if !pictures.is_taking() {
-            notices.toasts_ui(ui.ctx(), &cx, active.free);
             drop_overlay_ui(ui.ctx(), &cx);
         }
         self.download.ui(ui.ctx(), &cx, &mut self.paths.looker);
@@ -125,7 +123,7 @@ impl App {
         if !stays {
             self.sheet = None;
         }
-        self.view_rect = active.rect;
+        self.view_rect = center.inner;
         requests
     }
 }

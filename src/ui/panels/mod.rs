@@ -136,8 +136,8 @@ fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         scroll.auto_shrink([false, true]).show(ui, |ui| {
             if let Some(failure) = failure {
                 failure_ui(ui, cx, failure);
-                if let Some(name) = cx.document.model_name() {
-                    ui.label(RichText::new(format!("{name} stays open")).small().color(cx.theme.text_weak));
+                if let Some(model) = cx.document.open_model() {
+                    ui.label(RichText::new(format!("{} stays open", model.name)).small().color(cx.theme.text_weak));
                 }
             }
             too_long_ui(ui, cx);

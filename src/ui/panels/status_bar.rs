@@ -4,26 +4,20 @@ use eframe::egui::{self, Align, Label, Layout, Popup, ProgressBar, RichText, Rol
 
 use super::{
     WindowRequests,
-    notices::{history_ui, stands_in_place},
+    notices::{Notices, current_ui, history_ui},
 };
 use crate::{
     hub::Transfer,
     ids::DocumentId,
     model::Progress,
     protocol::{CorpusProgress, Failure, Lane},
-    session::{Command, Document, NoticeKind, OpenCorpus, Session},
-    text::counted,
-    ui::{
-        PanelCtx,
-        commands::UiCommand,
-        theme::GRID,
-        widgets::{bytes_text, duration_text},
-        zoom,
-    },
+    session::{Command, Document, OpenCorpus, Session},
+    text::{counted, duration_text},
+    ui::{PanelCtx, commands::UiCommand, theme::GRID, widgets::bytes_text, zoom},
 };
 
-/// The last message is seen from this room on.
-const NOTICE_PT: f32 = 30.0 * GRID;
+/// What a message needs to be read, and what it takes where there is less for it and for what is idle.
+const NOTICE_PT: [f32; 2] = [30.0 * GRID, 120.0 * GRID];
 /// Width of the progress bar, and the room from which on it is shown.
 const PROGRESS_PT: [f32; 2] = [32.0 * GRID, 75.0 * GRID];
 /// What the button to cancel takes.
@@ -37,7 +31,13 @@ pub struct StatusFacts {
 }
 
 /// Draws the bar.
-pub fn status_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts, requests: &mut WindowRequests) {
+pub fn status_bar_ui(
+    ui: &mut Ui,
+    cx: &PanelCtx<'_>,
+    (facts, notices): (StatusFacts, &mut Notices),
+    requests: &mut WindowRequests,
+) {
+    let notice = notices.current(ui.ctx(), cx);
     ui.horizontal_centered(|ui| {
         ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
         // What can be clicked has its room first.
@@ -45,13 +45,14 @@ pub fn status_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, facts: StatusFacts, request
             messages_ui(ui, cx);
             zoom_ui(ui, requests);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                let is_new = notice.is_some_and(|(_, is_new)| is_new);
                 if let Some(running) = running(cx.session) {
                     running_ui(ui, cx, &running);
-                } else {
+                } else if !is_new || ui.available_width() > NOTICE_PT[1] {
                     idle_ui(ui, cx, facts);
                 }
-                if ui.available_width() > NOTICE_PT {
-                    ui.with_layout(Layout::right_to_left(Align::Center), |ui| last_notice_ui(ui, cx));
+                if let Some(notice) = notice.filter(|_| ui.available_width() > NOTICE_PT[0]) {
+                    ui.with_layout(Layout::right_to_left(Align::Center), |ui| current_ui(ui, cx, notice));
                 }
             });
         });
@@ -90,16 +91,6 @@ fn zoom_ui(ui: &mut Ui, requests: &mut WindowRequests) {
     if button.on_hover_text(command.tooltip_with_key(ui.ctx())).clicked() {
         requests.push(command);
     }
-}
-
-fn last_notice_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    let Some(last) = cx.session.notices.last().filter(|last| !stands_in_place(cx, last)) else { return };
-    let color = match last.kind {
-        NoticeKind::Info => cx.theme.text_weak,
-        NoticeKind::Error => cx.theme.error,
-    };
-    let label = Label::new(RichText::new(&last.text.summary).color(color)).truncate();
-    ui.add(label).on_hover_text(&last.text.details);
 }
 
 /// A job, in words.
