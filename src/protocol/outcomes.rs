@@ -44,9 +44,10 @@ impl Outcomes {
         self.labels.get(id as usize).map(AsRef::as_ref)
     }
 
-    /// Those that begin with what was typed, the shortest first, at most so many; of `#123` the one with this id, as of
-    /// `123` where nothing is called so.
-    pub fn find(&self, typed: &str, most: usize) -> Vec<u32> {
+    /// Those that begin with what was typed, at most so many: first those that are called so, then longer names, each the
+    /// most probable first and of equal ones the shortest. Of `#123` the one with this id, as of `123` where nothing is
+    /// called so.
+    pub fn find(&self, typed: &str, most: usize, probability: impl Fn(u32) -> f64) -> Vec<u32> {
         let known = |id: Option<u32>| id.filter(|id| self.label(*id).is_some()).into_iter().collect::<Vec<u32>>();
         if typed.trim().starts_with('#') {
             return known(id_of(typed));
@@ -58,7 +59,15 @@ impl Outcomes {
         let from = self.by_name.partition_point(|id| plain(&self.labels[*id as usize]) < needle);
         let begins = |id: &&u32| plain(&self.labels[**id as usize]).starts_with(&needle);
         let mut found: Vec<u32> = self.by_name[from..].iter().take_while(begins).copied().collect();
-        found.sort_by_key(|id| self.labels[*id as usize].chars().count());
+        let mut ranked: Vec<(bool, f64, usize, u32)> = found
+            .drain(..)
+            .map(|id| {
+                let label = &self.labels[id as usize];
+                (plain(label) != needle, probability(id), label.chars().count(), id)
+            })
+            .collect();
+        ranked.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+        found.extend(ranked.into_iter().map(|(.., id)| id));
         found.truncate(most);
         if found.is_empty() {
             return known(typed.trim().parse().ok());
@@ -95,16 +104,24 @@ mod tests {
         let outcomes = Outcomes::new(ModelId(1), labels);
         let names =
             |ids: Vec<u32>| ids.into_iter().map(|id| outcomes.label(id).unwrap().to_owned()).collect::<Vec<_>>();
-        assert_eq!(names(outcomes.find("LI", 9)), ["li", "␣Li", "Lily", "␣Lily"]);
-        assert_eq!(names(outcomes.find("li", 1)), ["li"]);
-        assert_eq!(names(outcomes.find(" #5 ", 9)), ["␣the"]);
-        assert_eq!(names(outcomes.find("5", 9)), ["␣the"], "nothing is called 5");
+        let equal = |_: u32| 0.0;
+        assert_eq!(names(outcomes.find("LI", 9, equal)), ["li", "␣Li", "Lily", "␣Lily"]);
+        assert_eq!(names(outcomes.find("li", 1, equal)), ["li"]);
+        assert_eq!(names(outcomes.find(" #5 ", 9, equal)), ["␣the"]);
+        assert_eq!(names(outcomes.find("5", 9, equal)), ["␣the"], "nothing is called 5");
         let numbered = Outcomes::new(ModelId(1), ["17", "b", "c"].map(Box::from).to_vec());
         assert_eq!(
-            (numbered.find("17", 9), numbered.find("#1", 9), numbered.find("1", 9)),
+            (numbered.find("17", 9, equal), numbered.find("#1", 9, equal), numbered.find("1", 9, equal)),
             (vec![0], vec![1], vec![0])
         );
-        assert!(outcomes.find("#99", 9).is_empty() && outcomes.find(" ", 9).is_empty());
+        assert!(outcomes.find("#99", 9, equal).is_empty() && outcomes.find(" ", 9, equal).is_empty());
+        let said = |id: u32| [0.3, 0.2, 0.0, 0.1, 0.0, 0.0, 0.0, 0.0][id as usize];
+        assert_eq!(names(outcomes.find("lily", 9, said)), ["␣Lily", "Lily"], "the one that the model says");
+        assert_eq!(
+            names(outcomes.find("li", 9, said)),
+            ["␣Li", "li", "␣Lily", "Lily"],
+            "what is called so comes first"
+        );
         assert!(outcomes.has("Lily") && !outcomes.has("extraordinary"));
         assert_eq!(names(outcomes.beginnings("extraordinary", 2)), ["␣extra", "ext"]);
     }

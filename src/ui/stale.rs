@@ -3,6 +3,7 @@
 use eframe::egui::{self, Id, Ui};
 
 use super::ViewCtx;
+use crate::session::AnswerTo;
 
 /// How visible it is.
 const OPACITY: f32 = 0.45;
@@ -26,6 +27,22 @@ pub fn veil(ui: &Ui, cx: &ViewCtx<'_>) -> Option<Veil> {
     let veiled = ((t * (WAIT_SECS + VEIL_SECS) - WAIT_SECS) / VEIL_SECS).clamp(0.0, 1.0);
     let stale = stale.filter(|_| veiled > 0.0)?;
     Some(Veil { opacity: egui::lerp(1.0..=OPACITY, veiled), said: stale.text(&cx.document.title()) })
+}
+
+/// Draws answers of the laboratory, veiled where one is to another question than the one that is asked: under the name
+/// of another head at once, with other options when they take a while.
+pub fn veiled_answers_ui<R>(ui: &mut Ui, salt: Option<&str>, to: AnswerTo, draw: impl FnOnce(&mut Ui) -> R) -> R {
+    let secs = if to == AnswerTo::OtherOptions { WAIT_SECS + VEIL_SECS } else { 0.0 };
+    let id = ui.scope_id().with(("old answer", salt));
+    let t = ui.ctx().animate_bool_with_time(id, to != AnswerTo::This, secs);
+    let veiled = if to == AnswerTo::OtherSubject { 1.0 } else { (t * (WAIT_SECS + VEIL_SECS) - WAIT_SECS) / VEIL_SECS };
+    ui.scope(|ui| {
+        if to != AnswerTo::This && veiled > 0.0 {
+            ui.multiply_opacity(egui::lerp(1.0..=OPACITY, veiled.clamp(0.0, 1.0)));
+        }
+        draw(ui)
+    })
+    .inner
 }
 
 /// Draws something of what a pane shows, veiled where that is not of what is asked for.

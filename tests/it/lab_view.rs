@@ -10,10 +10,10 @@ use attnscope::{
         rollout::RolloutOptions,
     },
     cli::open::OpenOptions,
-    ids::Side,
+    ids::{HeadId, Side},
     lab::{AlignmentOptions, Column, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
     protocol::{Event, EventKind, Explanation, Request},
-    session::{Command, Loadable, Split, ViewKind, gallery::EXAMPLES},
+    session::{AnswerTo, Command, Loadable, Split, ViewKind, gallery::EXAMPLES},
 };
 use eframe::egui::{accesskit::Role, pos2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -125,19 +125,22 @@ fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_ther
     assert_eq!(explanations(&play).len(), 2, "both were asked, and the first of them no longer counts");
     let capture = play.session.document().latest_capture().unwrap().id();
     let shown = |play: &Play| {
-        let known = &play.session.pane().explanations;
-        let (report, is_old) = known.shown(capture, "rollout", &rollout(0.3), target)?;
-        Some((compare::scores(report, Side::Only).unwrap()[0], is_old))
+        let (report, to) = play.session.pane().answer_in(capture, "rollout", &rollout(0.3), target)?;
+        Some((compare::scores(report, Side::Only).unwrap()[0], to))
     };
-    assert_eq!(shown(&play), Some((0.25, true)));
+    assert_eq!(shown(&play), Some((0.25, AnswerTo::OtherOptions)));
+    // Under the name of another head it is no answer: it is veiled at once.
+    let head = play.session.pane().selection.head;
+    play.does(Command::SelectHead(HeadId::single(1, 1)));
+    assert_eq!(shown(&play), Some((0.25, AnswerTo::OtherSubject)));
+    play.does(Command::SelectHead(head));
     assert!(play.session.pane().explanations.find(capture, "rollout", &rollout(0.4), target).is_none());
     answer(&mut play, 0.75);
     play.asked.clear();
-    assert_eq!(shown(&play), Some((0.75, false)));
+    assert_eq!(shown(&play), Some((0.75, AnswerTo::This)));
     // An answer about another output is none to this one, not even for a while.
     let other = Target { position: Some(2), ..target };
-    let of_other =
-        |play: &Play| play.session.pane().explanations.shown(capture, "rollout", &rollout(0.3), other).is_some();
+    let of_other = |play: &Play| play.session.pane().answer_in(capture, "rollout", &rollout(0.3), other).is_some();
     assert!(!of_other(&play));
     play.does(Command::Explain("rollout", rollout(0.3), other));
     assert!(!of_other(&play));

@@ -42,13 +42,13 @@ impl EffectPanel {
         section_ui(ui, cx.theme, &title(before, at));
         let Some(row) = row_at(before, at) else { return };
         let outputs = before.prediction().map_or(OutputKind::Tokens, |prediction| prediction.outputs);
-        choice_ui(ui, cx, (outputs, row), target);
+        choice_ui(ui, cx, (before, outputs, row), target);
         position_ui(ui, cx, before, (at, target));
         match found {
             Ok(effect) => {
                 let line = effect.text(|id| outcome_label(cx, row, id));
                 // Until the changed run is there, it is about the one before.
-                let is_old = document.capture.is_pending();
+                let is_old = document.stale().is_some();
                 let color = if is_old { cx.theme.text_weak } else { cx.theme.text };
                 let told = outputs
                     .function()
@@ -75,7 +75,12 @@ fn row_at(capture: &Capture, at: Option<usize>) -> Option<&PredictionRow> {
 }
 
 /// The outcome, and what its logit is held against.
-fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, (outputs, row): (OutputKind, &PredictionRow), target: Target) {
+fn choice_ui(
+    ui: &mut Ui,
+    cx: &PanelCtx<'_>,
+    (capture, outputs, row): (&Capture, OutputKind, &PredictionRow),
+    target: Target,
+) {
     if !outputs.has_probabilities() && row.top.len() < 2 {
         return;
     }
@@ -93,6 +98,7 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, (outputs, row): (OutputKind, &Predi
                 "The score that is compared; Explain uses the same one"
             },
             outputs,
+            capture,
             row,
             chosen,
             nothing: None,
@@ -106,6 +112,7 @@ fn choice_ui(ui: &mut Ui, cx: &PanelCtx<'_>, (outputs, row): (OutputKind, &Predi
             name: "Contrast of the effect",
             meaning: "Compare the difference of two: what raises one over the other",
             outputs,
+            capture,
             row,
             chosen: target.against,
             nothing: Some("anything else"),

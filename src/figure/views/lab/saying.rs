@@ -151,21 +151,25 @@ pub fn without_head(leaves: &[Leaf<'_>], head: HeadId, logit: &str) -> Option<[S
     let own = |name: &str| of(name).into_iter().find(|(layer, _)| *layer == head.layer)?.1.get(head.head).copied();
     // A head that was left out has no number.
     let known = |name: &str| own(name).filter(|it| it.is_finite());
-    // Scores have no probabilities that could move: heads are compared by what they change of it.
+    // Scores have no probabilities that could move.
     let (lost, change) = (known("logit")?, known("change"));
-    let by = if change.is_some() { "change" } else { "logit" };
-    let all = of(by).into_iter().flat_map(|(_, values)| values.iter().map(|it| it.abs()));
-    let all: Vec<f64> = all.filter(|it| it.is_finite()).collect();
-    let rank = 1 + all.iter().filter(|other| **other > change.unwrap_or(lost.abs())).count();
-    let what = if lost < 0.0 { "rises" } else { "falls" };
-    let more = match rank {
-        1 => format!("the largest change of {} heads", all.len()),
-        _ => format!("{} of {} heads change it more", rank - 1, all.len()),
+    // Each measure has a place of its own among the heads: the map beside shows one of them.
+    let place = |name: &str, size: f64, moves: [&str; 2]| {
+        let all = of(name).into_iter().flat_map(|(_, values)| values).filter(|it| it.is_finite());
+        let (n_more, n) = all.fold((0, 0), |(more, n), it| (more + usize::from(it.abs() > size.abs()), n + 1));
+        match n_more {
+            0 => format!("none of {n} heads {} more", moves[0]),
+            1 => format!("1 of {n} heads {} more", moves[0]),
+            _ => format!("{n_more} of {n} heads {} more", moves[1]),
+        }
     };
+    let what = if lost < 0.0 { "rises" } else { "falls" };
     let moved = change.map_or_else(String::new, |change| {
-        format!(", and {} of the probability moves to other outcomes", share_text(change))
+        let place = place("change", change, ["moves", "move"]);
+        format!(", and {} of the probability moves to other outcomes ({place})", share_text(change))
     });
-    let text = format!("{logit} {what} by {}{moved}: {more}", decimal_text(lost.abs()));
+    let changed = place("logit", lost, ["changes it", "change it"]);
+    let text = format!("{logit} {what} by {} ({changed}){moved}", decimal_text(lost.abs()));
     if change.is_none() {
         return Some([format!("Without {head}"), text, "Difference of two runs".to_owned()]);
     }

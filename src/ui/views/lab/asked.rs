@@ -10,7 +10,7 @@ use crate::{
     figure::views::lab::Answered,
     ids::Side,
     lab::{Column, Estimate, MethodCall},
-    session::{Command, Loadable, Wanted},
+    session::{AnswerTo, Command, Loadable, Wanted},
     text::sentence,
     ui::{ViewCtx, views::controls},
 };
@@ -20,6 +20,8 @@ pub struct AskedColumn {
     pub column: &'static Column,
     pub ask: MethodCall,
     pub answer: Answered,
+    /// Which question it is the answer to.
+    pub to: AnswerTo,
     /// Whether that is the answer to other options, or a part of what is on its way.
     pub is_waiting: bool,
     pub failure: Option<String>,
@@ -54,11 +56,13 @@ pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> Asked {
             cx.send(Command::Explain(column.name, ask.clone(), target));
         }
         let failure = answer.and_then(Loadable::failure).map(|failure| failure.summary.clone());
-        let shown = known.shown(capture.id(), column.name, &ask, target).filter(|_| failure.is_none());
+        let shown = cx.pane.answer_in(capture.id(), column.name, &ask, target).filter(|_| failure.is_none());
+        let to = shown.map_or(AnswerTo::This, |(_, to)| to);
         let report = shown.map(|(report, _)| Arc::clone(report));
         asked.columns.push(AskedColumn {
             column,
             answer: Answered { column: column.name, title: column.title, report },
+            to,
             is_waiting: answer.is_none_or(Loadable::is_pending),
             failure,
             long: known.takes_long(capture.id(), column.name, &ask, target).copied(),
@@ -99,7 +103,8 @@ impl Asked {
     pub fn numbers(&self, capture: &Capture) -> String {
         let token = |side: Side, at: usize| capture.tokens(side).get(at).map_or_else(String::new, |it| it.text.clone());
         let mut lines = vec![format!("method\toptions\t{}", ROW_NAMES.join("\t"))];
-        for report in self.columns.iter().filter_map(|column| column.answer.report.as_ref()) {
+        let answered = self.columns.iter().filter(|column| column.to == AnswerTo::This);
+        for report in answered.filter_map(|column| column.answer.report.as_ref()) {
             let options: Vec<String> =
                 report.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let start = format!("{}\t{}", report.method.name, options.join(" "));

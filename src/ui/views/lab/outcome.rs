@@ -3,7 +3,8 @@
 use eframe::egui::{ComboBox, Id, Key, PopupCloseBehavior, RichText, TextEdit, Ui};
 
 use crate::{
-    capture::PredictionRow,
+    analysis::effect,
+    capture::{Capture, PredictionRow},
     outputs::OutputKind,
     session::Command,
     text::grouped,
@@ -12,7 +13,7 @@ use crate::{
 
 /// Names that are offered.
 const MAX_OFFERED: usize = 10;
-/// The most probable outcomes, the field, and the names that are offered.
+/// The field, and the most probable outcomes or the names that are offered.
 const LIST_HEIGHT: f32 = 100.0 * GRID;
 /// Tokens that a word of several could begin with.
 const MAX_BEGINNINGS: usize = 3;
@@ -23,6 +24,8 @@ pub struct OutcomeChoice<'a> {
     pub name: &'static str,
     pub meaning: &'static str,
     pub outputs: OutputKind,
+    /// Whose outcomes they are.
+    pub capture: &'a Capture,
     /// The most probable outcomes, or the scores.
     pub row: &'a PredictionRow,
     /// What is chosen; `None` where nothing is.
@@ -56,24 +59,17 @@ impl OutcomeChoice<'_> {
     /// Draws the choice; what was chosen in this frame.
     pub fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Option<u32>> {
         let nothing = self.nothing.unwrap_or_default();
-        let text = self.chosen.map_or_else(|| nothing.to_owned(), |id| outcome_label(cx, self.row, id));
+        let text = self.chosen.map_or_else(|| nothing.to_owned(), |id| self.text(ui, cx, id));
         let mut choice = None;
         // Only what is chosen closes it, so that something can be typed in it.
         let combo = ComboBox::from_id_salt(self.name).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
         let combo = combo.height(LIST_HEIGHT).selected_text(text).show_ui(ui, |ui| {
             ui.set_min_width(60.0 * GRID);
-            if self.nothing.is_some() && ui.selectable_label(self.chosen.is_none(), nothing).clicked() {
-                choice = Some(None);
-            }
-            for item in self.row.top.iter().filter(|item| Some(item.id) != self.except) {
-                let text = format!("{}  {}", item.label, self.outputs.text(item.value));
-                if ui.selectable_label(self.chosen == Some(item.id), text).clicked() {
-                    choice = Some(Some(item.id));
-                }
-            }
-            ui.separator();
-            choice = self.search_ui(ui, cx).map(Some).or(choice);
+            let typed = self.field_ui(ui, cx);
+            choice =
+                if typed.word.is_empty() { self.likely_ui(ui, cx) } else { self.found_ui(ui, cx, &typed).map(Some) };
             if choice.is_some() {
+                ui.data_mut(|data| data.remove_temp::<String>(self.id(cx)));
                 ui.close();
             }
         });
@@ -81,29 +77,79 @@ impl OutcomeChoice<'_> {
         choice
     }
 
-    /// A field for a name, and those that it may become; the one that was chosen.
-    fn search_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<u32> {
+    fn id(&self, cx: &ViewCtx<'_>) -> Id {
+        Id::unique((self.name, cx.pane.id.0))
+    }
+
+    /// An outcome with its probability, or its score.
+    fn text(&self, ui: &Ui, cx: &ViewCtx<'_>, id: u32) -> String {
+        let label = outcome_label(cx, self.row, id);
+        let listed = self.row.top.iter().find(|item| item.id == id).map(|item| f64::from(item.value));
+        // All logits are added up for one that is not among the first.
+        let added = || {
+            let place = Id::unique(("probability", self.capture.id(), self.row.position, id));
+            let known: Option<Option<f64>> = ui.data(|data| data.get_temp(place));
+            known.unwrap_or_else(|| {
+                let found = effect::value(self.capture, self.row.position, id);
+                ui.data_mut(|data| data.insert_temp(place, found));
+                found
+            })
+        };
+        listed.or_else(added).map_or_else(|| label.clone(), |it| format!("{label}  {}", self.outputs.text(it)))
+    }
+
+    /// The most probable outcomes; the one that was chosen.
+    fn likely_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Option<u32>> {
+        let mut choice = None;
+        if let Some(nothing) = self.nothing
+            && ui.selectable_label(self.chosen.is_none(), nothing).clicked()
+        {
+            choice = Some(None);
+        }
+        for item in self.row.top.iter().filter(|item| Some(item.id) != self.except) {
+            let text = format!("{}  {}", item.label, self.outputs.text(item.value));
+            if ui.selectable_label(self.chosen == Some(item.id), text).clicked() {
+                choice = Some(Some(item.id));
+            }
+        }
         let weak = |text: String| RichText::new(text).small().color(cx.theme.text_weak);
-        let id = Id::unique((self.name, cx.pane.id.0));
-        let mut typed: String = ui.data(|data| data.get_temp(id)).unwrap_or_default();
+        match cx.document.outcomes() {
+            Some(outcomes) => ui.label(weak(format!("{} to choose from", grouped(outcomes.len())))),
+            None => ui.label(weak("Its names are not listed yet".to_owned())),
+        };
+        choice
+    }
+
+    /// A field for a name, above what it finds, so that this is in sight.
+    fn field_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Typed {
+        let mut text: String = ui.data(|data| data.get_temp(self.id(cx))).unwrap_or_default();
         let noun = self.outputs.noun();
         let (hint, name) = (format!("Any {noun}, or # and its id"), format!("Any {noun}"));
-        let field = TextEdit::singleline(&mut typed).hint_text(hint).desired_width(f32::INFINITY);
+        let field = TextEdit::singleline(&mut text).hint_text(hint).desired_width(f32::INFINITY);
         let field = ui.add(field).accessible_name(name);
         focus_when_opened(ui, &field);
-        let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-        ui.data_mut(|data| data.insert_temp(id, typed.clone()));
-        let Some(outcomes) = cx.document.outcomes() else {
+        let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        ui.data_mut(|data| data.insert_temp(self.id(cx), text.clone()));
+        if cx.document.outcomes().is_none() {
             list(cx);
+        }
+        Typed { word: text.trim().to_owned(), is_entered }
+    }
+
+    /// The outcomes that a name may become, in the order of their probability; the one that was chosen.
+    fn found_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, typed: &Typed) -> Option<u32> {
+        let weak = |text: String| RichText::new(text).small().color(cx.theme.text_weak);
+        let word = typed.word.as_str();
+        let Some(outcomes) = cx.document.outcomes() else {
             ui.label(weak("Its names are not listed yet".to_owned()));
             return None;
         };
-        let word = typed.trim();
-        if word.is_empty() {
-            ui.label(weak(format!("{} to choose from", grouped(outcomes.len()))));
-            return None;
-        }
-        let mut offered = outcomes.find(word, MAX_OFFERED);
+        let noun = self.outputs.noun();
+        let kept = effect::values(self.capture, self.row.position);
+        let listed = |id: u32| self.row.top.iter().find(|item| item.id == id).map(|item| f64::from(item.value));
+        let probability = |id: u32| kept.as_ref().map_or_else(|| listed(id), |kept| kept.get(id as usize).copied());
+        let mut offered = outcomes.find(word, MAX_OFFERED, |id| probability(id).unwrap_or_default());
+        let n_found = offered.len();
         if offered.is_empty() && word.starts_with('#') {
             ui.label(weak(format!("There are ids from 0 to {}", grouped(outcomes.len().saturating_sub(1)))));
         } else if !outcomes.has(word) && !word.starts_with('#') {
@@ -120,18 +166,23 @@ impl OutcomeChoice<'_> {
             ui.label(weak(says));
             offered.extend(beginnings);
         }
-        offered.retain(|id| Some(*id) != self.except);
-        let is_whole = outcomes.has(word) || word.starts_with('#');
-        let mut chosen = offered.first().copied().filter(|_| entered && is_whole);
-        for outcome in offered {
-            let text = format!("{}  #{outcome}", outcomes.label(outcome).unwrap_or_default());
+        // What a word of several tokens begins with is no match of it.
+        let matches = || offered[..n_found].iter().copied().find(|id| Some(*id) != self.except);
+        let mut chosen = if typed.is_entered { matches() } else { None };
+        for outcome in offered.iter().copied().filter(|id| Some(*id) != self.except) {
+            let share = probability(outcome).map_or_else(String::new, |it| format!("  {}", self.outputs.text(it)));
+            let text = format!("{}{share}  #{outcome}", outcomes.label(outcome).unwrap_or_default());
             if ui.selectable_label(self.chosen == Some(outcome), text).clicked() {
                 chosen = Some(outcome);
             }
         }
-        if chosen.is_some() {
-            ui.data_mut(|data| data.remove_temp::<String>(id));
-        }
         chosen
     }
+}
+
+/// What was typed to find an outcome.
+struct Typed {
+    word: String,
+    /// Whether Enter was pressed behind it.
+    is_entered: bool,
 }

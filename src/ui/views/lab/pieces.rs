@@ -20,10 +20,11 @@ use crate::{
         views::lab::{Answered, Hit, Part, Section, compose},
     },
     ids::{CaptureId, HeadId, Side},
-    session::{Command, Focus},
+    session::{AnswerTo, Command, Focus},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
+        stale::veiled_answers_ui,
         theme::{GRID, text_size},
         views::{chart::ChartUi, display_list::PiecePainter, empty, hover, menu, tooltip},
     },
@@ -66,27 +67,30 @@ impl Pieces {
         for section in sections.iter() {
             let own = section.column.and_then(|name| asked.columns.iter().find(|column| column.column.name == name));
             heading_ui(ui, cx, capture, section, own);
-            for note in &section.notes {
-                note_ui(ui, cx, note);
-            }
             let columns: &[AskedColumn] = if section.column.is_none() { &asked.columns } else { &[] };
+            let to = own.map_or_else(|| oldest(columns), |column| column.to);
             let room = ui.clip_rect().width().min(ui.available_width());
-            for row in side_by_side(&section.parts, room) {
-                ui.horizontal_top(|ui| {
-                    for (place, part) in row.iter().enumerate() {
-                        if place > 0 {
-                            ui.add_space(BESIDE_PT);
-                        }
-                        ui.vertical(|ui| {
-                            if row.len() > 1 {
-                                ui.set_width(part.width());
+            veiled_answers_ui(ui, section.column, to, |ui| {
+                for note in &section.notes {
+                    note_ui(ui, cx, note);
+                }
+                for row in side_by_side(&section.parts, room) {
+                    ui.horizontal_top(|ui| {
+                        for (place, part) in row.iter().enumerate() {
+                            if place > 0 {
+                                ui.add_space(BESIDE_PT);
                             }
-                            self.part_ui(ui, cx, (capture, columns), (part, nth, &sections));
-                        });
-                        nth += 1;
-                    }
-                });
-            }
+                            ui.vertical(|ui| {
+                                if row.len() > 1 {
+                                    ui.set_width(part.width());
+                                }
+                                self.part_ui(ui, cx, (capture, columns), (part, nth, &sections));
+                            });
+                            nth += 1;
+                        }
+                    });
+                }
+            });
         }
         failures_ui(ui, cx, capture, asked);
         for (titles, why) in &asked.unsuited {
@@ -130,6 +134,12 @@ impl Pieces {
         }
         ui.add_space(2.0 * GRID);
     }
+}
+
+/// What is furthest from the question among answers that are drawn together.
+fn oldest(columns: &[AskedColumn]) -> AnswerTo {
+    let there = columns.iter().filter(|column| column.answer.report.is_some());
+    there.map(|column| column.to).max().unwrap_or(AnswerTo::This)
 }
 
 /// A part that is a chart, with what is under the pointer.
@@ -269,9 +279,12 @@ fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, section: &Sectio
         response.on_hover_text("Options, formula, source");
         if column.is_waiting {
             ui.add(Spinner::new().size(text_size::BODY));
-            if column.answer.report.is_none() {
-                ui.label(RichText::new("running").color(cx.theme.text_weak));
-            }
+            let what = match (&column.answer.report, column.to) {
+                (None, _) => "running",
+                (Some(_), AnswerTo::OtherSubject) => "running; shows what was looked at before",
+                (Some(_), _) => "",
+            };
+            ui.label(RichText::new(what).color(cx.theme.text_weak));
         }
     });
     if let Some(column) = column {

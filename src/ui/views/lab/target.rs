@@ -64,7 +64,7 @@ pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Targe
         if let Some(item) = only {
             ui.label(format!("{} {}", item.label, outputs.text(item.value)));
         } else {
-            outcomes_ui(ui, cx, (outputs, row), (chosen, best), target);
+            outcomes_ui(ui, cx, (capture, outputs, row), (chosen, best), target);
         }
         position_ui(ui, cx, capture, row, target);
     });
@@ -74,7 +74,7 @@ pub fn target_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, target: Targe
 fn outcomes_ui(
     ui: &mut Ui,
     cx: &ViewCtx<'_>,
-    (outputs, row): (OutputKind, &PredictionRow),
+    (capture, outputs, row): (&Capture, OutputKind, &PredictionRow),
     (chosen, best): (u32, u32),
     target: Target,
 ) {
@@ -87,6 +87,7 @@ fn outcomes_ui(
             "The score that is explained"
         },
         outputs,
+        capture,
         row,
         chosen: Some(chosen),
         nothing: None,
@@ -100,6 +101,7 @@ fn outcomes_ui(
         name: "Contrast outcome",
         meaning: "Explain the difference of two: what raises one over the other",
         outputs,
+        capture,
         row,
         chosen: target.against,
         nothing: Some("anything else"),
