@@ -4,7 +4,7 @@ use crate::{
     capture::{Capture, Matrix, Prediction, PredictionRow, Token, words},
     ids::Side,
     outputs::OutputKind,
-    text::{change_text, decimal_text, signed},
+    text::{change_text, decimal_text, points_text},
 };
 
 /// Which outcome, at which position.
@@ -108,40 +108,11 @@ impl Effect {
             return format!("{name}: {was} → {is} ({})", change_text(after.logit - before.logit));
         }
         let what = if self.against.is_some() { "logit difference" } else { "logit" };
-        let (was, is) = (100.0 * before.value, 100.0 * after.value);
-        let digits = percent_digits((is - was).abs());
         let [was_logit, is_logit] = [before, after].map(|said| decimal_text(said.logit));
         let logits = format!("{what} {was_logit} → {is_logit} ({})", change_text(after.logit - before.logit));
         let of = if self.against.is_some() { format!(" of {}", label(self.id)) } else { String::new() };
-        let points = points_text(is - was, digits);
-        let [was, is] = [was, is].map(|percent| percent_text(percent, digits));
+        let [was, is, points] = points_text(before.value, after.value);
         format!("{name}: {logits}, probability{of} {was} → {is} ({points} points)")
-    }
-}
-
-/// A probability in percent; one above 0 never reads as 0.
-fn percent_text(percent: f64, digits: usize) -> String {
-    let least = 10f64.powi(-(digits as i32));
-    if percent > 0.0 && percent < least { format!("<{least:.digits$} %") } else { format!("{percent:.digits$} %") }
-}
-
-/// Decimals with which a difference in percent points is seen.
-fn percent_digits(points: f64) -> usize {
-    match points {
-        0.05.. => 1,
-        0.005.. => 2,
-        0.0005.. => 3,
-        _ => 1,
-    }
-}
-
-/// A difference in percent points with its sign; what rounds to 0 has none.
-fn points_text(points: f64, digits: usize) -> String {
-    let size = format!("{:.digits$}", points.abs());
-    match points {
-        _ if size.bytes().all(|byte| matches!(byte, b'0' | b'.')) => size,
-        0.0.. => format!("+{size}"),
-        _ => signed(points, &size),
     }
 }
 
@@ -163,6 +134,18 @@ fn said(outputs: OutputKind, logits: &[f32], id: u32, against: Option<u32>) -> R
     let logit = of(id)?;
     let less = against.map(of).transpose()?.unwrap_or(0.0);
     Ok(Said { logit: logit - less, value: outputs.value(logits, id) })
+}
+
+/// What is told of every outcome at a position, where its logits were kept: probabilities, or scores.
+pub fn values(capture: &Capture, position: Option<usize>) -> Option<Vec<f64>> {
+    let outputs = capture.prediction()?.outputs;
+    Some(outputs.values(logits(capture, position).ok()?))
+}
+
+/// The same of one outcome.
+pub fn value(capture: &Capture, position: Option<usize>, id: u32) -> Option<f64> {
+    let outputs = capture.prediction()?.outputs;
+    Some(outputs.value(logits(capture, position).ok()?, id)).filter(|value| value.is_finite())
 }
 
 #[cfg(test)]
@@ -191,11 +174,11 @@ mod tests {
         );
         assert_eq!(
             effect([1.0, 0.402_11], [1.001, 0.402_31], None),
-            "her: logit 1.00 → 1.00 (0.00), probability 40.21 % → 40.23 % (+0.02 points)"
+            "her: logit 1.00 → 1.00 (<+0.01), probability 40.21 % → 40.23 % (+0.02 points)"
         );
         assert_eq!(
             effect([-9.0, 3e-7], [-9.5, 0.0], None),
-            "her: logit −9.00 → −9.50 (−0.50), probability <0.1 % → 0.0 % (0.0 points)"
+            "her: logit −9.00 → −9.50 (−0.50), probability <0.1 % → 0.0 % (>−0.1 points)"
         );
     }
 

@@ -349,7 +349,7 @@ fn quality(model: &Model, capture: &Capture) -> Result<Option<String>, CliError>
             let said = row.top.iter().take(all).map(|PredictionItem { label, value, .. }| {
                 let measure = prediction.outputs.measure();
                 let name = if label == measure { String::new() } else { format!("{label}, ") };
-                format!("{name}{measure} {value:.3}")
+                format!("{name}{measure} {}", weight_text(*value))
             });
             Ok(Some(said.collect::<Vec<_>>().join("\n  ")))
         }

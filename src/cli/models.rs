@@ -2,7 +2,10 @@
 
 use std::io::{self, Write as _};
 
-use crate::model::locate::{self, KnownModel};
+use crate::{
+    model::locate::{self, KnownModel},
+    text::bytes_text,
+};
 
 pub fn run() {
     let models = locate::known_models();
@@ -10,7 +13,7 @@ pub fn run() {
     let families = models.iter().map(|model| model.family.chars().count()).max().unwrap_or(0);
     let mut out = io::stdout().lock();
     for KnownModel { name, family, size_bytes, problem } in models {
-        let size = format!("{:.1} MB", size_bytes as f64 / 1e6);
+        let size = bytes_text(size_bytes);
         let verdict = problem.unwrap_or_else(|| "opens".to_owned());
         // A closed pipe (`attnscope models | head`) is not an error.
         if writeln!(out, "{name:width$}  {family:families$}  {size:>10}  {verdict}").is_err() {

@@ -11,7 +11,7 @@ use super::{
     palette::Palette,
     path::Path,
 };
-use crate::{capture::RgbaBuffer, raster::ColorRange, text::signed};
+use crate::{capture::RgbaBuffer, raster::ColorRange, text::tick_text};
 
 /// Collects items, in points of the window.
 pub struct Pen<'a> {
@@ -144,17 +144,6 @@ impl<'a> Pen<'a> {
         }
         lines
     }
-}
-
-/// A number of a colour bar.
-pub fn tick_text(value: f32) -> String {
-    let size = match value.abs() {
-        0.0 => "0".to_owned(),
-        size if size >= 0.1 => format!("{size:.2}"),
-        size if size >= 0.001 => format!("{size:.3}"),
-        size => format!("{size:.0e}"),
-    };
-    signed(f64::from(value), &size)
 }
 
 /// The numbers of a range.

@@ -26,26 +26,83 @@ pub fn share_text(share: impl Into<f64>) -> String {
     }
 }
 
-/// Logits, scores, correlations, divergences in nats: two decimals.
+/// Logits, scores, correlations, divergences in nats: two decimals, `<0.01`, and `0.00` for exactly 0.
 pub fn decimal_text(value: impl Into<f64>) -> String {
-    fixed(value.into(), 2)
+    let value = value.into();
+    if value != 0.0 && value.abs() < 0.005 { least(value, "0.01") } else { fixed(value, 2) }
 }
 
-/// A difference of such numbers, with its sign: `+0.41`, `−3.39`.
+/// A difference of such numbers, with its sign: `+0.41`, `−3.39`, `<+0.01`.
 pub fn change_text(value: impl Into<f64>) -> String {
     let value = value.into();
-    let text = decimal_text(value);
-    if value > 0.0 && text != "0.00" { format!("+{text}") } else { text }
+    match decimal_text(value) {
+        text if value <= 0.0 || value.is_nan() => text,
+        text => text.strip_prefix('<').map_or_else(|| format!("+{text}"), |least| format!("<+{least}")),
+    }
 }
 
-/// A norm or another length: three digits that count.
+/// Two probabilities in percent and their difference in points, in as many decimals as tell them apart.
+pub fn points_text(before: f64, after: f64) -> [String; 3] {
+    let [before, after] = [100.0 * before, 100.0 * after];
+    let points = after - before;
+    let decimals = match points.abs() {
+        0.05.. => 1,
+        0.005.. => 2,
+        0.0005.. => 3,
+        _ => 1,
+    };
+    let smallest = fixed(10f64.powi(-(decimals as i32)), decimals);
+    let percent = |percent: f64| match fixed(percent, decimals) {
+        text if percent > 0.0 && is_zero(&text) => format!("<{smallest} %"),
+        text => format!("{text} %"),
+    };
+    let change = match fixed(points, decimals) {
+        text if points != 0.0 && is_zero(&text) => least(points, &smallest).replace('<', "<+"),
+        text if points > 0.0 => format!("+{text}"),
+        text => text,
+    };
+    [percent(before), percent(after), change]
+}
+
+/// A mean distance in tokens, a length in centimetres: one decimal.
+pub fn length_text(length: impl Into<f64>) -> String {
+    fixed(length.into(), 1)
+}
+
+/// Pixels, points, dots per inch, steps: whole numbers.
+pub fn whole_text(value: impl Into<f64>) -> String {
+    fixed(value.into(), 0)
+}
+
+/// A norm, or a measure whose kind is not known: three digits that count.
 pub fn norm_text(norm: impl Into<f64>) -> String {
     digits(norm.into(), 3)
 }
 
-/// A measure whose kind is not known: four digits that count.
-pub fn measure_text(value: impl Into<f64>) -> String {
-    digits(value.into(), 4)
+/// A number at a scale of colours: two decimals, three where it is small, then powers of ten.
+pub fn tick_text(value: impl Into<f64>) -> String {
+    let value = value.into();
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        0.1.. => fixed(value, 2),
+        0.001.. => fixed(value, 3),
+        _ => digits(value, 3),
+    }
+}
+
+/// How long something took.
+pub fn duration_text(secs: f64) -> String {
+    if secs < 1.0 { format!("{secs:.0} ms", secs = secs * 1e3) } else { format!("{secs:.1} s") }
+}
+
+/// A number of parameters, short.
+pub fn compact_count(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..1_000_000 => format!("{:.1} k", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} M", n as f64 / 1e6),
+        _ => format!("{:.2} B", n as f64 / 1e9),
+    }
 }
 
 /// The weight in a cell of a heatmap, as short as it can be: `.99`, `<.01`, and `0` for exactly 0.
@@ -79,7 +136,11 @@ fn fixed(value: f64, decimals: usize) -> String {
         return if value.is_nan() { NONE.to_owned() } else { signed(value, "∞") };
     }
     let size = format!("{:.decimals$}", value.abs());
-    if size.bytes().all(|byte| matches!(byte, b'0' | b'.')) { size } else { signed(value, &size) }
+    if is_zero(&size) { size } else { signed(value, &size) }
+}
+
+fn is_zero(size: &str) -> bool {
+    size.bytes().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
 /// With so many digits that count; powers of ten where there would be many zeros.
@@ -125,12 +186,15 @@ mod tests {
         let shares = all(share_text, &[0.0, 0.993, 0.071, 0.0996, 0.0004, 1.0, -0.25, -0.0001]);
         assert_eq!(shares, ["0 %", "99 %", "7.1 %", "10 %", "<0.1 %", "100 %", "−25 %", ">−0.1 %"]);
         let logits = all(decimal_text, &[0.0, -3.394, 12.0, -0.001, f64::NEG_INFINITY]);
-        assert_eq!(logits, ["0.00", "−3.39", "12.00", "0.00", "−∞"]);
-        assert_eq!(all(change_text, &[0.0, 0.411, -3.394, 0.001]), ["0.00", "+0.41", "−3.39", "0.00"]);
+        assert_eq!(logits, ["0.00", "−3.39", "12.00", ">−0.01", "−∞"]);
+        assert_eq!(all(change_text, &[0.0, 0.411, -3.394, 0.001]), ["0.00", "+0.41", "−3.39", "<+0.01"]);
         let norms = all(norm_text, &[0.0, 0.123_44, 1.0711, 12.345, 123.4, 1234.5, 1.2e-5]);
         assert_eq!(norms, ["0", "0.123", "1.07", "12.3", "123", "1,235", "1.2×10⁻⁵"]);
-        let measures = all(measure_text, &[0.0, 0.123_44, -12.345, 1234.5, 0.000_012, 3e12, f64::NAN]);
-        assert_eq!(measures, ["0", "0.1234", "−12.35", "1,235", "1.20×10⁻⁵", "3.00×10¹²", "–"]);
+        let ticks = all(tick_text, &[0.0, 0.5, -0.0123, 8e-5, 12.0]);
+        assert_eq!(ticks, ["0", "0.50", "−0.012", "8.0×10⁻⁵", "12.00"]);
+        assert_eq!(points_text(0.402_11, 0.402_31), ["40.21 %", "40.23 %", "+0.02"]);
+        assert_eq!(points_text(3e-7, 0.0), ["<0.1 %", "0.0 %", ">−0.1"]);
+        assert_eq!(points_text(0.4, 0.4), ["40.0 %", "40.0 %", "0.0"]);
         let cells = all(cell_text, &[0.0, 0.991, 1.0, -0.25, 0.004, -1e-9, 10.02, f64::NAN]);
         assert_eq!(cells, ["0", ".99", "1.00", "−.25", "<.01", ">−.01", "10.02", "–"]);
     }

@@ -2,6 +2,8 @@
 
 use eframe::egui::Context;
 
+use crate::text::whole_text;
+
 /// From half as large, where the smallest letters have five pixels, to three times.
 const STEPS: [f32; 13] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0];
 
@@ -34,5 +36,5 @@ pub fn reset(ctx: &Context) {
 /// `150 %`; none where everything is as large as the system says.
 pub fn text(ctx: &Context) -> Option<String> {
     let percent = (ctx.zoom_factor() * 100.0).round();
-    (percent != 100.0).then(|| format!("{percent:.0} %"))
+    (percent != 100.0).then(|| format!("{} %", whole_text(percent)))
 }

@@ -380,3 +380,35 @@ fn resolve(module: &[String], path: &str) -> Option<Vec<String>> {
 fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(idx, line)| (idx + 1, line)).filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
+
+/// Numbers that people read have one form for each kind, in `text/numbers.rs`: nobody else says how many decimals there
+/// are. What is read by programs, in files and in logs of times, says it itself.
+#[test]
+fn nobody_forms_numbers_by_hand() {
+    const FOR_PROGRAMS: [&str; 3] = ["src/figure/write/", "src/figure/data/", "src/ui/app/timing.rs"];
+    let mut offences = Vec::new();
+    for layer in ["ui", "figure", "cli", "session", "lab", "analysis", "export"] {
+        for (path, text) in sources(&format!("src/{layer}")) {
+            let place = path.to_string_lossy().replace('\\', "/");
+            if FOR_PROGRAMS.iter().any(|program| place.contains(program)) {
+                continue;
+            }
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let lines = code.lines().enumerate().filter(|(_, line)| !line.contains("log::") && forms_number(line));
+            offences.extend(lines.map(|(nth, line)| format!("{place}:{}: {}", nth + 1, line.trim())));
+        }
+    }
+    assert!(offences.is_empty(), "{}", offences.join("\n"));
+    assert!(forms_number("format!(\"{score:.2}\")") && forms_number("{:>7.3}") && forms_number("{x:.digits$}"));
+    assert!(forms_number("{:.0e}") && forms_number("{value:e}") && !forms_number("{name:width$} {:>10} {a.b}"));
+}
+
+/// Whether a place in a format string says how many decimals a number has, or a power of ten.
+fn forms_number(line: &str) -> bool {
+    line.split('{').skip(1).filter_map(|after| after.split_once('}')).any(|(place, _)| {
+        let form = place.split_once(':').filter(|(_, form)| !form.starts_with(':')).map(|(_, form)| form);
+        let is_form =
+            |form: &str| form.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".$*<>^+_#?".contains(&byte));
+        form.is_some_and(|form| is_form(form) && (form.contains('.') || form == "e"))
+    })
+}

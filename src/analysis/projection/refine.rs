@@ -14,6 +14,7 @@ use crate::{
         tsne::{Tsne, TsneOptions},
         umap::{Umap, UmapOptions},
     },
+    text::whole_text,
 };
 
 /// How points of the joint space are laid out in the plane.
@@ -122,7 +123,7 @@ impl Refined {
         let Self { iteration, iterations, .. } = self;
         match self.perplexity {
             Some(perplexity) => {
-                format!("t-SNE of perplexity {perplexity:.0} after {iteration} of {iterations} iterations")
+                format!("t-SNE of perplexity {} after {iteration} of {iterations} iterations", whole_text(perplexity))
             }
             None => format!("UMAP after {iteration} of {iterations} epochs"),
         }

@@ -7,7 +7,7 @@ use crate::{
     analysis::attention,
     capture::{Capture, Matrix},
     ids::{HeadId, StackKind},
-    text::{measure_text, share_text, weight_text},
+    text::{norm_text, share_text, weight_text},
 };
 
 /// How weights count that are not the model's own, in words.
@@ -231,7 +231,7 @@ impl ReadPattern {
 
     /// A value in words: a weight or a difference of weights, or what a method found.
     pub fn value_text(&self, value: f32) -> String {
-        if self.explained().is_some() { measure_text(value) } else { weight_text(value) }
+        if self.explained().is_some() { norm_text(value) } else { weight_text(value) }
     }
 
     /// What is not shown as the model computed it, in words; `None` when everything is.

@@ -22,7 +22,7 @@ use crate::{
     model::{ImageSource, Input, Logits, Model, RunPlan, Site, Sites, bundled},
     random::SplitMix,
     spec::Modality,
-    text::counted,
+    text::{counted, decimal_text},
 };
 
 /// Heads that the table names for each detector.
@@ -198,7 +198,7 @@ fn table(scored: &[Scored], captures: &[Capture]) -> String {
             write!(text, "  {:<12}", entry.detector.name()).ok();
             for (head, score) in entry.ranked().iter().take(N_BEST) {
                 let mark = if entry.detector.holds(*score) { '*' } else { ' ' };
-                write!(text, "  {:<6} {score:>7.3}{mark}", head.to_string()).ok();
+                write!(text, "  {:<6} {:>7}{mark}", head.to_string(), decimal_text(*score)).ok();
             }
             if let Some((least, source)) = entry.detector.definition().threshold {
                 write!(text, "  from {least} on ({source})").ok();

@@ -19,6 +19,7 @@ use crate::{
         stream::{NO_STREAM, Place, Walk, frozen},
     },
     model::{FinalNorm, Projection},
+    text::norm_text,
 };
 
 /// How far the parts may miss the score, as a part of it or of 1.
@@ -361,7 +362,11 @@ fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         .with_parameter("than", json!(than.name()));
     report.notes.extend(score.walk.notes());
     if (sum - compared).abs() > SAME * compared.abs().max(own_score.abs()).max(1.0) {
-        report.notes.push(format!("the parts add up to {sum:.4}, but the score is {compared:.4}: do not trust them"));
+        report.notes.push(format!(
+            "the parts add up to {}, but the score is {}: do not trust them",
+            norm_text(sum),
+            norm_text(compared)
+        ));
     }
     report = report.with_value("score", compared).with_value("sum", sum).with_value("weight", weight);
     // What is no product: a bias of the position, a cap, a change.

@@ -20,6 +20,7 @@ use crate::{
         options::{FieldValue, OptionField, Scope, Visit, choose, every, layers_together, real, seed, whole},
     },
     model::{Edit, Logits, Progress, Site, Sites, Stage, Start, Variant},
+    text::norm_text,
 };
 
 /// Bytes of streams that wait for their runs.
@@ -401,8 +402,9 @@ fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Result<Re
     report.parameters = aim.parameters(bench);
     report.parameters.push((Cow::Borrowed("tokens"), serde_json::json!([subject.start, subject.end])));
     report.notes.push(format!(
-        "the noise has {} times the standard deviation of this input's embeddings, {sigma:.4}",
-        options.noise
+        "the noise has {} times the standard deviation of this input's embeddings, {}",
+        options.noise,
+        norm_text(sigma)
     ));
     let told = |effects: &Dense| {
         let [effect, clean, corrupted] = if aim.outputs.has_probabilities() {

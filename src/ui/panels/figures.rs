@@ -12,7 +12,7 @@ use crate::{
     export::{FigurePreview, NumbersPreview, Preview},
     figure::CaptionKind,
     session::{Command, FigureCommand, FigureOptions, FigureRange, FileKind},
-    text::{bytes_text, counted},
+    text::{bytes_text, counted, length_text, whole_text},
     ui::{
         PanelCtx,
         theme::GRID,
@@ -163,7 +163,13 @@ fn numbers_ui(ui: &mut Ui, cx: &PanelCtx<'_>, numbers: &NumbersPreview) {
 fn facts(preview: &FigurePreview) -> String {
     let [width, height] = preview.size_pt;
     let cm = |points: f32| points / POINTS_PER_CM;
-    let size = format!("{width:.0} × {height:.0} pt · {:.1} × {:.1} cm", cm(width), cm(height));
+    let size = format!(
+        "{} × {} pt · {} × {} cm",
+        whole_text(width),
+        whole_text(height),
+        length_text(cm(width)),
+        length_text(cm(height))
+    );
     if preview.n_figures > 1 {
         format!("{size} · the first of {}", counted(preview.n_figures, "figure"))
     } else {
@@ -233,7 +239,7 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
             let field = DragValue::new(&mut options.paper.scale).range(0.5..=20.0).speed(0.05).max_decimals(2);
             ui.add(field).accessible_name("Pixels per point");
             let dots = options.paper.scale * 72.0;
-            ui.label(RichText::new(format!("{dots:.0} per inch")).small().color(cx.theme.text_weak));
+            ui.label(RichText::new(format!("{} per inch", whole_text(dots))).small().color(cx.theme.text_weak));
         });
     }
     section_ui(ui, cx.theme, "Theme");

@@ -20,7 +20,7 @@ use crate::{
     ids::HeadId,
     session::{Command, Focus},
     spec::LayerSpec,
-    text::{decimal_text, share_text, weight_text},
+    text::{decimal_text, length_text, share_text, weight_text, whole_text},
     ui::{
         ViewCtx,
         theme::GRID,
@@ -76,12 +76,12 @@ fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
         ),
         (
             ("Mean distance", "distance_tokens"),
-            stats.distance.map(|it| (it, format!("{it:.1} tokens"))),
+            stats.distance.map(|it| (it, format!("{} tokens", length_text(it)))),
             "Mean distance between a query and its keys, weighted by attention",
         ),
         (
             ("Mean distance", "distance_px"),
-            stats.patch_distance.map(|it| (it, format!("{it:.0} px"))),
+            stats.patch_distance.map(|it| (it, format!("{} px", whole_text(it)))),
             "Mean distance between a patch and the patches it attends to, weighted by attention, in pixels of the \
             model's input picture",
         ),

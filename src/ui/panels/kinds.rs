@@ -9,7 +9,7 @@ use crate::{
     },
     ids::HeadId,
     session::Command,
-    text::counted,
+    text::{counted, decimal_text},
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
@@ -61,7 +61,7 @@ fn kind_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: &HeadKinds, kind: &Kind) {
     let row = BarRow {
         label: &format!("{}   {head}", kind.detector.definition().title),
         fraction: score,
-        value: &format!("{score:.2}"),
+        value: &decimal_text(score),
         color: if is_one { cx.theme.accent } else { cx.theme.text_weak },
         selected: head == cx.pane.selection.head,
     };
@@ -74,8 +74,9 @@ fn kind_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: &HeadKinds, kind: &Kind) {
 
 /// What the selected head is called.
 fn head_text(kinds: &HeadKinds, head: HeadId) -> String {
-    let name =
-        |(detector, score): &(Detector, f32)| format!("{} ({score:.2})", detector.definition().title.to_lowercase());
+    let name = |(detector, score): &(Detector, f32)| {
+        format!("{} ({})", detector.definition().title.to_lowercase(), decimal_text(*score))
+    };
     match kinds.of_head(head).iter().map(name).collect::<Vec<_>>().join(", ") {
         names if names.is_empty() => format!("{head} is of none of these kinds"),
         names => format!("{head}: {names}"),
@@ -98,8 +99,8 @@ fn about(kinds: &HeadKinds, kind: &Kind) -> String {
     // What looks like a question of words may be one of places.
     let by_place = |head: HeadId| kinds.of(Detector::Positional)?.score(head).filter(|_| kind.detector.is_of_copies());
     let named = kind.ranked().iter().take(N_NAMED).map(|(head, score)| match by_place(*head) {
-        Some(by_place) => format!("{head} {score:.2} (positional {by_place:.2})"),
-        None => format!("{head} {score:.2}"),
+        Some(by_place) => format!("{head} {} (positional {})", decimal_text(*score), decimal_text(by_place)),
+        None => format!("{head} {}", decimal_text(*score)),
     });
     lines.push(named.collect::<Vec<_>>().join(", "));
     lines.push("Click: select the first of these heads".to_owned());

@@ -8,7 +8,7 @@ use crate::{
     outputs::OutputKind,
     session::{Command, Focus},
     spec::HeadKind,
-    text::{measure_text, share_text},
+    text::{norm_text, share_text},
     ui::{
         PanelCtx, ViewCtx,
         views::copy_menu_ui,
@@ -50,7 +50,7 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             color: cx.theme.accent,
             selected: false,
         };
-        let meaning = format!("id {} · {} {}", item.id, outputs.measure(), measure_text(item.value));
+        let meaning = format!("id {} · {} {}", item.id, outputs.measure(), norm_text(item.value));
         let response = row.ui(ui, cx.theme).on_hover_text(format!("{meaning}{}", as_sigmoid(outputs, item.value)));
         copy_menu_ui(&response, cx, copied(outputs), || table(outputs, top));
     }
@@ -66,7 +66,7 @@ fn as_sigmoid(outputs: OutputKind, value: f32) -> String {
     if outputs.has_probabilities() {
         return String::new();
     }
-    format!(" · its sigmoid is {}", measure_text(OutputKind::Labels.value(&[value], 0)))
+    format!(" · its sigmoid is {}", norm_text(OutputKind::Labels.value(&[value], 0)))
 }
 
 const fn copied(outputs: OutputKind) -> &'static str {
@@ -114,15 +114,15 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, outputs: OutputKind, before: &Predi
         };
         let meaning = match (was, is) {
             (Some(was), Some(is)) => {
-                let (plus, change) = (if is > was { "+" } else { "" }, measure_text(is - was));
-                let [was, is] = [was, is].map(measure_text);
+                let (plus, change) = (if is > was { "+" } else { "" }, norm_text(is - was));
+                let [was, is] = [was, is].map(norm_text);
                 format!("id {} · {measure} {was} before, {is} with the changes: {plus}{change}", item.id)
             }
             (None, Some(is)) => {
-                format!("id {} · not among the first before, {} with the changes", item.id, measure_text(is))
+                format!("id {} · not among the first before, {} with the changes", item.id, norm_text(is))
             }
             (was, None) => {
-                let was = measure_text(was.unwrap_or_default());
+                let was = norm_text(was.unwrap_or_default());
                 format!("id {} · {was} before, not among the first with the changes", item.id)
             }
         };

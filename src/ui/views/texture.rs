@@ -7,13 +7,14 @@ use eframe::egui::{
 
 use crate::{
     capture::RgbaBuffer,
-    figure::{measure::BAR_PT, pen::tick_text},
+    figure::measure::BAR_PT,
     ids::HeadId,
     raster::{
         ColorMap, ColorRange,
         heatmap::{Atlas, Tile},
     },
     session::Command,
+    text::tick_text,
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},

@@ -178,18 +178,3 @@ pub fn symbol_button_ui(ui: &mut Ui, command: UiCommand, symbol: &str, enabled: 
     response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, command.text()));
     response.on_hover_text(format!("{}\n{tooltip}", command.text()))
 }
-
-/// `1,234,567` as `1.2 M`.
-pub fn compact_count(n: u64) -> String {
-    match n {
-        0..1_000 => n.to_string(),
-        1_000..1_000_000 => format!("{:.1} k", n as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} M", n as f64 / 1e6),
-        _ => format!("{:.2} B", n as f64 / 1e9),
-    }
-}
-
-/// A duration in the unit that fits.
-pub fn duration_text(secs: f64) -> String {
-    if secs < 1.0 { format!("{:.0} ms", secs * 1e3) } else { format!("{secs:.1} s") }
-}

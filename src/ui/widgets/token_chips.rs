@@ -15,7 +15,7 @@ use crate::{
     capture::Token,
     ids::{CaptureId, Side},
     session::{Command, Focus},
-    text::measure_text,
+    text::norm_text,
     ui::{
         ViewCtx,
         memo::Memo,
@@ -233,7 +233,7 @@ fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<(f32, 
         ui.weak("special token");
     }
     if let Some((weight, name)) = weight {
-        ui.weak(format!("{name} {}", measure_text(weight)));
+        ui.weak(format!("{name} {}", norm_text(weight)));
     }
     ui.weak(match role {
         ChipRole::Query => "Click: pin as query. Shift+click: pin as key. Double-click: hide",

@@ -12,6 +12,7 @@ use crate::{
         lengths_of,
     },
     ids::{HeadId, Side},
+    text::{decimal_text, whole_text},
 };
 
 /// Tokens after which colours by position repeat.
@@ -53,7 +54,7 @@ impl Numbers {
 
     /// A number with its unit.
     pub(super) fn text(&self, value: f32) -> String {
-        let number = if value.fract() == 0.0 { format!("{value}") } else { format!("{value:.2}") };
+        let number = if value.fract() == 0.0 { whole_text(value) } else { decimal_text(value) };
         if self.unit.is_empty() || !value.is_finite() { number } else { format!("{number} {}", self.unit) }
     }
 }

@@ -24,11 +24,11 @@ use crate::{
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         palette::Palette,
-        pen::{Pen, tick_text},
+        pen::Pen,
     },
     raster::ColorMap,
     spec::Mask,
-    text::{counted, share_text},
+    text::{counted, share_text, stepped_text, tick_text, whole_text},
 };
 
 pub mod layout;
@@ -203,14 +203,14 @@ impl AverageScene {
         }
         let weak = pen.palette.text_weak;
         for value in axes.x.ticks(8).into_iter().filter(|value| value.fract() == 0.0) {
-            let text = if value < 0.0 { format!("−{:.0}", -value) } else { format!("{value:.0}") };
+            let text = whole_text(value);
             let at = pos2(axes.x.at(value), rect.bottom() + 2.5 * GRID);
             pen.text(&text, SMALL, weak, at, Align::Center);
         }
         let digits = decimals(&axes.y);
         for value in axes.y.ticks(5) {
             let at = pos2(rect.left() - GRID, axes.y.at(value));
-            pen.text(&format!("{value:.digits$}"), SMALL, weak, at, Align::Right);
+            pen.text(&stepped_text(value, 10f64.powi(-(digits as i32))), SMALL, weak, at, Align::Right);
         }
         pen.text(&chart.note, SMALL, weak, rect.left_bottom() + vec2(0.0, 6.5 * GRID), Align::Left);
     }

@@ -18,12 +18,12 @@ use crate::{
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         palette::Palette,
-        pen::{Pen, tick_text},
+        pen::Pen,
     },
     ids::{HeadId, StackKind},
     projection::correlation::Pair,
     raster::ColorMap,
-    text::{capitalised, decimal_text, norm_text},
+    text::{capitalised, decimal_text, norm_text, stepped_text, tick_text},
 };
 
 pub mod layout;
@@ -106,7 +106,7 @@ impl DistanceScene {
                 title: "Norms: mean ‖q‖ / mean ‖k‖".to_owned(),
                 value: Box::new(disparity),
                 fraction: Box::new(move |ratio| f32::midpoint(ratio.log2() / most, 1.0)),
-                tick: Box::new(move |fraction| format!("{:.2}", (most * (2.0 * fraction - 1.0)).exp2())),
+                tick: Box::new(move |fraction| tick_text((most * (2.0 * fraction - 1.0)).exp2())),
             },
         ]
     }
@@ -321,9 +321,8 @@ fn frame(title: &str, rect: Rect, pen: &mut Pen<'_>) {
 fn numbers(axes: &Axes, rect: Rect, [along, up]: [usize; 2], pen: &mut Pen<'_>) {
     let weak = pen.palette.text_weak;
     let text = |value: f64, axis: &Axis| {
-        let digits = usize::from(axis.to - axis.from < 4.0);
-        let text = format!("{:.digits$}", value.abs());
-        if value < 0.0 { format!("−{text}") } else { text }
+        let step = if axis.to - axis.from < 4.0 { 0.1 } else { 1.0 };
+        stepped_text(value, step)
     };
     let name = pen.type_.width(DISTANCE, SMALL) + 3.0 * GRID;
     for value in axes.x.ticks(along).into_iter().filter(|value| axes.x.at(*value) < rect.right() - name) {

@@ -3,11 +3,8 @@
 use super::HeadsScene;
 use crate::{
     analysis::reading::ReadPattern,
-    figure::{
-        legend::Legend,
-        palette::Ink,
-        pen::{Pen, tick_text},
-    },
+    figure::{legend::Legend, palette::Ink, pen::Pen},
+    text::tick_text,
 };
 
 impl HeadsScene {

@@ -14,13 +14,13 @@ use crate::{
         list::{Line, Rgba, Sampling, faded},
         measure::{BAR_AND_TICKS_PT, GRID, LEFT_OUT_OPACITY, text_size::SMALL},
         page::{Captions, Scene},
-        pen::{Pen, tick_text},
+        pen::Pen,
     },
     raster::{
         ColorMap, ColorRange,
         colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
     },
-    text::{capitalised, cell_text},
+    text::{capitalised, cell_text, tick_text},
 };
 
 pub mod layout;

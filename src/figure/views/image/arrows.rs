@@ -16,9 +16,10 @@ use crate::{
         list::{Rgba, faded},
         measure::{BAR_PT, GRID, text_size::SMALL},
         path::Path,
-        pen::{Pen, tick_text},
+        pen::Pen,
     },
     raster::diverging,
+    text::tick_text,
 };
 
 /// Width of an arrow of weight 0, and what the largest is wider by.

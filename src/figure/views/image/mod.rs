@@ -18,10 +18,10 @@ use crate::{
         list::{Line, Sampling, faded},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
-        pen::{Pen, tick_text},
+        pen::Pen,
     },
     raster::{ColorMap, ColorRange, overlay, reduce},
-    text::{capitalised, share_text},
+    text::{capitalised, share_text, tick_text},
 };
 
 pub mod arrows;

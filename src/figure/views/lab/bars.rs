@@ -11,7 +11,7 @@ use crate::{
         pen::Pen,
     },
     ids::Side,
-    text::measure_text,
+    text::norm_text,
 };
 
 /// Between columns and those below them.
@@ -225,7 +225,7 @@ impl Piece for Bars {
                 };
                 let title = if title.is_empty() { String::new() } else { format!("{title}: ") };
                 let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-                format!("{token}\n{title}{}{unit}{rank}", measure_text(value))
+                format!("{token}\n{title}{}{unit}{rank}", norm_text(value))
             }
             _ => token,
         };

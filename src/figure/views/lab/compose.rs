@@ -21,7 +21,7 @@ use crate::{
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
-    text::{decimal_text, measure_text, share_text, weight_text},
+    text::{decimal_text, norm_text, share_text, weight_text},
 };
 
 /// Rows of a table that are drawn; files have all.
@@ -368,7 +368,7 @@ impl Form {
             Self::Share if value.is_finite() => share_text(value),
             Self::Decimal => decimal_text(value),
             Self::Weight => weight_text(value),
-            Self::Share | Self::Measure => measure_text(value),
+            Self::Share | Self::Measure => norm_text(value),
         }
     }
 }
@@ -380,14 +380,14 @@ fn cell_text(cells: &Cells, row: usize) -> String {
     };
     match cells {
         Cells::Index(cells) => cells.get(row).map(usize::to_string).unwrap_or_default(),
-        Cells::Number(cells) => cells.get(row).map(|value| measure_text(*value)).unwrap_or_default(),
+        Cells::Number(cells) => cells.get(row).map(|value| norm_text(*value)).unwrap_or_default(),
         Cells::Text(cells) => cells.get(row).cloned().unwrap_or_default(),
         Cells::Texts(cells) => {
             let quoted = |words: &Vec<String>| joined(words.iter().map(|word| format!("“{word}”")).collect());
             cells.get(row).map(quoted).unwrap_or_default()
         }
         Cells::Numbers(cells) => {
-            cells.get(row).map(|all| joined(all.iter().map(|value| measure_text(*value)).collect())).unwrap_or_default()
+            cells.get(row).map(|all| joined(all.iter().map(|value| norm_text(*value)).collect())).unwrap_or_default()
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         palette::Palette,
         pen::Pen,
     },
-    text::{measure_text, norm_text},
+    text::{norm_text, whole_text},
 };
 
 const PLOT_PT: (f32, f32) = (260.0, 96.0);
@@ -182,7 +182,7 @@ impl Piece for Curves {
 
     fn readout(&self, nth: usize, [step, value]: [f64; 2]) -> String {
         let name = if self.lines.len() == 1 { String::new() } else { format!("{}, ", self.lines[nth].0) };
-        format!("{name}step {step:.0}\n{}: {}", self.unit, measure_text(value))
+        format!("{name}step {}\n{}: {}", whole_text(step), self.unit, norm_text(value))
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
@@ -204,7 +204,7 @@ impl Piece for Curves {
 
     fn spoken(&self) -> Vec<String> {
         let end = |(name, values): &(String, Vec<f64>)| {
-            Some(format!("{} {name}: {} at the end", self.unit, measure_text(*values.last()?)))
+            Some(format!("{} {name}: {} at the end", self.unit, norm_text(*values.last()?)))
         };
         self.lines.iter().filter_map(end).collect()
     }

@@ -10,7 +10,7 @@ use crate::{
         measure::{GRID, text_size::SMALL},
         pen::Pen,
     },
-    text::measure_text,
+    text::norm_text,
 };
 
 /// Room for a name.
@@ -141,9 +141,9 @@ impl Strip {
             (Some(least), Some(median), Some(most)) => format!(
                 "{} values from {} to {}, median {} {}",
                 all.len(),
-                measure_text(*least),
-                measure_text(*most),
-                measure_text(*median),
+                norm_text(*least),
+                norm_text(*most),
+                norm_text(*median),
                 self.unit
             ),
             _ => "no values".to_owned(),

@@ -9,13 +9,13 @@ use crate::{
         font::Align,
         list::{Rgba, Sampling},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
-        pen::{Pen, tick_text},
+        pen::Pen,
         views::cells::{self, RuledOut, ruled_out},
     },
     ids::{HeadId, Side, StackKind},
     raster::{ColorMap, diverging},
     spec::Mask,
-    text::measure_text,
+    text::{norm_text, tick_text},
 };
 
 /// Room for the names of rows and of columns.
@@ -251,7 +251,7 @@ impl Piece for Map {
             Some(RuledOut::Later) => "masked".to_owned(),
             Some(RuledOut::OutOfWindow) => "outside the window".to_owned(),
             None if value.is_nan() => "no such head".to_owned(),
-            None => measure_text(value),
+            None => norm_text(value),
         };
         let mut text = format!("{} · {}\n{}: {number}", name(&self.rows, row), name(&self.cols, col), self.unit);
         if let Some(word) = self.words.as_ref().and_then(|words| words.get(row * self.shape().1 + col)) {
@@ -281,7 +281,7 @@ impl Piece for Map {
         let n_cols = self.shape().1.max(1);
         let of = |nth: usize| {
             let (row, col) = (self.rows.named(nth / n_cols), self.cols.named(nth % n_cols));
-            format!("{}: most at {row}, {col}: {}", self.unit, measure_text(values[nth]))
+            format!("{}: most at {row}, {col}: {}", self.unit, norm_text(values[nth]))
         };
         best.map(of).into_iter().collect()
     }

@@ -15,7 +15,7 @@ use crate::{
         views::cells,
     },
     ids::Side,
-    text::measure_text,
+    text::norm_text,
 };
 
 /// Longest side of a picture where there is room, and where there is little.
@@ -142,7 +142,7 @@ impl Piece for Patches {
         let BarColumn { title, unit, values, .. } = &self.columns[nth];
         let patch = row * self.grid().1 + col;
         let value = self.patches(values.as_ref()?).get(patch).copied()?;
-        let text = format!("row {row}, column {col}\n{title}: {} {unit}", measure_text(value));
+        let text = format!("row {row}, column {col}\n{title}: {} {unit}", norm_text(value));
         let token = Some((self.side, patch + self.image.n_prefix));
         Some(Hit { rect: cells::cell_rect(rect, self.grid(), row, col), text, token, head: None })
     }

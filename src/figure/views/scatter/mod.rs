@@ -24,7 +24,7 @@ use crate::{
         pen::Pen,
     },
     ids::StackKind,
-    text::{capitalised, decimal_text, share_text},
+    text::{capitalised, decimal_text, norm_text, share_text},
 };
 
 pub mod legend;
@@ -277,8 +277,8 @@ impl Scene for ScatterScene {
         let sizes = self.tints.sizes.caption();
         let short = joined([format!("{}: {numbers}", capitalised(&self.subject)).as_str(), &norm, &sizes]);
         let how = format!(
-            "Queries (divided by c = {:.2}) and keys (multiplied by it) of one head, {}",
-            self.plane.c,
+            "Queries (divided by c = {}) and keys (multiplied by it) of one head, {}",
+            norm_text(self.plane.c),
             laid_out(&self.plane)
         );
         let near = if self.plane.correlation_after < -0.5 {

@@ -11,7 +11,7 @@ use crate::{
         gallery::{EXAMPLES, Example},
     },
     spec::ModelSpec,
-    text::{capitalised, counted},
+    text::{capitalised, counted, decimal_text},
     ui::{
         PanelCtx,
         commands::UiCommand,
@@ -161,7 +161,7 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
                         (false, 0) => (": no head, nearest", "less than"),
                         (false, _) => (": not quite", "less than"),
                     };
-                    let detail = format!("Score {score:.2}, {score_is} {least}: select this head");
+                    let detail = format!("Score {}, {score_is} {least}: select this head", decimal_text(*score));
                     let name = format!("{title}{more} {head}");
                     row(kind.detector, name, detail, Some(*head))
                 };

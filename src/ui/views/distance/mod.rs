@@ -173,8 +173,8 @@ fn head_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, proxy: &HeadProxy) {
         ] {
             controls::caption_ui(ui, cx.theme, format!("{name}: {} as given, {} after", number(before), number(after)));
         }
-        let norms =
-            format!("mean ‖q‖ {:.2}, mean ‖k‖ {:.2}; c = {:.2}", proxy.norms.queries, proxy.norms.keys, proxy.c);
+        let norms = [proxy.norms.queries, proxy.norms.keys, proxy.c].map(norm_text);
+        let norms = format!("mean ‖q‖ {}, mean ‖k‖ {}; c = {}", norms[0], norms[1], norms[2]);
         controls::caption_ui(ui, cx.theme, norms);
     });
 }

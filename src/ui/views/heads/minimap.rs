@@ -7,7 +7,7 @@ use eframe::egui::{CursorIcon, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, 
 
 use crate::{
     analysis::reading::{ReadPattern, long::Pool},
-    text::grouped,
+    text::{grouped, share_text},
     ui::{
         ViewCtx,
         theme::GRID,
@@ -68,7 +68,7 @@ impl Minimap {
     fn name(&self, cx: &ViewCtx<'_>, whole: &ReadPattern, in_sight: &Range<usize>) -> String {
         let [first, last, n] = [in_sight.start, in_sight.end.saturating_sub(1), whole.rows.len()].map(grouped);
         let read = match self.overview.progress() {
-            progress if progress < 1.0 => format!(", {:.0} % read", 100.0 * progress),
+            progress if progress < 1.0 => format!(", {} read", share_text(progress)),
             _ => String::new(),
         };
         format!(

@@ -4,10 +4,8 @@ use eframe::egui::{Role, Slider, Ui, WidgetInfo};
 
 use crate::{
     analysis::edges::EdgeFilter,
-    figure::{
-        palette::{Ink, Palette},
-        pen::tick_text,
-    },
+    figure::palette::{Ink, Palette},
+    text::tick_text,
     ui::{
         ViewCtx,
         theme::opaque,

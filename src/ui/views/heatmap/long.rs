@@ -7,6 +7,7 @@ use crate::{
     analysis::reading::{long::Pool, store::Subject},
     capture::Capture,
     session::ColorScale,
+    text::share_text,
     ui::{
         ViewCtx,
         views::{aids, choosers, controls, empty, groups::HeadGroups, overview::Look, source, texture::HeadThumbs},
@@ -64,7 +65,7 @@ fn detail_text(cells: &super::LongCells, pool: Pool) -> String {
         _ => format!("each pixel shows the {} of {side} × {side} weights", pool.name()),
     };
     match (cells.progress(), is_sharp) {
-        (progress, _) if progress < 1.0 => format!("{what}; {:.0} % read", 100.0 * progress),
+        (progress, _) if progress < 1.0 => format!("{what}; {} read", share_text(progress)),
         (_, false) => format!("{what}, loading"),
         (_, true) => what,
     }

@@ -12,7 +12,7 @@ use crate::{
     },
     ids::{HeadId, Side, StackKind},
     session::{Focus, ViewKind},
-    text::{counted, decimal_text, share_text},
+    text::{counted, decimal_text, norm_text, share_text},
     ui::{
         ViewCtx,
         theme::GRID,
@@ -88,9 +88,9 @@ pub fn head_caption(projection: &Projection, plane: &HeadProjection) -> String {
     }
     let correlation = |value: f32| if value.is_finite() { decimal_text(value) } else { "none".to_owned() };
     format!(
-        "{}: c = {:.2}; {how}; correlation of q·k and distance: {} as given, {} after scaling",
+        "{}: c = {}; {how}; correlation of q·k and distance: {} as given, {} after scaling",
         plane.head,
-        plane.c,
+        norm_text(plane.c),
         correlation(plane.correlation_before),
         correlation(plane.correlation_after),
     )
