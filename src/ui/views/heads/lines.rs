@@ -144,7 +144,11 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Op
     Some(known)
 }
 
-/// The lines that `focus` means: of a query, of a key, or of one cell.
+/// A line that was asked for by name is at least as strong as a line of this weight.
+const LEAST_CELL: f32 = 0.4;
+
+/// The lines that `focus` means: of a query, of a key, or of one cell. That of one cell is always there, and seen however
+/// small its weight is.
 pub(super) fn isolated(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
     let mut lines = Vec::new();
     for (idx, head) in scene.heads.iter().enumerate() {
@@ -159,6 +163,15 @@ pub(super) fn isolated(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
             weight: edge.weight,
         }));
     }
+    if let Focus { query: Some(row), key: Some(col) } = focus {
+        lines = scene.heads.iter().enumerate().filter_map(|(idx, head)| cell(idx, head, row, col)).collect();
+    }
     lines.sort_unstable_by(|a, b| a.weight.total_cmp(&b.weight));
     lines
+}
+
+/// The line of one cell of a head, where it is drawn in the ink of that head.
+fn cell(idx: usize, head: &HeadLines, row: usize, col: usize) -> Option<Line> {
+    let strength = head.strength(row, col).filter(|strength| *strength > 0.0 || *strength == 0.0 && !head.below)?;
+    Some(Line { head: idx as u32, query: row as u32, key: col as u32, weight: strength.max(LEAST_CELL) })
 }
