@@ -4,7 +4,8 @@ use std::{ops::Range, sync::Arc};
 
 use crate::{
     analysis::reading::{
-        Axis, Extent, Heads, Minus, ReadPattern, Reading, Refusal, Which, Whose, long, members, store::Subject,
+        self, Axis, Extent, Heads, Minus, ReadPattern, Reading, Refusal, SentenceFilter, Which, Whose, long, members,
+        store::Subject,
     },
     capture::{Capture, Token},
     figure::{Feature, FigureExtent},
@@ -156,8 +157,15 @@ pub fn shared_high<'a>(all: impl Iterator<Item = ViewCtx<'a>>) -> Option<f32> {
     wanting.filter_map(|cx| Some(shown_pattern(&cx)?.ok()?.high())).reduce(f32::max)
 }
 
-/// Whether every key is left out, so that no view can show anything.
-pub fn nothing_left(cx: &ViewCtx<'_>, capture: &Capture, stack: StackKind) -> bool {
-    let hidden = crate::analysis::reading::left_out_keys(capture, stack, &cx.pane.options.reading.leave_out);
-    !hidden.is_empty() && hidden.iter().all(|hidden| *hidden)
+/// Why nothing is left to show, where every key is left out, or every pair that is asked for is ruled out.
+pub fn nothing_left(cx: &ViewCtx<'_>, capture: &Capture, stack: StackKind) -> Option<&'static str> {
+    let options = &cx.pane.options.reading;
+    let hidden = reading::left_out_keys(capture, stack, &options.leave_out);
+    if !hidden.is_empty() && hidden.iter().all(|hidden| *hidden) {
+        return Some("Every token is left out: see “Show weights as”");
+    }
+    let looks_back = capture.model().stack(stack).is_some_and(|spec| spec.causal);
+    let looks_ahead = options.sentences == SentenceFilter::AToB && reading::is_pair(capture, stack);
+    (looks_back && looks_ahead && cx.pane.explained().is_none())
+        .then_some("A causal model cannot look ahead: A→B is empty. Choose another pair of sentences above")
 }

@@ -14,8 +14,8 @@ use crate::{
 /// Why nothing is drawn, if so.
 pub fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<String> {
     let head = cx.pane.selection.head;
-    if source::nothing_left(cx, capture, head.stack) {
-        Some("Every token is left out: see “Show weights as”".to_owned())
+    if let Some(sentence) = source::nothing_left(cx, capture, head.stack) {
+        Some(sentence.to_owned())
     } else if known.heads.is_empty() && known.of.n_missing == 0 {
         let refusal = known.refusal.as_ref().map(ToString::to_string);
         Some(refusal.unwrap_or_else(|| "The attention of this layer was not recorded".to_owned()))

@@ -28,8 +28,8 @@ impl HeatmapView {
                 controls::edit_options(cx, |options| small_weights_ui(ui, &mut options.heatmap.scale));
             }
         });
-        if source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
-            empty::sentence_ui(ui, cx.theme, "Every token is left out: see “Show weights as”");
+        if let Some(sentence) = source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
+            empty::sentence_ui(ui, cx.theme, sentence);
             return;
         }
         // What rows and columns are, without a row.

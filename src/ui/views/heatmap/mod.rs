@@ -90,13 +90,13 @@ impl Canvas for HeatmapView {
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let nothing_left = source::nothing_left(cx, capture, head.stack);
         // A picture that never comes must not have the window drawn again and again.
-        let is_new = !nothing_left && matches!(answer, Some(Ok(_))) && !self.picture.knows(&key);
+        let is_new = nothing_left.is_none() && matches!(answer, Some(Ok(_))) && !self.picture.knows(&key);
         // Without numbers of heads there is nothing to choose among.
         if cx.pane.explained_extent().is_none_or(|extent| extent == Extent::PairsOfHeads) {
             self.thumbs_ui(ui, cx, &subject, &key, is_new);
         }
-        if nothing_left {
-            empty::sentence_ui(ui, cx.theme, "Every token is left out: see “Show weights as”");
+        if let Some(sentence) = nothing_left {
+            empty::sentence_ui(ui, cx.theme, sentence);
             return;
         }
         let ctx = ui.ctx().clone();
