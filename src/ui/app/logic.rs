@@ -195,14 +195,30 @@ impl App {
                 _ => {}
             }
             self.note_work(ctx, &command);
+            let n_panes = self.session.panes.len();
+            let asks_for_input = command == Command::CompareInput;
             let sets_appearance = matches!(command, Command::SetAppearance(_));
             let effects = self.session.apply_in(pane, command);
             if sets_appearance {
                 self.apply_appearance(ctx);
             }
+            if asks_for_input && self.session.panes.len() > n_panes {
+                self.await_input(ctx);
+            }
             self.perform(ctx, effects);
             // The frame that was just drawn shows the state before.
             ctx.request_repaint();
+        }
+    }
+
+    /// Whoever asked for another input goes on to type it.
+    fn await_input(&mut self, ctx: &egui::Context) {
+        let document = self.session.document();
+        let has_text = document.opened.is_none()
+            && document.model.latest().is_none_or(|model| model.spec.modality.text().is_some());
+        self.sides.open(Side::Left, Room::of(ctx, &self.session));
+        if has_text {
+            self.left.focus_text();
         }
     }
 

@@ -83,6 +83,11 @@ impl InputPanel {
         });
     }
 
+    /// Puts the cursor into the text in the next frame.
+    pub const fn focus_text(&mut self) {
+        self.text.focus();
+    }
+
     /// Puts the cursor into the token search in the next frame.
     pub const fn focus_search(&mut self) {
         self.search.focus();
