@@ -54,7 +54,7 @@ impl Session {
                 document.map_or_else(Vec::new, |document| document.list_outcomes(jobs.next()))
             }
             Command::ClosePane => {
-                let effects = panes.close_pane(pane, documents, notices);
+                let effects = panes.close_pane(pane, documents, notices, jobs);
                 self.forget_messages();
                 effects
             }
@@ -223,17 +223,22 @@ impl Session {
         let (head, pinned) = (panes.active().selection.head, panes.active().selection.pinned);
         match *command {
             Command::SelectStack(stack) => {
-                panes.change_active(documents, |pane, document| pane.select(document, HeadId { stack, ..head }));
+                panes.change_selected(documents, |pane, document| pane.select(document, HeadId { stack, ..head }));
             }
-            Command::NextStack => panes.change_active(documents, |pane, document| {
+            Command::NextStack => panes.change_selected(documents, |pane, document| {
                 if let Some(stack) = pane.next_stack(document) {
                     pane.select(document, HeadId { stack, ..head });
                 }
             }),
             Command::SelectLayer(layer) => {
-                panes.change_active(documents, |pane, document| pane.select(document, HeadId { layer, ..head }));
+                panes.change_selected(documents, |pane, document| pane.select(document, HeadId { layer, ..head }));
             }
-            Command::SelectHead(head) => panes.change_active(documents, |pane, document| pane.select(document, head)),
+            Command::SelectHead(head) => {
+                panes.change_selected(documents, |pane, document| pane.select(document, head));
+            }
+            Command::ShowHead(head) => {
+                panes.change_selected(documents, |pane, document| pane.show_head(document, head));
+            }
             Command::Step(step) => {
                 for pane in panes.linked() {
                     panes.change(pane, documents, |pane, document| pane.step(document, step));
@@ -245,10 +250,12 @@ impl Session {
                 alignments.pin(panes, documents, pinned);
             }
             Command::ToggleHead(head) => {
-                panes.change_active(documents, |pane, document| pane.toggle_head(document, head));
+                panes.change_selected(documents, |pane, document| pane.toggle_head(document, head));
             }
-            Command::SoloHead(head) => panes.change_active(documents, |pane, document| pane.solo_head(document, head)),
-            Command::AllHeads => panes.active_mut().selection.draw(HeadSet::ALL),
+            Command::SoloHead(head) => {
+                panes.change_selected(documents, |pane, document| pane.solo_head(document, head));
+            }
+            Command::AllHeads => panes.change_selected(documents, |pane, _| pane.selection.draw(HeadSet::ALL)),
             Command::Pin(focus) => {
                 alignments.pin(panes, documents, if focus == pinned { Focus::NONE } else { focus });
             }
@@ -278,14 +285,14 @@ impl Session {
             return self.delete_tokens(side, &positions);
         }
         let id = self.changing().id;
-        let Self { documents, panes, notices, .. } = self;
+        let Self { documents, panes, notices, jobs, .. } = self;
         if matches!(command, ChangeCommand::Add(_)) && !panes.prepare_change(id, documents, notices) {
             return Vec::new();
         }
         if command == ChangeCommand::Clear
             && let Some(pane) = panes.pane_of_changes(id, documents)
         {
-            return panes.close_pane(pane, documents, notices);
+            return panes.close_pane(pane, documents, notices, jobs);
         }
         let runs = documents.find_mut(id).is_some_and(|document| document.change(command));
         if runs { self.run_document(id) } else { Vec::new() }

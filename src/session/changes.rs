@@ -206,6 +206,9 @@ impl Documents {
     /// What a document showed without its changes, where that is known.
     pub(super) fn unchanged(&self, document: &Document) -> Option<&Arc<Capture>> {
         let (plain, changed) = (self.find(document.plain?)?, document.latest_capture()?);
+        if document.n_changes() == 0 {
+            return None;
+        }
         let capture = plain.latest_capture().filter(|_| plain.opened.is_none() && plain.n_changes() == 0)?;
         (capture.input() == changed.input() && capture.model() == changed.model()).then_some(capture)
     }

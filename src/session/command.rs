@@ -127,6 +127,8 @@ pub enum Command {
     /// Show another layer, keeping the head where it exists.
     SelectLayer(usize),
     SelectHead(HeadId),
+    /// Select a head that was chosen by its name, and draw it: alone, where all of its layer are drawn.
+    ShowHead(HeadId),
     /// Step to a neighbouring head or layer.
     Step(HeadStep),
     /// Hold the next or previous query token.

@@ -6,7 +6,7 @@ use std::{
     slice,
 };
 
-use super::{Document, Experiment, Pane};
+use super::{Document, Effect, Experiment, Pane, jobs::Jobs};
 use crate::ids::{CloudId, DocumentId, ModelId};
 
 /// What can be looked at; never empty.
@@ -84,6 +84,35 @@ impl Documents {
             plain.undo.ran(&plain.experiment, None);
         }
         Some((closed, heir))
+    }
+
+    /// Gives the corpus of a document that is about to be closed to another one that has none, where it goes on; `None`
+    /// where that one has another corpus, so that one would be lost.
+    pub(super) fn hand_over_corpus(
+        &mut self,
+        from: DocumentId,
+        to: DocumentId,
+        jobs: &mut Jobs,
+    ) -> Option<Vec<Effect>> {
+        let [source, other] = [from, to].map(|id| Some(&self.find(id)?.corpus.as_ref()?.source));
+        if source.is_none() || source == other {
+            return Some(Vec::new());
+        }
+        if other.is_some() {
+            return None;
+        }
+        let mut corpus = self.find_mut(from)?.corpus.take()?;
+        let runs = corpus.data.is_pending();
+        corpus.data.cancel();
+        let heir = self.find_mut(to)?;
+        heir.corpus = Some(corpus);
+        Some(if runs { heir.start_corpus(jobs.next()).into_iter().collect() } else { Vec::new() })
+    }
+
+    /// Whether closing the changed run beside an unchanged one is a step that undo takes back.
+    pub(super) fn closing_is_step(&self, changed: DocumentId, plain: DocumentId) -> bool {
+        let of = |id| self.find(id);
+        of(changed).zip(of(plain)).is_some_and(|(changed, plain)| changed.undo.would_step(&plain.experiment))
     }
 
     /// The models that some document needs.

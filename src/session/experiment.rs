@@ -136,6 +136,11 @@ impl Undo {
         self.past.len()
     }
 
+    /// Whether running this is a step.
+    pub fn would_step(&self, now: &Experiment) -> bool {
+        self.current.as_ref().is_some_and(|current| current != now)
+    }
+
     /// Takes note of what is run now. The same once more is no step, nor is what the same drag leads to.
     pub fn ran(&mut self, now: &Experiment, drag: Option<Drag>) {
         if self.current.as_ref() == Some(now) {

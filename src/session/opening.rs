@@ -251,10 +251,15 @@ impl Session {
         if step.gains_changes {
             self.panes.put_plain_beside(id, &mut self.documents, &mut self.notices);
         }
-        match step.opens {
+        let mut effects = Vec::new();
+        if step.loses_changes {
+            effects = self.panes.end_changes(id, &mut self.documents, &mut self.jobs);
+        }
+        effects.extend(match step.opens {
             Some(source) => self.load_wanted(id, source),
             None => self.run_document(id),
-        }
+        });
+        effects
     }
 
     pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {

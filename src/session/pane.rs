@@ -187,6 +187,14 @@ impl Pane {
         self.clamp_focus(document);
     }
 
+    /// Selects a head that was chosen by its name, and draws it: alone, where all of its layer are drawn.
+    pub(super) fn show_head(&mut self, document: &Document, head: HeadId) {
+        self.select(document, head);
+        if self.selection.heads_on() == HeadSet::ALL {
+            self.selection.draw(HeadSet::NONE);
+        }
+    }
+
     /// Keeps of the selection what means the same in the selected stack as it did in `before`: a query
     /// only where the queries are the same tokens, a key only where the keys are.
     fn follow_stack(&mut self, document: &Document, before: StackKind) {

@@ -105,6 +105,24 @@ impl Panes {
         self.change(self.active, documents, change);
     }
 
+    /// Changes what is selected in the active pane, and in those linked with it that show the same run before or after its
+    /// changes: they show one head, before and after.
+    pub(super) fn change_selected(&mut self, documents: &Documents, change: impl Fn(&mut Pane, &Document)) {
+        let here = documents.of(self.active());
+        let is_beside = |pane: &Pane| {
+            let there = documents.of(pane);
+            here.id == there.id && pane.id == self.active
+                || here.plain == Some(there.id)
+                || there.plain == Some(here.id)
+        };
+        let linked = self.linked();
+        let meant: Vec<PaneId> =
+            self.iter().filter(|pane| linked.contains(&pane.id) && is_beside(pane)).map(|pane| pane.id).collect();
+        for pane in meant {
+            self.change(pane, documents, &change);
+        }
+    }
+
     /// Whether some pane shows a document.
     pub(super) fn shows(&self, id: DocumentId) -> bool {
         self.iter().any(|pane| pane.document == id)

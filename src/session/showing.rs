@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Cause, Document, Documents, Effect, Limited, Loadable, Notices, Pane, Panes, Split};
+use super::{Cause, Document, Documents, Effect, Limited, Loadable, Notices, Pane, Panes, Split, jobs::Jobs};
 use crate::{
     capture::Capture,
     ids::{DocumentId, PaneId},
@@ -62,19 +62,45 @@ impl Panes {
 
     /// Closes a pane; the last one stays. Changes that no pane shows any more are taken back with it, as a step of undo: the
     /// unchanged run that stays takes the steps over.
-    pub(super) fn close_pane(&mut self, id: PaneId, documents: &mut Documents, notices: &mut Notices) -> Vec<Effect> {
+    pub(super) fn close_pane(
+        &mut self,
+        id: PaneId,
+        documents: &mut Documents,
+        notices: &mut Notices,
+        jobs: &mut Jobs,
+    ) -> Vec<Effect> {
         let Some(pane) = self.get(id).filter(|_| self.len() > 1) else { return Vec::new() };
         let (asked, document) = (pane.asked_lanes(), pane.document);
         let left = self.leave_projection(id);
         self.close(id);
         let mut effects: Vec<Effect> = asked.into_iter().map(Effect::Cancel).chain(left).collect();
-        let plain = documents.find(document).and_then(|document| document.plain);
-        if let Some(plain) = plain.filter(|plain| !self.shows(document) && self.shows(*plain)) {
-            effects.extend(self.close_document(document, documents));
+        let plain = documents.find(document).and_then(|document| document.plain).filter(|plain| self.shows(*plain));
+        let Some(plain) = plain.filter(|_| !self.shows(document)) else { return effects };
+        // What was opened in the pane that is closed is not closed with it.
+        let Some(corpus) = documents.hand_over_corpus(document, plain, jobs) else { return effects };
+        effects.extend(corpus);
+        let is_step = documents.closing_is_step(document, plain);
+        effects.extend(self.close_document(document, documents));
+        if is_step {
             // What is undone there is no longer closed.
             let cause = documents.find(plain).map_or(Cause::Command, Cause::run);
             notices.inform(cause, "The changes were closed with their pane", "Undo brings them back");
         }
+        effects
+    }
+
+    /// A document has no changes any more: the pane that the first of them opened goes, with the unchanged copy in it. Other
+    /// panes of the copy show the document, which is the same now.
+    pub(super) fn end_changes(&mut self, id: DocumentId, documents: &mut Documents, jobs: &mut Jobs) -> Vec<Effect> {
+        let plain = documents.find(id).and_then(|document| documents.find(document.plain?));
+        let Some(plain) = plain.map(|plain| plain.id).filter(|_| self.shows(id)) else { return Vec::new() };
+        let Some(mut effects) = documents.hand_over_corpus(plain, id, jobs) else { return Vec::new() };
+        let before = documents.find(plain).and_then(Document::latest_capture).cloned();
+        for pane in self.showing(plain).into_iter().skip(1) {
+            self.change(pane, documents, |pane, _| pane.document = id);
+            self.change(pane, documents, |pane, document| pane.adopt(document, before.as_deref()));
+        }
+        effects.extend(self.close_plain(id, documents));
         effects
     }
 

@@ -41,7 +41,7 @@ fn panes_share_one_scale_of_colours_when_asked_to() {
     let options = OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three four five") };
     let mut window = Window::with_size(options, [1280.0, 1200.0]);
     window.press(Modifiers::COMMAND, Key::Backslash);
-    window.harness.query_all_by_label("Linked").nth(1).unwrap().click();
+    window.harness.query_all_by_label("Linked: tokens, steps").nth(1).unwrap().click();
     window.settle();
     // The weakest head beside the strongest would do; these two have different largest weights off the first row.
     window.harness.get_by_label("Subtract").click();

@@ -3,8 +3,8 @@
 use attnscope::{
     capture::{Ablation, Edit, Matrix, Normalizer, Scope},
     ids::{HeadId, JobId, PaneId, Side},
-    protocol::{EditRequest, EventKind, Failure, Request},
-    session::{Change, ChangeCommand, Command, Document, Drag, ViewKind, gallery::EXAMPLES},
+    protocol::{CorpusSource, EditRequest, EventKind, Failure, Request},
+    session::{Change, ChangeCommand, Command, CorpusCommand, Document, Drag, ViewKind, gallery::EXAMPLES},
 };
 
 use crate::support::play::{Play, bundled, state};
@@ -281,8 +281,84 @@ fn what_was_changed_is_undone_from_the_unchanged_pane_too() {
     let effects = play.session.apply_in(LEFT, Command::Undo);
     play.sort(effects);
     play.answers();
-    assert_eq!((n_shown(&play, LEFT), n_shown(&play, RIGHT)), (0, 0));
-    assert_eq!(play.session.panes.len(), 2);
+    assert_eq!((n_shown(&play, RIGHT), play.session.panes.len()), (0, 1));
+}
+
+/// The pane that the first change opened goes with it and comes back with it, however the changed one was closed.
+#[test]
+fn the_pane_of_a_change_goes_and_comes_back_with_it() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    play.answers();
+    let state = |play: &Play| {
+        let session = &play.session;
+        let titles: Vec<String> = session.panes.iter().map(|pane| session.document_of(pane).title()).collect();
+        (titles, session.documents.len(), session.unchanged(session.changing()).is_some())
+    };
+    let alone = (vec!["demo:gpt · one two three".to_owned()], 1, false);
+    let beside =
+        (vec!["demo:gpt · one two three".to_owned(), "1 change · demo:gpt · one two three".to_owned()], 2, true);
+    assert_eq!(state(&play), beside);
+    for closes in [false, true] {
+        if closes {
+            play.does(Command::ClosePane);
+            play.answers();
+            assert_eq!(state(&play), alone);
+            play.does(Command::Undo);
+            play.answers();
+            assert_eq!(state(&play), beside, "a change that was closed with its pane");
+        }
+        for _ in 0..2 {
+            let [back, forth] = if closes { [Command::Redo, Command::Undo] } else { [Command::Undo, Command::Redo] };
+            play.does(back);
+            play.answers();
+            assert_eq!(state(&play), alone);
+            play.does(forth);
+            play.answers();
+            assert_eq!(state(&play), beside);
+        }
+    }
+}
+
+/// What is promised of undo is what it does, and what was opened in a pane outlives it.
+#[test]
+fn closing_a_pane_without_changes_promises_nothing_and_keeps_its_corpus() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    play.answers();
+    play.does(Command::Change(ChangeCommand::Switch(0, false)));
+    play.answers();
+    play.does(Command::Corpus(CorpusCommand::Open(CorpusSource::Lines("one\ntwo\nthree".into()))));
+    assert!(shown(&play, RIGHT).corpus.is_some());
+    let n_notices = play.session.notices.len();
+    play.does(Command::ClosePane);
+    assert!(play.session.document().corpus.is_some(), "the corpus was closed with a pane");
+    assert_eq!(play.session.panes.len(), 1);
+    let promises = play.session.notices.len() > n_notices;
+    assert_eq!(promises, play.session.document().can_undo(), "{}", play.last_notice());
+}
+
+/// A run before and after its changes is looked at in one head.
+#[test]
+fn a_head_chosen_beside_a_change_is_shown_before_and_after_it() {
+    let mut play = Play::showing("one two three");
+    add(&mut play, ablate());
+    play.answers();
+    let heads = |play: &Play| [LEFT, RIGHT].map(|pane| play.session.panes.get(pane).unwrap().selection.head);
+    play.does(Command::SelectHead(HeadId::single(1, 3)));
+    assert_eq!(heads(&play), [HeadId::single(1, 3); 2]);
+    play.does(Command::ToggleLink);
+    play.does(Command::SelectHead(HeadId::single(0, 1)));
+    assert_eq!(heads(&play), [HeadId::single(1, 3), HeadId::single(0, 1)], "nothing is shared unless it is linked");
+}
+
+#[test]
+fn a_head_chosen_by_its_name_is_drawn_alone_where_all_are() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::AllHeads);
+    play.does(Command::ShowHead(HeadId::single(1, 2)));
+    let selection = &play.session.pane().selection;
+    assert_eq!((selection.head, selection.heads_on().iter(4).collect::<Vec<_>>()), (HeadId::single(1, 2), vec![2]));
 }
 
 /// Two things cannot take the place of one head: the newer one does.

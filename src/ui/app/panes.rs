@@ -41,6 +41,8 @@ const GAP_PT: f32 = 1.0;
 const HEAD_PT: f32 = 14.0 * GRID;
 /// What is left for the output that is explained, where linked panes explain several.
 const OUTPUT_PT: f32 = 44.0 * GRID;
+/// From this width on a header says what is linked.
+const WIDE_HEADER_PT: f32 = 100.0 * GRID;
 /// Height of what stands above a pane when there are several.
 const HEADER_PT: f32 = 7.0 * GRID;
 
@@ -85,7 +87,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         ui.scope_builder(builder, |ui| {
             ui.shrink_clip_rect(rect);
             ui.painter().rect_filled(rect, 0, cx.theme.canvas);
-            if panes.len() > 1 {
+            let is_changed = view.document.latest_capture().is_some_and(|it| !it.computation().edits.is_empty());
+            if panes.len() > 1 || is_changed {
                 header_ui(ui, cx, &view, outputs.get(&pane.id).map(String::as_str));
             }
             scrolled_ui(ui, |ui| pane_ui(ui, &view, views));
@@ -191,22 +194,15 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, output: Option<
         |ui| {
             ui.spacing_mut().item_spacing.x = GRID;
             ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
-            let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
-            close.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Close pane"));
-            if close.on_hover_text("Close this pane").clicked() {
-                view.send(Command::ClosePane);
-            }
-            let link = ui.add(egui::Button::selectable(pane.linked, "Linked").small());
-            let meaning = "Linked panes share the hovered and the pinned tokens, and step through heads together";
-            if link.on_hover_text(meaning).clicked() {
-                view.send(Command::ToggleLink);
+            if cx.session.panes.len() > 1 {
+                beside_ui(ui, view);
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 view_ui(ui, view);
                 document_ui(ui, cx, view, if output.is_some() { OUTPUT_PT } else { HEAD_PT });
                 let (text, color) = match output {
                     Some(output) => (format!("Explains {output}"), cx.theme.text),
-                    None => (head_text(view), cx.theme.text_weak),
+                    None => (head_text(view), cx.theme.text),
                 };
                 let label = egui::Label::new(RichText::new(text).color(color)).truncate();
                 if output.is_some() {
@@ -217,6 +213,24 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, output: Option<
             });
         },
     );
+}
+
+/// What there is of a pane beside others: its end, and what it shares with them.
+fn beside_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
+    let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
+    close.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Close pane"));
+    if close.on_hover_text("Close this pane").clicked() {
+        view.send(Command::ClosePane);
+    }
+    let shared = "Linked: tokens, steps";
+    let text = if ui.available_width() > WIDE_HEADER_PT { shared } else { "Linked" };
+    let link = ui.add(egui::Button::selectable(view.pane.linked, text).small());
+    link.widget_info(|| WidgetInfo::selected(Role::Button, true, view.pane.linked, shared));
+    let meaning = "Linked panes share the hovered and the pinned tokens and step through heads together, each from its \
+        own head; a run and the same with changes show the same head";
+    if link.on_hover_text(meaning).clicked() {
+        view.send(Command::ToggleLink);
+    }
 }
 
 /// The selected head, with its stack where there are several.

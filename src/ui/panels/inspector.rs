@@ -364,7 +364,7 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let response = row.ui(ui, cx.theme).on_hover_text(links.sentence(link));
         copy_menu_ui(&response, cx, "this ranking of all heads", || tab_separated(&data::links(&links)));
         if response.clicked() {
-            cx.send(Command::SelectHead(link.head));
+            cx.send(Command::ShowHead(link.head));
         }
     }
 }

@@ -118,7 +118,7 @@ fn head_ui(ui: &mut Ui, cx: &PanelCtx<'_>, ranked: &RankedHead) {
             ));
         }
         if response.clicked() {
-            cx.send(Command::SelectHead(head));
+            cx.send(Command::ShowHead(head));
         }
         let bar = ProgressBar::new(score.max(0.0) as f32).desired_height(1.5 * GRID).fill(cx.theme.accent);
         ui.add(bar.desired_width((width - 26.0 * GRID).max(4.0 * GRID)));

@@ -181,7 +181,7 @@ fn replacement(side: Side, position: usize, text: &str) -> Option<EditRequest> {
 fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     let meaning = "Opens Explain › This head: what is lost without it, and whether its weights explain it";
     if ui.button("Does this head matter?").on_hover_text(meaning).clicked() {
-        cx.send(Command::SelectHead(head));
+        cx.send(Command::ShowHead(head));
         controls::edit_options(cx, |options| options.lab.question = Question::Believe);
         cx.send(Command::ShowView(ViewKind::Lab));
         ui.close();

@@ -131,7 +131,7 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
     };
     let row = |detector: Detector, text: String, detail: String, head: Option<HeadId>| {
         let fit = fit(typed, detector.definition().title)?;
-        let chosen = head.map(|head| Chosen::session(Command::SelectHead(head)));
+        let chosen = head.map(|head| Chosen::session(Command::ShowHead(head)));
         let reason = head.is_none().then(|| detail.clone());
         Some(Row { kind: "Head", text, detail, chosen, reason, synonyms: &[], fit })
     };
@@ -266,7 +266,7 @@ fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<Row> {
     let name = |text: String| if several { format!("{stack} {text}") } else { text };
     let id = HeadId { stack, layer, head: head.unwrap_or(cx.pane.selection.head.head) };
     let text = name(head.map_or_else(|| format!("L{layer}"), |_| id.to_string()));
-    let chosen = Some(Chosen::session(Command::SelectHead(id)));
+    let chosen = Some(Chosen::session(Command::ShowHead(id)));
     let reason = absence(capture.model(), stack, layer, head);
     let detail = if head.is_some() { "Select this head" } else { "Select the head of this number in this layer" };
     let at = (0..text.chars().count()).collect();

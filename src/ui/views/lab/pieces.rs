@@ -210,7 +210,7 @@ fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, (hit, about): (&Hit, Rec
         menu::point_at_head(response, cx, head);
         ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
         if response.clicked() {
-            cx.send(Command::SelectHead(head));
+            cx.send(Command::ShowHead(head));
         }
     }
     let Some((side, position)) = hit.token else { return };
