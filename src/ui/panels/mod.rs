@@ -115,6 +115,11 @@ impl LeftPanel {
         self.corpus.rest();
     }
 
+    /// Puts the cursor into the text in the next frame.
+    pub const fn focus_text(&mut self) {
+        self.input.focus_text();
+    }
+
     /// Puts the cursor into the token search.
     pub const fn focus_search(&mut self) {
         self.input.focus_search();
