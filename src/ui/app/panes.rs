@@ -185,7 +185,6 @@ fn explained_outputs<'a>(panes: impl Iterator<Item = ViewCtx<'a>>) -> HashMap<Pa
 /// What a pane shows and how it is tied to the others; `output` is what it explains, where the others explain something
 /// else.
 fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, output: Option<&str>) {
-    let pane = view.pane;
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER_PT), Sense::hover());
     ui.painter().rect_filled(rect, 0, cx.theme.panel);
     let inner = rect.shrink2(vec2(2.0 * GRID, 0.0));
