@@ -25,7 +25,7 @@ fixtures SCRIPT="generate.py":
 snapshots:
     UPDATE_SNAPSHOTS=1 cargo test --features snapshots --test it -- looks_as_it_did
 
-# A picture of the window without a display, such as `just window view.png --model demo:vit --view image`.
+# A picture of the window without a display, such as `just window view.png --model demo:vit --view picture`.
 window FILE *OPTIONS:
     xvfb-run -a -s "-screen 0 1280x800x24" cargo run --release -- open --screenshot {{ FILE }} {{ OPTIONS }}
 

@@ -31,7 +31,7 @@ INPUTS = {
     "demo:vit": ["--image", PICTURE],
     "demo:captions": ["--image", PICTURE],
 }
-VIEWS = ["heads", "heatmap", "image", "scatter", "matrix", "distance", "average"]
+VIEWS = ["lines", "heatmap", "picture", "qk-map", "qk-maps", "distance", "average"]
 QUESTIONS = ["depends", "believe", "moves", "fact", "aligns"]
 # What has to be said of a method.
 NEEDED = {
@@ -108,7 +108,7 @@ with tempfile.TemporaryDirectory() as folder:
     for model, given in INPUTS.items():
         print(model)
         asked = [(("render",), [view]) for view in VIEWS]
-        asked += [(("render",), ["lab", "--question", question]) for question in QUESTIONS]
+        asked += [(("render",), ["explain", "--question", question]) for question in QUESTIONS]
         asked += [(("analyze", method), needed(method, given)) for method in methods]
         for command, words in asked:
             if command == ("render",):

@@ -93,8 +93,8 @@ def _write(path, captured):
         beside.unlink(missing_ok=True)
 
 
-def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", all_heads=False, **options):
-    """A figure of a view as SVG: heads, heatmap, image, scatter, matrix and what else ``attnscope render`` draws.
+def render(attention=None, tokens=None, sentence_b_start=None, *, view="lines", all_heads=False, **options):
+    """A figure of a view as SVG: lines, heatmap, picture, qk-map, qk-maps and what else ``attnscope render`` draws.
 
     stack, layer, head, query, key, theme, width, height, top_p, top_k, threshold and sheet are those of the command; several
     heads are heads=[0, 3], and all_heads puts every head of a stack on one sheet. The arguments of BertViz' functions mean
@@ -123,7 +123,7 @@ def render(attention=None, tokens=None, sentence_b_start=None, *, view="heads", 
         return out.read_text(encoding="utf-8")
 
 
-def show(attention=None, tokens=None, sentence_b_start=None, *, view="heads", wait=False, all_heads=False, **options):
+def show(attention=None, tokens=None, sentence_b_start=None, *, view="lines", wait=False, all_heads=False, **options):
     """Opens the window on attention, and goes on; with ``wait`` only after it was closed.
 
     In a notebook, or with html_action="return", a figure is returned, which notebooks draw. Options are those of

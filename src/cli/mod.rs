@@ -49,7 +49,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Subcommands {
     /// Open the window with models, captures, pictures, texts, sessions or links
-    #[command(after_help = "Examples:\n  attnscope open path/to/vit photo.jpg --view image --query 40\n  \
+    #[command(after_help = "Examples:\n  attnscope open path/to/vit photo.jpg --view picture --query 40\n  \
                       attnscope open work.attnscope\n  \
                       attnscope open \"attnscope://open?model=demo:gpt&text=Once%20upon%20a%20time&layer=2&head=3\"")]
     Open(OpenOptions),
@@ -69,11 +69,11 @@ enum Subcommands {
     Direction(direction::DirectionOptions),
     /// Draw a view into an SVG, PDF or PNG file, or write the numbers behind it
     #[command(
-        after_help = "Examples:\n  attnscope render heads --model demo:gpt --text \"Once upon a time\" --layer 2 --out heads.svg\n  \
+        after_help = "Examples:\n  attnscope render lines --model demo:gpt --text \"Once upon a time\" --layer 2 --out lines.svg\n  \
                       attnscope render heatmap --model demo:translate --text \"Good morning\" --sheet 4x2 --out sheet.pdf\n  \
                       attnscope render heatmap --capture story.safetensors --layer 2 --head 3 --data head.csv\n  \
                       attnscope render --session work.attnscope --pane 1 --out pane.pdf\n  \
-                      attnscope render matrix --model demo:bert --text \"The bank of the river\" --space residual --color-by kind --out stream.svg"
+                      attnscope render qk-maps --model demo:bert --text \"The bank of the river\" --space residual --color-by kind --out stream.svg"
     )]
     Render(Box<render::RenderOptions>),
     /// Lay out queries and keys of heads, or other vectors, in two or three dimensions, and write the coordinates

@@ -68,8 +68,11 @@ pub struct OpenOptions {
         conflicts_with_all = ["paths", "model", "text", "corpus"]
     )]
     pub example: Option<usize>,
-    /// View to show: heads, heatmap, image, scatter, matrix, distance, average, lab
-    #[arg(long, value_parser = parse_view)]
+    /// View to show.
+    #[arg(
+        long, value_parser = ViewKind::parse,
+        help = format!("View to show: {}", ViewKind::names(|_| true))
+    )]
     pub view: Option<ViewKind>,
     /// Attention stack to show: self, encoder, decoder, cross, vision, text
     #[arg(long, value_parser = parse_stack)]
@@ -83,11 +86,23 @@ pub struct OpenOptions {
     /// Query token to pin, from 0
     #[arg(long)]
     pub query: Option<usize>,
-    /// Points of the views scatter and matrix: qk (queries with keys), values, residual, positions
-    #[arg(long, value_parser = spaces::parse, value_name = "WHAT")]
+    /// Points of the query–key maps.
+    #[arg(
+        long, value_parser = spaces::parse, value_name = "WHAT",
+        help = format!(
+            "Points of {}: qk (queries with keys), values, residual, positions",
+            ViewKind::names(ViewKind::is_projected)
+        )
+    )]
     pub space: Option<Space>,
-    /// Search the query–key maps for tokens that contain this text (views scatter, matrix)
-    #[arg(long, value_name = "TEXT")]
+    /// Tokens to search the query–key maps for.
+    #[arg(
+        long, value_name = "TEXT",
+        help = format!(
+            "Search the query–key maps for tokens that contain this text ({})",
+            ViewKind::names(ViewKind::is_projected)
+        )
+    )]
     pub search: Option<String>,
     /// Kind of search: text, word (whole words, several separated by commas), regex (in words), id
     #[arg(long, requires = "search", default_value = "text", value_name = "KIND", value_parser = parse_search)]
@@ -151,10 +166,6 @@ fn parse_search(name: &str) -> Result<SearchKind, String> {
     SearchKind::from_name(name).ok_or_else(|| one_of(SearchKind::ALL.map(|(_, name, ..)| name)))
 }
 
-fn parse_view(name: &str) -> Result<ViewKind, String> {
-    ViewKind::from_name(name).ok_or_else(|| one_of(ViewKind::ALL.map(ViewKind::name)))
-}
-
 fn parse_stack(name: &str) -> Result<StackKind, String> {
     StackKind::from_name(name).ok_or_else(|| one_of(StackKind::ALL.map(StackKind::name)))
 }
@@ -215,8 +226,7 @@ mod tests {
 
     #[test]
     fn unknown_names_list_the_known_ones() {
-        assert_eq!(parse_view("matrix"), Ok(ViewKind::Matrix));
         assert_eq!(parse_stack("cross"), Ok(StackKind::Cross));
-        assert!(parse_view("grid").is_err_and(|message| message.contains("heads, heatmap")));
+        assert!(parse_stack("grid").is_err_and(|message| message.contains("self, encoder")));
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::views::{About, Feature, ViewSpec, average, distance, heads, heatmap, image, lab, matrix, scatter};
-use crate::{capture::Capture, ids::StackKind};
+use crate::{capture::Capture, ids::StackKind, options::one_of};
 
 /// The id of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -76,14 +76,28 @@ impl ViewKind {
         self.spec().label
     }
 
-    /// Name on the command line and in file names.
+    /// Name on the command line, in sessions and addresses, and in file names.
     pub const fn name(self) -> &'static str {
         self.spec().name
     }
 
-    /// The view with this [`name`](Self::name).
+    /// The view with this [`name`](Self::name), or which had it in an earlier version.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|view| view.name() == name)
+        Self::ALL.into_iter().find(|view| view.name() == name || view.spec().former_names.contains(&name))
+    }
+
+    /// The view with this name.
+    ///
+    /// # Errors
+    /// Says which names there are when it is none of them.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        Self::from_name(name).ok_or_else(|| one_of(Self::ALL.map(Self::name)))
+    }
+
+    /// The names of some views, as a list for help texts.
+    pub fn names(is_meant: impl Fn(Self) -> bool) -> String {
+        let meant = Self::ALL.into_iter().filter(|view| is_meant(*view));
+        meant.map(Self::name).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether it has this.

@@ -129,12 +129,12 @@ impl Keeping {
     }
 }
 
-/// What the place of a pane is called: `L2H3 heatmap · demo:gpt · Once upon`.
+/// What the place of a pane is called: `L2H3 Heatmap · demo:gpt · Once upon`.
 fn place_name(pane: &Pane, document: &Document) -> String {
     let head = if pane.view.spec().extent == FigureExtent::Stack {
         String::new()
     } else {
         format!("{} ", pane.selection.head)
     };
-    format!("{head}{} · {}", pane.view.name(), document.title())
+    format!("{head}{} · {}", pane.view.label(), document.title())
 }

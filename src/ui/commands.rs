@@ -288,28 +288,7 @@ impl UiCommand {
     /// What people also call it, for whoever looks for it by another name.
     pub const fn synonyms(self) -> &'static [&'static str] {
         match self {
-            Self::Show(ViewKind::Heads) => &["head view", "attention lines", "bertviz"],
-            Self::Show(ViewKind::Heatmap) => {
-                &["attention map", "attention matrix", "attention pattern", "attention weights"]
-            }
-            Self::Show(ViewKind::Image) => &["attention on the image", "attention rollout on the image", "patches"],
-            Self::Show(ViewKind::Scatter) => {
-                &["embedding", "joint space", "pca", "projection", "scatter plot", "tsne", "umap"]
-            }
-            Self::Show(ViewKind::Matrix) => &["all heads matrix", "grid of heads", "small multiples"],
-            Self::Show(ViewKind::Distance) => &["proxy", "scatter of distances", "dot product"],
-            Self::Show(ViewKind::Average) => &["mean attention", "average attention"],
-            Self::Show(ViewKind::Lab) => &[
-                "attribution",
-                "causal tracing",
-                "feature importance",
-                "head importance",
-                "integrated gradients",
-                "laboratory",
-                "logit lens",
-                "rollout",
-                "saliency",
-            ],
+            Self::Show(view) => view.spec().synonyms,
             Self::OpenModel => &["load model", "checkpoint", "weights"],
             Self::DownloadModel => &["hugging face hub", "fetch model", "pull"],
             Self::OpenFile => &["load text", "load picture", "load capture", "image", "import"],

@@ -207,7 +207,7 @@ fn flows_are_rendered_with_their_numbers_and_their_meaning() {
         ),
         (
             [&["render", "heatmap", "--flows", "--out", &svg], &vit[..]].concat(),
-            "--flows is an option of image, not of heatmap",
+            "--flows is an option of picture, not of heatmap",
         ),
         ([&["render", "image", "--flows", "some", "--out", &svg], &vit[..]].concat(), "strongest, all"),
     ] {

@@ -48,10 +48,10 @@ fn an_address_says_what_is_shown_and_leads_back_to_it() {
 #[test]
 fn pictures_files_and_names_of_the_cache_have_addresses() {
     for text in [
-        "attnscope://open?hub=owner/name&text=a&text_b=b&view=heads&stack=self&layer=0&head=0",
+        "attnscope://open?hub=owner/name&text=a&text_b=b&view=lines&stack=self&layer=0&head=0",
         "attnscope://open?model=a&text=b&max_tokens=512&keep=last",
         "attnscope://open?hub=owner/name&revision=0123456789abcdef&checksum=fedcba9876543210&text=a",
-        "attnscope://open?model=demo:vit&sample=chelsea&view=image&stack=self&layer=0&head=0&query=5",
+        "attnscope://open?model=demo:vit&sample=chelsea&view=picture&stack=self&layer=0&head=0&query=5",
         "attnscope://open?path=/models/mine&image=/pictures/a%20cat.png&target=c&writes=1",
         "attnscope://open?capture=/captures/a.safetensors&input=3&stack=cross&layer=2",
     ] {
@@ -82,7 +82,7 @@ fn malformed_addresses_are_refused_in_a_sentence_each() {
         ("attnscope://open?model=a&layer=99999999999999999999", "a whole number"),
         ("attnscope://open?model=a&layer=1&layer=2", "it is given twice"),
         ("attnscope://open?model=a&laier=1", "known parts are model"),
-        ("attnscope://open?model=a&view=hologram", "one of heads, heatmap"),
+        ("attnscope://open?model=a&view=hologram", "one of lines, heatmap"),
         ("attnscope://open?model=a&stack=up", "one of self"),
         ("attnscope://open?model=a&text=%FF", "not UTF-8"),
         ("attnscope://open?model=a&edit={", "not JSON"),

@@ -22,9 +22,9 @@ fn a_bookmark_leads_back_to_model_input_and_head() {
     play.asked.clear();
     let first = play.session.keeping.bookmarks[0].clone();
     let notice = play.session.notices.last().unwrap();
-    assert_eq!(notice.text.summary, "Bookmark added: L2H1 heatmap · demo:gpt · one two three");
+    assert_eq!(notice.text.summary, "Bookmark added: L2H1 Heatmap · demo:gpt · one two three");
     assert_eq!(notice.undo(), Some(BookmarkCommand::Remove(0)), "and can be undone");
-    assert_eq!((first.name.as_str(), first.thumbnail.len()), ("L2H1 heatmap · demo:gpt · one two three", 24));
+    assert_eq!((first.name.as_str(), first.thumbnail.len()), ("L2H1 Heatmap · demo:gpt · one two three", 24));
 
     play.does(Command::OpenModel(bundled("demo:bert")));
     play.does(Command::SetText("four five".to_owned()));

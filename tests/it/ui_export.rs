@@ -28,7 +28,7 @@ fn a_figure_is_previewed_and_saved_under_the_name_that_was_typed() {
     window.until("the export", |window| {
         window.jobs.0.borrow().submitted.iter().any(|(_, request)| matches!(request, Request::Export(_)))
     });
-    assert_eq!(window.desktop.0.borrow().proposed, ["demo-gpt_one-two-three_L0_heads.pdf"]);
+    assert_eq!(window.desktop.0.borrow().proposed, ["demo-gpt_one-two-three_L0_lines.pdf"]);
     let script = window.jobs.0.borrow();
     let Some((_, Request::Export(ExportRequest::Figures { figure, path }))) = script.submitted.last() else {
         panic!("no export")

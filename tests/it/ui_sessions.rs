@@ -154,8 +154,8 @@ fn bookmarks_and_notes_are_kept_with_the_session() {
     window.app().request(Command::Step(HeadStep::NextLayer));
     window.settle();
     window.press(Modifiers::COMMAND, Key::B);
-    assert!(window.shows("Bookmark added: L1H0 heads · demo:gpt · one two three"));
-    window.click("Undo: Bookmark added: L1H0 heads · demo:gpt · one two three");
+    assert!(window.shows("Bookmark added: L1H0 Lines · demo:gpt · one two three"));
+    window.click("Undo: Bookmark added: L1H0 Lines · demo:gpt · one two three");
     assert!(window.app().session().keeping.bookmarks.is_empty());
     window.press(Modifiers::COMMAND, Key::B);
     window.app().request(Command::Step(HeadStep::NextLayer));
@@ -171,7 +171,7 @@ fn bookmarks_and_notes_are_kept_with_the_session() {
     window.settle();
     assert_eq!(window.app().session().keeping.notes, "seen");
     assert!(!window.app().session().keeping.bookmarks[0].thumbnail.is_empty());
-    window.click("Go to L1H0 heads · demo:gpt · one two three");
+    window.click("Go to L1H0 Lines · demo:gpt · one two three");
     assert_eq!(window.head().layer, 1);
     assert!(!window.shows("Bookmarks and notes"), "whoever goes there wants to see it");
 }

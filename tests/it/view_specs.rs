@@ -1,6 +1,6 @@
 //! What views say of themselves.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use attnscope::{
     analysis::{
@@ -10,8 +10,12 @@ use attnscope::{
     capture::Site,
     figure::{Group, ViewKind},
     model::Sites,
+    session::{Address, saved::Saved},
     ui::commands::UiCommand,
 };
+use serde_json::json;
+
+use crate::render::attnscope;
 
 #[test]
 fn no_two_views_share_a_name_a_label_or_a_key() {
@@ -21,8 +25,27 @@ fn no_two_views_share_a_name_a_label_or_a_key() {
     assert_eq!(distinct(&|view| view.label().to_owned()), n);
     assert_eq!(distinct(&|view| view.spec().help.to_owned()), n);
     assert_eq!(distinct(&|view| view.spec().key.to_string()), n);
-    for view in ViewKind::ALL {
-        assert_eq!(ViewKind::from_name(view.name()), Some(view));
+}
+
+#[test]
+fn a_view_is_called_as_in_the_window_everywhere_and_its_former_names_are_read() {
+    let names = "lines, heatmap, picture, qk-map, qk-maps, distance, average, explain";
+    assert_eq!(ViewKind::names(|_| true), names);
+    for command in ["render", "open"] {
+        let help = attnscope(&[command, "--help"]);
+        let help = String::from_utf8(help.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains(names), "{help}");
+    }
+    let former = ["heads", "image", "scatter", "matrix", "lab"].map(|name| (name, ViewKind::from_name(name)));
+    let now = [ViewKind::Heads, ViewKind::Image, ViewKind::Scatter, ViewKind::Matrix, ViewKind::Lab];
+    for ((name, found), view) in former.into_iter().zip(now) {
+        assert_eq!(found, Some(view), "{name}");
+        let address: Address = format!("attnscope://open?model=demo:gpt&view={name}").parse().unwrap();
+        assert_eq!(address.to_string(), format!("attnscope://open?model=demo:gpt&view={}", view.name()));
+        let of = |name: &str| json!({ "format": "attnscope-session", "version": 1, "panes": [{ "view": name }] });
+        let read = |name: &str| Saved::from_json(of(name), Path::new("/sessions")).unwrap().to_json();
+        assert_eq!(read(name), read(view.name()));
+        assert_eq!(read(name)["panes"][0]["view"], view.name());
     }
 }
 

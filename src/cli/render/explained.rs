@@ -20,10 +20,10 @@ use crate::{
 /// What is asked of the laboratory.
 #[derive(Debug, Args)]
 pub struct ExplainedFlags {
-    /// Of lab: methods, such as rollout or hidden [default: those of the window]
+    /// Of explain: methods, such as rollout or hidden [default: those of the window]
     #[arg(long = "methods", value_name = "NAME", value_delimiter = ',')]
     methods: Vec<String>,
-    /// Of lab: an option of a method, such as rollout.residual=0.3
+    /// Of explain: an option of a method, such as rollout.residual=0.3
     #[arg(long = "set", value_name = "METHOD.OPTION=VALUE")]
     set: Vec<String>,
     #[command(flatten)]
@@ -40,7 +40,10 @@ impl ExplainedFlags {
         if is_asked && !view.explains() {
             let view = view.name();
             let what = "--methods, --set, --position, --class and --against";
-            return Err(CliError::Usage(format!("{view} explains nothing: leave out {what}, or draw lab")));
+            return Err(CliError::Usage(format!(
+                "{view} explains nothing: leave out {what}, or draw {}",
+                ViewKind::Lab.name()
+            )));
         }
         Ok(())
     }

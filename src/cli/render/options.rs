@@ -7,7 +7,7 @@ use super::{
     flags::ViewFlags,
     parse::{
         Numbers, Theme, parse_aggregate, parse_caption, parse_fonts, parse_head, parse_length, parse_numbers,
-        parse_scale, parse_sheet, parse_stack, parse_svg_text, parse_theme, parse_view,
+        parse_scale, parse_sheet, parse_stack, parse_svg_text, parse_theme,
     },
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     figure::{
         CaptionKind, FontSource, ViewKind, ViewOptions,
         spec::{Each, FigureSpec, Paper, Subtrahend},
+        views::{Feature, FigureExtent},
         write::SvgText,
     },
     ids::StackKind,
@@ -64,8 +65,11 @@ const OF_NO_SESSION: [&str; 30] = [
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 pub struct RenderOptions {
-    /// View to draw: heads, heatmap, image, scatter, matrix, distance, average, lab
-    #[arg(id = "view", value_name = "VIEW", value_parser = parse_view, required_unless_present = "session")]
+    /// View to draw.
+    #[arg(
+        id = "view", value_name = "VIEW", value_parser = ViewKind::parse, required_unless_present = "session",
+        help = format!("View to draw: {}", ViewKind::names(|_| true))
+    )]
     pub named_view: Option<ViewKind>,
     /// A session file instead of a model and its input: a pane of it is drawn as the window shows it
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_NO_SESSION)]
@@ -98,11 +102,23 @@ pub struct RenderOptions {
     /// Layers, from 0, such as 3 or 0-3,11
     #[arg(long, value_parser = parse_numbers)]
     pub layer: Vec<Numbers>,
-    /// Heads, from 0, such as 5 or 0-3,11 [default: the first one; in the heads view all]
-    #[arg(long, value_parser = parse_numbers)]
+    /// Heads.
+    #[arg(
+        long, value_parser = parse_numbers,
+        help = format!(
+            "Heads, from 0, such as 5 or 0-3,11 [default: the first one; in {} all]",
+            ViewKind::names(|view| view.spec().extent == FigureExtent::Layer)
+        )
+    )]
     pub head: Vec<Numbers>,
-    /// Query token to pin, from 0; in the image view the token whose attention is shown
-    #[arg(long, value_name = "N", value_parser = parse_position)]
+    /// Query token to pin.
+    #[arg(
+        long, value_name = "N", value_parser = parse_position,
+        help = format!(
+            "Query token to pin, from 0; in {} the token whose attention is shown",
+            ViewKind::names(|view| view.has(Feature::Picture))
+        )
+    )]
     pub query: Option<usize>,
     /// Key token to pin, from 0
     #[arg(long, value_name = "N", value_parser = parse_position)]

@@ -2,7 +2,7 @@
 
 use crate::{
     analysis::reading::Aggregate,
-    figure::{CaptionKind, FontSource, ViewKind, write::SvgText},
+    figure::{CaptionKind, FontSource, write::SvgText},
     ids::StackKind,
     options::one_of,
 };
@@ -18,10 +18,6 @@ pub enum Theme {
     Light,
     /// Light text on near-black.
     Dark,
-}
-
-pub fn parse_view(name: &str) -> Result<ViewKind, String> {
-    ViewKind::from_name(name).ok_or_else(|| one_of(ViewKind::ALL.map(ViewKind::name)))
 }
 
 pub fn parse_stack(name: &str) -> Result<StackKind, String> {

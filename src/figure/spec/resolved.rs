@@ -10,7 +10,7 @@ use crate::{
     },
     capture::{Capture, Token},
     figure::{
-        Feature, FigureExtent,
+        Feature, FigureExtent, ViewKind,
         views::{Pinned, heads_text, lab::Answered},
     },
     ids::{HeadId, StackKind},
@@ -258,7 +258,8 @@ fn stack(spec: &FigureSpec, capture: &Capture) -> Result<StackKind, FigureError>
 /// Why there is no Image view.
 pub fn no_picture(capture: &Capture) -> FigureError {
     let name = &capture.model().name;
-    FigureError::Failed(format!("this input of {name} has no picture: choose heads, heatmap, scatter or matrix"))
+    let others = ViewKind::names(|view| !view.has(Feature::Picture));
+    FigureError::Failed(format!("this input of {name} has no picture: choose one of {others}"))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "what `map_err` gives")]

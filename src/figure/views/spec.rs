@@ -20,8 +20,12 @@ pub struct ViewSpec {
     /// Its id in files, settings and commands.
     pub kind: ViewKind,
     pub label: &'static str,
-    /// Name on the command line and in file names.
+    /// Name on the command line, in sessions and addresses, and in file names.
     pub name: &'static str,
+    /// Names that earlier versions had for it, which are read as well.
+    pub former_names: &'static [&'static str],
+    /// What people also call it, for whoever looks for it by another name.
+    pub synonyms: &'static [&'static str],
     /// What it shows, in one sentence without its full stop.
     pub help: &'static str,
     pub key: char,

@@ -20,6 +20,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Average,
     label: "Average",
     name: "average",
+    former_names: &[],
+    synonyms: &["mean attention", "average attention"],
     help: "Mean attention of a head over all inputs, by position and by distance",
     key: '7',
     group: Group::Corpus,

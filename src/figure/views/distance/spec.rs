@@ -23,6 +23,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Distance,
     label: "q·k vs distance",
     name: "distance",
+    former_names: &[],
+    synonyms: &["proxy", "scatter of distances", "dot product"],
     help: "How closely distance in the query–key map follows q·k, head by head",
     key: '6',
     group: Group::Heads,

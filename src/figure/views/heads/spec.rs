@@ -16,7 +16,9 @@ use crate::{
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Heads,
     label: "Lines",
-    name: "heads",
+    name: "lines",
+    former_names: &["heads"],
+    synonyms: &["head view", "attention lines", "bertviz"],
     help: "Attention of one or more heads, as lines from queries to keys",
     key: '1',
     group: Group::Look,

@@ -17,6 +17,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Heatmap,
     label: "Heatmap",
     name: "heatmap",
+    former_names: &[],
+    synonyms: &["attention map", "attention matrix", "attention pattern", "attention weights"],
     help: "Attention of one head as a matrix: rows are queries, columns are keys",
     key: '2',
     group: Group::Look,

@@ -22,7 +22,9 @@ use crate::{
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Image,
     label: "Picture",
-    name: "image",
+    name: "picture",
+    former_names: &["image"],
+    synonyms: &["attention on the image", "attention rollout on the image", "patches"],
     help: "Attention drawn on the picture",
     key: '3',
     group: Group::Look,

@@ -40,10 +40,10 @@ impl LabOptions {
             let names = || format!("choose from {}", Question::ALL.map(Question::name).join(", "));
             put(question, Question::from_name(text).ok_or_else(names))
         };
-        let meaning = "Of lab: question: depends (which words), believe (this head), moves (what it writes), fact (which \
+        let meaning = "Of explain: question: depends (which words), believe (this head), moves (what it writes), fact (which \
                        layer), aligns (alignment)";
         visit(OptionField::new("question", "Question", meaning, FieldValue::Read(&mut read, "WHAT")).strict());
-        let meaning = "Of lab: rank special tokens such as [CLS] among the words, too";
+        let meaning = "Of explain: rank special tokens such as [CLS] among the words, too";
         let field = OptionField::new("special", "Special tokens", meaning, FieldValue::Flag(&mut self.special));
         visit(field.strict());
     }

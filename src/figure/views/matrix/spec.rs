@@ -16,7 +16,9 @@ use crate::{
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Matrix,
     label: "All Q–K maps",
-    name: "matrix",
+    name: "qk-maps",
+    former_names: &["matrix"],
+    synonyms: &["all heads matrix", "grid of heads", "small multiples"],
     help: "The query–key map of every head, side by side",
     key: '5',
     group: Group::Heads,

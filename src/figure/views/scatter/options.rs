@@ -120,7 +120,7 @@ impl ScatterOptions {
         let name = space.name();
         let mut read =
             |text: &str| put(space, Space::from_name(text).ok_or_else(|| one_of(Space::ALL.map(|(_, name, ..)| name))));
-        let meaning = "Of scatter and matrix: points: qk (queries with keys), values, residual (tokens before each layer; \
+        let meaning = "Of qk-map and qk-maps: points: qk (queries with keys), values, residual (tokens before each layer; \
                        the layer after the last one is the final stream), positions (of the model, without an input)";
         let field = OptionField::new("space", "Points", meaning, FieldValue::Text(name, &mut read));
         visit(field.placeholder("WHAT").strict());

@@ -16,7 +16,9 @@ use crate::{
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Scatter,
     label: "Q–K map",
-    name: "scatter",
+    name: "qk-map",
+    former_names: &["scatter"],
+    synonyms: &["embedding", "joint space", "pca", "projection", "scatter plot", "tsne", "umap"],
     help: "Queries and keys of one head as points: near means a high score",
     key: '4',
     group: Group::Heads,
