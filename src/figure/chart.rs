@@ -8,6 +8,11 @@ use super::{
 };
 use crate::text::{norm_text, stepped_text};
 
+/// A value this many times as large as the second largest would flatten the others.
+const FLATTENS: f64 = 4.0;
+/// Where an axis ends then, by the second largest value: there is room above it for the name of the largest.
+const ABOVE_REST: f64 = 1.5;
+
 /// Series over two axes, with the values that matter.
 #[derive(Clone, Debug)]
 pub struct Chart {
@@ -22,6 +27,18 @@ pub struct Chart {
 }
 
 impl Chart {
+    /// Points above `top`, a value of the second axis: where along the first axis each is, and its value in words. Of
+    /// several series the first names it.
+    pub fn beyond(&self, top: f64) -> Vec<(f64, String)> {
+        let mut beyond: Vec<(f64, String)> = Vec::new();
+        for [x, y] in self.series.iter().flat_map(Series::points).filter(|[_, y]| *y > top) {
+            if beyond.iter().all(|(known, _)| (known - x).abs() > f64::EPSILON) {
+                beyond.push((x, format!("{}: {} ↑", self.x.scale.text(x, 1.0), norm_text(y))));
+            }
+        }
+        beyond
+    }
+
     /// Both axes over a rectangle.
     pub fn axes(&self, rect: Rect) -> Axes {
         let axis = |axis: &ChartAxis, points: Rangef| Axis { from: axis.from, to: axis.to, points };
@@ -39,6 +56,20 @@ pub struct ChartAxis {
 }
 
 impl ChartAxis {
+    /// From 0 over all values; one that is so large that the others would lie flat is cut off.
+    pub fn from_zero(title: impl Into<String>, scale: Scale, values: impl Iterator<Item = f64>) -> Self {
+        let mut sizes: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        sizes.sort_by(|a, b| b.total_cmp(a));
+        let to = match sizes[..] {
+            [first, second, third, ..] if second > 0.0 && third > 0.0 && first > FLATTENS * second => {
+                ABOVE_REST * second
+            }
+            [first, ..] if first > 0.0 => 1.03 * first,
+            _ => 1.0,
+        };
+        Self { title: title.into(), from: 0.0, to, scale }
+    }
+
     /// Over all finite values, with a little room.
     pub fn over(title: impl Into<String>, scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let Axis { from, to, .. } = Axis::over(values, Rangef::new(0.0, 1.0));
@@ -92,6 +123,18 @@ impl Series {
     /// All points, those of the first run first.
     pub fn points(&self) -> impl Iterator<Item = [f64; 2]> + '_ {
         self.runs.iter().flatten().copied()
+    }
+
+    /// The straight pieces of a line, as far as they lie below `top`.
+    pub fn segments_below(&self, top: f64) -> impl Iterator<Item = [[f64; 2]; 2]> + '_ {
+        let cut = move |[from, to]: [[f64; 2]; 2]| {
+            let end = |a: [f64; 2], b: [f64; 2]| {
+                let part = if a[1] > top { (top - a[1]) / (b[1] - a[1]) } else { 0.0 };
+                [a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1])]
+            };
+            (from[1] <= top || to[1] <= top).then(|| [end(from, to), end(to, from)])
+        };
+        self.segments().filter_map(cut)
     }
 
     /// The straight pieces of a line.
@@ -154,5 +197,31 @@ mod tests {
         assert_eq!(Scale::Linear.text(-0.25, 0.05), "−0.25");
         assert_eq!(Scale::Whole.ticks((-1.2, 1.2), 8), [-1.0, 0.0, 1.0]);
         assert_eq!(Scale::PowersOfTwo.text(-2.0, 1.0), "0.250");
+    }
+
+    #[test]
+    fn one_spike_is_cut_off_and_named_and_equals_are_not() {
+        let axis = |values: &[f64]| ChartAxis::from_zero("weight", Scale::Linear, values.iter().copied());
+        let spiked = axis(&[0.01, 0.93, 0.04, 0.02]);
+        assert!((spiked.to - 0.06).abs() < 1e-12, "{spiked:?}");
+        for whole in [&[0.3, 0.9, 0.4][..], &[0.9, 0.0, 0.0], &[0.9, 0.1]] {
+            assert!(axis(whole).to > 0.9, "{whole:?}");
+        }
+        assert!((axis(&[]).to - 1.0).abs() < 1e-12);
+        let points = vec![[-2.0, 0.04], [-1.0, 0.93], [0.0, 0.02]];
+        let series = |name: &str| Series {
+            name: name.to_owned(),
+            shape: SeriesShape::Line,
+            color: [0; 4],
+            width: 1.0,
+            runs: vec![points.clone()],
+        };
+        let x = ChartAxis::over("offset", Scale::Whole, [-2.0, 0.0].into_iter());
+        let (title, note) = (String::new(), String::new());
+        let chart = Chart { title, note, x, y: spiked, series: vec![series("all"), series("some")], marks: Vec::new() };
+        assert_eq!(chart.beyond(chart.y.to), [(-1.0, "−1: 0.930 ↑".to_owned())]);
+        assert!(chart.beyond(1.0).is_empty());
+        let below = chart.series[0].segments_below(chart.y.to).collect::<Vec<_>>();
+        assert!(below.iter().flatten().all(|[_, y]| *y <= chart.y.to + 1e-12) && below.len() == 2, "{below:?}");
     }
 }

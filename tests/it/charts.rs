@@ -65,6 +65,16 @@ fn a_chart_is_zoomed_around_the_pointer_and_whole_again_after_a_double_click() {
     assert_eq!(said(&mut stage, right, " pairs"), there, "eight times as large, both places are of one offset");
     double_click(&mut stage, right);
     assert_eq!(said(&mut stage, right, " pairs"), before);
+    assert!(stage.query_by_label("Fit").is_none(), "all of it is seen");
+    stage.hover_at(left);
+    stage.step();
+    stage.event(Input::Zoom(8.0));
+    stage.run();
+    stage.get_by_label("Fit").click();
+    stage.run();
+    stage.run();
+    assert_eq!(said(&mut stage, right, " pairs"), before, "as after a double click");
+    assert!(stage.query_by_label("Fit").is_none());
 }
 
 #[test]

@@ -2,17 +2,21 @@
 //! by dragging, whole again after a double click. The plain wheel stays with the page.
 
 use eframe::egui::{
-    Align2, FontId, Id, Pos2, Rect, Response, Role, Sense, Stroke, TextStyle, Ui, UiBuilder, WidgetInfo, pos2, vec2,
+    Align2, Button, Color32, FontId, Id, Pos2, Rect, Response, Role, Sense, Stroke, TextStyle, Ui, UiBuilder,
+    WidgetInfo, pos2, vec2,
 };
 use egui_plot::{
-    AxisHints, Corner, GridInput, GridMark, HLine, ItemId, Legend, Line, Plot, PlotMemory, PlotPoint, PlotPoints,
-    PlotTransform, PlotUi, Points, VLine,
+    AxisHints, Corner, GridInput, GridMark, HLine, ItemId, Legend, Line, Plot, PlotBounds, PlotMemory, PlotPoint,
+    PlotPoints, PlotTransform, PlotUi, Points, VLine,
 };
 
 use super::display_list::color32;
 use crate::{
     figure::chart::{Chart, ChartAxis, MarkOf, Series, SeriesShape},
-    ui::theme::{GRID, Theme, text_size},
+    ui::{
+        theme::{GRID, Theme, text_size},
+        widgets::text_button_width,
+    },
 };
 
 /// Height of the title, and of the note below it.
@@ -21,6 +25,10 @@ const LINE_PT: f32 = 4.0 * GRID;
 const TICK_PT: [f32; 2] = [56.0, 36.0];
 /// How near the pointer must be to a point.
 const REACH_PT: f32 = 8.0;
+/// What the pointer does to a chart, said beside its title; the short form where there is less room.
+const GESTURES: [&str; 2] = ["Ctrl+wheel zooms, double-click fits", "Ctrl+wheel zooms"];
+/// Bounds that differ by less of their span are the same.
+const SAME_BOUNDS: f64 = 1e-6;
 /// Around a point that is spoken of.
 const MARK_RADIUS_PT: f32 = 3.5;
 
@@ -47,7 +55,7 @@ pub struct Plotted<'a> {
 impl<'a> ChartUi<'a> {
     /// Shows it in an area of `ui`, with its title above.
     pub fn show(&self, ui: &mut Ui, theme: &Theme, area: Rect) -> Plotted<'a> {
-        let top = titles(ui, theme, self.chart, area);
+        let (top, gestures) = titles(ui, theme, self.chart, area);
         let id = ui.scope_id().with(("chart", self.salt));
         let mut ui = ui.new_child(UiBuilder::new().id_salt(("chart", self.salt)).max_rect(area.with_min_y(top)));
         let visuals = ui.visuals_mut();
@@ -64,8 +72,16 @@ impl<'a> ChartUi<'a> {
         });
         let title = &self.chart.title;
         shown.response.widget_info(|| WidgetInfo::labeled(Role::Image, true, title));
-        name_marks(&ui, self.chart, &shown.transform);
+        name_marks(&ui, theme, self.chart, &shown.transform);
         let memory = PlotMemory::load(ui.ctx(), id);
+        let is_whole = memory.as_ref().is_none_or(|memory| is_whole(self.chart, memory.bounds()));
+        if !is_whole && fit_ui(&mut ui, gestures).clicked() {
+            // As a chart that is new: it is seen whole in the next frame.
+            ui.data_mut(|data| data.insert_temp::<Option<Id>>(id, None));
+            ui.ctx().request_repaint();
+        } else if is_whole {
+            say_gestures(&ui, theme, gestures);
+        }
         let is_hidden = |nth| memory.as_ref().is_some_and(|memory| memory.hidden_items.contains(&ItemId::new(nth)));
         let hidden = (0..self.chart.series.len()).map(is_hidden).collect();
         Plotted { response: shown.response, chart: self.chart, transform: shown.transform, hidden }
@@ -159,18 +175,49 @@ impl Plotted<'_> {
     }
 }
 
-/// Title and note above a chart; where the plot begins.
-fn titles(ui: &Ui, theme: &Theme, chart: &Chart, area: Rect) -> f32 {
+/// Title and note above a chart; where the plot begins, and what is free beside the first line.
+fn titles(ui: &Ui, theme: &Theme, chart: &Chart, area: Rect) -> (f32, Rect) {
     let painter = ui.painter().with_clip_rect(area.intersect(ui.clip_rect()));
-    let mut top = area.top();
+    let (mut top, mut free) = (area.top(), area.with_max_y(area.top() + LINE_PT));
     for (text, color) in [(&chart.title, theme.text), (&chart.note, theme.text_weak)] {
         if !text.is_empty() {
             let at = pos2(area.left(), top + LINE_PT / 2.0);
-            painter.text(at, Align2::LEFT_CENTER, text, FontId::proportional(text_size::SMALL), color);
+            let drawn = painter.text(at, Align2::LEFT_CENTER, text, FontId::proportional(text_size::SMALL), color);
+            if top == area.top() {
+                free.min.x = drawn.right() + 2.0 * GRID;
+            }
             top += LINE_PT;
         }
     }
-    top + GRID / 2.0
+    (top.max(free.bottom()) + GRID / 2.0, free)
+}
+
+/// Whether the bounds are those that a chart begins with.
+fn is_whole(chart: &Chart, bounds: &PlotBounds) -> bool {
+    let (min, max) = (bounds.min(), bounds.max());
+    [&chart.x, &chart.y].into_iter().enumerate().all(|(nth, axis)| {
+        let least = SAME_BOUNDS * (axis.to - axis.from).abs();
+        (min[nth] - axis.from).abs() <= least && (max[nth] - axis.to).abs() <= least
+    })
+}
+
+/// Says what the pointer does, where there is room.
+fn say_gestures(ui: &Ui, theme: &Theme, free: Rect) {
+    let painter = ui.painter().with_clip_rect(free.intersect(ui.clip_rect()));
+    let font = FontId::proportional(text_size::SMALL);
+    let said = GESTURES.map(|text| painter.layout_no_wrap(text.to_owned(), font.clone(), theme.text_weak));
+    if let Some(galley) = said.into_iter().find(|galley| galley.size().x <= free.width()) {
+        let at = Align2::RIGHT_CENTER.align_size_within_rect(galley.size(), free).min;
+        painter.galley(at, galley, theme.text_weak);
+    }
+}
+
+/// The way back to all of the chart.
+fn fit_ui(ui: &mut Ui, free: Rect) -> Response {
+    let width = text_button_width(ui, "Fit");
+    let place = Rect::from_min_max(pos2(free.right() - width, free.top()), free.max);
+    let fit = ui.put(place, Button::new("Fit").small());
+    fit.on_hover_text("Show all of the chart again, as a double-click on it does")
 }
 
 fn hints<'a>(hints: AxisHints<'a>, theme: &Theme, axis: &ChartAxis) -> AxisHints<'a> {
@@ -219,23 +266,51 @@ fn add_marks(plot: &mut PlotUi<'_>, chart: &Chart) {
     }
 }
 
-/// Writes what marks are beside them, those along the first axis one below the other.
-fn name_marks(ui: &Ui, chart: &Chart, transform: &PlotTransform) {
+/// Writes what marks are beside them, those along the first axis one below the other and away from each other, and the
+/// values of points beyond the edge; on a ground of their own, so that no line runs through a letter.
+fn name_marks(ui: &Ui, theme: &Theme, chart: &Chart, transform: &PlotTransform) {
     let frame = *transform.frame();
     let painter = ui.painter().with_clip_rect(frame.intersect(ui.clip_rect()));
+    let write = |at: Pos2, align: Align2, text: &str, color: Color32| {
+        let galley = painter.layout_no_wrap(text.to_owned(), FontId::proportional(text_size::SMALL), color);
+        let place = align.anchor_size(at, galley.size());
+        // Beside the edge of the plot it stays within.
+        let inner = frame.shrink(1.0);
+        let place = place.translate(vec2(
+            (inner.left() - place.left()).max(0.0) + (inner.right() - place.right()).min(0.0),
+            (inner.top() - place.top()).max(0.0) + (inner.bottom() - place.bottom()).min(0.0),
+        ));
+        painter.rect_filled(place.expand2(vec2(GRID / 2.0, 0.0)), 2, theme.canvas.gamma_multiply(0.9));
+        painter.galley(place.min, galley, color);
+    };
+    let x_of = |value: f64| transform.position_from_point_x(value);
+    let along: Vec<f64> = chart
+        .marks
+        .iter()
+        .filter(|mark| mark.of == MarkOf::X && !mark.name.is_empty())
+        .map(|mark| mark.value)
+        .collect();
     let mut row = 0.0;
     for mark in chart.marks.iter().filter(|mark| !mark.name.is_empty()) {
-        let at = transform.position_from_point(&PlotPoint::new(mark.value, mark.value));
-        let (at, align) = match mark.of {
+        let color = color32(mark.color);
+        match mark.of {
             MarkOf::X => {
                 row += 1.0;
-                let is_left = at.x > frame.center().x;
-                let nudge = vec2(if is_left { -GRID } else { GRID }, 0.0);
-                let align = if is_left { Align2::RIGHT_CENTER } else { Align2::LEFT_CENTER };
-                (pos2(at.x, frame.top() + (row - 0.5) * LINE_PT) + nudge, align)
+                let x = x_of(mark.value);
+                let beyond = along.iter().any(|other| *other > mark.value);
+                let is_left = if along.len() > 1 { beyond } else { x > frame.center().x };
+                let (nudge, align) = if is_left { (-GRID, Align2::RIGHT_CENTER) } else { (GRID, Align2::LEFT_CENTER) };
+                write(pos2(x + nudge, frame.top() + (row - 0.5) * LINE_PT), align, &mark.name, color);
             }
-            MarkOf::Y => (pos2(frame.right() - GRID, at.y), Align2::RIGHT_BOTTOM),
-        };
-        painter.text(at, align, &mark.name, FontId::proportional(text_size::SMALL), color32(mark.color));
+            MarkOf::Y => {
+                let y = transform.position_from_point_y(mark.value);
+                write(pos2(frame.right() - GRID, y), Align2::RIGHT_BOTTOM, &mark.name, color);
+            }
+        }
+    }
+    // While the axis ends where it began to, what is cut off is named.
+    let top = transform.bounds().max()[1];
+    for (x, name) in chart.beyond(top) {
+        write(pos2(x_of(x) + GRID, frame.top() + LINE_PT / 2.0), Align2::LEFT_CENTER, &name, theme.text);
     }
 }

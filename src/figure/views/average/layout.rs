@@ -16,7 +16,10 @@ const GAP_PT: f32 = 8.0 * GRID;
 /// From this proportion on the parts stand side by side.
 const BESIDE: f32 = 1.15;
 /// Cells are at most this wide and high.
-const MAX_CELL_PT: f32 = 36.0;
+const MAX_CELL_PT: f32 = 48.0;
+/// The plot is at least this high, and at most so many times as wide as high.
+const LEAST_PLOT_PT: f32 = 120.0;
+const MOST_ACROSS: f32 = 2.0;
 
 /// The parts of the view: rectangles without titles and numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,11 +34,9 @@ pub struct AverageLayout {
 impl AverageLayout {
     /// Shares out an area: side by side, or one above the other where it is higher than wide.
     pub fn of(area: Rect, grid: (usize, usize)) -> Self {
-        let (first, second) = if area.width() > BESIDE * area.height() {
-            area.split_left_right_at_fraction(0.52)
-        } else {
-            area.split_top_bottom_at_fraction(0.56)
-        };
+        let is_beside = area.width() > BESIDE * area.height();
+        let (first, second) =
+            if is_beside { area.split_left_right_at_fraction(0.52) } else { area.split_top_bottom_at_fraction(0.56) };
         let free = Rect::from_min_max(
             first.min + vec2(NUMBERS_PT, TITLE_PT + 5.0 * GRID),
             first.max - vec2(BAR_AND_TICKS_PT + GAP_PT / 2.0, GRID),
@@ -43,10 +44,14 @@ impl AverageLayout {
         let n = vec2(grid.1.max(1) as f32, grid.0.max(1) as f32);
         let side = (free.size().max(vec2(1.0, 1.0)) / n).min_elem().min(MAX_CELL_PT);
         let cells = Rect::from_min_size(free.min, n * side);
-        let plot = Rect::from_min_max(
+        let free = Rect::from_min_max(
             second.min + vec2(2.0 * NUMBERS_PT, TITLE_PT + 5.0 * GRID),
             second.max - vec2(2.0 * GRID, NUMBERS_PT),
         );
+        // Side by side both are as high.
+        let height = if is_beside { cells.height().max(LEAST_PLOT_PT) } else { free.height() };
+        let height = height.min(free.height());
+        let plot = Rect::from_min_size(free.min, vec2(free.width().min(MOST_ACROSS * height), height));
         Self { cells, plot, grid }
     }
 

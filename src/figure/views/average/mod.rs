@@ -1,7 +1,7 @@
 //! Mean attention of one head over all inputs: between positions, by how far keys are, and for each value of an
 //! annotation.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use emath::{Rect, pos2, vec2};
 
@@ -42,6 +42,8 @@ use layout::AverageLayout;
 
 /// Offsets beyond this are not plotted.
 const MAX_OFFSET: i32 = 24;
+/// The axis of offsets ends where every weight is less than this part of the axis of weights.
+const LEAST_SEEN: f64 = 0.02;
 /// More values of an annotation than this are not told apart.
 const MAX_GROUPS: usize = 8;
 /// Numbers closer than this are left out.
@@ -94,9 +96,16 @@ impl AverageScene {
     pub fn chart(&self, palette: &Palette) -> Chart {
         let curves = self.average().map(|average| self.curves(average)).unwrap_or_default();
         let near: Vec<Vec<[f64; 2]>> = curves.iter().map(|(_, mean)| near(mean).map(point).collect()).collect();
-        let along = |nth: usize| near.iter().flatten().map(move |point| point[nth]);
-        let mut weight = ChartAxis::over("mean weight", Scale::Linear, along(1));
-        weight.from = 0.0;
+        // Of each offset the largest, so that a line per value of an annotation makes no difference.
+        let mut largest: BTreeMap<i32, f64> = BTreeMap::new();
+        for [offset, weight] in near.iter().flatten() {
+            let known = largest.entry(*offset as i32).or_default();
+            *known = known.max(*weight);
+        }
+        let weight = ChartAxis::from_zero("mean weight", Scale::Linear, largest.values().copied());
+        let has_weight = |(_, largest): &(&i32, &f64)| **largest >= LEAST_SEEN * weight.to;
+        let seen = largest.iter().filter(has_weight).map(|(offset, _)| f64::from(*offset));
+        let offsets = ChartAxis::over("offset", Scale::Whole, seen.chain([-2.0, 2.0]));
         let series = curves.iter().zip(&near).enumerate().map(|(nth, ((name, _), points))| Series {
             name: (*name).to_owned(),
             shape: SeriesShape::Line,
@@ -110,7 +119,7 @@ impl AverageScene {
         Chart {
             title: "Mean weight by offset (key − query)".to_owned(),
             note: format!("{} of the attention goes to special tokens", share_text(special)),
-            x: ChartAxis::over("offset", Scale::Whole, along(0)),
+            x: offsets,
             y: weight,
             series: series.collect(),
             marks: vec![zero],
@@ -192,7 +201,9 @@ impl AverageScene {
                 let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
                 Line { from, to, width: series.width, color: series.color }
             };
-            pen.lines(series.segments().map(line).collect());
+            let is_seen =
+                |[from, to]: &[[f64; 2]; 2]| [from, to].iter().all(|[x, _]| (axes.x.from..=axes.x.to).contains(x));
+            pen.lines(series.segments_below(axes.y.to).filter(is_seen).map(line).collect());
             if chart.series.len() > 1 {
                 let name = pen.type_.fit(&series.name, SMALL, 110.0).into_owned();
                 if x + 20.0 < rect.right() {
@@ -202,6 +213,10 @@ impl AverageScene {
             }
         }
         let weak = pen.palette.text_weak;
+        for (x, name) in chart.beyond(axes.y.to) {
+            let at = pos2(axes.x.at(x) + GRID, rect.top() + 2.0 * GRID);
+            pen.text(&name, SMALL, pen.palette.text, at, Align::Left);
+        }
         for value in axes.x.ticks(8).into_iter().filter(|value| value.fract() == 0.0) {
             let text = whole_text(value);
             let at = pos2(axes.x.at(value), rect.bottom() + 2.5 * GRID);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{ComboBox, Id, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use eframe::egui::{ComboBox, Id, Painter, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 use egui_plot::Corner;
 
 use super::{
@@ -20,7 +20,7 @@ use crate::{
     figure::{
         Scene as _,
         views::{
-            average::{AverageScene, near},
+            average::{AverageScene, layout::AverageLayout, near},
             cells::{self, RuledOut},
         },
     },
@@ -79,11 +79,20 @@ impl Canvas for AverageView {
         let charts = ChartUi { chart: &chart, salt: 0, subject, legend: Corner::LeftTop, moves: true };
         let plotted = charts.show(ui, cx.theme, layout.chart());
         offset_readout_ui(ui, cx, (&scene, average), &plotted);
+        if let Some(offset) = pointed_offset(&plotted) {
+            diagonal_ui(&painter, cx, &layout, offset);
+        }
         let Some(at) = response.hover_pos() else { return };
         if let Some((query, key)) = layout.cell_at(at) {
             let cell = cells::cell_rect(layout.cells, layout.grid, query, key);
             painter.rect_stroke(cell, 0.0, Stroke::new(1.5, cx.theme.text), StrokeKind::Outside);
             cell_readout_ui(ui, cx, (&scene, average), query, key);
+            let offset = key as f64 - query as f64;
+            plotted.ring(
+                ui,
+                cx.theme,
+                chart.series[..1].iter().flat_map(|all| all.points().filter(|it| (it[0] - offset).abs() < 0.5)),
+            );
         }
     }
 
@@ -142,9 +151,25 @@ fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, average): (&AverageScene, 
     });
 }
 
+/// The offset under the pointer.
+fn pointed_offset(plotted: &Plotted<'_>) -> Option<i32> {
+    plotted.pointer().map(|[x, _]| x.round() as i32)
+}
+
+/// Marks the pairs of positions whose key is `offset` after the query.
+fn diagonal_ui(painter: &Painter, cx: &ViewCtx<'_>, layout: &AverageLayout, offset: i32) {
+    let (n_query, n_key) = layout.grid;
+    let key = |query: usize| query.checked_add_signed(offset as isize).filter(|key| *key < n_key);
+    let pairs = (0..n_query).filter_map(|query| Some((query, key(query)?)));
+    let stroke = Stroke::new(1.5, cx.theme.accent);
+    for (query, key) in pairs {
+        let cell = cells::cell_rect(layout.cells, layout.grid, query, key);
+        painter.rect_stroke(cell, 0.0, stroke, StrokeKind::Inside);
+    }
+}
+
 fn offset_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, (scene, average): (&AverageScene, &Average), plotted: &Plotted<'_>) {
-    let Some([x, _]) = plotted.pointer() else { return };
-    let offset = x.round() as i32;
+    let Some(offset) = pointed_offset(plotted) else { return };
     let curves = scene.curves(average);
     let seen = curves.iter().enumerate().filter(|(nth, _)| !plotted.hides(*nth));
     let (points, lines): (Vec<[f64; 2]>, Vec<String>) = seen

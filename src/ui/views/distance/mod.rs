@@ -5,7 +5,13 @@ use std::sync::Arc;
 use eframe::egui::{CornerRadius, CursorIcon, Id, PointerButton, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 use egui_plot::Corner;
 
-use super::{Canvas, asking, chart::ChartUi, choosers, controls, display_list::ScenePainter, empty, tooltip};
+use super::{
+    Canvas, asking,
+    chart::{ChartUi, Plotted},
+    choosers, controls,
+    display_list::ScenePainter,
+    empty, tooltip,
+};
 use crate::{
     analysis::{
         projection::ScaleChoice,
@@ -123,16 +129,19 @@ impl Canvas for DistanceView {
 
 /// The pairs before and after scaling.
 fn pairs_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (scene, plot): (&DistanceScene, &HeadPlot), layout: &DistanceLayout) {
-    for which in [0, 1] {
-        let chart = scene.pairs_chart(which, &cx.theme.palette);
-        let subject = Id::unique(plot.proxy.head);
-        let charts = ChartUi { chart: &chart, salt: which, subject, legend: Corner::RightTop, moves: true };
-        let plotted = charts.show(ui, cx.theme, layout.chart(which));
-        if let Some((_, nth, values)) = plotted.nearest() {
-            plotted.ring(ui, cx.theme, [values]);
-            pair_readout_ui(ui, cx, &plot.pairs[nth]);
-        }
+    let charts = [0, 1].map(|which| scene.pairs_chart(which, &cx.theme.palette));
+    let subject = Id::unique(plot.proxy.head);
+    let shown = charts.iter().enumerate().map(|(which, chart)| {
+        let charts = ChartUi { chart, salt: which, subject, legend: Corner::RightTop, moves: true };
+        charts.show(ui, cx.theme, layout.chart(which))
+    });
+    let plotted: Vec<_> = shown.collect();
+    let Some((_, nth, _)) = plotted.iter().find_map(Plotted::nearest) else { return };
+    // The pair is marked as given and after scaling.
+    for (plotted, chart) in plotted.iter().zip(&charts) {
+        plotted.ring(ui, cx.theme, chart.series.iter().filter_map(|series| series.points().nth(nth)));
     }
+    pair_readout_ui(ui, cx, &plot.pairs[nth]);
 }
 
 /// The correlation by scale, over which dragging chooses the scale.
