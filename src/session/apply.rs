@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect,
-    Focus, HeadSet, Pane, Session, SessionCommand, Split, ViewOptions, autosave::Shown, examples::neighbour,
+    Focus, HeadSet, Pane, Session, SessionCommand, Split, ViewKind, ViewOptions, autosave::Shown, examples::neighbour,
     figures::figure, navigation::Way, notices::Causes,
 };
 use crate::{
     ids::{HeadId, PaneId, Side},
-    lab::Patience,
+    lab::{Column, Patience},
     protocol::{CorpusOptions, Lane, ModelSource},
     text::counted,
 };
@@ -192,6 +192,18 @@ impl Session {
                 self.settings.views = ViewOptions { reading: options.reading.without_positions(), ..options.clone() };
                 pane.options = options;
                 pane.translate_picks();
+            }
+            Command::ShowMethod(name) => {
+                let Some(column) = Column::from_name(name) else { return Vec::new() };
+                let pane = self.panes.active_mut();
+                let nth = pane.sought_method.map_or(0, |(nth, _)| nth + 1);
+                pane.sought_method = Some((nth, name));
+                let mut options = pane.options.clone();
+                options.lab.question = column.method.question;
+                options.lab.show(column, true);
+                let mut effects = self.apply(Command::SetViewOptions(options));
+                effects.extend(self.apply(Command::ShowView(ViewKind::Lab)));
+                return effects;
             }
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
             Command::Download(DownloadCommand::OpenModel(name)) => {

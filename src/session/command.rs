@@ -76,6 +76,8 @@ pub enum Command {
     Survey(Question),
     /// Have everything listed that the model of a pane can say, unless that is known or on its way.
     ListOutcomes,
+    /// Show a method of the laboratory, by the name of its column.
+    ShowMethod(&'static str),
     /// Ask the laboratory, for a column.
     Explain(&'static str, MethodCall, Target),
     /// Ask the laboratory, for a column, what was not begun because it takes long.

@@ -27,6 +27,16 @@ impl LabOptions {
         self.shown.get(column.name).copied().unwrap_or(column.starts)
     }
 
+    /// Adds a column or takes it away.
+    pub fn show(&mut self, column: &Column, shown: bool) {
+        // What is as it began is not remembered, so that it may begin otherwise in another version.
+        if shown == column.starts {
+            self.shown.remove(column.name);
+        } else {
+            self.shown.insert(column.name.to_owned(), shown);
+        }
+    }
+
     /// Options of a column that were turned.
     pub fn turned(&self, column: &Column) -> Cow<'_, FieldValues> {
         self.turned.get(column.name).map_or_else(Cow::default, Cow::Borrowed)

@@ -42,6 +42,8 @@ pub struct Pane {
     pub surveys: Surveys,
     /// What it asked the laboratory.
     pub explanations: Explanations,
+    /// The method that was asked for by its name, and how many were before it.
+    pub sought_method: Option<(usize, &'static str)>,
     /// What is shown in place of attention.
     pub overlay: Option<Overlay>,
     /// What is looked for in its joint spaces.
@@ -115,6 +117,7 @@ impl Pane {
             history: History::default(),
             pending: None,
             own_options: None,
+            sought_method: None,
             returning: None,
             unknown: Map::new(),
         }

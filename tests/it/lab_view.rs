@@ -184,6 +184,36 @@ fn methods_are_taken_away_and_their_options_turned_in_a_menu() {
 }
 
 #[test]
+fn a_method_is_shown_from_the_index_and_asks_for_what_it_needs_in_its_place() {
+    let mut window = Window::with_size(with_text("Once upon a time there was a cat"), [1280.0, 900.0]);
+    window.settle();
+    window.click("Explain");
+    window.click("Which layer");
+    window.settle();
+    let card = |window: &Window| window.harness.query_by_label("Fold Attribution patching").map(|node| node.rect());
+    assert!(card(&window).is_none());
+    window.jobs.answer(false);
+    window.click("Show Attribution patching");
+    window.settle();
+    assert_eq!(window.app().session().pane().options.lab.shown.get("attribution-patching"), Some(&true));
+    let job = {
+        let script = window.jobs.0.borrow();
+        let is_it = |request: &Request| matches!(request, Request::Explain(it) if it.column == "attribution-patching");
+        script.submitted.iter().rev().find(|(_, request)| is_it(request)).map(|(job, _)| *job)
+    };
+    let kind = EventKind::Failed(failure("Give the other text"));
+    window.jobs.0.borrow_mut().events.push(Event { job: job.expect("it was asked"), kind });
+    window.settle();
+    let view = window.app().view_rect();
+    assert!(card(&window).is_some_and(|card| view.contains_rect(card)), "it is scrolled to: {:?}", card(&window));
+    let field = window.harness.get_by_role_and_label(Role::TextInput, "Other text");
+    assert!(view.contains_rect(field.rect()), "the text is given right there");
+    window.click("Fold Attribution patching");
+    window.settle();
+    assert!(window.harness.query_by_role_and_label(Role::TextInput, "Other text").is_none());
+}
+
+#[test]
 fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     let mut window = Window::with_size(with_text("Once upon a time there was a cat"), [1280.0, 900.0]);
     window.settle();

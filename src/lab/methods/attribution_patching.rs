@@ -16,7 +16,7 @@ use crate::{
     capture::{Matrix, PerHead, head_name, words},
     ids::{HeadId, StackKind},
     lab::{
-        Aim, Bench, Column, LabError, Method, Target,
+        Aim, Bench, Column, LabError, Method, Target, Unasked,
         aim::one_number,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, whole},
@@ -72,6 +72,9 @@ const SPEC: MethodSpec = MethodSpec {
     ..MethodSpec::EMPTY
 };
 
+/// Why there is no other text for a picture.
+const ONE_TEXT: &str = "another text needs a model that reads texts alone";
+
 /// The corrupted text, and how much is computed exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchingOptions {
@@ -88,7 +91,12 @@ impl Method for PatchingOptions {
         title: "Attribution patching",
         method: &SPEC,
         starts: false,
-        ask: |_| Ok(Self::begin().into()),
+        ask: |sight| {
+            if sight.capture.image().is_some() {
+                return Err(Unasked::unsuited(ONE_TEXT));
+            }
+            Ok(Self::begin().into())
+        },
     }];
 
     fn begin() -> Self {
@@ -199,7 +207,7 @@ fn other_input(bench: &Bench<'_>, text: Option<&str>) -> Result<Encoded, LabErro
     })?;
     let own = bench.input;
     if own.image.is_some() {
-        return Err(LabError::unsuited("another text needs a model that reads texts alone"));
+        return Err(LabError::unsuited(ONE_TEXT));
     }
     let other = bench.model.encode_beside(own, text, bench.control)?;
     for (side, tokens) in &own.tokens {

@@ -74,15 +74,7 @@ pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> Asked {
 
 /// Adds a column or takes it away.
 pub fn show(cx: &ViewCtx<'_>, column: &Column, shown: bool) {
-    controls::edit_options(cx, |options| {
-        let lab = &mut options.lab.shown;
-        // What is as it began is not remembered, so that it may begin otherwise in another version.
-        if shown == column.starts {
-            lab.remove(column.name);
-        } else {
-            lab.insert(column.name.to_owned(), shown);
-        }
-    });
+    controls::edit_options(cx, |options| options.lab.show(column, shown));
 }
 
 impl Asked {

@@ -2,6 +2,7 @@
 
 mod asked;
 mod directions;
+mod index;
 mod options;
 mod outcome;
 mod pieces;
@@ -93,6 +94,8 @@ impl Canvas for LabView {
         if question == Question::Aligns {
             directions::directions_ui(ui, cx, capture, &asked);
         }
+        index::hear(ui, cx);
+        index::index_ui(ui, cx, capture);
         ui.separator();
         let salt = ("answers", question.name());
         ScrollArea::both().id_salt(salt).auto_shrink(false).show(ui, |ui| {

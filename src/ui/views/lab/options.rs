@@ -43,17 +43,8 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
     ui.add(small(method.caveat));
     ui.add_space(GRID);
     let scope = Scope::from(&cx.pane.sight(capture));
-    let before = column.ask.values(&scope);
-    let mut ask = column.ask.clone();
-    ask.options(&scope, &mut |field| field_ui(ui, cx, field));
-    let after = ask.values(&scope);
     let name = column.column.name;
-    let changed: Vec<_> = after.into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
-    if !changed.is_empty() {
-        controls::edit_options(cx, |options| {
-            options.lab.turned.entry(name.to_owned()).or_default().extend(changed);
-        });
-    }
+    fields_ui(ui, cx, (&scope, column), &mut |ui, field| field_ui(ui, cx, field));
     ui.add_space(GRID);
     if let Some(report) = &column.answer.report {
         show::menu_ui(ui, cx, capture, (column, report));
@@ -74,6 +65,38 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
         ui.add(small(method.source));
         ui.add(small(&format!("On the command line: attnscope analyze {}", method.name)));
     });
+}
+
+/// Draws the options without which a method says nothing; whether there are some.
+pub fn required_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedColumn) -> bool {
+    let scope = Scope::from(&cx.pane.sight(capture));
+    let mut are_some = false;
+    fields_ui(ui, cx, (&scope, column), &mut |ui, field| {
+        if field.required {
+            are_some = true;
+            field_ui(ui, cx, field);
+        }
+    });
+    are_some
+}
+
+/// Shows the options of a column to `draw`, and remembers those that it changed.
+fn fields_ui(
+    ui: &mut Ui,
+    cx: &ViewCtx<'_>,
+    (scope, column): (&Scope<'_>, &AskedColumn),
+    draw: &mut dyn FnMut(&mut Ui, OptionField<'_>),
+) {
+    let before = column.ask.values(scope);
+    let mut ask = column.ask.clone();
+    ask.options(scope, &mut |field| draw(ui, field));
+    let changed: Vec<_> =
+        ask.values(scope).into_iter().filter(|(name, value)| before.get(name) != Some(value)).collect();
+    if !changed.is_empty() {
+        controls::edit_options(cx, |options| {
+            options.lab.turned.entry(column.column.name.to_owned()).or_default().extend(changed);
+        });
+    }
 }
 
 /// One option with the control that suits it.

@@ -10,7 +10,7 @@ use egui_plot::Corner;
 
 use super::{
     asked::{Asked, AskedColumn},
-    options,
+    index, options,
 };
 use crate::{
     analysis::explain::report::{Question, Report},
@@ -32,6 +32,9 @@ use crate::{
 
 /// Between parts that stand side by side.
 const BESIDE_PT: f32 = 6.0 * GRID;
+/// Cards stand side by side where each has this width, so many at most.
+const CARD_PT: f32 = 150.0 * GRID;
+const MOST_CARDS: usize = 6;
 /// Least width of a chart where there is room, and its height.
 const CHART_PT: (f32, f32) = (420.0, 190.0);
 /// How near the pointer must be to one of several lines.
@@ -63,38 +66,82 @@ impl Pieces {
         let key = (capture.id(), question, (head, special), answers.iter().map(reports).collect());
         let sections =
             self.composed.get_or_update(key, || Arc::new(compose(capture, question, &answers, (head, special))));
-        let mut nth = 0;
-        for section in sections.iter() {
-            let own = section.column.and_then(|name| asked.columns.iter().find(|column| column.column.name == name));
-            heading_ui(ui, cx, capture, section, own);
-            let columns: &[AskedColumn] = if section.column.is_none() { &asked.columns } else { &[] };
-            let to = own.map_or_else(|| oldest(columns), |column| column.to);
-            let room = ui.clip_rect().width().min(ui.available_width());
-            veiled_answers_ui(ui, section.column, to, |ui| {
-                for note in &section.notes {
-                    note_ui(ui, cx, note);
-                }
-                for row in side_by_side(&section.parts, room) {
-                    ui.horizontal_top(|ui| {
-                        for (place, part) in row.iter().enumerate() {
-                            if place > 0 {
-                                ui.add_space(BESIDE_PT);
-                            }
-                            ui.vertical(|ui| {
-                                if row.len() > 1 {
-                                    ui.set_width(part.width());
-                                }
-                                self.part_ui(ui, cx, (capture, columns), (part, nth, &sections));
-                            });
-                            nth += 1;
+        let cards = cards(&sections, asked);
+        let room = ui.clip_rect().width().min(ui.available_width());
+        let n_columns = ((room + BESIDE_PT) / (CARD_PT + BESIDE_PT)).floor().clamp(1.0, MOST_CARDS as f32) as usize;
+        let width = (room - BESIDE_PT * (n_columns - 1) as f32) / n_columns as f32;
+        let spacing = ui.spacing().item_spacing;
+        for row in in_rows(&cards, n_columns, width) {
+            ui.horizontal_top(|ui| {
+                ui.spacing_mut().item_spacing.x = BESIDE_PT;
+                for card in row {
+                    ui.vertical(|ui| {
+                        ui.spacing_mut().item_spacing = spacing;
+                        if row.len() > 1 || !card.is_wider(width) {
+                            ui.set_max_width(width);
                         }
+                        if n_columns > 1 {
+                            ui.set_min_width(width);
+                        }
+                        self.card_ui(ui, cx, (capture, asked), (card, &sections));
                     });
                 }
             });
         }
-        failures_ui(ui, cx, capture, asked);
         for (titles, why) in &asked.unsuited {
             note_ui(ui, cx, &format!("{}: {why}", titles.join(", ")));
+        }
+    }
+
+    fn card_ui(
+        &mut self,
+        ui: &mut Ui,
+        cx: &ViewCtx<'_>,
+        (capture, asked): (&Capture, &Asked),
+        (card, sections): (&Card<'_>, &Arc<Vec<Section>>),
+    ) {
+        let is_open = heading_ui(ui, cx, capture, card);
+        let Some(section) = card.section.filter(|_| is_open) else {
+            if let Some(column) = card.column.filter(|_| is_open) {
+                failure_ui(ui, cx, capture, column);
+            }
+            return;
+        };
+        let columns: &[AskedColumn] = if section.column.is_none() { &asked.columns } else { &[] };
+        let to = card.column.map_or_else(|| oldest(columns), |column| column.to);
+        veiled_answers_ui(ui, section.column, to, |ui| {
+            self.section_ui(ui, cx, (capture, columns), (card.first_part, section, sections));
+        });
+    }
+
+    /// The notes of an answer and its parts.
+    fn section_ui(
+        &mut self,
+        ui: &mut Ui,
+        cx: &ViewCtx<'_>,
+        (capture, columns): (&Capture, &[AskedColumn]),
+        (first_part, section, sections): (usize, &Section, &Arc<Vec<Section>>),
+    ) {
+        for note in &section.notes {
+            note_ui(ui, cx, note);
+        }
+        let room = ui.clip_rect().width().min(ui.available_width());
+        let mut nth = first_part;
+        for row in side_by_side(&section.parts, room) {
+            ui.horizontal_top(|ui| {
+                for (place, part) in row.iter().enumerate() {
+                    if place > 0 {
+                        ui.add_space(BESIDE_PT);
+                    }
+                    ui.vertical(|ui| {
+                        if row.len() > 1 {
+                            ui.set_width(part.width());
+                        }
+                        self.part_ui(ui, cx, (capture, columns), (part, nth, sections));
+                    });
+                    nth += 1;
+                }
+            });
         }
     }
 
@@ -140,6 +187,54 @@ impl Pieces {
 fn oldest(columns: &[AskedColumn]) -> AnswerTo {
     let there = columns.iter().filter(|column| column.answer.report.is_some());
     there.map(|column| column.to).max().unwrap_or(AnswerTo::This)
+}
+
+/// What stands together: the answer of a method, or why there is none.
+struct Card<'a> {
+    title: &'a str,
+    column: Option<&'a AskedColumn>,
+    /// None where the method failed.
+    section: Option<&'a Section>,
+    /// Number of its first part among all.
+    first_part: usize,
+}
+
+impl Card<'_> {
+    /// Whether it cannot be read at a width.
+    fn is_wider(&self, width: f32) -> bool {
+        self.section.is_some_and(|section| section.parts.iter().any(|part| part.piece.least_width() > width))
+    }
+}
+
+/// What is about all methods, then each method in order.
+fn cards<'a>(sections: &'a [Section], asked: &'a Asked) -> Vec<Card<'a>> {
+    let find = |name: &str| asked.columns.iter().find(|column| column.column.name == name);
+    let mut n_parts = 0;
+    let of_section = |section: &'a Section| {
+        let first_part = n_parts;
+        n_parts += section.parts.len();
+        Card { title: &section.title, column: section.column.and_then(find), section: Some(section), first_part }
+    };
+    let mut cards: Vec<Card<'_>> = sections.iter().map(of_section).collect();
+    let failed = asked.columns.iter().filter(|column| column.failure.is_some());
+    cards.extend(failed.map(|column| Card {
+        title: column.column.title,
+        column: Some(column),
+        section: None,
+        first_part: 0,
+    }));
+    let place = |card: &Card<'_>| {
+        let name = card.column?.column.name;
+        asked.columns.iter().position(|column| column.column.name == name)
+    };
+    cards.sort_by_key(place);
+    cards
+}
+
+/// Rows of as many cards; one that is wider than the others has a row of its own.
+fn in_rows<'a, 'b>(cards: &'b [Card<'a>], n_columns: usize, width: f32) -> Vec<&'b [Card<'a>]> {
+    let apart = |a: &Card<'_>, b: &Card<'_>| a.is_wider(width) == b.is_wider(width) && !a.is_wider(width);
+    cards.chunk_by(apart).flat_map(|run| run.chunks(n_columns)).collect()
 }
 
 /// A part that is a chart, with what is under the pointer.
@@ -264,17 +359,31 @@ fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, columns: &[AskedCo
     }
 }
 
-/// What stands above the answer of one method.
-fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, section: &Section, column: Option<&AskedColumn>) {
-    if section.title.is_empty() {
-        return;
+/// What stands above a card, and a click on which folds it; whether it is open.
+fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, card: &Card<'_>) -> bool {
+    if card.title.is_empty() {
+        return true;
     }
+    let (title, column) = (card.title, card.column);
+    let id = Id::unique(("open card", cx.pane.id.0, title));
+    let mut is_open = ui.data(|data| data.get_temp(id)).unwrap_or(true);
     ui.add_space(GRID);
-    ui.horizontal(|ui| {
-        ui.label(RichText::new(&section.title).strong());
+    let heading = ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = GRID;
+        if column.is_some() {
+            let text = RichText::new(format!("{} {title}", if is_open { "⏷" } else { "⏵" })).strong();
+            let fold = ui.add(Button::new(text).frame(false));
+            fold.widget_info(|| WidgetInfo::selected(Role::Button, true, is_open, format!("Fold {title}")));
+            if fold.on_hover_text(if is_open { "Fold this answer" } else { "Show this answer" }).clicked() {
+                is_open = !is_open;
+                ui.data_mut(|data| data.insert_temp(id, is_open));
+            }
+        } else {
+            ui.label(RichText::new(title).strong());
+        }
         let Some(column) = column else { return };
-        let response = ui.add(Button::new("⏷").small());
-        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{}: options", section.title)));
+        let response = ui.add(Button::new("Options ⏷").small());
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{title}: options")));
         options::menu_ui(&response, cx, capture, column);
         response.on_hover_text("Options, formula, source");
         if column.is_waiting {
@@ -288,8 +397,14 @@ fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, section: &Sectio
         }
     });
     if let Some(column) = column {
-        sentence_ui(ui, RichText::new(column.ask.spec().caveat).small().color(cx.theme.text_weak));
+        if index::is_sought(ui, cx, column.column.name) {
+            heading.response.scroll_to_me(Some(Align::Min));
+        }
+        if is_open {
+            sentence_ui(ui, RichText::new(column.ask.spec().caveat).small().color(cx.theme.text_weak));
+        }
     }
+    is_open
 }
 
 fn note_ui(ui: &mut Ui, cx: &ViewCtx<'_>, note: &str) {
@@ -304,28 +419,23 @@ fn sentence_ui(ui: &mut Ui, text: RichText) -> Response {
     ui.scope_builder(builder, |ui| ui.add(Label::new(text).wrap())).inner
 }
 
-/// What went wrong, each in a sentence, and once more on request.
-fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &Asked) {
-    for column in &asked.columns {
-        let Some(failure) = &column.failure else { continue };
-        ui.horizontal_wrapped(|ui| {
-            ui.label(RichText::new(column.column.title).small().strong());
-            let said = match &column.long {
-                Some(estimate) => format!("{failure}. {}, or:", estimate.advice()),
-                None => failure.clone(),
-            };
-            ui.label(RichText::new(said).small().color(cx.theme.text_weak));
-            let menu = ui.add(Button::new("⏷").small());
-            options::menu_ui(&menu, cx, capture, column);
-            menu.on_hover_text("Options, formula, source").accessible_name(format!("{}: options", column.column.title));
-            let (name, target) = (column.column.name, cx.pane.options.lab.target);
-            if column.long.is_some() {
-                if ui.small_button("Run it anyway").clicked() {
-                    cx.send(Command::ExplainAnyway(name, column.ask.clone(), target));
-                }
-            } else if ui.small_button("Run again").clicked() {
-                cx.send(Command::ExplainAgain(name));
-            }
-        });
+/// What went wrong with a method in a sentence, with what is to be given, and once more on request.
+fn failure_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedColumn) {
+    let Some(failure) = &column.failure else { return };
+    let said = match &column.long {
+        Some(estimate) => format!("{failure}. {}, or:", estimate.advice()),
+        None => failure.clone(),
+    };
+    sentence_ui(ui, RichText::new(said).small().color(cx.theme.text_weak));
+    if options::required_ui(ui, cx, capture, column) {
+        return;
+    }
+    let (name, target) = (column.column.name, cx.pane.options.lab.target);
+    if column.long.is_some() {
+        if ui.small_button("Run it anyway").clicked() {
+            cx.send(Command::ExplainAnyway(name, column.ask.clone(), target));
+        }
+    } else if ui.small_button("Run again").clicked() {
+        cx.send(Command::ExplainAgain(name));
     }
 }
