@@ -171,7 +171,7 @@ fn the_open_dialogs_open_what_was_chosen() {
 }
 
 #[test]
-fn examples_keep_their_places_and_fold_away_for_something_of_ones_own() {
+fn examples_keep_their_places_until_they_are_folded_away() {
     let mut window = Window::open(OpenOptions::default());
     let place = |window: &Window| window.harness.get_by_label("Example: Queries and keys").rect();
     let before = place(&window);
@@ -179,9 +179,12 @@ fn examples_keep_their_places_and_fold_away_for_something_of_ones_own() {
     assert_eq!(place(&window), before);
     window.app().request(Command::SetText("something of my own".to_owned()));
     window.settle();
-    assert!(!window.shows("Example: "));
+    assert_eq!(place(&window), before, "nothing moves by itself");
     window.click("Examples");
-    assert!(window.shows("Example: "));
+    window.settle();
+    assert!(!window.shows("Example: "));
+    window.press(Modifiers::NONE, Key::PageDown);
+    assert!(!window.shows("Example: Queries"), "nor does it come back");
 }
 
 #[test]

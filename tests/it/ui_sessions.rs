@@ -4,7 +4,7 @@ use attnscope::{
     protocol::{Event, EventKind, LeftBehind, ModelSource, Request, SessionAnswer, SessionRequest},
     session::{Command, HeadStep, SessionCommand, ViewKind},
 };
-use eframe::egui::{Key, Modifiers};
+use eframe::egui::{Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
 use serde_json::{Value, json};
 
@@ -209,9 +209,17 @@ fn a_new_session_closes_what_is_shown_after_a_question() {
     let document = window.app().session().document();
     assert!(document.latest_capture().is_none() && document.model.latest().is_none());
     assert!(window.shows("The session was closed") && window.shows("It is under Session › Recent sessions"));
+    assert!(window.shows("Nothing is open") && window.shows("Last closed session"));
+    for way in ["Open model…", "Open file…", "Download model…", "Open session…"] {
+        assert!(window.harness.query_by_role_and_label(Role::Button, way).is_some(), "{way}");
+    }
     window.click("Session");
     window.click("Recent sessions");
     assert!(window.shows("Last closed session"));
+    window.press(Modifiers::NONE, Key::Escape);
+    window.click("Example: Queries and keys");
+    window.settle();
+    assert!(!window.shows("Nothing is open"), "an example is open");
 }
 
 /// A second window is the program a second time; what keeps it from starting is said.

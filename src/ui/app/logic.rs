@@ -92,7 +92,6 @@ impl App {
             self.on_ui_command(ctx, command);
         }
         self.run_typed_text(ctx);
-        self.fold_examples();
         self.apply_commands(ctx);
         self.keep(ctx);
         self.rest(ctx);
@@ -317,15 +316,6 @@ impl App {
                 Effect::ReadText(path) => self.shell.read_text(path),
             }
             ctx.request_repaint();
-        }
-    }
-
-    /// The strip folds away when somebody starts on something of their own, and comes back with an example.
-    fn fold_examples(&mut self) {
-        let example = self.session.document().example;
-        if example != self.last_example {
-            self.examples_open = example.is_some();
-            self.last_example = example;
         }
     }
 

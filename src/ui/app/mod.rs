@@ -135,8 +135,6 @@ pub struct App {
     view_rect: Rect,
     /// Which side panels are open.
     sides: Sides,
-    /// The example of the frame before.
-    last_example: Option<usize>,
     title: String,
 }
 
@@ -325,7 +323,6 @@ impl Startup {
             sheet: None,
             view_rect: Rect::NOTHING,
             sides: Sides::default(),
-            last_example: example,
             title: String::new(),
         };
         app.apply_appearance(&cc.egui_ctx);

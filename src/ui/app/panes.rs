@@ -22,7 +22,7 @@ use crate::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         other_document,
-        panels::{failure_ui, too_long_ui},
+        panels::{failure_ui, start_ui, too_long_ui},
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, text_size},
         views::{Views, explained_output, is_drawn_on, pane_menu_ui, shared_high, stack_name, view_choices_ui},
@@ -91,7 +91,7 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
             if panes.len() > 1 || is_changed {
                 header_ui(ui, cx, &view, outputs.get(&pane.id).map(String::as_str));
             }
-            scrolled_ui(ui, |ui| pane_ui(ui, &view, views));
+            scrolled_ui(ui, |ui| pane_ui(ui, cx, &view, views));
             pane_menu_ui(ui, &view, rect);
         });
         if pane.id == cx.pane.id {
@@ -299,7 +299,7 @@ fn corpus_title(view: &ViewCtx<'_>) -> Option<String> {
 }
 
 /// Draws a view, with a sentence over its lower edge where that is not of what is asked for.
-fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) {
+fn pane_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>, views: &mut Views) {
     let rect = ui.available_rect_before_wrap();
     if cx.document.latest_capture().is_some() {
         veiled_ui(ui, cx, |ui| views.ui(cx.pane.view, ui, cx));
@@ -307,7 +307,7 @@ fn pane_ui(ui: &mut Ui, cx: &ViewCtx<'_>, views: &mut Views) {
             stale_ui(ui, cx, &veil, rect);
         }
     } else {
-        empty_ui(ui, cx);
+        empty_ui(ui, panel, cx);
     }
     progress_line(ui, cx, rect);
 }
@@ -355,7 +355,7 @@ fn progress_line(ui: &Ui, cx: &ViewCtx<'_>, view: Rect) {
 }
 
 /// What stands in a pane before there is anything to see.
-fn empty_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+fn empty_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>) {
     let Document { model, capture, too_long, .. } = cx.document;
     let failures = [model.failure(), capture.failure().filter(|_| too_long.is_none())];
     if too_long.is_some() || failures.iter().any(Option::is_some) {
@@ -373,7 +373,7 @@ fn empty_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let text = match (&cx.document.model, &cx.document.capture) {
         (Loadable::Pending { .. }, _) => "Reading the model",
         (_, Loadable::Pending { .. }) => "Running the model",
-        _ => "Open an example, or drop a model folder here",
+        _ => return start_ui(ui, panel, cx),
     };
     let Theme { text_weak, .. } = cx.theme;
     let rect = ui.available_rect_before_wrap();

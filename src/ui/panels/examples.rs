@@ -75,9 +75,8 @@ pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests)
 /// Draws the gallery over everything; false when it was closed.
 pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
     let room = ctx.content_rect().size();
-    let n_columns = ((room.x * 0.9) / (GALLERY_CARD.x + GRID)).floor().clamp(1.0, 3.0);
-    let width = n_columns * (GALLERY_CARD.x + GRID) + 2.0 * GRID;
-    let modal = Dialog::new("gallery", width).show(ctx, |ui| {
+    let (n_columns, width) = n_columns(room.x * 0.9);
+    let modal = Dialog::new("gallery", width + 2.0 * GRID).show(ctx, |ui| {
         ui.heading("Examples");
         ui.add_space(GRID);
         let typed = search_ui(ui, cx);
@@ -93,19 +92,32 @@ pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {
                 }
                 ui.add_space(2.0 * GRID);
                 ui.label(RichText::new(topic.title()).strong());
-                for row in of_topic.chunks(n_columns as usize) {
-                    ui.horizontal(|ui| {
-                        for &(idx, example) in row {
-                            chosen |= card_ui(ui, cx, idx, example, GALLERY_CARD, GALLERY_ROWS);
-                        }
-                    });
-                }
+                chosen |= cards_ui(ui, cx, &of_topic, n_columns);
             }
         });
         ui.add_space(2.0 * GRID);
         ui.button("Close").clicked() || chosen
     });
     !(modal.inner || modal.should_close())
+}
+
+/// How many large cards stand side by side in a width, three at most, and how wide they are together.
+pub(super) fn n_columns(room: f32) -> (usize, f32) {
+    let n = (room / (GALLERY_CARD.x + GRID)).floor().clamp(1.0, 3.0);
+    (n as usize, n * (GALLERY_CARD.x + GRID))
+}
+
+/// Large cards in rows; true when one was clicked.
+pub(super) fn cards_ui(ui: &mut Ui, cx: &ViewCtx<'_>, examples: &[(usize, &Example)], n_columns: usize) -> bool {
+    let mut chosen = false;
+    for row in examples.chunks(n_columns) {
+        ui.horizontal(|ui| {
+            for &(idx, example) in row {
+                chosen |= card_ui(ui, cx, idx, example, GALLERY_CARD, GALLERY_ROWS);
+            }
+        });
+    }
+    chosen
 }
 
 /// A field that narrows the gallery, and how many examples are left; gives what was typed.
