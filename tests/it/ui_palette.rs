@@ -48,6 +48,19 @@ fn a_command_is_found_by_letters_of_its_name_and_done() {
 }
 
 #[test]
+fn methods_and_directions_are_found_by_their_names() {
+    let mut window = typed("attribution patching");
+    assert!(rows(&window)[0].starts_with("Attribution patching: "), "{:?}", rows(&window));
+    window.press(Modifiers::NONE, Key::Enter);
+    let pane = window.app().session().pane();
+    let lab = &pane.options.lab;
+    assert_eq!((pane.view, lab.shown.get("attribution-patching")), (ViewKind::Lab, Some(&true)));
+    open(&mut window, "direction between");
+    assert!(rows(&window)[0].contains("Open a corpus first"), "{:?}", rows(&window));
+    assert!(window.harness.get_by_label("Direction… ⏷").accesskit_node().is_disabled(), "it is there, and grey");
+}
+
+#[test]
 fn arrows_choose_escape_leaves_and_nothing_found_is_said() {
     let mut window = typed("example");
     let all = rows(&window);

@@ -5,6 +5,7 @@
 mod bookmarks;
 mod compare;
 mod corpus;
+mod direction;
 mod download;
 mod drop_overlay;
 mod editor;

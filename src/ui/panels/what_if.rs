@@ -2,13 +2,15 @@
 
 use eframe::egui::{Button, Checkbox, ComboBox, RichText, Role, Slider, Ui, WidgetInfo};
 
+use super::direction;
 use crate::{
     analysis::{attention, reading::align::align},
     capture::{Along, Capture, Edit, MeanOf, Normalizer, Scope, Site, words::token_text},
-    ids::{HeadId, Side, StackKind},
-    protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows},
+    ids::{HeadId, Side},
+    lab::{Column, FieldValues, Method as _, PatchingOptions},
+    protocol::{Between, EditRequest, PatchSource, Rows},
     session::{Change, ChangeCommand, Command, Document, HeadRef},
-    text::capitalised,
+    text::{capitalised, sentence},
     ui::{
         PanelCtx,
         theme::GRID,
@@ -43,7 +45,8 @@ pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         .on_hover_text("Change the selected head, the pinned tokens or all attention, and run again");
         taken_over_ui(ui, cx);
         donors_ui(ui, cx);
-        direction_ui(ui, cx);
+        direction::menu_ui(ui, cx);
+        patching_ui(ui, cx, capture);
         if !changes.is_empty() && ui.add(Button::new("Clear")).on_hover_text("Remove all changes").clicked() {
             cx.send(Command::Change(ChangeCommand::Clear));
         }
@@ -79,6 +82,7 @@ fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (
             if let Along::Add(factor) = between.along {
                 factor_ui(ui, cx, idx, factor);
             }
+            direction::layer_ui(ui, cx, capture, (idx, between));
             mean_ui(ui, cx, idx, between);
         }
         _ => {}
@@ -130,43 +134,17 @@ fn mean_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, between: &Between) {
     }
 }
 
-/// The difference of two sets of inputs at the selected layer, as a direction of the residual stream.
-fn direction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    // One set is bundled, so that one corpus is enough; the sets are made when the menu is open.
-    if cx.session.documents.iter().all(|document| document.corpus.is_none()) {
-        return;
+/// The way to the method that estimates every activation patch at once.
+fn patching_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture) {
+    let Some(column) = Column::from_name(PatchingOptions::SPEC.name) else { return };
+    let reason = column.ask(&cx.pane.sight(capture), &FieldValues::new()).err();
+    let button = ui.add_enabled(reason.is_none(), Button::new(format!("{}…", column.title)));
+    let button = button.on_disabled_hover_text(reason.map_or_else(String::new, |unasked| sentence(&unasked.why)));
+    let meaning =
+        "What every head at every position does for the answer between this text and another one: opens Explain";
+    if button.on_hover_text(meaning).clicked() {
+        cx.send(Command::ShowMethod(column.name));
     }
-    let HeadId { stack, layer, .. } = cx.pane.selection.head;
-    let stack = if stack == StackKind::Cross { StackKind::Decoder } else { stack };
-    let rows = Rows { site: Site::ResidPost, stack, layer, head: None, positions: Vec::new() };
-    let menu = ui.menu_button("Direction… ⏷", |ui| {
-        let here = cx.session.changing();
-        let sees = here.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
-        let bundled = MeanInputs::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
-        let sets: Vec<MeanInputs> =
-            cx.session.documents.iter().filter_map(Document::meant_inputs).chain([bundled]).collect();
-        if sets.len() < 2 {
-            ui.label(RichText::new("The corpus has no inputs yet").color(cx.theme.text_weak));
-        }
-        for plus in sets.iter().filter(|_| sets.len() > 1) {
-            ui.menu_button(format!("Towards {}", plus.name()), |ui| {
-                for minus in sets.iter().filter(|minus| *minus != plus) {
-                    for (along, words) in [(Along::Add(1.0), "added"), (Along::Remove, "projected out")] {
-                        if ui.button(format!("away from {}, {words}", minus.name())).clicked() {
-                            let (rows, plus, minus) = (rows.clone(), plus.clone(), minus.clone());
-                            let between = Between { rows, plus, minus, mean: MeanOf::Words, along };
-                            let edit = EditRequest::Between(Box::new(between));
-                            cx.send(Command::Change(ChangeCommand::Add(vec![edit])));
-                            ui.close();
-                        }
-                    }
-                }
-            });
-        }
-    });
-    let meaning = "Steering: move the residual stream after the selected layer along the difference of the means of \
-        two sets of inputs, or take away what lies along it";
-    menu.response.on_hover_text(meaning);
 }
 
 /// From softmax to sparsemax.

@@ -3,11 +3,14 @@
 use super::fuzzy::{Fit, fit};
 use crate::{
     analysis::detect::{Definition, Detector, Kind},
+    capture::Along,
     glossary::TERMS,
     ids::{HeadId, StackKind},
-    protocol::{CorpusSource, ModelSource},
+    lab::Column,
+    protocol::{CorpusSource, MeanInputs, ModelSource},
     session::{
         Address, BUNDLED_CORPORA, BookmarkCommand, ChangeCommand, Command, CorpusCommand, Focus, SessionCommand,
+        ViewKind,
         gallery::{EXAMPLES, Example},
     },
     spec::ModelSpec,
@@ -15,7 +18,10 @@ use crate::{
     ui::{
         PanelCtx,
         commands::UiCommand,
-        panels::model_panel::{bundled_models, source_name, source_text},
+        panels::{
+            direction,
+            model_panel::{bundled_models, source_name, source_text},
+        },
         views::{HeadChange, head_changes, subject},
     },
 };
@@ -203,6 +209,13 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
         let reason = unchangeable.map(ToOwned::to_owned);
         Row { reason, synonyms, ..row("What if", format!("{name} · {head}"), meaning.to_owned(), change) }
     });
+    let directions = direction_rows(cx);
+    let methods = Column::all().map(move |column| {
+        let reason = cx.view_unavailable(ViewKind::Lab).map(ToOwned::to_owned);
+        let detail = format!("{} {}", column.method.question.text(), column.method.caveat);
+        let show = Chosen::session(Command::ShowMethod(column.name));
+        Row { reason, ..row("Explain", column.title.to_owned(), detail, show) }
+    });
     let model = move |kind, source: ModelSource| {
         let open = Chosen::session(Command::OpenModel(source.clone()));
         row(kind, source_name(&source), source_text(&source), open)
@@ -220,7 +233,35 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
         let go = Chosen::session(Command::Session(SessionCommand::Bookmark(BookmarkCommand::GoTo(idx))));
         row("Bookmark", bookmark.name.clone(), "Go to this view".to_owned(), go)
     });
+    let changes = changes.chain(directions).chain(methods);
     commands.chain(changes).chain(bookmarks).chain(recent).chain(bundled).chain(corpora).chain(examples)
+}
+
+/// The directions that can be added after the selected layer, or why there is none.
+fn direction_rows(cx: &PanelCtx<'_>) -> Vec<Row> {
+    let layer = cx.pane.selection.head.layer;
+    let row = |text: String, detail: String, chosen: Option<Chosen>| Row {
+        kind: "What if",
+        text,
+        reason: chosen.is_none().then(|| detail.clone()),
+        detail,
+        chosen,
+        synonyms: direction::SYNONYMS,
+        fit: Fit { score: 0, at: Vec::new() },
+    };
+    let sets = match direction::sets(cx) {
+        Ok(sets) => sets,
+        Err(reason) => return vec![row("Direction between two sets of inputs".to_owned(), reason.to_owned(), None)],
+    };
+    let pairs = sets.iter().flat_map(|plus| sets.iter().filter(move |minus| *minus != plus).map(move |it| [plus, it]));
+    let of_pair = |[plus, minus]: [&MeanInputs; 2]| {
+        let edit = direction::edit(cx, layer, [plus, minus], Along::Add(1.0));
+        let text = format!("Direction towards {}, away from {} · after layer {layer}", plus.name(), minus.name());
+        let detail = "Add the difference of the means of two sets of inputs to the residual stream; the layer can be \
+            changed under What if";
+        row(text, detail.to_owned(), Some(Chosen::session(Command::Change(ChangeCommand::Add(vec![edit])))))
+    };
+    pairs.map(of_pair).collect()
 }
 
 /// The glossary, whose meanings stand in the list.
