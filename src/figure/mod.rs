@@ -14,6 +14,7 @@ pub mod page;
 pub mod palette;
 pub mod path;
 pub mod pen;
+pub mod small;
 pub mod spec;
 mod view_kind;
 mod view_options;

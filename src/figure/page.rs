@@ -11,6 +11,7 @@ use super::{
     palette::Palette,
     path::{Path, Segment},
     pen::Pen,
+    small::SmallMap,
 };
 
 /// Text of figures: with it, 96 points of the window are as large as 72 of the figure.
@@ -77,6 +78,10 @@ pub trait Scene {
     }
     /// Draws no legend from now on: that of the sheet says it.
     fn leave_out_legend(&mut self) {}
+    /// The map that stands for it among small multiples, where it is one.
+    fn small(&self) -> Option<&dyn SmallMap> {
+        None
+    }
 }
 
 /// The figure of a scene. Where the page is too small for text of [`TEXT_PT`], everything is smaller.

@@ -12,7 +12,10 @@ use crate::{
         reading::{Explained, Whose},
     },
     capture::Capture,
-    figure::{self, Figure, Item, Scene},
+    figure::{
+        self, Figure, Item, Scene,
+        small::{SmallSheet, Titled},
+    },
     spec::ModelSpec,
 };
 
@@ -53,9 +56,14 @@ pub fn draw(
     }
     let captions = sheet_captions(&drawn);
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
-    let scenes = drawn.drain(..).map(|it| (it.label, it.scene)).collect();
-    let sheet = Sheet::new(scenes, n_cols, captions);
-    let figure = finished(&sheet, &page, &heads, spec, subject, type_);
+    let titled = |it: NamedScene| Titled { title: it.label, place: it.layer.zip(it.head), scene: it.scene };
+    let figure = match SmallSheet::new(drawn.drain(..).map(titled).collect(), n_cols, captions.clone()) {
+        Ok(sheet) => finished(&sheet, &page, &heads, spec, subject, type_),
+        Err(maps) => {
+            let scenes = maps.into_iter().map(|map| (map.title, map.scene)).collect();
+            finished(&Sheet::new(scenes, n_cols, captions), &page, &heads, spec, subject, type_)
+        }
+    };
     Ok(vec![unless_empty(Drawing { figure, layer: None, head: None })?])
 }
 

@@ -214,9 +214,10 @@ impl<'a> ResolvedSpec<'a> {
         self.ids()?.into_iter().map(|id| Ok((self.read(Heads::One(id))?, Some(id)))).collect()
     }
 
-    /// The value of the last colour, where all figures share a scale.
+    /// The value of the last colour, where all figures share a scale, as small multiples do.
     pub fn shared_high(&self, patterns: &[OnePattern]) -> Option<f32> {
-        self.spec.options.shared_scale.then(|| patterns.iter().map(|(read, _)| read.high()).fold(0.0, f32::max))
+        let is_shared = self.spec.options.shared_scale || self.spec.sheet.is_some();
+        is_shared.then(|| patterns.iter().map(|(read, _)| read.high()).fold(0.0, f32::max))
     }
 
     /// What a sheet of patterns shows: attention, or that it is none.

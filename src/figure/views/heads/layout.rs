@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use emath::{Pos2, Rangef, Rect, pos2};
+use emath::{Pos2, Rangef, Rect, Vec2, pos2};
 
 use crate::analysis::edges::EdgeSet;
 
@@ -101,6 +101,24 @@ impl HeadsLayout {
             row_height,
             n_query: input.n_query,
             n_key: input.n_key,
+            shift: [0.0; 2],
+            reach: None,
+        }
+    }
+
+    /// Lines over all of a rectangle, whose height the longer column fills, without texts.
+    pub fn bare(size: Vec2, n_query: usize, n_key: usize) -> Self {
+        let (left, right) = (Rangef::new(0.0, 0.0), Rangef::new(size.x, size.x));
+        let row_height = size.y / n_query.max(n_key).max(1) as f32;
+        Self {
+            queries: left,
+            query_strip: left,
+            lines: Rangef::new(0.0, size.x),
+            key_strip: right,
+            keys: right,
+            row_height,
+            n_query,
+            n_key,
             shift: [0.0; 2],
             reach: None,
         }

@@ -24,6 +24,7 @@ use crate::{
         palette::{Dash, Ink, Palette},
         path::Path,
         pen::Pen,
+        small::{ColsAt, Names, Scale, SmallMap},
     },
     text::{capitalised, counted, share_text},
 };
@@ -44,6 +45,8 @@ pub const HEADING_PT: f32 = 6.0 * GRID;
 const EMPTY_STRIP_PT: f32 = 6.0;
 /// Width that suits the lines of a figure.
 const LINES_PT: f32 = 300.0;
+/// So many rows make a small map as high as it is wide.
+const USUAL_ROWS: f32 = 14.0;
 /// Height that suits a row.
 const ROW_PT: f32 = 20.0;
 
@@ -171,7 +174,8 @@ impl HeadsScene {
             let head = self.heads.get(line.head as usize)?;
             let value = head.read.value(line.query as usize, line.key as usize)?;
             let weight = (line.weight / unit).abs();
-            let width = Palette::line_width(weight);
+            // Among small multiples rows may be lower than a line is wide.
+            let width = Palette::line_width(weight).min(0.6 * layout.row_height);
             let ink = self.ink(head.head, value);
             let color = pen.palette.line(pen.palette.ink(ink), weight);
             let [from, to] = layout.line(line.query as usize, line.key as usize).map(|end| end + origin);
@@ -182,6 +186,21 @@ impl HeadsScene {
             }))
         };
         meant.filter_map(line).flatten().collect()
+    }
+
+    /// The lines, of what is held above the others.
+    fn draw_lines(&self, layout: &HeadsLayout, origin: Vec2, pen: &mut Pen<'_>) {
+        let all = self.lines(layout, origin, pen, |_, _| true);
+        pen.lines(all);
+        if let Some(read) = self.read().filter(|_| !self.pinned.is_empty()) {
+            let (row, col) = self.pinned.in_pattern(read);
+            let lines = Rect::from_x_y_ranges(layout.lines, 0.0..=layout.height()).translate(origin);
+            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, pen.palette.veil()));
+            let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
+            let meant = self.lines(layout, origin, pen, meant);
+            pen.lines(meant);
+        }
+        self.cuts(layout, origin, pen);
     }
 
     /// Where changes of the run cut edges: a broken line with a cross.
@@ -298,18 +317,10 @@ impl Scene for HeadsScene {
         pen.text(&query, SMALL, pen.palette.query, pos2(area.left() + left, y), Align::Right);
         pen.text(&key, SMALL, pen.palette.key, pos2(area.left() + right, y), Align::Left);
 
-        let all = self.lines(&layout, origin, pen, |_, _| true);
-        pen.lines(all);
-        if let Some(read) = self.read().filter(|_| !self.pinned.is_empty()) {
-            let (row, col) = self.pinned.in_pattern(read);
-            let lines = Rect::from_x_y_ranges(layout.lines, 0.0..=layout.height()).translate(origin);
-            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, pen.palette.veil()));
-            let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
-            let meant = self.lines(&layout, origin, pen, meant);
-            pen.lines(meant);
+        self.draw_lines(&layout, origin, pen);
+        if !self.pinned.is_empty() {
             self.bars(&layout, origin, pen);
         }
-        self.cuts(&layout, origin, pen);
         self.column(&layout, origin, Column::Query, pen);
         self.column(&layout, origin, Column::Key, pen);
         if self.has_legend {
@@ -325,6 +336,10 @@ impl Scene for HeadsScene {
 
     fn leave_out_legend(&mut self) {
         self.has_legend = false;
+    }
+
+    fn small(&self) -> Option<&dyn SmallMap> {
+        Some(self)
     }
 
     fn captions(&self) -> Captions {
@@ -370,6 +385,42 @@ impl Scene for HeadsScene {
             self.read().map_or_else(String::new, |read| format!("{}: {lines}", subject_text(read, &self.subject)));
         let caveat = self.read().map(caveat_text).unwrap_or_default();
         Captions { short, full: joined([lines.as_str(), &hidden, &how, &look, &held, &caveat, &self.origin]) }
+    }
+}
+
+impl SmallMap for HeadsScene {
+    fn proportion(&self) -> f32 {
+        (self.n_rows() as f32 / USUAL_ROWS).clamp(0.75, 3.0)
+    }
+
+    fn names(&self) -> Names {
+        // Both columns have rows of one height.
+        let texts = |axis: &Axis| {
+            let mut texts: Vec<String> = axis.groups.iter().map(|group| group.text.clone()).collect();
+            texts.resize(self.n_rows(), String::new());
+            texts
+        };
+        let Some(read) = self.read() else { return Names::default() };
+        Names { rows: texts(&read.rows), cols: texts(&read.cols), cols_at: ColsAt::Right }
+    }
+
+    fn draw_alone(&self, rect: Rect, pen: &mut Pen<'_>) {
+        let (n_query, n_key) = self.read().map_or((0, 0), |read| (read.rows.len(), read.cols.len()));
+        let layout = HeadsLayout::bare(rect.size(), n_query, n_key);
+        pen.frame(rect, 0.5, pen.palette.rule);
+        pen.clip(rect, |pen| self.draw_lines(&layout, rect.min.to_vec2(), pen));
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        None
+    }
+
+    fn note(&self) -> &'static str {
+        match self.read() {
+            Some(read) if read.has_one_row() => "Left: the explained output · right: tokens",
+            Some(read) if read.has_two_sides => "Left: queries (decoder) · right: keys (encoder)",
+            _ => "Left: queries · right: keys",
+        }
     }
 }
 

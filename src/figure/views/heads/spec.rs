@@ -70,10 +70,10 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     let lines = |id: HeadId, name: String| -> Result<HeadLines, FigureError> {
         Ok(HeadLines::new(id.head, name, resolved.read(Heads::One(id))?, filter))
     };
-    // One figure per head where files or places on the sheet are asked for by head, else one per layer.
-    if resolved.spec.each.head
-        || resolved.spec.sheet.is_some() && resolved.layers.len() == 1 && resolved.heads.is_none()
-    {
+    // One figure per head where files are asked for by head or a sheet has room for all of them, else one per layer.
+    let n_heads = resolved.ids()?.len();
+    let has_room = resolved.spec.sheet.is_some_and(|[n_cols, n_rows]| n_cols * n_rows >= n_heads);
+    if resolved.spec.each.head || has_room {
         let one = |id: HeadId| Ok(figure(vec![lines(id, format!("Head {}", id.head))?], &[id], Some(id)));
         return resolved.ids()?.into_iter().map(one).collect();
     }

@@ -15,6 +15,7 @@ use crate::{
         measure::{BAR_AND_TICKS_PT, GRID, LEFT_OUT_OPACITY, text_size::SMALL},
         page::{Captions, Scene},
         pen::Pen,
+        small::{ColsAt, Names, Scale, SmallMap},
     },
     raster::{
         ColorMap, ColorRange,
@@ -44,6 +45,10 @@ const MAX_LABELS: f32 = 0.45;
 const MAX_LABEL_PT: f32 = 140.0;
 /// More than any figure is high.
 const MAX_HEIGHT_PT: f32 = 20_000.0;
+/// Among small multiples a map is so much longer one way than the other.
+const MAX_PROPORTION: f32 = 4.0;
+/// Pixels of a small map: 288 to the inch on paper.
+const PIXELS_PER_PT: f32 = 4.0 * 0.75;
 /// Length of the mark beside a label that stands for several cells.
 const TICK_PT: f32 = 4.0;
 
@@ -78,10 +83,10 @@ impl HeatmapScene {
         self.colors().color(range.fraction(value))
     }
 
-    /// One pixel per cell, opaque.
-    fn pixels(&self, canvas: Rgba) -> RgbaBuffer {
+    /// One pixel per cell, opaque; of more than `most` along a side, the strongest of several cells.
+    fn pixels(&self, canvas: Rgba, most: usize) -> RgbaBuffer {
         let [n_rows, n_cols] = self.read.matrix.shape();
-        let (height, width) = (n_rows.min(MAX_CELLS), n_cols.min(MAX_CELLS));
+        let (height, width) = (n_rows.min(most), n_cols.min(most));
         let range = self.range();
         let span = |at: usize, n: usize, of: usize| at * of / n..((at + 1) * of / n).max(at * of / n + 1);
         let mut pixels = Vec::with_capacity(4 * width * height);
@@ -240,6 +245,26 @@ impl HeatmapScene {
         }
     }
 
+    fn draw_cells(&self, plot: Rect, most: usize, pen: &mut Pen<'_>) {
+        let pixels = self.pixels(pen.palette.canvas, most);
+        pen.picture(plot, &pixels, Sampling::Crisp);
+        self.rule_out(plot, pen);
+        pen.frame(plot, 0.75, pen.palette.rule);
+    }
+
+    fn draw_pinned(&self, plot: Rect, pen: &mut Pen<'_>) {
+        let (row, col) = self.pinned.in_pattern(&self.read);
+        let grid = (self.read.rows.len(), self.read.cols.len());
+        if let Some(row) = row {
+            let cell = cells::cell_rect(plot, grid, row, 0);
+            pen.frame(Rect::from_x_y_ranges(plot.x_range(), cell.y_range()), 1.0, pen.palette.accent);
+        }
+        if let Some(col) = col {
+            let cell = cells::cell_rect(plot, grid, 0, col);
+            pen.frame(Rect::from_x_y_ranges(cell.x_range(), plot.y_range()), 1.0, pen.palette.accent);
+        }
+    }
+
     fn n(&self) -> [f32; 2] {
         self.read.matrix.shape().map(|n| n.max(1) as f32)
     }
@@ -277,21 +302,9 @@ impl Scene for HeatmapScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let layout = self.layout(area, pen);
         let plot = layout.plot;
-        let pixels = self.pixels(pen.palette.canvas);
-        pen.picture(plot, &pixels, Sampling::Crisp);
-        self.rule_out(plot, pen);
+        self.draw_cells(plot, MAX_CELLS, pen);
         self.write_values(plot, pen);
-        pen.frame(plot, 0.75, pen.palette.rule);
-        let (row, col) = self.pinned.in_pattern(&self.read);
-        let grid = (self.read.rows.len(), self.read.cols.len());
-        if let Some(row) = row {
-            let cell = cells::cell_rect(plot, grid, row, 0);
-            pen.frame(Rect::from_x_y_ranges(plot.x_range(), cell.y_range()), 1.0, pen.palette.accent);
-        }
-        if let Some(col) = col {
-            let cell = cells::cell_rect(plot, grid, 0, col);
-            pen.frame(Rect::from_x_y_ranges(cell.x_range(), plot.y_range()), 1.0, pen.palette.accent);
-        }
+        self.draw_pinned(plot, pen);
         self.axis(&self.read.rows, plot, layout.rows, true, pen);
         self.axis(&self.read.cols, plot, layout.cols, false, pen);
         let [query, key] = self.axis_names();
@@ -305,6 +318,10 @@ impl Scene for HeatmapScene {
             |fraction| self.colors().color(fraction),
             |fraction| tick_text(range.value(fraction)),
         );
+    }
+
+    fn small(&self) -> Option<&dyn SmallMap> {
+        Some(self)
     }
 
     fn captions(&self) -> Captions {
@@ -339,6 +356,41 @@ impl Scene for HeatmapScene {
         let subject = format!("{}: {size}", subject_text(&self.read, &self.subject));
         let caveat = caveat_text(&self.read);
         Captions { short, full: joined([subject.as_str(), rows, mask, window, scale, &hidden, &caveat, &self.origin]) }
+    }
+}
+
+impl SmallMap for HeatmapScene {
+    fn proportion(&self) -> f32 {
+        let [rows, cols] = self.n();
+        (rows / cols).clamp(1.0 / MAX_PROPORTION, MAX_PROPORTION)
+    }
+
+    fn names(&self) -> Names {
+        let texts = |axis: &Axis| axis.groups.iter().map(|group| group.text.clone()).collect();
+        Names { rows: texts(&self.read.rows), cols: texts(&self.read.cols), cols_at: ColsAt::Below }
+    }
+
+    fn draw_alone(&self, rect: Rect, pen: &mut Pen<'_>) {
+        // As fine as print shows it.
+        let most = (PIXELS_PER_PT * rect.size().max_elem()).ceil() as usize;
+        self.draw_cells(rect, most.clamp(16, MAX_CELLS), pen);
+        self.draw_pinned(rect, pen);
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        let range = self.range();
+        let colors = (0..=63).map(|step| self.colors().color(step as f32 / 63.0)).collect();
+        let name =
+            if self.read.signed && self.read.explained().is_none() { "difference" } else { value_noun(&self.read) };
+        Some(Scale { colors, ends: [range.low(), range.high()].map(tick_text), name })
+    }
+
+    fn note(&self) -> &'static str {
+        match (self.read.has_one_row(), self.read.has_two_sides) {
+            (true, _) => "Columns: tokens",
+            (false, true) => "Rows: queries (decoder) · columns: keys (encoder)",
+            (false, false) => "Rows: queries · columns: keys",
+        }
     }
 }
 

@@ -193,6 +193,24 @@ pub(super) fn draw(
     (filter, held): (FlowFilter, Option<(usize, Role)>),
     pen: &mut Pen<'_>,
 ) {
+    draw_alone(read, (image, layout), (filter, held), pen);
+    let high = high(read);
+    for (slice, opacity) in wedge(layout.bar, filter.least.min(high), high) {
+        pen.rect(slice, faded(pen.palette.accent, opacity));
+    }
+    let half = pen.type_.height(SMALL) / 2.0;
+    for (at, text) in ticks(layout.bar, filter.least.min(high), high, half) {
+        pen.text(&text, SMALL, pen.palette.text_weak, at, Align::Left);
+    }
+}
+
+/// Paints arrows over the picture.
+pub(super) fn draw_alone(
+    read: &ReadPattern,
+    (image, layout): (&ImageInfo, &ImageLayout),
+    (filter, held): (FlowFilter, Option<(usize, Role)>),
+    pen: &mut Pen<'_>,
+) {
     let (flows, high) = (Flows::of(read, image, filter), high(read));
     pen.rect(layout.crop, faded(pen.palette.canvas, VEIL_OPACITY));
     // What bends beyond the edge patches stays within the picture.
@@ -208,13 +226,6 @@ pub(super) fn draw(
             }
         }
     });
-    for (slice, opacity) in wedge(layout.bar, filter.least.min(high), high) {
-        pen.rect(slice, faded(pen.palette.accent, opacity));
-    }
-    let half = pen.type_.height(SMALL) / 2.0;
-    for (at, text) in ticks(layout.bar, filter.least.min(high), high, half) {
-        pen.text(&text, SMALL, pen.palette.text_weak, at, Align::Left);
-    }
 }
 
 /// A mark as one outline, grown by `by`.

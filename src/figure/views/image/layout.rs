@@ -31,16 +31,18 @@ pub struct ImageLayout {
 }
 
 impl ImageLayout {
+    /// The picture alone, over all of a rectangle of its proportions.
+    pub fn bare(rect: Rect, image: &ImageInfo) -> Self {
+        let (size, crop) = size_and_crop(image);
+        let scale = rect.size() / size.max(Vec2::splat(1.0));
+        let crop = Rect::from_min_size(rect.min + vec2(crop.x, crop.y) * scale, vec2(crop.width, crop.height) * scale);
+        let none = Rect::from_min_size(rect.min, Vec2::ZERO);
+        Self { picture: rect, crop, prefix: none, bar: none, grid: image.grid, n_prefix: image.n_prefix }
+    }
+
     /// Fits the picture into what prefix tokens and colour bar leave of `area`.
     pub fn compute(area: Rect, image: &ImageInfo) -> Self {
-        let (rows, cols) = image.grid;
-        let (size, crop) = if let Some(source) = &image.source {
-            (vec2(source.width as f32, source.height as f32), image.crop)
-        } else {
-            // Without a picture the grid stands alone.
-            let size = vec2((cols * image.patch_px.1) as f32, (rows * image.patch_px.0) as f32);
-            (size, CropRect { x: 0.0, y: 0.0, width: size.x, height: size.y })
-        };
+        let (size, crop) = size_and_crop(image);
         let left = if image.n_prefix > 0 { PREFIX_PT.x + GAP_PT } else { 0.0 };
         let free = (area.size() - vec2(left + GAP_PT + BAR_AND_TICKS_PT, 0.0)).max(Vec2::splat(1.0));
         let scale = (free.x / size.x.max(1.0)).min(free.y / size.y.max(1.0));
@@ -79,6 +81,16 @@ impl ImageLayout {
         let (row, col) = cells::cell_at(self.crop, self.grid, at)?;
         Some(self.n_prefix + row * self.grid.1 + col)
     }
+}
+
+/// Size of the picture and what the model sees of it, in pixels; without a picture the grid stands alone.
+fn size_and_crop(image: &ImageInfo) -> (Vec2, CropRect) {
+    if let Some(source) = &image.source {
+        return (vec2(source.width as f32, source.height as f32), image.crop);
+    }
+    let (rows, cols) = image.grid;
+    let size = vec2((cols * image.patch_px.1) as f32, (rows * image.patch_px.0) as f32);
+    (size, CropRect { x: 0.0, y: 0.0, width: size.x, height: size.y })
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::{
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         pen::Pen,
+        small::{Names, Scale, SmallMap},
     },
     raster::{ColorMap, ColorRange, overlay, reduce},
     text::{capitalised, share_text, tick_text},
@@ -203,6 +204,38 @@ impl ImageScene {
         Captions { short, full: joined([subject.as_str(), look, &held, &hidden, &caveat, &self.origin]) }
     }
 
+    /// The picture, of at most so many pixels along a side, with the overlay.
+    fn draw_picture(
+        &self,
+        layout: &ImageLayout,
+        (weights, range): (&[f32], ColorRange),
+        most: usize,
+        pen: &mut Pen<'_>,
+    ) {
+        match &self.image.source {
+            Some(source) => pen.picture(layout.picture, &reduce::at_most(source, most), Sampling::Smooth),
+            None => pen.rect(layout.picture, pen.palette.masked),
+        }
+        if self.flows.is_none() {
+            pen.picture(layout.crop, &self.overlay(weights, range), self.look.sampling);
+        }
+        let (picture, crop) = (layout.picture, layout.crop);
+        for part in [
+            picture.with_max_y(crop.top()),
+            picture.with_min_y(crop.bottom()),
+            Rect::from_x_y_ranges(picture.left()..=crop.left(), crop.y_range()),
+            Rect::from_x_y_ranges(crop.right()..=picture.right(), crop.y_range()),
+        ] {
+            if part.width() > 0.5 && part.height() > 0.5 {
+                pen.rect(part, faded(pen.palette.canvas, UNSEEN_OPACITY));
+            }
+        }
+        pen.frame(crop, 0.75, pen.palette.text_weak);
+        if self.flows.is_none() {
+            self.contour(crop, weights, pen);
+        }
+    }
+
     /// What the overlay shows, in words.
     fn picked_text(&self) -> String {
         let (subject, role) = self.picked;
@@ -234,28 +267,7 @@ impl Scene for ImageScene {
         let layout = ImageLayout::compute(area, &self.image);
         let weights = self.weights();
         let range = self.range(&weights);
-        match &self.image.source {
-            Some(source) => pen.picture(layout.picture, &reduce::at_most(source, MAX_PICTURE_PX), Sampling::Smooth),
-            None => pen.rect(layout.picture, pen.palette.masked),
-        }
-        if self.flows.is_none() {
-            pen.picture(layout.crop, &self.overlay(&weights, range), self.look.sampling);
-        }
-        let (picture, crop) = (layout.picture, layout.crop);
-        for part in [
-            picture.with_max_y(crop.top()),
-            picture.with_min_y(crop.bottom()),
-            Rect::from_x_y_ranges(picture.left()..=crop.left(), crop.y_range()),
-            Rect::from_x_y_ranges(crop.right()..=picture.right(), crop.y_range()),
-        ] {
-            if part.width() > 0.5 && part.height() > 0.5 {
-                pen.rect(part, faded(pen.palette.canvas, UNSEEN_OPACITY));
-            }
-        }
-        pen.frame(crop, 0.75, pen.palette.text_weak);
-        if self.flows.is_none() {
-            self.contour(crop, &weights, pen);
-        }
+        self.draw_picture(&layout, (&weights, range), MAX_PICTURE_PX, pen);
         self.prefix(&layout, &weights, range, pen);
         if let Some(partner) = self.partner {
             pen.frame(layout.token_rect(partner), 1.5, pen.palette.text);
@@ -277,6 +289,10 @@ impl Scene for ImageScene {
             let tick = |fraction| tick_text(range.value(fraction));
             pen.color_bar(layout.bar, |fraction| self.color(fraction), tick);
         }
+    }
+
+    fn small(&self) -> Option<&dyn SmallMap> {
+        Some(self)
     }
 
     fn captions(&self) -> Captions {
@@ -302,5 +318,41 @@ impl Scene for ImageScene {
         let subject = format!("{}: {picked}", subject_text(&self.read, &self.subject));
         let caveat = caveat_text(&self.read);
         Captions { short, full: joined([subject.as_str(), &prefix, &outline, &hidden, &caveat, &self.origin]) }
+    }
+}
+
+impl SmallMap for ImageScene {
+    fn proportion(&self) -> f32 {
+        let (width, height) = self.proportions();
+        height / width
+    }
+
+    fn names(&self) -> Names {
+        Names::default()
+    }
+
+    fn draw_alone(&self, rect: Rect, pen: &mut Pen<'_>) {
+        let layout = ImageLayout::bare(rect, &self.image);
+        let weights = self.weights();
+        // 288 pixels to the inch on paper.
+        let most = ((4.0 * 0.75 * rect.size().max_elem()).ceil() as usize).clamp(16, MAX_PICTURE_PX);
+        self.draw_picture(&layout, (&weights, self.range(&weights)), most, pen);
+        if let Some(flows) = self.flows {
+            arrows::draw_alone(&self.read, (&self.image, &layout), flows, pen);
+        }
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        if self.flows.is_some() {
+            return None;
+        }
+        let range = self.range(&self.weights());
+        let colors = (0..=63).map(|step| self.color(step as f32 / 63.0)).collect();
+        let name = if self.read.signed { "difference" } else { "weight" };
+        Some(Scale { colors, ends: [range.low(), range.high()].map(tick_text), name })
+    }
+
+    fn note(&self) -> &'static str {
+        if self.flows.is_some() { "Width and opacity grow with the weight" } else { "" }
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     analysis::{
         Space,
-        projection::{HeadProjection, Tints},
+        projection::{HeadProjection, Meaning, Tints},
         reading::{BY_VALUE_NORM, ReadPattern, Source},
     },
     figure::{
@@ -22,6 +22,7 @@ use crate::{
         page::{Captions, Scene},
         path::Path,
         pen::Pen,
+        small::{Names, Scale, SmallMap},
     },
     ids::StackKind,
     text::{capitalised, decimal_text, norm_text, share_text},
@@ -36,6 +37,8 @@ pub use spec::SPEC;
 
 /// Radius of a point.
 const POINT_PT: f32 = 3.5;
+/// Part of that radius that is left among small multiples.
+const LEAST_POINT: f32 = 0.2;
 /// Lines from the held token to its strongest partners.
 pub const N_LINES: usize = 12;
 /// Width of a line of weight 0 and what weight 1 adds.
@@ -83,7 +86,7 @@ impl ScatterScene {
         [format!("First component ({x} of the variance)"), format!("Second component ({y})")]
     }
 
-    fn points(&self, place: &Placing, plot: Rect, pen: &mut Pen<'_>) {
+    fn points(&self, place: &Placing, size: f32, plot: Rect, pen: &mut Pen<'_>) {
         let (queries, keys) = (&self.plane.queries, &self.plane.keys);
         if queries.len() + keys.len() > points::MAX_SHAPES {
             points::picture(plot, &[(&self.plane, &self.tints, place.seen, plot)], pen);
@@ -93,11 +96,11 @@ impl ScatterScene {
         for idx in 0..queries.len().max(keys.len()) {
             if let Some(&point) = queries.get(idx) {
                 let ink = legend::ink(&self.tints.queries, idx, pen.palette.query, &pen.palette);
-                pen.fill(Path::circle(place.at(point), self.radius(0, idx)), faded(ink, 0.85));
+                pen.fill(Path::circle(place.at(point), size * self.radius(0, idx)), faded(ink, 0.85));
             }
             if let Some(&point) = keys.get(idx) {
                 let ink = legend::ink(&self.tints.keys, idx, pen.palette.key, &pen.palette);
-                pen.fill(Path::diamond(place.at(point), 1.2 * self.radius(1, idx)), faded(ink, 0.85));
+                pen.fill(Path::diamond(place.at(point), 1.2 * size * self.radius(1, idx)), faded(ink, 0.85));
             }
         }
     }
@@ -251,7 +254,7 @@ impl Scene for ScatterScene {
         pen.frame(plot, 0.75, pen.palette.rule);
         let seen = Seen::of_figure(&self.plane);
         let place = Placing { seen, transform: CellTransform::new(seen.bounds, plot) };
-        self.points(&place, plot, pen);
+        self.points(&place, 1.0, plot, pen);
         self.held(&place, pen);
         self.name_points(&place, plot.shrink(2.0), pen);
         let [first, second] = self.axes();
@@ -262,6 +265,10 @@ impl Scene for ScatterScene {
         pen.turned(&second, SMALL, weak, beside, Align::Center, -std::f32::consts::FRAC_PI_2);
         let legend = pos2(plot.left(), area.bottom() - LEGEND_PT / 2.0 + 2.0);
         legend::legend(self.kinds(), &self.tints.meaning, legend, plot.right(), pen);
+    }
+
+    fn small(&self) -> Option<&dyn SmallMap> {
+        Some(self)
     }
 
     fn captions(&self) -> Captions {
@@ -289,6 +296,45 @@ impl Scene for ScatterScene {
         let held = if self.pinned.is_empty() { "" } else { "Lines lead to the strongest partners of the pinned token" };
         let subject = format!("Query–key map of {}: {numbers}", self.subject);
         Captions { short, full: joined([subject.as_str(), &how, near, held, &norm, &sizes, &self.origin]) }
+    }
+}
+
+impl SmallMap for ScatterScene {
+    fn proportion(&self) -> f32 {
+        1.0
+    }
+
+    fn names(&self) -> Names {
+        Names::default()
+    }
+
+    fn draw_alone(&self, rect: Rect, pen: &mut Pen<'_>) {
+        pen.frame(rect, 0.5, pen.palette.rule);
+        let seen = Seen::of_figure(&self.plane);
+        let place = Placing { seen, transform: CellTransform::new(seen.bounds, rect.shrink(1.0)) };
+        self.points(&place, (rect.width() / PLANE_PT).clamp(LEAST_POINT, 1.0), rect, pen);
+    }
+
+    fn scale(&self) -> Option<Scale> {
+        None
+    }
+
+    fn note(&self) -> &'static str {
+        ""
+    }
+
+    fn foot_height(&self) -> f32 {
+        LEGEND_PT
+    }
+
+    fn draw_foot(&self, area: Rect, pen: &mut Pen<'_>) {
+        // Each head has a scale of its own.
+        let meaning = match &self.tints.meaning {
+            Meaning::Scale(_) => Meaning::Scale(["least of each head", "most of each head"].map(str::to_owned)),
+            meaning => meaning.clone(),
+        };
+        let at = pos2(area.left(), area.center().y + 2.0);
+        legend::legend(self.kinds(), &meaning, at, area.right(), pen);
     }
 }
 
