@@ -4,10 +4,13 @@
 default:
     @just --list
 
-# Types and lints of everything (a minute after an edit).
+# All that `.ci/run` checks without a long build: format, words, lints, documentation, rules of the tree (2 minutes after an edit).
 check:
     cargo fmt --check
+    bash .ci/words
     cargo clippy -q --all-targets --features snapshots -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc -q --no-deps --lib
+    cargo test -q --features snapshots --test it -- tidy
 
 # The tests whose path has NAME in it, such as `lab::` or `tidy`; all of them without.
 test NAME="":
@@ -40,6 +43,10 @@ dist FOLDER="target/dist":
     python3 packaging/wheel.py target/release/attnscope {{ FOLDER }}
     bash packaging/try {{ FOLDER }}
 
-# Everything that a change must pass (half an hour).
+# Training recipes, all of them, on the sample of the repository; `.ci/run` runs one.
+recipes *NAMES="all":
+    bash .ci/recipes {{ NAMES }}
+
+# Everything that a change must pass (40 minutes).
 ci:
     bash .ci/run
