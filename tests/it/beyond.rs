@@ -22,7 +22,11 @@ fn patterns(capture: &Capture, stack: StackKind) -> Vec<f32> {
 
 fn made_for(name: &str, key: &str, n: usize) -> Changed {
     Changed::new(&format!("families/{name}"), |config: &mut Map<String, Value>| {
-        config.insert(key.to_owned(), json!(n));
+        let trained = config.insert(key.to_owned(), json!(n));
+        if name.starts_with("deberta") {
+            // The furthest distance is the length where no other is said.
+            config.insert("max_relative_positions".to_owned(), trained.unwrap());
+        }
     })
 }
 
