@@ -3,7 +3,7 @@
 use attnscope::{
     capture::{Capture, Excerpt, Keep},
     ids::StackKind,
-    model::{Input, Model, ModelFiles, RunPlan, TextInput, uninterrupted},
+    model::{Input, Model, ModelFiles, Preparation, RunPlan, TextInput, uninterrupted},
     spec::{Longer, TextLimits},
 };
 use serde_json::{Map, Value, json};
@@ -71,7 +71,8 @@ fn one_rule_says_how_much_of_a_text_is_read() {
     let encoder = Model::tokenizer(&ModelFiles::folder(fixture)).unwrap();
     let limits = TextLimits { usual: 5, most: 100 };
     let read = |n_words: usize, excerpt| {
-        let text = TextInput { text: "the ".repeat(n_words), excerpt, ..TextInput::default() };
+        let text =
+            TextInput { text: "the ".repeat(n_words), how: Preparation::reading(excerpt), ..TextInput::default() };
         encoder.encode(&text, limits).map(|encoded| encoded.ids.len()).map_err(|error| error.to_string())
     };
     let whole = read(20, None).unwrap();

@@ -273,7 +273,11 @@ fn sentence_transformers_has_a_prompt_and_the_length_of_the_tokenizer() {
     let write = |file: &str, value: Value| fs::write(folder.path().join(file), value.to_string()).unwrap();
     write("tokenizer_config.json", json!({ "tokenizer_class": "BertTokenizer", "model_max_length": 6 }));
     let encode = |text: &str, sentence_transformers| {
-        let text = TextInput { text: text.to_owned(), sentence_transformers, ..TextInput::default() };
+        let text = TextInput {
+            text: text.to_owned(),
+            how: Preparation { sentence_transformers, ..Preparation::default() },
+            ..TextInput::default()
+        };
         let encoded = folder.model().unwrap().encode(&Input::Text(text)).unwrap();
         let ids: Vec<_> = encoded.tokens.values().flatten().map(|token| token.id.unwrap()).collect();
         (ids, encoded.notes.join("; "))

@@ -3,7 +3,6 @@
 
 use std::{fs, path::PathBuf};
 
-use attnscope::capture::Excerpt;
 use attnscope::model::{
     Model, ModelFiles, Preparation, TextInput,
     input::{InputError, TextEncoder},

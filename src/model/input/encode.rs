@@ -216,7 +216,7 @@ impl Reader {
                 let prepared = encoder.prepared(text, limits);
                 how = match &prepared {
                     Some((_, note)) => Some(note.clone()),
-                    None => text.sentence_transformers.then(|| NOT_OF_SENTENCES.to_owned()),
+                    None => text.how.sentence_transformers.then(|| NOT_OF_SENTENCES.to_owned()),
                 };
                 let text = prepared.as_ref().map_or(text, |(text, _)| text);
                 let encoded = encoder.encode(text, limits)?;

@@ -8,7 +8,7 @@ use crate::{
     protocol::{CaptureFile, LoadedModel, ModelSource},
     session::{Command, gallery::EXAMPLES},
     spec::{CheckpointId, ImageSpec, ModelSpec, StackSpec},
-    text::{checkpoint_name, counted, duration_text, grouped},
+    text::{checkpoint_name, compact_count, counted, duration_text, grouped},
     ui::{
         PanelCtx,
         commands::UiCommand,
