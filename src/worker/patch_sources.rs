@@ -106,7 +106,8 @@ impl Means {
         if largest(&vector) <= ROUNDING * largest(&a).max(largest(&b)) {
             let (plus, minus) = (plus.name(), minus.name());
             return Err(refused(format!(
-                "{plus} and {minus} have the same mean, so the direction between them is 0: give two lists that differ"
+                "{plus} and {minus} have the same mean there, so the direction between them is 0: give lists that \
+                 differ, or take another mean"
             )));
         }
         let Rows { site, stack, layer, ref positions, .. } = *rows;

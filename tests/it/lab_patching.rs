@@ -160,7 +160,7 @@ fn score(model: &Model, input: &Input, class: u32) -> f64 {
 #[test]
 fn another_text_is_prepared_as_the_first() {
     const CLASS: u32 = 40;
-    let model = parity::load("demo:gpt");
+    let (model, _) = demo("demo:gpt", "The");
     let near = |(found, _): (f64, Vec<String>), expected: f64, what: &str| {
         assert!((found - expected).abs() < 1e-4, "{what}: {found}, {expected}");
     };
@@ -211,9 +211,7 @@ fn another_text_is_prepared_as_the_first() {
 /// What the decoder writes, or is given as ids, is the same in both runs, as a target text is.
 #[test]
 fn an_encoder_decoder_without_a_target_text_has_effects() {
-    let model = parity::load("demo:translate");
-    let first = model.encode(&Input::text("Good morning my friend")).unwrap();
-    let whole = model.completed(&first, &RunPlan::silent(), &uninterrupted).unwrap();
+    let (model, whole) = demo("demo:translate", "Good morning my friend");
     let written: Vec<u32> = whole.tokens[&Side::Decoder].iter().filter_map(|token| token.id).collect();
     let last = *written.last().unwrap();
     let forced = Input::text("Good evening my friend").with_target(Input::Ids(written.clone()));

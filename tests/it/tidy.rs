@@ -81,12 +81,13 @@ const LAYERS: [(&str, &[&str]); 15] = [
 
 /// Layers that know models by facts and numbers alone, and what they may name of `model` and `hub`: plain data.
 const WITHOUT_MODELS: [&str; 3] = ["protocol", "session", "ui"];
-const PLAIN_DATA: [&str; 14] = [
+const PLAIN_DATA: [&str; 15] = [
     "model::Choice",
     "model::Comparison",
     "model::Generation",
     "model::ImageSource",
     "model::Input",
+    "model::Preparation",
     "model::Progress",
     "model::TextInput",
     "model::Verdict",

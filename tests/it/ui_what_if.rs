@@ -259,11 +259,11 @@ fn the_mean_of_a_direction_is_chosen_under_it() {
     let path = folder.path().join("rows.txt");
     std::fs::write(&path, "the cat sat on the mat\na dog ran\n").unwrap();
     let corpus = OpenOptions { model: Some("demo:gpt".to_owned()), corpus: Some(path), ..OpenOptions::default() };
-    let mut window = Window::open(corpus);
+    let mut window = Window::with_size(corpus, [1280.0, 1500.0]);
     window.click("Input a dog ran");
     window.harness.get_by_label_contains("Direction…").click();
     window.settle();
-    choose(&mut window, "Towards demo:sentences", "away from 2 inputs of rows.txt, added");
+    choose(&mut window, "Towards demo:sentences", "away from 2 inputs of rows.txt, added after layer 0");
     let says = |window: &Window, mean: &str| {
         let found = edits(window);
         assert!(found[0].contains(&format!("from 2 inputs of rows.txt to demo:sentences ({mean}) added")), "{found:?}");

@@ -119,15 +119,13 @@ fn mean_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, between: &Between) {
     let label = |mean: MeanOf| capitalised(mean.words());
     let meaning = "What both means are over. Over all tokens a long text weighs more; over the mean of each text every \
         text weighs the same";
-    ui.horizontal(|ui| {
-        ui.label(RichText::new("Mean over").color(cx.theme.text_weak));
-        let combo = ComboBox::new(("mean of a direction", idx), "").selected_text(label(mean)).show_ui(ui, |ui| {
-            for choice in MeanOf::ALL {
-                ui.selectable_value(&mut mean, choice, label(choice));
-            }
-        });
-        combo.response.accessible_name("Mean over").on_hover_text(meaning);
+    ui.label(RichText::new("Mean over").small().color(cx.theme.text_weak));
+    let combo = ComboBox::new(("mean of a direction", idx), "").selected_text(label(mean)).show_ui(ui, |ui| {
+        for choice in MeanOf::ALL {
+            ui.selectable_value(&mut mean, choice, label(choice));
+        }
     });
+    combo.response.accessible_name("Mean over").on_hover_text(meaning);
     if mean != between.mean {
         let edit = EditRequest::Between(Box::new(Between { mean, ..between.clone() }));
         cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
