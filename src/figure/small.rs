@@ -426,3 +426,144 @@ fn labels(n: usize, length: f32) -> Labels {
 fn title_size(width: f32) -> f32 {
     (width / 6.0).clamp(LEAST_PT, BODY)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::{
+        FontSource, Item, Typesetter,
+        page::{CaptionKind, Page, figure},
+        palette::Palette,
+    };
+
+    /// A map of as many rows as columns.
+    struct Map(usize);
+
+    impl SmallMap for Map {
+        fn proportion(&self) -> f32 {
+            1.0
+        }
+
+        fn names(&self) -> Names {
+            let names: Vec<String> = (0..self.0).map(|nth| format!("token{nth}")).collect();
+            Names { rows: names.clone(), cols: names, cols_at: ColsAt::Below }
+        }
+
+        fn draw_alone(&self, rect: Rect, pen: &mut Pen<'_>) {
+            pen.picture(rect, &RgbaBuffer { width: 1, height: 1, pixels: vec![9; 4] }, Sampling::Crisp);
+        }
+
+        fn scale(&self) -> Option<Scale> {
+            let ends = ["0", "1"].map(str::to_owned);
+            Some(Scale { colors: vec![[0; 4], [255; 4]], ends, name: "weight" })
+        }
+
+        fn note(&self) -> &'static str {
+            "Rows: queries · columns: keys"
+        }
+    }
+
+    impl Scene for Map {
+        fn width(&self, _: &mut Pen<'_>) -> f32 {
+            300.0
+        }
+
+        fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+            200.0
+        }
+
+        fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+            width
+        }
+
+        fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+            200.0
+        }
+
+        fn draw(&self, _: Rect, _: &mut Pen<'_>) {}
+
+        fn captions(&self) -> Captions {
+            Captions::default()
+        }
+
+        fn small(&self) -> Option<&dyn SmallMap> {
+            Some(self)
+        }
+    }
+
+    fn sheet(grid: [usize; 2], n_tokens: usize) -> SmallSheet {
+        let [n_cols, n_rows] = grid;
+        let map = |nth: usize| Titled {
+            title: format!("L{}H{}", nth / n_cols, nth % n_cols),
+            place: Some((nth / n_cols, nth % n_cols)),
+            scene: Box::new(Map(n_tokens)),
+        };
+        let maps = (0..n_cols * n_rows).map(map).collect();
+        SmallSheet::new(maps, n_cols, Captions::default()).ok().unwrap()
+    }
+
+    #[test]
+    fn maps_have_most_of_the_paper_at_any_number_of_heads_and_any_width() {
+        for grid in [[4, 2], [8, 6], [12, 12], [32, 32]] {
+            for (width, n_tokens) in [(241.0, 14), (482.0, 14), (1701.0, 14), (241.0, 200), (482.0, 200)] {
+                let page = Page {
+                    palette: Palette::LIGHT,
+                    width: Some(width),
+                    height: None,
+                    caption: CaptionKind::None,
+                    title: String::new(),
+                    provenance: String::new(),
+                };
+                let drawn = figure(&page, &sheet(grid, n_tokens), &mut Typesetter::new(FontSource::Bundled));
+                let maps: Vec<Rect> = drawn
+                    .items
+                    .iter()
+                    .filter_map(|item| if let Item::Cells(cells) = item { Some(cells) } else { None })
+                    .filter(|cells| cells.size == [1, 1])
+                    .map(|cells| cells.rect)
+                    .collect();
+                assert_eq!(maps.len(), grid[0] * grid[1]);
+                let share = maps.iter().take(grid[0]).map(Rect::width).sum::<f32>() / width;
+                assert!(share >= 0.7, "{grid:?} at {width} points: {share}");
+                let paper = Rect::from_min_size(Pos2::ZERO, drawn.size).expand(0.5);
+                assert!(maps.iter().all(|map| paper.contains_rect(*map)), "{grid:?} at {width} points");
+                let apart =
+                    maps.windows(2).all(|pair| pair[0].right() <= pair[1].left() || pair[0].bottom() <= pair[1].top());
+                assert!(apart, "{grid:?} at {width} points");
+            }
+        }
+    }
+
+    #[test]
+    fn scale_and_names_stand_once() {
+        let page = Page {
+            palette: Palette::LIGHT,
+            width: Some(1701.0),
+            height: None,
+            caption: CaptionKind::None,
+            title: String::new(),
+            provenance: String::new(),
+        };
+        let drawn = figure(&page, &sheet([8, 6], 14), &mut Typesetter::new(FontSource::Bundled));
+        let n = |wanted: &str| {
+            drawn.items.iter().filter(|item| matches!(item, Item::Text(text) if text.text == wanted)).count()
+        };
+        assert_eq!((n("weight 0"), n("L5"), n("H7")), (1, 1, 1));
+        assert_eq!(n("token13"), 8 + 6, "left of each row and below each column");
+    }
+
+    #[test]
+    fn names_give_way_to_numbers_and_those_to_nothing() {
+        assert_eq!(labels(14, 140.0), Labels::Names(9.5));
+        assert_eq!(labels(14, 40.0), Labels::Numbers(5));
+        assert_eq!(labels(14, 6.0), Labels::None);
+        assert_eq!(labels(0, 100.0), Labels::None);
+    }
+
+    #[test]
+    fn maps_that_do_not_agree_are_no_small_multiples() {
+        let map = |n| Titled { title: String::new(), place: None, scene: Box::new(Map(n)) };
+        assert!(SmallSheet::new(vec![map(3), map(4)], 2, Captions::default()).is_err());
+        assert!(SmallSheet::new(vec![map(3)], 1, Captions::default()).is_err(), "one map is no sheet");
+    }
+}

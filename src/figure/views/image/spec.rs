@@ -3,10 +3,10 @@
 use super::{
     ImageScene, OverlayLook, Smoothing,
     flows::FlowKind,
-    weights::{Role, Subject},
+    weights::{Role, Subject, of_patches},
 };
 use crate::{
-    analysis::reading::{self, RowLabels},
+    analysis::reading::{self, ReadPattern, RowLabels},
     capture::Capture,
     figure::{
         ViewKind, data,
@@ -105,7 +105,15 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     let look =
         OverlayLook { map: resolved.spec.color_map(), sampling, opacity: options.opacity, contour: options.contour };
     let patterns = resolved.patterns()?;
-    let high = resolved.shared_high(&patterns);
+    // The scale of small multiples is that of the patches, whatever went to a token before them.
+    let on_patches = |read: &ReadPattern| {
+        let weights = picked.0.weights(read, picked.1);
+        of_patches(&weights, image).iter().map(|weight| weight.abs()).fold(0.0, f32::max)
+    };
+    let high = match resolved.spec.sheet {
+        Some(_) => Some(patterns.iter().map(|(read, _)| on_patches(read)).fold(0.0, f32::max)),
+        None => resolved.shared_high(&patterns),
+    };
     let figure = |(read, id): OnePattern| {
         let subject = resolved.subject(&read.heads);
         let scene = ImageScene {

@@ -37,8 +37,9 @@ pub use spec::SPEC;
 
 /// Radius of a point.
 const POINT_PT: f32 = 3.5;
-/// Part of that radius that is left among small multiples.
-const LEAST_POINT: f32 = 0.2;
+/// Among small multiples, the width of a map from which points are as large, and the least part of that.
+const FULL_POINT_PT: f32 = 160.0;
+const LEAST_POINT: f32 = 0.3;
 /// Lines from the held token to its strongest partners.
 pub const N_LINES: usize = 12;
 /// Width of a line of weight 0 and what weight 1 adds.
@@ -312,7 +313,7 @@ impl SmallMap for ScatterScene {
         pen.frame(rect, 0.5, pen.palette.rule);
         let seen = Seen::of_figure(&self.plane);
         let place = Placing { seen, transform: CellTransform::new(seen.bounds, rect.shrink(1.0)) };
-        self.points(&place, (rect.width() / PLANE_PT).clamp(LEAST_POINT, 1.0), rect, pen);
+        self.points(&place, (rect.width() / FULL_POINT_PT).clamp(LEAST_POINT, 1.0), rect, pen);
     }
 
     fn scale(&self) -> Option<Scale> {
