@@ -387,7 +387,7 @@ impl Session {
                     self.notices.inform(Cause::Command, "Link copied", left_out.unwrap_or_default());
                     return vec![Effect::CopyText(address.to_string())];
                 }
-                Err(failure) => self.notices.fail(Cause::run(self.document()), failure),
+                Err(failure) => self.notices.fail(Cause::Command, failure),
             },
             SessionCommand::GoTo(address) => return self.go_to_address(*address),
             SessionCommand::ModelIsAt(path) => {

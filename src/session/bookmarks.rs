@@ -67,7 +67,7 @@ impl Keeping {
         let (address, left_out) = match Address::of(pane, document) {
             Ok(found) => found,
             Err(failure) => {
-                notices.fail(Cause::run(document), failure);
+                notices.fail(Cause::Command, failure);
                 return None;
             }
         };

@@ -246,7 +246,7 @@ fn an_answer_of_the_laboratory_is_shown_in_other_views_and_attention_comes_back(
     assert!(window.shows("of 8 lines") && window.shows("of the sum of all absolute values"));
     window.harness.get_by_role_and_label(Role::Button, "Token 7 eight").hover();
     window.harness.run_steps(8);
-    assert!(window.shows("Relevance 1.000"), "the token’s number, by its name");
+    assert!(window.shows("Relevance 1.00"), "the token’s number, by its name");
 
     window.harness.get_all_by_label("Back to attention").next().unwrap().click();
     window.settle();

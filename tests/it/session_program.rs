@@ -81,7 +81,7 @@ fn what_cannot_be_drawn_or_opened_is_said_in_one_line() {
     refused(&["render", "--session", file, "--text", "a", "--out", out], 2, "cannot be used with");
     refused(&["render", "--pane", "1", "--out", out], 2, "--session");
     refused(&["render", "--session", "missing.attnscope", "--out", out], 1, "no such file");
-    refused(&["render", "image", "--session", file, "--out", out], 1, "the image view cannot be drawn");
+    refused(&["render", "image", "--session", file, "--out", out], 1, "the picture view cannot be drawn");
     let gone = json!({ "path": "gone" });
     let newer = written(folder.path(), |json| json["version"] = 7.into());
     refused(&["render", "--session", newer.to_str().unwrap(), "--out", out], 1, "written by a newer AttnScope");

@@ -375,13 +375,13 @@ fn a_file_is_called_after_what_is_drawn() {
     let mut options = stage.session().settings.figures;
     options.kind = FileKind::Csv;
     stage.ask(Command::Figure(FigureCommand::Set(options)));
-    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L0H0_heads.csv");
+    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L0H0_lines.csv");
     stage.ask(Command::SelectHead(HeadId::single(1, 2)));
-    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1H2_heads.csv");
+    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1H2_lines.csv");
     stage.ask(Command::ToggleHead(3));
-    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1H2-H3_heads.csv");
+    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1H2-H3_lines.csv");
     stage.ask(Command::AllHeads);
-    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1_heads.csv");
+    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1_lines.csv");
     // What an output depends on is of no head.
     stage.ask(Command::ShowView(ViewKind::Lab));
     assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_lab.csv");

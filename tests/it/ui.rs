@@ -75,9 +75,9 @@ fn a_failed_run_says_so_and_keeps_the_result() {
     };
     let sentence = places("The model could not be evaluated")[0];
     let shown = places("Shows “demo:gpt").into_iter().max_by(|a, b| a.left().total_cmp(&b.left())).unwrap();
-    let [of_message, own] = places("Try something else")[..] else { panic!("one of the message, one of the run") };
+    let [own, of_message] = places("Try something else")[..] else { panic!("one of the run, one of the message") };
     assert!(shown.bottom() <= sentence.top() && sentence.bottom() <= own.top(), "{shown:?} {sentence:?} {own:?}");
-    assert!(of_message.bottom() < shown.top(), "{of_message:?} {shown:?}");
+    assert!(own.bottom() < of_message.top(), "{own:?} {of_message:?}");
     // What is of the run before is veiled, tokens included.
     let is_veiled = |text: &str| {
         let shapes = window.harness.output().shapes.iter();

@@ -42,7 +42,12 @@ fn a_view_is_called_as_in_the_window_everywhere_and_its_former_names_are_read() 
         assert_eq!(found, Some(view), "{name}");
         let address: Address = format!("attnscope://open?model=demo:gpt&view={name}").parse().unwrap();
         assert_eq!(address.to_string(), format!("attnscope://open?model=demo:gpt&view={}", view.name()));
-        let of = |name: &str| json!({ "format": "attnscope-session", "version": 1, "panes": [{ "view": name }] });
+        let of = |name: &str| {
+            json!({
+                "format": "attnscope-session", "version": 1, "panes": [{ "view": name }],
+                "documents": [{ "model": { "bundled": "demo:gpt" }, "text": "Once" }],
+            })
+        };
         let read = |name: &str| Saved::from_json(of(name), Path::new("/sessions")).unwrap().to_json();
         assert_eq!(read(name), read(view.name()));
         assert_eq!(read(name)["panes"][0]["view"], view.name());
