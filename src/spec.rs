@@ -144,7 +144,7 @@ pub struct TextSpec {
     /// Longest sequence that the model was made for, special tokens included.
     pub n_ctx: usize,
     /// Whether it reads longer ones.
-    #[serde(default, skip_serializing_if = "Longer::is_refused")]
+    #[serde(default, skip_serializing_if = "is_usual")]
     pub longer: Longer,
     pub n_vocab: usize,
 }
@@ -160,10 +160,9 @@ pub enum Longer {
     Read,
 }
 
-impl Longer {
-    const fn is_refused(&self) -> bool {
-        matches!(self, Self::Refused)
-    }
+/// What files leave out.
+fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// How many tokens of a text are read.

@@ -46,7 +46,7 @@ pub struct DirectionOptions {
     minus: String,
     #[arg(long, help = site_help(), default_value = "resid_post", value_parser = parse_site)]
     site: Site,
-    /// Layer of the site; embed and resid_final have none
+    /// Layer of the site; sites before and after all layers have none
     #[arg(long, value_name = "L")]
     layer: Option<usize>,
     /// Attention stack whose tokens are averaged [default: the first of the model]
@@ -124,7 +124,9 @@ pub fn run(options: &DirectionOptions) -> Result<(), CliError> {
         Stop::Failed(failure) => CliError::Failed(failure.summary),
         Stop::Cancelled | Stop::Later(_) => CliError::Failed("stopped".to_owned()),
     })?;
-    said.iter().for_each(|sentence| note(sentence));
+    for sentence in &said {
+        note(sentence);
+    }
     let json = file::edit_to_json(&AppliedEdit::Known(edit));
     export::atomic_write(&options.out, |writer| Ok(serde_json::to_writer(writer, &json)?))
         .map_err(|error| failed(&error))

@@ -149,7 +149,9 @@ impl SmallSheet {
         let mut legends = maps.iter().map(|map| map.scene.legend());
         let legend = legends.next().flatten().and_then(|first| legends.try_fold(first, |all, next| all.joined(next?)));
         if legend.is_some() {
-            maps.iter_mut().for_each(|map| map.scene.leave_out_legend());
+            for map in &mut maps {
+                map.scene.leave_out_legend();
+            }
         }
         let n_cols = n_cols.clamp(1, maps.len());
         let place = |row: usize, col: usize| maps.get(row * n_cols + col).map(|map| map.place);
@@ -209,7 +211,7 @@ impl SmallSheet {
             rows = labels(self.names.rows.len(), map.y);
             let along = if self.names.cols_at == ColsAt::Right { map.y } else { map.x };
             cols = labels(self.names.cols.len(), along);
-            room = [self.room(rows, &self.names.rows, most, pen), self.room(cols, &self.names.cols, most, pen)];
+            room = [Self::room(rows, &self.names.rows, most, pen), Self::room(cols, &self.names.cols, most, pen)];
         }
         let right = if self.names.cols_at == ColsAt::Right { room[1] } else { 0.0 };
         let below = room[1] - right;
@@ -220,7 +222,7 @@ impl SmallSheet {
     }
 
     /// Room that names along a side take.
-    fn room(&self, labels: Labels, names: &[String], most: f32, pen: &mut Pen<'_>) -> f32 {
+    fn room(labels: Labels, names: &[String], most: f32, pen: &mut Pen<'_>) -> f32 {
         match labels {
             Labels::None => 0.0,
             Labels::Names(size) => pen.widest(names.iter().map(String::as_str), size).min(most) + GRID,
@@ -293,7 +295,7 @@ impl SmallSheet {
         for (nth, rect) in rects.iter().enumerate() {
             if nth.is_multiple_of(self.n_cols) {
                 let side = |part: f32| pos2(rect.left() - GRID / 2.0, rect.top() + part * rect.height());
-                self.draw_side(layout.rows, &self.names.rows, (layout.room[0], Align::Right, 0.0), side, pen);
+                Self::draw_side(layout.rows, &self.names.rows, (layout.room[0], Align::Right, 0.0), side, pen);
             }
             if !last(nth) {
                 continue;
@@ -302,18 +304,17 @@ impl SmallSheet {
                 ColsAt::Below => {
                     let side = |part: f32| pos2(rect.left() + part * rect.width(), rect.bottom() + GRID / 2.0);
                     let how = (layout.room[1], Align::Right, -FRAC_PI_2);
-                    self.draw_side(layout.cols, &self.names.cols, how, side, pen);
+                    Self::draw_side(layout.cols, &self.names.cols, how, side, pen);
                 }
                 ColsAt::Right => {
                     let side = |part: f32| pos2(rect.right() + GRID / 2.0, rect.top() + part * rect.height());
-                    self.draw_side(layout.cols, &self.names.cols, (layout.room[1], Align::Left, 0.0), side, pen);
+                    Self::draw_side(layout.cols, &self.names.cols, (layout.room[1], Align::Left, 0.0), side, pen);
                 }
             }
         }
     }
 
     fn draw_side(
-        &self,
         labels: Labels,
         names: &[String],
         (room, align, angle): (f32, Align, f32),

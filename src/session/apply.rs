@@ -193,18 +193,7 @@ impl Session {
                 pane.options = options;
                 pane.translate_picks();
             }
-            Command::ShowMethod(name) => {
-                let Some(column) = Column::from_name(name) else { return Vec::new() };
-                let pane = self.panes.active_mut();
-                let nth = pane.sought_method.map_or(0, |(nth, _)| nth + 1);
-                pane.sought_method = Some((nth, name));
-                let mut options = pane.options.clone();
-                options.lab.question = column.method.question;
-                options.lab.show(column, true);
-                let mut effects = self.apply(Command::SetViewOptions(options));
-                effects.extend(self.apply(Command::ShowView(ViewKind::Lab)));
-                return effects;
-            }
+            Command::ShowMethod(name) => return self.show_method(name),
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
             Command::Download(DownloadCommand::OpenModel(name)) => {
                 self.download.close();
@@ -227,6 +216,20 @@ impl Session {
             selecting => self.change_selection(&selecting),
         }
         Vec::new()
+    }
+
+    /// Shows a method of the laboratory under its question, and leads to it.
+    fn show_method(&mut self, name: &'static str) -> Vec<Effect> {
+        let Some(column) = Column::from_name(name) else { return Vec::new() };
+        let pane = self.panes.active_mut();
+        let nth = pane.sought_method.map_or(0, |(nth, _)| nth + 1);
+        pane.sought_method = Some((nth, name));
+        let mut options = pane.options.clone();
+        options.lab.question = column.method.question;
+        options.lab.show(column, true);
+        let mut effects = self.apply(Command::SetViewOptions(options));
+        effects.extend(self.apply(Command::ShowView(ViewKind::Lab)));
+        effects
     }
 
     /// What changes only where the active pane, and those linked with it, are.

@@ -150,7 +150,7 @@ impl Document {
         let n = counted(sources.len(), "input");
         let name = format!("{n} of {}", corpus.source.name());
         let (list, how) = (Arc::clone(&so_far.list), Preparation::default());
-        (!sources.is_empty()).then(|| MeanInputs::Listed { name, list, sources, how })
+        (!sources.is_empty()).then_some(MeanInputs::Listed { name, list, sources, how })
     }
 
     /// What is said where a corpus is run: its inputs know nothing of the changes of this one.

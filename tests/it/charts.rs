@@ -50,7 +50,7 @@ fn double_click(stage: &mut Harness<'static, Stage>, pos: Pos2) {
 #[test]
 fn a_chart_is_zoomed_around_the_pointer_and_whole_again_after_a_double_click() {
     let mut stage = stage(ViewKind::Average);
-    let [left, right] = [0.3, 0.6].map(|across| place(&stage, OFFSETS, (across, 0.7)));
+    let [left, right] = [0.2, 0.6].map(|across| place(&stage, OFFSETS, (across, 0.7)));
     let (there, before) = (said(&mut stage, left, " pairs"), said(&mut stage, right, " pairs"));
     assert_ne!(there, before, "offsets have as many pairs as there are tokens that far apart");
     stage.hover_at(left);
@@ -62,7 +62,7 @@ fn a_chart_is_zoomed_around_the_pointer_and_whole_again_after_a_double_click() {
     stage.event(Input::Zoom(8.0));
     stage.run();
     assert_eq!(said(&mut stage, left, " pairs"), there, "what is under the pointer stays there");
-    let near = place(&stage, OFFSETS, (0.33, 0.7));
+    let near = place(&stage, OFFSETS, (0.22, 0.7));
     assert_eq!(said(&mut stage, near, " pairs"), there, "eight times as large, what is near is of one offset");
     double_click(&mut stage, right);
     assert_eq!(said(&mut stage, right, " pairs"), before);

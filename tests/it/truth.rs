@@ -384,5 +384,5 @@ fn a_file_is_called_after_what_is_drawn() {
     assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1_lines.csv");
     // What an output depends on is of no head.
     stage.ask(Command::ShowView(ViewKind::Lab));
-    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_lab.csv");
+    assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_explain.csv");
 }

@@ -242,8 +242,7 @@ fn the_effect_on_an_outcome_is_a_line_that_stays_and_the_outcome_is_chosen() {
     assert!(window.harness.query_all_by_label("anything else").count() >= 1 && !window.shows("nothing"));
     window.harness.event(Event::Text("#21".to_owned()));
     window.settle();
-    window.harness.get_by_label_contains("word21 ").click();
-    window.settle();
+    window.click("word21  25 %  #21");
     assert!(window.shows("word77 − word21: logit difference "));
     let target = window.app().session().pane().options.lab.target;
     assert_eq!((target.class, target.against), (Some(77), Some(21)), "the Lab explains the same");

@@ -66,7 +66,7 @@ pub(super) const KINDS: [Kind; 26] = [
     },
     Kind {
         is: |path| {
-            let is_dictionary = path.starts_with("dict.") && path.ends_with(".txt");
+            let is_dictionary = path.starts_with("dict.") && path.strip_suffix(".txt").is_some();
             is_dictionary || ["checkpoint_best.pt", "checkpoint_last.pt"].contains(&path)
         },
         what: "a checkpoint of fairseq",
@@ -75,7 +75,7 @@ pub(super) const KINDS: [Kind; 26] = [
                  the recording, as docs/captures.md shows",
     },
     Kind {
-        is: |path| path.contains("_step_") && path.ends_with(".pt"),
+        is: |path| path.contains("_step_") && path.strip_suffix(".pt").is_some(),
         what: "a checkpoint of OpenNMT",
         advice: RECORD,
     },

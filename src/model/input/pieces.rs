@@ -286,18 +286,14 @@ const N_MBART_LANGUAGES: usize = 25;
 /// ALBERT changes letters before the model sees them.
 fn prepare(settings: &Settings) -> tokenizers::Result<Option<NormalizerWrapper>> {
     let mut steps: Vec<NormalizerWrapper> = Vec::new();
-    let lowercase = |default| settings.flag("do_lower_case").unwrap_or(default);
-    match settings.convention {
-        Convention::Albert => {
-            steps.extend([Replace::new("``", "\"")?.into(), Replace::new("''", "\"")?.into()]);
-            if !settings.flag("keep_accents").unwrap_or(false) {
-                steps.extend([NFKD.into(), StripAccents.into()]);
-            }
-            if lowercase(true) {
-                steps.push(Lowercase.into());
-            }
+    if matches!(settings.convention, Convention::Albert) {
+        steps.extend([Replace::new("``", "\"")?.into(), Replace::new("''", "\"")?.into()]);
+        if !settings.flag("keep_accents").unwrap_or(false) {
+            steps.extend([NFKD.into(), StripAccents.into()]);
         }
-        _ => {}
+        if settings.flag("do_lower_case").unwrap_or(true) {
+            steps.push(Lowercase.into());
+        }
     }
     Ok((!steps.is_empty()).then(|| Normalizers::new(steps).into()))
 }

@@ -178,9 +178,7 @@ impl Rotary {
         }
         // Phi-3 and GPT-NeoX turn one more, but not where a ramp has half as many numbers.
         if !n_rotated.is_multiple_of(2) && (!dialect.odd || kind == "yarn") {
-            return Err(config.unsupported(format!(
-                "an odd number of rotated dimensions is not supported: its rotary share gives {n_rotated} of {d_head}"
-            )));
+            return Err(odd_share(config, n_rotated, d_head));
         }
         if partial.is_none() && SCALED.contains(&kind) && fraction()?.is_some_and(|fraction| fraction < 1.0) {
             return Err(config.unsupported(format!(
@@ -211,10 +209,7 @@ impl Rotary {
                 let frequencies = BeyondFrequencies::Growing { factor: factor()?, theta, n_rotated };
                 Ok(Self { beyond: Some(Beyond { n_trained: n_trained as usize, frequencies }), ..plain })
             }
-            "linear" => {
-                let factor = factor()? as f32;
-                Ok(plain.map(|frequency| frequency / factor))
-            }
+            "linear" => factor().map(|factor| plain.map(|frequency| frequency / factor as f32)),
             "llama3" => {
                 let low = number("low_freq_factor")?.unwrap_or(1.0);
                 let high = number("high_freq_factor")?.unwrap_or(4.0);
@@ -344,4 +339,10 @@ impl Rotary {
             _ => None,
         }
     }
+}
+
+fn odd_share(config: &Config, n_rotated: usize, d_head: usize) -> LoadError {
+    config.unsupported(format!(
+        "an odd number of rotated dimensions is not supported: its rotary share gives {n_rotated} of {d_head}"
+    ))
 }

@@ -132,7 +132,9 @@ impl Page {
             ColorType::Gray(16) => {
                 // Pillow leaves grey values of sixteen bits as they are stored, also where white is zero.
                 if self.photometric == 0 {
-                    samples.iter_mut().for_each(|grey| *grey = !*grey);
+                    for grey in &mut samples {
+                        *grey = !*grey;
+                    }
                 }
                 ImageBuffer::from_raw(width, height, samples).map(DynamicImage::ImageLuma16)
             }

@@ -66,8 +66,11 @@ impl OutcomeChoice<'_> {
         let combo = combo.height(LIST_HEIGHT).selected_text(text).show_ui(ui, |ui| {
             ui.set_min_width(60.0 * GRID);
             let typed = self.field_ui(ui, cx);
-            choice =
-                if typed.word.is_empty() { self.likely_ui(ui, cx) } else { self.found_ui(ui, cx, &typed).map(Some) };
+            if typed.word.is_empty() {
+                self.likely_ui(ui, cx, &mut |likely| choice = Some(likely));
+            } else {
+                choice = self.found_ui(ui, cx, &typed).map(Some);
+            }
             if choice.is_some() {
                 ui.data_mut(|data| data.remove_temp::<String>(self.id(cx)));
                 ui.close();
@@ -98,18 +101,17 @@ impl OutcomeChoice<'_> {
         listed.or_else(added).map_or_else(|| label.clone(), |it| format!("{label}  {}", self.outputs.text(it)))
     }
 
-    /// The most probable outcomes; the one that was chosen.
-    fn likely_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Option<u32>> {
-        let mut choice = None;
+    /// The most probable outcomes.
+    fn likely_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, choose: &mut dyn FnMut(Option<u32>)) {
         if let Some(nothing) = self.nothing
             && ui.selectable_label(self.chosen.is_none(), nothing).clicked()
         {
-            choice = Some(None);
+            choose(None);
         }
         for item in self.row.top.iter().filter(|item| Some(item.id) != self.except) {
             let text = format!("{}  {}", item.label, self.outputs.text(item.value));
             if ui.selectable_label(self.chosen == Some(item.id), text).clicked() {
-                choice = Some(Some(item.id));
+                choose(Some(item.id));
             }
         }
         let weak = |text: String| RichText::new(text).small().color(cx.theme.text_weak);
@@ -117,7 +119,6 @@ impl OutcomeChoice<'_> {
             Some(outcomes) => ui.label(weak(format!("{} to choose from", grouped(outcomes.len())))),
             None => ui.label(weak("Its names are not listed yet".to_owned())),
         };
-        choice
     }
 
     /// A field for a name, above what it finds, so that this is in sight.
