@@ -26,7 +26,7 @@ use attnscope::{
     cli::open::OpenOptions,
     ids::{CaptureId, Side, StackKind},
     session::{Command, Loadable, ViewKind},
-    spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+    spec::{LayerSpec, Longer, Modality, ModelSpec, StackSpec, TextSpec},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, pos2};
 use window::{Frame, Window};
@@ -115,7 +115,7 @@ fn write_capture(folder: &Path, n_tokens: usize) -> PathBuf {
         model: Arc::new(ModelSpec {
             name: "one head".to_owned(),
             family: "llama".to_owned(),
-            modality: Modality::Text(TextSpec { n_ctx: n_tokens, n_vocab: n_tokens }),
+            modality: Modality::Text(TextSpec { n_ctx: n_tokens, n_vocab: n_tokens, longer: Longer::default() }),
             stacks: vec![StackSpec {
                 kind: StackKind::SelfAttention,
                 layers: vec![LayerSpec::new(1, D_HEAD)],

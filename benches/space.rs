@@ -24,7 +24,7 @@ use attnscope::{
     capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, Site, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
     session::{Command, Loadable, PickChange, Session, Settings, ViewKind},
-    spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+    spec::{LayerSpec, Longer, Modality, ModelSpec, StackSpec, TextSpec},
     ui::{
         Asked, CommandQueue, PanelCtx, hovering,
         painting::{self, Painting},
@@ -222,7 +222,7 @@ fn capture(n: usize) -> Capture {
     let model = ModelSpec {
         name: "synthetic".to_owned(),
         family: "bert".to_owned(),
-        modality: Modality::Text(TextSpec { n_ctx: n, n_vocab: 1000 }),
+        modality: Modality::Text(TextSpec { n_ctx: n, n_vocab: 1000, longer: Longer::default() }),
         stacks: vec![stack],
         d_model: 2 * HEADS,
         n_params: 1,
