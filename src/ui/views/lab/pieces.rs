@@ -77,7 +77,8 @@ impl Pieces {
                 for card in row {
                     ui.vertical(|ui| {
                         ui.spacing_mut().item_spacing = spacing;
-                        if row.len() > 1 || !card.is_wider(width) {
+                        let width = if card.is_wider(width) { room } else { width };
+                        if card.least_width() <= width {
                             ui.set_max_width(width);
                         }
                         if n_columns > 1 {
@@ -200,9 +201,15 @@ struct Card<'a> {
 }
 
 impl Card<'_> {
-    /// Whether it cannot be read at a width.
+    /// The least width at which it can be read.
+    fn least_width(&self) -> f32 {
+        let parts = self.section.map_or(&[][..], |section| &section.parts);
+        parts.iter().map(|part| part.piece.least_width()).fold(0.0, f32::max)
+    }
+
+    /// Whether it has a row of its own: it is about all methods together, or cannot be read at a width.
     fn is_wider(&self, width: f32) -> bool {
-        self.section.is_some_and(|section| section.parts.iter().any(|part| part.piece.least_width() > width))
+        self.column.is_none() || self.least_width() > width
     }
 }
 
