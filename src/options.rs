@@ -35,6 +35,26 @@ pub struct OptionField<'a> {
     pub bare: Option<&'static str>,
     /// Whether it is refused where nothing has it, instead of being left aside.
     pub strict: bool,
+    pub offered: Offered,
+    /// Heading that it begins in the window.
+    pub heading: Option<&'static str>,
+    /// Why it cannot be changed now, as a sentence.
+    pub obstacle: Option<String>,
+    /// Why alternatives of a choice cannot be chosen now, by their index.
+    pub obstacles: Vec<Option<String>>,
+    /// Whether a change is dear, so that it counts when the control is let go.
+    pub settles: bool,
+}
+
+/// Where an option is offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offered {
+    #[default]
+    Everywhere,
+    /// The command line has it in another form.
+    Window,
+    /// The window has it in another form.
+    CommandLine,
 }
 
 /// Value of an option, and its range.
@@ -47,6 +67,13 @@ pub enum FieldValue<'a> {
     Layer(&'a mut Option<usize>, usize),
     Seed(&'a mut u64),
     Real(&'a mut f64, RangeInclusive<f64>),
+    /// A part of a whole, in percent on screen.
+    Share(&'a mut f32, RangeInclusive<f32>),
+    /// The same, or none; the share that it is when it is turned on.
+    ShareOrNone(&'a mut Option<f32>, RangeInclusive<f32>, f32),
+    /// A number of which small ones matter most.
+    Small(&'a mut f32, RangeInclusive<f32>),
+    Number(&'a mut f32, RangeInclusive<f32>),
     /// Yes or no.
     Flag(&'a mut bool),
     /// Words, or none; an example.
@@ -58,7 +85,7 @@ pub enum FieldValue<'a> {
     /// Texts that the command line reads from a list of inputs.
     FileTexts(&'a mut Vec<String>),
     /// One of several, by index: names in files, names on screen.
-    Choice(&'a mut usize, &'a [(&'static str, &'static str)]),
+    Choice(&'a mut usize, &'a [(&'a str, &'a str)]),
     /// A text that its owner reads itself, of the command line alone: the placeholder of its flag.
     Read(&'a mut dyn FnMut(&str) -> Result<(), String>, &'static str),
     /// A text that its owner reads itself, and the one that stands for its value now.
@@ -79,30 +106,71 @@ impl<'a> OptionField<'a> {
             placeholder: None,
             bare: None,
             strict: false,
+            offered: Offered::Everywhere,
+            heading: None,
+            obstacle: None,
+            obstacles: Vec::new(),
+            settles: false,
         }
+    }
+
+    /// The same, of the window alone.
+    #[must_use]
+    pub fn in_window(self) -> Self {
+        Self { offered: Offered::Window, ..self }
+    }
+
+    /// The same, of the command line alone.
+    #[must_use]
+    pub fn on_command_line(self) -> Self {
+        Self { offered: Offered::CommandLine, ..self }
+    }
+
+    /// The same below a heading.
+    #[must_use]
+    pub fn heading(self, heading: &'static str) -> Self {
+        Self { heading: Some(heading), ..self }
+    }
+
+    /// The same with the reason for which it cannot be changed now.
+    #[must_use]
+    pub fn unless(self, obstacle: Option<String>) -> Self {
+        Self { obstacle, ..self }
+    }
+
+    /// The same with the reasons for which alternatives cannot be chosen now.
+    #[must_use]
+    pub fn unless_each(self, obstacles: Vec<Option<String>>) -> Self {
+        Self { obstacles, ..self }
+    }
+
+    /// The same, counting when the control is let go.
+    #[must_use]
+    pub fn settles(self) -> Self {
+        Self { settles: true, ..self }
     }
 
     /// The same without a default on the command line.
     #[must_use]
-    pub const fn required(self) -> Self {
+    pub fn required(self) -> Self {
         Self { required: true, ..self }
     }
 
     /// The same with what stands for its value in help.
     #[must_use]
-    pub const fn placeholder(self, placeholder: &'static str) -> Self {
+    pub fn placeholder(self, placeholder: &'static str) -> Self {
         Self { placeholder: Some(placeholder), ..self }
     }
 
     /// The same without the options that it cannot be given together with.
     #[must_use]
-    pub const fn conflicts(self, conflicts: &'static [&'static str]) -> Self {
+    pub fn conflicts(self, conflicts: &'static [&'static str]) -> Self {
         Self { conflicts, ..self }
     }
 
     /// The same, refused where nothing has it.
     #[must_use]
-    pub const fn strict(self) -> Self {
+    pub fn strict(self) -> Self {
         Self { strict: true, ..self }
     }
 
@@ -128,6 +196,13 @@ impl<'a> OptionField<'a> {
             FieldValue::Real(slot, range) => {
                 let number = value.as_f64().ok_or_else(|| format!("{name} is a number: {given} was given"))?;
                 **slot = within(&name, number, range)?;
+            }
+            FieldValue::Share(slot, range) | FieldValue::Small(slot, range) | FieldValue::Number(slot, range) => {
+                **slot = within(&name, real_of(&name, value, &given)?, range)?;
+            }
+            FieldValue::ShareOrNone(slot, range, _) => {
+                **slot =
+                    if value.is_null() { None } else { Some(within(&name, real_of(&name, value, &given)?, range)?) };
             }
             FieldValue::Flag(slot) => {
                 let flag = value.as_bool().or_else(|| given.parse().ok());
@@ -161,6 +236,12 @@ impl<'a> OptionField<'a> {
     }
 }
 
+/// A number that was given as one or as a text.
+fn real_of(name: &str, value: &Value, given: &str) -> Result<f32, String> {
+    let number = value.as_f64().map(|number| number as f32).or_else(|| given.parse().ok());
+    number.ok_or_else(|| format!("{name} is a number: {given} was given"))
+}
+
 /// The value when it is in its range.
 fn within<T: PartialOrd + Display>(name: &str, value: T, range: &RangeInclusive<T>) -> Result<T, String> {
     if range.contains(&value) {
@@ -177,6 +258,9 @@ impl FieldValue<'_> {
             Self::Layer(value, last) => json!(value.unwrap_or(*last)),
             Self::Seed(value) => json!(value),
             Self::Real(value, _) => json!(value),
+            // As it is typed: the shortest number that is read as this one.
+            Self::Share(value, _) | Self::Small(value, _) | Self::Number(value, _) => json!(value.to_string()),
+            Self::ShareOrNone(value, ..) => json!(value.map(|value| value.to_string())),
             Self::Flag(value) => json!(value),
             Self::Words(value, _) | Self::FileWords(value, _) => json!(value),
             Self::Texts(texts, _) | Self::FileTexts(texts) => {
@@ -200,18 +284,36 @@ pub fn split_texts(line: &str) -> Vec<String> {
 }
 
 /// One of several values.
-pub fn choose<T: Copy + PartialEq>(
+pub fn choose<T: Clone + PartialEq>(
+    visit: &mut Visit<'_>,
+    words: (&'static str, &'static str, &'static str),
+    value: &mut T,
+    all: &[(T, &str, &str)],
+) {
+    choose_with(visit, words, value, all, |field| field);
+}
+
+/// The same, with what is to be said of the option beside its words.
+pub fn choose_with<T: Clone + PartialEq>(
     visit: &mut Visit<'_>,
     (name, label, meaning): (&'static str, &'static str, &'static str),
     value: &mut T,
-    all: &[(T, &'static str, &'static str)],
+    all: &[(T, &str, &str)],
+    more: impl for<'a> FnOnce(OptionField<'a>) -> OptionField<'a>,
 ) {
     let names: Vec<(&str, &str)> = all.iter().map(|(_, name, label)| (*name, *label)).collect();
-    let mut chosen = all.iter().position(|(known, ..)| known == value).unwrap_or(0);
-    visit(OptionField::new(name, label, meaning, FieldValue::Choice(&mut chosen, &names)));
-    if let Some((chosen, ..)) = all.get(chosen) {
-        *value = *chosen;
+    let known = all.iter().position(|(known, ..)| known == value);
+    let mut chosen = known.unwrap_or(0);
+    visit(more(OptionField::new(name, label, meaning, FieldValue::Choice(&mut chosen, &names))));
+    // A value that is none of these stays until another is chosen.
+    if let Some((chosen, ..)) = all.get(chosen).filter(|_| known.is_some() || chosen != 0) {
+        *value = chosen.clone();
     }
+}
+
+/// The option, of the window alone.
+pub fn in_window(field: OptionField<'_>) -> OptionField<'_> {
+    field.in_window()
 }
 
 /// A number from 0 to 1.

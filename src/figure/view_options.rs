@@ -39,7 +39,8 @@ impl ViewOptions {
 
     /// Shows what views of colours share.
     pub fn visit_scale(&mut self, visit: &mut Visit<'_>) {
-        let meaning = "One colour scale for all heatmaps of a sheet";
-        visit(OptionField::new("shared_scale", "Same scale", meaning, FieldValue::Flag(&mut self.shared_scale)));
+        let meaning = "One colour means one weight in all panes where this is on, and on a whole sheet";
+        let value = FieldValue::Flag(&mut self.shared_scale);
+        visit(OptionField::new("shared_scale", "Same scale in every pane", meaning, value));
     }
 }

@@ -51,6 +51,18 @@ impl ColorMap {
         }
     }
 
+    /// Its name on screen.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Viridis => "Viridis",
+            Self::Magma => "Magma",
+            Self::Cividis => "Cividis",
+            Self::Greys => "Greys",
+            Self::Diverging => "Diverging",
+            Self::Teal => "Teal",
+        }
+    }
+
     /// Opaque colour of `fraction` in `0..=1`; values outside are clamped, NaN has [`NAN_COLOR`].
     pub fn color(self, fraction: f32) -> [u8; 4] {
         if fraction.is_nan() {

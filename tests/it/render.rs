@@ -329,8 +329,8 @@ fn planes_are_laid_out_and_coloured_as_asked() {
         ("heatmap", &["--question", "fact"], "--question is an option of explain"),
         ("heatmap", &["--methods", "rollout"], "heatmap explains nothing"),
         ("scatter", &["--top-p", "0.5", "--top-k", "3"], "'--top-p <P>' cannot be used with '--top-k <K>'"),
-        ("image", &["--opacity", "2"], "'--opacity <A>': give a number from 0 to 1"),
-        ("heatmap", &["--colormap", "teal"], "'--colormap <NAME>': choose one of viridis, magma, cividis, greys"),
+        ("image", &["--opacity", "2"], "'--opacity <A>': opacity goes from 0 to 1: 2 was given"),
+        ("heatmap", &["--colormap", "teal"], "'--colormap <NAME>': colormap is one of viridis, magma, cividis, greys"),
     ] {
         let refused = attnscope(&[&["render", view], &one[..], flags, &["--out", "x.svg"]].concat());
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{
     cli::CliError,
-    figure::{ViewKind, ViewOptions},
-    options::{FieldValue, OptionField, Visit},
+    figure::{ViewKind, ViewOptions, views::ViewScope},
+    options::{FieldValue, Offered, OptionField, Visit},
 };
 
 /// Options of the views as they were given: what was typed, by the option's name.
@@ -89,14 +89,23 @@ impl FromArgMatches for ViewFlags {
 /// Shows the options of all views; one that several have is shown as often.
 fn each_field(options: &mut ViewOptions, visit: &mut Visit<'_>) {
     for view in ViewKind::ALL {
-        (view.spec().fields)(options, visit);
+        fields_of(view, options, visit);
     }
+}
+
+/// Shows the options of a view that the command line has.
+fn fields_of(view: ViewKind, options: &mut ViewOptions, visit: &mut Visit<'_>) {
+    (view.spec().fields)(options, &ViewScope::COMMAND_LINE, &mut |field| {
+        if field.offered != Offered::Window {
+            visit(field);
+        }
+    });
 }
 
 /// The names of the options of a view.
 fn names(view: ViewKind) -> Vec<&'static str> {
     let mut names = Vec::new();
-    (view.spec().fields)(&mut ViewOptions::default(), &mut |field| names.push(field.name));
+    fields_of(view, &mut ViewOptions::default(), &mut |field| names.push(field.name));
     names
 }
 

@@ -16,7 +16,7 @@ pub mod scatter;
 pub mod seen;
 mod spec;
 
-pub use spec::{About, Feature, FigureExtent, Group, ViewSpec};
+pub use spec::{About, Feature, FigureExtent, Group, ViewScope, ViewSpec};
 
 use crate::{
     analysis::reading::ReadPattern,

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use crate::{
-    analysis::{Space, reading::Reading},
+    analysis::{Cloud, Space, reading::Reading},
     capture::{Capture, Site},
     figure::{
         ViewKind, ViewOptions,
         spec::{FigureError, NamedScene, ResolvedSpec},
     },
-    ids::StackKind,
+    ids::{HeadId, StackKind},
     options::Visit,
     raster::ColorMap,
 };
@@ -39,7 +39,7 @@ pub struct ViewSpec {
     /// Its options, by their names in [`ViewOptions`].
     pub options: &'static [&'static str],
     /// Shows its options, with those that it shares with other views.
-    pub fields: fn(&mut ViewOptions, &mut Visit<'_>),
+    pub fields: fn(&mut ViewOptions, &ViewScope<'_>, &mut Visit<'_>),
     /// Options by the names that metadata of figures had for them before they were written as they stand in settings.
     pub said: fn(&ViewOptions) -> Vec<(&'static str, Value)>,
     /// Colours of weights.
@@ -52,6 +52,45 @@ pub struct ViewSpec {
     pub sheet_text: fn(&ResolvedSpec<'_>) -> &'static str,
     /// Its figures with their numbers.
     pub figures: fn(&ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError>,
+}
+
+/// What is on show, which decides about the options that there are.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct ViewScope<'a> {
+    /// Whether every option is there, whatever is on show: on the command line nothing is yet.
+    pub all: bool,
+    /// Whether values of a method stand in place of attention.
+    pub is_explained: bool,
+    /// Whether the text is too long for a cell of its own for every weight.
+    pub is_long: bool,
+    /// Whether the queries are patches.
+    pub patches_ask: bool,
+    /// Points, where there are any.
+    pub cloud: Option<&'a Cloud>,
+    /// The cell of the canvas of points that is selected.
+    pub cell: HeadId,
+    /// Whether the input has special tokens.
+    pub has_special: bool,
+    /// Whether heads are ranked by a search.
+    pub is_ranked: bool,
+    /// Why queries have no lines to their keys, as a sentence.
+    pub no_lines: Option<String>,
+}
+
+impl ViewScope<'_> {
+    /// Every option.
+    pub const COMMAND_LINE: Self = Self {
+        all: true,
+        is_explained: false,
+        is_long: true,
+        patches_ask: true,
+        cloud: None,
+        cell: HeadId { stack: StackKind::SelfAttention, layer: 0, head: 0 },
+        has_special: true,
+        is_ranked: true,
+        no_lines: None,
+    };
 }
 
 /// The question that a group of views answers.

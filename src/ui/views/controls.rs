@@ -3,17 +3,15 @@
 use std::ops::RangeInclusive;
 
 use eframe::egui::{
-    Align, Button, Color32, ComboBox, FontId, Id, Label, Layout, Response, RichText, Role, Sense, Slider, Stroke,
-    StrokeKind, Ui, Vec2, WidgetInfo,
+    Align, Color32, ComboBox, FontId, Id, Label, Layout, Response, RichText, Role, Sense, Slider, Stroke, StrokeKind,
+    Ui, Vec2, WidgetInfo,
     text::{LayoutJob, TextWrapping},
     vec2,
 };
 
 use crate::{
     analysis::reading::RowLabels,
-    raster::ColorMap,
     session::{Command, Drag, ViewOptions},
-    text::sentence,
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
@@ -131,44 +129,6 @@ pub fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, op
     });
     combo.response.accessible_name(name);
     changed
-}
-
-/// The same, with the reason for each that cannot be chosen now.
-pub fn choice_with_reasons_ui<T: PartialEq + Copy>(
-    ui: &mut Ui,
-    name: &str,
-    value: &mut T,
-    options: &[(T, &str, Option<String>)],
-) {
-    let current = options.iter().find(|(option, ..)| option == value).map_or("", |(_, text, _)| text);
-    let combo = ComboBox::new(name, "").selected_text(current).show_ui(ui, |ui| {
-        for (option, text, reason) in options {
-            let choice = ui.add_enabled(reason.is_none(), Button::selectable(option == value, *text));
-            if choice.on_disabled_hover_text(sentence(reason.as_deref().unwrap_or_default())).clicked() {
-                *value = *option;
-            }
-        }
-    });
-    combo.response.accessible_name(name);
-}
-
-/// Whether the pane takes part in one scale for several.
-pub fn shared_scale_ui(ui: &mut Ui, shared: &mut bool) {
-    ui.checkbox(shared, "Same scale in every pane")
-        .on_hover_text("One colour means one weight in all panes where this is on");
-}
-
-/// Choice of a sequential colour map.
-pub fn color_map_ui(ui: &mut Ui, theme: &Theme, map: &mut ColorMap) {
-    row_ui(ui, theme, "Colours", |ui| {
-        let choices = [
-            (ColorMap::Viridis, "Viridis"),
-            (ColorMap::Magma, "Magma"),
-            (ColorMap::Cividis, "Cividis"),
-            (ColorMap::Greys, "Greys"),
-        ];
-        choice_ui(ui, "Colours", map, &choices);
-    });
 }
 
 /// What the rows are: queries, by the token that is read, or by the one that is written.

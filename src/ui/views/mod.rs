@@ -20,6 +20,7 @@ pub(super) mod controls;
 mod display_list;
 mod distance;
 mod empty;
+mod fields;
 mod groups;
 mod heads;
 mod heatmap;
@@ -54,8 +55,8 @@ trait Canvas {
     /// Draws it over all the space that is left in `ui`.
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>);
 
-    /// Draws its options and its legend, one below the other.
-    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>);
+    /// Draws what its colours and marks mean, below its options.
+    fn legend_ui(&mut self, _ui: &mut Ui, _cx: &ViewCtx<'_>) {}
 
     /// Lets go of all that was painted. Where the user has panned to stays.
     fn rest(&mut self);
@@ -112,7 +113,8 @@ impl Views {
         if cx.document.latest_capture().is_none() {
             return;
         }
-        self.canvas(kind).options_ui(ui, cx);
+        fields::panel_ui(ui, cx, kind);
+        self.canvas(kind).legend_ui(ui, cx);
     }
 
     fn canvas(&mut self, kind: ViewKind) -> &mut dyn Canvas {

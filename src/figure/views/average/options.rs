@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::{
     analysis::Cloud,
-    figure::spec::FigureError,
-    options::{FieldValue, OptionField, Visit},
+    figure::{spec::FigureError, views::ViewScope},
+    options::{FieldValue, OptionField, Visit, choose_with, in_window},
 };
 
 /// Options of the view: in settings and session files the name alone, as there has only been one.
@@ -38,11 +38,24 @@ impl AverageOptions {
         Err(FigureError::Failed(format!("the inputs have no annotation `{name}`: {known}")))
     }
 
-    /// Shows the options of the command line.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) {
-        let meaning = "Of average: the annotation of a corpus whose values are compared";
+    /// Shows the options: the name of an annotation, which the window chooses among those that there are.
+    pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
+        let words = ("annotation", "Compare by", "Of average: the annotation of a corpus whose values are compared");
+        let (name, label, meaning) = words;
         let value = FieldValue::Words(&mut self.annotation, "mood");
-        visit(OptionField::new("annotation", "Compare by", meaning, value).placeholder("NAME").strict());
+        visit(OptionField::new(name, label, meaning, value).placeholder("NAME").strict().on_command_line());
+        let known = scope.cloud.map_or(&[][..], Cloud::annotations);
+        if known.is_empty() {
+            return;
+        }
+        let mut chosen = self.annotation.clone().filter(|name| known.contains(name));
+        let before = chosen.clone();
+        let mut choices = vec![(None, "none", "Nothing")];
+        choices.extend(known.iter().map(|name| (Some(name.clone()), name.as_str(), name.as_str())));
+        choose_with(visit, words, &mut chosen, &choices, in_window);
+        if chosen != before {
+            self.annotation = chosen;
+        }
     }
 
     /// Names in metadata before they were those of settings.

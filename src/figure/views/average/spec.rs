@@ -29,9 +29,9 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[],
     options: &["average"],
-    fields: |options, visit| {
-        visit_color_map(&mut options.heatmap.color_map, visit);
-        options.average.visit(visit);
+    fields: |options, scope, visit| {
+        visit_color_map(&mut options.heatmap.color_map, "Mean attention", visit);
+        options.average.visit(scope, visit);
     },
     said: |options| options.average.said(),
     color_map: spec::color_map,

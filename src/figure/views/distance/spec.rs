@@ -12,7 +12,7 @@ use crate::{
         ViewKind,
         data::{Column, Table, Values},
         spec::{FigureError, NamedScene, ResolvedSpec, plain},
-        views::{About, FigureExtent, Group, ViewSpec, heads_text, spec},
+        views::{About, FigureExtent, Group, ViewSpec, heads_text, scatter::visit_scaling, spec},
     },
     projection::correlation::Correlation,
     text::capitalised,
@@ -32,7 +32,10 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[],
     options: &["distance", "scatter"],
-    fields: |_, _| {},
+    fields: |options, scope, visit| {
+        options.distance.visit(visit);
+        visit_scaling(&mut options.scatter.projection, scope, visit);
+    },
     said: |options| {
         let mut said = options.scatter.said();
         said.push(("distance", plain(&options.distance)));

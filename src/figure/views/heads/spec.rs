@@ -26,7 +26,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Layer,
     features: &[Feature::Rest],
     options: &["heads"],
-    fields: |options, visit| options.heads.visit(visit),
+    fields: |options, scope, visit| options.heads.visit(scope, visit),
     said: |options| options.heads.said(),
     color_map: spec::color_map,
     needs: spec::patterns,

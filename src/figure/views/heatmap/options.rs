@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::{
     analysis::reading::long::Pool,
-    options::{FieldValue, OptionField, Visit, one_of, put},
+    figure::views::ViewScope,
+    options::{FieldValue, OptionField, Visit, choose_with, in_window},
     raster::ColorMap,
 };
 
@@ -54,15 +55,29 @@ impl Default for HeatmapOptions {
 }
 
 impl HeatmapOptions {
-    /// Shows the options of the command line.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) {
-        visit_color_map(&mut self.color_map, visit);
+    /// Shows the options.
+    pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
+        // What is no attention has colours of its own.
+        if !scope.is_explained {
+            visit_color_map(&mut self.color_map, "Heatmap", visit);
+        }
         let mut log = self.scale == ColorScale::Log;
         let meaning = "Logarithmic colours, which show small weights";
-        visit(OptionField::new("log", "Logarithmic", meaning, FieldValue::Flag(&mut log)));
+        visit(OptionField::new("log", "Logarithmic", meaning, FieldValue::Flag(&mut log)).on_command_line());
         self.scale = if log { ColorScale::Log } else { ColorScale::Linear };
+        let scales = [(ColorScale::Linear, "linear", "Linear"), (ColorScale::Log, "log", "Logarithmic")];
+        let words = ("scale", "Scale", meaning);
+        choose_with(visit, words, &mut self.scale, &scales, |field| field.in_window().heading("Heatmap"));
+        if scope.is_long {
+            let meaning = "A text this long has more weights than the screen has pixels. A pixel shows the largest \
+                           weight of its block (thin lines stay visible) or the mean of its unmasked weights (areas \
+                           stay comparable)";
+            let pools = [(Pool::Max, "max", "Largest weight"), (Pool::Mean, "mean", "Mean weight")];
+            choose_with(visit, ("pool", "A pixel shows", meaning), &mut self.pool, &pools, in_window);
+        }
         let meaning = "Write values into the cells of a heatmap that have room for them";
-        visit(OptionField::new("values", "Values", meaning, FieldValue::Flag(&mut self.values)));
+        let value = FieldValue::Flag(&mut self.values);
+        visit(OptionField::new("values", "Numbers where there is room", meaning, value));
     }
 
     /// Names in metadata before they were those of settings.
@@ -71,16 +86,11 @@ impl HeatmapOptions {
     }
 }
 
-/// Shows the choice of a colour map, which other views have too.
-pub fn visit_color_map(map: &mut ColorMap, visit: &mut Visit<'_>) {
-    let name = map.name();
-    let mut read = |text: &str| {
-        let found = ColorMap::ALL.into_iter().find(|map| map.name() == text);
-        put(map, found.ok_or_else(|| one_of(ColorMap::ALL.map(ColorMap::name))))
-    };
-    let meaning = "Colours: viridis, magma, cividis, greys";
-    let field = OptionField::new("colormap", "Colours", meaning, FieldValue::Text(name, &mut read));
-    visit(field.placeholder("NAME"));
+/// Shows the choice of a colour map below the view's heading; several views have it.
+pub fn visit_color_map(map: &mut ColorMap, heading: &'static str, visit: &mut Visit<'_>) {
+    let maps = ColorMap::ALL.map(|map| (map, map.name(), map.label()));
+    let words = ("colormap", "Colours", "Colours: viridis, magma, cividis, greys");
+    choose_with(visit, words, map, &maps, |field| field.placeholder("NAME").heading(heading));
 }
 
 /// How weights map to colour.

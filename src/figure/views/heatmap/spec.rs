@@ -26,8 +26,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[Feature::ColorScale, Feature::LogColors, Feature::Rest],
     options: &["heatmap"],
-    fields: |options, visit| {
-        options.heatmap.visit(visit);
+    fields: |options, scope, visit| {
+        options.heatmap.visit(scope, visit);
         options.visit_scale(visit);
     },
     said: |options| options.heatmap.said(),

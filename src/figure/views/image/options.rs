@@ -8,10 +8,16 @@ use super::{
     weights::Role,
 };
 use crate::{
-    figure::{spec::plain, views::heatmap::visit_color_map},
-    options::{FieldValue, OptionField, Visit, fraction, one_of, put},
+    figure::{
+        spec::plain,
+        views::{ViewScope, heatmap::visit_color_map},
+    },
+    options::{FieldValue, OptionField, Visit, choose_with, fraction, one_of, put},
     raster::ColorMap,
 };
+
+/// Share of the attention that an outline holds when it is turned on.
+const USUAL_CONTOUR: f32 = 0.6;
 
 /// Options of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,25 +68,12 @@ impl ImageOptions {
         self.flows.map(filter)
     }
 
-    /// Shows the options of the command line.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) {
-        visit_color_map(&mut self.color_map, visit);
-        let was_smooth = self.smoothing == Smoothing::Smooth;
-        let mut smooth = was_smooth;
-        let meaning = "Smooth the colours of an overlay between patches";
-        visit(OptionField::new("smooth", "Smooth", meaning, FieldValue::Flag(&mut smooth)));
-        if smooth != was_smooth {
-            self.smoothing = if smooth { Smoothing::Smooth } else { Smoothing::Auto };
+    /// Shows the options: of the overlay, or of the arrows that are drawn instead.
+    pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
+        let has_arrows = self.has_arrows(scope);
+        if scope.all || !has_arrows {
+            self.visit_overlay(scope, visit);
         }
-        let (text, opacity) = (self.opacity.to_string(), &mut self.opacity);
-        let mut read = |text: &str| put(opacity, fraction(text));
-        let meaning = "Opacity of an overlay, from 0 to 1";
-        let field = OptionField::new("opacity", "Opacity", meaning, FieldValue::Text(&text, &mut read));
-        visit(field.placeholder("A"));
-        let contour = &mut self.contour;
-        let mut read = |text: &str| put(contour, fraction(text).map(Some));
-        let meaning = "Outline the patches that hold this share of the attention";
-        visit(OptionField::new("contour", "Outline", meaning, FieldValue::Read(&mut read, "P")));
         let flows = &mut self.flows;
         let mut read = |text: &str| {
             let kind = FlowKind::from_name(text).ok_or_else(|| one_of(FlowKind::ALL.map(FlowKind::name)));
@@ -90,14 +83,54 @@ impl ImageOptions {
                        weight)";
         let field = OptionField::new("flows", "Arrows", meaning, FieldValue::Read(&mut read, "WHICH"));
         let field = OptionField { bare: Some(FlowKind::Strongest.name()), ..field };
-        visit(field.conflicts(&["contour", "smooth"]).strict());
+        visit(field.conflicts(&["contour", "smooth"]).strict().on_command_line());
         let least = (&mut self.strongest_from, &mut self.all_from);
         let mut read = |text: &str| {
             put(least.0, fraction(text))?;
             put(least.1, fraction(text))
         };
         let meaning = "Flows: smallest weight";
-        visit(OptionField::new("threshold", "Smallest weight", meaning, FieldValue::Read(&mut read, "W")));
+        let value = FieldValue::Read(&mut read, "W");
+        visit(OptionField::new("threshold", "Smallest weight", meaning, value).on_command_line());
+        let least = match self.flows.filter(|_| has_arrows) {
+            Some(FlowKind::Strongest) => &mut self.strongest_from,
+            Some(FlowKind::All) => &mut self.all_from,
+            None => return,
+        };
+        let meaning = "Smaller weights get no arrow; 1 is all the attention of a patch";
+        let field = OptionField::new("threshold", "Weights from", meaning, FieldValue::Share(least, 0.0..=1.0));
+        visit(field.in_window().heading("Arrows"));
+    }
+
+    /// Whether arrows are drawn, in place of the overlay.
+    pub const fn has_arrows(&self, scope: &ViewScope<'_>) -> bool {
+        self.flows.is_some() && scope.patches_ask && !scope.is_explained
+    }
+
+    fn visit_overlay(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
+        if !scope.is_explained {
+            visit_color_map(&mut self.color_map, "Overlay", visit);
+        }
+        let was_smooth = self.smoothing == Smoothing::Smooth;
+        let mut smooth = was_smooth;
+        let meaning = "Smooth the colours of an overlay between patches";
+        visit(OptionField::new("smooth", "Smooth", meaning, FieldValue::Flag(&mut smooth)).on_command_line());
+        if smooth != was_smooth {
+            self.smoothing = if smooth { Smoothing::Smooth } else { Smoothing::Auto };
+        }
+        let kinds = [
+            (Smoothing::Auto, "auto", "Automatic"),
+            (Smoothing::Nearest, "nearest", "One colour each"),
+            (Smoothing::Smooth, "smooth", "Smooth"),
+        ];
+        let words = ("patches", "Patches", meaning);
+        choose_with(visit, words, &mut self.smoothing, &kinds, |field| field.in_window().heading("Overlay"));
+        let meaning = "Opacity of an overlay, from 0 to 1";
+        let value = FieldValue::Share(&mut self.opacity, 0.0..=1.0);
+        visit(OptionField::new("opacity", "Opacity", meaning, value).placeholder("A"));
+        let meaning = "Outline the patches that hold this share of the attention";
+        let value = FieldValue::ShareOrNone(&mut self.contour, 0.0..=1.0, USUAL_CONTOUR);
+        visit(OptionField::new("contour", "Outline the strongest patches", meaning, value).placeholder("P"));
     }
 
     /// Names in metadata before they were those of settings.

@@ -32,9 +32,12 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[Feature::Picture, Feature::ColorScale],
     options: &["image"],
-    fields: |options, visit| {
-        options.image.visit(visit);
-        options.visit_scale(visit);
+    fields: |options, scope, visit| {
+        options.image.visit(scope, visit);
+        // Arrows have no colours.
+        if scope.all || !options.image.has_arrows(scope) {
+            options.visit_scale(visit);
+        }
     },
     said: |options| options.image.said(),
     color_map: |options| options.image.color_map,

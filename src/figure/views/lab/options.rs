@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     analysis::explain::{Target, report::Question},
+    figure::views::ViewScope,
     options::{FieldValue, FieldValues, OptionField, Visit, put},
 };
 
@@ -33,8 +34,8 @@ impl LabOptions {
         self.turned.values_mut().for_each(|settings| drop(settings.remove("gold")));
     }
 
-    /// Shows the options of the command line.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) {
+    /// Shows the options.
+    pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
         let question = &mut self.question;
         let mut read = |text: &str| {
             let names = || format!("choose from {}", Question::ALL.map(Question::name).join(", "));
@@ -42,10 +43,14 @@ impl LabOptions {
         };
         let meaning = "Of explain: question: depends (which words), believe (this head), moves (what it writes), fact (which \
                        layer), aligns (alignment)";
-        visit(OptionField::new("question", "Question", meaning, FieldValue::Read(&mut read, "WHAT")).strict());
-        let meaning = "Of explain: rank special tokens such as [CLS] among the words, too";
-        let field = OptionField::new("special", "Special tokens", meaning, FieldValue::Flag(&mut self.special));
-        visit(field.strict());
+        let value = FieldValue::Read(&mut read, "WHAT");
+        visit(OptionField::new("question", "Question", meaning, value).strict().on_command_line());
+        if scope.all || scope.has_special && self.question == Question::Depends {
+            let meaning = "Rank special tokens such as [CLS] and [SEP] among the words, too; left out, they have no bar \
+                           and no place, and how much each method gives them is said above the bars";
+            let value = FieldValue::Flag(&mut self.special);
+            visit(OptionField::new("special", "Include special tokens", meaning, value).strict());
+        }
     }
 
     /// Names in metadata before they were those of settings.

@@ -41,7 +41,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     features: &[],
     options: &["lab"],
-    fields: |options, visit| options.lab.visit(visit),
+    fields: |options, scope, visit| options.lab.visit(scope, visit),
     said: |options| options.lab.said(),
     color_map: spec::color_map,
     needs: |_, _| Vec::new(),

@@ -26,7 +26,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Stack,
     features: &[],
     options: &["scatter"],
-    fields: |options, visit| options.scatter.visit(visit),
+    fields: |options, scope, visit| options.scatter.visit(scope, visit),
     said: |options| options.scatter.said(),
     color_map: spec::color_map,
     needs: spec::vectors,

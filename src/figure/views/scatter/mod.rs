@@ -28,10 +28,12 @@ use crate::{
     text::{capitalised, decimal_text, norm_text, share_text},
 };
 
+mod fields;
 pub mod legend;
 mod options;
 mod spec;
 
+pub use fields::visit_scaling;
 pub use options::{HeadOrder, ScatterOptions};
 pub use spec::SPEC;
 

@@ -10,7 +10,6 @@ use crate::{
     },
     figure::spec::{FigureError, plain},
     ids::{HeadId, StackKind},
-    options::{FieldValue, OptionField, Visit, one_of, put},
 };
 
 /// Options of both views of points.
@@ -99,31 +98,6 @@ impl ScatterOptions {
                 Err(FigureError::Failed(format!("{flag} does not apply here: {reason}; choose {none}")))
             }
         }
-    }
-
-    /// Shows the options of the command line.
-    pub fn visit(&mut self, visit: &mut Visit<'_>) {
-        let (color, size, space) = (&mut self.color, &mut self.size, &mut self.projection.space);
-        let name = ColorBy::ALL.into_iter().find(|(by, ..)| by == color).map_or("", |(_, name, ..)| name);
-        let mut read = |text: &str| {
-            put(color, ColorBy::from_name(text).ok_or_else(|| one_of(ColorBy::ALL.map(|(_, name, ..)| name))))
-        };
-        let meaning = "Colours of points: type (query or key), position, modulo, kind, length, frequency, norm";
-        let field = OptionField::new("color_by", "Colours of points", meaning, FieldValue::Text(name, &mut read));
-        visit(field.placeholder("WHAT").strict());
-        let name = SizeBy::ALL.into_iter().find(|(by, ..)| by == size).map_or("", |(_, name, _)| name);
-        let mut read =
-            |text: &str| put(size, SizeBy::from_name(text).ok_or_else(|| one_of(SizeBy::ALL.map(|(_, name, _)| name))));
-        let meaning = "Sizes of points: same, norm, value-norm, received";
-        let field = OptionField::new("size_by", "Sizes of points", meaning, FieldValue::Text(name, &mut read));
-        visit(field.placeholder("WHAT").strict());
-        let name = space.name();
-        let mut read =
-            |text: &str| put(space, Space::from_name(text).ok_or_else(|| one_of(Space::ALL.map(|(_, name, ..)| name))));
-        let meaning = "Of qk-map and qk-maps: points: qk (queries with keys), values, residual (tokens before each layer; \
-                       the layer after the last one is the final stream), positions (of the model, without an input)";
-        let field = OptionField::new("space", "Points", meaning, FieldValue::Text(name, &mut read));
-        visit(field.placeholder("WHAT").strict());
     }
 
     /// Names in metadata before they were those of settings.

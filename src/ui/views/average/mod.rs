@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{ComboBox, Id, Painter, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use eframe::egui::{Id, Painter, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 use egui_plot::Corner;
 
 use super::{
@@ -94,28 +94,6 @@ impl Canvas for AverageView {
                 chart.series[..1].iter().flat_map(|all| all.points().filter(|it| (it[0] - offset).abs() < 0.5)),
             );
         }
-    }
-
-    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let names = cx.pane.cloud(cx.document).map(|cloud| annotations(&cloud)).unwrap_or_default();
-        controls::edit_options(cx, |options| {
-            controls::heading_ui(ui, cx.theme, "Mean attention");
-            controls::color_map_ui(ui, cx.theme, &mut options.heatmap.color_map);
-            if names.is_empty() {
-                return;
-            }
-            controls::row_ui(ui, cx.theme, "Compare by", |ui| {
-                let chosen = options.average.annotation.clone().filter(|name| names.contains(name));
-                let text = chosen.clone().unwrap_or_else(|| "Nothing".to_owned());
-                let combo = ComboBox::new("annotation of the mean", "").selected_text(text).show_ui(ui, |ui| {
-                    ui.selectable_value(&mut options.average.annotation, None, "Nothing");
-                    for name in &names {
-                        ui.selectable_value(&mut options.average.annotation, Some(name.clone()), name);
-                    }
-                });
-                combo.response.accessible_name("Annotation to compare by");
-            });
-        });
     }
 }
 

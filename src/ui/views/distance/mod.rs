@@ -105,26 +105,6 @@ impl Canvas for DistanceView {
             }
         }
     }
-
-    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        controls::edit_options(cx, |options| {
-            controls::heading_ui(ui, cx.theme, "Correlation map");
-            let shown = &mut options.distance;
-            controls::row_ui(ui, cx.theme, "Vectors", |ui| {
-                let choices = [(false, "After scaling"), (true, "As given")];
-                controls::choice_ui(ui, "Before or after scaling", &mut shown.before, &choices);
-            });
-            controls::row_ui(ui, cx.theme, "Pairs", |ui| {
-                let choices = [(false, "All pairs"), (true, "Mean over queries")];
-                controls::choice_ui(ui, "What is correlated", &mut shown.per_query, &choices);
-            });
-            controls::row_ui(ui, cx.theme, "Kind", |ui| {
-                let choices = [(false, "Values (Pearson)"), (true, "Ranks (Spearman)")];
-                controls::choice_ui(ui, "Kind of correlation", &mut shown.ranks, &choices);
-            });
-        });
-        super::space::scaling_ui(ui, cx);
-    }
 }
 
 /// The pairs before and after scaling.

@@ -31,9 +31,9 @@ use crate::{
 };
 
 mod columns;
+mod legend;
 pub(super) mod lines;
 mod minimap;
-mod options;
 mod paint;
 mod readout;
 mod swatches;
@@ -243,8 +243,8 @@ impl Canvas for HeadsView {
         }
     }
 
-    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        options::options_ui(ui, cx);
+    fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        legend::legend_ui(ui, cx);
     }
 }
 

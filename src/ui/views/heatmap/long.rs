@@ -79,13 +79,3 @@ fn small_weights_ui(ui: &mut Ui, scale: &mut ColorScale) {
         *scale = ColorScale::Log;
     }
 }
-
-/// Choice of what a pixel stands for.
-pub fn pool_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pool: &mut Pool) {
-    let meaning = "A text this long has more weights than the screen has pixels. A pixel shows the largest weight \
-        of its block (thin lines stay visible) or the mean of its unmasked weights (areas stay comparable)";
-    controls::row_about_ui(ui, cx.theme, "A pixel shows", meaning, |ui| {
-        let choices = [(Pool::Max, "Largest weight"), (Pool::Mean, "Mean weight")];
-        controls::choice_ui(ui, "Value shown by a pixel", pool, &choices);
-    });
-}

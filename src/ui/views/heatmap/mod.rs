@@ -17,7 +17,7 @@ use crate::{
     capture::Capture,
     figure::views::color_map,
     ids::{CaptureId, HeadId, StackKind},
-    session::{ColorScale, Command, Focus},
+    session::{Command, Focus},
     ui::{ViewCtx, memo::Memo, theme::text_size},
 };
 
@@ -127,23 +127,7 @@ impl Canvas for HeatmapView {
         self.plot_ui(ui, cx, capture, &picture.pattern, (&key.reading, Cells::Whole(&picture)));
     }
 
-    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        controls::edit_options(cx, |options| {
-            controls::heading_ui(ui, cx.theme, "Heatmap");
-            // What is no attention has colours of its own.
-            if cx.pane.explained().is_none() {
-                controls::color_map_ui(ui, cx.theme, &mut options.heatmap.color_map);
-            }
-            controls::row_ui(ui, cx.theme, "Scale", |ui| {
-                let scales = [(ColorScale::Linear, "Linear"), (ColorScale::Log, "Logarithmic")];
-                controls::choice_ui(ui, "Scale", &mut options.heatmap.scale, &scales);
-            });
-            if cx.document.latest_capture().is_some_and(|capture| source::is_long(cx, capture)) {
-                long::pool_ui(ui, cx, &mut options.heatmap.pool);
-            }
-            ui.checkbox(&mut options.heatmap.values, "Numbers where there is room");
-            controls::shared_scale_ui(ui, &mut options.shared_scale);
-        });
+    fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         mask::legend_ui(ui, cx);
     }
 }

@@ -1,8 +1,8 @@
 //! Arrows from patch to patch in the window: painted, explained and chosen.
 
 use eframe::egui::{
-    Align2, Color32, ComboBox, FontId, Mesh, Painter, Rect, RichText, Role, Sense, Shape as Painted, Slider, Stroke,
-    Ui, WidgetInfo, pos2, vec2,
+    Align2, Color32, ComboBox, FontId, Mesh, Painter, Rect, RichText, Role, Sense, Shape as Painted, Stroke, Ui,
+    WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -134,17 +134,8 @@ pub fn choice_ui(ui: &mut Ui, options: &mut ImageOptions, can_flow: bool) {
         .on_disabled_hover_text("Arrows lead from patch to patch; here the queries are words");
 }
 
-/// The threshold of the arrows that are shown, and what the marks mean.
-pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, options: &mut ImageOptions) {
-    let least = match options.flows {
-        Some(FlowKind::Strongest) => &mut options.strongest_from,
-        Some(FlowKind::All) => &mut options.all_from,
-        None => return,
-    };
-    let meaning = "Smaller weights get no arrow; 1 is all the attention of a patch";
-    ui.label(RichText::new("Weights from").color(cx.theme.text_weak)).on_hover_text(meaning);
-    let slider = Slider::new(least, 0.0..=1.0).fixed_decimals(2).step_by(0.01);
-    ui.add(slider).on_hover_text(meaning).accessible_name("Smallest weight that gets an arrow");
+/// What the marks mean.
+pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let n_prefix = cx.document.latest_capture().and_then(|capture| capture.image()).map_or(0, |image| image.n_prefix);
     legend_row_ui(ui, cx.theme, "what a patch attends to", |painter, rect| {
         let y = rect.center().y;

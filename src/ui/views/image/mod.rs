@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{
-    Color32, Rect, RichText, Role, Sense, Slider, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo, pos2,
-};
+use eframe::egui::{Color32, Rect, RichText, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo, pos2};
 
 use super::{
     Canvas, aids, choosers, controls, empty, groups::HeadGroups, hover, source, texture, texture::HeadThumbs,
@@ -16,7 +14,7 @@ use crate::{
     figure::views::image::{arrows, flows::Flows},
     ids::{CaptureId, HeadId},
     raster::ColorMap,
-    session::{Command, FlowFilter, Focus, PatchRole, Smoothing},
+    session::{Command, FlowFilter, Focus, PatchRole},
     text::{capitalised, share_text},
     ui::{
         ViewCtx,
@@ -176,41 +174,11 @@ impl Canvas for ImageView {
         Self::picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
     }
 
-    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let can_flow = cx.document.latest_capture().is_some_and(|capture| picking(cx, capture) != Picking::Words);
-        controls::edit_options(cx, |options| {
-            if can_flow && options.image.flows.is_some() && cx.pane.explained().is_none() {
-                controls::heading_ui(ui, cx.theme, "Arrows");
-                flows::options_ui(ui, cx, &mut options.image);
-                return;
-            }
-            controls::heading_ui(ui, cx.theme, "Overlay");
-            let image = &mut options.image;
-            if cx.pane.explained().is_none() {
-                controls::color_map_ui(ui, cx.theme, &mut image.color_map);
-            }
-            controls::row_ui(ui, cx.theme, "Patches", |ui| {
-                let kinds = [
-                    (Smoothing::Auto, "Automatic"),
-                    (Smoothing::Nearest, "One colour each"),
-                    (Smoothing::Smooth, "Smooth"),
-                ];
-                controls::choice_ui(ui, "Patches", &mut image.smoothing, &kinds);
-            });
-            ui.label(RichText::new("Opacity").color(cx.theme.text_weak));
-            controls::percent_slider_ui(ui, "Opacity of the overlay", &mut image.opacity, 0.0..=1.0);
-            controls::shared_scale_ui(ui, &mut options.shared_scale);
-            let mut outlined = image.contour.is_some();
-            if ui.checkbox(&mut outlined, "Outline the strongest patches").changed() {
-                image.contour = outlined.then_some(0.6);
-            }
-            if let Some(fraction) = &mut image.contour {
-                let mut percent = *fraction * 100.0;
-                let slider = Slider::new(&mut percent, 5.0..=99.0).suffix(" % of the attention").fixed_decimals(0);
-                ui.add(slider).accessible_name("Share of the attention that is outlined");
-                *fraction = percent / 100.0;
-            }
-        });
+    fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let asks = cx.document.latest_capture().is_some_and(|capture| patches_ask(cx, capture));
+        if asks && cx.pane.options.image.flows.is_some() && cx.pane.explained().is_none() {
+            flows::legend_ui(ui, cx);
+        }
     }
 }
 
@@ -337,6 +305,11 @@ fn picking(cx: &ViewCtx<'_>, capture: &Capture) -> Picking {
     } else {
         Picking::Words
     }
+}
+
+/// Whether the queries are patches.
+pub fn patches_ask(cx: &ViewCtx<'_>, capture: &Capture) -> bool {
+    picking(cx, capture) != Picking::Words
 }
 
 /// Which role a picked patch has.

@@ -26,7 +26,7 @@ use super::{Canvas, choosers, controls};
 use crate::{
     analysis::explain::report::Question,
     capture::Capture,
-    ids::{Side, StackKind},
+    ids::StackKind,
     lab::Column,
     session::{Command, FigureCommand},
     text::sentence,
@@ -105,11 +105,10 @@ impl Canvas for LabView {
     }
 
     /// Which methods there are, and what their numbers are worth.
-    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         controls::heading_ui(ui, cx.theme, "Methods");
         methods_ui(ui, cx, capture);
-        special_ui(ui, cx, capture);
         ui.add_space(GRID);
         let small = |text: &str| Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap();
         ui.add(small("A method’s options, formula and source are behind the ⏷ beside its name."));
@@ -166,24 +165,6 @@ fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked
         scrolled_menu_ui(ui, |ui| methods_ui(ui, cx, capture));
     });
     response.on_hover_text("Choose the methods to compare");
-}
-
-/// Whether special tokens are ranked among the words, where there are some.
-fn special_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
-    let is_about_words = cx.pane.options.lab.question == Question::Depends;
-    let has_special = Side::ALL
-        .iter()
-        .any(|side| capture.picture_side() != Some(*side) && capture.tokens(*side).iter().any(|token| token.special));
-    if !is_about_words || !has_special {
-        return;
-    }
-    ui.add_space(GRID);
-    let mut special = cx.pane.options.lab.special;
-    let meaning = "Rank special tokens such as [CLS] and [SEP] among the words; left out, they have no bar and no place, \
-                   and how much each method gives them is said above the bars";
-    if ui.checkbox(&mut special, "Include special tokens").on_hover_text(meaning).changed() {
-        controls::edit_options(cx, |options| options.lab.special = special);
-    }
 }
 
 /// A box for each method that answers the question.

@@ -318,7 +318,7 @@ impl SpaceView {
 }
 
 /// Why no lines can be drawn from all queries now, in words; `None` when they can.
-pub(super) fn no_lines(cx: &ViewCtx<'_>) -> Option<String> {
+pub fn no_lines(cx: &ViewCtx<'_>) -> Option<String> {
     if cx.pane.view == ViewKind::Matrix {
         return Some("They are shown for one head: zoom into it, or double-click it".to_owned());
     }

@@ -2,7 +2,7 @@
 
 use eframe::egui::{DragValue, Label, Painter, Pos2, RichText, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::{looks::Looks, paint::diamond};
+use super::{draw, looks::Looks, paint::diamond};
 use crate::{
     analysis::{
         filter::{Is, among},
@@ -12,14 +12,24 @@ use crate::{
     session::{Command, PickChange, ViewKind},
     ui::{
         ViewCtx,
-        theme::{GRID, text_size},
-        views::{controls, texture},
+        theme::{GRID, opaque, text_size},
+        views::{
+            controls::{self, grouped},
+            texture,
+        },
     },
 };
 
-/// Draws the legend of the selected head; a click on a kind or a group picks its points.
-pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
+/// Draws the legend of the selected head; a click on a kind or a group picks its points. With counts instead of marks,
+/// `most` is the largest.
+pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>) {
     controls::heading_ui(ui, cx.theme, "Legend");
+    if cx.pane.options.scatter.density {
+        let most = most.map_or_else(|| "many".to_owned(), |most| format!("{} points or more", grouped(most as usize)));
+        let map = draw::density_map(cx.theme);
+        texture::gradient_ui(ui, cx.theme, ["1", "", &most], |part| opaque(map.color(part)));
+        controls::caption_ui(ui, cx.theme, "Points in a square; the scale is that of this head");
+    }
     let Some(cloud) = cx.pane.cloud(cx.document) else { return };
     let (head, space, options) = (cx.pane.cell(cx.document), cx.pane.space(), cx.pane.options.scatter);
     if cloud.lacks(head.stack, space).is_some() {

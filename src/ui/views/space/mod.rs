@@ -17,7 +17,7 @@ use self::{
     pictures::Pictures,
     state::Same,
 };
-pub use options::scaling_ui;
+pub use canvas::no_lines;
 
 use super::{Canvas, aids, choosers, controls, empty, groups::HeadGroups};
 use crate::{
@@ -47,7 +47,6 @@ mod labels;
 mod legend;
 mod looks;
 mod marks;
-mod options;
 mod outline;
 mod paint;
 mod partners;
@@ -168,9 +167,9 @@ impl Canvas for SpaceView {
         self.canvas_ui(ui, cx, &projection);
     }
 
-    fn options_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let most = self.pictures.most(cx.pane.cell(cx.document));
-        options::options_ui(ui, cx, self.pictures.looks(), most);
+        legend::legend_ui(ui, cx, self.pictures.looks(), most);
     }
 }
 

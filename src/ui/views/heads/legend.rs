@@ -1,9 +1,8 @@
-//! Options and legend of the Heads view.
+//! Legend of the Heads view.
 
-use eframe::egui::{Role, Slider, Ui, WidgetInfo};
+use eframe::egui::{Role, Ui, WidgetInfo};
 
 use crate::{
-    analysis::edges::EdgeFilter,
     figure::palette::{Ink, Palette},
     text::tick_text,
     ui::{
@@ -13,47 +12,8 @@ use crate::{
     },
 };
 
-/// What [`EdgeFilter::TopK`] starts with.
-const DEFAULT_TOP_K: usize = 3;
-/// What [`EdgeFilter::Threshold`] starts with.
-const DEFAULT_THRESHOLD: f32 = 0.05;
-
-/// Draws the options, then the legend.
-pub fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    controls::edit_options(cx, |options| {
-        controls::heading_ui(ui, cx.theme, "Lines");
-        let filter = &mut options.heads.filter;
-        let meaning = "Pairs that get a line: the strongest of each row up to a share of it, a number of the \
-            strongest of each row, or all from some weight on";
-        controls::row_about_ui(ui, cx.theme, "Show lines", meaning, |ui| {
-            let mut kind = match filter {
-                EdgeFilter::TopP(_) => 0,
-                EdgeFilter::TopK(_) => 1,
-                EdgeFilter::Threshold(_) => 2,
-            };
-            let from = if cx.pane.explained().is_some() { "From this part of the largest" } else { "Weights from" };
-            let kinds = [(0, "Share of each row"), (1, "Strongest of each row"), (2, from)];
-            if controls::choice_ui(ui, "Which lines are drawn", &mut kind, &kinds) {
-                *filter = match kind {
-                    0 => EdgeFilter::default(),
-                    1 => EdgeFilter::TopK(DEFAULT_TOP_K),
-                    _ => EdgeFilter::Threshold(DEFAULT_THRESHOLD),
-                };
-            }
-        });
-        match filter {
-            EdgeFilter::TopP(p) => {
-                controls::percent_slider_ui(ui, "Share of each row that is drawn", p, 0.1..=1.0);
-            }
-            EdgeFilter::TopK(n) => {
-                ui.add(Slider::new(n, 1..=32).suffix(" keys")).accessible_name("Lines of each query");
-            }
-            EdgeFilter::Threshold(least) => {
-                let slider = Slider::new(least, 0.001..=1.0).logarithmic(true);
-                ui.add(slider).accessible_name("Smallest weight that is drawn");
-            }
-        }
-    });
+/// Draws the legend.
+pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     controls::heading_ui(ui, cx.theme, "Legend");
     if let Some(explained) = cx.pane.explained() {
         explained_legend_ui(ui, cx, explained.is_signed());

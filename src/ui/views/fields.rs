@@ -1,0 +1,204 @@
+//! Options drawn from their fields: in the panel of a view, and in the menu of a method.
+
+use std::ops::RangeInclusive;
+
+use eframe::egui::{Button, ComboBox, DragValue, Response, RichText, Slider, TextEdit, Ui};
+
+use super::{controls, image, source, space};
+use crate::{
+    figure::{ViewKind, views::ViewScope},
+    ids::Side,
+    options::{FieldValue, Offered, OptionField, joined, split_texts},
+    text::sentence,
+    ui::{ViewCtx, theme::GRID},
+};
+
+/// Ends of ranges up to which a slider is linear.
+const MOST_LINEAR: usize = 100;
+const MOST_LINEAR_REAL: f64 = 20.0;
+
+/// Draws the options of a view, one below the other.
+pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind) {
+    let cloud = cx.pane.cloud(cx.document);
+    let capture = cx.document.latest_capture();
+    let scope = ViewScope {
+        all: false,
+        is_explained: cx.pane.explained().is_some(),
+        is_long: capture.is_some_and(|capture| source::is_long(cx, capture)),
+        patches_ask: capture.is_some_and(|capture| image::patches_ask(cx, capture)),
+        cloud: cloud.as_ref(),
+        cell: cx.pane.cell(cx.document),
+        has_special: capture.is_some_and(|capture| {
+            let of_words = |side: &Side| capture.picture_side() != Some(*side);
+            Side::ALL.into_iter().filter(of_words).any(|side| capture.tokens(side).iter().any(|token| token.special))
+        }),
+        is_ranked: cx.pane.ranking(cx.document).is_some(),
+        no_lines: view.is_projected().then(|| space::no_lines(cx)).flatten(),
+    };
+    let mut heading = None;
+    controls::edit_options(cx, |options| {
+        (view.spec().fields)(options, &scope, &mut |field| {
+            if field.offered == Offered::CommandLine {
+                return;
+            }
+            if let Some(text) = field.heading.filter(|text| heading != Some(*text)) {
+                controls::heading_ui(ui, cx.theme, text);
+                heading = Some(text);
+            }
+            field_ui(ui, cx, field);
+        });
+    });
+}
+
+/// One option in a panel: its name, and the control at the right or below.
+fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
+    let OptionField { name, label, meaning, mut value, obstacle, obstacles, settles, .. } = field;
+    let enabled = obstacle.is_none();
+    let shown = ui.add_enabled_ui(enabled, |ui| match &mut value {
+        FieldValue::Flag(on) => drop(ui.checkbox(on, label).on_hover_text(meaning)),
+        FieldValue::Choice(chosen, names) => {
+            controls::row_about_ui(ui, cx.theme, label, meaning, |ui| combo_ui(ui, label, chosen, names, &obstacles));
+        }
+        FieldValue::ShareOrNone(share, _, usual) => {
+            let mut on = share.is_some();
+            if ui.checkbox(&mut on, label).on_hover_text(meaning).changed() {
+                **share = on.then_some(*usual);
+            }
+            control_ui(ui, (name, label, meaning), &mut value, settles);
+        }
+        FieldValue::Share(..) | FieldValue::Small(..) => {
+            ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
+            control_ui(ui, (name, label, meaning), &mut value, settles);
+        }
+        _ => {
+            controls::row_about_ui(ui, cx.theme, label, meaning, |ui| {
+                control_ui(ui, (name, label, meaning), &mut value, settles)
+            });
+        }
+    });
+    if let Some(obstacle) = obstacle {
+        shown.response.on_disabled_hover_text(obstacle);
+    }
+}
+
+/// One option in a menu: its name in a column, and the control beside it.
+pub fn menu_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
+    let OptionField { name, label, meaning, mut value, settles, .. } = field;
+    ui.horizontal(|ui| {
+        let width = 28.0 * GRID;
+        ui.allocate_ui(eframe::egui::vec2(width, 5.0 * GRID), |ui| {
+            ui.set_min_width(width);
+            ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
+        });
+        control_ui(ui, (name, label, meaning), &mut value, settles);
+    });
+}
+
+/// The control that suits a value; nothing where only the command line has one.
+fn control_ui(
+    ui: &mut Ui,
+    (name, label, meaning): (&str, &str, &'static str),
+    value: &mut FieldValue<'_>,
+    settles: bool,
+) {
+    let response = match value {
+        FieldValue::Whole(value, range) if settles => {
+            ui.add(number(DragValue::new(*value).range(range.clone()), settles))
+        }
+        FieldValue::Whole(value, range) | FieldValue::OfModel(value, range) => whole_ui(ui, value, range.clone()),
+        FieldValue::Layer(layer, last) => {
+            let mut chosen = layer.unwrap_or(*last);
+            let response = whole_ui(ui, &mut chosen, 0..=*last);
+            **layer = Some(chosen).filter(|chosen| chosen != last);
+            response
+        }
+        FieldValue::Seed(value) => ui.add(number(DragValue::new(*value).speed(0.1), settles)),
+        FieldValue::Real(value, range) => {
+            let wide = *range.end() > MOST_LINEAR_REAL;
+            ui.add(Slider::new(*value, range.clone()).max_decimals(2).logarithmic(wide))
+        }
+        FieldValue::Share(value, range) => controls::percent_slider_ui(ui, label, value, range.clone()),
+        FieldValue::ShareOrNone(share, range, _) => match share {
+            Some(share) => controls::percent_slider_ui(ui, label, share, range.clone()),
+            None => return,
+        },
+        FieldValue::Small(value, range) => small_ui(ui, value, range.clone(), settles),
+        FieldValue::Number(value, range) => {
+            let speed = f64::from(range.end() - range.start()) / 500.0;
+            ui.add(number(DragValue::new(*value).range(range.clone()).speed(speed).max_decimals(2), settles))
+        }
+        FieldValue::Flag(value) => ui.checkbox(value, ""),
+        FieldValue::Words(value, hint) | FieldValue::FileWords(value, hint) => words_ui(ui, name, value, hint),
+        FieldValue::Texts(texts, hint) => {
+            let mut joined = (!texts.is_empty()).then(|| joined(texts));
+            let response = words_ui(ui, name, &mut joined, hint);
+            **texts = split_texts(joined.as_deref().unwrap_or_default());
+            response
+        }
+        FieldValue::Choice(chosen, names) => {
+            let radios = |ui: &mut Ui| {
+                for (nth, (_, text)) in names.iter().enumerate() {
+                    ui.radio_value(*chosen, nth, *text);
+                }
+            };
+            ui.vertical(radios).response
+        }
+        FieldValue::FileTexts(_) | FieldValue::Read(..) | FieldValue::Text(..) => {
+            return;
+        }
+    };
+    response.accessible_name(label).on_hover_text(meaning);
+}
+
+/// A number that is typed or dragged; what is dear counts when it is done.
+fn number(drag: DragValue<'_>, settles: bool) -> DragValue<'_> {
+    drag.update_while_editing(!settles)
+}
+
+/// A choice among a few words, with the reason for each that cannot be chosen now.
+fn combo_ui(ui: &mut Ui, label: &str, chosen: &mut usize, names: &[(&str, &str)], obstacles: &[Option<String>]) {
+    let current = names.get(*chosen).map_or("", |(_, text)| text);
+    let combo = ComboBox::new(label, "").selected_text(current).show_ui(ui, |ui| {
+        for (nth, (_, text)) in names.iter().enumerate() {
+            let obstacle = obstacles.get(nth).and_then(Option::as_deref);
+            let button = ui.add_enabled(obstacle.is_none(), Button::selectable(nth == *chosen, *text));
+            if button.on_disabled_hover_text(sentence(obstacle.unwrap_or_default())).clicked() {
+                *chosen = nth;
+            }
+        }
+    });
+    combo.response.accessible_name(label);
+}
+
+/// A whole number; over a wide range small ones have most of the slider.
+fn whole_ui(ui: &mut Ui, value: &mut usize, range: RangeInclusive<usize>) -> Response {
+    if range.start() == range.end() {
+        return ui.label(value.to_string());
+    }
+    let wide = *range.end() > MOST_LINEAR;
+    ui.add(Slider::new(value, range).logarithmic(wide))
+}
+
+/// A number on a logarithmic slider; what is dear counts when it is let go.
+fn small_ui(ui: &mut Ui, value: &mut f32, range: RangeInclusive<f32>, settles: bool) -> Response {
+    let mut draft = *value;
+    let response = ui.add(Slider::new(&mut draft, range).logarithmic(true).update_while_editing(!settles));
+    if !settles || response.drag_stopped() || !ui.ctx().egui_is_using_pointer() {
+        *value = draft;
+    }
+    response
+}
+
+/// Words that count once somebody has finished them.
+fn words_ui(ui: &mut Ui, name: &str, value: &mut Option<String>, hint: &str) -> Response {
+    let id = ui.scope_id().with(("words of an option", name));
+    let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| value.clone().unwrap_or_default());
+    let response = ui.add(TextEdit::singleline(&mut text).hint_text(hint).desired_width(46.0 * GRID));
+    if response.lost_focus() {
+        *value = (!text.trim().is_empty()).then(|| text.trim().to_owned());
+        ui.data_mut(|data| data.remove::<String>(id));
+    } else if response.changed() {
+        ui.data_mut(|data| data.insert_temp(id, text));
+    }
+    response
+}
