@@ -60,7 +60,7 @@ fn heatmap_512(bencher: Bencher<'_, '_>, log: bool) {
 fn thumbnails_12_of_512(bencher: Bencher<'_, '_>) {
     let capture = capture();
     let patterns: Vec<Matrix> = (0..12).map(|head| pattern(&capture, head % 5)).collect();
-    bencher.bench(|| heatmap::atlas(&patterns, 96, 4, ColorMap::Viridis, false, &Mask::NONE));
+    bencher.bench(|| heatmap::atlas(&patterns, 96, 4, (ColorMap::Viridis, false, None), &Mask::NONE));
 }
 
 #[divan::bench]

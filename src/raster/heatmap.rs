@@ -151,13 +151,12 @@ const GAP: usize = 1;
 ///
 /// A pattern larger than that is reduced by the **maximum** of the entries behind each pixel, because a
 /// mean would dim the thin diagonals and columns that thumbnails are for; smaller ones keep one pixel per
-/// entry. Each thumbnail has its own range, from 0 to its largest weight.
+/// entry. Colours go from 0 to `high`, or where that is none to the largest weight of each thumbnail.
 pub fn atlas(
     patterns: &[Matrix],
     max_side: usize,
     columns: usize,
-    map: ColorMap,
-    log: bool,
+    (map, log, high): (ColorMap, bool, Option<f32>),
     mask: &impl Sight,
 ) -> Atlas {
     let max_side = max_side.max(1);
@@ -174,7 +173,10 @@ pub fn atlas(
             let thumbnail = heatmap(
                 &reduced,
                 map,
-                ColorRange::of(reduced.as_slice(), log),
+                high.map_or_else(
+                    || ColorRange::of(reduced.as_slice(), log),
+                    |high| ColorRange::up_to(high, false, log),
+                ),
                 &mask.reduced(pattern.shape(), reduced.shape()),
             );
             let tile = Tile {
@@ -315,7 +317,7 @@ mod tests {
     #[test]
     fn thumbnails_lie_apart_in_the_atlas() {
         let patterns: Vec<Matrix> = (0..5).map(|idx| matrix(8 + idx, 6, |_, _| 1.0)).collect();
-        let atlas = atlas(&patterns, 10, 2, ColorMap::Viridis, false, &Mask::NONE);
+        let atlas = atlas(&patterns, 10, 2, (ColorMap::Viridis, false, None), &Mask::NONE);
         assert_eq!(atlas.tiles.len(), 5);
         let opaque = atlas.image.pixels.chunks_exact(4).filter(|pixel| pixel[3] == 255).count();
         assert_eq!(opaque, atlas.tiles.iter().map(|tile| tile.width * tile.height).sum::<usize>());
@@ -330,8 +332,8 @@ mod tests {
     fn empty_input_gives_empty_pictures() {
         let empty = matrix(0, 0, |_, _| 0.0);
         assert!(heatmap(&empty, ColorMap::Greys, ColorRange::linear(0.0, 1.0), &CAUSAL).pixels.is_empty());
-        assert!(atlas(&[], 10, 4, ColorMap::Greys, false, &Mask::NONE).tiles.is_empty());
-        assert_eq!(atlas(&[empty], 10, 4, ColorMap::Greys, false, &Mask::NONE).tiles[0].width, 0);
+        assert!(atlas(&[], 10, 4, (ColorMap::Greys, false, None), &Mask::NONE).tiles.is_empty());
+        assert_eq!(atlas(&[empty], 10, 4, (ColorMap::Greys, false, None), &Mask::NONE).tiles[0].width, 0);
     }
 
     #[test]

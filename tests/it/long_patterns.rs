@@ -161,7 +161,7 @@ fn a_level_of_detail_keeps_the_largest_and_the_mean_of_every_block() {
             for (level, part) in
                 [1, 4].into_iter().zip(parts(&capture, &reading, &axes(&capture, &reading), STRIP_ROWS))
             {
-                let (side, strip) = (1 << level, reduce(&part, level));
+                let (side, strip) = (1 << level, reduce(&part, part.here.clone(), level));
                 let expected_shape = [part.here.len().div_ceil(side), n_cols.div_ceil(side)];
                 assert_eq!(strip.max.shape(), expected_shape);
                 for row in 0..expected_shape[0] {
@@ -243,7 +243,8 @@ fn what_the_mask_rules_out_dims_no_mean() {
     let capture = capture(128, layer(), Computation::default());
     let reading = Reading::of(HeadId::single(0, 0));
     let whole = read(Captures::one(&capture), &reading).unwrap();
-    let strip = reduce(&read_part(Captures::one(&capture), &reading, &axes(&capture, &reading), 0..2).unwrap(), 1);
+    let part = read_part(Captures::one(&capture), &reading, &axes(&capture, &reading), 0..2).unwrap();
+    let strip = reduce(&part, 0..2, 1);
     let [a, b, c] = [(0, 0), (1, 0), (1, 1)].map(|(row, col)| f64::from(whole.value(row, col).unwrap()));
     assert!((f64::from(strip.mean.get(0, 0).unwrap()) - (a + b + c) / 3.0).abs() < 1e-7);
     assert!(whole.cols.groups.iter().all(|col| col.left_out != Some(LeftOut::Chosen)));

@@ -126,11 +126,11 @@ impl Strip {
     }
 }
 
-/// A part reduced to a level: blocks of `2^level` rows and columns, counted from its first row.
-pub fn reduce(part: &ReadPattern, level: u32) -> Strip {
+/// Rows of a part reduced to a level: blocks of `2^level` rows and columns, counted from the first of them.
+pub fn reduce(part: &ReadPattern, rows: Range<usize>, level: u32) -> Strip {
     let factor = 1usize << level;
     let n_cols = part.cols.len().div_ceil(factor);
-    let n_rows = part.here.len().div_ceil(factor);
+    let n_rows = rows.len().div_ceil(factor);
     let mut max = vec![0.0f32; n_rows * n_cols];
     let mut mean = vec![0.0f32; n_rows * n_cols];
     let mut sums = vec![(0.0f64, 0u32); n_cols];
@@ -138,8 +138,8 @@ pub fn reduce(part: &ReadPattern, level: u32) -> Strip {
     for block in 0..n_rows {
         sums.fill((0.0, 0));
         let largest = &mut max[block * n_cols..(block + 1) * n_cols];
-        let first = part.here.start + block * factor;
-        for row in first..(first + factor).min(part.here.end) {
+        let first = rows.start + block * factor;
+        for row in first..(first + factor).min(rows.end) {
             let Some(values) = part.row(row).filter(|_| part.rows.groups[row].left_out.is_none()) else { continue };
             for col in part.seen_cols(row).filter(|col| !is_left_out[*col]) {
                 let (at, value) = (col >> level, values[col]);

@@ -31,6 +31,7 @@ mod line_painter;
 mod menu;
 mod overlay;
 mod overview;
+mod small_maps;
 mod source;
 mod space;
 mod text;

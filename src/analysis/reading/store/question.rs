@@ -218,7 +218,9 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
         Question::Strip(reading, level, strip) => {
             let n_rows =
                 want.axes.as_ref().map_or_else(|| axes(&want.subject.this, reading)[0].len(), |it| it[0].len());
-            part(reading, strip_rows(*strip, n_rows)).map(|part| Finding::Strip(Arc::new(reduce(&part, *level))))
+            let rows = strip_rows(*strip, n_rows);
+            let reduced = |part: Arc<ReadPattern>| Finding::Strip(Arc::new(reduce(&part, rows.clone(), *level)));
+            part(reading, rows.clone()).map(reduced)
         }
         Question::Stats(head) if long::is_long(&want.subject.this, &Reading::of(*head)) => {
             return long_stats(&want.subject.this, *head, go_on);

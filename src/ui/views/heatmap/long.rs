@@ -42,11 +42,11 @@ impl HeatmapView {
         let Some(Ok(whole)) = whole else { return };
         // The large picture comes first.
         if self.long.progress() >= 1.0 {
-            self.long_thumbs.update(ui, cx, subject, &whole, look);
+            self.long_thumbs.update(ui, cx, (subject, cx.pane.selection.head), &whole, (look, None));
         }
         let head = cx.pane.selection.head;
         let n_heads = source::n_heads(capture, head);
-        HeadThumbs::row_ui(self.long_thumbs.shown(cx, capture), n_heads, HeadGroups::of(capture, head), ui, cx);
+        HeadThumbs::row_ui(self.long_thumbs.shown(cx, capture, head), n_heads, HeadGroups::of(capture, head), ui, cx);
         let mut cells = std::mem::take(&mut self.long);
         cells.update(ui, cx, (subject, &reading), &whole, look);
         let caption = readout::caption(cx, capture, &whole, cells.mass());

@@ -9,6 +9,7 @@ use super::{
     groups::HeadGroups,
     hover,
     overview::Look,
+    small_maps::SmallMaps,
     source, text, texture,
     texture::HeadThumbs,
 };
@@ -24,7 +25,6 @@ use crate::{
 mod drawing;
 mod fit;
 mod long;
-mod long_thumbs;
 mod mask;
 mod paint;
 mod pixels;
@@ -34,7 +34,6 @@ mod tiles;
 pub use crate::figure::views::heatmap::layout;
 pub use drawing::is_drawn_on;
 use layout::{HeatmapLayout, HeatmapLayoutInput};
-use long_thumbs::LongThumbs;
 use pixels::{Picture, PictureKey};
 use tiles::LongCells;
 
@@ -52,7 +51,7 @@ pub struct HeatmapView {
     camera: Camera,
     camera_of: Option<(CaptureId, StackKind)>,
     long: LongCells,
-    long_thumbs: LongThumbs,
+    long_thumbs: SmallMaps,
     /// What was held in the frame before.
     held: Focus,
 }

@@ -14,11 +14,11 @@ use crate::{
         heatmap::{RowsSee, Sight as _, atlas, heatmap, reduce_by_max},
     },
     session::ColorScale,
-    ui::views::texture::{self, HeadThumbs},
+    ui::views::{
+        small_maps::THUMB_PX,
+        texture::{self, HeadThumbs},
+    },
 };
-
-/// Side of a thumbnail in texture pixels.
-pub const THUMB_PX: usize = 96;
 
 /// Everything the pixels depend on.
 #[derive(Clone, PartialEq)]
@@ -53,7 +53,7 @@ pub fn thumbnails(ctx: &Context, heads: &[Option<Arc<ReadPattern>>], key: &Pictu
     let columns = (patterns.len() as f32).sqrt().ceil() as usize;
     let first = heads.iter().flatten().next();
     let map = first.map_or_else(|| key.map, |pattern| color_map(pattern, key.map));
-    let atlas = atlas(&patterns, THUMB_PX, columns, map, key.scale == ColorScale::Log, &sight);
+    let atlas = atlas(&patterns, THUMB_PX, columns, (map, key.scale == ColorScale::Log, None), &sight);
     // Thumbnails of short inputs are enlarged and keep their edges; long ones are reduced on screen.
     let enlarged = patterns.iter().all(|pattern| pattern.n_cols() <= THUMB_PX / 2);
     HeadThumbs::load(ctx, &atlas, if enlarged { TextureOptions::NEAREST } else { TextureOptions::LINEAR })

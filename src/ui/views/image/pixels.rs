@@ -106,6 +106,6 @@ pub fn thumbnails(
     let columns = (grids.len() as f32).sqrt().ceil() as usize;
     let first = heads.iter().flatten().next();
     let map = first.map_or_else(|| map, |pattern| color_map(pattern, map));
-    let atlas = atlas(&grids, rows.max(cols), columns, map, false, &Mask::NONE);
+    let atlas = atlas(&grids, rows.max(cols), columns, (map, false, None), &Mask::NONE);
     HeadThumbs::load(ctx, &atlas, TextureOptions::NEAREST)
 }

@@ -1,11 +1,10 @@
-//! Small pictures of all heads of a layer of a long text: head after head, the one that is shown first, each from the
-//! coarsest strips of its pattern.
+//! Small pictures of all heads of a layer, each from strips of its pattern: head after head, so that however long the
+//! text is no pattern is held whole.
 
 use std::sync::Arc;
 
 use eframe::egui::{TextureOptions, Ui};
 
-use super::pixels::THUMB_PX;
 use crate::{
     analysis::reading::{
         ReadPattern, Reading,
@@ -25,15 +24,21 @@ use crate::{
     },
 };
 
+/// Side of a picture in texture pixels.
+pub const THUMB_PX: usize = 96;
+
 /// The pictures, as far as they are there.
 #[derive(Default)]
-pub struct LongThumbs {
+pub struct SmallMaps {
     of: Option<(CaptureId, Reading)>,
     level: u32,
     /// One per head: reduced, with the largest or the mean weights.
     heads: Vec<Small>,
-    picture: Option<(HeadThumbs, Look, usize)>,
+    picture: Option<(HeadThumbs, Colors, usize)>,
 }
+
+/// How values become colours, and the value of the last colour where all heads share it.
+type Colors = (Look, Option<f32>);
 
 /// One head.
 #[derive(Clone)]
@@ -44,12 +49,18 @@ enum Small {
     Refused,
 }
 
-impl LongThumbs {
-    /// Takes in what has come, and asks for what is missing of one more head. `whole` are the rows and columns of the
-    /// pattern.
-    pub fn update(&mut self, ui: &Ui, cx: &ViewCtx<'_>, subject: &Subject, whole: &ReadPattern, look: Look) {
+impl SmallMaps {
+    /// Takes in what has come of the layer of a head, and asks for what is missing, of that head first. `whole` are the
+    /// rows and columns of the patterns. Returns how many strips were asked for.
+    pub fn update(
+        &mut self,
+        ui: &Ui,
+        cx: &ViewCtx<'_>,
+        (subject, selected): (&Subject, HeadId),
+        whole: &ReadPattern,
+        colors: Colors,
+    ) -> usize {
         let capture = &*subject.this;
-        let selected = cx.pane.selection.head;
         let reading = |head: usize| source::shown_of_head(cx, capture, HeadId { head, ..selected });
         let of = (capture.id(), reading(0));
         if self.of.as_ref() != Some(&of) {
@@ -59,47 +70,52 @@ impl LongThumbs {
             *self = Self { of: Some(of), level, heads, picture: None };
         }
         let is_coming = |small: &Small| matches!(small, Small::Coming(_));
-        let next = [selected.head].into_iter().chain(0..self.heads.len());
-        if let Some(head) = next.into_iter().find(|head| self.heads.get(*head).is_some_and(is_coming)) {
-            self.ask(cx, (subject, &reading(head)), head);
+        let mut n_asked = 0;
+        for head in [selected.head].into_iter().chain(0..self.heads.len()) {
+            if n_asked < BATCH && self.heads.get(head).is_some_and(is_coming) {
+                n_asked += self.ask(cx, (subject, &reading(head)), head);
+            }
         }
         let n_there = self.heads.iter().filter(|small| !is_coming(small)).count();
-        if n_there > 0 && self.picture.as_ref().is_none_or(|(_, of, n)| (*of, *n) != (look, n_there)) {
-            self.picture = Some((self.colored(ui, whole, look), look, n_there));
+        if n_there > 0 && self.picture.as_ref().is_none_or(|(_, of, n)| (*of, *n) != (colors, n_there)) {
+            self.picture = Some((self.colored(ui, whole, colors), colors, n_there));
         }
+        n_asked
     }
 
-    /// What of it is there to be drawn of this layer.
-    pub fn shown(&self, cx: &ViewCtx<'_>, capture: &Capture) -> Option<&HeadThumbs> {
-        let first = HeadId { head: 0, ..cx.pane.selection.head };
+    /// What of it is there to be drawn of the layer of a head.
+    pub fn shown(&self, cx: &ViewCtx<'_>, capture: &Capture, of: HeadId) -> Option<&HeadThumbs> {
+        let first = HeadId { head: 0, ..of };
         let is_of = |(id, reading): &(CaptureId, Reading)| {
             *id == capture.id() && *reading == source::shown_of_head(cx, capture, first)
         };
         self.picture.as_ref().filter(|_| self.of.as_ref().is_some_and(is_of)).map(|(thumbs, ..)| thumbs)
     }
 
-    fn ask(&mut self, cx: &ViewCtx<'_>, (subject, reading): (&Subject, &Reading), head: usize) {
-        let Small::Coming(strips) = &mut self.heads[head] else { return };
+    /// Asks for what is missing of a head; how many strips.
+    fn ask(&mut self, cx: &ViewCtx<'_>, (subject, reading): (&Subject, &Reading), head: usize) -> usize {
+        let Small::Coming(strips) = &mut self.heads[head] else { return 0 };
         let mut n_asked = 0;
         for (at, place) in strips.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {
             match cx.patterns.strip(subject, reading, (self.level, at)) {
                 Some(Ok(strip)) => *place = Some(strip),
                 Some(Err(_)) => {
                     self.heads[head] = Small::Refused;
-                    return;
+                    return n_asked;
                 }
                 None => n_asked += 1,
             }
             if n_asked == BATCH {
-                return;
+                return n_asked;
             }
         }
         if let Some(whole) = strips.iter().cloned().collect::<Option<Vec<_>>>() {
             self.heads[head] = Small::Whole(whole);
         }
+        n_asked
     }
 
-    fn colored(&self, ui: &Ui, whole: &ReadPattern, look: Look) -> HeadThumbs {
+    fn colored(&self, ui: &Ui, whole: &ReadPattern, (look, high): Colors) -> HeadThumbs {
         let matrices: Vec<Option<Matrix>> = self
             .heads
             .iter()
@@ -113,8 +129,11 @@ impl LongThumbs {
         let empty = || Matrix::new(vec![0.0], [1, 1]).ok();
         let tiles: Vec<Matrix> = matrices.iter().filter_map(|matrix| matrix.clone().or_else(empty)).collect();
         let columns = (tiles.len() as f32).sqrt().ceil() as usize;
-        let atlas = atlas(&tiles, THUMB_PX, columns, look.map, look.log, &sight);
-        let mut thumbs = HeadThumbs::load(ui.ctx(), &atlas, TextureOptions::LINEAR);
+        let atlas = atlas(&tiles, THUMB_PX, columns, (look.map, look.log, high), &sight);
+        // Pictures of short inputs are enlarged and keep their edges; those of long ones are reduced on screen.
+        let is_short = shape.iter().all(|n| *n <= THUMB_PX / 2);
+        let options = if is_short { TextureOptions::NEAREST } else { TextureOptions::LINEAR };
+        let mut thumbs = HeadThumbs::load(ui.ctx(), &atlas, options);
         for (head, _) in matrices.iter().enumerate().filter(|(_, matrix)| matrix.is_none()) {
             thumbs.leave_out(head);
         }
@@ -133,5 +152,5 @@ fn joined(strips: &[Arc<Strip>], look: Look) -> Option<Matrix> {
 /// The finest level at which a pattern has no more cells than a small picture shows.
 fn level(whole: &ReadPattern) -> u32 {
     let longest = whole.rows.len().max(whole.cols.len());
-    longest.div_ceil(THUMB_PX).next_power_of_two().ilog2().clamp(1, MAX_LEVEL)
+    longest.div_ceil(THUMB_PX).next_power_of_two().ilog2().min(MAX_LEVEL)
 }
