@@ -266,7 +266,7 @@ fn what_cannot_be_drawn_is_said_in_one_line() {
         (&["heatmap"], "{title}.svg", 2, "{layer} and {head}"),
         (&["heads", "--minus", "L9H9"], out, 1, "L9H9"),
         (&["scatter", "--words"], out, 2, "patterns"),
-        (&["grid"], out, 2, "lines, heatmap, picture, qk-map, qk-maps, distance, average, explain"),
+        (&["galaxy"], out, 2, "choose one of lines, heatmap, "),
         (&["heads", "--svg-text", "font"], out, 2, "not supported"),
         (&["heads", "--data", "numbers.xlsx"], out, 2, ".csv, .json"),
         (&["heads", "--text", "a second text"], out, 2, "one input"),

@@ -1,7 +1,8 @@
 //! What heads are known to do: one definition for each, which window, files and command line read.
 
 /// Something that heads are known to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Detector {
     /// Attends to the token before.
     Previous,

@@ -25,7 +25,10 @@ const MENU_PT: f32 = 360.0;
 
 /// Draws the menu's button, which says what is on.
 pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    ui.add_space(2.0 * GRID);
+    // Apart from a chooser before it.
+    if ui.cursor().left() > ui.max_rect().left() {
+        ui.add_space(2.0 * GRID);
+    }
     let summary = summary(&cx.pane.options.reading);
     let text =
         if summary.is_empty() { "Show weights as ⏷".to_owned() } else { format!("Show weights as: {summary} ⏷") };

@@ -2,7 +2,7 @@
 
 use eframe::egui::{
     Align2, Color32, ColorImage, Context, FontId, Mesh, Painter, Rect, Response, Role, Sense, Stroke, StrokeKind,
-    TextureHandle, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    TextureHandle, TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -69,6 +69,11 @@ impl HeadThumbs {
             Rect::from_min_max((rect.min.to_vec2() / size).to_pos2(), (rect.max.to_vec2() / size).to_pos2())
         };
         Self { texture, uvs: atlas.tiles.iter().map(|tile| Some(uv(tile))).collect() }
+    }
+
+    /// The texture, and the part of it that shows a head.
+    pub fn picture(&self, head: usize) -> Option<(TextureId, Rect)> {
+        Some((self.texture.id(), self.uvs.get(head).copied().flatten()?))
     }
 
     /// Shows nothing for a head.

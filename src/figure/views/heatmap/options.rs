@@ -57,9 +57,17 @@ impl Default for HeatmapOptions {
 impl HeatmapOptions {
     /// Shows the options.
     pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
+        self.visit_colors(scope, "Heatmap", visit);
+        let meaning = "Write values into the cells of a heatmap that have room for them";
+        let value = FieldValue::Flag(&mut self.values);
+        visit(OptionField::new("values", "Numbers where there is room", meaning, value));
+    }
+
+    /// Shows the options of colours, below a heading.
+    pub fn visit_colors(&mut self, scope: &ViewScope<'_>, heading: &'static str, visit: &mut Visit<'_>) {
         // What is no attention has colours of its own.
         if !scope.is_explained {
-            visit_color_map(&mut self.color_map, "Heatmap", visit);
+            visit_color_map(&mut self.color_map, heading, visit);
         }
         let mut log = self.scale == ColorScale::Log;
         let meaning = "Logarithmic colours, which show small weights";
@@ -67,7 +75,7 @@ impl HeatmapOptions {
         self.scale = if log { ColorScale::Log } else { ColorScale::Linear };
         let scales = [(ColorScale::Linear, "linear", "Linear"), (ColorScale::Log, "log", "Logarithmic")];
         let words = ("scale", "Scale", meaning);
-        choose_with(visit, words, &mut self.scale, &scales, |field| field.in_window().heading("Heatmap"));
+        choose_with(visit, words, &mut self.scale, &scales, |field| field.in_window().heading(heading));
         if scope.is_long {
             let meaning = "A text this long has more weights than the screen has pixels. A pixel shows the largest \
                            weight of its block (thin lines stay visible) or the mean of its unmasked weights (areas \
@@ -75,9 +83,6 @@ impl HeatmapOptions {
             let pools = [(Pool::Max, "max", "Largest weight"), (Pool::Mean, "mean", "Mean weight")];
             choose_with(visit, ("pool", "A pixel shows", meaning), &mut self.pool, &pools, in_window);
         }
-        let meaning = "Write values into the cells of a heatmap that have room for them";
-        let value = FieldValue::Flag(&mut self.values);
-        visit(OptionField::new("values", "Numbers where there is room", meaning, value));
     }
 
     /// Names in metadata before they were those of settings.

@@ -41,7 +41,7 @@ mod camera;
 mod canvas;
 mod draw;
 mod drawing;
-mod grid;
+pub mod grid;
 mod hits;
 mod labels;
 mod legend;
