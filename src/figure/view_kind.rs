@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::views::{About, Feature, ViewSpec, average, distance, heads, heatmap, image, lab, matrix, scatter};
+use super::views::{About, Feature, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter};
 use crate::{capture::Capture, ids::StackKind, options::one_of};
 
 /// The id of a view.
@@ -13,6 +13,8 @@ pub enum ViewKind {
     Heads,
     /// One head as a matrix of colours.
     Heatmap,
+    /// Every head as a small matrix of colours.
+    Grid,
     Image,
     /// One head's joint query–key plane.
     Scatter,
@@ -27,9 +29,10 @@ pub enum ViewKind {
 }
 
 /// Every view, in tab order, which is the order of their ids.
-const VIEWS: [&ViewSpec; 8] = [
+const VIEWS: [&ViewSpec; 9] = [
     &heads::SPEC,
     &heatmap::SPEC,
+    &grid::SPEC,
     &image::SPEC,
     &scatter::SPEC,
     &matrix::SPEC,

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::views::{
-    average::AverageOptions, distance::Shown, heads::HeadsOptions, heatmap::HeatmapOptions, image::ImageOptions,
-    lab::LabOptions, scatter::ScatterOptions,
+    average::AverageOptions, distance::Shown, grid::GridOptions, heads::HeadsOptions, heatmap::HeatmapOptions,
+    image::ImageOptions, lab::LabOptions, scatter::ScatterOptions,
 };
 use crate::{
     analysis::{Cloud, Space, reading::ReadingOptions},
@@ -22,6 +22,7 @@ pub struct ViewOptions {
     pub shared_scale: bool,
     pub heads: HeadsOptions,
     pub heatmap: HeatmapOptions,
+    pub grid: GridOptions,
     pub image: ImageOptions,
     /// Scatter and matrix views.
     pub scatter: ScatterOptions,

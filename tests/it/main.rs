@@ -204,6 +204,7 @@ mod ui;
 mod ui_corpora;
 mod ui_export;
 /// What a model reads and writes, in the window.
+mod ui_grid;
 mod ui_inputs;
 /// Room, panels and appearance of the window.
 mod ui_layout;

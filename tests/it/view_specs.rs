@@ -29,7 +29,7 @@ fn no_two_views_share_a_name_a_label_or_a_key() {
 
 #[test]
 fn a_view_is_called_as_in_the_window_everywhere_and_its_former_names_are_read() {
-    let names = "lines, heatmap, picture, qk-map, qk-maps, distance, average, explain";
+    let names = "lines, heatmap, grid, picture, qk-map, qk-maps, distance, average, explain";
     assert_eq!(ViewKind::names(|_| true), names);
     for command in ["render", "open"] {
         let help = attnscope(&[command, "--help"]);

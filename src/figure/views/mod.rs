@@ -6,6 +6,7 @@ pub mod average;
 pub mod axes;
 pub mod cells;
 pub mod distance;
+pub mod grid;
 pub mod heads;
 pub mod heatmap;
 pub mod image;

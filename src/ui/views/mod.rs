@@ -21,6 +21,7 @@ mod display_list;
 mod distance;
 mod empty;
 mod fields;
+mod grid;
 mod groups;
 mod heads;
 mod heatmap;
@@ -68,6 +69,7 @@ trait Canvas {
 pub struct Views {
     heads: heads::HeadsView,
     heatmap: heatmap::HeatmapView,
+    grid: grid::GridView,
     image: image::ImageView,
     space: space::SpaceView,
     distance: distance::DistanceView,
@@ -122,6 +124,7 @@ impl Views {
         match kind {
             ViewKind::Heads => &mut self.heads,
             ViewKind::Heatmap => &mut self.heatmap,
+            ViewKind::Grid => &mut self.grid,
             ViewKind::Image => &mut self.image,
             ViewKind::Scatter | ViewKind::Matrix => &mut self.space,
             ViewKind::Distance => &mut self.distance,

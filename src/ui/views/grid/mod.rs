@@ -1,0 +1,438 @@
+//! Small patterns of every head: rows of layers, or heads sorted by a kind; a click opens a head.
+
+use eframe::egui::{
+    Align2, Color32, CursorIcon, FontId, Painter, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle, TextureOptions,
+    Ui, Vec2, WidgetInfo, pos2, vec2,
+};
+
+use super::{
+    Canvas, aids,
+    camera::{self, Camera},
+    choosers, controls, empty, hover, menu,
+    overview::Look,
+    small_maps::SmallMaps,
+    source,
+    space::grid as cells,
+    texture, tooltip,
+};
+use crate::{
+    analysis::{
+        detect::{HeadKinds, Kind},
+        reading::{ReadPattern, Reading, Refusal, store::Subject},
+    },
+    capture::{Capture, Matrix},
+    figure::{
+        measure::BAR_AND_TICKS_PT,
+        views::{
+            color_map,
+            grid::{Places, high, recorded, title},
+            matrix::layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
+        },
+    },
+    ids::{CaptureId, HeadId, StackKind},
+    raster::{
+        ColorRange,
+        heatmap::{RowsSee, heatmap},
+    },
+    session::{ColorScale, Command, Focus, ViewKind},
+    text::{counted, decimal_text},
+    ui::{
+        ViewCtx,
+        memo::Memo,
+        theme::{GRID, text_size},
+    },
+};
+
+/// Widest cell; larger maps are zoomed into.
+const MAX_CELL_PT: f32 = 480.0;
+/// Free border of a cell, as a part of its smaller side.
+const PAD: f32 = 0.04;
+/// Height of a pinned query's row below the map, as a part of the map's, and free space between them.
+const ROW: f32 = 0.18;
+const ROW_GAP_PT: f32 = 2.0;
+/// Height of a title.
+const TITLE_PT: f32 = text_size::SMALL + 2.0;
+/// Cells from this width have room for a title.
+const TITLE_FROM_PT: f32 = 44.0;
+/// Tokens are told apart under the pointer from this size on.
+const TOKEN_FROM_PT: f32 = 3.0;
+/// Height of the colour bar.
+const BAR_HEIGHT_PT: f32 = 160.0;
+/// Strips asked for in one frame: enough for a quick picture, few enough that a click does not wait for them.
+const MOST_ASKED: usize = 64;
+
+/// The Grid view with what it remembers between frames.
+#[derive(Default)]
+pub struct GridView {
+    camera: Camera,
+    camera_of: Option<(CaptureId, StackKind)>,
+    layers: Vec<SmallMaps>,
+    rows: Vec<Memo<RowKey, Option<TextureHandle>>>,
+}
+
+/// Everything that the pixels of one row of each head of a layer depend on.
+type RowKey = (CaptureId, Reading, usize, Look);
+
+/// The input and the way it is shown.
+struct Shown<'a> {
+    subject: &'a Subject,
+    /// Rows and columns of the patterns, without a row.
+    whole: &'a ReadPattern,
+    places: &'a Places,
+    kinds: Option<&'a HeadKinds>,
+    look: Look,
+    high: Option<f32>,
+}
+
+impl Canvas for GridView {
+    fn rest(&mut self) {
+        let Self { camera, camera_of, .. } = std::mem::take(self);
+        *self = Self { camera, camera_of, ..Self::default() };
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let Some(capture) = cx.document.latest_capture() else { return };
+        let Some(subject) = source::subject(cx) else { return };
+        let stack = cx.pane.selection.stack();
+        ui.horizontal_wrapped(|ui| {
+            choosers::stack_ui(ui, cx);
+            choosers::sentences_ui(ui, cx);
+            aids::menu_ui(ui, cx);
+        });
+        if let Some(sentence) = source::nothing_left(cx, capture, stack) {
+            empty::sentence_ui(ui, cx.theme, sentence);
+            return;
+        }
+        let layers = recorded(capture, stack);
+        let Some(first) = layers.first().and_then(|heads| heads.first()) else {
+            empty::sentence_ui(ui, cx.theme, "No attention of this stack was recorded");
+            return;
+        };
+        let reading = source::shown_of_head(cx, capture, *first);
+        let whole = match cx.patterns.part(&subject, &reading, 0..0) {
+            Some(Ok(whole)) => whole,
+            Some(Err(refusal)) => {
+                empty::sentence_ui(ui, cx.theme, &refusal.to_string());
+                return;
+            }
+            None => return,
+        };
+        let options = &cx.pane.options;
+        let kinds = options.grid.sort_by.and_then(|_| cx.patterns.kinds(&subject, stack));
+        let (places, caption) = match arranged(cx, &layers, kinds.as_ref()) {
+            Ok(arranged) => arranged,
+            Err(sentence) => {
+                empty::sentence_ui(ui, cx.theme, &sentence);
+                return;
+            }
+        };
+        let look = Look {
+            map: color_map(&whole, options.heatmap.color_map),
+            log: options.heatmap.scale == ColorScale::Log,
+            pool: options.heatmap.pool,
+        };
+        let high = high(&reading.source);
+        let scale = if high.is_some() { "" } else { "; each head from 0 to its own largest value" };
+        controls::caption_ui(ui, cx.theme, format!("{caption}{scale}"));
+        let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
+        let shown = Shown { subject: &subject, whole: &whole, places: &places, kinds, look, high };
+        self.canvas_ui(ui, cx, capture, &shown);
+    }
+}
+
+/// The places of heads, with a sentence about them.
+fn arranged(
+    cx: &ViewCtx<'_>,
+    layers: &[Vec<HeadId>],
+    kinds: Option<&Result<std::sync::Arc<HeadKinds>, Refusal>>,
+) -> Result<(Places, String), String> {
+    let n: usize = layers.iter().map(Vec::len).sum();
+    let by_layer = || Places::by_layer(layers);
+    let options = cx.pane.options.grid;
+    let Some(sort_by) = options.sort_by else {
+        return Ok((by_layer(), format!("{}: click one to open it", counted(n, "head"))));
+    };
+    let title = sort_by.definition().title.to_lowercase();
+    let kind = match kinds {
+        None => return Ok((by_layer(), "Ranking the heads …".to_owned())),
+        Some(Err(refusal)) => return Err(refusal.to_string()),
+        Some(Ok(kinds)) => kinds.of(sort_by),
+    };
+    let Some(kind) = kind else { return Ok((by_layer(), String::new())) };
+    if let Err(why) = &kind.heads {
+        return Err(format!("Heads have no score for {title}: {why}. Sort by another kind at the right"));
+    }
+    let places = Places::by_kind(kind, options.of_kind);
+    if places.cells.is_empty() {
+        let best = kind
+            .ranked()
+            .first()
+            .map_or(String::new(), |(head, score)| format!("; the highest score is {} ({head})", decimal_text(*score)));
+        return Err(format!("No head is of the kind {title}{best}"));
+    }
+    Ok((places, kind_text(kind, n, &title)))
+}
+
+fn kind_text(kind: &Kind, n: usize, title: &str) -> String {
+    let of_kind = kind.n_of_kind();
+    format!("By the score for {title}, highest first: {of_kind} of {} reach the threshold", counted(n, "head"))
+}
+
+impl GridView {
+    fn canvas_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown<'_>) {
+        let stack = cx.pane.selection.stack();
+        if self.camera_of.replace((capture.id(), stack)) != Some((capture.id(), stack)) {
+            self.camera = Camera::default();
+        }
+        let mut area = ui.available_rect_before_wrap();
+        let bar = shown.high.map(|high| ColorRange::up_to(high, false, shown.look.log));
+        if bar.is_some() {
+            area.max.x -= BAR_AND_TICKS_PT + GRID;
+        }
+        let grid = shown.places.grid();
+        let viewport = viewport(shown, area, pinned_row(cx, shown.whole).is_some());
+        let response = ui.interact(viewport, ui.scope_id().with("heads"), Sense::click_and_drag());
+        let n_heads = shown.places.cells.iter().flatten().count();
+        response.widget_info(|| {
+            WidgetInfo::labeled(Role::Image, true, format!("Attention patterns of {}", counted(n_heads, "head")))
+        });
+        let fit = viewport.width() / grid.1.max(1) as f32;
+        self.camera.interact(ui, &response, viewport, (MAX_CELL_PT / fit.max(1.0)).max(1.0));
+        let layout = MatrixLayout { viewport, content: self.camera.content_rect(viewport), grid };
+        self.ask(ui, cx, shown, &layout);
+        let painter = ui.painter().with_clip_rect(viewport.intersect(ui.clip_rect()));
+        if shown.places.by_layer {
+            cells::labels(ui.painter(), &layout, 1, cx.theme);
+        }
+        let under = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| {
+            let (head, score) = shown.places.at(layout.head_at(at)?)?;
+            Some((at, layout.head_at(at)?, head, score))
+        });
+        let [rows, cols] = layout.visible();
+        for place in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
+            let Some((head, score)) = shown.places.at(place) else { continue };
+            let cell = layout.cell(place.0, place.1);
+            self.map(&painter, cx, capture, shown, (head, score), cell);
+            let is_under = under.as_ref().is_some_and(|(_, at, ..)| *at == place);
+            let color = match (head == cx.pane.selection.head, is_under) {
+                (true, _) => Some(cx.theme.accent),
+                (false, true) => Some(cx.theme.text),
+                (false, false) => None,
+            };
+            if let Some(color) = color {
+                cells::frame(&painter, cell, color);
+            }
+        }
+        if let Some(range) = bar {
+            let bar =
+                Rect::from_min_size(viewport.right_top() + vec2(GRID, 0.0), vec2(BAR_AND_TICKS_PT, BAR_HEIGHT_PT));
+            let bar = bar.intersect(Rect::everything_above(area.bottom()));
+            texture::color_bar(ui.painter(), bar, shown.look.map, range, cx.theme);
+        }
+        if let Some((at, place, head, score)) = under {
+            let focus = self.token_at(shown, layout.cell(place.0, place.1), at, cx);
+            hover::report(cx, focus);
+            menu::point_at_head(&response, cx, head);
+            ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
+            tooltip::at_pointer(ui, |ui| head_ui(ui, cx, capture, shown, (head, score), focus));
+            if response.clicked() {
+                cx.send(Command::SelectHead(head));
+                cx.send(Command::ShowView(ViewKind::Heatmap));
+            }
+        }
+        ui.allocate_rect(ui.available_rect_before_wrap(), Sense::hover());
+    }
+
+    /// Asks for the maps of the layers in sight, the ones at the top first.
+    fn ask(&mut self, ui: &Ui, cx: &ViewCtx<'_>, shown: &Shown<'_>, layout: &MatrixLayout) {
+        let [rows, cols] = layout.visible();
+        let mut n_asked = 0;
+        let mut seen: Vec<usize> = Vec::new();
+        for place in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
+            let Some((head, _)) = shown.places.at(place) else { continue };
+            if n_asked >= MOST_ASKED || seen.contains(&head.layer) {
+                continue;
+            }
+            seen.push(head.layer);
+            if self.layers.len() <= head.layer {
+                self.layers.resize_with(head.layer + 1, SmallMaps::default);
+            }
+            let colors = (shown.look, shown.high);
+            n_asked += self.layers[head.layer].update(ui, cx, (shown.subject, head), shown.whole, colors);
+        }
+    }
+
+    /// The map of a head in its cell, and below it the row of the query that is pinned.
+    fn map(
+        &mut self,
+        painter: &Painter,
+        cx: &ViewCtx<'_>,
+        capture: &Capture,
+        shown: &Shown<'_>,
+        (head, score): (HeadId, Option<f32>),
+        cell: Rect,
+    ) {
+        let row = pinned_row(cx, shown.whole);
+        let parts = parts(shown, cell, row.is_some());
+        painter.rect_filled(parts.map, 0, cx.theme.masked);
+        let thumbs = self.layers.get(head.layer).and_then(|layer| layer.shown(cx, capture, head));
+        if let Some((texture, uv)) = thumbs.and_then(|thumbs| thumbs.picture(head.head)) {
+            painter.image(texture, parts.map, uv, Color32::WHITE);
+        }
+        painter.rect_stroke(parts.map, 0, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
+        if let (Some(row), Some(strip)) = (row, parts.row) {
+            let high = parts.map.top() + (row as f32 + 0.5) / shown.whole.rows.len().max(1) as f32 * parts.map.height();
+            painter.hline(parts.map.x_range(), high, Stroke::new(1.0, cx.theme.query));
+            painter.rect_filled(strip, 0, cx.theme.masked);
+            let n_heads = source::n_heads(capture, head);
+            if let Some(texture) = self.rows_of(painter, cx, shown, HeadId { head: 0, ..head }, row) {
+                let at = |head: usize| head as f32 / n_heads.max(1) as f32;
+                let uv = Rect::from_min_max(pos2(0.0, at(head.head)), pos2(1.0, at(head.head + 1)));
+                painter.image(texture.id(), strip, uv, Color32::WHITE);
+            }
+            painter.rect_stroke(strip, 0, Stroke::new(1.0, cx.theme.query), StrokeKind::Outside);
+        }
+        if let Some(col) = cx.pane.selection.pinned.key.and_then(|key| shown.whole.cols.group_of(key)) {
+            let at = parts.map.left() + (col as f32 + 0.5) / shown.whole.cols.len().max(1) as f32 * parts.map.width();
+            painter.vline(at, parts.map.y_range(), Stroke::new(1.0, cx.theme.key));
+        }
+        if let Some(at) = parts.title {
+            let font = FontId::proportional(text_size::SMALL);
+            painter.text(at, Align2::LEFT_TOP, title(head, score), font, cx.theme.text_weak);
+        }
+    }
+
+    /// One row of each head of the layer of a head, one below the other; none while they are read.
+    fn rows_of(
+        &mut self,
+        painter: &Painter,
+        cx: &ViewCtx<'_>,
+        shown: &Shown<'_>,
+        first: HeadId,
+        row: usize,
+    ) -> Option<TextureHandle> {
+        let capture = &*shown.subject.this;
+        if self.rows.len() <= first.layer {
+            self.rows.resize_with(first.layer + 1, Memo::default);
+        }
+        let reading = |head: usize| source::shown_of_head(cx, capture, HeadId { head, ..first });
+        let key = (capture.id(), reading(0), row, shown.look);
+        let memo = &mut self.rows[first.layer];
+        if memo.knows(&key) {
+            return memo.get_or_update(key, || None);
+        }
+        let ask = |head: usize| cx.patterns.part(shown.subject, &reading(head), row..row + 1);
+        let answers: Vec<_> = (0..source::n_heads(capture, first)).map(ask).collect();
+        let parts: Vec<_> = answers.into_iter().map(|answer| answer.map(Result::ok)).collect::<Option<_>>()?;
+        let n_cols = shown.whole.cols.len();
+        let empty = vec![0.0; n_cols];
+        let values = |part: &Option<std::sync::Arc<ReadPattern>>| {
+            part.as_ref().and_then(|part| part.row(row).map(<[f32]>::to_vec)).unwrap_or_else(|| empty.clone())
+        };
+        let values: Vec<f32> = parts.iter().flat_map(values).collect();
+        let matrix = Matrix::new(values, [parts.len(), n_cols]).ok()?;
+        let range = match shown.high {
+            Some(high) => ColorRange::up_to(high, false, shown.look.log),
+            None => ColorRange::of(matrix.as_slice(), shown.look.log),
+        };
+        let seen = shown.whole.visible.get(row).cloned().unwrap_or(0..n_cols);
+        let sight = RowsSee {
+            visible: vec![seen; parts.len()],
+            everywhere: shown.whole.everywhere.clone(),
+            causal: shown.whole.causal,
+            n_rest: shown.whole.cols.rest().len(),
+        };
+        let image = heatmap(&matrix, shown.look.map, range, &sight);
+        let texture = texture::load(painter.ctx(), "rows of heads", &image, TextureOptions::NEAREST);
+        memo.get_or_update(key, || Some(texture))
+    }
+
+    /// The query and the key under the pointer, where they can be told apart.
+    fn token_at(&self, shown: &Shown<'_>, cell: Rect, at: eframe::egui::Pos2, cx: &ViewCtx<'_>) -> Focus {
+        let (rows, cols) = (&shown.whole.rows, &shown.whole.cols);
+        let map = parts(shown, cell, pinned_row(cx, shown.whole).is_some()).map;
+        let size = map.size() / vec2(cols.len().max(1) as f32, rows.len().max(1) as f32);
+        if size.min_elem() < TOKEN_FROM_PT {
+            return Focus::NONE;
+        }
+        let Some((row, col)) = camera::cell_at(map, (rows.len(), cols.len()), at) else { return Focus::NONE };
+        let query = rows.position(row).filter(|_| !shown.whole.has_one_row());
+        Focus { query, key: cols.position(col) }
+    }
+}
+
+/// The area of all cells: they fit into `area` below and beside their labels, each as high as its map and row take.
+fn viewport(shown: &Shown<'_>, area: Rect, has_row: bool) -> Rect {
+    let free = Rect::from_min_max(area.min + vec2(ROW_LABEL_PT, COL_LABEL_PT), area.max);
+    let (n_rows, n_cols) = shown.places.grid();
+    let n = vec2(n_cols.max(1) as f32, n_rows.max(1) as f32);
+    let title = if shown.places.by_layer { 0.0 } else { TITLE_PT };
+    let row = if has_row { ROW } else { 0.0 };
+    // The height of a cell is its width by this, and its title.
+    let high = (1.0 + row) / aspect(shown.whole);
+    let width = (free.width() / n.x).min((free.height() / n.y - title) / high).max(1.0);
+    let size = vec2(width, width * high + title) * n;
+    Rect::from_min_size(free.min, size.min(free.size().max(Vec2::splat(1.0))))
+}
+
+/// Width of a map where its height is 1; very long ones are shown less long.
+fn aspect(whole: &ReadPattern) -> f32 {
+    (whole.cols.len().max(1) as f32 / whole.rows.len().max(1) as f32).clamp(0.4, 2.5)
+}
+
+/// The parts of a cell.
+struct Parts {
+    map: Rect,
+    row: Option<Rect>,
+    title: Option<eframe::egui::Pos2>,
+}
+
+/// The map with its own proportions, a row below it, and a title above it where heads do not stand by layer.
+fn parts(shown: &Shown<'_>, cell: Rect, has_row: bool) -> Parts {
+    let mut free = cell.shrink(PAD * cell.width().min(cell.height()) + 1.0);
+    let has_title = !shown.places.by_layer && free.width() >= TITLE_FROM_PT;
+    let title = has_title.then_some(free.min);
+    if has_title {
+        free.min.y += TITLE_PT;
+    }
+    let row_height = if has_row { (free.height() * ROW / (1.0 + ROW) - ROW_GAP_PT).max(2.0) } else { 0.0 };
+    let below = if has_row { row_height + ROW_GAP_PT } else { 0.0 };
+    let room = Rect::from_min_max(free.min, free.max - vec2(0.0, below));
+    let aspect = aspect(shown.whole);
+    let width = room.width().min(room.height() * aspect);
+    let size: Vec2 = vec2(width, width / aspect);
+    let map = Rect::from_min_size(pos2(room.center().x - size.x / 2.0, room.top()), size);
+    let row =
+        has_row.then(|| Rect::from_min_size(map.left_bottom() + vec2(0.0, ROW_GAP_PT), vec2(map.width(), row_height)));
+    Parts { map, row, title }
+}
+
+/// The row of the query that is pinned.
+fn pinned_row(cx: &ViewCtx<'_>, whole: &ReadPattern) -> Option<usize> {
+    whole.rows.group_of(cx.pane.selection.pinned.query?)
+}
+
+/// What is under the pointer.
+fn head_ui(
+    ui: &mut Ui,
+    cx: &ViewCtx<'_>,
+    capture: &Capture,
+    shown: &Shown<'_>,
+    (head, score): (HeadId, Option<f32>),
+    focus: Focus,
+) {
+    ui.strong(head.to_string());
+    if let (Some(kind), Some(score)) = (cx.pane.options.grid.sort_by, score) {
+        ui.label(format!("{} {}", kind.definition().title, decimal_text(score)));
+    }
+    let of_head = shown.kinds.map(|kinds| kinds.of_head(head)).unwrap_or_default();
+    for (kind, score) in of_head.iter().filter(|(kind, _)| Some(*kind) != cx.pane.options.grid.sort_by) {
+        ui.label(format!("{} {}", kind.definition().title, decimal_text(*score)));
+    }
+    let text = |tokens: &[crate::capture::Token], at: Option<usize>| at.map(|at| source::token_text(tokens, at));
+    let query = text(capture.query_tokens(head.stack), focus.query);
+    if let (Some(query), Some(key)) = (query, text(capture.key_tokens(head.stack), focus.key)) {
+        ui.label(format!("{query} › {key}"));
+    }
+    controls::caption_ui(ui, cx.theme, "Click: open in Heatmap");
+}

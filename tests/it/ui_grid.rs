@@ -1,0 +1,105 @@
+//! The Grid view: every head as a small map.
+
+use attnscope::{
+    analysis::detect::Detector,
+    figure::views::grid::GridOptions,
+    session::{Command, Focus, ViewKind},
+};
+use egui_kittest::kittest::Queryable as _;
+
+use crate::{
+    render,
+    support::window::{Window, with_text},
+};
+
+const TEXT: &str = "one two three one two three";
+
+fn set(window: &mut Window, edit: impl FnOnce(&mut GridOptions)) {
+    let mut options = window.app().session().pane().options.clone();
+    edit(&mut options.grid);
+    window.app().request(Command::SetViewOptions(options));
+    window.settle();
+}
+
+fn open() -> Window {
+    let mut window = Window::open(with_text(TEXT));
+    window.app().request(Command::ShowView(ViewKind::Grid));
+    window.settle();
+    window
+}
+
+#[test]
+fn a_click_opens_a_head_and_its_cell_stands_at_layer_and_head() {
+    let mut window = open();
+    let stack = window.app().session().document().latest_capture().unwrap().model().stacks[0].clone();
+    let n_heads: usize = (0..stack.layers.len()).map(|layer| stack.n_heads(layer)).sum();
+    let maps = window.harness.get_by_label(&format!("Attention patterns of {n_heads} heads")).rect();
+    let (layer, head) = (stack.layers.len() - 1, stack.n_heads(0) - 1);
+    let cell = maps.size() / eframe::egui::vec2(stack.max_heads() as f32, stack.layers.len() as f32);
+    let at = maps.max - cell / 2.0;
+    window.harness.hover_at(at);
+    window.harness.drag_at(at);
+    window.harness.drop_at(at);
+    window.settle();
+    let pane = window.app().session().pane();
+    assert_eq!((pane.view, pane.selection.head.layer, pane.selection.head.head), (ViewKind::Heatmap, layer, head));
+}
+
+#[test]
+fn heads_are_sorted_by_a_kind_and_those_below_its_threshold_left_out() {
+    let mut window = open();
+    set(&mut window, |options| options.sort_by = Some(Detector::Previous));
+    window.until("the ranking", |window| window.shows("By the score for previous token, highest first"));
+    set(&mut window, |options| options.of_kind = true);
+    window.until("heads of the kind, or that there are none", |window| {
+        window.shows("No head is of the kind previous token; the highest score is")
+            || window.shows("reach the threshold")
+    });
+    // Special tokens have no score where there are none: the reason and the way on.
+    set(&mut window, |options| options.sort_by = Some(Detector::Punctuation));
+    window.until("the reason", |window| {
+        window.shows("Heads have no score for delimiter: there is no full stop or comma. Sort by another kind")
+    });
+}
+
+#[test]
+fn tokens_under_the_pointer_are_those_of_the_map() {
+    let mut window = open();
+    window.until("maps", |window| window.shows("click one to open it"));
+    let maps = window.harness.query_all_by_label_contains("Attention patterns of").next().unwrap().rect();
+    let stack = window.app().session().document().latest_capture().unwrap().model().stacks[0].clone();
+    let cell = maps.size() / eframe::egui::vec2(stack.max_heads() as f32, stack.layers.len() as f32);
+    window.harness.hover_at(maps.min + cell * eframe::egui::vec2(0.12, 0.9));
+    window.harness.run_steps(2);
+    let hover = window.app().session().pane().selection.hover;
+    assert!(hover.query.is_some() && hover.key == Some(0), "{hover:?}");
+    window.app().request(Command::Pin(Focus::query(3)));
+    window.settle();
+    assert!(!window.app().session().pane().selection.pinned.is_empty());
+}
+
+#[test]
+fn the_figure_has_the_numbers_of_every_head_and_refuses_other_views_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("grid.csv");
+    let base = ["--model", "demo:gpt", "--text", "Once upon a time"];
+    let draw = |more: &[&str]| {
+        let out = folder.path().join("grid.svg");
+        render::attnscope(
+            &[&["render"], more, &base[..], &["--out", out.to_str().unwrap(), "--data", data.to_str().unwrap()]]
+                .concat(),
+        )
+    };
+    assert!(draw(&["grid"]).status.success());
+    let of_head = || {
+        let text = std::fs::read_to_string(&data).unwrap();
+        text.lines().filter(|line| line.starts_with("self,3,5,")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = of_head();
+    assert!(draw(&["heatmap", "--layer", "3", "--head", "5"]).status.success());
+    assert!(!all.is_empty() && all == of_head(), "{all:?}");
+    let refused = draw(&["grid", "--minus", "L0H0"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("every head for itself"));
+    let refused = draw(&["heatmap", "--sort-by", "previous"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--sort-by is an option of grid"));
+}
