@@ -11,6 +11,7 @@ pub mod heads;
 pub mod heatmap;
 pub mod image;
 pub mod lab;
+pub mod labels;
 pub mod matrix;
 pub mod points;
 pub mod scatter;

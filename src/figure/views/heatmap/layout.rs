@@ -11,8 +11,6 @@ const MAX_CELL_PT: f32 = 56.0;
 const MAX_ASPECT: f32 = 3.0;
 /// Free space between labels and cells.
 pub const LABEL_GAP_PT: f32 = 6.0;
-/// Height of one label; closer labels are left out.
-const LABEL_PT: f32 = 14.0;
 /// Labels never take more than this part of the area.
 const MAX_LABELS: f32 = 0.22;
 /// Room below the cells for a note on what their labels leave out.
@@ -73,20 +71,18 @@ impl HeatmapLayout {
     }
 }
 
-/// Which labels are left out where a cell is `cell` points wide and high; `None` when none is.
-pub fn label_note(cell: [f32; 2]) -> Option<String> {
-    let every = |cell: f32| match label_stride(cell) {
+/// Which labels are left out where one query and one key in so many has one; `None` when none is.
+pub fn label_note([queries, keys]: [usize; 2]) -> Option<String> {
+    let every = |stride: usize| match stride {
         1 => "every".to_owned(),
         stride => format!("every {}", ordinal(stride)),
     };
-    let [keys, queries] = cell.map(every);
-    (cell.map(label_stride) != [1, 1]).then(|| {
-        if keys == queries {
-            format!("Labels at {keys} token; zoom in for the others")
-        } else {
-            format!("Labels at {queries} query and {keys} key; zoom in for the others")
-        }
-    })
+    let of = match (queries, keys) {
+        (1, 1) => return None,
+        _ if keys == queries => format!("{} token", every(keys)),
+        _ => format!("{} query, at {} key", every(queries), every(keys)),
+    };
+    Some(format!("Labels at {of} and at the strongest; zoom in for the others"))
 }
 
 fn ordinal(n: usize) -> String {
@@ -94,16 +90,6 @@ fn ordinal(n: usize) -> String {
         2 => "second".to_owned(),
         n => format!("{n}th"),
     }
-}
-
-/// Every how many tokens a label fits when a cell is `cell` points wide.
-pub fn label_stride(cell: f32) -> usize {
-    if cell <= 0.0 {
-        return usize::MAX;
-    }
-    // Steps that people count in.
-    let least = (LABEL_PT / cell).ceil() as usize;
-    [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter().find(|&step| step >= least).unwrap_or(least)
 }
 
 #[cfg(test)]
@@ -143,17 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn labels_thin_out_in_round_steps() {
-        assert_eq!(label_stride(20.0), 1);
-        assert_eq!(label_stride(6.0), 5);
-        assert_eq!(label_stride(0.8), 20);
-    }
-
-    #[test]
     fn labels_that_are_left_out_are_counted() {
-        assert_eq!(label_note([20.0, 15.0]), None);
-        assert_eq!(label_note([6.0, 6.0]).unwrap(), "Labels at every 5th token; zoom in for the others");
-        let note = label_note([9.0, 20.0]).unwrap();
-        assert_eq!(note, "Labels at every query and every second key; zoom in for the others");
+        assert_eq!(label_note([1, 1]), None);
+        let note = label_note([5, 5]).unwrap();
+        assert_eq!(note, "Labels at every 5th token and at the strongest; zoom in for the others");
+        let note = label_note([1, 2]).unwrap();
+        assert_eq!(note, "Labels at every query, at every second key and at the strongest; zoom in for the others");
     }
 }

@@ -4,8 +4,14 @@ use std::{f32::consts::FRAC_PI_2, ops::Range, sync::Arc};
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use self::layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT, label_stride};
-use super::{Pinned, caveat_text, cells, cells::over, color_map, joined, subject_text};
+use self::layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT};
+use super::{
+    Pinned, caveat_text, cells,
+    cells::over,
+    color_map, joined,
+    labels::{self, Labels, ON_PAPER},
+    subject_text,
+};
 use crate::{
     analysis::reading::{Axis, Blank, ReadPattern},
     capture::RgbaBuffer,
@@ -148,7 +154,7 @@ impl HeatmapScene {
         let text_widths = self.text_widths(pen);
         let plain = fit(text_widths);
         let cell = [plain.plot.height() / self.n()[0], plain.plot.width() / self.n()[1]];
-        if cell.map(label_stride) == [1, 1] {
+        if cell.map(|cell| labels::stride(cell, ON_PAPER)) == [1, 1] {
             return plain;
         }
         // Where labels are left out, the others carry their number.
@@ -156,29 +162,27 @@ impl HeatmapScene {
         fit([text_widths[0] + number[0], text_widths[1] + number[1]])
     }
 
-    fn axis(&self, axis: &Axis, plot: Rect, rect: Rect, vertical: bool, pen: &mut Pen<'_>) {
+    /// Names along one axis, those of `strong` before others.
+    fn axis(&self, axis: &Axis, strong: &[usize], (plot, rect): (Rect, Rect), vertical: bool, pen: &mut Pen<'_>) {
         let n = axis.len().max(1);
         let cell = if vertical { plot.height() } else { plot.width() } / n as f32;
-        let stride = label_stride(cell);
         let (row, col) = self.pinned.in_pattern(&self.read);
         let (held, tint) = if vertical { (row, pen.palette.query) } else { (col, pen.palette.key) };
-        let on_grid = (0..axis.len()).filter(|idx| idx.is_multiple_of(stride));
-        let labelled = on_grid
-            .filter(|&idx| held.is_none_or(|held| idx == held || idx.abs_diff(held) >= stride))
-            .chain(held.filter(|held| !held.is_multiple_of(stride)));
+        let first: Vec<usize> = held.into_iter().chain(strong.iter().copied()).collect();
+        let Labels { size, stride, labels } = Labels::of(0..axis.len(), cell, &first, ON_PAPER);
         let room = if vertical { rect.width() } else { rect.height() } - 4.0 * GRID;
-        for idx in labelled {
+        for label in labels {
+            let idx = label.cell;
             // Neighbours without a label must not look as if they were not there.
             let number = axis.position(idx).filter(|_| stride > 1 && !is_place(axis.text(idx)));
             let number = number.map_or_else(String::new, |position| format!(" {position}"));
-            let room = room - pen.type_.width(&number, SMALL);
-            let text = pen.type_.fit(axis.text(idx), SMALL, room).into_owned() + &number;
-            let middle = (idx as f32 + 0.5) * cell;
-            let at = if vertical {
-                pos2(rect.right(), plot.top() + middle)
-            } else {
-                pos2(plot.left() + middle, rect.bottom())
+            let room = room - pen.type_.width(&number, size);
+            let text = pen.type_.fit(axis.text(idx), size, room).into_owned() + &number;
+            let beside = |along: f32| match vertical {
+                true => pos2(rect.right(), plot.top() + along),
+                false => pos2(plot.left() + along, rect.bottom()),
             };
+            let at = beside(label.at);
             let left_out = axis.groups.get(idx).is_some_and(|group| group.left_out.is_some());
             let color = match (held == Some(idx), left_out) {
                 (true, _) => tint,
@@ -187,14 +191,14 @@ impl HeatmapScene {
             };
             if stride > 1 {
                 // The label belongs to one cell of several; the mark shows to which.
-                let to = at + if vertical { vec2(TICK_PT, 0.0) } else { vec2(0.0, TICK_PT) };
-                let nudge = if vertical { vec2(1.0, 0.0) } else { vec2(0.0, 1.0) };
-                pen.line(at + nudge, to + nudge, 0.75, pen.palette.text_weak);
+                let to = beside(label.moved_from.unwrap_or(label.at));
+                let outwards = if vertical { vec2(1.0, 0.0) } else { vec2(0.0, 1.0) };
+                pen.line(at + outwards, to + (1.0 + TICK_PT) * outwards, 0.75, pen.palette.text_weak);
             }
             let angle = if vertical { 0.0 } else { -FRAC_PI_2 };
             let (align, at) =
                 if vertical { (Align::Right, at - vec2(2.0, 0.0)) } else { (Align::Left, at - vec2(0.0, 2.0)) };
-            pen.turned(&text, SMALL, color, at, align, angle);
+            pen.turned(&text, size, color, at, align, angle);
         }
     }
 
@@ -305,8 +309,9 @@ impl Scene for HeatmapScene {
         self.draw_cells(plot, MAX_CELLS, pen);
         self.write_values(plot, pen);
         self.draw_pinned(plot, pen);
-        self.axis(&self.read.rows, plot, layout.rows, true, pen);
-        self.axis(&self.read.cols, plot, layout.cols, false, pen);
+        let [rows, cols] = labels::strong(&self.read.matrix);
+        self.axis(&self.read.rows, &rows, (plot, layout.rows), true, pen);
+        self.axis(&self.read.cols, &cols, (plot, layout.cols), false, pen);
         let [query, key] = self.axis_names();
         let corner = plot.min - vec2(LABEL_GAP_PT, LABEL_GAP_PT);
         let line = pen.type_.height(SMALL);

@@ -1,5 +1,7 @@
 //! Numbers on a grid: tokens by tokens, tokens by layers, layers by heads.
 
+use std::f32::consts::FRAC_PI_2;
+
 use emath::{Pos2, Rect, pos2, vec2};
 
 use super::{Hit, Piece, ROW_PT, room};
@@ -10,7 +12,10 @@ use crate::{
         list::{Rgba, Sampling},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         pen::Pen,
-        views::cells::{self, RuledOut, ruled_out},
+        views::{
+            cells::{self, RuledOut, ruled_out},
+            labels::{self, Label, Labels, ON_SCREEN},
+        },
     },
     ids::{HeadId, Side, StackKind},
     raster::{ColorMap, diverging},
@@ -25,10 +30,6 @@ const MOST_COL_NAME_PT: f32 = 84.0;
 const SQUARE_PT: f32 = 22.0;
 const WIDE_PT: f32 = 40.0;
 const WORD_PT: f32 = 92.0;
-/// Names are written from this size of a cell on.
-const NAMED_PT: f32 = 10.0;
-/// Numbers instead of names are this far apart.
-const TICK_PT: f32 = 30.0;
 /// Lowest colour bar.
 const BAR_HEIGHT_PT: f32 = 64.0;
 
@@ -47,6 +48,14 @@ impl MapAxis {
             Some((_, positions)) => words::named(&self.names, nth, positions[nth]),
             None => self.names[nth].clone(),
         }
+    }
+
+    /// What stands beside one in so many: tokens with their position where others have no name.
+    fn label(&self, nth: usize, stride: usize, (size, room): (f32, f32), pen: &mut Pen<'_>) -> String {
+        let position = self.tokens.as_ref().filter(|_| stride > 1).map(|(_, positions)| format!(" {}", positions[nth]));
+        let position = position.unwrap_or_default();
+        let room = room - pen.type_.width(&position, size);
+        pen.type_.fit(&self.names[nth], size, room).into_owned() + &position
     }
 }
 
@@ -109,8 +118,7 @@ impl Map {
     /// Room for the names of columns; whether they stand upright.
     fn col_names(&self, width: f32) -> (f32, bool) {
         let longest = room(self.cols.names.iter().map(String::as_str), MOST_COL_NAME_PT);
-        let cell = self.cell_width(width);
-        let turned = longest + 2.0 > cell && cell >= NAMED_PT;
+        let turned = longest + 2.0 > self.cell_width(width);
         (if turned { longest + 2.0 * GRID } else { 4.0 * GRID }, turned)
     }
 
@@ -149,28 +157,28 @@ impl Map {
         let cells = layout.cells;
         let cell = vec2(cells.width() / n_cols.max(1) as f32, cells.height() / n_rows.max(1) as f32);
         let weak = pen.palette.text_weak;
-        let every = |size: f32| if size >= NAMED_PT { 1 } else { (TICK_PT / size.max(0.01)).ceil() as usize };
-        for row in (0..n_rows).step_by(every(cell.y)) {
-            let y = cells.top() + (row as f32 + 0.5) * cell.y;
-            if !pen.sees(Rect::from_center_size(pos2(area.left(), y), vec2(1.0, ROW_PT))) {
-                continue;
+        let [strong_rows, strong_cols] = labels::strong(&self.values);
+        let Labels { size, stride, labels } = Labels::of(0..n_rows, cell.y, &strong_rows, ON_SCREEN);
+        let room = self.row_name_width() - 2.0 * GRID;
+        for Label { cell: row, at, .. } in labels {
+            let y = cells.top() + at;
+            if pen.sees(Rect::from_center_size(pos2(area.left(), y), vec2(1.0, ROW_PT))) {
+                let name = self.rows.label(row, stride, (size, room), pen);
+                pen.text(&name, size, weak, pos2(cells.left() - 1.5 * GRID, y), Align::Right);
             }
-            let name = if cell.y >= NAMED_PT { self.rows.names[row].clone() } else { row.to_string() };
-            let name = pen.type_.fit(&name, SMALL, self.row_name_width() - 2.0 * GRID).into_owned();
-            pen.text(&name, SMALL, weak, pos2(cells.left() - 1.5 * GRID, y), Align::Right);
         }
-        let turned = self.col_names(area.width()).1;
-        let named = turned || room(self.cols.names.iter().map(String::as_str), MOST_COL_NAME_PT) + 2.0 <= cell.x;
-        for col in (0..n_cols).step_by(if named { 1 } else { every(cell.x.min(NAMED_PT - 1.0)) }) {
-            let x = cells.left() + (col as f32 + 0.5) * cell.x;
-            let name = if named { self.cols.names[col].clone() } else { col.to_string() };
-            if turned {
-                let name = pen.type_.fit(&name, SMALL, MOST_COL_NAME_PT).into_owned();
-                let angle = -std::f32::consts::FRAC_PI_2;
-                pen.turned(&name, SMALL, weak, pos2(x, cells.top() - GRID), Align::Left, angle);
-            } else {
-                pen.text(&name, SMALL, weak, pos2(x, cells.top() - 2.0 * GRID), Align::Center);
+        if !self.col_names(area.width()).1 {
+            for (col, name) in self.cols.names.iter().enumerate() {
+                let x = cells.left() + (col as f32 + 0.5) * cell.x;
+                pen.text(name, SMALL, weak, pos2(x, cells.top() - 2.0 * GRID), Align::Center);
             }
+            return;
+        }
+        let Labels { size, stride, labels } = Labels::of(0..n_cols, cell.x, &strong_cols, ON_SCREEN);
+        for Label { cell: col, at, .. } in labels {
+            let name = self.cols.label(col, stride, (size, MOST_COL_NAME_PT), pen);
+            let at = pos2(cells.left() + at, cells.top() - GRID);
+            pen.turned(&name, size, weak, at, Align::Left, -FRAC_PI_2);
         }
     }
 }

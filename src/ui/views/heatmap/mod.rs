@@ -16,7 +16,7 @@ use super::{
 use crate::{
     analysis::reading::{Extent, Heads, ReadPattern, Reading, store::Subject},
     capture::Capture,
-    figure::views::color_map,
+    figure::views::{color_map, labels},
     ids::{CaptureId, HeadId, StackKind},
     session::{Command, Focus},
     ui::{ViewCtx, memo::Memo, theme::text_size},
@@ -254,12 +254,17 @@ impl HeatmapView {
         }
         let (focus_row, focus_col) = cell_of(pattern, selection.focus());
         let [picked_rows, picked_cols] = source::picked(cx, pattern);
+        let [strong_rows, strong_cols] = match &cells {
+            Cells::Whole(picture) => picture.strong.each_ref().map(Vec::as_slice),
+            Cells::Long { .. } => [&[][..]; 2],
+        };
         let row_axis = paint::Axis {
             rect: layout.rows,
             content,
             n: n_query,
             visible: rows,
             focus: focus_row,
+            strong: strong_rows,
             labels: &pattern.rows,
             picked: picked_rows,
             hidden: pattern.marks.hidden_rows.clone(),
@@ -273,6 +278,7 @@ impl HeatmapView {
             n: n_key,
             visible: cols,
             focus: focus_col,
+            strong: strong_cols,
             labels: &pattern.cols,
             picked: picked_cols,
             hidden: pattern.marks.hidden_cols.clone(),
@@ -280,8 +286,8 @@ impl HeatmapView {
         };
         let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range().expand(4.0));
         col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
-        let cell = [content.width() / n_key.max(1) as f32, content.height() / n_query.max(1) as f32];
-        if let Some(note) = layout::label_note(cell) {
+        let cell = [content.height() / n_query.max(1) as f32, content.width() / n_key.max(1) as f32];
+        if let Some(note) = layout::label_note(cell.map(|cell| labels::stride(cell, labels::ON_SCREEN))) {
             paint::note(ui.painter(), plot, &note, cx.theme);
         }
         paint::axis_names(ui.painter(), plot, readout::axis_names(cx), cx.theme);

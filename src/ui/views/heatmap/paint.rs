@@ -11,10 +11,13 @@ use eframe::egui::{
     pos2,
 };
 
-use super::layout::{LABEL_GAP_PT, label_stride};
+use super::layout::LABEL_GAP_PT;
 use crate::{
     analysis::reading::{self, ReadPattern},
-    figure::measure::LEFT_OUT_OPACITY,
+    figure::{
+        measure::LEFT_OUT_OPACITY,
+        views::labels::{Label, Labels, ON_SCREEN},
+    },
     text::{cell_text, weight_text},
     ui::{
         theme::{Theme, text_size},
@@ -38,6 +41,8 @@ pub struct Axis<'a> {
     pub visible: Range<usize>,
     /// The token under the pointer or pinned; its label is always drawn.
     pub focus: Option<usize>,
+    /// Tokens whose labels come before others.
+    pub strong: &'a [usize],
     pub labels: &'a reading::Axis,
     /// Tokens that were picked in the joint space.
     pub picked: Vec<usize>,
@@ -48,30 +53,23 @@ pub struct Axis<'a> {
 }
 
 impl Axis<'_> {
-    fn label_job(&self, position: usize, room: f32, theme: &Theme) -> (LayoutJob, Color32) {
+    fn label_job(&self, position: usize, (size, room): (f32, f32), theme: &Theme) -> (LayoutJob, Color32) {
         let group = self.labels.groups.get(position);
         let color = match (self.focus == Some(position), group.is_some_and(|group| group.left_out.is_some())) {
             (true, _) => theme.text,
             (false, true) => theme.text_weak.gamma_multiply(LEFT_OUT_OPACITY),
             (false, false) => theme.text_weak,
         };
-        let mut job = LayoutJob::simple_singleline(
-            self.labels.text(position).to_owned(),
-            FontId::proportional(text_size::SMALL),
-            color,
-        );
+        let mut job =
+            LayoutJob::simple_singleline(self.labels.text(position).to_owned(), FontId::proportional(size), color);
         job.wrap = TextWrapping::truncate_at_width(room);
         (job, color)
     }
 
-    /// Tokens whose labels fit, and the focused one instead of those it would cover.
-    fn labelled(&self, cell: f32) -> impl Iterator<Item = usize> {
-        let stride = label_stride(cell);
-        let focus = self.focus.filter(|focus| self.visible.contains(focus));
-        let on_grid = self.visible.clone().filter(move |position| position.is_multiple_of(stride));
-        on_grid
-            .filter(move |&p| focus.is_none_or(|focus| p == focus || p.abs_diff(focus) >= stride))
-            .chain(focus.filter(move |focus| !focus.is_multiple_of(stride)))
+    /// Labels of the tokens in sight: the focused one comes first.
+    fn labelled(&self, cell: f32) -> Labels {
+        let first: Vec<usize> = self.focus.into_iter().chain(self.strong.iter().copied()).collect();
+        Labels::of(self.visible.clone(), cell, &first, ON_SCREEN)
     }
 
     fn picked_in_sight(&self) -> impl Iterator<Item = usize> {
@@ -86,9 +84,15 @@ impl Axis<'_> {
             let x = self.rect.right() + PICKED_GAP_PT;
             painter.rect_filled(Rect::from_x_y_ranges(x..=x + PICKED_PT, top..=top + cell.max(1.0)), 0, theme.accent);
         }
-        for position in self.labelled(cell) {
-            let y = self.content.top() + (position as f32 + 0.5) * cell;
-            let (job, color) = self.label_job(position, self.rect.width() - 16.0, theme);
+        let Labels { size, labels, .. } = self.labelled(cell);
+        for Label { cell: position, at, moved_from } in labels {
+            let y = self.content.top() + at;
+            if let Some(middle) = moved_from {
+                let from = pos2(self.rect.right() + 1.0, y);
+                let to = pos2(self.rect.right() + LABEL_GAP_PT, self.content.top() + middle);
+                painter.line_segment([from, to], Stroke::new(1.0, theme.text_weak));
+            }
+            let (job, color) = self.label_job(position, (size, self.rect.width() - 16.0), theme);
             let galley = painter.layout_job(job);
             let rect = Align2::RIGHT_CENTER.anchor_size(pos2(self.rect.right(), y), galley.size());
             if self.focus == Some(position) {
@@ -109,9 +113,15 @@ impl Axis<'_> {
             let y = self.rect.bottom() + PICKED_GAP_PT;
             painter.rect_filled(Rect::from_x_y_ranges(left..=left + cell.max(1.0), y..=y + PICKED_PT), 0, theme.accent);
         }
-        for position in self.labelled(cell) {
-            let x = self.content.left() + (position as f32 + 0.5) * cell;
-            let (job, color) = self.label_job(position, self.rect.height() - 16.0, theme);
+        let Labels { size, labels, .. } = self.labelled(cell);
+        for Label { cell: position, at, moved_from } in labels {
+            let x = self.content.left() + at;
+            if let Some(middle) = moved_from {
+                let from = pos2(x, self.rect.bottom() + 1.0);
+                let to = pos2(self.content.left() + middle, self.rect.bottom() + LABEL_GAP_PT);
+                painter.line_segment([from, to], Stroke::new(1.0, theme.text_weak));
+            }
+            let (job, color) = self.label_job(position, (size, self.rect.height() - 16.0), theme);
             let galley = painter.layout_job(job);
             let (length, height) = (galley.size().x, galley.size().y);
             let rect = Rect::from_min_max(

@@ -7,7 +7,7 @@ use eframe::egui::{Context, TextureHandle, TextureOptions};
 use crate::{
     analysis::reading::{ReadPattern, Reading},
     capture::Matrix,
-    figure::views::color_map,
+    figure::views::{color_map, labels},
     ids::CaptureId,
     raster::{
         ColorMap, ColorRange,
@@ -41,6 +41,8 @@ pub struct Picture {
     pub pattern: Arc<ReadPattern>,
     pub range: ColorRange,
     pub texture: TextureHandle,
+    /// Rows and columns whose names come before others.
+    pub strong: Arc<[Vec<usize>; 2]>,
 }
 
 /// One small picture per head; `None` stands for one that was not recorded and keeps its place, empty.
@@ -69,7 +71,8 @@ pub fn picture(ctx: &Context, pattern: &Arc<ReadPattern>, key: &PictureKey) -> P
     let sight = sight(pattern).reduced(matrix.shape(), reduced.shape());
     let image = heatmap(&reduced, color_map(pattern, key.map), range, &sight);
     let texture = texture::load(ctx, "heatmap", &image, TextureOptions::NEAREST);
-    Picture { captures: key.captures, pattern: Arc::clone(pattern), range, texture }
+    let strong = Arc::new(labels::strong(matrix));
+    Picture { captures: key.captures, pattern: Arc::clone(pattern), range, texture, strong }
 }
 
 fn sight(pattern: &ReadPattern) -> RowsSee {
