@@ -76,11 +76,29 @@ impl ImageLayout {
         }
     }
 
+    /// What of the picture lies outside the crop: the model does not see it.
+    pub fn unseen(&self) -> impl Iterator<Item = Rect> {
+        let Self { picture, crop, .. } = *self;
+        [
+            picture.with_max_y(crop.top()),
+            picture.with_min_y(crop.bottom()),
+            Rect::from_x_y_ranges(picture.left()..=crop.left(), crop.y_range()),
+            Rect::from_x_y_ranges(crop.right()..=picture.right(), crop.y_range()),
+        ]
+        .into_iter()
+        .filter(|part| part.width() > 0.5 && part.height() > 0.5)
+    }
+
     /// The token of the patch at `at`.
     pub fn patch_at(&self, at: Pos2) -> Option<usize> {
         let (row, col) = cells::cell_at(self.crop, self.grid, at)?;
         Some(self.n_prefix + row * self.grid.1 + col)
     }
+}
+
+/// Size of the picture, or of the bare grid, in any unit: wherever a picture is drawn, it has these proportions.
+pub fn proportions(image: &ImageInfo) -> Vec2 {
+    size_and_crop(image).0.max(Vec2::splat(1.0))
 }
 
 /// Size of the picture and what the model sees of it, in pixels; without a picture the grid stands alone.

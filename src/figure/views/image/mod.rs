@@ -132,14 +132,6 @@ impl ImageScene {
         )
     }
 
-    /// Width and height of the picture, or of the bare grid, in any unit.
-    fn proportions(&self) -> (f32, f32) {
-        let (rows, cols) = self.image.grid;
-        let (height, width) = self.image.patch_px;
-        let grid = ((cols * width).max(1) as f32, (rows * height).max(1) as f32);
-        self.image.source.as_ref().map_or(grid, |source| (source.width.max(1) as f32, source.height.max(1) as f32))
-    }
-
     /// What stands beside the picture.
     fn sides(&self) -> f32 {
         let prefix = if self.image.n_prefix > 0 { layout::PREFIX_PT.x + layout::GAP_PT } else { 0.0 };
@@ -219,20 +211,9 @@ impl ImageScene {
         if self.flows.is_none() {
             pen.picture(layout.crop, &self.overlay(weights, range), self.look.sampling);
         }
-        let (picture, crop) = (layout.picture, layout.crop);
-        for part in [
-            picture.with_max_y(crop.top()),
-            picture.with_min_y(crop.bottom()),
-            Rect::from_x_y_ranges(picture.left()..=crop.left(), crop.y_range()),
-            Rect::from_x_y_ranges(crop.right()..=picture.right(), crop.y_range()),
-        ] {
-            if part.width() > 0.5 && part.height() > 0.5 {
-                pen.rect(part, faded(pen.palette.canvas, UNSEEN_OPACITY));
-            }
-        }
-        pen.frame(crop, 0.75, pen.palette.text_weak);
+        draw_crop(layout, pen);
         if self.flows.is_none() {
-            self.contour(crop, weights, pen);
+            self.contour(layout.crop, weights, pen);
         }
     }
 
@@ -243,10 +224,18 @@ impl ImageScene {
     }
 }
 
+/// Veils what the model does not see of a picture, and frames the rest.
+pub fn draw_crop(layout: &ImageLayout, pen: &mut Pen<'_>) {
+    for part in layout.unseen() {
+        pen.rect(part, faded(pen.palette.canvas, UNSEEN_OPACITY));
+    }
+    pen.frame(layout.crop, 0.75, pen.palette.text_weak);
+}
+
 impl Scene for ImageScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        let (width, height) = self.proportions();
-        (PICTURE_PT * width / width.max(height) + self.sides()).ceil()
+        let size = layout::proportions(&self.image);
+        (PICTURE_PT * size.x / size.max_elem() + self.sides()).ceil()
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
@@ -254,9 +243,9 @@ impl Scene for ImageScene {
     }
 
     fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        let (w, h) = self.proportions();
+        let size = layout::proportions(&self.image);
         let prefix = layout::PREFIX_PT.y * self.image.n_prefix as f32;
-        ((width - self.sides()).max(1.0) * h / w).max(prefix).max(80.0)
+        ((width - self.sides()).max(1.0) * size.y / size.x).max(prefix).max(80.0)
     }
 
     fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
@@ -323,8 +312,8 @@ impl Scene for ImageScene {
 
 impl SmallMap for ImageScene {
     fn proportion(&self) -> f32 {
-        let (width, height) = self.proportions();
-        height / width
+        let size = layout::proportions(&self.image);
+        size.y / size.x
     }
 
     fn names(&self) -> Names {

@@ -12,9 +12,10 @@ use crate::{
         list::Sampling,
         measure::{GRID, text_size::SMALL},
         pen::Pen,
-        views::cells,
+        views::image::{self, layout::ImageLayout},
     },
     ids::Side,
+    raster::reduce,
     text::norm_text,
 };
 
@@ -33,7 +34,7 @@ pub struct Patches {
     side: Side,
     image: ImageInfo,
     columns: Vec<BarColumn>,
-    /// The part of the picture that the model sees, pale.
+    /// The whole picture, pale.
     ground: Option<Arc<RgbaBuffer>>,
 }
 
@@ -48,19 +49,19 @@ impl Patches {
     }
 
     fn picture_size(&self) -> Vec2 {
-        let (rows, cols) = self.grid();
-        vec2(cols as f32, rows as f32) * (PICTURE_PT / rows.max(cols).max(1) as f32)
+        let size = image::layout::proportions(&self.image);
+        size * (PICTURE_PT / size.max_elem())
     }
 
     fn across(&self, width: f32) -> usize {
         (((width + 4.0 * GRID) / (self.picture_size().x + 4.0 * GRID)) as usize).clamp(1, self.columns.len().max(1))
     }
 
-    fn picture(&self, area: Rect, nth: usize) -> Rect {
+    fn picture(&self, area: Rect, nth: usize) -> ImageLayout {
         let (size, across) = (self.picture_size(), self.across(area.width()));
         let step = vec2(size.x + 4.0 * GRID, size.y + NAMES_PT + GRID);
         let at = vec2((nth % across) as f32 * step.x, (nth / across) as f32 * step.y);
-        Rect::from_min_size(area.min + vec2(0.0, NAMES_PT) + at, size)
+        ImageLayout::bare(Rect::from_min_size(area.min + vec2(0.0, NAMES_PT) + at, size), &self.image)
     }
 
     fn patches<'a>(&self, values: &'a [f32]) -> &'a [f32] {
@@ -68,23 +69,15 @@ impl Patches {
     }
 }
 
-/// The seen part of the picture in greys, as small as it is shown.
+/// The picture in pale greys, as small as it is shown.
 fn ground(image: &ImageInfo) -> Option<Arc<RgbaBuffer>> {
-    let source = image.source.as_ref()?;
-    let (rows, cols) = image.grid;
-    let scale = MAX_PICTURE_PX as f32 / rows.max(cols).max(1) as f32;
-    let (width, height) = ((cols as f32 * scale) as usize, (rows as f32 * scale) as usize);
-    let mut pixels = Vec::with_capacity(4 * width * height);
-    for y in 0..height {
-        for x in 0..width {
-            let from_x = (image.crop.x + (x as f32 + 0.5) / width as f32 * image.crop.width) as usize;
-            let from_y = (image.crop.y + (y as f32 + 0.5) / height as f32 * image.crop.height) as usize;
-            let at = 4 * (from_y.min(source.height.saturating_sub(1)) * source.width + from_x.min(source.width - 1));
-            let [red, green, blue] = [0, 1, 2].map(|channel| f32::from(source.pixels[at + channel]));
-            let grey = (0.299 * red + 0.587 * green + 0.114 * blue) as u8;
-            pixels.extend([grey, grey, grey, (255.0 * FAINT) as u8]);
-        }
-    }
+    let RgbaBuffer { width, height, pixels } = reduce::at_most(image.source.as_ref()?, MAX_PICTURE_PX).into_owned();
+    let pale = |pixel: &[u8]| {
+        let [red, green, blue] = [0, 1, 2].map(|channel| f32::from(pixel[channel]));
+        let grey = (0.299 * red + 0.587 * green + 0.114 * blue) as u8;
+        [grey, grey, grey, (255.0 * FAINT) as u8]
+    };
+    let pixels = pixels.chunks_exact(4).flat_map(pale).collect();
     Some(Arc::new(RgbaBuffer { width, height, pixels }))
 }
 
@@ -106,7 +99,8 @@ impl Piece for Patches {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let (n_rows, n_cols) = self.grid();
         for (nth, BarColumn { title, unit, values, .. }) in self.columns.iter().enumerate() {
-            let rect = self.picture(area, nth);
+            let layout = self.picture(area, nth);
+            let rect = layout.picture;
             let (text, weak) = (pen.palette.text, pen.palette.text_weak);
             let name = pen.type_.fit(title, SMALL, rect.width() - 3.0 * GRID).into_owned();
             pen.text(&name, SMALL, text, rect.left_top() - vec2(0.0, 26.0), Align::Left);
@@ -129,28 +123,28 @@ impl Piece for Patches {
             let pixels: Vec<u8> = patches.iter().take(n_rows * n_cols).flat_map(of).collect();
             if pixels.len() == 4 * n_rows * n_cols {
                 let overlay = RgbaBuffer { width: n_cols, height: n_rows, pixels };
-                pen.picture(rect, &overlay, Sampling::Crisp);
+                pen.picture(layout.crop, &overlay, Sampling::Crisp);
             }
-            pen.frame(rect, 0.75, pen.palette.rule);
+            image::draw_crop(&layout, pen);
         }
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
-        let nth = (0..self.columns.len()).find(|nth| self.picture(area, *nth).contains(at))?;
-        let rect = self.picture(area, nth);
-        let (row, col) = cells::cell_at(rect, self.grid(), at)?;
+        let nth = (0..self.columns.len()).find(|nth| self.picture(area, *nth).picture.contains(at))?;
+        let layout = self.picture(area, nth);
+        let position = layout.patch_at(at)?;
+        let patch = position - self.image.n_prefix;
+        let (row, col) = (patch / self.grid().1, patch % self.grid().1);
         let BarColumn { title, unit, values, .. } = &self.columns[nth];
-        let patch = row * self.grid().1 + col;
         let value = self.patches(values.as_ref()?).get(patch).copied()?;
         let text = format!("row {row}, column {col}\n{title}: {} {unit}", norm_text(value));
-        let token = Some((self.side, patch + self.image.n_prefix));
-        Some(Hit { rect: cells::cell_rect(rect, self.grid(), row, col), text, token, head: None })
+        Some(Hit { rect: layout.token_rect(position), text, token: Some((self.side, position)), head: None })
     }
 
     fn columns(&self, area: Rect) -> Vec<Rect> {
         let head =
             |rect: Rect| Rect::from_min_max(rect.min - vec2(0.0, NAMES_PT), pos2(rect.right(), rect.top() - 18.0));
-        (0..self.columns.len()).map(|nth| head(self.picture(area, nth))).collect()
+        (0..self.columns.len()).map(|nth| head(self.picture(area, nth).picture)).collect()
     }
 
     fn spoken(&self) -> Vec<String> {
@@ -162,5 +156,33 @@ impl Piece for Patches {
             Some(format!("{}: most on row {}, column {}", column.title, best / cols, best % cols))
         };
         self.columns.iter().filter_map(strongest).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::CropRect;
+
+    #[test]
+    fn a_picture_keeps_its_proportions_and_the_patches_lie_on_its_crop() {
+        let source = RgbaBuffer { width: 451, height: 300, pixels: vec![9; 4 * 451 * 300] };
+        let crop = CropRect { x: 75.0, y: 0.0, width: 300.0, height: 300.0 };
+        let image = ImageInfo { grid: (2, 2), n_prefix: 1, patch_px: (8, 8), crop, source: Some(Arc::new(source)) };
+        let column = BarColumn {
+            title: "Rollout".to_owned(),
+            unit: "share",
+            signed: false,
+            values: Some(vec![0.0, 1.0, 2.0, 3.0, 4.0]),
+        };
+        let patches = Patches::new(Side::Only, &image, vec![column]);
+        let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 400.0));
+        let layout = patches.picture(area, 0);
+        assert!((layout.picture.aspect_ratio() - 451.0 / 300.0).abs() < 1e-3, "{:?}", layout.picture);
+        let hit = patches.at(area, layout.crop.right_bottom() - vec2(2.0, 2.0)).unwrap();
+        assert_eq!(hit.token, Some((Side::Only, 4)));
+        assert!(layout.crop.expand(0.01).contains_rect(hit.rect));
+        assert!(patches.at(area, layout.picture.left_center() + vec2(2.0, 0.0)).is_none(), "outside of the crop");
+        assert_eq!(patches.ground.as_ref().map(|ground| (ground.width, ground.height)), Some((225, 150)));
     }
 }

@@ -16,19 +16,10 @@ use crate::{
 
 /// Dims what lies outside the crop and outlines the crop.
 pub fn crop(painter: &Painter, layout: &ImageLayout, theme: &Theme) {
-    let (picture, crop) = (layout.picture, layout.crop);
-    let veil = theme.canvas.gamma_multiply(UNSEEN_OPACITY);
-    for part in [
-        picture.with_max_y(crop.top()),
-        picture.with_min_y(crop.bottom()),
-        Rect::from_x_y_ranges(picture.left()..=crop.left(), crop.y_range()),
-        Rect::from_x_y_ranges(crop.right()..=picture.right(), crop.y_range()),
-    ] {
-        if part.is_positive() {
-            painter.rect_filled(part, 0, veil);
-        }
+    for part in layout.unseen() {
+        painter.rect_filled(part, 0, theme.canvas.gamma_multiply(UNSEEN_OPACITY));
     }
-    painter.rect_stroke(crop, 0, Stroke::new(1.0, theme.text_weak), StrokeKind::Outside);
+    painter.rect_stroke(layout.crop, 0, Stroke::new(1.0, theme.text_weak), StrokeKind::Outside);
 }
 
 /// The outline around the strongest patches: light on dark, so that it shows on any picture.
