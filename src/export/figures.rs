@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+use emath::Vec2;
+
 use super::{ExportError, atomic_write};
 use crate::{
     analysis::{Cloud, reading::Captures},
@@ -13,6 +15,7 @@ use crate::{
     figure::{
         Typesetter,
         data::{self, DataFormat, Table},
+        paper,
         spec::{self, Drawing, FigureError, FigureSpec, Subject},
         views::lab::Answered,
         write::{FigureFormat, PixelOptions, pixels, svg},
@@ -55,7 +58,11 @@ pub struct NumbersPreview {
 pub struct FigurePreview {
     pub pixels: Arc<RgbaBuffer>,
     /// Width and height of the figure, in points.
-    pub size_pt: [f32; 2],
+    pub size_pt: Vec2,
+    /// Pages that it is cut into.
+    pub n_pages: usize,
+    /// What is said where it is higher than a page.
+    pub too_high: Option<String>,
     /// How many figures there are.
     pub n_figures: usize,
     /// Characters that no font has.
@@ -84,7 +91,9 @@ impl FigureRequest {
         let scale = (max_px[0] / figure.size.x).min(max_px[1] / figure.size.y);
         Ok(FigurePreview {
             pixels: Arc::new(pixels(figure, PixelOptions::at(scale))?),
-            size_pt: [figure.size.x, figure.size.y],
+            size_pt: figure.size,
+            n_pages: figure.cuts.len() + 1,
+            too_high: paper::too_high(figure),
             n_figures: drawings.len(),
             missing: type_.missing().map(ToOwned::to_owned).collect(),
         })

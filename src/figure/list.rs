@@ -21,6 +21,8 @@ pub fn faded([red, green, blue, alpha]: Rgba, opacity: f32) -> Rgba {
 #[derive(Clone, Debug, Default)]
 pub struct Figure {
     pub size: Vec2,
+    /// Where it is cut into pages, from the top; nowhere where it is one page.
+    pub cuts: Vec<f32>,
     /// What is painted, from back to front.
     pub items: Vec<Item>,
     /// Whether nothing but the ground and what is said below is painted.

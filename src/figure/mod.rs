@@ -12,6 +12,7 @@ pub mod list;
 pub mod measure;
 pub mod page;
 pub mod palette;
+pub mod paper;
 pub mod path;
 pub mod pen;
 pub mod small;

@@ -129,6 +129,7 @@ pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure 
     let round = |value: f32| (value * 100.0).round() / 100.0;
     Figure {
         size: vec2(round(size.x * scale), round(size.y * scale)),
+        cuts: Vec::new(),
         items,
         is_empty,
         faces: type_.faces().to_vec(),

@@ -314,7 +314,7 @@ fn spec_of(
         options: drawn_options(pane, (capture, cloud), cell, range),
         sheet,
         each: Each { layer: files, head: files },
-        paper: options.paper,
+        paper: Paper { pages: options.paper.pages && options.kind == FileKind::Pdf, ..options.paper },
     }
 }
 

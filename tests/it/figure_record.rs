@@ -44,7 +44,7 @@ fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
         options: _,
         sheet: _,
         each: Each { layer: _, head: _ },
-        paper: Paper { dark: _, width: _, height: _, scale: _, caption: _, svg_text: _, fonts: _ },
+        paper: Paper { dark: _, width: _, height: _, pages: _, scale: _, caption: _, svg_text: _, fonts: _ },
     } = spec;
     let LeaveOut { special: _, first: _, punctuation: _, positions: _, policy: _ } = leave_out;
     vec![
@@ -72,6 +72,7 @@ fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
         ("dark", |it| it.paper.dark = true),
         ("width", |it| it.paper.width = Some(123.0)),
         ("height", |it| it.paper.height = Some(123.0)),
+        ("pages", |it| it.paper.pages = true),
         ("pixels", |it| it.paper.scale = 2.5),
         ("caption", |it| it.paper.caption = CaptionKind::Full),
         ("svg text", |it| it.paper.svg_text = SvgText::Paths),

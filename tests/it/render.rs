@@ -223,6 +223,32 @@ fn figures_have_the_size_that_was_asked_for() {
     assert!((width - 300.0).abs() < 0.1 && (height - 144.0).abs() < 0.1, "{width} × {height}");
 }
 
+/// A column of a journal with a long text is higher than its page.
+#[test]
+fn a_figure_that_is_higher_than_a_page_is_said_and_can_be_cut_into_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("figure.pdf");
+    let story = [STORY; 12].join(" ");
+    let run = |more: &[&str]| {
+        let arguments = ["render", "lines", "--model", "demo:gpt", "--text", &story, "--width", "8.5cm"];
+        let output = attnscope(&[&arguments, more, &["--out", out.to_str().unwrap()]].concat());
+        assert!(output.status.success(), "{more:?}");
+        (String::from_utf8(output.stderr).unwrap(), fs::read(&out).unwrap())
+    };
+    let pages = |pdf: &[u8]| pdf.windows(11).filter(|part| *part == b"/Type/Page/").count();
+    let (said, whole) = run(&[]);
+    assert!(said.contains("The figure is 8.5 × ") && said.contains("higher than a page of A4"), "{said}");
+    assert!(said.contains("--pages"), "{said}");
+    let (said, cut) = run(&["--pages"]);
+    assert_eq!(said, "");
+    assert!(pages(&cut) > pages(&whole) + 1, "{} pages instead of {}", pages(&cut), pages(&whole));
+    assert_eq!(run(&["--height", "20cm"]).0, "", "made to fit");
+    let svg = ["render", "lines", "--model", "demo:gpt", "--text", "Once", "--pages", "--out", "figure.svg"];
+    let output = attnscope(&svg);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--pages is for a PDF"));
+}
+
 #[test]
 fn a_long_input_stays_a_file_of_moderate_size() {
     let folder = tempfile::tempdir().unwrap();

@@ -38,6 +38,26 @@ fn a_figure_is_previewed_and_saved_under_the_name_that_was_typed() {
     assert!(["one", "two", "three", "L0"].iter().all(|text| svg.contains(text)), "{}", &svg[..400]);
 }
 
+#[test]
+fn a_figure_that_is_higher_than_a_page_is_said_before_it_is_saved() {
+    let mut window = Window::open(with_text(&["one two three four"; 20].join(" ")));
+    window.press(Modifiers::COMMAND, Key::E);
+    window.settle();
+    let too_high = |window: &Window| {
+        let preview = window.app().session().figures.preview.latest().cloned().unwrap();
+        let Preview::Figure(figure) = &*preview else { panic!("{preview:?}") };
+        assert_eq!(figure.too_high.is_some(), figure.too_high.iter().any(|sentence| window.shows(sentence)));
+        (figure.too_high.is_some(), figure.n_pages)
+    };
+    assert_eq!(too_high(&window), (true, 1));
+    window.click("PDF");
+    window.click("Cut into pages of A4");
+    let (is_said, n_pages) = too_high(&window);
+    assert!(!is_said && n_pages > 1 && window.shows(&format!("{n_pages} pages")), "{n_pages}");
+    window.click("SVG");
+    assert_eq!(too_high(&window), (true, 1), "an SVG has no pages");
+}
+
 /// The numbers are seen before they are written, with what the file will hold.
 #[test]
 fn numbers_are_previewed_as_a_table_with_the_size_of_the_file() {

@@ -16,7 +16,7 @@ use super::CliError;
 use crate::{
     analysis::reading::Captures,
     figure::{
-        Typesetter,
+        Typesetter, paper,
         spec::{self, Subject},
     },
 };
@@ -46,6 +46,9 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     if options.out.is_some() {
         let mut type_ = Typesetter::new(spec.paper.fonts);
         for drawing in spec::draw(drawn, &spec, subject, &mut type_)? {
+            if let Some(sentence) = paper::too_high(&drawing.figure).filter(|_| spec.paper.height.is_none()) {
+                log::warn!("{sentence} (--pages)");
+            }
             output::write(&target.path(drawing.layer, drawing.head), &drawing.figure, &spec)?;
         }
         let missing: Vec<&str> = type_.missing().collect();

@@ -162,6 +162,9 @@ pub struct RenderOptions {
     /// Height of the figure [default: suits the width]
     #[arg(long, value_parser = parse_length, value_name = "LENGTH")]
     pub height: Option<f32>,
+    /// Cut a PDF that is higher than a page of A4 into several pages
+    #[arg(long)]
+    pub pages: bool,
     /// Pixels per point of a PNG: 4 is 288 dots per inch
     #[arg(long, default_value_t = 4.0, value_parser = parse_scale, value_name = "PX")]
     pub scale: f32,
@@ -234,6 +237,7 @@ impl RenderOptions {
             dark: matches!(self.theme, Theme::Dark),
             width: self.width,
             height: self.height,
+            pages: self.pages,
             scale: self.scale,
             caption: self.caption,
             svg_text: self.svg_text,

@@ -36,7 +36,11 @@ impl Target {
     /// Checks what can be checked before anything is computed.
     pub fn new(options: &RenderOptions) -> Result<Self, CliError> {
         if let Some(out) = &options.out {
-            format(out)?;
+            let kind = format(out)?;
+            if options.pages && kind != FigureFormat::Pdf {
+                let message = format!("--pages is for a PDF, and {} is none", out.display());
+                return Err(CliError::Usage(message));
+            }
             let name = out.to_string_lossy();
             let rest = name.replace("{layer}", "").replace("{head}", "");
             if rest.contains(['{', '}']) {

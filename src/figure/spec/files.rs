@@ -13,7 +13,7 @@ use crate::{
     },
     capture::Capture,
     figure::{
-        self, Figure, Item, Scene,
+        self, Figure, Item, Scene, paper,
         small::{SmallSheet, Titled},
     },
     spec::ModelSpec,
@@ -87,6 +87,9 @@ fn finished(
 ) -> Figure {
     let title = format!("{} of {}, {}", spec.view.label(), heads.join(", "), subject.captures.this.model().name);
     let mut figure = figure::figure(&Page { title, ..page.clone() }, scene, type_);
+    if spec.paper.pages {
+        figure.cuts = paper::cuts(&figure);
+    }
     figure.provenance = provenance(spec, subject, heads, Some((&figure, type_))).to_string();
     figure
 }

@@ -89,6 +89,8 @@ pub struct Paper {
     /// In points; what suits the scene when not given.
     #[serde(rename = "height_pt")]
     pub height: Option<f32>,
+    /// Whether a PDF that is higher than a page is cut into several.
+    pub pages: bool,
     /// Pixels per point of a PNG.
     pub scale: f32,
     pub caption: CaptionKind,
@@ -103,6 +105,7 @@ impl Default for Paper {
             dark: false,
             width: None,
             height: None,
+            pages: false,
             scale: Self::SCALE,
             caption: CaptionKind::default(),
             svg_text: SvgText::default(),

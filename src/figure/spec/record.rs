@@ -49,7 +49,7 @@ impl FigureSpec {
             self;
         let Reading { source, heads: _, leave_out, sentences, words, rows, minus: _ } = reading;
         let LeaveOut { special, first, punctuation, positions, policy } = leave_out;
-        let Paper { dark, width, height, scale: pixels_per_pt, caption, svg_text, fonts } = paper;
+        let Paper { dark, width, height, pages, scale: pixels_per_pt, caption, svg_text, fonts } = paper;
         let hidden = [(special, "special"), (first, "first"), (punctuation, "punctuation")];
         let hidden: Vec<&str> = hidden.into_iter().filter(|(out, _)| **out).map(|(_, name)| name).collect();
         let said = [
@@ -76,6 +76,7 @@ impl FigureSpec {
             ("theme", json!(if *dark { "dark" } else { "light" })),
             ("width_pt", plain(width)),
             ("height_pt", plain(height)),
+            ("pages", json!(pages)),
             ("pixels_per_pt", plain(pixels_per_pt)),
             ("caption", json!(format!("{caption:?}").to_lowercase())),
             ("svg_text", json!(format!("{svg_text:?}").to_lowercase())),

@@ -1,7 +1,8 @@
-//! PDF: one page, vectors and text, fonts embedded as subsets.
+//! PDF: a page, or as many as the figure is cut into, vectors and text, fonts embedded as subsets.
 
 use std::sync::Arc;
 
+use emath::Rangef;
 use krilla::{
     Document,
     color::rgb,
@@ -18,26 +19,35 @@ use krilla::{
 use super::WriteError;
 use crate::figure::{
     list::{Cells, Figure, Item, Line, Rgba, Run, Sampling, Text},
+    paper,
     path::{Path, Segment},
 };
 
-/// The figure as a PDF file of one page; one point is one of PDF's units. The same figure gives the same
+/// The figure as a PDF file, cut into pages where it says so; one point is one of PDF's units. The same figure gives the same
 /// bytes.
 ///
 /// # Errors
 /// No area, or a font that cannot be embedded.
 pub fn pdf(figure: &Figure) -> Result<Vec<u8>, WriteError> {
     let (width, height) = (figure.size.x, figure.size.y);
-    let page = PageSettings::from_wh(width, height).filter(|_| width.is_finite() && height.is_finite());
-    let page = page.ok_or(WriteError::NoArea { width, height })?;
     let fonts = figure.faces.iter().map(|face| Font::new(face.data().clone().into(), face.index()));
     let mut document = Document::new();
-    let mut page = document.start_page_with(page);
-    let mut surface = page.surface();
-    let mut writer = Writer { figure, fonts: fonts.collect(), pictures: Vec::new() };
-    writer.items(&mut surface, &figure.items)?;
-    surface.finish();
-    page.finish();
+    let mut writer = Writer { figure, fonts: fonts.collect(), pictures: Vec::new(), seen: Rangef::EVERYTHING };
+    let ends = figure.cuts.iter().copied().chain([height]);
+    let mut top = 0.0;
+    for bottom in ends {
+        let page = PageSettings::from_wh(width, bottom - top).filter(|_| width.is_finite() && height.is_finite());
+        let mut page = document.start_page_with(page.ok_or(WriteError::NoArea { width, height })?);
+        let mut surface = page.surface();
+        surface.push_transform(&kg::Transform::from_translate(0.0, -top));
+        writer.seen = Rangef::new(top, bottom);
+        let drawn = writer.items(&mut surface, &figure.items);
+        surface.pop();
+        surface.finish();
+        page.finish();
+        drawn?;
+        top = bottom;
+    }
     document.set_metadata(
         Metadata::new()
             .title(figure.title.clone())
@@ -53,11 +63,15 @@ struct Writer<'a> {
     fonts: Vec<Option<Font>>,
     /// Pictures that are drawn more than once are stored once.
     pictures: Vec<(*const u8, Image)>,
+    /// What of the figure is on the page.
+    seen: Rangef,
 }
 
 impl Writer<'_> {
     fn items(&mut self, surface: &mut Surface<'_>, items: &[Item]) -> Result<(), WriteError> {
-        for item in items {
+        let seen = self.seen;
+        let is_here = |item: &&Item| paper::span(item).is_none_or(|span| span.intersects(seen));
+        for item in items.iter().filter(is_here) {
             match item {
                 Item::Fill(path, color) => fill(surface, path, *color),
                 Item::Lines(lines) => {

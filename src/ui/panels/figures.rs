@@ -10,9 +10,12 @@ use eframe::egui::{
 use super::failure_ui;
 use crate::{
     export::{FigurePreview, NumbersPreview, Preview},
-    figure::CaptionKind,
+    figure::{
+        CaptionKind,
+        paper::{self, POINTS_PER_CM},
+    },
     session::{Command, FigureCommand, FigureOptions, FigureRange, FileKind},
-    text::{bytes_text, counted, length_text, whole_text},
+    text::{bytes_text, counted, whole_text},
     ui::{
         PanelCtx,
         theme::GRID,
@@ -34,10 +37,9 @@ const BUTTONS_PT: f32 = 90.0 * GRID;
 const KIND_PT: f32 = 13.0 * GRID;
 /// Width of a field with a choice.
 const COMBO_PT: f32 = 28.0 * GRID;
-/// What is said below the preview.
+/// What is said below the preview, and what of a figure that is too high.
 const FACTS_PT: f32 = 8.0 * GRID;
-/// Points of a centimetre.
-const POINTS_PER_CM: f32 = 72.0 / 2.54;
+const SAID_PT: f32 = 14.0 * GRID;
 /// Widths that papers ask for: of a column and of a page, in centimetres.
 const WIDTHS_CM: [(f32, &str); 3] = [(8.5, "One column"), (12.0, "Text width"), (17.5, "Two columns")];
 
@@ -121,11 +123,15 @@ impl FigureSheet {
                 texture
             }
         };
-        let room = ui.available_size() - vec2(0.0, FACTS_PT);
+        let said = if figure.too_high.is_some() { SAID_PT } else { 0.0 };
+        let room = ui.available_size() - vec2(0.0, FACTS_PT + said);
         let shown = texture.size_vec2() * (room / texture.size_vec2()).min_elem().min(1.0);
         let image = Image::new(SizedTexture::new(texture.id(), shown)).alt_text("Preview of the figure");
         ui.add(image);
         ui.label(RichText::new(facts(figure)).small().color(cx.theme.text_weak));
+        if let Some(sentence) = &figure.too_high {
+            ui.label(RichText::new(sentence).small().color(cx.theme.warning));
+        }
         if !figure.missing.is_empty() {
             let text = format!("No font has {}; they are drawn as boxes", figure.missing.join(" "));
             ui.label(RichText::new(text).small().color(cx.theme.warning));
@@ -161,15 +167,9 @@ fn numbers_ui(ui: &mut Ui, cx: &PanelCtx<'_>, numbers: &NumbersPreview) {
 
 /// Size and number of the figures.
 fn facts(preview: &FigurePreview) -> String {
-    let [width, height] = preview.size_pt;
-    let cm = |points: f32| points / POINTS_PER_CM;
-    let size = format!(
-        "{} × {} pt · {} × {} cm",
-        whole_text(width),
-        whole_text(height),
-        length_text(cm(width)),
-        length_text(cm(height))
-    );
+    let size = preview.size_pt;
+    let size = format!("{} × {} pt · {}", whole_text(size.x), whole_text(size.y), paper::size_text(size));
+    let size = if preview.n_pages > 1 { format!("{size} · {}", counted(preview.n_pages, "page")) } else { size };
     if preview.n_figures > 1 {
         format!("{size} · the first of {}", counted(preview.n_figures, "figure"))
     } else {
@@ -233,6 +233,10 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
             });
         }
     });
+    if options.kind == FileKind::Pdf {
+        let pages = ui.checkbox(&mut options.paper.pages, "Cut into pages of A4");
+        pages.on_hover_text("A figure that is higher than a page goes on over the next one");
+    }
     if options.kind == FileKind::Png {
         ui.horizontal(|ui| {
             ui.label("Pixels per point");
