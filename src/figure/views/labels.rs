@@ -175,7 +175,7 @@ mod tests {
         let first: Vec<usize> = (0..30).rev().collect();
         let labels = Labels::of(0..30, 2.0, &first, ON_PAPER);
         let n = (60.0 / (LINE * 7.0)) as usize;
-        assert_eq!(cells(&labels), (30 - n..30).collect::<Vec<_>>());
+        assert!(cells(&labels).ends_with(&(30 - n..30).collect::<Vec<_>>()), "{labels:?}");
         assert!(labels.labels.iter().all(|label| (0.0..=60.0).contains(&label.at)), "{labels:?}");
         assert_eq!(Labels::of(0..0, 5.0, &[1], ON_PAPER).labels, []);
     }
