@@ -53,6 +53,11 @@ impl Legend {
         Some(self)
     }
 
+    /// The scale alone.
+    pub fn without_marks(self) -> Self {
+        Self { marks: Vec::new(), ..self }
+    }
+
     /// Its height at a width.
     pub fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
         self.places(width, pen).height

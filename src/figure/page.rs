@@ -9,6 +9,7 @@ use super::{
     list::{Cells, Figure, Item, Line, Text},
     measure::text_size::{BODY, SMALL},
     palette::Palette,
+    paper::POINTS_PER_CM,
     path::{Path, Segment},
     pen::Pen,
     small::SmallMap,
@@ -18,6 +19,8 @@ use super::{
 pub const TEXT_PT: f32 = 0.75 * BODY;
 /// Smallest and largest side of a figure, in points: half an inch, and what PDF viewers still show.
 pub const SIDE_PT: (f32, f32) = (36.0, 14_400.0);
+/// Wider figures are larger in everything.
+const POSTER_PT: f32 = 29.7 * POINTS_PER_CM;
 /// Around everything, in points of the window.
 const MARGIN: f32 = 8.0;
 /// Between a scene and its caption.
@@ -84,7 +87,8 @@ pub trait Scene {
     }
 }
 
-/// The figure of a scene. Where the page is too small for text of [`TEXT_PT`], everything is smaller.
+/// The figure of a scene. Where the page is too small for text of [`TEXT_PT`], everything is smaller; on a poster it is
+/// larger.
 pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure {
     let mut pen = Pen::new(type_, page.palette);
     let captions = scene.captions();
@@ -95,7 +99,8 @@ pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure 
     };
     let inner = |width: f32| width - 2.0 * MARGIN;
     let natural = scene.width(&mut pen) + 2.0 * MARGIN;
-    let mut scale = TEXT_PT / BODY;
+    // What is wider than any sheet of paper is a poster: everything grows with it.
+    let mut scale = TEXT_PT / BODY * page.width.map_or(1.0, |width| (width / POSTER_PT).max(1.0));
     scale = scale.min(page.width.unwrap_or(SIDE_PT.1) / (scene.least_width(&mut pen) + 2.0 * MARGIN));
     let mut caption_height = 0.0;
     // A smaller scale makes the page wider in the scene's points, which changes the height: a few rounds settle it.

@@ -136,7 +136,7 @@ impl SmallSheet {
     ///
     /// # Errors
     /// The maps, where they do not agree, or where one is no such map.
-    pub fn new(mut maps: Vec<Titled>, n_cols: usize, captions: Captions) -> Result<Self, Vec<Titled>> {
+    pub fn new(maps: Vec<Titled>, n_cols: usize, captions: Captions) -> Result<Self, Vec<Titled>> {
         let Some(first) = maps.first().and_then(|map| map.scene.small()).filter(|_| maps.len() > 1) else {
             return Err(maps);
         };
@@ -147,12 +147,11 @@ impl SmallSheet {
             return Err(maps);
         }
         let mut legends = maps.iter().map(|map| map.scene.legend());
-        let legend = legends.next().flatten().and_then(|first| legends.try_fold(first, |all, next| all.joined(next?)));
-        if legend.is_some() {
-            for map in &mut maps {
-                map.scene.leave_out_legend();
-            }
-        }
+        let joined = legends.next().flatten().and_then(|first| legends.try_fold(first, |all, next| all.joined(next?)));
+        // Titles name the heads, where each map is of one.
+        let is_titled =
+            maps.iter().all(|map| map.place.is_some() && map.scene.legend().is_none_or(|it| it.marks.len() < 2));
+        let legend = joined.map(|legend| if is_titled { legend.without_marks() } else { legend });
         let n_cols = n_cols.clamp(1, maps.len());
         let place = |row: usize, col: usize| maps.get(row * n_cols + col).map(|map| map.place);
         let is_grid = (0..maps.len()).all(|nth| {

@@ -205,11 +205,25 @@ fn many_heads_are_many_files_or_one_sheet() {
     let n = |wanted: &str| texts.iter().filter(|text| *text == wanted).count();
     assert_eq!(["L0", "L2", "H1", "H2", "weight 0", "␣time"].map(n), [1, 1, 1, 1, 1, 4], "{texts:?}");
 
-    // Lines mean the same in all of them, which is said once, each head by its colour.
+    // Lines mean the same in all of them, which is said once; heads are named by their columns alone.
     let lines = [&["heads"], &model[1..], &["--sheet", "2x2"]].concat();
-    let texts = self::texts(&render(&lines, &folder.path().join("lines.svg")));
-    let n = |wanted: &str| texts.iter().filter(|text| *text == wanted).count();
-    assert_eq!(["weight 0", "Head 1", "Head 2"].map(n), [1; 3], "{texts:?}");
+    let of_lines = |more: &[&str]| self::texts(&render(&[&lines[..], more].concat(), &folder.path().join("lines.svg")));
+    let n = |texts: &[String], wanted: &str| texts.iter().filter(|text| *text == wanted).count();
+    let texts = of_lines(&[]);
+    assert_eq!(["weight 0", "H1", "H2", "Head 1"].map(|it| n(&texts, it)), [1, 1, 1, 0], "{texts:?}");
+    let texts = of_lines(&["--minus", "L1H0"]);
+    assert_eq!(["difference 0", "more", "less"].map(|it| n(&texts, it)), [1; 3], "{texts:?}");
+}
+
+#[test]
+fn a_sheet_of_arrows_says_what_widths_mean() {
+    let folder = tempfile::tempdir().unwrap();
+    let cat = sample("chelsea.jpg");
+    let arrows = ["picture", "--model", "demo:vit", "--image", &cat, "--layer", "2", "--head", "0-5", "--flows"];
+    let texts = texts(&render(&[&arrows[..], &["--sheet", "3x2"]].concat(), &folder.path().join("sheet.svg")));
+    let scales: Vec<&String> = texts.iter().filter(|text| text.starts_with("weight 0.")).collect();
+    assert_eq!(scales.len(), 1, "{texts:?}");
+    assert!(texts.iter().any(|text| text == "1.00"), "{texts:?}");
 }
 
 #[test]

@@ -15,8 +15,7 @@ impl HeadsScene {
             (true, false) => vec![(Ink::More, "more".to_owned()), (Ink::Less, "less".to_owned())],
             (false, _) => self.heads.iter().map(|head| (self.ink(head.head, 1.0), head.name.clone())).collect(),
         };
-        let largest = self.heads.iter().map(|head| head.read.high()).fold(0.0, f32::max);
-        let most = if self.signed() || self.is_explained() { tick_text(largest) } else { "1".to_owned() };
+        let most = if self.signed() || self.is_explained() { tick_text(self.high()) } else { "1".to_owned() };
         let name = self.read().map_or("Weight", ReadPattern::value_label).to_lowercase();
         let scale = match self.heads.as_slice() {
             [only] if !self.signed() => Some(self.ink(only.head, 1.0)),

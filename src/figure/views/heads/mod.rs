@@ -78,6 +78,8 @@ pub struct HeadsScene {
     pub heads: Vec<HeadLines>,
     pub subject: String,
     pub filter: EdgeFilter,
+    /// The size of the strongest line of differences and explanations, where several figures share a scale.
+    pub high: Option<f32>,
     pub pinned: Pinned,
     /// Model and input, in words.
     pub origin: String,
@@ -88,6 +90,11 @@ pub struct HeadsScene {
 impl HeadsScene {
     fn read(&self) -> Option<&ReadPattern> {
         self.heads.first().map(|head| &*head.read)
+    }
+
+    /// The size of the strongest line.
+    fn high(&self) -> f32 {
+        self.high.unwrap_or_else(|| self.heads.iter().map(|head| head.read.high()).fold(0.0, f32::max))
     }
 
     fn signed(&self) -> bool {
@@ -165,15 +172,19 @@ impl HeadsScene {
         let rows = [0..layout.n_query, 0..layout.n_key];
         let sets = self.heads.iter().enumerate().map(|(idx, head)| (idx, &head.set));
         let (drawn, _) = layout::visible_lines(sets, &rows, MAX_LINES);
-        // Differences are drawn by their size against the largest one.
-        let largest = self.heads.iter().map(|head| head.read.high()).fold(0.0, f32::max);
-        // What a method answered is relative to that from the start.
-        let unit = if self.signed() && !self.is_explained() { largest.max(f32::MIN_POSITIVE) } else { 1.0 };
+        let high = self.high().max(f32::MIN_POSITIVE);
+        let part = |head: &HeadLines, weight: f32| match (self.is_explained(), self.signed()) {
+            // What a method answered is relative to the largest of its head from the start.
+            (true, _) => weight.abs() * head.read.high() / high,
+            // Differences are drawn by their size against the largest one.
+            (false, true) => weight.abs() / high,
+            (false, false) => weight,
+        };
         let meant = drawn.iter().filter(|line| which(line.query as usize, line.key as usize));
         let line = |line: &layout::Line| {
             let head = self.heads.get(line.head as usize)?;
             let value = head.read.value(line.query as usize, line.key as usize)?;
-            let weight = (line.weight / unit).abs();
+            let weight = part(head, line.weight);
             // Among small multiples rows may be lower than a line is wide.
             let width = Palette::line_width(weight).min(0.6 * layout.row_height);
             let ink = self.ink(head.head, value);

@@ -37,6 +37,9 @@ pub const SPEC: ViewSpec = ViewSpec {
 
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
     let filter = resolved.spec.options.heads.filter;
+    // Attention has a scale for all: up to 1.
+    let has_own_scale = resolved.spec.reading.source.explained().is_some() || resolved.spec.minus.is_some();
+    let high = if has_own_scale { resolved.shared_high(&resolved.patterns()?) } else { None };
     let figure = |heads: Vec<HeadLines>, ids: &[HeadId], id: Option<HeadId>| {
         let subject = resolved.subject(ids);
         let explained = resolved.spec.reading.source.explained();
@@ -49,6 +52,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             heads,
             subject,
             filter,
+            high,
             pinned: resolved.pinned(),
             origin: resolved.origin.clone(),
             has_legend: true,

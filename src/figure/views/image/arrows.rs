@@ -36,6 +36,8 @@ const FAINT: f32 = 0.22;
 const N_PIECES: usize = 10;
 /// Slices of the wedge that explains widths.
 const N_SLICES: usize = 48;
+/// Its length below a sheet.
+const ROW_PT: f32 = 96.0;
 
 /// One arrow, ring or square.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -202,6 +204,22 @@ pub(super) fn draw(
     for (at, text) in ticks(layout.bar, filter.least.min(high), high, half) {
         pen.text(&text, SMALL, pen.palette.text_weak, at, Align::Left);
     }
+}
+
+/// Draws what widths mean in a row: from the smallest weight that is drawn up to the largest.
+pub(super) fn draw_row(read: &ReadPattern, filter: FlowFilter, area: Rect, pen: &mut Pen<'_>) {
+    let high = high(read);
+    let least = filter.least.min(high);
+    let (y, weak) = (area.center().y, pen.palette.text_weak);
+    let name = format!("{} {}", read.value_label().to_lowercase(), tick_text(least));
+    let right = area.right() - pen.text(&tick_text(high), SMALL, weak, pos2(area.right(), y), Align::Right) - GRID;
+    let bar = Rect::from_min_max(pos2(right - BAR_PT, y - ROW_PT), pos2(right, y));
+    for (slice, opacity) in wedge(bar, least, high) {
+        let middle = pos2(right - (slice.center().y - bar.top()), y);
+        let size = vec2(slice.height(), slice.width());
+        pen.rect(Rect::from_center_size(middle, size), faded(pen.palette.accent, opacity));
+    }
+    pen.text(&name, SMALL, weak, pos2(right - ROW_PT - GRID, y), Align::Right);
 }
 
 /// Paints arrows over the picture.

@@ -331,6 +331,16 @@ impl SmallMap for ImageScene {
         }
     }
 
+    fn foot_height(&self) -> f32 {
+        if self.flows.is_some() { 6.0 * GRID } else { 0.0 }
+    }
+
+    fn draw_foot(&self, area: Rect, pen: &mut Pen<'_>) {
+        if let Some((filter, _)) = self.flows {
+            arrows::draw_row(&self.read, filter, area, pen);
+        }
+    }
+
     fn scale(&self) -> Option<Scale> {
         if self.flows.is_some() {
             return None;

@@ -99,7 +99,7 @@ impl CellTransform {
 
 /// Radius of a point in a cell `side` points wide.
 pub fn point_radius(side: f32) -> f32 {
-    (side / 60.0).clamp(1.0, 3.5)
+    (side / 60.0).clamp((side / 16.0).min(1.0), 3.5)
 }
 
 #[cfg(test)]

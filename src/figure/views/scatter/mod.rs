@@ -41,7 +41,7 @@ pub use spec::SPEC;
 const POINT_PT: f32 = 3.5;
 /// Among small multiples, the width of a map from which points are as large, and the least part of that.
 const FULL_POINT_PT: f32 = 160.0;
-const LEAST_POINT: f32 = 0.3;
+const LEAST_POINT: f32 = 0.15;
 /// Lines from the held token to its strongest partners.
 pub const N_LINES: usize = 12;
 /// Width of a line of weight 0 and what weight 1 adds.
