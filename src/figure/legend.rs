@@ -2,7 +2,14 @@
 
 use emath::{Rect, Vec2, pos2, vec2};
 
-use super::{font::Align, list::Sampling, measure::text_size::SMALL, palette::Ink, path::Path, pen::Pen};
+use super::{
+    font::Align,
+    list::{Rgba, Sampling},
+    measure::text_size::SMALL,
+    palette::{Ink, Palette},
+    path::Path,
+    pen::Pen,
+};
 use crate::capture::RgbaBuffer;
 
 /// One row.
@@ -16,6 +23,8 @@ const NAME_GAP_PT: f32 = 12.0;
 /// The wedge from the faintest line to the strongest, and what stays free around it.
 const WEDGE_PT: Vec2 = vec2(96.0, 8.0);
 const WEDGE_GAP_PT: f32 = 4.0;
+/// Pixels of a bar that widens.
+const TAPERED_PX: [usize; 2] = [384, 32];
 
 /// Colours by name, and a scale.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +43,20 @@ struct Places {
     marks: Vec<Vec2>,
     scale: f32,
     height: f32,
+}
+
+/// A bar that widens and darkens from left to right: at a share of its length, which share of its height it has there,
+/// and which colour.
+pub fn tapered(look: impl Fn(f32) -> (f32, Rgba)) -> RgbaBuffer {
+    let [width, height] = TAPERED_PX;
+    let pixel = |at: usize| {
+        let (part, [red, green, blue, alpha]) = look((at % width) as f32 / (width - 1) as f32);
+        // How much of the pixel lies inside.
+        let from_middle = ((at / width) as f32 + 0.5 - height as f32 / 2.0).abs();
+        let covered = (part * height as f32 / 2.0 - from_middle + 0.5).clamp(0.0, 1.0);
+        [red, green, blue, (f32::from(alpha) * covered) as u8]
+    };
+    RgbaBuffer { width, height, pixels: (0..width * height).flat_map(pixel).collect() }
 }
 
 impl Legend {
@@ -112,9 +135,9 @@ impl Legend {
         let [low, high] = &self.ends;
         let mut x = area.right() - pen.text(high, SMALL, weak, pos2(area.right(), y), Align::Right) - WEDGE_GAP_PT;
         let color = self.scale.map_or(weak, |ink| pen.palette.ink(ink));
-        let pixels = (0..64).flat_map(|step| pen.palette.line(color, step as f32 / 63.0)).collect();
-        let picture = RgbaBuffer { width: 64, height: 1, pixels };
-        pen.picture(Rect::from_center_size(pos2(x - wedge.x / 2.0, y), wedge), &picture, Sampling::Crisp);
+        let palette = pen.palette;
+        let look = |share| (Palette::line_width(share) / Palette::line_width(1.0), palette.line(color, share));
+        pen.picture(Rect::from_center_size(pos2(x - wedge.x / 2.0, y), wedge), &tapered(look), Sampling::Smooth);
         x -= wedge.x + WEDGE_GAP_PT;
         pen.text(low, SMALL, weak, pos2(x, y), Align::Right);
     }

@@ -87,7 +87,9 @@ fn size_and_stride(pitch: f32, [least, most]: [f32; 2]) -> (f32, usize) {
     let needed = (LINE * size / pitch.max(f32::MIN_POSITIVE) - 1e-3).ceil() as usize;
     // Steps that people count in.
     let round = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].into_iter().find(|&step| step >= needed);
-    (size, round.unwrap_or(needed))
+    let stride = round.unwrap_or(needed);
+    // What is left of names may be larger again.
+    ((stride as f32 * pitch / LINE).clamp(least, most), stride)
 }
 
 /// Places at least `line` apart, as near to those that are wanted, which are in order, as all of them can be.
@@ -174,7 +176,7 @@ mod tests {
     fn more_than_there_is_room_for_is_the_first_of_them() {
         let first: Vec<usize> = (0..30).rev().collect();
         let labels = Labels::of(0..30, 2.0, &first, ON_PAPER);
-        let n = (60.0 / (LINE * 7.0)) as usize;
+        let n = (60.0 / (LINE * labels.size)) as usize;
         assert!(cells(&labels).ends_with(&(30 - n..30).collect::<Vec<_>>()), "{labels:?}");
         assert!(labels.labels.iter().all(|label| (0.0..=60.0).contains(&label.at)), "{labels:?}");
         assert_eq!(Labels::of(0..0, 5.0, &[1], ON_PAPER).labels, []);

@@ -13,7 +13,8 @@ use crate::{
     capture::ImageInfo,
     figure::{
         font::Align,
-        list::{Rgba, faded},
+        legend,
+        list::{Rgba, Sampling, faded},
         measure::{BAR_PT, GRID, text_size::SMALL},
         path::Path,
         pen::Pen,
@@ -160,15 +161,19 @@ pub fn square(cell: Rect, prefix: usize, n_prefix: usize, strength: f32) -> Rect
     Rect::from_center_size(cell.center() + vec2(aside, 0.0), Vec2::splat(side))
 }
 
+/// Width of an arrow, as a part of the widest one's.
+fn part_of_widest(strength: f32) -> f32 {
+    WIDTH_PT.1.mul_add(strength, WIDTH_PT.0) / (WIDTH_PT.0 + WIDTH_PT.1)
+}
+
 /// The wedge that explains widths, from the smallest weight that is drawn at the bottom up to the largest: slices
 /// with their opacity.
 pub fn wedge(bar: Rect, least: f32, high: f32) -> Vec<(Rect, f32)> {
     let height = bar.height() / N_SLICES as f32;
-    let widest = WIDTH_PT.0 + WIDTH_PT.1;
     let slice = |idx: usize| {
         let weight = (high - least).mul_add((idx as f32 + 0.5) / N_SLICES as f32, least);
         let strength = strength(weight, high);
-        let width = BAR_PT * WIDTH_PT.1.mul_add(strength, WIDTH_PT.0) / widest;
+        let width = BAR_PT * part_of_widest(strength);
         let center = pos2(bar.left() + BAR_PT / 2.0, bar.bottom() - (idx as f32 + 0.5) * height);
         (Rect::from_center_size(center, vec2(width, height)), opacity(strength))
     };
@@ -213,12 +218,13 @@ pub(super) fn draw_row(read: &ReadPattern, filter: FlowFilter, area: Rect, pen: 
     let (y, weak) = (area.center().y, pen.palette.text_weak);
     let name = format!("{} {}", read.value_label().to_lowercase(), tick_text(least));
     let right = area.right() - pen.text(&tick_text(high), SMALL, weak, pos2(area.right(), y), Align::Right) - GRID;
-    let bar = Rect::from_min_max(pos2(right - BAR_PT, y - ROW_PT), pos2(right, y));
-    for (slice, opacity) in wedge(bar, least, high) {
-        let middle = pos2(right - (slice.center().y - bar.top()), y);
-        let size = vec2(slice.height(), slice.width());
-        pen.rect(Rect::from_center_size(middle, size), faded(pen.palette.accent, opacity));
-    }
+    let accent = pen.palette.accent;
+    let look = |share: f32| {
+        let strength = strength((high - least).mul_add(share, least), high);
+        (part_of_widest(strength), faded(accent, opacity(strength)))
+    };
+    let bar = Rect::from_center_size(pos2(right - ROW_PT / 2.0, y), vec2(ROW_PT, BAR_PT));
+    pen.picture(bar, &legend::tapered(look), Sampling::Smooth);
     pen.text(&name, SMALL, weak, pos2(right - ROW_PT - GRID, y), Align::Right);
 }
 
