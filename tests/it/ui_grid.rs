@@ -98,6 +98,9 @@ fn the_figure_has_the_numbers_of_every_head_and_refuses_other_views_options() {
     let all = of_head();
     assert!(draw(&["heatmap", "--layer", "3", "--head", "5"]).status.success());
     assert!(!all.is_empty() && all == of_head(), "{all:?}");
+    assert!(draw(&["grid", "--own-scale"]).status.success());
+    let svg = std::fs::read_to_string(folder.path().join("grid.svg")).unwrap();
+    assert!(svg.contains("largest of each head"), "the scale of the sheet says so");
     let refused = draw(&["grid", "--minus", "L0H0"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("every head for itself"));
     let refused = draw(&["heatmap", "--sort-by", "previous"]);

@@ -59,6 +59,8 @@ pub struct GridOptions {
     pub sort_by: Option<Detector>,
     /// Whether heads below the threshold of that kind are left out.
     pub of_kind: bool,
+    /// Whether the colours of each head end at its own largest value, not all at one.
+    pub own_scale: bool,
 }
 
 impl GridOptions {
@@ -76,11 +78,16 @@ impl GridOptions {
             let value = FieldValue::Flag(&mut self.of_kind);
             visit(OptionField::new("of_kind", "Only heads of this kind", meaning, value).strict());
         }
+        let meaning =
+            "Colours of each head end at its own largest value: faint patterns show, heads cannot be compared";
+        let value = FieldValue::Flag(&mut self.own_scale);
+        visit(OptionField::new("own_scale", "Each head on its own scale", meaning, value).strict());
     }
 
     /// Options in metadata.
     fn said(self) -> Vec<(&'static str, serde_json::Value)> {
-        vec![("sort_by", json!(self.sort_by.map_or("layer", Detector::name))), ("of_kind", json!(self.of_kind))]
+        let sort_by = self.sort_by.map_or("layer", Detector::name);
+        vec![("sort_by", json!(sort_by)), ("of_kind", json!(self.of_kind)), ("own_scale", json!(self.own_scale))]
     }
 }
 
@@ -133,10 +140,10 @@ pub fn recorded(capture: &Capture, stack: StackKind) -> Vec<Vec<HeadId>> {
     layers.map(heads).filter(|heads: &Vec<_>| !heads.is_empty()).collect()
 }
 
-/// The value of the last colour: 1 for weights, so that a colour means the same in every head; none where values have
-/// no common end and each head has a scale of its own.
-pub fn high(source: &Source) -> Option<f32> {
-    matches!(source, Source::Weights).then_some(1.0)
+/// The value of the last colour: 1 for weights, so that a colour means the same in every head; none where each head has
+/// a scale of its own.
+pub fn high(options: GridOptions, source: &Source) -> Option<f32> {
+    (matches!(source, Source::Weights) && !options.own_scale).then_some(1.0)
 }
 
 /// The title of a head that stands by its score.
@@ -177,8 +184,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     let heads: Vec<(HeadId, Option<f32>)> = places.cells.iter().copied().flatten().collect();
     let read = |&(head, _): &(HeadId, Option<f32>)| resolved.read(Heads::One(head));
     let patterns: Vec<Arc<ReadPattern>> = heads.iter().map(read).collect::<Result<_, _>>()?;
-    let largest = || patterns.iter().map(|read| read.high()).fold(0.0, f32::max);
-    let high = high(&spec.reading.source).unwrap_or_else(largest);
+    let high = high(spec.options.grid, &spec.reading.source);
     let map = |((head, score), read): (&(HeadId, Option<f32>), &Arc<ReadPattern>)| Titled {
         title: title(*head, *score),
         place: Some((head.layer, head.head)),
@@ -187,7 +193,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             subject: resolved.subject(&read.heads),
             map: spec.color_map(),
             log: spec.options.heatmap.scale == heatmap::ColorScale::Log,
-            high: Some(high),
+            high,
             values: false,
             pinned: resolved.pinned(),
             origin: resolved.origin.clone(),

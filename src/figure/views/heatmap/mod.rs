@@ -387,7 +387,12 @@ impl SmallMap for HeatmapScene {
         let colors = (0..=63).map(|step| self.colors().color(step as f32 / 63.0)).collect();
         let name =
             if self.read.signed && self.read.explained().is_none() { "difference" } else { value_noun(&self.read) };
-        Some(Scale { colors, ends: [range.low(), range.high()].map(tick_text), name })
+        let ends = match self.high {
+            Some(_) => [range.low(), range.high()].map(tick_text),
+            // Each map ends at its own.
+            None => ["0", "largest of each head"].map(str::to_owned),
+        };
+        Some(Scale { colors, ends, name })
     }
 
     fn note(&self) -> &'static str {

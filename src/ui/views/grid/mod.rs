@@ -131,7 +131,7 @@ impl Canvas for GridView {
             log: options.heatmap.scale == ColorScale::Log,
             pool: options.heatmap.pool,
         };
-        let high = high(&reading.source);
+        let high = high(options.grid, &reading.source);
         let scale = if high.is_some() { "" } else { "; each head from 0 to its own largest value" };
         controls::caption_ui(ui, cx.theme, format!("{caption}{scale}"));
         let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
