@@ -77,6 +77,7 @@ impl Legend {
     }
 
     /// The scale alone.
+    #[must_use]
     pub fn without_marks(self) -> Self {
         Self { marks: Vec::new(), ..self }
     }

@@ -178,9 +178,8 @@ impl HeatmapScene {
             let number = number.map_or_else(String::new, |position| format!(" {position}"));
             let room = room - pen.type_.width(&number, size);
             let text = pen.type_.fit(axis.text(idx), size, room).into_owned() + &number;
-            let beside = |along: f32| match vertical {
-                true => pos2(rect.right(), plot.top() + along),
-                false => pos2(plot.left() + along, rect.bottom()),
+            let beside = |along: f32| {
+                if vertical { pos2(rect.right(), plot.top() + along) } else { pos2(plot.left() + along, rect.bottom()) }
             };
             let at = beside(label.at);
             let left_out = axis.groups.get(idx).is_some_and(|group| group.left_out.is_some());

@@ -1,5 +1,7 @@
 //! One head's pattern as a matrix of colours, with thumbnails of all heads of its layer.
 
+use std::ops::Range;
+
 use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
@@ -252,44 +254,11 @@ impl HeatmapView {
                 texture::color(map.color(range.fraction(value)))
             });
         }
-        let (focus_row, focus_col) = cell_of(pattern, selection.focus());
-        let [picked_rows, picked_cols] = source::picked(cx, pattern);
-        let [strong_rows, strong_cols] = match &cells {
+        let strong = match &cells {
             Cells::Whole(picture) => picture.strong.each_ref().map(Vec::as_slice),
             Cells::Long { .. } => [&[][..]; 2],
         };
-        let row_axis = paint::Axis {
-            rect: layout.rows,
-            content,
-            n: n_query,
-            visible: rows,
-            focus: focus_row,
-            strong: strong_rows,
-            labels: &pattern.rows,
-            picked: picked_rows,
-            hidden: pattern.marks.hidden_rows.clone(),
-            color: cx.theme.query,
-        };
-        let clip = Rect::from_x_y_ranges(layout.rows.x_range().expand(4.0), plot.y_range().expand(4.0));
-        row_axis.paint_rows(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
-        let col_axis = paint::Axis {
-            rect: layout.cols,
-            content,
-            n: n_key,
-            visible: cols,
-            focus: focus_col,
-            strong: strong_cols,
-            labels: &pattern.cols,
-            picked: picked_cols,
-            hidden: pattern.marks.hidden_cols.clone(),
-            color: cx.theme.key,
-        };
-        let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range().expand(4.0));
-        col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
-        let cell = [content.height() / n_query.max(1) as f32, content.width() / n_key.max(1) as f32];
-        if let Some(note) = layout::label_note(cell.map(|cell| labels::stride(cell, labels::ON_SCREEN))) {
-            paint::note(ui.painter(), plot, &note, cx.theme);
-        }
+        axes_ui(ui, cx, pattern, (&layout, content), [rows, cols], strong);
         paint::axis_names(ui.painter(), plot, readout::axis_names(cx), cx.theme);
         texture::color_bar(ui.painter(), layout.bar, map, range, cx.theme);
         let ends = format!("Colours from {} to {}", range.low(), range.high());
@@ -307,6 +276,52 @@ impl HeatmapView {
             readout::tooltip_ui(ui, cx, capture, row.as_deref().unwrap_or(pattern), cell);
         }
         ui.allocate_rect(area, Sense::hover());
+    }
+}
+
+/// The names of the rows and columns in sight, those of `strong` before others, and a note on what is left out.
+fn axes_ui(
+    ui: &Ui,
+    cx: &ViewCtx<'_>,
+    pattern: &ReadPattern,
+    (layout, content): (&HeatmapLayout, Rect),
+    [rows, cols]: [Range<usize>; 2],
+    [strong_rows, strong_cols]: [&[usize]; 2],
+) {
+    let (plot, grid) = (layout.plot, [pattern.rows.len(), pattern.cols.len()]);
+    let (focus_row, focus_col) = cell_of(pattern, cx.pane.selection.focus());
+    let [picked_rows, picked_cols] = source::picked(cx, pattern);
+    let row_axis = paint::Axis {
+        rect: layout.rows,
+        content,
+        n: grid[0],
+        visible: rows,
+        focus: focus_row,
+        strong: strong_rows,
+        labels: &pattern.rows,
+        picked: picked_rows,
+        hidden: pattern.marks.hidden_rows.clone(),
+        color: cx.theme.query,
+    };
+    let clip = Rect::from_x_y_ranges(layout.rows.x_range().expand(4.0), plot.y_range().expand(4.0));
+    row_axis.paint_rows(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
+    let col_axis = paint::Axis {
+        rect: layout.cols,
+        content,
+        n: grid[1],
+        visible: cols,
+        focus: focus_col,
+        strong: strong_cols,
+        labels: &pattern.cols,
+        picked: picked_cols,
+        hidden: pattern.marks.hidden_cols.clone(),
+        color: cx.theme.key,
+    };
+    let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range().expand(4.0));
+    col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
+    let cell = [content.height() / grid[0].max(1) as f32, content.width() / grid[1].max(1) as f32];
+    if let Some(note) = layout::label_note(cell.map(|cell| labels::stride(cell, labels::ON_SCREEN))) {
+        paint::note(ui.painter(), plot, &note, cx.theme);
     }
 }
 
