@@ -40,7 +40,7 @@ fn farthest(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// The checkpoint of a fixture with `left · rightᵀ` added to one weight, which is `[in, out]` or `[out, in]`.
+/// The checkpoint of a fixture with `left · right^T` added to one weight, which is `[in, out]` or `[out, in]`.
 fn changed(name: &str, weight: &str, left: &[f32], right: &[f32], transposed: bool) -> tempfile::TempDir {
     let bytes = fs::read(parity::fixture(name).join("model.safetensors")).unwrap();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();

@@ -34,7 +34,7 @@ const SPEC: MethodSpec = MethodSpec {
     example: "--model demo:gpt --text \"Once upon a time\" --layer 1 --head 0 --query 3 --key 1",
     caveat: "The parts describe this run with its norms held fixed, and large parts of opposite signs cancel: \
         only ablation shows what happens without a part.",
-    formula: "score = scale · q · kᵀ + bias + mask, with q and k as sums of their parts",
+    formula: "score = scale · q · k^T + bias + mask, with q and k as sums of their parts",
     source: "Elhage et al. 2021",
     values: &[
         ValueSpec::new("score", "Score", ""),

@@ -25,7 +25,7 @@ const SPEC: MethodSpec = MethodSpec {
     example: "--model demo:bert --text \"the cat sat\"",
     caveat: "Effective attention is the weights without the part that cannot change this head's output; it can \
         be negative, and its rows need not sum to 1.",
-    formula: "T = X W_V W_O^h = U S Wᵀ\nA_eff = A · U Uᵀ, with the columns of U whose s > 0",
+    formula: "T = X W_V W_O^h = U S W^T\nA_eff = A · U U^T, with the columns of U whose s > 0",
     source: "Brunner et al. 2020",
     values: &[
         ValueSpec::new(

@@ -31,7 +31,7 @@ const SPEC: MethodSpec = MethodSpec {
     example: "--model demo:gpt --text \"Once upon a\" --layer 2",
     caveat: "The words that a value promotes are read without the later layers; many memories fire at once, and \
         few of them mean something alone.",
-    formula: "m = act(x Kᵀ + b), FF(x) = Σ_i m_i v_i + b'\ncontribution of i = |m_i| · ‖v_i‖",
+    formula: "m = act(x K^T + b), FF(x) = Σ_i m_i v_i + b'\ncontribution of i = |m_i| · ‖v_i‖",
     source: "Geva et al. 2021, 2022",
     values: &[
         ValueSpec::new(

@@ -33,7 +33,7 @@ const SPEC: MethodSpec = MethodSpec {
     caveat: "Relevance keeps only what raises the target: evidence against it is cut off in every layer, and \
         gradients describe the output only near this input.",
     formula: "Ā_l = mean over heads of relu(∂y/∂A_l ⊙ A_l)\nR = I; for each layer: R ← R + Ā_l · R\n\
-        across stacks: R_qs ← R_qs + N(R_qq)ᵀ · Ā · N(R_ss), N(R) = rownorm(R - I) + I",
+        across stacks: R_qs ← R_qs + N(R_qq)^T · Ā · N(R_ss), N(R) = rownorm(R - I) + I",
     source: "Chefer et al. 2021a, 2021b",
     values: &[
         SCORES,

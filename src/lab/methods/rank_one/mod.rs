@@ -55,9 +55,9 @@ const SPEC: MethodSpec = MethodSpec {
     example: "--model demo:gpt --text \"The cat sat on the\" --subject cat --object bed --layer 1 --neighbour \"The dog sat on the\" --edit-out edit.json",
     caveat: "A change of one layer that rewrites the answer does not show that the fact was stored there, and \
         prompts about other things may change with it.",
-    formula: "k = act(x Kᵀ + b) at the subject's last token; v = what must come out there for the new object:\n\
+    formula: "k = act(x K^T + b) at the subject's last token; v = what must come out there for the new object:\n\
         argmin -Σ log p(token of the object | prompt, tokens before it) + λ ‖v - W k‖²\n\
-        W' = W + (v - W k) (C⁻¹ k)ᵀ / (kᵀ C⁻¹ k), C = Σ k kᵀ / n of a corpus + ridge",
+        W' = W + (v - W k) (C⁻¹ k)^T / (k^T C⁻¹ k), C = Σ k k^T / n of a corpus + ridge",
     source: "Meng et al. 2022",
     values: &[
         ValueSpec::new("prompts", "Prompts", ""),
