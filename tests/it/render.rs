@@ -7,6 +7,10 @@ use std::{
     process::{Command, Output},
 };
 
+use attnscope::{
+    figure::palette::{Ink, Palette},
+    text::weight_text,
+};
 use resvg::usvg;
 use safetensors::SafeTensors;
 use serde_json::Value;
@@ -378,4 +382,31 @@ fn planes_are_laid_out_and_coloured_as_asked() {
     }
     let unknown = attnscope(&[&["render", "scatter"], &one[..], &["--color-by", "mood", "--out", "x.svg"]].concat());
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("choose one of type, position, absolute"));
+}
+
+/// The line of a pair that is pinned is in the full colour of its head, and its weight stands at it, however small that is.
+#[test]
+fn a_pinned_pair_is_a_line_that_is_seen_with_its_weight() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = ["lines", "--model", "demo:gpt", "--text", STORY, "--layer", "0", "--head", "1"];
+    let (_, n, pattern) = captured(folder.path(), 0, 1);
+    let mut pairs: Vec<(f32, String, String)> = pattern
+        .iter()
+        .enumerate()
+        .filter(|(_, weight)| **weight > 0.0)
+        .map(|(at, weight)| (*weight, (at / n).to_string(), (at % n).to_string()))
+        .collect();
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let [red, green, blue, _] = Palette::LIGHT.ink(Ink::Head(1));
+    let full = format!("#{red:02x}{green:02x}{blue:02x}");
+    // The legend has it too.
+    let n_plain = String::from_utf8(render(&lines, &folder.path().join("plain.svg"))).unwrap().matches(&full).count();
+    for (weight, query, key) in [pairs.first().unwrap(), pairs.last().unwrap()] {
+        let pin = ["--query", query, "--key", key];
+        let svg = render(&[&lines[..], &pin[..]].concat(), &folder.path().join("pair.svg"));
+        let shown = texts(&svg);
+        assert!(shown.contains(&weight_text(*weight)), "{weight}: {shown:?}");
+        let svg = String::from_utf8(svg).unwrap();
+        assert!(svg.matches(&full).count() > n_plain, "{weight}: no line in {full}");
+    }
 }

@@ -208,10 +208,52 @@ impl HeadsScene {
             let lines = Rect::from_x_y_ranges(layout.lines, 0.0..=layout.height()).translate(origin);
             pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, pen.palette.veil()));
             let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
-            let meant = self.lines(layout, origin, pen, meant);
+            let meant = match row.zip(col) {
+                Some(pair) => self.pair(layout, origin, pen, pair),
+                None => self.lines(layout, origin, pen, meant),
+            };
             pen.lines(meant);
         }
         self.cuts(layout, origin, pen);
+    }
+
+    /// The lines of one pair, of each head: in full colour, however small their weights are.
+    fn pair(&self, layout: &HeadsLayout, origin: Vec2, pen: &Pen<'_>, (row, col): (usize, usize)) -> Vec<Line> {
+        let [from, to] = layout.line(row, col).map(|end| end + origin);
+        let length = from.distance(to);
+        let mut values: Vec<(f32, Ink)> = self
+            .heads
+            .iter()
+            .filter_map(|head| {
+                let value = head.read.value(row, col)?;
+                Some((head.read.strength(value), self.ink(head.head, value)))
+            })
+            .collect();
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let line = |(strength, ink): (f32, Ink)| {
+            let width = Palette::line_width(strength).min(0.6 * layout.row_height);
+            let color = pen.palette.ink(ink);
+            ink.dash().pieces(length).map(move |ends| {
+                let [from, to] = ends.map(|at| from.lerp(to, at / length));
+                Line { from, to, width, color }
+            })
+        };
+        values.into_iter().flat_map(line).collect()
+    }
+
+    /// The weight of the pair that is held, at the middle of its line.
+    fn pair_label(&self, layout: &HeadsLayout, origin: Vec2, pen: &mut Pen<'_>) {
+        let Some((row, col)) = self.read().map(|read| self.pinned.in_pattern(read)).and_then(|(row, col)| row.zip(col))
+        else {
+            return;
+        };
+        let patterns = self.heads.iter().map(|head| (head.head, &*head.read));
+        let Some(text) = pair_text(patterns, (row, col)) else { return };
+        let [from, to] = layout.line(row, col).map(|end| end + origin);
+        let at = from.lerp(to, 0.5);
+        let size = vec2(pen.type_.width(&text, SMALL) + 2.0 * TEXT_PAD_PT, 1.5 * SMALL);
+        pen.rect(Rect::from_center_size(at, size), pen.palette.canvas);
+        pen.text(&text, SMALL, pen.palette.text, at, Align::Center);
     }
 
     /// Where changes of the run cut edges: a broken line with a cross.
@@ -329,6 +371,7 @@ impl Scene for HeadsScene {
         pen.text(&key, SMALL, pen.palette.key, pos2(area.left() + right, y), Align::Left);
 
         self.draw_lines(&layout, origin, pen);
+        self.pair_label(&layout, origin, pen);
         if !self.pinned.is_empty() {
             self.bars(&layout, origin, pen);
         }
@@ -397,6 +440,18 @@ impl Scene for HeadsScene {
         let caveat = self.read().map(caveat_text).unwrap_or_default();
         Captions { short, full: joined([lines.as_str(), &hidden, &how, &look, &held, &caveat, &self.origin]) }
     }
+}
+
+/// What stands at the line of one pair: its weight, of several heads that of the strongest, which is named.
+pub fn pair_text<'a>(
+    heads: impl Iterator<Item = (usize, &'a ReadPattern)>,
+    (row, col): (usize, usize),
+) -> Option<String> {
+    let known: Vec<(usize, f32, &ReadPattern)> =
+        heads.filter_map(|(head, read)| Some((head, read.value(row, col)?, read))).collect();
+    let (head, value, read) = known.iter().max_by(|a, b| a.2.strength(a.1).total_cmp(&b.2.strength(b.1)))?;
+    let text = read.value_text(*value);
+    Some(if known.len() > 1 { format!("H{head} {text}") } else { text })
 }
 
 impl SmallMap for HeadsScene {

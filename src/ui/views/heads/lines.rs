@@ -144,10 +144,7 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Op
     Some(known)
 }
 
-/// A line that was asked for by name is at least as strong as a line of this weight.
-const LEAST_CELL: f32 = 0.4;
-
-/// The lines that `focus` means: of a query, of a key, or of one cell. That of one cell is always there, and seen however
+/// The lines that `focus` means: of a query, of a key, or of one cell. That of one cell is always there, however
 /// small its weight is.
 pub(super) fn isolated(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
     let mut lines = Vec::new();
@@ -173,5 +170,5 @@ pub(super) fn isolated(scene: &Scene<'_>, focus: Focus) -> Vec<Line> {
 /// The line of one cell of a head, where it is drawn in the ink of that head.
 fn cell(idx: usize, head: &HeadLines, row: usize, col: usize) -> Option<Line> {
     let strength = head.strength(row, col).filter(|strength| *strength > 0.0 || *strength == 0.0 && !head.below)?;
-    Some(Line { head: idx as u32, query: row as u32, key: col as u32, weight: strength.max(LEAST_CELL) })
+    Some(Line { head: idx as u32, query: row as u32, key: col as u32, weight: strength })
 }

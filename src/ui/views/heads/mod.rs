@@ -277,7 +277,7 @@ impl HeadsView {
             let rows = [queries, if key.of.rows.is_some() { 0..0 } else { keys }];
             let (drawn, n_all) =
                 layout::visible_lines(scene.heads.iter().map(HeadLines::set).enumerate(), &rows, MAX_LINES);
-            let strokes = paint::strokes(&scene.layout, &drawn, &scene.inks(), cx.theme);
+            let strokes = paint::strokes(&scene.layout, &drawn, &scene.inks(), |weight| weight, cx.theme);
             Arc::new(VisibleLines { drawn, n_all, strokes })
         });
         let lines_rect =
@@ -294,13 +294,19 @@ impl HeadsView {
                 paint::veil(&painter, lines_rect.intersect(ui.clip_rect()), cx.theme);
             }
             let isolated = self.isolated.get_or_update((key.clone(), focus), || {
-                paint::strokes(&scene.layout, &lines::isolated(scene, focus), &scene.inks(), cx.theme)
+                // One that was asked for by name stands out in full, however small its weight is.
+                let is_pair = focus.query.is_some() && focus.key.is_some();
+                let shade = |weight: f32| if is_pair { 1.0 } else { weight };
+                paint::strokes(&scene.layout, &lines::isolated(scene, focus), &scene.inks(), shade, cx.theme)
             });
             let isolated = Lines { strokes: &isolated, ..all };
             let isolated_key = (key.clone(), focus);
             let same = |before: &(LinesKey, Focus)| before.1 == focus && before.0.resembles(key);
             self.isolated_painter.paint(&painter, &isolated_key, &isolated, 1.0, same);
             columns::bars(&painter, scene, focus, cx);
+            if let Some(pair) = focus.query.zip(focus.key) {
+                paint::pair_label(&painter, scene, pair, cx.theme);
+            }
         }
 
         // Each head has edges of its own.

@@ -16,6 +16,7 @@ use crate::{
     figure::{
         measure::LEFT_OUT_OPACITY,
         palette::{Ink, Palette},
+        views::heads::pair_text,
     },
     raster::lines::LineStroke,
     text::counted,
@@ -28,10 +29,18 @@ const PICKED_PT: f32 = 2.5;
 const LEAVING_OPACITY: f32 = 0.85;
 
 /// What is drawn for `lines`, whose heads are places in `inks`, in layout coordinates: one stroke for each, or one for each of its dashes.
-pub fn strokes(layout: &HeadsLayout, lines: &[Line], inks: &[Ink], theme: &Theme) -> Arc<[LineStroke]> {
+/// The `shade` of a weight is how far it stands out from the ground.
+pub fn strokes(
+    layout: &HeadsLayout,
+    lines: &[Line],
+    inks: &[Ink],
+    shade: impl Fn(f32) -> f32,
+    theme: &Theme,
+) -> Arc<[LineStroke]> {
     let pieces = |line: &Line| {
         let ink = inks.get(line.head as usize).copied().unwrap_or(Ink::Head(0));
-        let color = theme.palette.line(theme.palette.ink(ink), line.weight).map(|channel| f32::from(channel) / 255.0);
+        let color =
+            theme.palette.line(theme.palette.ink(ink), shade(line.weight)).map(|channel| f32::from(channel) / 255.0);
         let width = Palette::line_width(line.weight);
         let [from, to] = layout.line(line.query as usize, line.key as usize);
         let length = from.distance(to);
@@ -41,6 +50,18 @@ pub fn strokes(layout: &HeadsLayout, lines: &[Line], inks: &[Ink], theme: &Theme
         })
     };
     lines.iter().flat_map(pieces).collect()
+}
+
+/// The weight of the pair that is held, at the middle of its line.
+pub fn pair_label(painter: &Painter, scene: &Scene<'_>, pair: (usize, usize), theme: &Theme) {
+    let patterns = scene.heads.iter().filter(|head| !head.below).map(|head| (head.head, &*head.lines.pattern));
+    let Some(text) = pair_text(patterns, pair) else { return };
+    let [from, to] = scene.layout.line(pair.0, pair.1);
+    let at = from.lerp(to, 0.5) + scene.origin.to_vec2();
+    let galley = painter.layout_no_wrap(text, FontId::proportional(text_size::SMALL), theme.text);
+    let rect = Rect::from_center_size(at, galley.size() + 2.0 * vec2(TEXT_PAD_PT, 1.0));
+    painter.rect_filled(rect, 4, theme.canvas.gamma_multiply(LEAVING_OPACITY));
+    painter.galley(rect.min + vec2(TEXT_PAD_PT, 1.0), galley, theme.text);
 }
 
 /// Dims the lines that are already drawn.
