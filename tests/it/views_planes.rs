@@ -355,7 +355,7 @@ fn what_changes_nothing_now_cannot_be_chosen() {
     let mut stage = Stage::new(sentence(), ViewKind::Matrix).projected().show_options();
     stage.run();
     let disabled =
-        |stage: &Harness<'static, Stage>, label: &str| stage.get_by_label(label).accesskit_node().is_disabled();
+        |stage: &Harness<'static, Stage>, label: &str| stage.query_all_by_label(label).any(|node| node.accesskit_node().is_disabled());
     assert!(disabled(&stage, "Lines of every query"), "lines are drawn in one head");
     assert!(!disabled(&stage, "Size of points"));
     let mut options = stage.state().session.pane().options.clone();

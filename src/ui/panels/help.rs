@@ -10,7 +10,7 @@ use crate::{
         commands::UiCommand,
         keys::keys_text,
         theme::{GRID, Theme, text_size},
-        widgets::{Dialog, section_ui},
+        widgets::{Dialog, focus_when_opened, section_ui},
     },
 };
 
@@ -143,7 +143,8 @@ impl HelpSheet {
             }
             let field =
                 TextEdit::singleline(&mut self.typed).hint_text("Search all of them").desired_width(50.0 * GRID);
-            ui.add(field).accessible_name("Search help");
+            let field = ui.add(field).accessible_name("Search help");
+            focus_when_opened(ui, &field);
         });
     }
 

@@ -10,7 +10,7 @@ use crate::{
     ids::Side,
     options::{FieldValue, Offered, OptionField, joined, split_texts},
     text::sentence,
-    ui::{ViewCtx, theme::GRID},
+    ui::{ViewCtx, theme::GRID, widgets::focus_when_opened},
 };
 
 /// Ends of ranges up to which a slider is linear.
@@ -194,8 +194,9 @@ fn words_ui(ui: &mut Ui, name: &str, value: &mut Option<String>, hint: &str) -> 
     let id = ui.scope_id().with(("words of an option", name));
     let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| value.clone().unwrap_or_default());
     let response = ui.add(TextEdit::singleline(&mut text).hint_text(hint).desired_width(46.0 * GRID));
+    focus_when_opened(ui, &response);
     if response.lost_focus() {
-        *value = (!text.trim().is_empty()).then(|| text.trim().to_owned());
+        *value = (!text.trim().is_empty()).then_some(text);
         ui.data_mut(|data| data.remove::<String>(id));
     } else if response.changed() {
         ui.data_mut(|data| data.insert_temp(id, text));

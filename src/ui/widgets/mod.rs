@@ -41,12 +41,20 @@ pub fn field_ui(ui: &mut Ui, theme: &Theme, name: &str, value: impl Into<String>
     .inner
 }
 
-/// Puts the cursor into the field of a popup in the frame in which that opens: the first in which it is drawn again.
+/// Puts the cursor into the field of a popup in the frame in which that opens: the first in which it is drawn again. Of
+/// several fields the first has it.
 pub fn focus_when_opened(ui: &Ui, field: &Response) {
+    // Nothing can have the cursor while its size is found out.
+    if ui.is_sizing_pass() {
+        return;
+    }
     let (id, pass) = (field.id.with("drawn in pass"), ui.ctx().cumulative_pass_nr());
     let before: Option<u64> = ui.data(|data| data.get_temp(id));
     ui.data_mut(|data| data.insert_temp(id, pass));
-    if before.is_none_or(|before| before + 1 < pass) {
+    let first = egui::Id::unique("the field that has the cursor of those that were opened");
+    let is_first = ui.data(|data| data.get_temp::<u64>(first)) != Some(pass);
+    if is_first && before.is_none_or(|before| before + 1 < pass) {
+        ui.data_mut(|data| data.insert_temp(first, pass));
         field.request_focus();
     }
 }
