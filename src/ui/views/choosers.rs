@@ -97,7 +97,8 @@ pub const fn stack_name(kind: StackKind) -> &'static str {
 /// One of a few words of which one is chosen.
 fn segment_ui(ui: &mut Ui, chosen: bool, text: &str, group: &str) -> Response {
     let response = ui.add(Button::selectable(chosen, text));
-    response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, chosen, format!("{group} {text}")));
+    let is_enabled = ui.is_enabled();
+    response.widget_info(|| WidgetInfo::selected(Role::RadioButton, is_enabled, chosen, format!("{group} {text}")));
     response
 }
 
@@ -145,13 +146,18 @@ pub fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if !is_pair(capture, cx.pane.selection.stack()) {
         return;
     }
+    let looks_back = capture.model().stack(cx.pane.selection.stack()).is_some_and(|spec| spec.causal);
     ui.add_space(GRID);
     controls::together_ui(ui, "sentences", |ui| {
         ui.spacing_mut().item_spacing.x = GRID / 2.0;
         ui.label(RichText::new("Sentences").color(cx.theme.text_weak));
         controls::edit_options(cx, |options| {
             for filter in SentenceFilter::ALL {
-                let response = segment_ui(ui, options.reading.sentences == filter, filter.label(), "Sentences");
+                let is_chosen = options.reading.sentences == filter;
+                let is_empty = looks_back && filter == SentenceFilter::AToB;
+                let segment = |ui: &mut Ui| segment_ui(ui, is_chosen, filter.label(), "Sentences");
+                let response = ui.add_enabled_ui(is_chosen || !is_empty, segment).inner;
+                let response = response.on_disabled_hover_text("A causal model cannot look ahead: this is empty");
                 if response.on_hover_text(filter_meaning(filter)).clicked() {
                     options.reading.sentences = filter;
                 }
