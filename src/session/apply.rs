@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect,
-    Focus, HeadSet, Pane, Session, SessionCommand, Split, ViewKind, ViewOptions, autosave::Shown, examples::neighbour,
-    figures::figure, navigation::Way, notices::Causes,
+    Focus, HeadSet, Pane, Session, SessionCommand, Split, ViewKind, ViewOptions, arrangement::Arrangement,
+    autosave::Shown, examples::neighbour, figures::figure, navigation::Way, notices::Causes,
 };
 use crate::{
     ids::{HeadId, PaneId, Side},
@@ -25,7 +25,7 @@ impl Session {
     /// pointer is no reason for that.
     #[must_use]
     pub fn apply_in(&mut self, pane: PaneId, command: Command) -> Vec<Effect> {
-        let Self { documents, panes, alignments, jobs, notices, .. } = self;
+        let Self { documents, panes, arrangements, alignments, jobs, notices, .. } = self;
         match command {
             Command::Hover(focus) => {
                 alignments.set_focus(panes, documents, pane, |selection| &mut selection.hover, focus);
@@ -54,7 +54,9 @@ impl Session {
                 document.map_or_else(Vec::new, |document| document.list_outcomes(jobs.next()))
             }
             Command::ClosePane => {
+                let before = Arrangement::of(panes, documents);
                 let effects = panes.close_pane(pane, documents, notices, jobs);
+                arrangements.record(before, panes, documents);
                 self.forget_messages();
                 effects
             }
@@ -67,9 +69,15 @@ impl Session {
         self.panes.activate(pane);
         let moves = !matches!(command, Command::Back | Command::Forward | Command::Flip);
         let places = if moves { self.panes.places(&self.documents) } else { Vec::new() };
+        let before = Arrangement::of(&self.panes, &self.documents);
+        let is_step = !matches!(command, Command::Undo | Command::Redo);
         let mut effects = self.transition(command);
-        self.panes.remember(places, &self.documents);
+        self.panes.share_head(&self.documents);
+        if is_step {
+            self.arrangements.record(before, &mut self.panes, &mut self.documents);
+        }
         effects.extend(self.follow_up());
+        self.panes.remember(places, &self.documents);
         effects
     }
 
@@ -167,9 +175,9 @@ impl Session {
             }
             Command::PreviousInput => return self.panes.step_input(true, &mut self.documents),
             Command::NextInput => return self.panes.step_input(false, &mut self.documents),
-            Command::Back => return self.panes.travel(Way::Back, &mut self.documents),
-            Command::Forward => return self.panes.travel(Way::Forward, &mut self.documents),
-            Command::Flip => return self.panes.travel(Way::Flip, &mut self.documents),
+            Command::Back => return self.travel(Way::Back),
+            Command::Forward => return self.travel(Way::Forward),
+            Command::Flip => return self.travel(Way::Flip),
             Command::SplitPane(split) => drop(self.panes.open_twin(split, &mut self.notices)),
             Command::CompareInput => {
                 if self.panes.open_twin(Split::Right, &mut self.notices).is_some() {
@@ -180,10 +188,11 @@ impl Session {
             Command::ToggleLink => {
                 let pane = self.panes.active_mut();
                 pane.linked = !pane.linked;
+                self.alignments.share(&mut self.panes, &self.documents);
             }
             Command::Detach => self.panes.detach(&mut self.documents, &mut self.notices),
             Command::ShowDocument(document) => self.panes.show_document(document, &self.documents),
-            Command::CloseDocument(document) => return self.panes.close_document(document, &mut self.documents),
+            Command::CloseDocument(document) => return self.panes.close_document(document, None, &mut self.documents),
             Command::SetAppearance(appearance) => self.settings.appearance = appearance,
             Command::SetViewOptions(options) => {
                 let pane = self.panes.active_mut();
@@ -218,6 +227,13 @@ impl Session {
         Vec::new()
     }
 
+    /// Moves the active pane through its history.
+    fn travel(&mut self, way: Way) -> Vec<Effect> {
+        let effects = self.panes.travel(way, &mut self.documents);
+        self.alignments.share(&mut self.panes, &self.documents);
+        effects
+    }
+
     /// Shows a method of the laboratory under its question, and leads to it.
     fn show_method(&mut self, name: &'static str) -> Vec<Effect> {
         let Some(column) = Column::from_name(name) else { return Vec::new() };
@@ -238,21 +254,21 @@ impl Session {
         let (head, pinned) = (panes.active().selection.head, panes.active().selection.pinned);
         match *command {
             Command::SelectStack(stack) => {
-                panes.change_selected(documents, |pane, document| pane.select(document, HeadId { stack, ..head }));
+                panes.change_active(documents, |pane, document| pane.select(document, HeadId { stack, ..head }));
             }
-            Command::NextStack => panes.change_selected(documents, |pane, document| {
+            Command::NextStack => panes.change_active(documents, |pane, document| {
                 if let Some(stack) = pane.next_stack(document) {
                     pane.select(document, HeadId { stack, ..head });
                 }
             }),
             Command::SelectLayer(layer) => {
-                panes.change_selected(documents, |pane, document| pane.select(document, HeadId { layer, ..head }));
+                panes.change_active(documents, |pane, document| pane.select(document, HeadId { layer, ..head }));
             }
             Command::SelectHead(head) => {
-                panes.change_selected(documents, |pane, document| pane.select(document, head));
+                panes.change_active(documents, |pane, document| pane.select(document, head));
             }
             Command::ShowHead(head) => {
-                panes.change_selected(documents, |pane, document| pane.show_head(document, head));
+                panes.change_active(documents, |pane, document| pane.show_head(document, head));
             }
             Command::Step(step) => {
                 for pane in panes.linked() {
@@ -265,12 +281,12 @@ impl Session {
                 alignments.pin(panes, documents, pinned);
             }
             Command::ToggleHead(head) => {
-                panes.change_selected(documents, |pane, document| pane.toggle_head(document, head));
+                panes.change_active(documents, |pane, document| pane.toggle_head(document, head));
             }
             Command::SoloHead(head) => {
-                panes.change_selected(documents, |pane, document| pane.solo_head(document, head));
+                panes.change_active(documents, |pane, document| pane.solo_head(document, head));
             }
-            Command::AllHeads => panes.change_selected(documents, |pane, _| pane.selection.draw(HeadSet::ALL)),
+            Command::AllHeads => panes.change_active(documents, |pane, _| pane.selection.draw(HeadSet::ALL)),
             Command::Pin(focus) => {
                 alignments.pin(panes, documents, if focus == pinned { Focus::NONE } else { focus });
             }
@@ -304,10 +320,9 @@ impl Session {
         if matches!(command, ChangeCommand::Add(_)) && !panes.prepare_change(id, documents, notices) {
             return Vec::new();
         }
-        if command == ChangeCommand::Clear
-            && let Some(pane) = panes.pane_of_changes(id, documents)
-        {
-            return panes.close_pane(pane, documents, notices, jobs);
+        let is_cleared = documents.find(id).is_some_and(|document| document.experiment.is_cleared_by(&command));
+        if is_cleared && let Some(effects) = panes.end_changes(id, documents, jobs) {
+            return effects;
         }
         let runs = documents.find_mut(id).is_some_and(|document| document.change(command));
         if runs { self.run_document(id) } else { Vec::new() }

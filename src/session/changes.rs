@@ -3,12 +3,12 @@
 use std::{ops::Range, sync::Arc};
 
 use super::{
-    Cause, Document, Documents, Drag, Experiment, Limited, Notices, Pane, Panes, Split, ViewKind, experiment::Undo,
+    Cause, Document, Documents, Drag, Experiment, Limited, Notices, Panes, Split, experiment::Undo,
     explanations::ShownRun,
 };
 use crate::{
     capture::{Capture, Edit},
-    ids::{DocumentId, PaneId, Side},
+    ids::{DocumentId, Side},
     model::Preparation,
     protocol::{CorpusSource, EditRequest, MeanInputs, PatchSource},
     text::counted,
@@ -32,7 +32,7 @@ pub enum ChangeCommand {
     Switch(usize, bool),
     /// Take these away, by their places.
     Remove(Vec<usize>),
-    /// Take all away. The pane that the first one opened goes with them, unless it was given something of its own to show.
+    /// Take all away. The pane that the first one opened goes with the last, however that is taken away.
     Clear,
     /// Take tokens out of the text. This is a change of the input and none of the run: positions after them move, so
     /// that every number that names a token would mean two things at once if they were counted both ways. As a step
@@ -102,6 +102,12 @@ impl Experiment {
             ChangeCommand::Delete(..) => {}
         }
         self.changes != before
+    }
+
+    /// Whether this takes away all changes that there are.
+    pub(super) fn is_cleared_by(&self, command: &ChangeCommand) -> bool {
+        let mut after = self.clone();
+        after.change(command.clone()) && after.changes.is_empty()
     }
 
     /// Switches off what means nothing after `before`: of another model everything, of another input what speaks of
@@ -295,41 +301,5 @@ impl Panes {
                 right.pending = pending;
             }
         }
-    }
-
-    /// The pane of a changed run where it shows the same as that of the unchanged run beside it: without its changes it
-    /// would be that pane once more.
-    pub(super) fn pane_of_changes(&mut self, id: DocumentId, documents: &Documents) -> Option<PaneId> {
-        let document = documents.find(id)?;
-        let plain = documents.find(document.plain?)?;
-        if document.experiment.changes.is_empty() || plain.experiment != document.experiment.unchanged() {
-            return None;
-        }
-        let plain = plain.id;
-        let only = |of: DocumentId| {
-            let mut panes = self.iter().filter(|pane| pane.document == of);
-            panes.next().filter(|_| panes.next().is_none())
-        };
-        let (left, right) = (only(plain)?, only(id)?);
-        // Whose effect is told is chosen in the pane of the changed run, and seen in neither.
-        let mut options = right.options.clone();
-        let target = options.lab.target;
-        if right.view != ViewKind::Lab {
-            options.lab.target = left.options.lab.target;
-        }
-        let shown = |pane: &Pane| (pane.view, pane.selection.head, pane.selection.heads_on(), pane.linked);
-        let is_plain = right.linked
-            && shown(left) == shown(right)
-            && left.options == options
-            && [left, right].iter().all(|pane| pane.overlay.is_none())
-            && right.minus.is_none_or(|minus| minus.document == plain);
-        let (left, right) = (left.id, right.id);
-        if !is_plain {
-            return None;
-        }
-        if let Some(left) = self.get_mut(left) {
-            left.options.lab.target = target;
-        }
-        Some(right)
     }
 }

@@ -4,16 +4,22 @@ use std::{
     collections::BTreeSet,
     ops::{Deref, DerefMut},
     slice,
+    sync::Arc,
 };
 
 use super::{Document, Effect, Experiment, Pane, jobs::Jobs};
-use crate::ids::{CloudId, DocumentId, ModelId};
+use crate::{
+    capture::Capture,
+    ids::{CloudId, DocumentId, ModelId},
+};
 
 /// What can be looked at; never empty.
 #[derive(Debug)]
 pub struct Documents {
     list: Vec<Document>,
     newest: u64,
+    /// What the command that is done now has closed, with their places.
+    pub(super) closed: Vec<(usize, Document)>,
 }
 
 impl Documents {
@@ -22,7 +28,7 @@ impl Documents {
 
     /// One document with nothing loaded.
     pub(super) fn new(experiment: Experiment) -> Self {
-        Self { list: vec![Document::new(DocumentId(1), experiment)], newest: 1 }
+        Self { list: vec![Document::new(DocumentId(1), experiment)], newest: 1, closed: Vec::new() }
     }
 
     /// Whether another one can be opened.
@@ -73,17 +79,23 @@ impl Documents {
         self.list = (0..n).map(|nth| make(nth, &id_of)).collect();
     }
 
-    /// Closes a document, which it gives with the one that takes its place in panes; the last one stays.
-    pub(super) fn remove(&mut self, id: DocumentId) -> Option<(Document, DocumentId)> {
+    /// Closes a document and gives what it showed with the one that takes its place in panes; the last one stays.
+    pub(super) fn remove(&mut self, id: DocumentId) -> Option<(Option<Arc<Capture>>, DocumentId)> {
         let place = self.place(id).filter(|_| self.len() > 1)?;
         let mut closed = self.list.remove(place);
         let heir = self.list[place.saturating_sub(1)].id;
-        // The steps of a changed run lead back from the unchanged one, which stays.
-        if let Some(plain) = closed.plain.and_then(|plain| self.find_mut(plain)) {
-            plain.undo = std::mem::take(&mut closed.undo);
-            plain.undo.ran(&plain.experiment, None);
+        closed.rest();
+        for other in &mut self.list {
+            other.plain.take_if(|plain| *plain == id);
         }
-        Some((closed, heir))
+        let shown = closed.latest_capture().cloned();
+        self.closed.push((place, closed));
+        Some((shown, heir))
+    }
+
+    /// Opens a document that was closed at its place.
+    pub(super) fn insert(&mut self, place: usize, document: Document) {
+        self.list.insert(place.min(self.list.len()), document);
     }
 
     /// Gives the corpus of a document that is about to be closed to another one that has none, where it goes on; `None`
@@ -101,18 +113,11 @@ impl Documents {
         if other.is_some() {
             return None;
         }
-        let mut corpus = self.find_mut(from)?.corpus.take()?;
-        let runs = corpus.data.is_pending();
-        corpus.data.cancel();
+        let corpus = self.find(from)?.corpus.as_ref()?;
+        let (runs, corpus) = (corpus.data.is_pending(), corpus.copy());
         let heir = self.find_mut(to)?;
-        heir.corpus = Some(corpus);
+        heir.corpus = Some(Box::new(corpus));
         Some(if runs { heir.start_corpus(jobs.next()).into_iter().collect() } else { Vec::new() })
-    }
-
-    /// Whether closing the changed run beside an unchanged one is a step that undo takes back.
-    pub(super) fn closing_is_step(&self, changed: DocumentId, plain: DocumentId) -> bool {
-        let of = |id| self.find(id);
-        of(changed).zip(of(plain)).is_some_and(|(changed, plain)| changed.undo.would_step(&plain.experiment))
     }
 
     /// The models that some document needs.

@@ -115,6 +115,8 @@ pub(super) struct Undo {
     /// The one that was run last.
     current: Option<Experiment>,
     drag: Option<Drag>,
+    /// Steps that there was no room for.
+    n_dropped: usize,
 }
 
 impl Undo {
@@ -133,7 +135,7 @@ impl Undo {
 
     /// How many steps lie behind the current one.
     pub const fn depth(&self) -> usize {
-        self.past.len()
+        self.n_dropped + self.past.len()
     }
 
     /// Whether running this is a step.
@@ -156,6 +158,7 @@ impl Undo {
         self.past.extend(self.current.replace(now.clone()));
         while self.past.len() > MAX_UNDO || self.past.len() > 1 && self.held_bytes() > MAX_UNDO_BYTES {
             self.past.remove(0);
+            self.n_dropped += 1;
         }
     }
 
@@ -209,11 +212,11 @@ mod tests {
         for step in 0..120 {
             undo.ran(&Experiment { image: large.clone(), ..reading(&step.to_string()) }, None);
         }
-        assert_eq!(undo.depth(), MAX_UNDO, "one picture is held once");
+        assert_eq!((undo.past.len(), undo.depth()), (MAX_UNDO, 119), "one picture is held once");
         for n in 0..8 {
             undo.ran(&Experiment { image: picture((20 << 20) + n), ..Experiment::default() }, None);
         }
-        assert_eq!(undo.depth(), 3);
+        assert_eq!(undo.past.len(), 3);
         assert!(undo.held_bytes() <= MAX_UNDO_BYTES);
     }
 }

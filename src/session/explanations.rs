@@ -226,6 +226,11 @@ impl Explanations {
         }
     }
 
+    /// Waits for nothing any more.
+    pub(super) fn let_go(&mut self) {
+        self.asked.retain(|entry| !entry.answer.is_pending());
+    }
+
     /// Forgets what a column said, so that it is asked again.
     pub(super) fn ask_again(&mut self, column: &str) {
         self.asked.retain(|entry| entry.key.column != column || entry.answer.is_pending());

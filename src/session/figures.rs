@@ -244,7 +244,8 @@ pub(super) fn figure(panes: &Panes, documents: &Documents, options: FigureOption
     let capture = Arc::clone(document.latest_capture()?);
     let minus = pane.minus.and_then(|minus| documents.find(minus.document));
     let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
-    let cloud = pane.cloud(document)?;
+    // Lines and maps are of the input that was run, whatever else is open.
+    let cloud = if pane.view.shows_space() { pane.cloud(document)? } else { Cloud::Input(Arc::clone(&capture)) };
     let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), options));
     let answers = if pane.view.explains() { pane.answers(&capture) } else { Vec::new() };
     Some(FigureRequest { spec, capture, cloud, other, answers })

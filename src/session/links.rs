@@ -58,6 +58,11 @@ impl Alignments {
         self.set_focus(panes, documents, panes.active_id(), |selection| &mut selection.pinned, focus);
     }
 
+    /// Holds in the panes that are linked with the active one what that holds.
+    pub fn share(&mut self, panes: &mut Panes, documents: &Documents) {
+        self.pin(panes, documents, panes.active().selection.pinned);
+    }
+
     /// Lets go of what the active pane and those that are linked with it hold or have under the pointer.
     pub fn let_go(&mut self, panes: &mut Panes, documents: &Documents) {
         self.pin(panes, documents, Focus::NONE);

@@ -5,6 +5,7 @@
 
 mod address;
 mod apply;
+mod arrangement;
 mod autosave;
 mod bookmarks;
 mod changes;

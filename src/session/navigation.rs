@@ -37,7 +37,8 @@ impl Panes {
 
     /// Takes note of where the panes were, if they are somewhere else now.
     pub(super) fn remember(&mut self, before: Vec<(PaneId, HistoryEntry)>, documents: &Documents) {
-        for (id, before) in before {
+        // What was closed is no place to go back to.
+        for (id, before) in before.into_iter().filter(|(_, before)| documents.find(before.document).is_some()) {
             if let Some(pane) = self.get_mut(id).filter(|pane| HistoryEntry::of(pane, documents) != before) {
                 pane.history.left(before);
             }

@@ -47,6 +47,8 @@ pub enum Cause {
     Load(DocumentId),
     /// The input of a document and its changes.
     Run(DocumentId, Box<Experiment>),
+    /// A run that was closed with its changes, and what the one beside it, which stays, reads.
+    Closed(DocumentId, DocumentId, Box<Experiment>),
     /// A capture that is shown.
     Shown(CaptureId),
     /// A corpus of a document, and the model that reads it.
@@ -130,6 +132,10 @@ impl Notice {
             Cause::Run(document, experiment) => documents
                 .find(*document)
                 .is_some_and(|it| it.experiment == **experiment && (!is_error || failed(it.capture.failure()))),
+            Cause::Closed(changed, plain, experiment) => {
+                documents.find(*changed).is_none()
+                    && documents.find(*plain).is_some_and(|it| it.experiment == **experiment)
+            }
             Cause::Shown(capture) => {
                 let is_it = |it: &Capture| it.id() == *capture;
                 documents.iter().any(|document| {

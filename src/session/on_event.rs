@@ -81,7 +81,13 @@ impl Session {
         match of {
             Answered::Load => return self.on_load_event(id, job, event),
             Answered::Run => {
+                // A session shows what was written down, each pane its own head.
+                let active = panes.active();
+                let chooses = active.pending.is_some() && active.returning.is_none();
                 panes.on_run_event(id, event, documents, notices);
+                if chooses {
+                    panes.share_head(documents);
+                }
                 if documents.find_mut(id).is_some_and(Document::takes_next_turn) {
                     return self.run_document(id);
                 }

@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, Focus, Loadable, PathKind, Session,
+    arrangement::{Arrangements, Turn},
     autosave::{Answer, Shown, file_name},
     corpora::CorpusInput,
     document::Behind,
@@ -44,9 +45,9 @@ impl Session {
         document.experiment.model = Some(source.clone());
         document.model_owed = false;
         document.picture_owed.take_if(|(seer, _)| *seer != source);
-        if let Some(model) = shared {
+        // A picture is looked at with the model, so that one that cannot be read leaves everything as it is.
+        if let Some(model) = shared.filter(|_| document.picture_owed.is_none()) {
             let was_pending = document.model.is_pending();
-            document.take_owed_picture();
             document.model = Loadable::Ready(Arc::clone(&model));
             self.greet_in(id, &model);
             let mut effects = if was_pending { vec![Effect::Cancel(Lane::Load(id))] } else { Vec::new() };
@@ -213,6 +214,9 @@ impl Session {
     pub(super) fn run_document(&mut self, id: DocumentId) -> Vec<Effect> {
         let Some(document) = self.documents.find_mut(id) else { return Vec::new() };
         document.put_changes_aside(&mut self.notices);
+        if document.undo.would_step(&document.experiment) {
+            self.arrangements.end_redo();
+        }
         let mut effects = document.run(self.jobs.next());
         effects.extend(self.run_plain(id));
         effects
@@ -238,27 +242,60 @@ impl Session {
     fn run_plain(&mut self, id: DocumentId) -> Vec<Effect> {
         let Some((plain, other_model)) = self.documents.follow_changed(id) else { return Vec::new() };
         let mut effects = if other_model { self.model_changed(plain) } else { Vec::new() };
-        effects.extend(self.run_document(plain));
+        effects.extend(self.documents.find_mut(plain).map(|plain| plain.run(self.jobs.next())).unwrap_or_default());
         effects
     }
 
-    /// Goes to the experiment that was run before the current one, or after it.
+    /// Takes back what was done last, or does it again: a run, what was taken out of a corpus, or what was opened and closed.
     pub(super) fn undo(&mut self, backwards: bool) -> Vec<Effect> {
-        let id = self.changing().id;
-        let Some(step) = self.documents.find_mut(id).and_then(|document| document.step_back(backwards)) else {
-            return Vec::new();
+        let Some(turn) = self.next_turn(backwards) else { return Vec::new() };
+        let run = match turn {
+            Turn::Run(id) | Turn::Both(id) => Some(id),
+            Turn::Panes => None,
         };
-        if step.gains_changes {
-            self.panes.put_plain_beside(id, &mut self.documents, &mut self.notices);
+        let step = run.and_then(|id| Some((id, self.documents.find_mut(id)?.step_back(backwards)?)));
+        let mut effects = match (turn, &step) {
+            (Turn::Panes | Turn::Both(_), _) => self.arrange(backwards),
+            // Steps so far back that their panes are forgotten.
+            (Turn::Run(id), Some((_, step))) if step.loses_changes => {
+                let effects = self.panes.close_plain(id, &mut self.documents);
+                (self.panes.closed, self.documents.closed) = (Vec::new(), Vec::new());
+                effects
+            }
+            (Turn::Run(_), _) => Vec::new(),
+        };
+        if let Some((id, step)) = step {
+            effects.extend(match step.opens {
+                Some(source) => self.load_wanted(id, source),
+                None => self.run_document(id),
+            });
         }
-        let mut effects = Vec::new();
-        if step.loses_changes {
-            effects = self.panes.end_changes(id, &mut self.documents, &mut self.jobs);
+        effects
+    }
+
+    /// Opens what was closed and closes what was opened, as a step of undo or redo.
+    fn arrange(&mut self, backwards: bool) -> Vec<Effect> {
+        let looked_at = self.panes.active_id();
+        let (mut effects, opened) = self.arrangements.travel(backwards, &mut self.panes, &mut self.documents);
+        // What comes back beside the pane that was looked at follows that.
+        let active = self.panes.active_id();
+        self.panes.activate(looked_at);
+        self.panes.share_head(&self.documents);
+        self.alignments.share(&mut self.panes, &self.documents);
+        self.panes.activate(active);
+        for id in opened {
+            let Some(document) = self.documents.find_mut(id) else { continue };
+            let model = document.experiment.model.clone().filter(|_| document.opened.is_none());
+            effects.extend(match model.filter(|_| document.model.latest().is_none()) {
+                Some(model) => self.load_in(id, model),
+                None if document.stale().is_some() || document.latest_capture().is_none() => self.run_document(id),
+                None => Vec::new(),
+            });
+            if let Some(document) = self.documents.find_mut(id) {
+                let goes_on = document.corpus.as_ref().is_some_and(|corpus| corpus.is_waiting());
+                effects.extend(if goes_on { document.start_corpus(self.jobs.next()) } else { None });
+            }
         }
-        effects.extend(match step.opens {
-            Some(source) => self.load_wanted(id, source),
-            None => self.run_document(id),
-        });
         effects
     }
 
@@ -429,6 +466,7 @@ impl Session {
         effects.extend(self.documents.iter().flat_map(Document::lanes).map(Effect::Cancel));
         effects.extend(self.corpus_sheet.take().map(CorpusSheet::close).unwrap_or_default());
         (self.corpus_dialog, self.figures.is_open) = (None, false);
+        self.arrangements = Arrangements::default();
         let ids = self.documents.restore(&saved);
         let opens: Vec<_> = saved.documents.iter().map(SavedDocument::opens).collect();
         self.panes.restore(saved.panes, &ids);

@@ -1,6 +1,6 @@
 //! The panes of the window: rows of one to four views, one of them active.
 
-use super::{Document, Documents, Pane, ViewOptions};
+use super::{Document, Documents, Pane, Selection, ViewOptions};
 use crate::ids::{CloudId, DocumentId, PaneId};
 
 /// Where a new pane goes.
@@ -15,9 +15,11 @@ pub enum Split {
 /// Rows of panes, from top to bottom and from left to right. Never empty, and one is active.
 #[derive(Clone, Debug)]
 pub struct Panes {
-    rows: Vec<Vec<Pane>>,
+    pub(super) rows: Vec<Vec<Pane>>,
     active: PaneId,
     next_id: u64,
+    /// What the command that is done now has closed.
+    pub(super) closed: Vec<Pane>,
 }
 
 impl Panes {
@@ -27,7 +29,7 @@ impl Panes {
     /// One pane that shows `document`.
     pub fn new(document: DocumentId, options: ViewOptions) -> Self {
         let id = PaneId(1);
-        Self { rows: vec![vec![Pane::new(id, document, options)]], active: id, next_id: 1 }
+        Self { rows: vec![vec![Pane::new(id, document, options)]], active: id, next_id: 1, closed: Vec::new() }
     }
 
     /// Panes with their rows and whether they are the active one, in order; never none. More than there can be, and
@@ -46,7 +48,7 @@ impl Panes {
                 None => rows.push((row, vec![pane])),
             }
         }
-        Self { rows: rows.into_iter().map(|(_, panes)| panes).collect(), active, next_id }
+        Self { rows: rows.into_iter().map(|(_, panes)| panes).collect(), active, next_id, closed: Vec::new() }
     }
 
     /// The number of the newest pane there was.
@@ -105,21 +107,50 @@ impl Panes {
         self.change(self.active, documents, change);
     }
 
-    /// Changes what is selected in the active pane, and in those linked with it that show the same run before or after its
-    /// changes: they show one head, before and after.
-    pub(super) fn change_selected(&mut self, documents: &Documents, change: impl Fn(&mut Pane, &Document)) {
-        let here = documents.of(self.active());
-        let is_beside = |pane: &Pane| {
-            let there = documents.of(pane);
-            here.id == there.id && pane.id == self.active
-                || here.plain == Some(there.id)
-                || there.plain == Some(here.id)
+    /// The panes that show one head with a pane, beside it: linked ones of the same run before and after its changes.
+    pub fn of_one_head<'a>(&'a self, pane: &'a Pane, documents: &'a Documents) -> impl Iterator<Item = &'a Pane> {
+        let here = documents.of(pane);
+        let is_beside =
+            |there: &Document| here.plain == Some(there.id) || there.plain.is_some_and(|plain| plain == here.id);
+        let linked = || self.iter().filter(move |it| it.linked && pane.linked);
+        let beside = linked().map(|it| it.document).find(|it| documents.find(*it).is_some_and(is_beside));
+        let takes_part = move |it: &&Pane| {
+            it.id != pane.id && beside.is_some_and(|beside| [beside, pane.document].contains(&it.document))
         };
-        let linked = self.linked();
-        let meant: Vec<PaneId> =
-            self.iter().filter(|pane| linked.contains(&pane.id) && is_beside(pane)).map(|pane| pane.id).collect();
-        for pane in meant {
-            self.change(pane, documents, &change);
+        linked().filter(takes_part)
+    }
+
+    /// What a pane shares with those that are linked with it, in words.
+    pub fn shared(&self, pane: &Pane, documents: &Documents) -> &'static str {
+        let others = || self.iter().filter(|other| other.linked && other.id != pane.id);
+        let of_one_head: Vec<PaneId> = self.of_one_head(pane, documents).map(|other| other.id).collect();
+        let has_its_head =
+            |other: &Pane| of_one_head.contains(&other.id) && other.selection.head == pane.selection.head;
+        if !pane.linked {
+            "Not linked"
+        } else if others().next().is_none() {
+            "Linked: no other pane"
+        } else if others().all(has_its_head) {
+            "Linked: tokens, steps, head"
+        } else {
+            "Linked: tokens, steps"
+        }
+    }
+
+    /// Linked panes of a run before and after its changes show one head, however it was chosen: that of the active pane.
+    pub(super) fn share_head(&mut self, documents: &Documents) {
+        let selection = self.active().selection.clone();
+        let shown = |selection: &Selection| (selection.head, selection.heads_on());
+        let others: Vec<PaneId> = self
+            .of_one_head(self.active(), documents)
+            .filter(|pane| shown(&pane.selection) != shown(&selection))
+            .map(|pane| pane.id)
+            .collect();
+        for pane in others {
+            self.change(pane, documents, |pane, document| {
+                pane.select(document, selection.head);
+                pane.selection.draw(selection.heads_on());
+            });
         }
     }
 
@@ -215,7 +246,7 @@ impl Panes {
         }
         let place = self.iter().position(|pane| pane.id == id).unwrap_or(0);
         for row in &mut self.rows {
-            row.retain(|pane| pane.id != id);
+            self.closed.extend(row.extract_if(.., |pane| pane.id == id));
         }
         self.rows.retain(|row| !row.is_empty());
         if self.active == id {

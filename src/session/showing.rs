@@ -60,8 +60,8 @@ impl Panes {
         }
     }
 
-    /// Closes a pane; the last one stays. Changes that no pane shows any more are taken back with it, as a step of undo: the
-    /// unchanged run that stays takes the steps over.
+    /// Closes a pane; the last one stays. Changes that no pane shows any more are closed with it, where the unchanged run
+    /// is shown.
     pub(super) fn close_pane(
         &mut self,
         id: PaneId,
@@ -69,53 +69,77 @@ impl Panes {
         notices: &mut Notices,
         jobs: &mut Jobs,
     ) -> Vec<Effect> {
-        let Some(pane) = self.get(id).filter(|_| self.len() > 1) else { return Vec::new() };
-        let (asked, document) = (pane.asked_lanes(), pane.document);
-        let left = self.leave_projection(id);
+        let Some(document) = self.get(id).filter(|_| self.len() > 1).map(|pane| pane.document) else {
+            return Vec::new();
+        };
+        let mut effects = self.stop(id);
         self.close(id);
-        let mut effects: Vec<Effect> = asked.into_iter().map(Effect::Cancel).chain(left).collect();
         let plain = documents.find(document).and_then(|document| document.plain).filter(|plain| self.shows(*plain));
         let Some(plain) = plain.filter(|_| !self.shows(document)) else { return effects };
         // What was opened in the pane that is closed is not closed with it.
         let Some(corpus) = documents.hand_over_corpus(document, plain, jobs) else { return effects };
         effects.extend(corpus);
-        let is_step = documents.closing_is_step(document, plain);
-        effects.extend(self.close_document(document, documents));
-        if is_step {
-            // What is undone there is no longer closed.
-            let cause = documents.find(plain).map_or(Cause::Command, Cause::run);
+        let of = |id| documents.find(id).map(|document: &Document| &document.experiment);
+        if let (Some(changed), Some(beside)) = (of(document), of(plain))
+            && !changed.edits().is_empty()
+        {
+            let cause = Cause::Closed(document, plain, Box::new(beside.clone()));
             notices.inform(cause, "The changes were closed with their pane", "Undo brings them back");
         }
+        effects.extend(self.close_document(document, Some(plain), documents));
         effects
     }
 
-    /// A document has no changes any more: the pane that the first of them opened goes, with the unchanged copy in it. Other
-    /// panes of the copy show the document, which is the same now.
-    pub(super) fn end_changes(&mut self, id: DocumentId, documents: &mut Documents, jobs: &mut Jobs) -> Vec<Effect> {
-        let plain = documents.find(id).and_then(|document| documents.find(document.plain?));
-        let Some(plain) = plain.map(|plain| plain.id).filter(|_| self.shows(id)) else { return Vec::new() };
-        let Some(mut effects) = documents.hand_over_corpus(plain, id, jobs) else { return Vec::new() };
-        let before = documents.find(plain).and_then(Document::latest_capture).cloned();
-        for pane in self.showing(plain).into_iter().skip(1) {
-            self.change(pane, documents, |pane, _| pane.document = id);
-            self.change(pane, documents, |pane, document| pane.adopt(document, before.as_deref()));
+    /// Takes away the changes of a document: the unchanged run takes its place, and of the two panes that the first change
+    /// made of one, one goes. `None` where there is no such run.
+    pub(super) fn end_changes(
+        &mut self,
+        id: DocumentId,
+        documents: &mut Documents,
+        jobs: &mut Jobs,
+    ) -> Option<Vec<Effect>> {
+        let document = documents.find(id)?;
+        let plain = documents.find(document.plain?)?;
+        if plain.experiment != document.experiment.unchanged() {
+            return None;
         }
-        effects.extend(self.close_plain(id, documents));
-        effects
+        let plain = plain.id;
+        let mut effects = documents.hand_over_corpus(id, plain, jobs)?;
+        let pair = self.rows().flat_map(|row| row.windows(2)).find_map(|panes| match panes {
+            [left, right] if (left.document, right.document) == (plain, id) => Some([left.id, right.id]),
+            _ => None,
+        });
+        if let Some([left, right]) = pair {
+            // Whose effect is told is chosen in the pane of the changed run, and seen in neither.
+            let target = self.get(right).map(|right| right.options.lab.target);
+            let [stays, goes] = if self.active_id() == right { [right, left] } else { [left, right] };
+            self.change(stays, documents, |pane, _| {
+                pane.options.lab.target = target.unwrap_or(pane.options.lab.target);
+                pane.minus.take_if(|minus| minus.document == plain);
+            });
+            effects.extend(self.stop(goes));
+            self.close(goes);
+        }
+        effects.extend(self.close_document(id, Some(plain), documents));
+        Some(effects)
     }
 
-    /// Closes a document; panes that show it show the one before. The last document stays.
-    pub(super) fn close_document(&mut self, id: DocumentId, documents: &mut Documents) -> Vec<Effect> {
-        let Some((closed, heir)) = documents.remove(id) else { return Vec::new() };
-        let showing = self.showing(id);
-        let before = closed.latest_capture().map(Arc::as_ref);
+    /// Closes a document; panes that show it show its heir, or the one before. The last document stays.
+    pub(super) fn close_document(
+        &mut self,
+        id: DocumentId,
+        heir: Option<DocumentId>,
+        documents: &mut Documents,
+    ) -> Vec<Effect> {
+        let Some((shown, neighbour)) = documents.remove(id) else { return Vec::new() };
+        let (showing, heir) = (self.showing(id), heir.unwrap_or(neighbour));
         for pane in self.iter_mut() {
             pane.history.forget(id);
             pane.minus.take_if(|minus| minus.document == id);
         }
         for pane in showing {
             self.change(pane, documents, |pane: &mut Pane, _| pane.document = heir);
-            self.change(pane, documents, |pane, document| pane.adopt(document, before));
+            self.change(pane, documents, |pane, document| pane.adopt(document, shown.as_deref()));
         }
         [Lane::Load(id), Lane::Run(id), Lane::Corpus(id)].map(Effect::Cancel).into()
     }
@@ -126,11 +150,11 @@ impl Panes {
             return Vec::new();
         };
         let beside = self.showing(plain);
-        let mut effects: Vec<Effect> = beside.iter().filter_map(|pane| self.leave_projection(*pane)).collect();
+        let mut effects: Vec<Effect> = beside.iter().flat_map(|pane| self.stop(*pane)).collect();
         for pane in beside {
             self.close(pane);
         }
-        effects.extend(self.close_document(plain, documents));
+        effects.extend(self.close_document(plain, Some(id), documents));
         effects
     }
 

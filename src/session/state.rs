@@ -4,8 +4,14 @@ use std::sync::Arc;
 
 use super::{
     Address, CorpusDialog, CorpusSheet, Document, Documents, Download, Experiment, FigureDialog, Keeping, Notices,
-    Pane, Panes, PendingSelection, Settings, figures::figure, jobs::Jobs, links::Alignments, models::Models,
-    projections::Projections, saved::Saved,
+    Pane, Panes, PendingSelection, Settings,
+    arrangement::{Arrangements, Turn},
+    figures::figure,
+    jobs::Jobs,
+    links::Alignments,
+    models::Models,
+    projections::Projections,
+    saved::Saved,
 };
 use crate::{
     capture::Capture,
@@ -34,6 +40,7 @@ pub struct Session {
     pub settings: Settings,
     pub notices: Notices,
     pub(super) models: Models,
+    pub(super) arrangements: Arrangements,
     pub(super) alignments: Alignments,
     pub(super) projections: Projections,
     pub(super) jobs: Jobs,
@@ -61,6 +68,7 @@ impl Session {
             settings,
             notices: Notices::default(),
             models: Models::default(),
+            arrangements: Arrangements::default(),
             alignments: Alignments::default(),
             projections: Projections::default(),
             jobs: Jobs::default(),
@@ -107,6 +115,21 @@ impl Session {
         let active = self.document();
         let beside = self.documents.iter().find(|document| document.plain == Some(active.id));
         beside.filter(|beside| self.panes.shows(beside.id)).unwrap_or(active)
+    }
+
+    /// Whether there is something to be taken back where the active pane is.
+    pub fn can_undo(&self) -> bool {
+        self.next_turn(true).is_some()
+    }
+
+    /// Whether there is something to be done again there.
+    pub fn can_redo(&self) -> bool {
+        self.next_turn(false).is_some()
+    }
+
+    /// The next step of undo or redo.
+    pub(super) fn next_turn(&self, backwards: bool) -> Option<Turn> {
+        self.arrangements.next(backwards, self.changing(), &self.documents)
     }
 
     /// What a document showed without its changes, where that is known.

@@ -107,6 +107,11 @@ impl Surveys {
         }
     }
 
+    /// Waits for nothing any more.
+    pub(super) fn let_go(&mut self) {
+        self.asked.retain(|asked| !asked.answer.is_pending());
+    }
+
     /// Asks what was stopped once more.
     pub(super) fn ask_again(&mut self) {
         self.asked.retain(|asked| !matches!(asked.answer, Loadable::Empty));

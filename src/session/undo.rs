@@ -6,8 +6,6 @@ use crate::protocol::ModelSource;
 /// What has to be done for the experiment that a document went back or forward to.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// It has changes, where there were none.
-    pub gains_changes: bool,
     /// It has none, where there were some.
     pub loses_changes: bool,
     /// The model that has to be opened for it; where there is none, it is run.
@@ -31,6 +29,6 @@ impl Document {
         self.experiment = experiment;
         self.drag = None;
         let opens = source.filter(|source| loaded.as_ref() != Some(source) || is_loading);
-        Some(Step { gains_changes: has_changes && !had_changes, loses_changes: had_changes && !has_changes, opens })
+        Some(Step { loses_changes: had_changes && !has_changes, opens })
     }
 }

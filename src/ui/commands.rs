@@ -245,7 +245,7 @@ impl UiCommand {
             Self::Back => "Go back to the previous selection",
             Self::Forward => "Go forward to the next selection",
             Self::Flip => "Switch between the last two views",
-            Self::Undo => "Undo the last change of input, target, model or options",
+            Self::Undo => "Undo the last change of input, target, model or panes",
             Self::Redo => "Redo the change that was undone",
             Self::SplitRight => "Show this view a second time, to the right",
             Self::SplitBelow => "Show this view a second time, below",

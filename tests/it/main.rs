@@ -47,6 +47,8 @@ mod figure;
 mod figure_record;
 /// Arrows from patch to patch on a picture.
 mod flows;
+/// Fields that have the cursor when they appear.
+mod focus;
 /// Attention of other programs: documented snippets, lists, arrays, and hostile ones.
 mod foreign;
 /// Arrays of other programs: NumPy files, and hostile ones.
@@ -115,6 +117,8 @@ mod overlays;
 mod own_keys;
 /// Several inputs in one pass.
 mod packed;
+/// Panes opened, closed, linked and undone: every pair of actions.
+mod pane_walk;
 /// Panes: splitting, linking, documents.
 mod panes;
 /// Every recorded site against PyTorch, and the laws between the sites.

@@ -113,6 +113,23 @@ fn a_picture_that_cannot_be_read_leaves_the_model_and_its_name() {
     assert!(document.latest_capture().unwrap().tokens(Side::Only).len() == 3);
 }
 
+/// The same where the model that sees it is open beside.
+#[test]
+fn a_picture_that_cannot_be_read_leaves_the_model_although_another_is_open_that_sees() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::CompareInput);
+    play.does(Command::OpenModel(bundled("demo:vit")));
+    play.answers();
+    play.does(Command::NextPane);
+    play.does(Command::SetImage(ImageSource::Path("/a/broken.png".into())));
+    assert!(matches!(play.asked.last().unwrap().1, Request::Load { sees: Some(_), .. }));
+    play.hears(play.last_job(), EventKind::Failed(failure("The picture is damaged")));
+    let document = play.session.document();
+    assert_eq!(document.open_model().unwrap().name, "demo:gpt");
+    assert_eq!((&document.experiment.image, document.stale()), (&None, None));
+    assert_eq!(told(&play), ["The picture is damaged"]);
+}
+
 #[test]
 fn a_message_is_in_the_status_bar_and_over_no_picture() {
     let mut window = Window::open(with_text("one two three"));

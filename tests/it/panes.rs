@@ -1,9 +1,12 @@
 //! Panes and documents: what is shared, what is not, and how to get back.
 
 use attnscope::{
+    capture::{Ablation, Edit},
     ids::{DocumentId, HeadId, PaneId},
     protocol::Request,
-    session::{Command, Focus, HeadRef, HeadStep, Panes, Split, ViewKind, ViewOptions, gallery::EXAMPLES},
+    session::{
+        ChangeCommand, Command, Focus, HeadRef, HeadStep, Panes, Split, ViewKind, ViewOptions, gallery::EXAMPLES,
+    },
 };
 
 use crate::support::play::{DOCUMENT, Play, bundled, state};
@@ -75,6 +78,113 @@ fn linked_panes_share_what_is_held_and_step_together() {
     assert_eq!(pinned(&play, RIGHT), Focus::cell(3, 1));
     assert!(play.session.panes.get(RIGHT).unwrap().selection.hover.is_empty());
     assert_eq!(heads(&play), [HeadId::single(1, 1), HeadId::single(1, 3)]);
+}
+
+/// Panes are opened and closed as steps of undo, and come back as they were.
+#[test]
+fn splitting_and_closing_panes_is_undone_and_done_again() {
+    let mut play = two_texts("a b");
+    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::SelectHead(HeadId::single(2, 1)));
+    let shown = |play: &Play| -> Vec<(PaneId, String, ViewKind, HeadId)> {
+        let panes = play.session.panes.iter();
+        panes.map(|pane| (pane.id, play.session.document_of(pane).title(), pane.view, pane.selection.head)).collect()
+    };
+    let both = shown(&play);
+    play.does(Command::ClosePane);
+    assert_eq!(shown(&play), both[..1]);
+    for _ in 0..2 {
+        play.does(Command::Undo);
+        assert_eq!(shown(&play), both, "it comes back with its run, its view and its head");
+        assert_eq!(play.session.pane().id, RIGHT);
+        play.does(Command::Redo);
+        assert_eq!(shown(&play), both[..1]);
+    }
+    play.does(Command::Undo);
+    // Back over the text that was run there, and over opening it.
+    for n_panes in [2, 2, 1] {
+        play.does(Command::Undo);
+        play.answers();
+        assert_eq!(play.session.panes.len(), n_panes);
+    }
+    assert!(!play.session.can_undo());
+    for n_panes in [2, 2, 2, 1] {
+        play.does(Command::Redo);
+        play.answers();
+        assert_eq!(play.session.panes.len(), n_panes);
+    }
+    assert!(!play.session.can_redo());
+    play.does(Command::SplitPane(Split::Below));
+    play.does(Command::Undo);
+    assert!(play.session.can_redo());
+    play.does(Command::OpenText("three".to_owned()));
+    play.answers();
+    assert!(!play.session.can_redo(), "something else was done");
+}
+
+/// The badge of a pane says what it shares, whichever way a head is chosen.
+#[test]
+fn what_linked_panes_are_said_to_share_is_what_they_share() {
+    let ways = [
+        Command::SelectHead(HeadId::single(1, 3)),
+        Command::ShowHead(HeadId::single(2, 1)),
+        Command::SelectLayer(2),
+        Command::Step(HeadStep::NextLayer),
+        Command::ToggleHead(2),
+        Command::SoloHead(3),
+        Command::Back,
+        Command::Forward,
+        Command::Flip,
+        Command::SplitPane(Split::Below),
+        Command::Undo,
+        Command::Redo,
+        Command::ClosePane,
+        Command::Detach,
+    ];
+    let edit = Edit::Ablate { head: HeadId::single(0, 2), with: Ablation::Zero };
+    for is_changed in [false, true] {
+        let mut play = side_by_side();
+        if is_changed {
+            play.does(Command::ClosePane);
+            play.does(Command::Change(ChangeCommand::Add(vec![edit.clone().into()])));
+            play.answers();
+        }
+        let expected = if is_changed { "Linked: tokens, steps, head" } else { "Linked: tokens, steps" };
+        for way in &ways {
+            let panes: Vec<PaneId> = play.session.panes.iter().map(|pane| pane.id).collect();
+            for pane in panes {
+                if play.session.panes.len() != 2 {
+                    break;
+                }
+                does_in(&mut play, pane, way.clone());
+                play.answers();
+                let session = &play.session;
+                let said: Vec<&str> =
+                    session.panes.iter().map(|it| session.panes.shared(it, &session.documents)).collect();
+                let heads: Vec<HeadId> = session.panes.iter().map(|it| it.selection.head).collect();
+                if said.len() == 2 && *way != Command::Detach {
+                    assert_eq!(said, [expected; 2], "{way:?}");
+                }
+                let is_one = heads.iter().all(|head| *head == heads[0]);
+                assert!(is_one || !said.iter().any(|said| said.contains("head")), "{way:?}: {heads:?}");
+                assert!(!is_changed || *way == Command::Detach || is_one, "{way:?}: {heads:?}");
+            }
+        }
+    }
+    // What is linked anew is looked at in one head again.
+    let mut play = Play::showing("one two three");
+    play.does(Command::Change(ChangeCommand::Add(vec![edit.into()])));
+    play.answers();
+    play.does(Command::ToggleLink);
+    let said = |play: &Play| {
+        let panes = &play.session.panes;
+        panes.iter().map(|it| panes.shared(it, &play.session.documents)).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&play), ["Linked: no other pane", "Not linked"]);
+    play.does(Command::SelectHead(HeadId::single(2, 2)));
+    play.does(Command::ToggleLink);
+    assert_eq!(said(&play), ["Linked: tokens, steps, head"; 2]);
+    assert!(play.session.panes.iter().all(|pane| pane.selection.head == HeadId::single(2, 2)));
 }
 
 #[test]

@@ -4,13 +4,15 @@
 use std::{collections::HashMap, fs, path::Path, sync::Arc};
 
 use attnscope::{
-    ids::StackKind,
+    ids::{ModelId, StackKind},
     model::{
-        Compared, Comparison, Engine, Input, LIBRARY, Model, ModelError, ModelFiles, Verdict, locate, uninterrupted,
+        Compared, Comparison, Engine, Input, LIBRARY, Model, ModelError, ModelFiles, Verdict, audit::Audit, locate,
+        uninterrupted,
     },
-    protocol::{EventKind, Request},
+    protocol::{EventKind, LoadedModel, Request},
     session::Command,
 };
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use crate::{
@@ -357,6 +359,31 @@ fn the_window_asks_on_a_click_and_says_what_came_of_it() {
     let found = compared("families/distilbert").unwrap();
     window.jobs.say(EventKind::SecondOpinion(Arc::new(found.clone())));
     window.until("the answer", |window| window.shows(&found.sentence()));
+    assert!(window.shows("On “one two three”: "), "it is said of which input");
+    // What was found on one text is no verdict on another.
+    window.app().request(Command::OpenText("four five".to_owned()));
+    window.settle();
+    assert!(!window.shows("On “one two three”: ") && !window.shows("On “four five”: "));
+    assert!(window.shows("On “one two three”, which is not read now: "));
+}
+
+/// Where nothing can be asked the button is grey, and the reason stands below it.
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let mut window = Window::open(with_text("one two three"));
+    let model = LoadedModel::clone(window.app().session().document().model.latest().unwrap());
+    window.jobs.answer(false);
+    window.app().request(Command::OpenModel(bundled("demo:other")));
+    window.settle();
+    let audit = Audit { second_opinion: Some("it has no such family".to_owned()), ..model.audit.clone() };
+    let other = LoadedModel { id: ModelId(9), source: bundled("demo:other"), audit, ..model };
+    window.jobs.say(EventKind::Loaded(Arc::new(other)));
+    window.settle();
+    window.click("Details");
+    window.settle();
+    let button = window.harness.get_by_label("Compare with candle's implementation");
+    assert!(button.accesskit_node().is_disabled());
+    assert!(window.shows("candle-transformers cannot be asked about this checkpoint: it has no such family"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_head_is_ablated_from_the_menu_and_the_unchanged_run_stands_beside_it() {
     assert!(!window.shows("50 % → 50 %"), "there is nothing to compare");
     window.click("Remove: Head L0H0: output set to 0");
     assert!(changed(&window).experiment.changes.is_empty() && window.shows("Double-click a token to hide it"));
-    assert_eq!(n_panes(&window), 2, "what the user looks at is closed by the user");
+    assert_eq!(n_panes(&window), 1, "the pane that the change opened goes with it");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use attnscope::{
     capture::{Ablation, Edit, Matrix, Normalizer, Scope},
     ids::{HeadId, JobId, PaneId, Side},
     protocol::{CorpusSource, EditRequest, EventKind, Failure, Request},
-    session::{Change, ChangeCommand, Command, CorpusCommand, Document, Drag, ViewKind, gallery::EXAMPLES},
+    session::{Change, ChangeCommand, Command, CorpusCommand, Document, Drag, Split, ViewKind, gallery::EXAMPLES},
 };
 
 use crate::support::play::{Play, bundled, state};
@@ -105,12 +105,43 @@ fn changes_are_switched_off_removed_and_cleared() {
     assert_eq!(asked(&play), [ablate(), hide(1), hide(2)], "one that is there is switched on");
     play.does(Command::Change(ChangeCommand::Remove(vec![1])));
     assert_eq!(asked(&play), [ablate(), hide(2)]);
-    // A pane that was given something of its own to show stays.
+    play.answers();
+    // Of the two panes the one that is looked at stays, as it is.
     play.does(Command::ShowView(ViewKind::Heatmap));
     play.does(Command::Change(ChangeCommand::Clear));
-    assert_eq!(asked(&play), []);
-    play.answers();
-    assert_eq!((n_shown(&play, RIGHT), play.session.panes.len()), (0, 2));
+    assert_eq!((n_shown(&play, RIGHT), play.session.panes.len()), (0, 1));
+    assert_eq!(play.session.pane().view, ViewKind::Heatmap);
+}
+
+/// However the last change is taken away, the pane that the first one opened goes with it.
+#[test]
+fn the_last_change_takes_its_pane_with_it_however_it_goes_and_users_panes_stay() {
+    let ways: [&[Command]; 3] = [
+        &[Command::Undo],
+        &[Command::Change(ChangeCommand::Remove(vec![0]))],
+        &[Command::Change(ChangeCommand::Clear)],
+    ];
+    for way in ways {
+        for n_split in 0..2 {
+            let mut play = Play::showing("one two three");
+            for _ in 0..n_split {
+                play.does(Command::SplitPane(Split::Below));
+            }
+            add(&mut play, ablate());
+            play.answers();
+            assert_eq!(play.session.panes.len(), 2 + n_split, "{way:?}");
+            way.iter().for_each(|command| drop(play.does(command.clone())));
+            play.answers();
+            assert_eq!((play.session.panes.len(), play.session.documents.len()), (1 + n_split, 1), "{way:?}");
+            let [back, again] =
+                if way[0] == Command::Undo { [Command::Redo, Command::Undo] } else { [Command::Undo, Command::Redo] };
+            for (command, n) in [(back, 2), (again, 1)] {
+                play.does(command);
+                play.answers();
+                assert_eq!(play.session.panes.len(), n + n_split, "{way:?}");
+            }
+        }
+    }
 }
 
 /// Without its changes it would be the pane beside it once more.
@@ -127,7 +158,7 @@ fn clearing_the_changes_closes_the_pane_that_they_opened_and_undo_brings_it_back
     play.does(Command::Change(ChangeCommand::Clear));
     assert!(play.asked.is_empty(), "what stays was run before");
     assert_eq!((play.session.panes.len(), play.session.documents.len()), (1, 1));
-    assert_eq!((n_shown(&play, LEFT), play.session.document().title().as_str()), (0, "demo:gpt · one two three"));
+    assert_eq!((n_shown(&play, RIGHT), play.session.document().title().as_str()), (0, "demo:gpt · one two three"));
     assert_eq!(play.session.pane().options.lab.target.class, Some(21));
     play.does(Command::Undo);
     play.answers();
@@ -201,7 +232,7 @@ fn while_a_slider_is_dragged_runs_finish_and_the_newest_comes_last() {
     play.answers();
     let depth = |play: &mut Play| {
         let mut n = 0;
-        while shown(play, RIGHT).can_undo() {
+        while play.session.can_undo() {
             play.does(Command::Undo);
             play.answers();
             n += 1;
@@ -244,7 +275,7 @@ fn strokes_are_undone_one_by_one() {
         assert_eq!(shown(&play, RIGHT).experiment.edits(), [drawn(weight)]);
     }
     play.does(Command::Undo);
-    assert!(shown(&play, RIGHT).experiment.changes.is_empty());
+    assert!(play.session.document().experiment.changes.is_empty());
 }
 
 /// The pane that stays is of the run that it says it is of, and the steps before are within reach.
@@ -272,7 +303,7 @@ fn closing_the_changed_pane_takes_its_changes_and_keeps_its_past() {
         play.answers();
         assert_eq!(play.session.changing().title(), title);
     }
-    assert!(!play.session.changing().can_undo() && play.session.changing().can_redo());
+    assert!(!play.session.can_undo() && play.session.can_redo());
 }
 
 #[test]
@@ -283,7 +314,7 @@ fn what_was_changed_is_undone_from_the_unchanged_pane_too() {
     let effects = play.session.apply_in(LEFT, Command::Undo);
     play.sort(effects);
     play.answers();
-    assert_eq!((n_shown(&play, RIGHT), play.session.panes.len()), (0, 1));
+    assert_eq!((n_shown(&play, LEFT), play.session.panes.len()), (0, 1));
 }
 
 /// The pane that the first change opened goes with it and comes back with it, however the changed one was closed.
@@ -336,8 +367,13 @@ fn closing_a_pane_without_changes_promises_nothing_and_keeps_its_corpus() {
     play.does(Command::ClosePane);
     assert!(play.session.document().corpus.is_some(), "the corpus was closed with a pane");
     assert_eq!(play.session.panes.len(), 1);
-    let promises = play.session.notices.len() > n_notices;
-    assert_eq!(promises, play.session.document().can_undo(), "{}", play.last_notice());
+    assert_eq!(play.session.notices.len(), n_notices, "{}", play.last_notice());
+    play.does(Command::Undo);
+    assert_eq!(play.session.panes.len(), 2);
+    assert!(shown(&play, LEFT).corpus.is_none() && shown(&play, RIGHT).corpus.is_some(), "it is back where it was");
+    assert_eq!(shown(&play, RIGHT).experiment.changes.len(), 1);
+    play.does(Command::Redo);
+    assert!(play.session.panes.len() == 1 && play.session.document().corpus.is_some());
 }
 
 /// A run before and after its changes is looked at in one head.

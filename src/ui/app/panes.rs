@@ -194,7 +194,7 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, output: Option<
             ui.spacing_mut().item_spacing.x = GRID;
             ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
             if cx.session.panes.len() > 1 {
-                beside_ui(ui, view);
+                beside_ui(ui, cx, view);
             }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 view_ui(ui, view);
@@ -215,18 +215,19 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, output: Option<
 }
 
 /// What there is of a pane beside others: its end, and what it shares with them.
-fn beside_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
+fn beside_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
     close.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Close pane"));
     if close.on_hover_text("Close this pane").clicked() {
         view.send(Command::ClosePane);
     }
-    let shared = "Linked: tokens, steps";
-    let text = if ui.available_width() > WIDE_HEADER_PT { shared } else { "Linked" };
+    let shared = cx.session.panes.shared(view.pane, &cx.session.documents);
+    let short = shared.split(':').next().unwrap_or(shared);
+    let text = if ui.available_width() > WIDE_HEADER_PT { shared } else { short };
     let link = ui.add(egui::Button::selectable(view.pane.linked, text).small());
     link.widget_info(|| WidgetInfo::selected(Role::Button, true, view.pane.linked, shared));
     let meaning = "Linked panes share the hovered and the pinned tokens and step through heads together, each from its \
-        own head; a run and the same with changes show the same head";
+        own head; a run and the same with changes share the head too";
     if link.on_hover_text(meaning).clicked() {
         view.send(Command::ToggleLink);
     }

@@ -237,8 +237,7 @@ fn heading_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         ui.vertical(|ui| section_ui(ui, cx.theme, "Input"));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Max), |ui| {
             ui.spacing_mut().item_spacing.x = GRID;
-            let document = cx.session.changing();
-            let steps = [(UiCommand::Redo, document.can_redo()), (UiCommand::Undo, document.can_undo())];
+            let steps = [(UiCommand::Redo, cx.session.can_redo()), (UiCommand::Undo, cx.session.can_undo())];
             for (command, enabled) in steps {
                 let button = egui::Button::new(command.text()).small().frame_when_inactive(false);
                 let response = ui.add_enabled(enabled, button).on_hover_text(command.tooltip_with_key(ui.ctx()));
