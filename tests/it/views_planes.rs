@@ -354,8 +354,9 @@ fn what_takes_a_while_to_tell_is_found_out_beside_the_window() {
 fn what_changes_nothing_now_cannot_be_chosen() {
     let mut stage = Stage::new(sentence(), ViewKind::Matrix).projected().show_options();
     stage.run();
-    let disabled =
-        |stage: &Harness<'static, Stage>, label: &str| stage.query_all_by_label(label).any(|node| node.accesskit_node().is_disabled());
+    let disabled = |stage: &Harness<'static, Stage>, label: &str| {
+        stage.query_all_by_label(label).any(|node| node.accesskit_node().is_disabled())
+    };
     assert!(disabled(&stage, "Lines of every query"), "lines are drawn in one head");
     assert!(!disabled(&stage, "Size of points"));
     let mut options = stage.state().session.pane().options.clone();
