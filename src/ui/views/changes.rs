@@ -19,7 +19,7 @@ use crate::{
     session::{Change, ChangeCommand, Command, Focus, ViewKind},
     spec::StackSpec,
     text::{counted, sentence},
-    ui::{ViewCtx, theme::GRID, widgets::focus_when_opened},
+    ui::{ViewCtx, theme::GRID},
 };
 
 /// The seed of the first shuffle; the next one is another.
@@ -156,7 +156,6 @@ fn replace_ui(ui: &mut Ui, cx: &ViewCtx<'_>, tokens: &Tokens) {
         let field = TextEdit::singleline(&mut text).hint_text("Replace by a token, or #id").desired_width(42.0 * GRID);
         let field = ui.add(field).on_hover_text("The text of one token, or # and a token id");
         let field = field.accessible_name("Replace by");
-        focus_when_opened(ui, &field);
         let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         let wanted = replacement(side, position, &text);
         let clicked = ui.add_enabled(wanted.is_some(), Button::new("Replace")).clicked();
