@@ -36,7 +36,7 @@ use crate::{
         checkpoint::{Config, ModelFiles, Weights, audit::Audit, identity, key_audit},
         engine::Engine,
         families,
-        input::{Encoded, Input, InputError, Reader, TextEncoder, replaced},
+        input::{Encoded, ImageProcessor, Input, InputError, Reader, TextEncoder, replaced},
         network::{Network, cost::Lengths, head::Outcome},
         opinion,
         run::{Control, Edit, Recorded, Run, RunPlan, Site, Sites, Tapped, Taps, Values, edits, uniformity},
@@ -92,7 +92,7 @@ impl Model {
         changes: &Value,
         control: &Control<'_>,
     ) -> Result<Self, LoadError> {
-        let config = Config::read(files)?.with_changes(changes);
+        let config = Config::read(files, families::type_of_class)?.with_changes(changes);
         families::check(&config)?;
         key_audit::check(&config, families::keys_of)?;
         config.check_precision()?;
@@ -101,9 +101,10 @@ impl Model {
         let rehearsed = engine.install(|| weights.rehearse(|weights| families::build(&config, weights)));
         // A value of the wrong kind may be why it could not be built.
         config.check_kinds()?;
-        let mut reader = Reader::open(files, &rehearsed?.modality, families::tokenizer)?;
+        let mut reader =
+            Reader::open(files, &rehearsed?.modality, families::tokenizer, families::image_processor(&config))?;
         let special = reader.encoder.as_ref().map(|encoder| encoder.special_ids());
-        let decoding = Decoding::read(&config, files, special, families::class_ids)?;
+        let decoding = Decoding::read(&config, files, special, families::class_ids, families::first_read(&config))?;
         let unread = key_audit::account(&config, families::keys_of)?;
         config.check_kinds()?;
         let (network, mut audit) = engine.install(|| {
@@ -122,7 +123,7 @@ impl Model {
         if let Some(keys) = reader.processor_keys() {
             audit.note_file("image_processor", [&keys.read, &keys.harmless, &keys.unknown]);
         }
-        audit.second_opinion = opinion::plan(&config, network.head_kind()).err();
+        audit.second_opinion = opinion::plan(&config, families::opinion(&config), network.head_kind()).err();
         audit.input_source = source;
         audit.warnings.extend(unread.overruled);
         audit.warnings.extend(files.adapter_beside());
@@ -148,6 +149,15 @@ impl Model {
     /// When there is none, or it cannot be used.
     pub fn tokenizer(files: &ModelFiles) -> Result<TextEncoder, InputError> {
         TextEncoder::from_files(files, families::tokenizer)
+    }
+
+    /// The image processor of a checkpoint, without its model, for pictures of this size (height, width).
+    ///
+    /// # Errors
+    /// When it cannot be used, or nothing says which it is.
+    pub fn image_processor(files: &ModelFiles, size_px: (usize, usize)) -> Result<ImageProcessor, InputError> {
+        let config = Config::read(files, families::type_of_class).ok();
+        ImageProcessor::from_files(files, config.as_ref().and_then(families::image_processor), size_px)
     }
 
     /// What the model is.

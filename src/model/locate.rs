@@ -97,15 +97,16 @@ pub fn known_in_cache(id: &str) -> Option<KnownModel> {
 }
 
 fn describe(name: String, files: &ModelFiles) -> KnownModel {
-    let (family, problem) = match Config::read(files).and_then(|config| Ok((config.model_type()?, config))) {
-        Ok((family, config)) => {
-            let problem = (!families::is_supported(&family))
-                .then(|| families::unsupported(&family, config.location()).to_string())
-                .or_else(|| (!files.has_weights()).then(|| "it has no weights that can be read".to_owned()));
-            (family, problem)
-        }
-        Err(error) => ("?".to_owned(), Some(error.to_string())),
-    };
+    let (family, problem) =
+        match Config::read(files, families::type_of_class).and_then(|config| Ok((config.model_type()?, config))) {
+            Ok((family, config)) => {
+                let problem = (!families::is_supported(&family))
+                    .then(|| families::unsupported(&family, config.location()).to_string())
+                    .or_else(|| (!files.has_weights()).then(|| "it has no weights that can be read".to_owned()));
+                (family, problem)
+            }
+            Err(error) => ("?".to_owned(), Some(error.to_string())),
+        };
     KnownModel { name, family, size_bytes: files.size_bytes(), problem }
 }
 

@@ -6,21 +6,29 @@ use attnscope::{
     capture::RgbaBuffer,
     export::png_bytes,
     model::{
-        Encoded, ImageSource, Input, ModelFiles, bundled,
+        Encoded, ImageSource, Input, Model, ModelFiles, bundled,
         input::{ImageProcessor, open_picture},
     },
 };
 use safetensors::SafeTensors;
 use serde_json::Value;
+use tempfile::TempDir;
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-fn processor(config: &Value) -> ImageProcessor {
+/// A folder of a model that has the image processor of ViT when its files name none.
+fn folder_of_vit() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.json"), r#"{"model_type": "vit"}"#).unwrap();
+    folder
+}
+
+fn processor(config: &Value) -> ImageProcessor {
+    let folder = folder_of_vit();
     fs::write(folder.path().join("preprocessor_config.json"), config.to_string()).unwrap();
-    ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (224, 224)).unwrap()
+    Model::image_processor(&ModelFiles::folder(folder.path()), (224, 224)).unwrap()
 }
 
 #[test]
@@ -118,7 +126,7 @@ fn an_embedded_picture_is_seen_to_the_last_bit() {
 
 #[test]
 fn without_a_processor_file_the_defaults_of_vit_hold() {
-    let processor = ImageProcessor::from_files(&ModelFiles::folder(fixture("bert-bare")), (12, 18)).unwrap();
+    let processor = Model::image_processor(&ModelFiles::folder(folder_of_vit().path()), (12, 18)).unwrap();
     let white = RgbaBuffer { width: 2, height: 1, pixels: vec![255; 8] };
     let source = embedded("white", &white);
     let encoded = processor.encode(&open_picture(&source).unwrap(), (6, 6), 1).unwrap();
@@ -129,12 +137,12 @@ fn without_a_processor_file_the_defaults_of_vit_hold() {
 
 #[test]
 fn a_joint_description_of_pictures_and_texts_serves_as_well() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder_of_vit();
     let files = || ModelFiles::folder(folder.path());
     let write = |config: Value| fs::write(folder.path().join("processor_config.json"), config.to_string()).unwrap();
     let part = serde_json::json!({"image_processor_type": "SiglipImageProcessor", "size": {"height": 8, "width": 12}});
     write(serde_json::json!({"processor_class": "SiglipProcessor", "image_processor": part}));
-    let joint = ImageProcessor::from_files(&files(), (224, 224)).unwrap();
+    let joint = Model::image_processor(&files(), (224, 224)).unwrap();
     assert_eq!(joint.source(), "processor_config.json");
     let picture = open_picture(&ImageSource::Path(fixture("preprocessing/wide.png"))).unwrap();
     let encoded = joint.encode(&picture, (4, 4), 0).unwrap();
@@ -142,12 +150,12 @@ fn a_joint_description_of_pictures_and_texts_serves_as_well() {
     assert_eq!((encoded.size_px, encoded.tokens.len()), ((8, 12), 6));
     // An older file beside it comes second.
     fs::write(folder.path().join("preprocessor_config.json"), r#"{"size": 64}"#).unwrap();
-    assert_eq!(ImageProcessor::from_files(&files(), (224, 224)).unwrap(), joint);
+    assert_eq!(Model::image_processor(&files(), (224, 224)).unwrap(), joint);
     fs::remove_file(folder.path().join("preprocessor_config.json")).unwrap();
     write(serde_json::json!({"processor_class": "CLIPProcessor"}));
-    assert_eq!(ImageProcessor::from_files(&files(), (8, 8)).unwrap().source(), "the defaults of the processor");
+    assert_eq!(Model::image_processor(&files(), (8, 8)).unwrap().source(), "the defaults of the processor");
     write(serde_json::json!({"image_processor": {"size": -1}}));
-    let error = ImageProcessor::from_files(&files(), (8, 8)).unwrap_err();
+    let error = Model::image_processor(&files(), (8, 8)).unwrap_err();
     assert!(error.to_string().starts_with("processor_config.json cannot be used"), "{error}");
 }
 
@@ -159,7 +167,7 @@ fn the_kind_of_model_decides_what_silence_means() {
     let encoded = |model: Value, config: Value| {
         fs::write(folder.path().join("config.json"), model.to_string()).unwrap();
         fs::write(folder.path().join("preprocessor_config.json"), config.to_string()).unwrap();
-        let processor = ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (16, 16)).unwrap();
+        let processor = Model::image_processor(&ModelFiles::folder(folder.path()), (16, 16)).unwrap();
         processor.encode(&picture, (4, 4), 0).unwrap()
     };
     for (model_type, class) in
@@ -196,7 +204,7 @@ fn grey_pictures_of_sixteen_bits_are_cut_at_white() {
 
 #[test]
 fn damaged_settings_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder_of_vit();
     for config in [
         "[]",
         "{",
@@ -217,7 +225,7 @@ fn damaged_settings_are_refused() {
         r#"{"image_processor_type": "ConvNextImageProcessor"}"#,
     ] {
         fs::write(folder.path().join("preprocessor_config.json"), config).unwrap();
-        let error = ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (8, 8)).unwrap_err();
+        let error = Model::image_processor(&ModelFiles::folder(folder.path()), (8, 8)).unwrap_err();
         assert!(error.to_string().starts_with("preprocessor_config.json cannot be used"), "{config}: {error}");
     }
 }

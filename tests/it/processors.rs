@@ -6,7 +6,7 @@ use std::{
 };
 
 use attnscope::model::{
-    ImageSource, ModelFiles,
+    ImageSource, Model, ModelFiles,
     input::{EncodedImage, ImageProcessor, open_picture},
 };
 use safetensors::SafeTensors;
@@ -20,10 +20,22 @@ fn classes() -> Value {
     serde_json::from_slice(&fs::read(fixture("configurations/processors.json")).unwrap()).unwrap()
 }
 
+/// A folder with a `config.json`.
+fn folder_of(model: &Value) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.json"), model.to_string()).unwrap();
+    folder
+}
+
+/// The same of a model that has the processor of ViT when its files name none.
+fn folder_of_vit() -> TempDir {
+    folder_of(&json!({"model_type": "vit"}))
+}
+
 /// The processor that a file describes, or the sentence that refuses it.
 fn read(folder: &TempDir, file: &Value) -> Result<ImageProcessor, String> {
     fs::write(folder.path().join("preprocessor_config.json"), file.to_string()).unwrap();
-    ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (16, 16)).map_err(|error| error.to_string())
+    Model::image_processor(&ModelFiles::folder(folder.path()), (16, 16)).map_err(|error| error.to_string())
 }
 
 fn encode(processor: &ImageProcessor, picture: &str) -> EncodedImage {
@@ -35,7 +47,7 @@ fn encode(processor: &ImageProcessor, picture: &str) -> EncodedImage {
 /// that is silent means what the class means.
 #[test]
 fn every_attribute_of_every_class_is_accounted_for() {
-    let (classes, folder) = (classes(), tempfile::tempdir().unwrap());
+    let (classes, folder) = (classes(), folder_of_vit());
     let mut forgotten = Vec::new();
     let mut counts = BTreeMap::<&str, [usize; 3]>::new();
     for (name, class) in classes["classes"].as_object().unwrap() {
@@ -76,7 +88,7 @@ fn every_attribute_of_every_class_is_accounted_for() {
 
 #[test]
 fn processors_that_do_more_are_refused_by_name() {
-    let (classes, folder) = (classes(), tempfile::tempdir().unwrap());
+    let (classes, folder) = (classes(), folder_of_vit());
     let others = classes["others"].as_array().unwrap();
     assert!(others.len() > 100);
     for name in others.iter().filter_map(Value::as_str) {
@@ -93,7 +105,7 @@ fn processors_that_do_more_are_refused_by_name() {
 
 #[test]
 fn what_files_rarely_say_gives_the_pixels_of_the_reference() {
-    let (classes, folder) = (classes(), tempfile::tempdir().unwrap());
+    let (classes, folder) = (classes(), folder_of_vit());
     let expected = fs::read(fixture("configurations/processors.safetensors")).unwrap();
     let expected = SafeTensors::deserialize(&expected).unwrap();
     for case in classes["cases"].as_array().unwrap() {
@@ -111,7 +123,7 @@ fn what_files_rarely_say_gives_the_pixels_of_the_reference() {
 /// Keys that no class has are told, and so is what a processor cannot do with a picture.
 #[test]
 fn keys_of_nobody_and_pictures_beyond_the_padding_are_told() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder_of_vit();
     let file = json!({"size": 8, "crop_pct": 0.9, "processor_class": "ViTProcessor", "image_std": [0.5, 0.5, 0.25]});
     let processor = read(&folder, &file).unwrap();
     let names = |entries: &[(String, String)]| entries.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>();
@@ -125,7 +137,32 @@ fn keys_of_nobody_and_pictures_beyond_the_padding_are_told() {
     assert!(error.contains("12 × 8") && error.contains("9 × 9") && error.contains("pad_size"), "{error}");
     // Python writes numbers that JSON does not have.
     fs::write(folder.path().join("preprocessor_config.json"), r#"{"size": 8, "note": NaN}"#).unwrap();
-    assert!(ImageProcessor::from_files(&ModelFiles::folder(folder.path()), (16, 16)).is_ok());
+    assert!(Model::image_processor(&ModelFiles::folder(folder.path()), (16, 16)).is_ok());
+}
+
+/// Nothing is assumed of a processor that neither the files nor the family name.
+#[test]
+fn a_model_without_an_image_processor_is_refused() {
+    let folder = folder_of(&json!({"model_type": "bert"}));
+    let missing = Model::image_processor(&ModelFiles::folder(folder.path()), (16, 16)).unwrap_err().to_string();
+    let unnamed = read(&folder, &json!({"size": 8})).unwrap_err();
+    for (sentence, why) in [(missing, "it is missing"), (unnamed, "it names no image_processor_type")] {
+        let reason = format!("{why}, and models of this type have no image processor of their own");
+        assert_eq!(sentence, format!("preprocessor_config.json cannot be used: {reason}"));
+    }
+    assert!(read(&folder, &json!({"image_processor_type": "ViTImageProcessor"})).is_ok());
+}
+
+/// A file without a `model_type` is told by its class, and a pair of an encoder and a decoder by its encoder.
+#[test]
+fn the_family_names_the_processor_that_the_files_do_not() {
+    let pixels = |model: Value, file: Value| encode(&read(&folder_of(&model), &file).unwrap(), "wide.png").pixels;
+    let (size, named) = (json!({"size": 8}), json!({"size": 8, "image_processor_type": "BeitImageProcessor"}));
+    let beit = pixels(json!({}), named);
+    assert_eq!(pixels(json!({"architectures": ["BeitModel"]}), size.clone()), beit);
+    let pair = json!({"model_type": "vision-encoder-decoder", "encoder": {"model_type": "beit"}});
+    assert_eq!(pixels(pair, size.clone()), beit);
+    assert_ne!(pixels(json!({"model_type": "vit"}), size), beit);
 }
 
 /// The file of a camera that was held in one of eight ways; `xmp` says it in the other of two places.

@@ -109,8 +109,8 @@ const WINGS: [(&str, &[&str]); 11] = [
     ("input", &["error", "checkpoint"]),
     ("network", &["error", "kernels", "run", "checkpoint", "input"]),
     ("writing", &["error", "run", "checkpoint", "input", "network"]),
-    ("families", &["error", "kernels", "run", "checkpoint", "input", "network"]),
     ("opinion", &["error", "run", "checkpoint", "input"]),
+    ("families", &["error", "kernels", "run", "checkpoint", "input", "network", "opinion"]),
     ("locate", &["error", "checkpoint", "families"]),
 ];
 
@@ -186,6 +186,41 @@ fn session_and_window_name_only_plain_data_of_the_model() {
             let is_plain = |name: &String| PLAIN_DATA.contains(&name.as_str());
             let names = of_model.map(|named| named.join("::")).filter(|name| !is_plain(name));
             offences.extend(names.map(|name| format!("{}: {layer} may not use {name}", path.display())));
+        }
+    }
+    assert!(offences.is_empty(), "{}", offences.join("\n"));
+}
+
+/// Files outside of `families/` that name a `model_type` for another reason than to tell families apart.
+const WITH_MODEL_TYPES: [(&str, &str); 2] = [
+    ("src/model/checkpoint/bundled.rs", "folders of the bundled models"),
+    ("src/model/opinion/", "modules of the other library"),
+];
+
+/// What a family does otherwise stands in its file.
+#[test]
+fn model_types_are_named_by_their_families_alone() {
+    let quoted = |text: &str| text.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let types: BTreeSet<String> = sources("src/model/families")
+        .iter()
+        .flat_map(|(_, text)| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .filter(|line| {
+            ["model_type: \"", "family: \"", "..Family::", "[Family::"].iter().any(|said| line.contains(said))
+        })
+        .flat_map(|line| quoted(&line))
+        .filter(|name| name.chars().next().is_some_and(|first| first.is_ascii_lowercase()))
+        .collect();
+    assert!(types.len() > 45, "{types:?}");
+    let mut offences = Vec::new();
+    for (path, text) in sources("src") {
+        let shown = path.display().to_string();
+        if shown.contains("/families/") || WITH_MODEL_TYPES.iter().any(|(known, _)| shown.contains(known)) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let named = quoted(line).into_iter().filter(|name| types.contains(name));
+            offences.extend(named.map(|name| format!("{shown}: “{name}”")));
         }
     }
     assert!(offences.is_empty(), "{}", offences.join("\n"));

@@ -13,6 +13,7 @@ use crate::{
     model::{
         ModelError,
         checkpoint::{Config, ModelFiles, lay_over},
+        families,
         input::{Encoded, Input, Payload},
         opinion::{Compared, Output, Plan, Reading, Tensors, plan},
         run::{Control, Logits, RunPlan, Site, Sites},
@@ -159,8 +160,9 @@ impl Model {
         input: &Encoded,
         control: &Control<'_>,
     ) -> Result<Comparison, ModelError> {
-        let config = Config::read(files).map_err(|error| ModelError::Opinion(error.to_string()))?;
-        let plan = plan(&config, self.network.head_kind()).map_err(ModelError::Opinion)?;
+        let config =
+            Config::read(files, families::type_of_class).map_err(|error| ModelError::Opinion(error.to_string()))?;
+        let plan = plan(&config, families::opinion(&config), self.network.head_kind()).map_err(ModelError::Opinion)?;
         self.check_room(files)?;
         let resized = self.resized(input, &plan)?;
         let input = self.completed(&resized, &RunPlan::silent(), control)?;

@@ -27,6 +27,7 @@ pub(super) const MAX_ROWS: usize = 1 << 24;
 const MAX_PIXELS: usize = 1 << 15;
 
 /// A parsed `config.json`, a section of it, or a file like it.
+#[derive(Clone)]
 pub(crate) struct Config {
     pub(super) values: Map<String, Value>,
     pub(super) file: &'static str,
@@ -37,11 +38,16 @@ pub(crate) struct Config {
     pub(super) scope: String,
     /// Names that the file leaves to the family.
     pub(super) defaulted: BTreeSet<String>,
+    type_of_class: TypeOfClass,
 }
 
+/// The `model_type` that the name of a class implies.
+type TypeOfClass = fn(&str) -> Option<&'static str>;
+
 impl Config {
-    pub fn read(files: &ModelFiles) -> Result<Self, LoadError> {
-        Self::optional(files, FILE)?.ok_or_else(|| {
+    pub fn read(files: &ModelFiles, type_of_class: TypeOfClass) -> Result<Self, LoadError> {
+        let config = Self::optional(files, FILE)?.map(|config| Self { type_of_class, ..config });
+        config.ok_or_else(|| {
             let path = files.location();
             let error = match (files.adapter(), files.chosen_weights()) {
                 (Some(adapter), _) => recognise::adapter(&adapter, path),
@@ -71,6 +77,7 @@ impl Config {
                 asked: Arc::default(),
                 scope: String::new(),
                 defaulted: BTreeSet::new(),
+                type_of_class: |_| None,
             })),
             Ok(_) => Err(LoadError::Config { file: file.to_owned(), path, reason: "it is not an object".to_owned() }),
             Err(error) => Err(LoadError::Config { file: file.to_owned(), path, reason: error.to_string() }),
@@ -99,13 +106,7 @@ impl Config {
             return Ok(name.to_lowercase());
         }
         match self.architecture() {
-            Some(class) if class.starts_with("Bert") => Ok("bert".to_owned()),
-            Some(class) if class.starts_with("GPT2") => Ok("gpt2".to_owned()),
-            Some(class) if class.starts_with("ViT") => Ok("vit".to_owned()),
-            Some(class) if class.starts_with("DeiT") => Ok("deit".to_owned()),
-            Some(class) if class.starts_with("Beit") => Ok("beit".to_owned()),
-            Some("CLIPModel") => Ok("clip".to_owned()),
-            Some(class) => Ok(class.to_owned()),
+            Some(class) => Ok((self.type_of_class)(class).unwrap_or(class).to_owned()),
             None => Err(self.unnamed()),
         }
     }
@@ -301,7 +302,8 @@ impl Config {
     fn inner(&self, name: &str, values: Map<String, Value>) -> Self {
         let scope = format!("{}{name}.", self.scope);
         let (file, path) = (self.file, self.path.clone());
-        Self { values, file, path, asked: Arc::clone(&self.asked), scope, defaulted: BTreeSet::new() }
+        let (asked, type_of_class) = (Arc::clone(&self.asked), self.type_of_class);
+        Self { values, file, path, asked, scope, defaulted: BTreeSet::new(), type_of_class }
     }
 
     /// A number of pixels, or `[height, width]`.

@@ -1,7 +1,5 @@
 //! What a family means when the configuration is silent, where that is not the same for all of them.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::Config;
@@ -56,14 +54,6 @@ impl Config {
 
     /// A copy with values for what the file leaves out.
     pub fn or(&self, defaults: &Value) -> Self {
-        let copy = Self {
-            values: self.values.clone(),
-            file: self.file,
-            path: self.path.clone(),
-            asked: Arc::clone(&self.asked),
-            scope: self.scope.clone(),
-            defaulted: self.defaulted.clone(),
-        };
-        copy.with_defaults(defaults)
+        self.clone().with_defaults(defaults)
     }
 }

@@ -16,6 +16,14 @@ pub(crate) const LAST: &str = "forced_eos_token_id";
 /// Token ids by the names that a configuration has for them.
 pub(crate) type ClassIds = &'static [(&'static str, u32)];
 
+/// What the decoder of a classifier, which reads the encoder's text again, reads first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstRead {
+    Start,
+    /// The last token of the text.
+    Last,
+}
+
 impl Config {
     /// The id of a special token, such as `pad_token_id`.
     pub fn token(&self, name: &str) -> Option<u32> {

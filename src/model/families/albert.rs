@@ -6,7 +6,7 @@ use super::{
     config_keys,
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, block, embedding, head},
-    family::{Family, Group},
+    family::Family,
     parts::linear,
 };
 use crate::{
@@ -28,9 +28,6 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "albert",
-    group: Some(Group::Encoder),
-    build: Some(build),
     harmless: &[
         config_keys::CAUSALITY,
         config_keys::TABLES,
@@ -38,7 +35,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     ],
     ids: &[(BOS, 2), (EOS, 3), (PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Albert),
-    ..Family::BASE
+    ..Family::encoder("albert", build)
 }];
 
 const BLOCK: BlockNames = BlockNames {

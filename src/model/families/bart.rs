@@ -4,8 +4,7 @@
 use candle_core::Tensor;
 
 use super::{
-    config_keys,
-    family::{Family, Group},
+    family::Family,
     longformer,
     parts::{cross, encoder_decoder, layer_norm, linear, mlp, n_classes, outcomes, qkv, vocabulary_map},
 };
@@ -15,7 +14,7 @@ use crate::{
         LoadError,
         checkpoint::{
             Config, Weights,
-            ids::{BOS, EOS, LAST, PAD, START},
+            ids::{BOS, EOS, FirstRead, LAST, PAD, START},
         },
         input::{Convention, TokenizerClass},
         kernels::Activation,
@@ -26,51 +25,40 @@ use crate::{
             embedding::{Embedding, Positions, TextEmbedding},
             head::{Head, Reads, Transform},
         },
+        opinion::{self, Ask},
     },
     spec::{HeadKind, LayerSpec, Longer, Modality},
 };
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
-        model_type: "bart",
-        group: Some(Group::EncoderDecoder),
-        build: Some(|config, weights| build(config, weights, &BART)),
-        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2), (LAST, 2)],
         tokenizer: TokenizerClass::class(Convention::Roberta),
-        ..Family::BASE
+        n_classes: 3,
+        ..Family::encoder_decoder("bart", |config, weights| build(config, weights, &BART))
     },
     Family {
-        model_type: "led",
-        group: Some(Group::EncoderDecoder),
-        build: Some(|config, weights| build(config, weights, &LED)),
         // How a graph of it is traced for other programs.
         harmless: &[&["onnx_export"]],
-        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (START, 2)],
         tokenizer: TokenizerClass::class(Convention::Roberta),
+        ..Family::encoder_decoder("led", |config, weights| build(config, weights, &LED))
     },
     Family {
-        model_type: "marian",
-        group: Some(Group::EncoderDecoder),
-        build: Some(|config, weights| build(config, weights, &MARIAN)),
-        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(EOS, 0), (PAD, 58_100), (START, 58_100), (LAST, 0)],
         tokenizer: TokenizerClass::class(Convention::Marian),
-        ..Family::BASE
+        opinion: Some(Ask::Any(|settings, _| opinion::marian(settings))),
+        ..Family::encoder_decoder("marian", |config, weights| build(config, weights, &MARIAN))
     },
     Family {
-        model_type: "mbart",
-        group: Some(Group::EncoderDecoder),
-        build: Some(|config, weights| build(config, weights, &MBART)),
-        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1), (LAST, 2)],
         tokenizer: TokenizerClass::class(Convention::MBart),
-        ..Family::BASE
+        first_read: FirstRead::Last,
+        ..Family::encoder_decoder("mbart", |config, weights| build(config, weights, &MBART))
     },
 ];
 

@@ -3,7 +3,7 @@
 
 use super::{
     config_keys,
-    family::{Family, Group},
+    family::Family,
     parts::{ClassHead, classifier, layer_norm},
     vision::{Layers, Names, Pictures, tokens},
 };
@@ -12,6 +12,7 @@ use crate::{
     model::{
         LoadError,
         checkpoint::{Config, Weights},
+        input::ProcessorClass,
         network::{
             Body, Network, Tower,
             block::Stack,
@@ -24,11 +25,9 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "beit",
-    group: Some(Group::Vision),
-    build: Some(build),
     harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE, SEGMENTATION, &["vocab_size"]],
-    ..Family::BASE
+    classes: &["Beit"],
+    ..Family::vision("beit", &ProcessorClass::BEIT, build)
 }];
 
 const BODY: &str = "beit.";

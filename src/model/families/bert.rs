@@ -2,10 +2,9 @@
 //! architecture are the same without a head.
 
 use super::{
-    config_keys,
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, embedding, head},
-    family::{Family, Group},
+    family::Family,
 };
 use crate::{
     ids::StackKind,
@@ -15,17 +14,16 @@ use crate::{
         input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{Network, block::Stack},
+        opinion::{self, Ask},
     },
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "bert",
-    group: Some(Group::Encoder),
-    build: Some(build),
-    harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Bert),
-    ..Family::BASE
+    classes: &["Bert"],
+    opinion: Some(Ask::Any(opinion::bert)),
+    ..Family::encoder("bert", build)
 }];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {

@@ -21,8 +21,7 @@ use crate::{
     spec::{HeadKind, LayerSpec, Modality, TextSpec},
 };
 
-pub(super) const FAMILIES: &[Family] =
-    &[Family { model_type: "bilstm", group: Some(Group::Recurrent), build: Some(build), ..Family::BASE }];
+pub(super) const FAMILIES: &[Family] = &[Family::new("bilstm", Group::Recurrent, build)];
 
 const MAX: usize = 1 << 16;
 

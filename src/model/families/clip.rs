@@ -17,7 +17,7 @@ use crate::{
             Config, Stored, Weights,
             ids::{BOS, EOS, PAD},
         },
-        input::{Convention, TokenizerClass},
+        input::{Convention, ProcessorClass, TokenizerClass},
         kernels::Linear,
         network::{
             Body, Network, Tower,
@@ -26,6 +26,7 @@ use crate::{
             head::{Head, Reads, Transform},
             similarity::{Pool, Similarity, TextPosition},
         },
+        opinion::{self, Ask},
     },
     outputs::OutputKind,
     spec::{HeadKind, ImageSpec, Modality, TextSpec},
@@ -33,19 +34,17 @@ use crate::{
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
-        model_type: "clip",
-        group: Some(Group::TwoTowers),
-        build: Some(build),
         harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         tokenizer: TokenizerClass::class(Convention::Clip),
-        ..Family::BASE
+        classes: &["CLIPModel"],
+        image_processor: Some(&ProcessorClass::CLIP),
+        opinion: Some(Ask::Any(opinion::clip)),
+        ..Family::new("clip", Group::TwoTowers, build)
     },
     Family {
-        model_type: "clip_vision_model",
-        group: Some(Group::TwoTowers),
-        build: Some(build_vision),
         harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
-        ..Family::BASE
+        image_processor: Some(&ProcessorClass::CLIP),
+        ..Family::new("clip_vision_model", Group::TwoTowers, build_vision)
     },
     Family {
         model_type: "clip_text_model",

@@ -45,7 +45,7 @@ const EVERYWHERE: &[&str] = &[
     "torchscript",
     "transformers_version",
     "tf_legacy_loss",
-    // ConfigLog for by heads over the vocabulary alone.
+    // Asked for by heads over the vocabulary alone.
     "tie_word_embeddings",
     "use_bfloat16",
     "use_cache",

@@ -6,7 +6,7 @@ use super::{
     config_keys,
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, block, head, segments, word_table},
-    family::{Family, Group},
+    family::Family,
     parts::{layer_norm, linear},
 };
 use crate::{
@@ -28,9 +28,6 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "deberta-v2",
-    group: Some(Group::Encoder),
-    build: Some(build),
     harmless: &[
         config_keys::CAUSALITY,
         config_keys::TABLES,
@@ -39,7 +36,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     ],
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::DebertaV2),
-    ..Family::BASE
+    ..Family::encoder("deberta-v2", build)
 }];
 
 /// The widest convolution; far above the published ones of 3.

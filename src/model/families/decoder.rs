@@ -69,7 +69,7 @@ pub(super) fn class_head(
 
 /// Whether the checkpoint's class leaves it to the weights whether they classify texts.
 fn names_no_other(config: &Config) -> bool {
-    let promise = config.architecture().and_then(HeadClass::of);
+    let promise = HeadClass::of(config);
     promise.is_none_or(|promise| promise == HeadClass::TextClass)
 }
 

@@ -4,8 +4,7 @@
 use serde_json::json;
 
 use super::{
-    config_keys,
-    family::{Family, Group},
+    family::Family,
     parts::{ClassHead, classifier, layer_norm, linear, n_classes},
     vision::{Branch, Layers, Names, Pictures, tokens},
 };
@@ -14,6 +13,7 @@ use crate::{
     model::{
         LoadError,
         checkpoint::{Config, Part, Stored, Weights},
+        input::ProcessorClass,
         kernels::Activation,
         network::{
             Body, Network, Tower,
@@ -23,25 +23,17 @@ use crate::{
             interpolate::Interpolation,
             mlp::Dense,
         },
+        opinion::{self, Ask},
     },
     spec::{HeadKind, Modality},
 };
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
-        model_type: PLAIN,
-        group: Some(Group::Vision),
-        build: Some(|config, weights| build(config, weights, PLAIN)),
-        harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE],
-        ..Family::BASE
+        opinion: Some(Ask::Any(|settings, _| opinion::dinov2(settings))),
+        ..Family::vision(PLAIN, &ProcessorClass::BIT, |config, weights| build(config, weights, PLAIN))
     },
-    Family {
-        model_type: WITH_REGISTERS,
-        group: Some(Group::Vision),
-        build: Some(|config, weights| build(config, weights, WITH_REGISTERS)),
-        harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE],
-        ..Family::BASE
-    },
+    Family::vision(WITH_REGISTERS, &ProcessorClass::BIT, |config, weights| build(config, weights, WITH_REGISTERS)),
 ];
 
 /// The `model_type`s, each of which is also the name of the body.

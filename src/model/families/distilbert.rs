@@ -4,7 +4,7 @@ use super::{
     config_keys,
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, blocks, embedding, head},
-    family::{Family, Group},
+    family::Family,
 };
 use crate::{
     ids::StackKind,
@@ -14,19 +14,18 @@ use crate::{
         input::{Convention, TokenizerClass},
         kernels::Activation,
         network::{Network, block::Stack},
+        opinion::{self, Ask},
     },
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "distilbert",
-    group: Some(Group::Encoder),
-    build: Some(build),
     // The weights have the table that it says how to compute.
     harmless: &[config_keys::CAUSALITY, &["sinusoidal_pos_embds"]],
     aliases: &[("hidden_size", "dim"), ("num_attention_heads", "n_heads"), ("num_hidden_layers", "n_layers")],
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Bert),
-    ..Family::BASE
+    opinion: Some(Ask::Any(opinion::distilbert)),
+    ..Family::encoder("distilbert", build)
 }];
 
 const BLOCK: BlockNames = BlockNames {

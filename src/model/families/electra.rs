@@ -7,7 +7,8 @@ use super::{
     config_keys,
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, embedding, head},
-    family::{Family, Group},
+    family::Family,
+    head_class::HeadClass,
     parts::linear,
 };
 use crate::{
@@ -28,13 +29,11 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "electra",
-    group: Some(Group::Encoder),
-    build: Some(build),
     harmless: &[config_keys::CAUSALITY, config_keys::SUMMARY, config_keys::TABLES],
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Bert),
-    ..Family::BASE
+    pretraining: HeadClass::TokenClass,
+    ..Family::encoder("electra", build)
 }];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {

@@ -11,6 +11,7 @@ use crate::{
     model::{
         LoadError,
         checkpoint::{Config, Weights},
+        input::TokenizerClass,
         network::{Body, Network, Tower},
     },
     spec::Modality,
@@ -18,19 +19,11 @@ use crate::{
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
-        model_type: "encoder-decoder",
-        group: Some(Group::EncoderDecoder),
-        build: Some(build),
         harmless: &[config_keys::CAUSALITY],
-        ..Family::BASE
+        tokenizer: TokenizerClass::OF_ENCODER,
+        ..Family::new("encoder-decoder", Group::EncoderDecoder, build)
     },
-    Family {
-        model_type: "vision-encoder-decoder",
-        group: Some(Group::Captions),
-        build: Some(build),
-        harmless: &[config_keys::CAUSALITY],
-        ..Family::BASE
-    },
+    Family { harmless: &[config_keys::CAUSALITY], ..Family::new("vision-encoder-decoder", Group::Captions, build) },
 ];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {

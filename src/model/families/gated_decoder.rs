@@ -4,7 +4,7 @@
 use super::{
     decoder::{Output, head, layer_types, map, network, rms_norm},
     parts::{layer_norm, qkv},
-    variant::{Biases, Multipliers, NormPlaces, QkNorms, Variant, Windows},
+    variant::{Biased, Multipliers, NormPlaces, NormWeights, QkNorms, TwoWay, Variant, Windows},
 };
 use crate::{
     ids::StackKind,
@@ -23,7 +23,6 @@ use crate::{
     spec::{HeadKind, LayerSpec},
 };
 
-#[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a configuration")]
 struct Shape {
     d_model: usize,
     d_mlp: usize,
@@ -31,22 +30,18 @@ struct Shape {
     activation: Activation,
     spec: LayerSpec,
     multipliers: Multipliers,
-    qkv_bias: bool,
-    out_bias: bool,
-    mlp_bias: bool,
+    biased: Biased,
     parallel: bool,
-    per_head_norms: bool,
     causal: bool,
 }
 
-pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: Variant) -> Result<Network, LoadError> {
+pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Variant) -> Result<Network, LoadError> {
     let shape = shape(config, variant)?;
     let (d_model, n_vocab, n_ctx) = (shape.d_model, config.n_vocab()?, config.n_ctx()?);
 
     weights.set_prefix("model.", &["embed_tokens.weight", "norm.weight"]);
     let output = Output::new("lm_head", variant.tied);
     let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
-    let scale = if variant.gemma { (d_model as f32).sqrt() } else { shape.multipliers.embedding };
     let n_layers = config.n_layers()?;
     let turned = (variant.turned)(config, n_layers)?;
     let windows = windows(config, variant, &turned)?;
@@ -66,7 +61,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: Variant
     let mut blocks = Vec::new();
     for (layer, window) in windows.into_iter().enumerate() {
         let rotary = places[own(window)].filter(|_| turned[layer]);
-        blocks.push(block(weights, variant, &shape, Place { layer, window, rotary })?);
+        blocks.push(block(config, weights, variant, &shape, Place { layer, window, rotary })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
     let mut head = head(config, weights, output, &word)?;
@@ -77,40 +72,31 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: Variant
             head.softcap = config.number_unless_null("final_logit_softcapping", caps.logits)?.map(|cap| cap as f32);
         }
     }
-    let embedding = TextEmbedding { scale, ..TextEmbedding::unending(word, n_ctx) };
+    let embedding = TextEmbedding { scale: shape.multipliers.embedding, ..TextEmbedding::unending(word, n_ctx) };
     let stack = Stack { rotary, ..Stack::new(StackKind::SelfAttention, blocks, final_norm) };
     Ok(network(variant.family, (d_model, n_vocab), embedding, stack, head))
 }
 
-fn shape(config: &Config, variant: Variant) -> Result<Shape, LoadError> {
+fn shape(config: &Config, variant: &Variant) -> Result<Shape, LoadError> {
     let d_model = config.d_model()?;
     let multipliers = (variant.multipliers)(config)?;
     let mut spec = heads(config, variant, d_model)?;
     spec.scale = multipliers.scores.unwrap_or(spec.scale);
-    let bias = match variant.biases {
-        Biases::Never => false,
-        Biases::Always => true,
-        Biases::IfUsed => config.flag("use_qkv_bias", false),
-        Biases::IfConfigured => config.flag("attention_bias", false),
-    };
     Ok(Shape {
         d_model,
         d_mlp: config.d_mlp()?.unwrap_or(4 * d_model),
-        eps: config.norm_eps(if variant.layer_norms { "layer_norm_eps" } else { "rms_norm_eps" }, variant.eps)?,
-        activation: activation(config, variant)?,
+        eps: config.norm_eps(variant.eps.0, variant.eps.1)?,
+        activation: (variant.activation)(config)?,
         spec,
         multipliers,
-        qkv_bias: bias,
-        out_bias: bias && variant.biases == Biases::IfConfigured,
-        mlp_bias: variant.mlp_bias && config.flag("mlp_bias", false),
-        parallel: variant.layer_norms && config.flag("use_parallel_residual", false),
-        per_head_norms: variant.layer_norms && config.flag("qk_layernorm", false),
+        biased: variant.biases.of(config),
+        parallel: variant.norms == NormPlaces::BeforeOrShared && config.flag("use_parallel_residual", false),
         causal: is_causal(config, variant)?,
     })
 }
 
 /// Heads, how their scores are scaled, and the cap of the scores.
-fn heads(config: &Config, variant: Variant, d_model: usize) -> Result<LayerSpec, LoadError> {
+fn heads(config: &Config, variant: &Variant, d_model: usize) -> Result<LayerSpec, LoadError> {
     let (n_heads, d_head) = config.heads_of(d_model, variant.d_head)?;
     let mut spec = LayerSpec::new(n_heads, d_head);
     spec.n_kv_heads = config.n_kv_heads_of(n_heads, variant.n_kv_heads)?;
@@ -125,22 +111,10 @@ fn heads(config: &Config, variant: Variant, d_model: usize) -> Result<LayerSpec,
     Ok(spec)
 }
 
-fn activation(config: &Config, variant: Variant) -> Result<Activation, LoadError> {
-    if !variant.gemma {
-        return config.activation("hidden_act", Activation::Silu);
-    }
-    if variant.norms == NormPlaces::Around {
-        return config.activation("hidden_activation", Activation::GeluTanh);
-    }
-    // Gemma's first files say `gelu` and mean its tanh form.
-    let activation = config.activation("hidden_act", Activation::GeluTanh)?;
-    Ok(if config.text(&["hidden_act"]) == Some("gelu") { Activation::GeluTanh } else { activation })
-}
-
 /// Whether tokens see only those before them.
-fn is_causal(config: &Config, variant: Variant) -> Result<bool, LoadError> {
-    let both_directions = variant.gemma && config.flag("use_bidirectional_attention", false);
-    if both_directions && !variant.both_directions {
+fn is_causal(config: &Config, variant: &Variant) -> Result<bool, LoadError> {
+    let both_directions = variant.two_way != TwoWay::Nothing && config.flag("use_bidirectional_attention", false);
+    if both_directions && variant.two_way == TwoWay::Refused {
         return Err(config.unsupported(
             "attention in both directions (use_bidirectional_attention) is not supported for this architecture: \
              the reference implementation itself does it with some kinds of attention only",
@@ -150,7 +124,7 @@ fn is_causal(config: &Config, variant: Variant) -> Result<bool, LoadError> {
 }
 
 /// The sliding window of each layer, of which `turned` says whether it turns queries and keys.
-fn windows(config: &Config, variant: Variant, turned: &[bool]) -> Result<Vec<Option<usize>>, LoadError> {
+fn windows(config: &Config, variant: &Variant, turned: &[bool]) -> Result<Vec<Option<usize>>, LoadError> {
     let n_layers = turned.len();
     let width = |default| -> Result<Option<usize>, LoadError> {
         let width = config.number_unless_null("sliding_window", default)?;
@@ -195,18 +169,18 @@ fn windows(config: &Config, variant: Variant, turned: &[bool]) -> Result<Vec<Opt
 }
 
 /// How far a token sees, itself included, through a window of this width.
-fn reach(config: &Config, variant: Variant, width: usize) -> usize {
+fn reach(config: &Config, variant: &Variant, width: usize) -> usize {
     // Gemma 3 counts both sides where it sees both; an encoder made of a decoder counts the token besides.
-    let both_directions = variant.both_directions && config.flag("use_bidirectional_attention", false);
+    let both_directions = variant.two_way == TwoWay::Supported && config.flag("use_bidirectional_attention", false);
     let width = if both_directions { width / 2 + 1 } else { width };
     if config.is_causal() { width } else { width + 1 }
 }
 
-fn norm(weights: &mut Weights<'_>, variant: Variant, name: &str, d: usize, eps: f32) -> Result<Norm, LoadError> {
-    if variant.layer_norms {
-        layer_norm(weights, name, d, eps)
-    } else {
-        rms_norm(weights, name, d, eps, if variant.gemma { 1.0 } else { 0.0 })
+fn norm(weights: &mut Weights<'_>, variant: &Variant, name: &str, d: usize, eps: f32) -> Result<Norm, LoadError> {
+    match variant.norm {
+        NormWeights::Rms => rms_norm(weights, name, d, eps, 0.0),
+        NormWeights::RmsLessOne => rms_norm(weights, name, d, eps, 1.0),
+        NormWeights::Layer => layer_norm(weights, name, d, eps),
     }
 }
 
@@ -219,37 +193,43 @@ struct Place {
     rotary: Option<usize>,
 }
 
-fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Place) -> Result<Block, LoadError> {
+fn block(
+    config: &Config,
+    weights: &mut Weights<'_>,
+    variant: &Variant,
+    shape: &Shape,
+    place: Place,
+) -> Result<Block, LoadError> {
     let Place { layer, window, rotary } = place;
-    let Shape { d_model, d_mlp, eps, spec, .. } = *shape;
+    let Shape { d_model, d_mlp, eps, spec, biased, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (wide, added) = (spec.n_heads * spec.d_head, shape.multipliers.added);
     let qkv = if variant.fused {
         let d_out = wide + 2 * spec.n_kv_heads * spec.d_head;
-        map(weights, &name("self_attn.qkv_proj"), (d_model, d_out), shape.qkv_bias)?
+        map(weights, &name("self_attn.qkv_proj"), (d_model, d_out), biased.qkv)?
     } else {
         let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("self_attn.{part}")));
-        qkv(weights, [&q, &k, &v], d_model, spec, [shape.qkv_bias; 3])?
+        qkv(weights, [&q, &k, &v], d_model, spec, [biased.qkv; 3])?
     };
     let attention = Attention {
         projections: Projections::Fused(qkv),
-        out: weights.linear_times(&name("self_attn.o_proj"), added, (wide, d_model), shape.out_bias)?,
+        out: weights.linear_times(&name("self_attn.o_proj"), added, (wide, d_model), biased.out)?,
         spec: LayerSpec { window, ..spec },
         causal: shape.causal,
-        qk_norm: qk_norm(weights, variant, shape, &name("self_attn"))?,
+        qk_norm: qk_norm(config, weights, variant, shape, &name("self_attn"))?,
         rotary,
         bias: None,
         global: None,
         sink: None,
     };
     let up = if variant.fused {
-        map(weights, &name("mlp.gate_up_proj"), (d_model, 2 * d_mlp), shape.mlp_bias)?
+        map(weights, &name("mlp.gate_up_proj"), (d_model, 2 * d_mlp), biased.mlp)?
     } else {
         let (gate, up) = (name("mlp.gate_proj"), name("mlp.up_proj"));
-        let part = |name| Part { name, d_out: d_mlp, bias: shape.mlp_bias };
+        let part = |name| Part { name, d_out: d_mlp, bias: biased.mlp };
         weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
     };
-    let down = weights.linear_times(&name("mlp.down_proj"), added, (d_mlp, d_model), shape.mlp_bias)?;
+    let down = weights.linear_times(&name("mlp.down_proj"), added, (d_mlp, d_model), biased.mlp)?;
     let mlp = Dense { up, activation: shape.activation, gated: true, down };
 
     let mut norm = |part: &str| norm(weights, variant, &name(part), d_model, eps);
@@ -259,7 +239,9 @@ fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Plac
         return Ok(Block { parallel: true, ..Block::new(attention, norms, mlp, Norms::pre(before)) });
     }
     let (attention_norms, mlp_norms) = match variant.norms {
-        NormPlaces::Before => (Norms::pre(norm("input_layernorm")?), Norms::pre(norm("post_attention_layernorm")?)),
+        NormPlaces::Before | NormPlaces::BeforeOrShared => {
+            (Norms::pre(norm("input_layernorm")?), Norms::pre(norm("post_attention_layernorm")?))
+        }
         NormPlaces::Around => {
             let (before, added) = (norm("input_layernorm")?, norm("post_attention_layernorm")?);
             let attention_norms = Norms { branch: Some(added), ..Norms::pre(before) };
@@ -275,31 +257,36 @@ fn block(weights: &mut Weights<'_>, variant: Variant, shape: &Shape, place: Plac
 }
 
 fn qk_norm(
+    config: &Config,
     weights: &mut Weights<'_>,
-    variant: Variant,
+    variant: &Variant,
     shape: &Shape,
     name: &str,
 ) -> Result<Option<QkNorm>, LoadError> {
     let LayerSpec { n_heads, n_kv_heads, d_head, .. } = shape.spec;
-    if variant.qk_norm != QkNorms::None {
-        let mut head_norm = |part: &str, n: usize| -> Result<HeadNorm, LoadError> {
-            let width = if variant.qk_norm == QkNorms::Whole { n * d_head } else { d_head };
-            let norm = norm(weights, variant, &format!("{name}.{part}"), width, shape.eps)?;
-            Ok(HeadNorm { norm, by_head: None })
-        };
-        return Ok(Some(QkNorm { q: head_norm("q_norm", n_heads)?, k: head_norm("k_norm", n_kv_heads)? }));
-    }
-    if !shape.per_head_norms {
-        return Ok(None);
-    }
-    // StableLM 2: a layer norm without bias for every head.
-    let mut head_norm = |part: &str, n: usize| -> Result<HeadNorm, LoadError> {
-        let names = (0..n).map(|head| format!("{name}.{part}.norms.{head}.weight"));
-        let rows = names.map(|name| weights.tensor(&name, &[d_head])).collect::<Result<Vec<_>, _>>()?;
-        let by_head = candle_core::Tensor::stack(&rows, 0)?;
-        let weight = rows[0].ones_like()?;
-        let norm = Norm { kind: NormKind::Layer, weight, bias: None, eps: shape.eps };
-        Ok(HeadNorm { norm, by_head: Some(by_head) })
+    let mut of_width = |part: &str, width: usize| -> Result<HeadNorm, LoadError> {
+        let norm = norm(weights, variant, &format!("{name}.{part}"), width, shape.eps)?;
+        Ok(HeadNorm { norm, by_head: None })
     };
-    Ok(Some(QkNorm { q: head_norm("q_layernorm", n_heads)?, k: head_norm("k_layernorm", n_kv_heads)? }))
+    let (q, k) = match variant.qk_norm {
+        QkNorms::None => return Ok(None),
+        QkNorms::EachHead => (of_width("q_norm", d_head)?, of_width("k_norm", d_head)?),
+        QkNorms::Whole => (of_width("q_norm", n_heads * d_head)?, of_width("k_norm", n_kv_heads * d_head)?),
+        QkNorms::OwnIfConfigured => {
+            if !config.flag("qk_layernorm", false) {
+                return Ok(None);
+            }
+            // Layer norms without biases.
+            let mut of_heads = |part: &str, n: usize| -> Result<HeadNorm, LoadError> {
+                let names = (0..n).map(|head| format!("{name}.{part}.norms.{head}.weight"));
+                let rows = names.map(|name| weights.tensor(&name, &[d_head])).collect::<Result<Vec<_>, _>>()?;
+                let by_head = candle_core::Tensor::stack(&rows, 0)?;
+                let weight = rows[0].ones_like()?;
+                let norm = Norm { kind: NormKind::Layer, weight, bias: None, eps: shape.eps };
+                Ok(HeadNorm { norm, by_head: Some(by_head) })
+            };
+            (of_heads("q_layernorm", n_heads)?, of_heads("k_layernorm", n_kv_heads)?)
+        }
+    };
+    Ok(Some(QkNorm { q, k }))
 }

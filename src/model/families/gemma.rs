@@ -2,34 +2,41 @@
 
 use super::{
     config_keys,
-    family::{Family, Group},
-    gated_decoder::build,
-    variant::{Biases, Variant},
+    family::Family,
+    variant::{Biases, Multipliers, NormWeights, TwoWay, Variant},
 };
 use crate::model::{
     checkpoint::ids::{BOS, EOS, PAD},
     input::{Convention, TokenizerClass},
+    kernels::Activation,
+    opinion::{self, Ask},
 };
 
-pub(super) const FAMILIES: &[Family] = &[FAMILY];
+pub(super) const FAMILIES: &[Family] = &[Family { opinion: Some(Ask::Decoder(opinion::gemma)), ..family(&VARIANT) }];
 
 /// What its successors say as well.
-pub(super) const FAMILY: Family = Family {
-    model_type: "gemma",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[config_keys::BESIDE_ROTARY, config_keys::GEMMA],
-    limits: &[config_keys::CAUSAL, config_keys::ONE_DIRECTION],
-    ids: &[(BOS, 2), (EOS, 1), (PAD, 0)],
-    tokenizer: TokenizerClass::class(Convention::Gemma),
-    ..Family::BASE
-};
+pub(super) const fn family(variant: &'static Variant) -> Family {
+    Family {
+        harmless: &[config_keys::BESIDE_ROTARY, config_keys::GEMMA],
+        limits: &[config_keys::CAUSAL, config_keys::ONE_DIRECTION],
+        ids: &[(BOS, 2), (EOS, 1), (PAD, 0)],
+        tokenizer: TokenizerClass::class(Convention::Gemma),
+        ..Family::gated(variant)
+    }
+}
 
 pub(super) const VARIANT: Variant = Variant {
     family: "gemma",
     biases: Biases::IfConfigured,
-    gemma: true,
+    two_way: TwoWay::Refused,
+    norm: NormWeights::RmsLessOne,
     tied: true,
+    // Its first files say `gelu` and mean its tanh form.
+    activation: |config| {
+        let activation = config.activation("hidden_act", Activation::GeluTanh)?;
+        Ok(if config.text(&["hidden_act"]) == Some("gelu") { Activation::GeluTanh } else { activation })
+    },
+    multipliers: |config| Ok(Multipliers { embedding: (config.d_model()? as f32).sqrt(), ..Multipliers::NONE }),
     d_head: Some(256),
     n_kv_heads: Some(16),
     ..Variant::BASE

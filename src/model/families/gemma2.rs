@@ -2,16 +2,21 @@
 
 use super::{
     family::Family,
-    gated_decoder::build,
     gemma,
     variant::{Caps, NormPlaces, Variant, Windows},
 };
-pub(super) const FAMILIES: &[Family] =
-    &[Family { model_type: "gemma2", build: Some(|config, weights| build(config, weights, VARIANT)), ..gemma::FAMILY }];
+use crate::model::{
+    kernels::Activation,
+    opinion::{self, Ask},
+};
 
-const VARIANT: Variant = Variant {
+pub(super) const FAMILIES: &[Family] =
+    &[Family { opinion: Some(Ask::Decoder(opinion::gemma2)), ..gemma::family(&VARIANT) }];
+
+pub(super) const VARIANT: Variant = Variant {
     family: "gemma2",
     norms: NormPlaces::Around,
+    activation: |config| config.activation("hidden_activation", Activation::GeluTanh),
     windows: Windows::AllBut { every: 2, chosen: false },
     n_kv_heads: Some(4),
     caps: Some(Caps { scores: Some(50.0), logits: Some(30.0) }),

@@ -2,32 +2,27 @@
 
 use super::{
     family::Family,
-    gated_decoder::build,
-    gemma,
-    variant::{Caps, NormPlaces, QkNorms, Variant, Windows},
+    gemma, gemma2,
+    variant::{Caps, QkNorms, TwoWay, Variant, Windows},
 };
 use crate::model::{
     LoadError,
     checkpoint::Config,
     network::rotary::{LayerKind, Rotary},
+    opinion::{self, Ask},
 };
 
-pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "gemma3_text",
-    build: Some(|config, weights| build(config, weights, VARIANT)),
-    ..gemma::FAMILY
-}];
+pub(super) const FAMILIES: &[Family] =
+    &[Family { model_type: "gemma3_text", opinion: Some(Ask::Decoder(opinion::gemma3)), ..gemma::family(&VARIANT) }];
 
 const VARIANT: Variant = Variant {
     family: "gemma3",
-    both_directions: true,
-    norms: NormPlaces::Around,
+    two_way: TwoWay::Supported,
     qk_norm: QkNorms::EachHead,
     rotary,
     windows: Windows::AllBut { every: 6, chosen: true },
-    n_kv_heads: Some(4),
     caps: Some(Caps { scores: None, logits: None }),
-    ..gemma::VARIANT
+    ..gemma2::VARIANT
 };
 
 /// The second one is that of layers with a window.

@@ -3,7 +3,7 @@
 use super::{
     config_keys,
     decoder::class_head,
-    family::{Family, Group},
+    family::Family,
     parts::{layer_norm, table_name, vocabulary_map},
 };
 use crate::{
@@ -29,12 +29,8 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "gpt2",
-    group: Some(Group::Decoder),
-    build: Some(build),
     // The order in which scores are scaled and widened: the same numbers in 32 bits.
     harmless: &[config_keys::SUMMARY, &["reorder_and_upcast_attn"]],
-    limits: &[config_keys::CAUSAL],
     aliases: &[
         ("hidden_size", "n_embd"),
         ("max_position_embeddings", "n_positions"),
@@ -44,6 +40,8 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     ],
     ids: &[(BOS, 50_256), (EOS, 50_256)],
     tokenizer: TokenizerClass::class(Convention::Gpt2),
+    classes: &["GPT2"],
+    ..Family::decoder("gpt2", build)
 }];
 
 const OUTPUT: &str = "lm_head.weight";

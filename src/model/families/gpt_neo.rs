@@ -2,48 +2,47 @@
 
 use super::{
     config_keys,
-    decoder::{Output, head, map, network},
-    family::{Family, Group},
-    parts::{layer_norm, mlp, qkv},
+    decoder::Output,
+    family::Family,
+    plain_decoder::{Choices, Plain, QkvNames, heads},
 };
 use crate::{
-    ids::StackKind,
     model::{
         LoadError,
         checkpoint::{
-            Config, Weights,
+            Config,
             ids::{BOS, EOS},
         },
         input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{
-            Network,
-            attention::Attention,
-            block::{Block, Norms, Stack},
-            embedding::{Positions, TextEmbedding},
-        },
     },
     spec::LayerSpec,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "gpt_neo",
-    group: Some(Group::Decoder),
-    build: Some(build),
     harmless: &[&["attention_types"]],
     limits: &[config_keys::CAUSAL, config_keys::NO_CROSS],
     aliases: &[("num_attention_heads", "num_heads"), ("num_hidden_layers", "num_layers")],
     ids: &[(BOS, 50_256), (EOS, 50_256)],
     tokenizer: TokenizerClass::class(Convention::Gpt2),
+    ..Family::plain(&PLAIN)
 }];
 
-pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    let d_model = config.d_model()?;
-    let n_heads = config.n_heads(d_model)?;
-    let spec = LayerSpec { scale: 1.0, ..LayerSpec::new(n_heads, d_model / n_heads) };
-    let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
-    let (n_vocab, n_ctx, eps) = (config.n_vocab()?, config.n_ctx()?, config.norm_eps("layer_norm_epsilon", 1e-5)?);
-    let activation = config.activation("activation_function", Activation::GeluTanh)?;
+const PLAIN: Plain = Plain {
+    family: "gpt_neo",
+    position: Some("wpe.weight"),
+    qkv: QkvNames::Apart(["attn.attention.q_proj", "attn.attention.k_proj", "attn.attention.v_proj"]),
+    out: "attn.attention.out_proj",
+    mlp_norm: Some("ln_2"),
+    mlp: ["mlp.c_fc", "mlp.c_proj"],
+    outputs: &[Output::new("lm_head", true)],
+    buffers: &["attn.attention.bias", "attn.attention.masked_bias"],
+    is_causal: |_| true,
+    heads: |config, d_model| Ok(LayerSpec { scale: 1.0, ..heads(config, d_model)? }),
+    choices: |config, _| Ok(Choices { out_bias: true, windows: windows(config)?, ..Choices::default() }),
+    ..Plain::BASE
+};
+
+fn windows(config: &Config) -> Result<Vec<Option<usize>>, LoadError> {
     let n_layers = config.n_layers()?;
     let reach = config.optional_size(&["window_size"], 1 << 24)?.unwrap_or(256);
     let kinds = config.names("attention_layers").or_else(|| config.repeated("attention_types"));
@@ -55,30 +54,5 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     if kinds.len() != n_layers {
         return Err(config.error(format!("it describes {} of {n_layers} layers", kinds.len())));
     }
-
-    weights.set_prefix("transformer.", &["wte.weight", "wpe.weight"]);
-    let output = Output::new("lm_head", true);
-    let word = output.table(config, weights, "transformer.wte.weight", &[n_vocab, d_model])?;
-    let position = Positions::from_zero(weights.tensor("transformer.wpe.weight", &[n_ctx, d_model])?);
-    let mut blocks = Vec::new();
-    for (layer, kind) in kinds.iter().enumerate() {
-        let name = |part: &str| format!("transformer.h.{layer}.{part}");
-        let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("attn.attention.{part}")));
-        let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [false; 3])?;
-        let out = map(weights, &name("attn.attention.out_proj"), (d_model, d_model), true)?;
-        let spec = LayerSpec { window: (kind == "local").then_some(reach), ..spec };
-        blocks.push(Block::new(
-            Attention::plain(qkv, out, spec, true),
-            Norms::pre(layer_norm(weights, &name("ln_1"), d_model, eps)?),
-            mlp(weights, [&name("mlp.c_fc"), &name("mlp.c_proj")], (d_model, d_mlp), activation)?,
-            Norms::pre(layer_norm(weights, &name("ln_2"), d_model, eps)?),
-        ));
-        weights.skip(&name("attn.attention.bias"));
-        weights.skip(&name("attn.attention.masked_bias"));
-    }
-    let final_norm = Some(layer_norm(weights, "transformer.ln_f", d_model, eps)?);
-    let head = head(config, weights, output, &word)?;
-    let embedding = TextEmbedding { position: Some(position), ..TextEmbedding::tokens(word, n_ctx) };
-    let stack = Stack::new(StackKind::SelfAttention, blocks, final_norm);
-    Ok(network("gpt_neo", (d_model, n_vocab), embedding, stack, head))
+    Ok(kinds.iter().map(|kind| (kind == "local").then_some(reach)).collect())
 }

@@ -1,9 +1,7 @@
 //! Granite: LLaMA with factors on embeddings, scores, what attention and MLP add, and logits.
 
 use super::{
-    config_keys,
-    family::{Family, Group},
-    gated_decoder::build,
+    family::Family,
     variant::{Biases, Multipliers, Variant},
 };
 use crate::model::{
@@ -15,19 +13,10 @@ use crate::model::{
     input::TokenizerClass,
 };
 
-pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "granite",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[config_keys::BESIDE_ROTARY],
-    limits: &[config_keys::CAUSAL],
-    ids: &[(BOS, 1), (EOS, 2)],
-    tokenizer: TokenizerClass::OF_FILE,
-    ..Family::BASE
-}];
+pub(super) const FAMILIES: &[Family] =
+    &[Family { ids: &[(BOS, 1), (EOS, 2)], tokenizer: TokenizerClass::OF_FILE, ..Family::gated(&VARIANT) }];
 
-const VARIANT: Variant =
-    Variant { family: "granite", biases: Biases::IfConfigured, mlp_bias: true, multipliers, ..Variant::BASE };
+const VARIANT: Variant = Variant { family: "granite", biases: Biases::IfConfiguredOrMlp, multipliers, ..Variant::BASE };
 
 fn multipliers(config: &Config) -> Result<Multipliers, LoadError> {
     let number = |name| Ok::<_, LoadError>(config.number(&[name])?.unwrap_or(1.0) as f32);

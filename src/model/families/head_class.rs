@@ -2,6 +2,7 @@
 //! head that it does not have is not shown, even when the weights have one, and a head that is not
 //! supported is named.
 
+use super::lookup;
 use crate::{
     model::{
         checkpoint::{Config, Weights},
@@ -24,11 +25,12 @@ pub(super) enum HeadClass {
 }
 
 impl HeadClass {
-    /// By the library's names; `None` for a class of somebody's own, of which only the weights tell.
-    pub fn of(class: &str) -> Option<Self> {
+    /// By the library's names; `None` for a class of somebody's own, of which only the weights tell, and without one.
+    pub fn of(config: &Config) -> Option<Self> {
+        let class = config.architecture()?;
         let ends = |names: &[&str]| names.iter().any(|name| class.ends_with(name));
         Some(if ends(&["ForPreTraining"]) {
-            if class.starts_with("Electra") { Self::TokenClass } else { Self::Words }
+            lookup::of_config(config).pretraining
         } else if ends(&[
             "ForCausalLM",
             "ForMaskedLM",
@@ -74,7 +76,7 @@ pub(super) fn keep(config: &Config, weights: &mut Weights<'_>, network: &mut Net
         );
     }
     let Some(class) = config.architecture() else { return };
-    let Some(promise) = HeadClass::of(class) else { return };
+    let Some(promise) = HeadClass::of(config) else { return };
     if matches!(network.body, Body::TwoTowers { .. }) {
         return;
     }

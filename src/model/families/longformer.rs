@@ -4,7 +4,7 @@ use super::{
     config_keys,
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
-    family::{Family, Group},
+    family::Family,
     parts::linear,
 };
 use crate::{
@@ -27,13 +27,10 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "longformer",
-    group: Some(Group::Encoder),
-    build: Some(build),
     harmless: &[config_keys::CAUSALITY, config_keys::TABLES, &["onnx_export"]],
     ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
     tokenizer: TokenizerClass::class(Convention::Roberta),
-    ..Family::BASE
+    ..Family::encoder("longformer", build)
 }];
 
 /// Said of classes that let no token see all by themselves.

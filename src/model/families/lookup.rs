@@ -2,14 +2,18 @@
 
 use super::{
     FAMILIES,
-    family::{Family, Group},
-    head_class, refused,
+    family::{Build, Family, Group},
+    gated_decoder, head_class, plain_decoder, refused,
 };
 use crate::model::{
     LoadError,
-    checkpoint::{Config, Weights, ids::ClassIds},
-    input::TokenizerClass,
+    checkpoint::{
+        Config, Weights,
+        ids::{ClassIds, FirstRead},
+    },
+    input::{ProcessorClass, TokenizerClass},
     network::{Body, Network},
+    opinion::Ask,
 };
 
 /// As many names are told of those that are like an unknown one.
@@ -18,6 +22,11 @@ const MAX_NEAR: usize = 4;
 /// The family of a `model_type`.
 pub(super) fn of(model_type: &str) -> Option<&'static Family> {
     FAMILIES.iter().copied().flatten().find(|family| family.model_type == model_type)
+}
+
+/// The family of a configuration.
+pub(super) fn of_config(config: &Config) -> &'static Family {
+    config.model_type().ok().and_then(|model_type| of(&model_type)).unwrap_or(&Family::BASE)
 }
 
 /// The `model_type`s of a group, in order.
@@ -48,8 +57,15 @@ fn supported(model_type: &str) -> String {
     format!("{} types are supported{near}; `attnscope models` and docs/families.md list them", all.len())
 }
 
-/// The `model_type` of one of the library's classes, such as `llama` of `LlamaForCausalLM`.
-fn type_of_class(class: &str) -> Option<&'static str> {
+/// The `model_type` that a class implies where the file has none.
+pub(crate) fn type_of_class(class: &str) -> Option<&'static str> {
+    let mut families = FAMILIES.iter().copied().flatten();
+    let family = families.find(|family| family.classes.iter().any(|begin| class.starts_with(begin)))?;
+    Some(family.model_type)
+}
+
+/// The `model_type` that one of the library's classes is likely of, such as `llama` of `LlamaForCausalLM`.
+fn likely_type(class: &str) -> Option<&'static str> {
     let ends = ["For", "Model", "LMHead", "DoubleHeads", "MTModel"];
     let stem = ends.iter().filter_map(|end| class.find(end)).min().map(|end| class[..end].to_lowercase())?;
     all_types().find(|name| name.replace(['-', '_'], "").trim_end_matches("text") == stem)
@@ -72,13 +88,29 @@ pub(crate) fn class_ids(model_type: &str) -> ClassIds {
 
 /// Which class reads the texts of a `model_type`.
 pub(crate) fn tokenizer(model_type: &str) -> Option<TokenizerClass> {
-    of(model_type).map(|family| family.tokenizer)
+    of(model_type).map(|family| family.tokenizer).or_else(|| refused::tokenizer(model_type))
+}
+
+/// Which class reads the pictures of a model, or of its encoder.
+pub(crate) fn image_processor(config: &Config) -> Option<&'static ProcessorClass> {
+    let encoder = config.entries().get("encoder").and_then(|encoder| of(encoder.get("model_type")?.as_str()?));
+    encoder.unwrap_or_else(|| of_config(config)).image_processor
+}
+
+/// What a classifier's decoder reads first.
+pub(crate) fn first_read(config: &Config) -> FirstRead {
+    of_config(config).first_read
+}
+
+/// The implementation to compare a model with.
+pub(crate) fn opinion(config: &Config) -> Option<Ask> {
+    of_config(config).opinion
 }
 
 /// Why a model of this `model_type` cannot be opened; `path` is where it is.
 pub(crate) fn unsupported(model_type: &str, path: String) -> LoadError {
     let model_type = model_type.to_owned();
-    if let Some(known) = type_of_class(&model_type) {
+    if let Some(known) = likely_type(&model_type) {
         return LoadError::OtherKind {
             what: format!("config.json names no model_type; by its class {model_type} this is “{known}”"),
             advice: format!("Add \"model_type\": \"{known}\" to config.json"),
@@ -116,5 +148,9 @@ pub(crate) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 pub(super) fn network(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let model_type = config.model_type()?;
     let build = of(&model_type).and_then(|family| family.build);
-    build.ok_or_else(|| unsupported(&model_type, config.location()))?(config, weights)
+    match build.ok_or_else(|| unsupported(&model_type, config.location()))? {
+        Build::Own(build) => build(config, weights),
+        Build::Gated(variant) => gated_decoder::build(config, weights, variant),
+        Build::Plain(plain) => plain_decoder::build(config, weights, plain),
+    }
 }

@@ -1,25 +1,20 @@
 //! Mistral: windows in all layers.
 
 use super::{
-    config_keys,
-    family::{Family, Group},
-    gated_decoder::build,
+    family::Family,
     variant::{Variant, Windows},
 };
 use crate::model::{
     checkpoint::ids::{BOS, EOS},
     input::{Convention, TokenizerClass},
+    opinion::{self, Ask},
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "mistral",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[config_keys::BESIDE_ROTARY],
-    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 1), (EOS, 2)],
-    tokenizer: TokenizerClass::OF_FILE.alone(Convention::Llama),
-    ..Family::BASE
+    tokenizer: TokenizerClass::OF_FILE.alone(Convention::Llama).with_wrong_words(),
+    opinion: Some(Ask::Decoder(opinion::mistral)),
+    ..Family::gated(&VARIANT)
 }];
 
 const VARIANT: Variant =

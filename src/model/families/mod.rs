@@ -39,6 +39,7 @@ mod opt;
 mod parts;
 mod phi;
 mod phi3;
+mod plain_decoder;
 mod qwen2;
 mod qwen3;
 mod refused;
@@ -56,7 +57,10 @@ mod vit;
 use self::family::Family;
 pub(crate) use self::{
     config_keys::keys_of,
-    lookup::{build, check, class_ids, is_supported, listed, tokenizer, unsupported},
+    lookup::{
+        build, check, class_ids, first_read, image_processor, is_supported, listed, opinion, tokenizer, type_of_class,
+        unsupported,
+    },
 };
 
 /// Every family, file by file.

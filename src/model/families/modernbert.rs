@@ -4,7 +4,7 @@ use super::{
     config_keys,
     decoder::{layer_types, map, network},
     encoder::{classifies_texts, classifies_tokens, token_classifier},
-    family::{Family, Group},
+    family::Family,
     parts::{ClassHead, classifier, table_name, vocabulary_map},
 };
 use crate::{
@@ -32,9 +32,6 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "modernbert",
-    group: Some(Group::Encoder),
-    build: Some(build),
     harmless: &[
         config_keys::CAUSALITY,
         config_keys::BESIDE_ROTARY,
@@ -45,7 +42,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     limits: &[config_keys::HEAD_WIDTH],
     ids: &[(BOS, 50_281), (EOS, 50_282), (PAD, 50_283)],
     tokenizer: TokenizerClass::OF_FILE,
-    ..Family::BASE
+    ..Family::encoder("modernbert", build)
 }];
 
 const OUTPUT: &str = "decoder.weight";

@@ -1,10 +1,9 @@
 //! MPNet: BERT with RoBERTa's positions and a bias for the distance that all layers share.
 
 use super::{
-    config_keys,
     decoder::network,
     encoder::{BlockNames, HeadNames, Sizes, blocks, count_from, embedding, head},
-    family::{Family, Group},
+    family::Family,
 };
 use crate::{
     ids::StackKind,
@@ -21,13 +20,9 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "mpnet",
-    group: Some(Group::Encoder),
-    build: Some(build),
-    harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
     ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
     tokenizer: TokenizerClass::class(Convention::MpNet),
-    ..Family::BASE
+    ..Family::encoder("mpnet", build)
 }];
 
 const BLOCK: BlockNames = BlockNames {

@@ -1,9 +1,7 @@
 //! `OLMo` 3: `OLMo` 2 with windows in three of four layers, which have a rotary embedding of their own.
 
 use super::{
-    config_keys,
-    family::{Family, Group},
-    gated_decoder::build,
+    family::Family,
     olmo2,
     variant::{Variant, Windows},
 };
@@ -14,16 +12,8 @@ use crate::model::{
     network::rotary::{LayerKind, Rotary},
 };
 
-pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "olmo3",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[config_keys::BESIDE_ROTARY],
-    limits: &[config_keys::CAUSAL],
-    ids: olmo2::IDS,
-    tokenizer: TokenizerClass::OF_FILE,
-    ..Family::BASE
-}];
+pub(super) const FAMILIES: &[Family] =
+    &[Family { ids: olmo2::IDS, tokenizer: TokenizerClass::OF_FILE, ..Family::gated(&VARIANT) }];
 
 const VARIANT: Variant =
     Variant { family: "olmo3", rotary, windows: Windows::AllBut { every: 4, chosen: false }, ..olmo2::VARIANT };

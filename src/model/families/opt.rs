@@ -2,9 +2,8 @@
 //! narrower embeddings and norms after the addition.
 
 use super::{
-    config_keys,
     decoder::{Output, head, map, network},
-    family::{Family, Group},
+    family::Family,
     parts::{layer_norm, n_classes, qkv},
 };
 use crate::{
@@ -29,14 +28,10 @@ use crate::{
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "opt",
-    group: Some(Group::Decoder),
-    build: Some(build),
     harmless: &[&["word_embed_proj_dim"]],
-    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 2), (EOS, 2), (PAD, 1)],
     tokenizer: TokenizerClass::class(Convention::Gpt2),
-    ..Family::BASE
+    ..Family::decoder("opt", build)
 }];
 
 /// Rows of the position table before that of the first token.

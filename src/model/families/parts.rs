@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use super::head_class::HeadClass;
+use super::{head_class::HeadClass, lookup};
 use crate::{
     model::{
         LoadError,
@@ -163,8 +163,7 @@ pub(super) fn outcomes(
         (Some("regression"), _) | (_, 1) => OutputKind::Scores,
         _ => OutputKind::Classes,
     };
-    let otherwise = if config.text(&["model_type"]) == Some("bart") { 3 } else { 2 };
-    let ClassNames { n: n_named, mut names } = config.class_names(otherwise)?;
+    let ClassNames { n: n_named, mut names } = config.class_names(lookup::of_config(config).n_classes)?;
     if n_named != n && shows_head(config) {
         let (rows, named) = (counted(n, "row"), if n_named == 1 { "1 class" } else { &format!("{n_named} classes") });
         return Err(config.error(format!(
@@ -198,5 +197,5 @@ pub(super) fn outcomes(
 
 /// Whether the checkpoint's class has a head of classes, as far as its name tells.
 fn shows_head(config: &Config) -> bool {
-    config.architecture().and_then(HeadClass::of).is_none_or(|promise| promise != HeadClass::Body)
+    HeadClass::of(config).is_none_or(|promise| promise != HeadClass::Body)
 }

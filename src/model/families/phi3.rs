@@ -3,9 +3,7 @@
 use serde_json::json;
 
 use super::{
-    config_keys,
-    family::{Family, Group},
-    gated_decoder::build,
+    family::Family,
     variant::{Variant, Windows},
 };
 use crate::model::{
@@ -16,21 +14,24 @@ use crate::model::{
     },
     input::{Convention, TokenizerClass},
     network::rotary::{Rotary, RotaryDialect},
+    opinion::{self, Ask},
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "phi3",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[config_keys::BESIDE_ROTARY],
-    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 1), (EOS, 32_000), (PAD, 32_000)],
     tokenizer: TokenizerClass::OF_FILE.alone(Convention::Llama),
-    ..Family::BASE
+    opinion: Some(Ask::Decoder(opinion::phi3)),
+    ..Family::gated(&VARIANT)
 }];
 
-const VARIANT: Variant =
-    Variant { family: "phi3", fused: true, eps: 1e-5, rotary, windows: Windows::All(None), ..Variant::BASE };
+const VARIANT: Variant = Variant {
+    family: "phi3",
+    fused: true,
+    eps: ("rms_norm_eps", 1e-5),
+    rotary,
+    windows: Windows::All(None),
+    ..Variant::BASE
+};
 
 fn rotary(config: &Config, d_head: usize) -> Vec<Result<Rotary, LoadError>> {
     // The length of training that its class has by default goes before all others.

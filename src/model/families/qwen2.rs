@@ -2,20 +2,19 @@
 
 use super::{
     config_keys,
-    family::{Family, Group},
-    gated_decoder::build,
+    family::Family,
     variant::{Biases, Variant, Windows},
 };
-use crate::model::input::{Convention, TokenizerClass};
+use crate::model::{
+    input::{Convention, TokenizerClass},
+    opinion::{self, Ask},
+};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "qwen2",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
     harmless: &[config_keys::BESIDE_ROTARY, &["use_sliding_window"]],
-    limits: &[config_keys::CAUSAL],
     tokenizer: TokenizerClass::always(Convention::Qwen2),
-    ..Family::BASE
+    opinion: Some(Ask::Decoder(opinion::qwen2)),
+    ..Family::gated(&VARIANT)
 }];
 
 const VARIANT: Variant = Variant {

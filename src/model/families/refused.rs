@@ -1,4 +1,20 @@
-//! Architectures whose attention is not one map between the tokens of one sequence, and why.
+//! Models that are not computed here: architectures whose attention is not one map between the tokens of one sequence,
+//! and why; and tokenizers, which captures of other programs need.
+
+use crate::model::input::{Convention, TokenizerClass};
+
+/// Which class reads the texts of a `model_type` that is not computed here.
+pub(super) fn tokenizer(model_type: &str) -> Option<TokenizerClass> {
+    Some(match model_type {
+        "gemma3" => TokenizerClass::class(Convention::Gemma),
+        "longt5" => TokenizerClass::NONE.alone(Convention::T5),
+        "mistral3" | "voxtral" | "ministral" | "pixtral" => TokenizerClass::NONE.with_wrong_words(),
+        "mixtral" => TokenizerClass::OF_FILE.alone(Convention::Llama),
+        "umt5" => TokenizerClass::OF_FILE.alone(Convention::T5),
+        "xlm-roberta-xl" => TokenizerClass::OF_FILE.alone(Convention::XlmRoberta),
+        _ => return None,
+    })
+}
 
 /// Why a known `model_type` cannot be shown, to follow “it is not supported because”.
 pub(super) fn reason(model_type: &str) -> Option<&'static str> {

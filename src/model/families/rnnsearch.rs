@@ -20,8 +20,7 @@ use crate::{
     spec::{LayerSpec, Modality, TextSpec},
 };
 
-pub(super) const FAMILIES: &[Family] =
-    &[Family { model_type: "rnnsearch", group: Some(Group::EncoderDecoder), build: Some(build), ..Family::BASE }];
+pub(super) const FAMILIES: &[Family] = &[Family::new("rnnsearch", Group::EncoderDecoder, build)];
 
 const MAX: usize = 1 << 16;
 

@@ -1,10 +1,9 @@
 //! RoBERTa, XLM-RoBERTa and CamemBERT: BERT with positions that pass over padding.
 
 use super::{
-    config_keys,
     decoder::network,
     encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
-    family::{Family, Group},
+    family::Family,
 };
 use crate::{
     ids::StackKind,
@@ -22,31 +21,19 @@ use crate::{
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
-        model_type: "camembert",
-        group: Some(Group::Encoder),
-        build: Some(|config, weights| build(config, "camembert", weights)),
-        harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
         tokenizer: TokenizerClass::class(Convention::Camembert),
-        ..Family::BASE
+        ..Family::encoder("camembert", |config, weights| build(config, "camembert", weights))
     },
     Family {
-        model_type: "roberta",
-        group: Some(Group::Encoder),
-        build: Some(|config, weights| build(config, "roberta", weights)),
-        harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
         tokenizer: TokenizerClass::class(Convention::Roberta),
-        ..Family::BASE
+        ..Family::encoder("roberta", |config, weights| build(config, "roberta", weights))
     },
     Family {
-        model_type: "xlm-roberta",
-        group: Some(Group::Encoder),
-        build: Some(|config, weights| build(config, "xlm-roberta", weights)),
-        harmless: &[config_keys::CAUSALITY, config_keys::TABLES],
         ids: &[(BOS, 0), (EOS, 2), (PAD, 1)],
         tokenizer: TokenizerClass::class(Convention::XlmRoberta),
-        ..Family::BASE
+        ..Family::encoder("xlm-roberta", |config, weights| build(config, "xlm-roberta", weights))
     },
 ];
 

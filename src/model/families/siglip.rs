@@ -18,7 +18,7 @@ use crate::{
             Config, Weights,
             ids::{BOS, EOS, PAD},
         },
-        input::{Convention, TokenizerClass},
+        input::{Convention, ProcessorClass, TokenizerClass},
         kernels::{Activation, Linear},
         network::{
             Body, Network, Tower,
@@ -27,6 +27,7 @@ use crate::{
             head::{Reads, Transform},
             similarity::{Pool, Probe, Similarity, TextPosition},
         },
+        opinion::{self, Ask},
         run::At,
     },
     outputs::OutputKind,
@@ -35,19 +36,17 @@ use crate::{
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
-        model_type: "siglip",
-        group: Some(Group::TwoTowers),
-        build: Some(build),
         harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         tokenizer: TokenizerClass::class(Convention::Siglip),
-        ..Family::BASE
+        image_processor: Some(&ProcessorClass::SIGLIP),
+        opinion: Some(Ask::Any(opinion::siglip)),
+        ..Family::new("siglip", Group::TwoTowers, build)
     },
     Family {
-        model_type: "siglip_vision_model",
-        group: Some(Group::TwoTowers),
-        build: Some(build_vision),
         harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
-        ..Family::BASE
+        image_processor: Some(&ProcessorClass::SIGLIP),
+        opinion: Some(Ask::Any(|settings, _| opinion::siglip_vision(settings))),
+        ..Family::new("siglip_vision_model", Group::TwoTowers, build_vision)
     },
     Family {
         model_type: "siglip_text_model",

@@ -4,8 +4,7 @@ use serde_json::json;
 
 use super::{
     config_keys,
-    family::{Family, Group},
-    gated_decoder::build,
+    family::Family,
     variant::{Biases, Variant, Windows, one_rotary},
 };
 use crate::model::{
@@ -15,24 +14,17 @@ use crate::model::{
         config::MAX_LAYERS,
         ids::{BOS, EOS, PAD},
     },
-    input::TokenizerClass,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "smollm3",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
     harmless: &[config_keys::BESIDE_ROTARY, &["no_rope_layer_interval"]],
-    limits: &[config_keys::CAUSAL],
     ids: &[(BOS, 128_000), (EOS, 128_001), (PAD, 128_004)],
-    tokenizer: TokenizerClass::NONE,
-    ..Family::BASE
+    ..Family::gated(&VARIANT)
 }];
 
 const VARIANT: Variant = Variant {
     family: "smollm3",
-    biases: Biases::IfConfigured,
-    mlp_bias: true,
+    biases: Biases::IfConfiguredOrMlp,
     tied: true,
     rotary: |config, d_head| one_rotary(&config.or(&json!({ "rope_theta": 2_000_000.0 })), d_head, None),
     turned,

@@ -1,32 +1,24 @@
 //! StableLM: layer norms, and a quarter of each head turned.
 
 use super::{
-    config_keys,
-    family::{Family, Group},
-    gated_decoder::build,
-    variant::{Biases, Variant, one_rotary},
+    family::Family,
+    variant::{Biases, NormPlaces, NormWeights, QkNorms, Variant, one_rotary},
 };
 use crate::model::{
     checkpoint::ids::{BOS, EOS},
     input::TokenizerClass,
 };
 
-pub(super) const FAMILIES: &[Family] = &[Family {
-    model_type: "stablelm",
-    group: Some(Group::Decoder),
-    build: Some(|config, weights| build(config, weights, VARIANT)),
-    harmless: &[config_keys::BESIDE_ROTARY],
-    limits: &[config_keys::CAUSAL],
-    ids: &[(BOS, 0), (EOS, 0)],
-    tokenizer: TokenizerClass::OF_FILE,
-    ..Family::BASE
-}];
+pub(super) const FAMILIES: &[Family] =
+    &[Family { ids: &[(BOS, 0), (EOS, 0)], tokenizer: TokenizerClass::OF_FILE, ..Family::gated(&VARIANT) }];
 
 const VARIANT: Variant = Variant {
     family: "stablelm",
     biases: Biases::IfUsed,
-    layer_norms: true,
-    eps: 1e-5,
+    norm: NormWeights::Layer,
+    norms: NormPlaces::BeforeOrShared,
+    qk_norm: QkNorms::OwnIfConfigured,
+    eps: ("layer_norm_eps", 1e-5),
     rotary: |config, d_head| one_rotary(config, d_head, Some(0.25)),
     n_kv_heads: Some(32),
     ..Variant::BASE

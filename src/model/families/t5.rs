@@ -7,7 +7,7 @@ use super::{
     config_keys,
     decoder::{map, rms_norm},
     encoder::{classifies_tokens, token_classifier},
-    family::{Family, Group},
+    family::Family,
     parts::{cross, encoder_decoder, n_classes, qkv},
 };
 use crate::{
@@ -29,30 +29,27 @@ use crate::{
             mlp::Dense,
             relative::RelativeBias,
         },
+        opinion::{self, Ask},
     },
     spec::{LayerSpec, Longer, Modality, TextSpec},
 };
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
-        model_type: "mt5",
-        group: Some(Group::EncoderDecoder),
-        build: Some(build),
         harmless: HARMLESS,
-        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(EOS, 1), (PAD, 0), (START, 0)],
         tokenizer: TokenizerClass::class(Convention::T5),
+        opinion: Some(Ask::Any(opinion::mt5)),
+        ..Family::encoder_decoder("mt5", build)
     },
     Family {
-        model_type: "t5",
-        group: Some(Group::EncoderDecoder),
-        build: Some(build),
         harmless: HARMLESS,
-        limits: &[config_keys::CAUSAL],
         aliases: ALIASES,
         ids: &[(EOS, 1), (PAD, 0)],
         tokenizer: TokenizerClass::class(Convention::T5),
+        opinion: Some(Ask::Any(opinion::t5)),
+        ..Family::encoder_decoder("t5", build)
     },
 ];
 

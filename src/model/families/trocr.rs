@@ -3,7 +3,7 @@
 use super::{
     bart::{Dialect, PositionKind, Reach, tower},
     config_keys,
-    family::Family,
+    family::{Build, Family},
     parts::{table_name, vocabulary_map},
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     model_type: "trocr",
-    build: Some(build),
+    build: Some(Build::Own(build)),
     limits: &[config_keys::CAUSAL],
     aliases: &[
         ("hidden_size", "d_model"),

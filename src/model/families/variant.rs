@@ -3,30 +3,26 @@
 use crate::model::{
     LoadError,
     checkpoint::Config,
+    kernels::Activation,
     network::rotary::{Rotary, RotaryDialect},
 };
 
 /// What sets one of these families apart. Keys that another of them reads have no meaning.
-#[expect(clippy::struct_excessive_bools, reason = "each is one independent choice of a published family")]
 #[derive(Clone, Copy)]
 pub(super) struct Variant {
     pub family: &'static str,
     pub biases: Biases,
-    /// Whether `mlp_bias` may give the MLP biases.
-    pub mlp_bias: bool,
     /// Whether output and embedding are tied when the configuration does not say.
     pub tied: bool,
-    /// Added to the weights of norms; Gemma stores them less one, and scales its embeddings.
-    pub gemma: bool,
-    /// Whether attention in both directions (`use_bidirectional_attention`) is known to be what the reference does.
-    pub both_directions: bool,
+    pub two_way: TwoWay,
+    pub norm: NormWeights,
     pub norms: NormPlaces,
     pub qk_norm: QkNorms,
     /// Fused tensors `qkv_proj` and `gate_up_proj`.
     pub fused: bool,
-    /// Ordinary layer norms instead of RMS norms, and the choices that come with them (`StableLM`).
-    pub layer_norms: bool,
-    pub eps: f32,
+    /// The key of what is added to the variance, and what it is when the configuration does not say.
+    pub eps: (&'static str, f32),
+    pub activation: fn(&Config) -> Result<Activation, LoadError>,
     /// The rotary embeddings of heads of this width: one for all layers, or one for layers that see all and one for
     /// those with a window.
     pub rotary: fn(&Config, usize) -> Vec<Result<Rotary, LoadError>>,
@@ -49,6 +45,24 @@ pub(super) struct Caps {
     pub logits: Option<f64>,
 }
 
+/// What `use_bidirectional_attention` asks for.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum TwoWay {
+    Nothing,
+    /// What the reference does with some kinds of attention only.
+    Refused,
+    Supported,
+}
+
+/// Kind of norms, and how their weights are stored.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum NormWeights {
+    Rms,
+    /// RMS norms whose weights are stored less one.
+    RmsLessOne,
+    Layer,
+}
+
 /// Where the norms of attention and MLP stand.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum NormPlaces {
@@ -56,15 +70,19 @@ pub(super) enum NormPlaces {
     /// Before each, and of what it adds.
     Around,
     After,
+    /// Before each, or one before both where `use_parallel_residual` says so.
+    BeforeOrShared,
 }
 
-/// Norms of queries and keys, unless the configuration decides about them.
+/// Norms of queries and keys.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum QkNorms {
     None,
     EachHead,
     /// Of all heads' vectors side by side.
     Whole,
+    /// Of each head with weights of its own, where `qk_layernorm` says so.
+    OwnIfConfigured,
 }
 
 /// Factors on what others take as it is.
@@ -78,13 +96,11 @@ pub(super) struct Multipliers {
     pub logits: f32,
 }
 
-impl Default for Multipliers {
-    fn default() -> Self {
-        Self { embedding: 1.0, scores: None, added: 1.0, logits: 1.0 }
-    }
+impl Multipliers {
+    pub const NONE: Self = Self { embedding: 1.0, scores: None, added: 1.0, logits: 1.0 };
 }
 
-/// Which maps of attention have biases.
+/// Which maps have biases.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Biases {
     Never,
@@ -92,8 +108,33 @@ pub(super) enum Biases {
     Always,
     /// The same, where `use_qkv_bias` says so.
     IfUsed,
-    /// All four, where `attention_bias` says so.
+    /// All four of attention, where `attention_bias` says so.
     IfConfigured,
+    /// The same, and those of the MLP where `mlp_bias` says so.
+    IfConfiguredOrMlp,
+}
+
+/// The maps that have biases.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Biased {
+    pub qkv: bool,
+    pub out: bool,
+    pub mlp: bool,
+}
+
+impl Biases {
+    pub fn of(self, config: &Config) -> Biased {
+        let attention = || config.flag("attention_bias", false);
+        match self {
+            Self::Never => Biased::default(),
+            Self::Always => Biased { qkv: true, ..Biased::default() },
+            Self::IfUsed => Biased { qkv: config.flag("use_qkv_bias", false), ..Biased::default() },
+            Self::IfConfigured => Biased { qkv: attention(), out: attention(), mlp: false },
+            Self::IfConfiguredOrMlp => {
+                Biased { qkv: attention(), out: attention(), mlp: config.flag("mlp_bias", false) }
+            }
+        }
+    }
 }
 
 /// Which layers see a window only, when the configuration does not list them.
@@ -120,18 +161,17 @@ impl Variant {
     pub const BASE: Self = Self {
         family: "",
         biases: Biases::Never,
-        mlp_bias: false,
         tied: false,
-        gemma: false,
-        both_directions: false,
+        two_way: TwoWay::Nothing,
+        norm: NormWeights::Rms,
         norms: NormPlaces::Before,
         qk_norm: QkNorms::None,
         fused: false,
-        layer_norms: false,
-        eps: 1e-6,
+        eps: ("rms_norm_eps", 1e-6),
+        activation: |config| config.activation("hidden_act", Activation::Silu),
         rotary: |config, d_head| one_rotary(config, d_head, None),
         turned: |_, n_layers| Ok(vec![true; n_layers]),
-        multipliers: |_| Ok(Multipliers::default()),
+        multipliers: |_| Ok(Multipliers::NONE),
         windows: Windows::Never,
         d_head: None,
         n_kv_heads: None,

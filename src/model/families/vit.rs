@@ -4,8 +4,7 @@
 use candle_core::Tensor;
 
 use super::{
-    config_keys,
-    family::{Family, Group},
+    family::Family,
     parts::{ClassHead, classifier, layer_norm, outcomes},
     vision::{Layers, Names, Pictures, tokens},
 };
@@ -14,6 +13,7 @@ use crate::{
     model::{
         LoadError,
         checkpoint::{Config, Weights},
+        input::ProcessorClass,
         kernels::Linear,
         network::{
             Body, Network, Tower,
@@ -21,24 +21,17 @@ use crate::{
             embedding::Embedding,
             head::{Head, Reads, Transform},
         },
+        opinion::{self, Ask},
     },
     spec::{HeadKind, ImageSpec, Modality},
 };
 
 pub(super) const FAMILIES: &[Family] = &[
+    Family { classes: &["DeiT"], ..Family::vision("deit", &ProcessorClass::DEIT, build_deit) },
     Family {
-        model_type: "deit",
-        group: Some(Group::Vision),
-        build: Some(build_deit),
-        harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE],
-        ..Family::BASE
-    },
-    Family {
-        model_type: "vit",
-        group: Some(Group::Vision),
-        build: Some(build),
-        harmless: &[config_keys::CAUSALITY, config_keys::BACKBONE],
-        ..Family::BASE
+        classes: &["ViT"],
+        opinion: Some(Ask::Any(opinion::vit)),
+        ..Family::vision("vit", &ProcessorClass::VIT, build)
     },
 ];
 

@@ -45,7 +45,7 @@ impl Convention {
         let Some(named) = class(tokenizer, model) else {
             return match registered {
                 Registered::Class(class) | Registered::Always(class) => class,
-                Registered::Nothing => Self::Other,
+                Registered::Nothing | Registered::OfEncoder => Self::Other,
             };
         };
         let named = Self::from_class(named).unwrap_or(Self::Other);
@@ -264,6 +264,8 @@ enum Registered {
     Always(Convention),
     /// Nothing: the checkpoint names a class, or the file counts.
     Nothing,
+    /// The class of its encoder, which is a model of its own.
+    OfEncoder,
 }
 
 /// Which class reads the texts of a `model_type`.
@@ -272,6 +274,8 @@ pub(crate) struct TokenizerClass {
     registered: Registered,
     /// Whose a vocabulary is that comes without a `tokenizer.json` and without a class.
     alone: Convention,
+    /// Whether its words were once written down wrongly.
+    pub(super) wrong_words: bool,
 }
 
 /// The tokenizers of families; `None` for a `model_type` that is none of them.
@@ -279,52 +283,45 @@ pub(crate) type TokenizerOf = fn(&str) -> Option<TokenizerClass>;
 
 impl TokenizerClass {
     /// The class that the checkpoint names, or what its file says.
-    pub const NONE: Self = Self { registered: Registered::Nothing, alone: Convention::Other };
+    pub const NONE: Self = Self { registered: Registered::Nothing, alone: Convention::Other, wrong_words: false };
+    /// The tokenizer of the encoder's model.
+    pub const OF_ENCODER: Self = Self { registered: Registered::OfEncoder, ..Self::NONE };
     /// What the file says, as the classes that checkpoints name are known to be wrong.
     pub const OF_FILE: Self = Self::always(Convention::Other);
 
     /// This class, unless the checkpoint names another one.
     pub const fn class(class: Convention) -> Self {
-        Self { registered: Registered::Class(class), alone: class }
+        Self { registered: Registered::Class(class), alone: class, ..Self::NONE }
     }
 
     /// This class whatever the checkpoint names.
     pub const fn always(class: Convention) -> Self {
-        Self { registered: Registered::Always(class), alone: class }
+        Self { registered: Registered::Always(class), alone: class, ..Self::NONE }
     }
 
     /// The same, and the class of a vocabulary that comes without a `tokenizer.json`.
     pub const fn alone(self, alone: Convention) -> Self {
         Self { alone, ..self }
     }
+
+    /// The same of a model whose words were once written down wrongly.
+    pub const fn with_wrong_words(self) -> Self {
+        Self { wrong_words: true, ..self }
+    }
 }
 
-/// Tokenizers of models that are not computed here.
-const OTHERS: [(&str, TokenizerClass); 5] = [
-    ("gemma3", TokenizerClass::class(Convention::Gemma)),
-    ("longt5", TokenizerClass::NONE.alone(Convention::T5)),
-    ("mixtral", TokenizerClass::OF_FILE.alone(Convention::Llama)),
-    ("umt5", TokenizerClass::OF_FILE.alone(Convention::T5)),
-    ("xlm-roberta-xl", TokenizerClass::OF_FILE.alone(Convention::XlmRoberta)),
-];
-
 fn tokenizer_class(model_type: &str, tokenizer_of: TokenizerOf) -> TokenizerClass {
-    let other = || OTHERS.iter().find(|(name, _)| *name == model_type).map(|(_, class)| *class);
-    tokenizer_of(model_type).or_else(other).unwrap_or(TokenizerClass::NONE)
+    tokenizer_of(model_type).unwrap_or(TokenizerClass::NONE)
 }
 
 /// What is registered for the model that the text is of.
 fn registered(model: &Value, tokenizer_of: TokenizerOf) -> Registered {
-    model_type(model).map_or(Registered::Nothing, |name| tokenizer_class(name, tokenizer_of).registered)
-}
-
-/// Of which model the text is: an encoder–decoder model of two configurations has that of its encoder.
-fn model_type(model: &Value) -> Option<&str> {
-    match text(model, "model_type")? {
-        "encoder-decoder" => text(model.get("encoder")?, "model_type"),
-        // A picture has no tokens, so the text is the decoder's; transformers finds no class for it.
-        "vision-encoder-decoder" => None,
-        model_type => Some(model_type),
+    let of = |model: &Value| {
+        text(model, "model_type").map_or(Registered::Nothing, |name| tokenizer_class(name, tokenizer_of).registered)
+    };
+    match of(model) {
+        Registered::OfEncoder => model.get("encoder").map_or(Registered::Nothing, of),
+        registered => registered,
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, Keys, TextEncoder,
-    convention::TokenizerOf, picture::Undecoded,
+    convention::TokenizerOf, picture::Undecoded, processor::ProcessorClass,
 };
 use crate::{
     capture::{ImageInfo, InputInfo, Token},
@@ -82,8 +82,13 @@ pub(crate) struct Reader {
 
 impl Reader {
     /// Reads the tokenizer's and the image processor's files. A missing tokenizer is not an error
-    /// here: raw ids can still be run.
-    pub fn open(files: &ModelFiles, modality: &Modality, tokenizer_of: TokenizerOf) -> Result<Self, LoadError> {
+    /// here: raw ids can still be run. `own` is the image processor of the model's family.
+    pub fn open(
+        files: &ModelFiles,
+        modality: &Modality,
+        tokenizer_of: TokenizerOf,
+        own: Option<&'static ProcessorClass>,
+    ) -> Result<Self, LoadError> {
         let mut reader = Self {
             modality: *modality,
             encoder: None,
@@ -102,7 +107,7 @@ impl Reader {
             };
         }
         if let Some(image) = modality.image() {
-            reader.processor = Some(ImageProcessor::from_files(files, image.size_px)?);
+            reader.processor = Some(ImageProcessor::from_files(files, own, image.size_px)?);
         }
         Ok(reader)
     }

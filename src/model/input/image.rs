@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     InputError,
     picture::Picture,
-    processor::{Keys, Settings},
+    processor::{Keys, NO_CLASS, ProcessorClass, Settings},
     read,
     resample::{Pixels8, resize},
 };
@@ -46,12 +46,16 @@ const JOINT_FILE: &str = "processor_config.json";
 const MAX_LONG_EDGE_PX: usize = 65_536;
 
 impl ImageProcessor {
-    /// Reads `processor_config.json` or `preprocessor_config.json`; without them, what the processor of such models
-    /// does by default, at the model's own picture size (height, width).
+    /// Reads `processor_config.json` or `preprocessor_config.json`; without them, what the family's `own` processor does
+    /// by default, at the model's own picture size (height, width).
     ///
     /// # Errors
-    /// When one is there and cannot be used.
-    pub fn from_files(files: &ModelFiles, size_px: (usize, usize)) -> Result<Self, InputError> {
+    /// When one is there and cannot be used, or nothing says which processor it is.
+    pub(crate) fn from_files(
+        files: &ModelFiles,
+        own: Option<&'static ProcessorClass>,
+        size_px: (usize, usize),
+    ) -> Result<Self, InputError> {
         let model = object(files, MODEL_FILE).ok().flatten().map_or(Value::Null, Value::Object);
         // What a joint file says about pictures goes first.
         for file in [JOINT_FILE, FILE] {
@@ -63,10 +67,11 @@ impl ImageProcessor {
                     Some(_) => return Err(bad(file, "image_processor is not an object")),
                 }
             }
-            let settings = Settings::read(&values, &model).map_err(|reason| bad(file, &reason))?;
+            let settings = Settings::read(&values, &model, own).map_err(|reason| bad(file, &reason))?;
             return Ok(Self { settings, source: file });
         }
-        Ok(Self { settings: Settings::of_model(&model, size_px), source: "the defaults of the processor" })
+        let class = own.ok_or_else(|| bad(FILE, &format!("it is missing, and {NO_CLASS}")))?;
+        Ok(Self { settings: Settings::of_class(class, size_px), source: "the defaults of the processor" })
     }
 
     /// What became of the keys of the file.

@@ -8,7 +8,6 @@ use super::settings::Settings;
 /// From how many ids on a vocabulary can be one of them.
 const N_VOCAB: usize = 100_000;
 const FLAG: &str = "fix_mistral_regex";
-const MODEL_TYPES: [&str; 5] = ["mistral", "mistral3", "voxtral", "ministral", "pixtral"];
 const WORDS: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// Repairs the words where the checkpoint asks for it, and warns where it should. After `_patch_mistral_regex`.
@@ -18,7 +17,7 @@ const WORDS: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\
 pub(super) fn fix_words(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
     let asked = settings.flag(FLAG);
     let Some(old) = tokenizer.get_pre_tokenizer().cloned() else { return Ok(()) };
-    if tokenizer.get_vocab_size(true) <= N_VOCAB || !may_be_wrong(&settings.model) {
+    if tokenizer.get_vocab_size(true) <= N_VOCAB || !may_be_wrong(settings) {
         return Ok(());
     }
     if asked != Some(true) {
@@ -44,7 +43,8 @@ pub(super) fn fix_words(tokenizer: &mut Tokenizer, settings: &Settings) -> token
 }
 
 /// Whether a checkpoint is of such a model and was written before version 5.
-fn may_be_wrong(model: &Value) -> bool {
+fn may_be_wrong(settings: &Settings) -> bool {
+    let model = &settings.model;
     let text = |key: &str| model.get(key).and_then(Value::as_str);
     let is_older = text("transformers_version").is_none_or(|version| {
         let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
@@ -52,6 +52,6 @@ fn may_be_wrong(model: &Value) -> bool {
         let leads = version.strip_prefix("5.0.0").is_some_and(|rest| rest.starts_with(['a', 'b', 'r', '.']));
         major.is_some_and(|major| major < 5) || leads
     });
-    let is_mistral = text("model_type").is_none_or(|model_type| MODEL_TYPES.contains(&model_type));
-    model.is_object() && is_older && is_mistral
+    let is_one = |model_type: &str| (settings.tokenizer_of)(model_type).is_some_and(|class| class.wrong_words);
+    model.is_object() && is_older && text("model_type").is_none_or(is_one)
 }

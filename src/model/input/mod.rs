@@ -37,6 +37,7 @@ use std::{borrow::Cow, path::PathBuf};
 pub(crate) use self::{
     convention::{Convention, TokenizerClass},
     encode::{NO_TOKENIZER, Payload, Reader},
+    processor::ProcessorClass,
     replaced::replaced,
 };
 pub use self::{

@@ -40,8 +40,9 @@ pub struct Keys {
     pub unknown: Vec<(String, String)>,
 }
 
-/// What a class does when the file does not say.
-struct Class {
+/// What an image processor of transformers does when its file does not say.
+#[derive(Debug)]
+pub(crate) struct ProcessorClass {
     /// Without `ImageProcessor`.
     name: &'static str,
     filter: Filter,
@@ -62,62 +63,87 @@ const IMAGENET_MEAN: [f64; 3] = [0.485, 0.456, 0.406];
 const IMAGENET_STD: [f64; 3] = [0.229, 0.224, 0.225];
 const HALF: [f64; 3] = [0.5; 3];
 
-const VIT: Class = Class {
-    name: "ViT",
-    filter: Filter::Bilinear,
-    mean: HALF,
-    std: HALF,
-    size: TargetSize::Exact(224, 224),
-    square: true,
-    crops: false,
-    crop_size: None,
-};
-const CLIP: Class = Class {
-    name: "CLIP",
-    filter: Filter::Bicubic,
-    mean: CLIP_MEAN,
-    std: CLIP_STD,
-    size: TargetSize::ShortestEdge(224),
-    square: false,
-    crops: true,
-    crop_size: Some((224, 224)),
-};
-
-/// The classes that do nothing but resize, crop, rescale, normalise and pad.
-const CLASSES: [Class; 10] = [
-    VIT,
-    CLIP,
-    Class { name: "ChineseCLIP", ..CLIP },
-    // Also of DINOv2.
-    Class { name: "Bit", ..CLIP },
-    Class {
+impl ProcessorClass {
+    pub const VIT: Self = Self {
+        name: "ViT",
+        filter: Filter::Bilinear,
+        mean: HALF,
+        std: HALF,
+        size: TargetSize::Exact(224, 224),
+        square: true,
+        crops: false,
+        crop_size: None,
+    };
+    pub const CLIP: Self = Self {
+        name: "CLIP",
+        filter: Filter::Bicubic,
+        mean: CLIP_MEAN,
+        std: CLIP_STD,
+        size: TargetSize::ShortestEdge(224),
+        square: false,
+        crops: true,
+        crop_size: Some((224, 224)),
+    };
+    /// Also of DINOv2.
+    pub const BIT: Self = Self { name: "Bit", ..Self::CLIP };
+    pub const DEIT: Self = Self {
         name: "DeiT",
         filter: Filter::Bicubic,
         size: TargetSize::Exact(256, 256),
         crops: true,
         crop_size: Some((224, 224)),
-        ..VIT
-    },
-    Class { name: "Beit", filter: Filter::Bicubic, crop_size: Some((224, 224)), ..VIT },
-    Class { name: "Siglip", filter: Filter::Bicubic, square: false, ..VIT },
-    Class {
-        name: "Blip",
-        filter: Filter::Bicubic,
-        mean: CLIP_MEAN,
-        std: CLIP_STD,
-        size: TargetSize::Exact(384, 384),
-        ..VIT
-    },
-    Class { name: "Pvt", filter: Filter::Bicubic, mean: IMAGENET_MEAN, std: IMAGENET_STD, ..VIT },
-    Class {
-        name: "MobileNetV1",
-        size: TargetSize::ShortestEdge(256),
-        square: false,
-        crops: true,
-        crop_size: Some((224, 224)),
-        ..VIT
-    },
-];
+        ..Self::VIT
+    };
+    pub const BEIT: Self = Self { name: "Beit", filter: Filter::Bicubic, crop_size: Some((224, 224)), ..Self::VIT };
+    pub const SIGLIP: Self = Self { name: "Siglip", filter: Filter::Bicubic, square: false, ..Self::VIT };
+
+    /// The classes that do nothing but resize, crop, rescale, normalise and pad.
+    const ALL: [Self; 10] = [
+        Self::VIT,
+        Self::CLIP,
+        Self { name: "ChineseCLIP", ..Self::CLIP },
+        Self::BIT,
+        Self::DEIT,
+        Self::BEIT,
+        Self::SIGLIP,
+        Self {
+            name: "Blip",
+            filter: Filter::Bicubic,
+            mean: CLIP_MEAN,
+            std: CLIP_STD,
+            size: TargetSize::Exact(384, 384),
+            ..Self::VIT
+        },
+        Self { name: "Pvt", filter: Filter::Bicubic, mean: IMAGENET_MEAN, std: IMAGENET_STD, ..Self::VIT },
+        Self {
+            name: "MobileNetV1",
+            size: TargetSize::ShortestEdge(256),
+            square: false,
+            crops: true,
+            crop_size: Some((224, 224)),
+            ..Self::VIT
+        },
+    ];
+
+    /// The class that the processor's file names, or `config.json` (`model`), else the `own` of the model's family.
+    fn of(file: &File<'_>, model: &Value, own: Option<&'static Self>) -> Result<&'static Self, String> {
+        let older = file.text("feature_extractor_type").map(|name| name.replace("FeatureExtractor", "ImageProcessor"));
+        let named = file.text("image_processor_type").map(str::to_owned).or(older);
+        let named = named.or_else(|| Some(model.get("image_processor_type")?.as_str()?.to_owned()));
+        let Some(name) = named else {
+            return own.ok_or_else(|| format!("it names no image_processor_type, and {NO_CLASS}"));
+        };
+        let stem = ["Fast", "Pil"].iter().fold(name.as_str(), |name, end| name.strip_suffix(end).unwrap_or(name));
+        let stem = stem.strip_suffix("ImageProcessor");
+        Self::ALL.iter().find(|class| Some(class.name) == stem).ok_or_else(|| {
+            let known: Vec<_> = Self::ALL.iter().map(|class| class.name).collect();
+            format!("it is for “{name}”, which is not supported; those of {} are", known.join(", "))
+        })
+    }
+}
+
+/// Why nothing can be assumed of a processor that no file names.
+pub(super) const NO_CLASS: &str = "models of this type have no image processor of their own";
 
 /// Keys that change no pixel: pictures are made of three channels before anything else, as pipelines do; arrays have
 /// one layout; the rest is of devices, labels, and how the file was written.
@@ -134,14 +160,19 @@ const HARMLESS: [&str; 11] = [
     "return_tensors",
     "use_fast",
 ];
+
 impl Settings {
-    /// Reads a processor's file; `model` is what `config.json` says.
+    /// Reads a processor's file; `model` is what `config.json` says, and `own` the class of the model's family.
     ///
     /// # Errors
     /// With a sentence about the file.
-    pub fn read(file: &Map<String, Value>, model: &Value) -> Result<Self, String> {
+    pub fn read(
+        file: &Map<String, Value>,
+        model: &Value,
+        own: Option<&'static ProcessorClass>,
+    ) -> Result<Self, String> {
         let file = File { values: file, read: RefCell::default() };
-        let class = Class::of(&file, model)?;
+        let class = ProcessorClass::of(&file, model, own)?;
         let square = file.flag("default_to_square", class.square)?;
         if class.name == "CLIP" && file.flag("use_square_size", false)? {
             return Err("use_square_size is not supported".to_owned());
@@ -181,8 +212,7 @@ impl Settings {
     }
 
     /// What a class does by default at the model's own picture size, for a model without a processor's file.
-    pub fn of_model(model: &Value, (height, width): (usize, usize)) -> Self {
-        let class = Class::of_model(model);
+    pub fn of_class(class: &ProcessorClass, (height, width): (usize, usize)) -> Self {
         let size = match class.size {
             TargetSize::ShortestEdge(_) => TargetSize::ShortestEdge(height),
             _ => TargetSize::Exact(height, width),
@@ -197,37 +227,6 @@ impl Settings {
             keys: Keys::default(),
         }
     }
-}
-
-impl Class {
-    /// As the processor's file or the model's names it, else as the model's type asks.
-    fn of(file: &File<'_>, model: &Value) -> Result<&'static Self, String> {
-        let older = file.text("feature_extractor_type").map(|name| name.replace("FeatureExtractor", "ImageProcessor"));
-        let own = file.text("image_processor_type").map(str::to_owned).or(older);
-        let name = own.or_else(|| Some(model.get("image_processor_type")?.as_str()?.to_owned()));
-        let Some(name) = name else { return Ok(Self::of_model(model)) };
-        let stem = ["Fast", "Pil"].iter().fold(name.as_str(), |name, end| name.strip_suffix(end).unwrap_or(name));
-        let stem = stem.strip_suffix("ImageProcessor");
-        CLASSES.iter().find(|class| Some(class.name) == stem).ok_or_else(|| unknown(&name))
-    }
-
-    fn of_model(model: &Value) -> &'static Self {
-        let model_type = model.get("encoder").unwrap_or(model).get("model_type").and_then(Value::as_str);
-        let name = match model_type.unwrap_or_default() {
-            "beit" => "Beit",
-            "clip" | "clip_vision_model" => "CLIP",
-            "dinov2" | "dinov2_with_registers" => "Bit",
-            "deit" => "DeiT",
-            "siglip" | "siglip_vision_model" => "Siglip",
-            _ => "ViT",
-        };
-        CLASSES.iter().find(|class| class.name == name).unwrap_or(&VIT)
-    }
-}
-
-fn unknown(name: &str) -> String {
-    let known: Vec<_> = CLASSES.iter().map(|class| class.name).collect();
-    format!("it is for “{name}”, which is not supported; those of {} are", known.join(", "))
 }
 
 /// A file, and which of its keys were asked for.

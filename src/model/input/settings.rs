@@ -39,7 +39,7 @@ pub(super) struct Settings {
     pub generation: Value,
     pub convention: Convention,
     /// The class that reads the texts of a `model_type`.
-    tokenizer_of: TokenizerOf,
+    pub tokenizer_of: TokenizerOf,
     /// Whether `add_bos_token` and `add_eos_token` count: beside a `tokenizer.json` they do not.
     pub ends_count: bool,
     /// Keys of `tokenizer_config.json` that somebody asked for.

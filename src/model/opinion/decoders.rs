@@ -26,18 +26,8 @@ macro_rules! cached {
     }};
 }
 
-pub(super) fn plan(model_type: &str, settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
-    let plan = match model_type {
-        "llama" => llama(settings)?,
-        "mistral" => mistral(settings)?,
-        "qwen2" => qwen2(settings)?,
-        "qwen3" => qwen3(settings)?,
-        "gemma" => gemma(settings)?,
-        "gemma2" => gemma2(settings)?,
-        "gemma3_text" => gemma3(settings)?,
-        "phi3" => phi3(settings)?,
-        other => return Err(format!("it has no implementation of “{other}” to compare with")),
-    };
+/// The plan of a decoder that the library can follow.
+pub(super) fn plan(plan: Plan, settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
     if settings.is_off("is_causal") {
         return Err("its decoders see only what was read before, and this one sees all".to_owned());
     }
@@ -93,7 +83,7 @@ fn shared_width(settings: &Settings) -> Result<(), String> {
     }
 }
 
-fn llama(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn llama(settings: &Settings) -> Result<Plan, String> {
     shared_width(settings)?;
     if settings.flag("attention_bias") || settings.flag("mlp_bias") {
         return Err("its Llama has no biases, and this checkpoint does".to_owned());
@@ -116,7 +106,7 @@ fn llama(settings: &Settings) -> Result<Plan, String> {
     }))
 }
 
-fn mistral(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn mistral(settings: &Settings) -> Result<Plan, String> {
     let window = settings.clone().or_unless_null("sliding_window", 4096).size("sliding_window");
     let theta = plain_rope(&settings.rope())?;
     let settings = settings.clone().or(&common()).with("rope_theta", theta).with("sliding_window", Value::Null);
@@ -128,7 +118,7 @@ fn mistral(settings: &Settings) -> Result<Plan, String> {
     Ok(Plan { limit: within(window), ..plan })
 }
 
-fn qwen2(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn qwen2(settings: &Settings) -> Result<Plan, String> {
     shared_width(settings)?;
     let window = settings.size("sliding_window").filter(|_| settings.flag("use_sliding_window"));
     let theta = plain_rope(&settings.rope())?;
@@ -142,7 +132,7 @@ fn qwen2(settings: &Settings) -> Result<Plan, String> {
     Ok(Plan { limit: within(window), ..plan })
 }
 
-fn qwen3(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn qwen3(settings: &Settings) -> Result<Plan, String> {
     let window = settings.size("sliding_window").filter(|_| settings.flag("use_sliding_window"));
     let theta = plain_rope(&settings.rope())?;
     let overlaid = settings.clone().or(&json!({ "head_dim": 128 })).or(&common()).with("rope_theta", theta);
@@ -171,7 +161,7 @@ fn of_gemma(settings: &Settings) -> Result<(Settings, Vec<Deviation>), String> {
     Ok((settings, deviations.into_iter().collect()))
 }
 
-fn gemma(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn gemma(settings: &Settings) -> Result<Plan, String> {
     let theta = plain_rope(&settings.rope())?;
     let (settings, deviations) = of_gemma(settings)?;
     // It takes one of two names for the activation, and the class means the tanh formula under both.
@@ -184,7 +174,7 @@ fn gemma(settings: &Settings) -> Result<Plan, String> {
     Ok(Plan { deviations, ..plan })
 }
 
-fn gemma2(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn gemma2(settings: &Settings) -> Result<Plan, String> {
     let theta = plain_rope(&settings.rope())?;
     let (settings, deviations) = of_gemma(settings)?;
     let window = settings.size("sliding_window").or(Some(4096));
@@ -201,7 +191,7 @@ fn gemma2(settings: &Settings) -> Result<Plan, String> {
     Ok(Plan { limit: within(window), deviations, ..plan })
 }
 
-fn gemma3(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn gemma3(settings: &Settings) -> Result<Plan, String> {
     let (settings, mut deviations) = of_gemma(settings)?;
     let nested = settings.section("rope_parameters");
     let of_kind = |kind: &str| nested.as_ref().and_then(|nested| nested.section(kind));
@@ -259,7 +249,7 @@ fn pattern(settings: &Settings) -> Result<usize, String> {
     if is_regular { Ok(every) } else { Err("its Gemma 3 has windows in regular turns alone".to_owned()) }
 }
 
-fn phi3(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn phi3(settings: &Settings) -> Result<Plan, String> {
     shared_width(settings)?;
     let rope = settings.rope();
     let window = settings.size("sliding_window");

@@ -16,8 +16,15 @@ mod vision;
 use candle_core::{IndexOp as _, Tensor};
 use serde_json::Value;
 
-use self::settings::Settings;
-pub(crate) use self::tensors::Tensors;
+pub(crate) use self::{
+    decoders::{gemma, gemma2, gemma3, llama, mistral, phi3, qwen2, qwen3},
+    encoders::{bert, distilbert},
+    seq2seq::{marian, mt5, t5},
+    settings::Settings,
+    tensors::Tensors,
+    towers::{clip, siglip, siglip_vision},
+    vision::{dinov2, vit},
+};
 use crate::{
     ids::StackKind,
     model::{
@@ -174,23 +181,26 @@ fn row(ids: &[u32]) -> candle_core::Result<Tensor> {
     Tensor::new(ids, &candle_core::Device::Cpu)?.unsqueeze(0)
 }
 
-/// How the library can be asked about this checkpoint, whose head is `head`.
+/// How the library can be asked about a family.
+#[derive(Clone, Copy)]
+pub(crate) enum Ask {
+    Any(fn(&Settings, Option<HeadKind>) -> Result<Plan, String>),
+    /// Of which the library gives the logits of the next token alone.
+    Decoder(fn(&Settings) -> Result<Plan, String>),
+}
+
+/// How the library can be asked about this checkpoint, whose head is `head`; `ask` is what its family says.
 ///
 /// # Errors
 /// A clause that says why it cannot.
-pub(crate) fn plan(config: &Config, head: Option<HeadKind>) -> Result<Plan, String> {
-    let model_type = config.model_type().unwrap_or_default();
+pub(crate) fn plan(config: &Config, ask: Option<Ask>, head: Option<HeadKind>) -> Result<Plan, String> {
     let settings = &Settings::new(config.entries());
-    match model_type.as_str() {
-        "bert" => encoders::bert(settings, head),
-        "distilbert" => encoders::distilbert(settings, head),
-        "vit" => vision::vit(settings, head),
-        "dinov2" => vision::dinov2(settings),
-        "clip" => towers::clip(settings, head),
-        "siglip" => towers::siglip(settings, head),
-        "siglip_vision_model" => towers::siglip_vision(settings),
-        "t5" | "mt5" => seq2seq::t5(settings, head),
-        "marian" => seq2seq::marian(settings),
-        other => decoders::plan(other, settings, head),
+    match ask {
+        None => {
+            let model_type = config.model_type().unwrap_or_default();
+            Err(format!("it has no implementation of “{model_type}” to compare with"))
+        }
+        Some(Ask::Any(plan)) => plan(settings, head),
+        Some(Ask::Decoder(plan)) => decoders::plan(plan(settings)?, settings, head),
     }
 }

@@ -9,7 +9,7 @@ use crate::{ids::StackKind, spec::HeadKind};
 
 const ENCODER: Compared = Compared::Final(StackKind::Encoder);
 
-pub(super) fn t5(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn t5(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
     let settings = settings.clone().or(&json!({
         "vocab_size": 32128, "d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
         "relative_attention_num_buckets": 32, "dropout_rate": 0.1, "layer_norm_epsilon": 1e-6,
@@ -35,9 +35,8 @@ pub(super) fn t5(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, St
     // Its decoder sorts distances into as many classes as an encoder has in one direction.
     let n_exact = config.relative_attention_num_buckets / 4;
     let why = "its T5 puts larger distances of the decoder into the classes of an encoder";
-    let is_first = settings.text("model_type") == Some("t5");
-    let scaled =
-        is_first && if settings.has("scale_decoder_outputs") { settings.flag("scale_decoder_outputs") } else { tied };
+    let key = "scale_decoder_outputs";
+    let scaled = if settings.has(key) { settings.flag(key) } else { tied };
     let remark = scaled.then_some(
         "its T5 multiplies by the root of the width before a tied output map, and transformers divides by it: that was \
          done in its place",
@@ -57,7 +56,12 @@ pub(super) fn t5(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, St
     Ok(Plan { limit: Some(Limit { n_tokens: n_exact + 1, why }), remark, ..plan })
 }
 
-pub(super) fn marian(settings: &Settings) -> Result<Plan, String> {
+/// mT5, whose class never scales what its output map reads.
+pub(crate) fn mt5(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+    t5(&settings.clone().with("scale_decoder_outputs", false), head)
+}
+
+pub(crate) fn marian(settings: &Settings) -> Result<Plan, String> {
     let settings = settings.clone().or(&json!({
         "vocab_size": 58101, "max_position_embeddings": 1024, "encoder_layers": 12, "encoder_ffn_dim": 4096,
         "encoder_attention_heads": 16, "decoder_layers": 12, "decoder_ffn_dim": 4096, "decoder_attention_heads": 16,

@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 /// A configuration, in which `null` counts as not said.
 #[derive(Clone, Debug)]
-pub(super) struct Settings(Map<String, Value>);
+pub(crate) struct Settings(Map<String, Value>);
 
 /// The rotary embedding that a configuration asks for, whichever version wrote it.
-pub(super) struct Rope {
+pub(crate) struct Rope {
     pub kind: String,
     pub theta: f64,
     /// Everything that stands beside the kind.

@@ -31,7 +31,7 @@ fn half(settings: &Settings, name: &str, defaults: &Value) -> Settings {
     settings.section(name).unwrap_or_else(|| Settings::new(&serde_json::Map::new())).or(defaults)
 }
 
-pub(super) fn clip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn clip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
     compares(head)?;
     let text = half(
         settings,
@@ -113,7 +113,7 @@ pub(super) fn clip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, 
     Ok(Plan { deviations, picture_px, ..plan })
 }
 
-pub(super) fn siglip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn siglip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
     compares(head)?;
     let text: siglip::TextConfig = half(settings, "text_config", &json!({})).parse()?;
     let vision: siglip::VisionConfig = half(settings, "vision_config", &json!({})).parse()?;
@@ -140,7 +140,7 @@ pub(super) fn siglip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan
     Ok(Plan { picture_px, ..plan })
 }
 
-pub(super) fn siglip_vision(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn siglip_vision(settings: &Settings) -> Result<Plan, String> {
     let config: siglip::VisionConfig = settings.parse()?;
     let picture_px = Some(config.image_size);
     let plan = Plan::new("siglip", move |tensors, reading| {

@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 use super::unheeded::{self, Entries};
 use crate::model::{
     LoadError,
-    checkpoint::{Config, ModelFiles, ids::ClassIds},
+    checkpoint::{
+        Config, ModelFiles,
+        ids::{ClassIds, FirstRead},
+    },
     input::SpecialIds,
 };
 
@@ -15,7 +18,7 @@ use crate::model::{
 pub(crate) struct Decoding {
     /// Read before the first token of an encoder–decoder's text.
     pub start: Option<u32>,
-    /// What fills up a text whose last token a classifier's decoder reads first, instead of `start` (mBART).
+    /// What fills up a text whose last token a classifier's decoder reads first, instead of `start`.
     pub turned: Option<u32>,
     /// Any of these ends the text.
     pub end: Vec<u32>,
@@ -52,6 +55,7 @@ impl Decoding {
         files: &ModelFiles,
         special: Option<&SpecialIds>,
         class_ids: impl Fn(&str) -> ClassIds,
+        first: FirstRead,
     ) -> Result<Self, LoadError> {
         let generation = Config::optional(files, "generation_config.json")?;
         let sections = ["decoder", "text_config"].map(|name| config.section(name));
@@ -83,7 +87,7 @@ impl Decoding {
         never.retain(|id| !end.contains(id));
         let mut rules = Self {
             start: id("decoder_start_token_id").or_else(|| id("bos_token_id")),
-            turned: (config.text(&["model_type"]) == Some("mbart")).then(|| id("pad_token_id").unwrap_or(1)),
+            turned: (first == FirstRead::Last).then(|| id("pad_token_id").unwrap_or(1)),
             end,
             forced_first: ids(&speaks, "forced_bos_token_id").first().copied(),
             forced_last: ids(&speaks, "forced_eos_token_id"),
