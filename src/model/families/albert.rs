@@ -3,28 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    config_keys,
-    decoder::network,
-    encoder::{BlockNames, HeadNames, Sizes, block, embedding, head},
-    family::Family,
-    parts::linear,
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Weights,
-            config::MAX_LAYERS,
-            ids::{BOS, EOS, PAD},
-        },
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{
-            Network,
-            block::{Block, Stack},
-        },
-    },
+    Activation, BOS, Block, BlockNames, Config, Convention, EOS, Family, HeadNames, LoadError, MAX_LAYERS, Network,
+    PAD, Sizes, Stack, StackKind, TokenizerClass, Weights, config_keys, embedding, encoder::block, encoder::head,
+    linear, network,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

@@ -4,31 +4,12 @@
 use candle_core::Tensor;
 
 use super::{
-    family::Family,
-    longformer,
-    parts::{cross, encoder_decoder, layer_norm, linear, mlp, n_classes, outcomes, qkv, vocabulary_map},
+    Activation, Ask, Attention, BOS, Block, Config, Convention, EOS, Embedding, Family, FirstRead, Head, HeadKind,
+    LayerSpec, LoadError, Longer, Modality, Network, Norms, PAD, Positions, Reads, START, Stack, StackKind,
+    TextEmbedding, TokenizerClass, Tower, Transform, Weights, cross, layer_norm, linear, longformer, mlp, n_classes,
+    opinion, outcomes, parts::encoder_decoder, qkv, vocabulary_map,
 };
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Weights,
-            ids::{BOS, EOS, FirstRead, LAST, PAD, START},
-        },
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{
-            Network, Tower,
-            attention::Attention,
-            block::{Block, Norms, Stack},
-            embedding::{Embedding, Positions, TextEmbedding},
-            head::{Head, Reads, Transform},
-        },
-        opinion::{self, Ask},
-    },
-    spec::{HeadKind, LayerSpec, Longer, Modality},
-};
+use crate::model::checkpoint::ids::LAST;
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {

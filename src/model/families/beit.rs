@@ -2,26 +2,9 @@
 //! its keys, and with a learned factor on what each branch adds.
 
 use super::{
-    config_keys,
-    family::Family,
-    parts::{ClassHead, classifier, layer_norm},
-    vision::{Layers, Names, Pictures, tokens},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights},
-        input::ProcessorClass,
-        network::{
-            Body, Network, Tower,
-            block::Stack,
-            embedding::Embedding,
-            head::{Reads, Transform},
-            relative::RelativeBias,
-        },
-    },
-    spec::{HeadKind, Modality},
+    Body, ClassHead, Config, Embedding, Family, HeadKind, Layers, LoadError, Modality, Names, Network, Pictures,
+    ProcessorClass, Reads, RelativeBias, Stack, StackKind, Tower, Transform, Weights, classifier, config_keys,
+    layer_norm, tokens,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

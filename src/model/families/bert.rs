@@ -2,20 +2,8 @@
 //! architecture are the same without a head.
 
 use super::{
-    decoder::network,
-    encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, embedding, head},
-    family::Family,
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights, ids::PAD},
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{Network, block::Stack},
-        opinion::{self, Ask},
-    },
+    Activation, Ask, BERT_BLOCK, Config, Convention, Family, HeadNames, LoadError, Network, PAD, Sizes, Stack,
+    StackKind, TokenizerClass, Weights, blocks, embedding, encoder::head, network, opinion,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

@@ -1,24 +1,11 @@
 //! Classifiers of before transformers, as `examples/train_polarity.py` writes them.
 
 use super::{
-    config_keys,
-    family::{Family, Group},
-    parts::{ClassHead, classifier, linear},
+    Body, ClassHead, Config, Family, Group, HeadKind, LayerSpec, LoadError, Modality, Network, Reads, Stored,
+    TextEmbedding, TextSpec, Transform, Weights, classifier, config_keys, linear,
 };
 use crate::{
-    capture::Normalizer,
-    model::{
-        LoadError,
-        checkpoint::{Config, Stored, Weights},
-        network::{
-            Body, Network,
-            bilstm::{BiLstm, Gates},
-            cell::Lstm,
-            embedding::TextEmbedding,
-            head::{Reads, Transform},
-        },
-    },
-    spec::{HeadKind, LayerSpec, Modality, TextSpec},
+    capture::Normalizer, model::network::bilstm::BiLstm, model::network::bilstm::Gates, model::network::cell::Lstm,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family::new("bilstm", Group::Recurrent, build)];

@@ -1,21 +1,8 @@
 //! BLOOM: no position embedding, but a slope per head on the distance (ALiBi).
 
 use super::{
-    config_keys,
-    decoder::Output,
-    family::Family,
-    plain_decoder::{Choices, Plain, QkvNames, heads},
-};
-use crate::{
-    model::{
-        LoadError,
-        checkpoint::{
-            Config,
-            ids::{BOS, EOS},
-        },
-        network::{embedding::TextEmbedding, relative::RelativeBias},
-    },
-    spec::LayerSpec,
+    BOS, Choices, Config, EOS, Family, LayerSpec, LoadError, Output, Plain, QkvNames, RelativeBias, TextEmbedding,
+    config_keys, plain_decoder::heads,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

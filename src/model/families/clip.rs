@@ -1,35 +1,14 @@
 //! CLIP: a vision transformer and a causal text transformer, compared by the angle between the picture's
 //! CLS token and the text's end token. Also its vision half alone.
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_json::json;
 
 use super::{
-    config_keys,
-    family::{Family, Group},
-    parts::{ClassHead, classifier, layer_norm},
-    vision::{Layers, Names, Pictures},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Stored, Weights,
-            ids::{BOS, EOS, PAD},
-        },
-        input::{Convention, ProcessorClass, TokenizerClass},
-        kernels::Linear,
-        network::{
-            Body, Network, Tower,
-            block::Stack,
-            embedding::{Embedding, Positions, TextEmbedding},
-            head::{Head, Reads, Transform},
-            similarity::{Pool, Similarity, TextPosition},
-        },
-        opinion::{self, Ask},
-    },
-    outputs::OutputKind,
-    spec::{HeadKind, ImageSpec, Modality, TextSpec},
+    Ask, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, Group, Head, HeadKind, ImageSpec, Layers,
+    Linear, LoadError, Modality, Names, Network, OutputKind, PAD, Pictures, Pool, Positions, ProcessorClass, Reads,
+    Similarity, Stack, StackKind, Stored, TextEmbedding, TextPosition, TextSpec, TokenizerClass, Tower, Transform,
+    Weights, classifier, config_keys, layer_norm, opinion,
 };
 
 pub(super) const FAMILIES: &[Family] = &[

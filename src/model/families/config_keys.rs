@@ -6,8 +6,8 @@
 //! (`tests/fixtures/configurations`). A key that no class knows (notes of tools, leftovers of training) is
 //! obeyed by nobody, so it stops nothing: `attnscope check` lists it.
 
-use super::{family::Family, lookup};
-use crate::model::checkpoint::key_audit::{Keys, Limit, ROTARY_KIND};
+use super::{Family, Limit, lookup};
+use crate::{model::checkpoint::key_audit::Keys, model::checkpoint::key_audit::ROTARY_KIND};
 
 /// Keys that every configuration has: names, outputs, how things are stored.
 const EVERYWHERE: &[&str] = &[

@@ -3,28 +3,13 @@
 use candle_core::Tensor;
 
 use super::{
-    config_keys,
-    decoder::network,
-    encoder::{BlockNames, HeadNames, Sizes, block, head, segments, word_table},
-    family::Family,
-    parts::{layer_norm, linear},
+    Activation, BlockNames, Config, Convention, Family, HeadNames, LoadError, Network, PAD, Positions, RelativeBias,
+    Sizes, Stack, StackKind, TextEmbedding, TokenizerClass, Weights, config_keys, encoder::block, encoder::head,
+    encoder::segments, encoder::word_table, layer_norm, linear, network,
 };
 use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights, ids::PAD},
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{
-            Network,
-            block::Stack,
-            convolution::Convolution,
-            disentangled::{Disentangled, Distances},
-            embedding::{Positions, TextEmbedding},
-            relative::RelativeBias,
-        },
-    },
+    model::network::convolution::Convolution, model::network::disentangled::Disentangled,
+    model::network::disentangled::Distances,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

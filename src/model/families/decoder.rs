@@ -3,24 +3,9 @@
 use candle_core::Tensor;
 
 use super::{
-    head_class::HeadClass,
-    lookup::class_ids,
-    parts::{outcomes, table_name},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Part, Stored, Weights, ids::PAD},
-        kernels::{Linear, Norm, NormKind},
-        network::{
-            Body, Network, Tower,
-            block::Stack,
-            embedding::{Embedding, TextEmbedding},
-            head::{Head, Reads, Transform},
-        },
-    },
-    spec::{HeadKind, LayerSpec, Modality},
+    Body, Config, Embedding, Head, HeadClass, HeadKind, LayerSpec, Linear, LoadError, Modality, Network, Norm,
+    NormKind, PAD, Part, Reads, Stack, StackKind, Stored, TextEmbedding, Tower, Transform, Weights, lookup::class_ids,
+    outcomes, table_name,
 };
 
 /// A decoder-only network of its parts.

@@ -4,28 +4,9 @@
 use serde_json::json;
 
 use super::{
-    family::Family,
-    parts::{ClassHead, classifier, layer_norm, linear, n_classes},
-    vision::{Branch, Layers, Names, Pictures, tokens},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Part, Stored, Weights},
-        input::ProcessorClass,
-        kernels::Activation,
-        network::{
-            Body, Network, Tower,
-            block::Stack,
-            embedding::Embedding,
-            head::{Reads, Transform},
-            interpolate::Interpolation,
-            mlp::Dense,
-        },
-        opinion::{self, Ask},
-    },
-    spec::{HeadKind, Modality},
+    Activation, Ask, Body, ClassHead, Config, Dense, Embedding, Family, HeadKind, Interpolation, Layers, LoadError,
+    Modality, Names, Network, Part, Pictures, ProcessorClass, Reads, Stack, StackKind, Stored, Tower, Transform,
+    Weights, classifier, layer_norm, linear, n_classes, opinion, tokens, vision::Branch,
 };
 
 pub(super) const FAMILIES: &[Family] = &[

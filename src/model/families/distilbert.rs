@@ -1,21 +1,8 @@
 //! DistilBERT: BERT without segments.
 
 use super::{
-    config_keys,
-    decoder::network,
-    encoder::{BlockNames, HeadNames, Sizes, blocks, embedding, head},
-    family::Family,
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights, ids::PAD},
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{Network, block::Stack},
-        opinion::{self, Ask},
-    },
+    Activation, Ask, BlockNames, Config, Convention, Family, HeadNames, LoadError, Network, PAD, Sizes, Stack,
+    StackKind, TokenizerClass, Weights, blocks, config_keys, embedding, encoder::head, network, opinion,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

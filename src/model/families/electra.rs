@@ -4,28 +4,9 @@
 use candle_core::Tensor;
 
 use super::{
-    config_keys,
-    decoder::network,
-    encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, embedding, head},
-    family::Family,
-    head_class::HeadClass,
-    parts::linear,
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights, ids::PAD},
-        input::{Convention, TokenizerClass},
-        kernels::{Activation, Linear},
-        network::{
-            Network,
-            block::Stack,
-            head::{Head, Outcomes, Reads, Transform},
-        },
-    },
-    outputs::OutputKind,
-    spec::HeadKind,
+    Activation, BERT_BLOCK, Config, Convention, Family, Head, HeadClass, HeadKind, HeadNames, Linear, LoadError,
+    Network, Outcomes, OutputKind, PAD, Reads, Sizes, Stack, StackKind, TokenizerClass, Transform, Weights, blocks,
+    config_keys, embedding, encoder::head, linear, network,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

@@ -2,20 +2,10 @@
 
 use candle_core::Tensor;
 
-use super::parts::{ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, qkv, table_name, vocabulary_map};
-use crate::{
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights},
-        kernels::{Activation, Linear},
-        network::{
-            attention::Attention,
-            block::{Block, Norms},
-            embedding::{Positions, TextEmbedding},
-            head::{Head, Reads, Transform},
-        },
-    },
-    spec::{HeadKind, LayerSpec},
+use super::{
+    Activation, Attention, Block, ClassHead, Config, Head, HeadKind, LayerSpec, Linear, LoadError, Norms, Positions,
+    Reads, TextEmbedding, Transform, Weights, classifier, cross, layer_norm, linear, mlp, n_classes, qkv, table_name,
+    vocabulary_map,
 };
 
 /// Sizes of an encoder, and what its configuration says about all layers.

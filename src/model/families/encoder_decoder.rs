@@ -1,20 +1,8 @@
 //! An encoder of one family and a decoder of another, joined by attention (captions, OCR).
 
 use super::{
-    config_keys,
-    family::{Family, Group},
-    lookup,
-    parts::{encoder_decoder, linear},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights},
-        input::TokenizerClass,
-        network::{Body, Network, Tower},
-    },
-    spec::Modality,
+    Body, Config, Family, Group, LoadError, Modality, Network, StackKind, TokenizerClass, Tower, Weights, config_keys,
+    linear, lookup, parts::encoder_decoder,
 };
 
 pub(super) const FAMILIES: &[Family] = &[

@@ -1,16 +1,8 @@
 //! What a family says of itself: one constant for each `model_type`, in the file that builds it.
 
-use super::{config_keys, head_class::HeadClass, plain_decoder::Plain, variant::Variant};
-use crate::model::{
-    LoadError,
-    checkpoint::{
-        Config, Weights,
-        ids::{ClassIds, FirstRead},
-        key_audit::Limit,
-    },
-    input::{ProcessorClass, TokenizerClass},
-    network::Network,
-    opinion::Ask,
+use super::{
+    Ask, ClassIds, Config, FirstRead, HeadClass, Limit, LoadError, Network, Plain, ProcessorClass, TokenizerClass,
+    Variant, Weights, config_keys,
 };
 
 /// Builds the network that a configuration describes of a checkpoint's tensors.

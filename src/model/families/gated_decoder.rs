@@ -2,25 +2,10 @@
 //! choices, which [`Variant`] lists.
 
 use super::{
-    decoder::{Output, head, layer_types, map, network, rms_norm},
-    parts::{layer_norm, qkv},
-    variant::{Biased, Multipliers, NormPlaces, NormWeights, QkNorms, TwoWay, Variant, Windows},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Part, Stored, Weights},
-        kernels::{Activation, Norm, NormKind},
-        network::{
-            Network,
-            attention::{Attention, HeadNorm, Projections, QkNorm},
-            block::{Block, Norms, Stack},
-            embedding::TextEmbedding,
-            mlp::Dense,
-        },
-    },
-    spec::{HeadKind, LayerSpec},
+    Activation, Attention, Block, Config, Dense, HeadKind, HeadNorm, LayerSpec, LoadError, Multipliers, Network, Norm,
+    NormKind, NormPlaces, NormWeights, Norms, Output, Part, Projections, QkNorm, QkNorms, Stack, StackKind, Stored,
+    TextEmbedding, TwoWay, Variant, Weights, Windows, decoder::head, decoder::layer_types, decoder::rms_norm,
+    layer_norm, map, network, qkv, variant::Biased,
 };
 
 struct Shape {

@@ -1,15 +1,8 @@
 //! Gemma: norms whose weights are stored less one, scaled embeddings.
 
 use super::{
-    config_keys,
-    family::Family,
-    variant::{Biases, Multipliers, NormWeights, TwoWay, Variant},
-};
-use crate::model::{
-    checkpoint::ids::{BOS, EOS, PAD},
-    input::{Convention, TokenizerClass},
-    kernels::Activation,
-    opinion::{self, Ask},
+    Activation, Ask, BOS, Biases, Convention, EOS, Family, Multipliers, NormWeights, PAD, TokenizerClass, TwoWay,
+    Variant, config_keys, opinion,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family { opinion: Some(Ask::Decoder(opinion::gemma)), ..family(&VARIANT) }];

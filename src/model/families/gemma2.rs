@@ -1,14 +1,6 @@
 //! Gemma 2: norms of what attention and MLP add, soft caps, windows in every other layer.
 
-use super::{
-    family::Family,
-    gemma,
-    variant::{Caps, NormPlaces, Variant, Windows},
-};
-use crate::model::{
-    kernels::Activation,
-    opinion::{self, Ask},
-};
+use super::{Activation, Ask, Family, NormPlaces, Variant, Windows, gemma, opinion, variant::Caps};
 
 pub(super) const FAMILIES: &[Family] =
     &[Family { opinion: Some(Ask::Decoder(opinion::gemma2)), ..gemma::family(&VARIANT) }];

@@ -1,15 +1,8 @@
 //! Gemma 3: norms of queries and keys, and a rotary embedding of its own for layers with a window.
 
 use super::{
-    family::Family,
-    gemma, gemma2,
-    variant::{Caps, QkNorms, TwoWay, Variant, Windows},
-};
-use crate::model::{
-    LoadError,
-    checkpoint::Config,
-    network::rotary::{LayerKind, Rotary},
-    opinion::{self, Ask},
+    Ask, Config, Family, LayerKind, LoadError, QkNorms, Rotary, TwoWay, Variant, Windows, gemma, gemma2, opinion,
+    variant::Caps,
 };
 
 pub(super) const FAMILIES: &[Family] =

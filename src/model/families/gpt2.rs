@@ -1,31 +1,9 @@
 //! GPT-2: pre-norm decoder with learned positions; its linear maps are stored as `(in, out)`.
 
 use super::{
-    config_keys,
-    decoder::class_head,
-    family::Family,
-    parts::{layer_norm, table_name, vocabulary_map},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Stored, Weights,
-            ids::{BOS, EOS},
-        },
-        input::{Convention, TokenizerClass},
-        kernels::{Activation, Linear},
-        network::{
-            Body, Network, Tower,
-            attention::Attention,
-            block::{Block, Norms, Stack},
-            embedding::{Embedding, Positions, TextEmbedding},
-            head::Head,
-            mlp::Dense,
-        },
-    },
-    spec::{LayerSpec, Modality, TextSpec},
+    Activation, Attention, BOS, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec,
+    Linear, LoadError, Modality, Network, Norms, Positions, Stack, StackKind, Stored, TextEmbedding, TextSpec,
+    TokenizerClass, Tower, Weights, config_keys, decoder::class_head, layer_norm, table_name, vocabulary_map,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

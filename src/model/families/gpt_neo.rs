@@ -1,21 +1,8 @@
 //! GPT-Neo: GPT-2 with unscaled scores and a sliding window in every other layer.
 
 use super::{
-    config_keys,
-    decoder::Output,
-    family::Family,
-    plain_decoder::{Choices, Plain, QkvNames, heads},
-};
-use crate::{
-    model::{
-        LoadError,
-        checkpoint::{
-            Config,
-            ids::{BOS, EOS},
-        },
-        input::{Convention, TokenizerClass},
-    },
-    spec::LayerSpec,
+    BOS, Choices, Config, Convention, EOS, Family, LayerSpec, LoadError, Output, Plain, QkvNames, TokenizerClass,
+    config_keys, plain_decoder::heads,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

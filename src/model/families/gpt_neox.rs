@@ -1,19 +1,8 @@
 //! GPT-NeoX and Pythia: attention and MLP side by side, partly rotated heads.
 
 use super::{
-    config_keys,
-    decoder::Output,
-    family::Family,
-    plain_decoder::{Choices, Plain, QkvNames},
-};
-use crate::model::{
-    checkpoint::ids::{BOS, EOS},
-    input::{Convention, TokenizerClass},
-    kernels::Activation,
-    network::{
-        embedding::TextEmbedding,
-        rotary::{Rotary, RotaryDialect},
-    },
+    Activation, BOS, Choices, Convention, EOS, Family, Output, Plain, QkvNames, Rotary, RotaryDialect, TextEmbedding,
+    TokenizerClass, config_keys,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

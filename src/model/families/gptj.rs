@@ -1,19 +1,8 @@
 //! GPT-J: attention and MLP beside each other behind one norm, and neighbouring dimensions turned together.
 
 use super::{
+    BOS, Choices, Config, Convention, EOS, Family, LoadError, Output, Plain, QkvNames, Rotary, TokenizerClass,
     config_keys,
-    decoder::Output,
-    family::Family,
-    plain_decoder::{Choices, Plain, QkvNames},
-};
-use crate::model::{
-    LoadError,
-    checkpoint::{
-        Config,
-        ids::{BOS, EOS},
-    },
-    input::{Convention, TokenizerClass},
-    network::rotary::Rotary,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

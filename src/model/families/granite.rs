@@ -1,17 +1,6 @@
 //! Granite: LLaMA with factors on embeddings, scores, what attention and MLP add, and logits.
 
-use super::{
-    family::Family,
-    variant::{Biases, Multipliers, Variant},
-};
-use crate::model::{
-    LoadError,
-    checkpoint::{
-        Config,
-        ids::{BOS, EOS},
-    },
-    input::TokenizerClass,
-};
+use super::{BOS, Biases, Config, EOS, Family, LoadError, Multipliers, TokenizerClass, Variant};
 
 pub(super) const FAMILIES: &[Family] =
     &[Family { ids: &[(BOS, 1), (EOS, 2)], tokenizer: TokenizerClass::OF_FILE, ..Family::gated(&VARIANT) }];

@@ -2,14 +2,7 @@
 //! head that it does not have is not shown, even when the weights have one, and a head that is not
 //! supported is named.
 
-use super::lookup;
-use crate::{
-    model::{
-        checkpoint::{Config, Weights},
-        network::{Body, Network},
-    },
-    spec::HeadKind,
-};
+use super::{Body, Config, HeadKind, Network, Weights, lookup};
 
 /// What a class says something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,6 @@
 //! LLaMA, and models of its configuration, such as SmolLM and TinyLlama.
 
-use super::{
-    family::Family,
-    variant::{Biases, Variant},
-};
-use crate::model::{
-    checkpoint::ids::{BOS, EOS},
-    input::{Convention, TokenizerClass},
-    opinion::{self, Ask},
-};
+use super::{Ask, BOS, Biases, Convention, EOS, Family, TokenizerClass, Variant, opinion};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(BOS, 1), (EOS, 2)],

@@ -1,30 +1,11 @@
 //! Longformer: RoBERTa whose layers see within windows, and whose class says which tokens see all.
 
 use super::{
-    config_keys,
-    decoder::network,
-    encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
-    family::Family,
-    parts::linear,
+    Activation, Attention, BERT_BLOCK, BOS, Config, Convention, EOS, Family, HeadNames, LoadError, Network, PAD, Sizes,
+    Stack, StackKind, Stored, TokenizerClass, Weights, blocks, config_keys, count_from, embedding, encoder::head,
+    linear, network,
 };
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Stored, Weights,
-            ids::{BOS, EOS, PAD},
-        },
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{
-            Network,
-            attention::Attention,
-            block::Stack,
-            global::{GlobalMaps, GlobalTokens},
-        },
-    },
-};
+use crate::{model::network::global::GlobalMaps, model::network::global::GlobalTokens};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     harmless: &[config_keys::CAUSALITY, config_keys::TABLES, &["onnx_export"]],

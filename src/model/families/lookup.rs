@@ -1,19 +1,8 @@
 //! Families by `model_type`, and what to say of one that is not among them.
 
 use super::{
-    FAMILIES,
-    family::{Build, Family, Group},
-    gated_decoder, head_class, plain_decoder, refused,
-};
-use crate::model::{
-    LoadError,
-    checkpoint::{
-        Config, Weights,
-        ids::{ClassIds, FirstRead},
-    },
-    input::{ProcessorClass, TokenizerClass},
-    network::{Body, Network},
-    opinion::Ask,
+    Ask, Body, ClassIds, Config, FAMILIES, Family, FirstRead, Group, LoadError, Network, ProcessorClass,
+    TokenizerClass, Weights, family::Build, gated_decoder, head_class, plain_decoder, refused,
 };
 
 /// As many names are told of those that are like an unknown one.

@@ -1,14 +1,6 @@
 //! Mistral: windows in all layers.
 
-use super::{
-    family::Family,
-    variant::{Variant, Windows},
-};
-use crate::model::{
-    checkpoint::ids::{BOS, EOS},
-    input::{Convention, TokenizerClass},
-    opinion::{self, Ask},
-};
+use super::{Ask, BOS, Convention, EOS, Family, TokenizerClass, Variant, Windows, opinion};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(BOS, 1), (EOS, 2)],

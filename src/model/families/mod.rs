@@ -54,13 +54,55 @@ mod variant;
 mod vision;
 mod vit;
 
-use self::family::Family;
 pub(crate) use self::{
     config_keys::keys_of,
     lookup::{
         build, check, class_ids, first_read, image_processor, is_supported, listed, opinion, tokenizer, type_of_class,
         unsupported,
     },
+};
+
+// What families are built of, named here for all of them.
+use self::{
+    decoder::{Output, map, network},
+    encoder::{BERT_BLOCK, BlockNames, HeadNames, Sizes, blocks, count_from, embedding},
+    family::{Family, Group},
+    head_class::HeadClass,
+    parts::{
+        ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, outcomes, qkv, table_name, vocabulary_map,
+    },
+    plain_decoder::{Choices, Plain, QkvNames},
+    variant::{Biases, Multipliers, NormPlaces, NormWeights, QkNorms, TwoWay, Variant, Windows},
+    vision::{Layers, Names, Pictures, tokens},
+};
+use crate::{
+    ids::StackKind,
+    model::{
+        LoadError,
+        checkpoint::{
+            Config, Part, Stored, Weights,
+            config::MAX_LAYERS,
+            ids::{BOS, ClassIds, EOS, FirstRead, PAD, START},
+            key_audit::Limit,
+        },
+        input::{Convention, ProcessorClass, TokenizerClass},
+        kernels::{Activation, Linear, Norm, NormKind},
+        network::{
+            Body, Network, Tower,
+            attention::{Attention, HeadNorm, Projections, QkNorm},
+            block::{Block, Norms, Stack},
+            embedding::{Embedding, Positions, TextEmbedding},
+            head::{Head, Outcomes, Reads, Transform},
+            interpolate::Interpolation,
+            mlp::Dense,
+            relative::RelativeBias,
+            rotary::{LayerKind, Rotary, RotaryDialect},
+            similarity::{Pool, Similarity, TextPosition},
+        },
+        opinion::{self, Ask},
+    },
+    outputs::OutputKind,
+    spec::{HeadKind, ImageSpec, LayerSpec, Longer, Modality, TextSpec},
 };
 
 /// Every family, file by file.

@@ -1,34 +1,10 @@
 //! ModernBERT: pre-norm encoder with rotary positions and gated MLPs; most layers see a window only.
 
 use super::{
-    config_keys,
-    decoder::{layer_types, map, network},
-    encoder::{classifies_texts, classifies_tokens, token_classifier},
-    family::Family,
-    parts::{ClassHead, classifier, table_name, vocabulary_map},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Weights,
-            ids::{BOS, EOS, PAD},
-        },
-        input::TokenizerClass,
-        kernels::{Activation, Norm, NormKind},
-        network::{
-            Network,
-            attention::Attention,
-            block::{Block, Norms, Stack},
-            embedding::TextEmbedding,
-            head::{Head, Reads, Transform},
-            mlp::Dense,
-            rotary::{LayerKind, Rotary},
-        },
-    },
-    outputs::OutputKind,
-    spec::{HeadKind, LayerSpec},
+    Activation, Attention, BOS, Block, ClassHead, Config, Dense, EOS, Family, Head, HeadKind, LayerKind, LayerSpec,
+    LoadError, Network, Norm, NormKind, Norms, OutputKind, PAD, Reads, Rotary, Stack, StackKind, TextEmbedding,
+    TokenizerClass, Transform, Weights, classifier, config_keys, decoder::layer_types, encoder::classifies_texts,
+    encoder::classifies_tokens, encoder::token_classifier, map, network, table_name, vocabulary_map,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

@@ -1,22 +1,8 @@
 //! MPNet: BERT with RoBERTa's positions and a bias for the distance that all layers share.
 
 use super::{
-    decoder::network,
-    encoder::{BlockNames, HeadNames, Sizes, blocks, count_from, embedding, head},
-    family::Family,
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Weights,
-            ids::{BOS, EOS, PAD},
-        },
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{Network, block::Stack, relative::RelativeBias},
-    },
+    Activation, BOS, BlockNames, Config, Convention, EOS, Family, HeadNames, LoadError, Network, PAD, RelativeBias,
+    Sizes, Stack, StackKind, TokenizerClass, Weights, blocks, count_from, embedding, encoder::head, network,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

@@ -1,13 +1,6 @@
 //! `OLMo` 2: norms of what attention and MLP add, and of all heads' queries and keys side by side.
 
-use super::{
-    family::Family,
-    variant::{Biases, NormPlaces, QkNorms, Variant},
-};
-use crate::model::{
-    checkpoint::ids::{ClassIds, EOS, PAD},
-    input::TokenizerClass,
-};
+use super::{Biases, ClassIds, EOS, Family, NormPlaces, PAD, QkNorms, TokenizerClass, Variant};
 
 pub(super) const FAMILIES: &[Family] =
     &[Family { ids: IDS, tokenizer: TokenizerClass::OF_FILE, ..Family::gated(&VARIANT) }];

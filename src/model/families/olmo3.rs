@@ -1,16 +1,6 @@
 //! `OLMo` 3: `OLMo` 2 with windows in three of four layers, which have a rotary embedding of their own.
 
-use super::{
-    family::Family,
-    olmo2,
-    variant::{Variant, Windows},
-};
-use crate::model::{
-    LoadError,
-    checkpoint::Config,
-    input::TokenizerClass,
-    network::rotary::{LayerKind, Rotary},
-};
+use super::{Config, Family, LayerKind, LoadError, Rotary, TokenizerClass, Variant, Windows, olmo2};
 
 pub(super) const FAMILIES: &[Family] =
     &[Family { ids: olmo2::IDS, tokenizer: TokenizerClass::OF_FILE, ..Family::gated(&VARIANT) }];

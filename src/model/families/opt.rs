@@ -2,29 +2,9 @@
 //! narrower embeddings and norms after the addition.
 
 use super::{
-    decoder::{Output, head, map, network},
-    family::Family,
-    parts::{layer_norm, n_classes, qkv},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Weights,
-            ids::{BOS, EOS, PAD},
-        },
-        input::{Convention, TokenizerClass},
-        kernels::{Activation, Norm, NormKind},
-        network::{
-            Network,
-            attention::Attention,
-            block::{Block, Norms, Stack},
-            embedding::{Positions, TextEmbedding},
-            mlp::Dense,
-        },
-    },
-    spec::LayerSpec,
+    Activation, Attention, BOS, Block, Config, Convention, Dense, EOS, Family, LayerSpec, LoadError, Network, Norm,
+    NormKind, Norms, Output, PAD, Positions, Stack, StackKind, TextEmbedding, TokenizerClass, Weights, decoder::head,
+    layer_norm, map, n_classes, network, qkv,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

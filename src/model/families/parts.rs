@@ -2,23 +2,11 @@
 
 use candle_core::Tensor;
 
-use super::{head_class::HeadClass, lookup};
-use crate::{
-    model::{
-        LoadError,
-        checkpoint::{Config, Part, Stored, Weights, ids::ClassNames},
-        kernels::{Activation, Linear, Norm, NormKind},
-        network::{
-            Body, Network, Tower,
-            attention::Attention,
-            head::{Head, Outcomes, Reads, Transform},
-            mlp::Dense,
-        },
-    },
-    outputs::{OutputKind, SCORE},
-    spec::{HeadKind, LayerSpec, Modality},
-    text::counted,
+use super::{
+    Activation, Attention, Body, Config, Dense, Head, HeadClass, HeadKind, LayerSpec, Linear, LoadError, Modality,
+    Network, Norm, NormKind, Outcomes, OutputKind, Part, Reads, Stored, Tower, Transform, Weights, lookup,
 };
+use crate::{model::checkpoint::ids::ClassNames, outputs::SCORE, text::counted};
 
 /// Queries, keys and values of three tensors as one map; `bias` of each of them.
 pub(super) fn qkv(

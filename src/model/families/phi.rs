@@ -1,22 +1,8 @@
 //! Phi-1 and Phi-2: attention and MLP read the same normed stream; half of each head is rotated.
 
 use super::{
-    config_keys,
-    decoder::Output,
-    family::Family,
-    plain_decoder::{Choices, Plain, QkvNames},
-};
-use crate::{
-    model::{
-        checkpoint::ids::{BOS, EOS},
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{
-            embedding::TextEmbedding,
-            rotary::{Rotary, RotaryDialect},
-        },
-    },
-    spec::LayerSpec,
+    Activation, BOS, Choices, Convention, EOS, Family, LayerSpec, Output, Plain, QkvNames, Rotary, RotaryDialect,
+    TextEmbedding, TokenizerClass, config_keys,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

@@ -3,18 +3,8 @@
 use serde_json::json;
 
 use super::{
-    family::Family,
-    variant::{Variant, Windows},
-};
-use crate::model::{
-    LoadError,
-    checkpoint::{
-        Config,
-        ids::{BOS, EOS, PAD},
-    },
-    input::{Convention, TokenizerClass},
-    network::rotary::{Rotary, RotaryDialect},
-    opinion::{self, Ask},
+    Ask, BOS, Config, Convention, EOS, Family, LoadError, PAD, Rotary, RotaryDialect, TokenizerClass, Variant, Windows,
+    opinion,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

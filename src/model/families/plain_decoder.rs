@@ -2,25 +2,9 @@
 //! few choices, which [`Plain`] lists.
 
 use super::{
-    decoder::{Output, head, interleaved_qkv, map, network},
-    parts::{layer_norm, mlp, qkv},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights},
-        kernels::Activation,
-        network::{
-            Network,
-            attention::{Attention, HeadNorm, QkNorm},
-            block::{Block, Norms, Stack},
-            embedding::{Positions, TextEmbedding},
-            relative::RelativeBias,
-            rotary::Rotary,
-        },
-    },
-    spec::LayerSpec,
+    Activation, Attention, Block, Config, HeadNorm, LayerSpec, LoadError, Network, Norms, Output, Positions, QkNorm,
+    RelativeBias, Rotary, Stack, StackKind, TextEmbedding, Weights, decoder::head, decoder::interleaved_qkv,
+    layer_norm, map, mlp, network, qkv,
 };
 
 /// Names and choices of one of these families. Names of tensors of the body are without `prefix`, those of a layer also

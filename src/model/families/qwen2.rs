@@ -1,14 +1,6 @@
 //! Qwen 2 and 2.5: biases of queries, keys and values.
 
-use super::{
-    config_keys,
-    family::Family,
-    variant::{Biases, Variant, Windows},
-};
-use crate::model::{
-    input::{Convention, TokenizerClass},
-    opinion::{self, Ask},
-};
+use super::{Ask, Biases, Convention, Family, TokenizerClass, Variant, Windows, config_keys, opinion};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     harmless: &[config_keys::BESIDE_ROTARY, &["use_sliding_window"]],

@@ -1,14 +1,6 @@
 //! Qwen 3: norms of each head's queries and keys.
 
-use super::{
-    config_keys,
-    family::Family,
-    variant::{Biases, QkNorms, Variant, Windows},
-};
-use crate::model::{
-    input::{Convention, TokenizerClass},
-    opinion::{self, Ask},
-};
+use super::{Ask, Biases, Convention, Family, QkNorms, TokenizerClass, Variant, Windows, config_keys, opinion};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     harmless: &[config_keys::BESIDE_ROTARY, &["use_sliding_window"]],

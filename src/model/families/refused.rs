@@ -1,7 +1,7 @@
 //! Models that are not computed here: architectures whose attention is not one map between the tokens of one sequence,
 //! and why; and tokenizers, which captures of other programs need.
 
-use crate::model::input::{Convention, TokenizerClass};
+use super::{Convention, TokenizerClass};
 
 /// Which class reads the texts of a `model_type` that is not computed here.
 pub(super) fn tokenizer(model_type: &str) -> Option<TokenizerClass> {

@@ -1,24 +1,10 @@
 //! Recurrent translators with attention, as `examples/train_classic.py` writes them.
 
 use super::{
-    family::{Family, Group},
-    parts::linear,
+    Body, Config, Family, Group, Head, LayerSpec, Linear, LoadError, Modality, Network, Stored, TextEmbedding,
+    TextSpec, Weights, linear,
 };
-use crate::{
-    model::{
-        LoadError,
-        checkpoint::{Config, Stored, Weights},
-        kernels::Linear,
-        network::{
-            Body, Network,
-            cell::Gru,
-            embedding::TextEmbedding,
-            head::Head,
-            recurrent::{Recurrent, Score},
-        },
-    },
-    spec::{LayerSpec, Modality, TextSpec},
-};
+use crate::{model::network::cell::Gru, model::network::recurrent::Recurrent, model::network::recurrent::Score};
 
 pub(super) const FAMILIES: &[Family] = &[Family::new("rnnsearch", Group::EncoderDecoder, build)];
 

@@ -1,22 +1,8 @@
 //! RoBERTa, XLM-RoBERTa and CamemBERT: BERT with positions that pass over padding.
 
 use super::{
-    decoder::network,
-    encoder::{BERT_BLOCK, HeadNames, Sizes, blocks, count_from, embedding, head},
-    family::Family,
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Weights,
-            ids::{BOS, EOS, PAD},
-        },
-        input::{Convention, TokenizerClass},
-        kernels::Activation,
-        network::{Network, block::Stack},
-    },
+    Activation, BERT_BLOCK, BOS, Config, Convention, EOS, Family, HeadNames, LoadError, Network, PAD, Sizes, Stack,
+    StackKind, TokenizerClass, Weights, blocks, count_from, embedding, encoder::head, network,
 };
 
 pub(super) const FAMILIES: &[Family] = &[

@@ -1,38 +1,17 @@
 //! SigLIP: a vision transformer without CLS token and a text transformer, compared by the angle between
 //! what a learned query finds in the patches and the text's last position. Also its vision half alone.
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_json::json;
 
 use super::{
-    clip::{HalfStack, TEXT, VISION, layers, number, text_tower, vision_network},
-    config_keys,
-    family::{Family, Group},
-    parts::{ClassHead, classifier, layer_norm, linear, mlp},
-    vision::Pictures,
+    Activation, Ask, Attention, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, Group, HeadKind,
+    ImageSpec, LayerSpec, Linear, LoadError, Modality, Network, OutputKind, PAD, Pictures, Pool, ProcessorClass,
+    Projections, Reads, Similarity, StackKind, TextPosition, TokenizerClass, Tower, Transform, Weights, classifier,
+    clip::HalfStack, clip::TEXT, clip::VISION, clip::layers, clip::number, clip::text_tower, clip::vision_network,
+    config_keys, layer_norm, linear, mlp, opinion,
 };
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Weights,
-            ids::{BOS, EOS, PAD},
-        },
-        input::{Convention, ProcessorClass, TokenizerClass},
-        kernels::{Activation, Linear},
-        network::{
-            Body, Network, Tower,
-            attention::{Attention, Projections},
-            embedding::Embedding,
-            head::{Reads, Transform},
-            similarity::{Pool, Probe, Similarity, TextPosition},
-        },
-        opinion::{self, Ask},
-        run::At,
-    },
-    outputs::OutputKind,
-    spec::{HeadKind, ImageSpec, LayerSpec, Modality},
-};
+use crate::{model::network::similarity::Probe, model::run::At};
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {

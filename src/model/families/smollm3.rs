@@ -3,17 +3,7 @@
 use serde_json::json;
 
 use super::{
-    config_keys,
-    family::Family,
-    variant::{Biases, Variant, Windows, one_rotary},
-};
-use crate::model::{
-    LoadError,
-    checkpoint::{
-        Config,
-        config::MAX_LAYERS,
-        ids::{BOS, EOS, PAD},
-    },
+    BOS, Biases, Config, EOS, Family, LoadError, MAX_LAYERS, PAD, Variant, Windows, config_keys, variant::one_rotary,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

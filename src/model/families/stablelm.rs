@@ -1,13 +1,6 @@
 //! StableLM: layer norms, and a quarter of each head turned.
 
-use super::{
-    family::Family,
-    variant::{Biases, NormPlaces, NormWeights, QkNorms, Variant, one_rotary},
-};
-use crate::model::{
-    checkpoint::ids::{BOS, EOS},
-    input::TokenizerClass,
-};
+use super::{BOS, Biases, EOS, Family, NormPlaces, NormWeights, QkNorms, TokenizerClass, Variant, variant::one_rotary};
 
 pub(super) const FAMILIES: &[Family] =
     &[Family { ids: &[(BOS, 0), (EOS, 0)], tokenizer: TokenizerClass::OF_FILE, ..Family::gated(&VARIANT) }];

@@ -3,35 +3,11 @@
 use candle_core::Tensor;
 
 use super::{
-    bart::text_classifier,
-    config_keys,
-    decoder::{map, rms_norm},
-    encoder::{classifies_tokens, token_classifier},
-    family::Family,
-    parts::{cross, encoder_decoder, n_classes, qkv},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Stored, Weights,
-            ids::{EOS, PAD, START},
-        },
-        input::{Convention, TokenizerClass},
-        kernels::{Activation, Norm},
-        network::{
-            Body, Network, Tower,
-            attention::Attention,
-            block::{Block, Norms, Stack},
-            embedding::{Embedding, TextEmbedding},
-            head::{Head, Transform},
-            mlp::Dense,
-            relative::RelativeBias,
-        },
-        opinion::{self, Ask},
-    },
-    spec::{LayerSpec, Longer, Modality, TextSpec},
+    Activation, Ask, Attention, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec,
+    LoadError, Longer, Modality, Network, Norm, Norms, PAD, RelativeBias, START, Stack, StackKind, Stored,
+    TextEmbedding, TextSpec, TokenizerClass, Tower, Transform, Weights, bart::text_classifier, config_keys, cross,
+    decoder::rms_norm, encoder::classifies_tokens, encoder::token_classifier, map, n_classes, opinion,
+    parts::encoder_decoder, qkv,
 };
 
 pub(super) const FAMILIES: &[Family] = &[

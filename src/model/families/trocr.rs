@@ -1,23 +1,9 @@
 //! TrOCR's decoder: BART's, in a file of its own. It only comes inside a vision–encoder–decoder.
 
 use super::{
-    bart::{Dialect, PositionKind, Reach, tower},
-    config_keys,
-    family::{Build, Family},
-    parts::{table_name, vocabulary_map},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{
-            Config, Weights,
-            ids::{BOS, EOS, PAD, START},
-        },
-        input::{Convention, TokenizerClass},
-        network::{Body, Network, embedding::Embedding, head::Head},
-    },
-    spec::Modality,
+    BOS, Body, Config, Convention, EOS, Embedding, Family, Head, LoadError, Modality, Network, PAD, START, StackKind,
+    TokenizerClass, Weights, bart::Dialect, bart::PositionKind, bart::Reach, bart::tower, config_keys, family::Build,
+    table_name, vocabulary_map,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {

@@ -1,11 +1,6 @@
 //! What sets LLaMA's relatives apart.
 
-use crate::model::{
-    LoadError,
-    checkpoint::Config,
-    kernels::Activation,
-    network::rotary::{Rotary, RotaryDialect},
-};
+use super::{Activation, Config, LoadError, Rotary, RotaryDialect};
 
 /// What sets one of these families apart. Keys that another of them reads have no meaning.
 #[derive(Clone, Copy)]

@@ -3,22 +3,11 @@
 
 use candle_core::Tensor;
 
-use super::parts::{layer_norm, linear, qkv};
-use crate::{
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights},
-        kernels::{Activation, Linear},
-        network::{
-            attention::Attention,
-            block::{Block, Norms},
-            interpolate::Interpolation,
-            mlp::Dense,
-            patches::PatchEmbedding,
-        },
-    },
-    spec::{ImageSpec, LayerSpec},
+use super::{
+    Activation, Attention, Block, Config, Dense, ImageSpec, Interpolation, LayerSpec, Linear, LoadError, Norms,
+    Weights, layer_norm, linear, qkv,
 };
+use crate::model::network::patches::PatchEmbedding;
 
 /// Sizes of pictures and patches, height before width.
 #[derive(Clone, Copy)]

@@ -4,26 +4,9 @@
 use candle_core::Tensor;
 
 use super::{
-    family::Family,
-    parts::{ClassHead, classifier, layer_norm, outcomes},
-    vision::{Layers, Names, Pictures, tokens},
-};
-use crate::{
-    ids::StackKind,
-    model::{
-        LoadError,
-        checkpoint::{Config, Weights},
-        input::ProcessorClass,
-        kernels::Linear,
-        network::{
-            Body, Network, Tower,
-            block::Stack,
-            embedding::Embedding,
-            head::{Head, Reads, Transform},
-        },
-        opinion::{self, Ask},
-    },
-    spec::{HeadKind, ImageSpec, Modality},
+    Ask, Body, ClassHead, Config, Embedding, Family, Head, HeadKind, ImageSpec, Layers, Linear, LoadError, Modality,
+    Names, Network, Pictures, ProcessorClass, Reads, Stack, StackKind, Tower, Transform, Weights, classifier,
+    layer_norm, opinion, outcomes, tokens,
 };
 
 pub(super) const FAMILIES: &[Family] = &[
