@@ -31,28 +31,17 @@ pub enum StackKind {
     Text,
 }
 
+vocabulary! {
+    StackKind: name;
+    SelfAttention("self"),
+    Encoder("encoder"),
+    Decoder("decoder"),
+    Cross("cross"),
+    Vision("vision"),
+    Text("text"),
+}
+
 impl StackKind {
-    /// Every stack name, in the order they are shown.
-    pub const ALL: [Self; 6] =
-        [Self::SelfAttention, Self::Encoder, Self::Decoder, Self::Cross, Self::Vision, Self::Text];
-
-    /// The name used in files and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SelfAttention => "self",
-            Self::Encoder => "encoder",
-            Self::Decoder => "decoder",
-            Self::Cross => "cross",
-            Self::Vision => "vision",
-            Self::Text => "text",
-        }
-    }
-
-    /// The stack with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// Whose tokens are the queries of this stack.
     pub const fn query_side(self) -> Side {
         match self {
@@ -94,26 +83,16 @@ pub enum Side {
     Text,
 }
 
+vocabulary! {
+    Side: name;
+    Only("self"),
+    Encoder("encoder"),
+    Decoder("decoder"),
+    Vision("vision"),
+    Text("text"),
+}
+
 impl Side {
-    /// Every side, in the order they are written.
-    pub const ALL: [Self; 5] = [Self::Only, Self::Encoder, Self::Decoder, Self::Vision, Self::Text];
-
-    /// The name used in capture files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Only => "self",
-            Self::Encoder => "encoder",
-            Self::Decoder => "decoder",
-            Self::Vision => "vision",
-            Self::Text => "text",
-        }
-    }
-
-    /// The side with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|side| side.name() == name)
-    }
-
     /// The stack whose stream is made of these tokens.
     pub const fn stack(self) -> StackKind {
         match self {

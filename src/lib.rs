@@ -2,8 +2,8 @@
 //!
 //! The modules, in reading order (each may use only those above it; `tests/it/tidy.rs` checks):
 //!
-//! - [`ids`], [`spec`], [`outputs`], [`options`], [`text`], [`json_file`], [`digest`], `tensor_file`, `random`: names of
-//!   things, plain facts about a model, kinds of predictions, options by name, numbers as people read them, JSON of bounded size, SHA-256, headers of
+//! - `vocabulary`, [`ids`], [`spec`], [`outputs`], [`options`], [`text`], [`json_file`], [`digest`], `tensor_file`, `random`: names of
+//!   values and of things, plain facts about a model, kinds of predictions, options by name, numbers as people read them, JSON of bounded size, SHA-256, headers of
 //!   safetensors files, random numbers.
 //! - [`capture`]: what was seen in one forward pass, as immutable `f32` data.
 //! - [`projection`]: layouts of high-dimensional points, and what they preserve.
@@ -20,6 +20,9 @@
 //! - [`session`]: the application's state machine.
 //! - [`cli`]: the command line.
 //! - [`ui`]: the window; the only module that names egui.
+
+#[macro_use]
+mod vocabulary;
 
 pub mod digest;
 pub mod glossary;

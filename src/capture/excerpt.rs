@@ -14,22 +14,10 @@ pub enum Keep {
     Last,
 }
 
-impl Keep {
-    /// Both, in the order in which they are offered.
-    pub const ALL: [Self; 2] = [Self::First, Self::Last];
-
-    /// The word for it, as on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Last => "last",
-        }
-    }
-
-    /// What has this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|keep| keep.name() == name)
-    }
+vocabulary! {
+    Keep: name;
+    First("first"),
+    Last("last"),
 }
 
 /// What is read of a text that is too long, as somebody chose it. A text that is short enough is read whole.

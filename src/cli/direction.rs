@@ -13,7 +13,6 @@ use crate::{
     corpus::list::ListOptions,
     export,
     ids::{ModelId, StackKind},
-    options::one_of,
     protocol::{Between, MeanInputs, Rows},
     worker::{Means, Stop, corpus},
 };
@@ -50,9 +49,9 @@ pub struct DirectionOptions {
     #[arg(long, value_name = "L")]
     layer: Option<usize>,
     /// Attention stack whose tokens are averaged [default: the first of the model]
-    #[arg(long, value_parser = parse_stack)]
+    #[arg(long)]
     stack: Option<StackKind>,
-    #[arg(long, alias = "tokens", help = mean_help(), default_value = MeanOf::Words.name(), value_parser = parse_mean)]
+    #[arg(long, alias = "tokens", help = mean_help(), default_value = MeanOf::Words.name())]
     mean: MeanOf,
     /// How the texts of both lists are prepared.
     #[command(flatten)]
@@ -79,14 +78,6 @@ pub struct DirectionOptions {
 
 fn parse_site(name: &str) -> Result<Site, String> {
     Site::from_name(name).ok_or_else(|| "choose a site such as resid_post".to_owned())
-}
-
-fn parse_stack(name: &str) -> Result<StackKind, String> {
-    StackKind::from_name(name).ok_or_else(|| format!("choose from {}", StackKind::ALL.map(StackKind::name).join(", ")))
-}
-
-fn parse_mean(name: &str) -> Result<MeanOf, String> {
-    MeanOf::from_name(name).ok_or_else(|| one_of(MeanOf::ALL.map(MeanOf::name)))
 }
 
 /// Computes the direction and writes the change.

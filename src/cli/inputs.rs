@@ -110,7 +110,7 @@ pub struct ExcerptOptions {
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
     /// Which tokens of a longer text --max-tokens reads: first, last
-    #[arg(long, value_name = "END", requires = "max_tokens", value_parser = parse_keep)]
+    #[arg(long, value_name = "END", requires = "max_tokens")]
     keep: Option<Keep>,
 }
 
@@ -254,11 +254,6 @@ impl InputRest {
         };
         Ok(Some(sources.into_iter().map(|source| source.with_target(target.clone())).collect()))
     }
-}
-
-/// The end of a text.
-fn parse_keep(text: &str) -> Result<Keep, String> {
-    Keep::from_name(text).ok_or_else(|| format!("choose from {}", Keep::ALL.map(Keep::name).join(", ")))
 }
 
 /// How a plain text is cut.

@@ -75,7 +75,7 @@ pub struct OpenOptions {
     )]
     pub view: Option<ViewKind>,
     /// Attention stack to show: self, encoder, decoder, cross, vision, text
-    #[arg(long, value_parser = parse_stack)]
+    #[arg(long)]
     pub stack: Option<StackKind>,
     /// Layer to show, from 0
     #[arg(long)]
@@ -166,10 +166,6 @@ fn parse_search(name: &str) -> Result<SearchKind, String> {
     SearchKind::from_name(name).ok_or_else(|| one_of(SearchKind::ALL.map(|(_, name, ..)| name)))
 }
 
-fn parse_stack(name: &str) -> Result<StackKind, String> {
-    StackKind::from_name(name).ok_or_else(|| one_of(StackKind::ALL.map(StackKind::name)))
-}
-
 fn parse_theme(name: &str) -> Result<Appearance, String> {
     match name {
         "light" => Ok(Appearance::Light),
@@ -226,7 +222,7 @@ mod tests {
 
     #[test]
     fn unknown_names_list_the_known_ones() {
-        assert_eq!(parse_stack("cross"), Ok(StackKind::Cross));
-        assert!(parse_stack("grid").is_err_and(|message| message.contains("self, encoder")));
+        assert_eq!("cross".parse(), Ok(StackKind::Cross));
+        assert!("grid".parse::<StackKind>().is_err_and(|message| message.contains("self, encoder")));
     }
 }

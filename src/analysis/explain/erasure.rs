@@ -18,20 +18,15 @@ pub enum Order {
     Ascending,
 }
 
+vocabulary! {
+    Order: name;
+    Attention("attention"),
+    Gradient("gradient"),
+    Product("attention_gradient"),
+    Ascending("ascending"),
+}
+
 impl Order {
-    /// Every order that is not random.
-    pub const ALL: [Self; 4] = [Self::Attention, Self::Gradient, Self::Product, Self::Ascending];
-
-    /// The name used in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Attention => "attention",
-            Self::Gradient => "gradient",
-            Self::Product => "attention_gradient",
-            Self::Ascending => "ascending",
-        }
-    }
-
     /// Keys in the order in which they go; equal ones in theirs. `gradient` is that of the decision's
     /// probability by each weight.
     pub fn of(self, weights: &[f64], gradient: &[f64]) -> Vec<usize> {

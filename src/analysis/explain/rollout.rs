@@ -28,23 +28,11 @@ pub enum Fuse {
     Min,
 }
 
-impl Fuse {
-    /// Every way.
-    pub const ALL: [Self; 3] = [Self::Mean, Self::Max, Self::Min];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::Max => "max",
-            Self::Min => "min",
-        }
-    }
-
-    /// The way with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|fuse| fuse.name() == name)
-    }
+vocabulary! {
+    Fuse: name, title;
+    Mean("mean", "Mean"),
+    Max("max", "Largest"),
+    Min("min", "Smallest"),
 }
 
 /// What is assumed about heads and the residual stream.

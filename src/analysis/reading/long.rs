@@ -87,17 +87,10 @@ pub enum Pool {
     Mean,
 }
 
-impl Pool {
-    /// Every choice, in the order they are offered.
-    pub const ALL: [Self; 2] = [Self::Max, Self::Mean];
-
-    /// What it is called.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Max => "largest",
-            Self::Mean => "mean",
-        }
-    }
+vocabulary! {
+    Pool: name;
+    Max("largest"),
+    Mean("mean"),
 }
 
 /// A strip of rows, reduced.

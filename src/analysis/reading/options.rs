@@ -130,24 +130,12 @@ pub enum Aggregate {
     Sum,
 }
 
-impl Aggregate {
-    /// Every choice, in the order they are offered.
-    pub const ALL: [Self; 4] = [Self::Mean, Self::Max, Self::Min, Self::Sum];
-
-    /// The name on the command line and in captions.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::Max => "max",
-            Self::Min => "min",
-            Self::Sum => "sum",
-        }
-    }
-
-    /// The choice with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|how| how.name() == name)
-    }
+vocabulary! {
+    Aggregate: name;
+    Mean("mean"),
+    Max("max"),
+    Min("min"),
+    Sum("sum"),
 }
 
 /// Keys that are left out. Queries are never left out: each row is a distribution of its own.
@@ -199,21 +187,18 @@ pub enum SentenceFilter {
     BToB,
 }
 
-impl SentenceFilter {
-    /// Every choice, in the order they are offered.
-    pub const ALL: [Self; 5] = [Self::All, Self::AToA, Self::AToB, Self::BToA, Self::BToB];
-
+vocabulary! {
+    SentenceFilter:
     /// What the choice is called.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::All => "All",
-            Self::AToA => "A→A",
-            Self::AToB => "A→B",
-            Self::BToA => "B→A",
-            Self::BToB => "B→B",
-        }
-    }
+    label;
+    All("All"),
+    AToA("A→A"),
+    AToB("A→B"),
+    BToA("B→A"),
+    BToB("B→B"),
+}
 
+impl SentenceFilter {
     /// The sentence of the queries and that of the keys, 0 or 1; `None` for everything.
     pub const fn ends(self) -> Option<(u8, u8)> {
         match self {

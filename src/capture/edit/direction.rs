@@ -16,34 +16,14 @@ pub enum MeanOf {
     Last,
 }
 
-impl MeanOf {
-    /// Every choice, in the order in which they are offered.
-    pub const ALL: [Self; 4] = [Self::Words, Self::All, Self::Texts, Self::Last];
-
-    /// The name in files and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Words => "words",
-            Self::Texts => "texts",
-            Self::Last => "last",
-        }
-    }
-
-    /// The one with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mean| mean.name() == name)
-    }
-
+vocabulary! {
+    MeanOf: name,
     /// What it is, in words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::All => "all tokens",
-            Self::Words => "all tokens but special ones",
-            Self::Texts => "mean of each text",
-            Self::Last => "last token",
-        }
-    }
+    words;
+    Words("words", "all tokens but special ones"),
+    All("all", "all tokens"),
+    Texts("texts", "mean of each text"),
+    Last("last", "last token"),
 }
 
 /// The two sets of inputs between which a direction leads, and over what their means are.

@@ -47,19 +47,8 @@ struct OtherDirection {
     #[arg(long, value_name = "MODEL")]
     reverse_model: Option<String>,
     /// How two directions are combined: intersection, union, grow-diag or grow-diag-final-and
-    #[arg(
-        long,
-        value_name = "WAY",
-        requires = "reverse_model",
-        default_value = "grow-diag-final-and",
-        value_parser = parse_symmetrize
-    )]
+    #[arg(long, value_name = "WAY", requires = "reverse_model", default_value = "grow-diag-final-and")]
     symmetrize: Symmetrize,
-}
-
-fn parse_symmetrize(name: &str) -> Result<Symmetrize, String> {
-    Symmetrize::from_name(name)
-        .ok_or_else(|| format!("choose from {}", Symmetrize::ALL.map(Symmetrize::name).join(", ")))
 }
 
 /// A question to the laboratory with what it is asked about.

@@ -48,7 +48,7 @@ pub struct ProjectOptions {
     #[command(flatten)]
     pub layout: LayoutFlags,
     /// Attention stack: self, encoder, decoder, cross, vision, text
-    #[arg(long, value_parser = parse_stack)]
+    #[arg(long)]
     pub stack: Option<StackKind>,
     /// Heads such as L3H5,L0H2, counted from 0, or all
     #[arg(long, default_value = "all", value_parser = parse_heads)]
@@ -211,11 +211,6 @@ fn parse_shared(name: &str) -> Result<(String, Shared), String> {
         format!("choose from text, {}, annotation:NAME", told[1..].join(", "))
     })?;
     Ok((name.to_owned(), shared))
-}
-
-fn parse_stack(name: &str) -> Result<StackKind, String> {
-    StackKind::from_name(name)
-        .ok_or_else(|| format!("choose one of {}", StackKind::ALL.map(StackKind::name).join(", ")))
 }
 
 fn parse_heads(text: &str) -> Result<Heads, String> {

@@ -6,8 +6,8 @@ use super::{
     explained::ExplainedFlags,
     flags::ViewFlags,
     parse::{
-        Numbers, Theme, parse_aggregate, parse_caption, parse_fonts, parse_head, parse_length, parse_numbers,
-        parse_scale, parse_sheet, parse_stack, parse_svg_text, parse_theme,
+        Numbers, Theme, parse_caption, parse_fonts, parse_head, parse_length, parse_numbers, parse_scale, parse_sheet,
+        parse_svg_text, parse_theme,
     },
 };
 use crate::{
@@ -97,7 +97,7 @@ pub struct RenderOptions {
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
     /// Attention stack: self, encoder, decoder, cross, vision, text
-    #[arg(long, value_parser = parse_stack)]
+    #[arg(long)]
     pub stack: Option<StackKind>,
     /// Layers, from 0, such as 3 or 0-3,11
     #[arg(long, value_parser = parse_numbers)]
@@ -124,7 +124,7 @@ pub struct RenderOptions {
     #[arg(long, value_name = "N", value_parser = parse_position)]
     pub key: Option<usize>,
     /// Combine all chosen heads: mean, max, min, sum
-    #[arg(long, value_parser = parse_aggregate, value_name = "HOW")]
+    #[arg(long, value_name = "HOW")]
     pub aggregate: Option<Aggregate>,
     /// Subtract this head, such as L3H5
     #[arg(long, value_parser = parse_head, value_name = "HEAD")]

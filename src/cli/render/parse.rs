@@ -1,9 +1,7 @@
 //! From the words of the command line to what they mean.
 
 use crate::{
-    analysis::reading::Aggregate,
     figure::{CaptionKind, FontSource, write::SvgText},
-    ids::StackKind,
     options::one_of,
 };
 
@@ -18,14 +16,6 @@ pub enum Theme {
     Light,
     /// Light text on near-black.
     Dark,
-}
-
-pub fn parse_stack(name: &str) -> Result<StackKind, String> {
-    StackKind::from_name(name).ok_or_else(|| one_of(StackKind::ALL.map(StackKind::name)))
-}
-
-pub fn parse_aggregate(name: &str) -> Result<Aggregate, String> {
-    Aggregate::from_name(name).ok_or_else(|| one_of(Aggregate::ALL.map(Aggregate::name)))
 }
 
 /// `L3H5`.

@@ -108,9 +108,12 @@ impl Method for AlignmentOptions {
             choose(visit, ("symmetrize", "Both directions", meaning), &mut way, &BOTH_DIRECTIONS);
             self.reverse = way.map(|way| Reverse { run: Arc::clone(run), way });
         }
-        let all =
-            [(Setting::Output, "awo", "The step that writes it"), (Setting::Input, "awi", "The step that reads it")];
-        choose(visit, ("setting", "Row of a word", "Row that a target word is read from"), &mut self.setting, &all);
+        choose(
+            visit,
+            ("setting", "Row of a word", "Row that a target word is read from"),
+            &mut self.setting,
+            &Setting::CHOICES,
+        );
         let meaning = "Hand-made links: 3-5 is a sure link of source word 3 and target word 5, 3p5 a possible one; \
             words are counted from 0";
         visit(OptionField::new("gold", "Gold", meaning, FieldValue::FileWords(&mut self.gold, "0-0 1-1 2p1")));

@@ -79,14 +79,10 @@ pub enum Of {
     Pattern,
 }
 
-impl Of {
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::Pattern => "pattern",
-        }
-    }
+vocabulary! {
+    Of: name, title;
+    Input("input", "Input embeddings"),
+    Pattern("pattern", "Attention weights"),
 }
 
 impl Method for GradientOptions {
@@ -122,8 +118,7 @@ impl Method for GradientOptions {
         } else if let Some(steps) = &mut self.steps {
             return visit(whole("steps", "Steps", meaning, steps, range));
         }
-        let all = [(Of::Input, "input", "Input embeddings"), (Of::Pattern, "pattern", "Attention weights")];
-        choose(visit, ("of", "By", "Variable that the output is differentiated by"), &mut self.of, &all);
+        choose(visit, ("of", "By", "Variable that the output is differentiated by"), &mut self.of, &Of::CHOICES);
         let meaning = "On: contribution of the token if the output were linear. Off: slope only";
         let value = FieldValue::Flag(&mut self.times_input);
         visit(OptionField::new("times_input", "Times their value", meaning, value));

@@ -55,23 +55,11 @@ pub enum LeaveOut {
     Delete,
 }
 
-impl LeaveOut {
-    /// Every way.
-    pub const ALL: [Self; 3] = [Self::Hide, Self::Mask, Self::Delete];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hide => "hide",
-            Self::Mask => "mask",
-            Self::Delete => "delete",
-        }
-    }
-
-    /// The way with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|by| by.name() == name)
-    }
+vocabulary! {
+    LeaveOut: name;
+    Hide("hide"),
+    Mask("mask"),
+    Delete("delete"),
 }
 
 /// A way that takes words, for patches of a picture can only be hidden.

@@ -87,8 +87,7 @@ impl Method for MaskingOptions {
     }
 
     fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
-        let all = [(Depth::Embeddings, "embeddings", "The embeddings"), (Depth::Layers, "layers", "Every layer")];
-        choose(visit, ("depth", "Of", "States to mask"), &mut self.depth, &all);
+        choose(visit, ("depth", "Of", "States to mask"), &mut self.depth, &Depth::CHOICES);
         if scope.command_line {
             let mut layers = false;
             let value = FieldValue::Flag(&mut layers);
@@ -98,8 +97,12 @@ impl Method for MaskingOptions {
                 self.depth = Depth::Layers;
             }
         }
-        let all = [(Baseline::Mean, "mean", "The mean state"), (Baseline::Zero, "zero", "Nothing")];
-        choose(visit, ("baseline", "In its place", "Replacement of a masked state"), &mut self.baseline, &all);
+        choose(
+            visit,
+            ("baseline", "In its place", "Replacement of a masked state"),
+            &mut self.baseline,
+            &Baseline::CHOICES,
+        );
         let meaning = "Largest allowed change of the output probabilities, in nats";
         visit(real("margin", "Margin", meaning, &mut self.margin, 0.0..=100.0));
         let meaning = "Steps of the search in each layer";
@@ -141,23 +144,13 @@ pub enum Depth {
     Layers,
 }
 
+vocabulary! {
+    Baseline: name, title;
+    Mean("mean", "The mean state"),
+    Zero("zero", "Nothing"),
+}
+
 impl Baseline {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Mean, Self::Zero];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mean => "mean",
-            Self::Zero => "zero",
-        }
-    }
-
-    /// The baseline with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|baseline| baseline.name() == name)
-    }
-
     fn of(self, states: &Matrix) -> Vec<f64> {
         let mut mean = vec![0.0; states.n_cols()];
         if self == Self::Mean {
@@ -172,19 +165,10 @@ impl Baseline {
     }
 }
 
-impl Depth {
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Embeddings => "embeddings",
-            Self::Layers => "layers",
-        }
-    }
-
-    /// The depth with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Embeddings, Self::Layers].into_iter().find(|depth| depth.name() == name)
-    }
+vocabulary! {
+    Depth: name, title;
+    Embeddings("embeddings", "The embeddings"),
+    Layers("layers", "Every layer"),
 }
 
 /// States that can be masked: one row per token.

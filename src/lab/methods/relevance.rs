@@ -66,19 +66,10 @@ pub enum Rule {
     Lrp,
 }
 
-impl Rule {
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gradient => "gradient",
-            Self::Lrp => "lrp",
-        }
-    }
-
-    /// The rule with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Gradient, Self::Lrp].into_iter().find(|rule| rule.name() == name)
-    }
+vocabulary! {
+    Rule: name, title;
+    Gradient("gradient", "The attention"),
+    Lrp("lrp", "Its share by propagation"),
 }
 
 impl Method for RelevanceQuestion {
@@ -96,8 +87,7 @@ impl Method for RelevanceQuestion {
     }
 
     fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
-        let all = [(Rule::Gradient, "gradient", "The attention"), (Rule::Lrp, "lrp", "Its share by propagation")];
-        choose(visit, ("rule", "Gradients times", "What gradients are multiplied by"), &mut self.rule, &all);
+        choose(visit, ("rule", "Gradients times", "What gradients are multiplied by"), &mut self.rule, &Rule::CHOICES);
         visit(first_layer(&mut self.start_layer, scope));
     }
 

@@ -55,8 +55,7 @@ impl Method for RolloutOptions {
 
     fn options(&mut self, scope: &Scope<'_>, visit: &mut Visit<'_>) {
         let about = ("fuse", "Heads", "How the heads of a layer are combined into one matrix");
-        let all = [(Fuse::Mean, "mean", "Mean"), (Fuse::Max, "max", "Largest"), (Fuse::Min, "min", "Smallest")];
-        choose(visit, about, &mut self.fuse, &all);
+        choose(visit, about, &mut self.fuse, &Fuse::CHOICES);
         let meaning = "Assumed share of a layer's output that bypasses attention; 0.5 as published";
         visit(real("residual", "Residual stream", meaning, &mut self.residual, 0.0..=1.0));
         let meaning = "Share of each layer's weights set to 0, smallest first";

@@ -119,13 +119,8 @@ impl Method for TraceOptions {
                 the text";
             self.subject.option(visit, meaning);
         }
-        let all = [
-            (Restore::Stream, "resid", "Residual stream"),
-            (Restore::Mlp, "mlp", "MLP"),
-            (Restore::Attention, "attention", "Attention"),
-        ];
         let about = ("restore", "Restore", "Activation that is restored to its value in the run without noise");
-        choose(visit, about, &mut self.restore, &all);
+        choose(visit, about, &mut self.restore, &Restore::CHOICES);
         if scope.command_line || self.restore != Restore::Stream {
             visit(layers_together("Number of layers restored together", &mut self.window, scope));
         }
@@ -173,24 +168,14 @@ pub enum Restore {
     Attention,
 }
 
+vocabulary! {
+    Restore: name, title;
+    Stream("resid", "Residual stream"),
+    Mlp("mlp", "MLP"),
+    Attention("attention", "Attention"),
+}
+
 impl Restore {
-    /// Every choice.
-    pub const ALL: [Self; 3] = [Self::Stream, Self::Mlp, Self::Attention];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stream => "resid",
-            Self::Mlp => "mlp",
-            Self::Attention => "attention",
-        }
-    }
-
-    /// The choice with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|restore| restore.name() == name)
-    }
-
     const fn site(self) -> Site {
         match self {
             Self::Stream => Site::ResidPost,

@@ -115,27 +115,15 @@ pub(super) enum Group {
     TwoTowers,
 }
 
-impl Group {
-    pub const ALL: [Self; 7] = [
-        Self::Encoder,
-        Self::Decoder,
-        Self::EncoderDecoder,
-        Self::Recurrent,
-        Self::Vision,
-        Self::Captions,
-        Self::TwoTowers,
-    ];
-
+vocabulary! {
+    Group:
     /// As it is listed.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Encoder => "encoders",
-            Self::Decoder => "decoders",
-            Self::EncoderDecoder => "encoder–decoders",
-            Self::Recurrent => "recurrent classifiers",
-            Self::Vision => "vision transformers",
-            Self::Captions => "pictures to text",
-            Self::TwoTowers => "pictures with texts",
-        }
-    }
+    title;
+    Encoder("encoders"),
+    Decoder("decoders"),
+    EncoderDecoder("encoder–decoders"),
+    Recurrent("recurrent classifiers"),
+    Vision("vision transformers"),
+    Captions("pictures to text"),
+    TwoTowers("pictures with texts"),
 }

@@ -30,22 +30,10 @@ pub enum Setting {
     Input,
 }
 
-impl Setting {
-    /// Both settings.
-    pub const ALL: [Self; 2] = [Self::Output, Self::Input];
-
-    /// The name on the command line: alignment with outputs, or with inputs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Output => "awo",
-            Self::Input => "awi",
-        }
-    }
-
-    /// The setting with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|setting| setting.name() == name)
-    }
+vocabulary! {
+    Setting: name, title;
+    Output("awo", "The step that writes it"),
+    Input("awi", "The step that reads it"),
 }
 
 /// How the rows of a word's pieces become one.

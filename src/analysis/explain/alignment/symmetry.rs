@@ -17,24 +17,12 @@ pub enum Symmetrize {
     GrowDiagFinalAnd,
 }
 
-impl Symmetrize {
-    /// Every way.
-    pub const ALL: [Self; 4] = [Self::Intersection, Self::Union, Self::GrowDiag, Self::GrowDiagFinalAnd];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Intersection => "intersection",
-            Self::Union => "union",
-            Self::GrowDiag => "grow-diag",
-            Self::GrowDiagFinalAnd => "grow-diag-final-and",
-        }
-    }
-
-    /// The way with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|way| way.name() == name)
-    }
+vocabulary! {
+    Symmetrize: name;
+    Intersection("intersection"),
+    Union("union"),
+    GrowDiag("grow-diag"),
+    GrowDiagFinalAnd("grow-diag-final-and"),
 }
 
 /// Puts two directions together; both hold `(source, target)`, so the backward one has been turned round.

@@ -17,47 +17,17 @@ pub enum Question {
     Aligns,
 }
 
-impl Question {
-    /// Every question, in the order in which they are shown.
-    pub const ALL: [Self; 5] = [Self::Depends, Self::Believe, Self::Moves, Self::Fact, Self::Aligns];
-
+vocabulary! {
+    Question: name,
     /// The question as it is asked.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Depends => "What does this output depend on?",
-            Self::Believe => "Does this head matter? Do its weights explain it?",
-            Self::Moves => "How much does the head write, and from where?",
-            Self::Fact => "In which layer does it appear?",
-            Self::Aligns => "Which source word belongs to each target word?",
-        }
-    }
-
+    text,
     /// In one or two words, for tabs and file names.
-    pub const fn short(self) -> &'static str {
-        match self {
-            Self::Depends => "Which words",
-            Self::Believe => "This head",
-            Self::Moves => "What it writes",
-            Self::Fact => "Which layer",
-            Self::Aligns => "Alignment",
-        }
-    }
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Depends => "depends",
-            Self::Believe => "believe",
-            Self::Moves => "moves",
-            Self::Fact => "fact",
-            Self::Aligns => "aligns",
-        }
-    }
-
-    /// The question with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|question| question.name() == name)
-    }
+    short;
+    Depends("depends", "What does this output depend on?", "Which words"),
+    Believe("believe", "Does this head matter? Do its weights explain it?", "This head"),
+    Moves("moves", "How much does the head write, and from where?", "What it writes"),
+    Fact("fact", "In which layer does it appear?", "Which layer"),
+    Aligns("aligns", "Which source word belongs to each target word?", "Alignment"),
 }
 
 impl fmt::Display for Question {
