@@ -69,7 +69,7 @@ impl Model {
     pub fn attention_output(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
         let own = |block: &Block| match stack {
             StackKind::Cross => block.cross.as_ref().map(|(attention, _)| Projection::of(&attention.out)),
-            _ => Some(Projection::of(&block.attention.out)),
+            _ => Some(Projection::of(&block.attention.heads().out)),
         };
         self.block(stack, layer).and_then(own).transpose()
     }
@@ -83,7 +83,7 @@ impl Model {
         let attention = match (stack, &block.cross) {
             (StackKind::Cross, None) => return Ok(None),
             (StackKind::Cross, Some((attention, _))) => attention,
-            _ => &block.attention,
+            _ => block.attention.heads(),
         };
         let width = attention.spec.n_kv_heads * attention.spec.d_head;
         // Values come last in both.

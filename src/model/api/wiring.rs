@@ -12,7 +12,7 @@ use crate::{
         kernels::{self, Activation, to_host},
         network::{
             Body, Tower,
-            attention::{Attention, HeadNorm, Projections},
+            attention::{HeadNorm, MultiHead, Projections},
             block::{Block, Norms},
             embedding::Embedding,
             head::Reads,
@@ -144,7 +144,7 @@ impl Model {
     /// # Errors
     /// When the weights cannot be read.
     pub fn joint_projection(&self, stack: StackKind, layer: usize) -> Result<Option<Projection>, ModelError> {
-        let plain = |attention: &&Attention| {
+        let plain = |attention: &&MultiHead| {
             attention.qk_norm.is_none() && attention.rotary.is_none() && attention.bias.is_none()
         };
         match self.attention(stack, layer).filter(plain).map(|attention| &attention.projections) {
@@ -233,11 +233,11 @@ impl Model {
         Ok(Some(Entry { scale: text.scale, added, norm: text.norm.as_ref().map(FinalNorm::of).transpose()? }))
     }
 
-    fn attention(&self, stack: StackKind, layer: usize) -> Option<&Attention> {
+    fn attention(&self, stack: StackKind, layer: usize) -> Option<&MultiHead> {
         let block = self.block(stack, layer)?;
         match stack {
             StackKind::Cross => block.cross.as_ref().map(|(attention, _)| attention),
-            _ => Some(&block.attention),
+            _ => Some(block.attention.heads()),
         }
     }
 }

@@ -4,8 +4,8 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Ask, Attention, BOS, Block, Config, Convention, EOS, Embedding, Family, FirstRead, Head, HeadKind,
-    LayerSpec, LoadError, Longer, Modality, Network, Norms, PAD, Positions, Reads, START, Stack, StackKind,
+    Activation, Ask, BOS, Block, Config, Convention, EOS, Embedding, Family, FirstRead, Head, HeadKind, LayerSpec,
+    LoadError, Longer, Modality, MultiHead, Network, Norms, PAD, Positions, Reads, START, Stack, StackKind,
     TextEmbedding, TokenizerClass, Tower, Transform, Weights, cross, layer_norm, linear, longformer, mlp, n_classes,
     opinion, outcomes, parts::encoder_decoder, qkv, vocabulary_map,
 };
@@ -214,18 +214,17 @@ pub(super) fn tower(
         } else {
             None
         };
-        let mut attention = Attention::plain(qkv, out, spec, is_decoder && config.is_causal());
-        if let Some(windows) = &windows {
-            // Its classes leave it to whoever calls them which tokens see all.
-            let name = name("self_attn.longformer_self_attn");
-            longformer::see_within(weights, &mut attention, &name, windows[layer])?;
-        }
-        let block = Block::new(
-            attention,
+        let mut block = Block::new(
+            MultiHead::plain(qkv, out, spec, is_decoder && config.is_causal()),
             norm(weights, "self_attn_layer_norm")?,
             mlp(weights, [&name("fc1"), &name("fc2")], (d_model, d_mlp), activation)?,
             norm(weights, "final_layer_norm")?,
         );
+        if let Some(windows) = &windows {
+            // Its classes leave it to whoever calls them which tokens see all.
+            let name = name("self_attn.longformer_self_attn");
+            block = longformer::see_within(weights, block, &name, windows[layer])?;
+        }
         blocks.push(Block { cross, ..block });
     }
     let final_norm = dialect.final_norm.then(|| norm(weights, &format!("{stack}.layer_norm"), d_model)).transpose()?;

@@ -5,7 +5,11 @@ use super::{
     TextEmbedding, TextSpec, Transform, Weights, classifier, config_keys, linear,
 };
 use crate::{
-    capture::Normalizer, model::network::bilstm::BiLstm, model::network::bilstm::Gates, model::network::cell::Lstm,
+    capture::Normalizer,
+    model::network::{
+        bilstm::{BiLstm, Gates},
+        cell::Lstm,
+    },
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family::new("bilstm", Group::Recurrent, build)];

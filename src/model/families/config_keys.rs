@@ -7,7 +7,7 @@
 //! obeyed by nobody, so it stops nothing: `attnscope check` lists it.
 
 use super::{Family, Limit, lookup};
-use crate::{model::checkpoint::key_audit::Keys, model::checkpoint::key_audit::ROTARY_KIND};
+use crate::model::checkpoint::key_audit::{Keys, ROTARY_KIND};
 
 /// Keys that every configuration has: names, outputs, how things are stored.
 const EVERYWHERE: &[&str] = &[
@@ -173,12 +173,12 @@ pub(super) const TWO_TOWERS: &[&str] =
 const OF_ALL: &[Limit] = &[("pruned_heads", &["{}"]), ("per_layer_config", &["{}"])];
 /// Without a mask of the future there is nothing to make of it.
 pub(super) const CAUSALITY: &[&str] = &["is_causal"];
-/// Attention in both directions in a decoder.
+/// MultiHead in both directions in a decoder.
 pub(super) const CAUSAL: &[Limit] = &[("is_causal", &["true"])];
 /// Decoders without attention to an encoder.
 pub(super) const NO_CROSS: &[Limit] = &[("add_cross_attention", &["false"])];
 
-/// Attention in both directions of later Gemmas.
+/// MultiHead in both directions of later Gemmas.
 pub(super) const ONE_DIRECTION: &[Limit] = &[("use_bidirectional_attention", &["false"])];
 /// What Gemma's classes have for models that see pictures, and for caches.
 pub(super) const GEMMA: &[&str] =

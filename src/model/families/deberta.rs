@@ -7,9 +7,9 @@ use super::{
     Sizes, Stack, StackKind, TextEmbedding, TokenizerClass, Weights, config_keys, encoder::block, encoder::head,
     encoder::segments, encoder::word_table, layer_norm, linear, network,
 };
-use crate::{
-    model::network::convolution::Convolution, model::network::disentangled::Disentangled,
-    model::network::disentangled::Distances,
+use crate::model::network::{
+    convolution::Convolution,
+    disentangled::{Disentangled, Distances},
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
@@ -64,7 +64,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let mut block = block(weights, &sizes, &name, &BLOCK)?;
         if let Some((table, distances)) = &positions {
             let disentangled = compare(weights, &sizes, kinds, &name, table, *distances)?;
-            block.attention.bias = Some(RelativeBias::Disentangled(disentangled));
+            block.attention.heads_mut().bias = Some(RelativeBias::Disentangled(disentangled));
         }
         blocks.push(block);
     }

@@ -3,7 +3,7 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Attention, Block, ClassHead, Config, Head, HeadKind, LayerSpec, Linear, LoadError, Norms, Positions,
+    Activation, Block, ClassHead, Config, Head, HeadKind, LayerSpec, Linear, LoadError, MultiHead, Norms, Positions,
     Reads, TextEmbedding, Transform, Weights, classifier, cross, layer_norm, linear, mlp, n_classes, qkv, table_name,
     vocabulary_map,
 };
@@ -163,7 +163,7 @@ pub(super) fn block(
     let out = linear(weights, &name(names.out), d_model, d_model)?;
     let [up, down] = names.mlp.map(name);
     let block = Block::new(
-        Attention::plain(qkv, out, spec, causal),
+        MultiHead::plain(qkv, out, spec, causal),
         Norms::post(layer_norm(weights, &name(names.attention_norm), d_model, eps)?),
         mlp(weights, [&up, &down], (d_model, d_mlp), activation)?,
         Norms::post(layer_norm(weights, &name(names.mlp_norm), d_model, eps)?),
@@ -176,7 +176,7 @@ fn cross_attention(
     weights: &mut Weights<'_>,
     sizes: &Sizes,
     name: &impl Fn(&str) -> String,
-) -> Result<(Attention, Norms), LoadError> {
+) -> Result<(MultiHead, Norms), LoadError> {
     let Sizes { d_model, eps, spec, .. } = *sizes;
     let names = ["self.query", "self.key", "self.value", "output.dense"];
     let names = names.map(|part| name(&format!("crossattention.{part}")));

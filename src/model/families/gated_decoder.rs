@@ -2,10 +2,10 @@
 //! choices, which [`Variant`] lists.
 
 use super::{
-    Activation, Attention, Block, Config, Dense, HeadKind, HeadNorm, LayerSpec, LoadError, Multipliers, Network, Norm,
-    NormKind, NormPlaces, NormWeights, Norms, Output, Part, Projections, QkNorm, QkNorms, Stack, StackKind, Stored,
-    TextEmbedding, TwoWay, Variant, Weights, Windows, decoder::head, decoder::layer_types, decoder::rms_norm,
-    layer_norm, map, network, qkv, variant::Biased,
+    Activation, Block, Config, Dense, HeadKind, HeadNorm, LayerSpec, LoadError, MultiHead, Multipliers, Network, Norm,
+    NormKind, NormPlaces, NormWeights, Norms, Output, Part, QkNorm, QkNorms, Stack, StackKind, Stored, TextEmbedding,
+    TwoWay, Variant, Weights, Windows, decoder::head, decoder::layer_types, decoder::rms_norm, layer_norm, map,
+    network, qkv, variant::Biased,
 };
 
 struct Shape {
@@ -196,16 +196,11 @@ fn block(
         let [q, k, v] = ["q_proj", "k_proj", "v_proj"].map(|part| name(&format!("self_attn.{part}")));
         qkv(weights, [&q, &k, &v], d_model, spec, [biased.qkv; 3])?
     };
-    let attention = Attention {
-        projections: Projections::Fused(qkv),
-        out: weights.linear_times(&name("self_attn.o_proj"), added, (wide, d_model), biased.out)?,
-        spec: LayerSpec { window, ..spec },
-        causal: shape.causal,
+    let out = weights.linear_times(&name("self_attn.o_proj"), added, (wide, d_model), biased.out)?;
+    let attention = MultiHead {
         qk_norm: qk_norm(config, weights, variant, shape, &name("self_attn"))?,
         rotary,
-        bias: None,
-        global: None,
-        sink: None,
+        ..MultiHead::plain(qkv, out, LayerSpec { window, ..spec }, shape.causal)
     };
     let up = if variant.fused {
         map(weights, &name("mlp.gate_up_proj"), (d_model, 2 * d_mlp), biased.mlp)?

@@ -1,8 +1,8 @@
 //! GPT-2: pre-norm decoder with learned positions; its linear maps are stored as `(in, out)`.
 
 use super::{
-    Activation, Attention, BOS, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec,
-    Linear, LoadError, Modality, Network, Norms, Positions, Stack, StackKind, Stored, TextEmbedding, TextSpec,
+    Activation, BOS, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec, Linear,
+    LoadError, Modality, MultiHead, Network, Norms, Positions, Stack, StackKind, Stored, TextEmbedding, TextSpec,
     TokenizerClass, Tower, Weights, config_keys, decoder::class_head, layer_norm, table_name, vocabulary_map,
 };
 
@@ -56,12 +56,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             let kv = conv1d(weights, &name("crossattention.c_attn"), d_model, 2 * d_model)?;
             let out = conv1d(weights, &name("crossattention.c_proj"), d_model, d_model)?;
             let norm = layer_norm(weights, &name("ln_cross_attn"), d_model, eps)?;
-            Some((Attention::cross(q, kv, out, spec), Norms::pre(norm)))
+            Some((MultiHead::cross(q, kv, out, spec), Norms::pre(norm)))
         } else {
             None
         };
         let block = Block::new(
-            Attention::plain(qkv, out, spec, config.is_causal()),
+            MultiHead::plain(qkv, out, spec, config.is_causal()),
             Norms::pre(layer_norm(weights, &name("ln_1"), d_model, eps)?),
             Dense::plain(up, activation, down),
             Norms::pre(layer_norm(weights, &name("ln_2"), d_model, eps)?),

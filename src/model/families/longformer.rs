@@ -1,11 +1,11 @@
 //! Longformer: RoBERTa whose layers see within windows, and whose class says which tokens see all.
 
 use super::{
-    Activation, Attention, BERT_BLOCK, BOS, Config, Convention, EOS, Family, HeadNames, LoadError, Network, PAD, Sizes,
+    Activation, BERT_BLOCK, BOS, Block, Config, Convention, EOS, Family, HeadNames, LoadError, Network, PAD, Sizes,
     Stack, StackKind, Stored, TokenizerClass, Weights, blocks, config_keys, count_from, embedding, encoder::head,
     linear, network,
 };
-use crate::{model::network::global::GlobalMaps, model::network::global::GlobalTokens};
+use crate::model::network::global::{GlobalMaps, GlobalTokens, WithGlobal};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     harmless: &[config_keys::CAUSALITY, config_keys::TABLES, &["onnx_export"]],
@@ -33,13 +33,13 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     };
     let embedding = embedding(config, weights, &sizes, "longformer.embeddings", names.decoder, true)?;
     let embedding = count_from(config, config.token("pad_token_id").unwrap_or(1), embedding)?;
-    let mut blocks = blocks(weights, &sizes, "longformer.encoder.layer", &BERT_BLOCK)?;
+    let blocks = blocks(weights, &sizes, "longformer.encoder.layer", &BERT_BLOCK)?;
     let tokens = global_tokens(config);
     let windows = windows(config, sizes.n_layers)?;
-    for (layer, (block, window)) in blocks.iter_mut().zip(windows).enumerate() {
-        let name = format!("longformer.encoder.layer.{layer}.attention.self");
-        see_within(weights, &mut block.attention, &name, window)?;
-    }
+    let blocks = blocks.into_iter().zip(windows).enumerate().map(|(layer, (block, window))| {
+        see_within(weights, block, &format!("longformer.encoder.layer.{layer}.attention.self"), window)
+    });
+    let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
     let head = head(config, weights, &sizes, &names, embedding.word.rows()?)?;
     if tokens.is_none() {
         weights.warn(NOBODY);
@@ -78,19 +78,19 @@ pub(super) fn windows(config: &Config, n_layers: usize) -> Result<Vec<usize>, Lo
     Ok(windows)
 }
 
-/// Makes attention see within a window, with the maps under `name` for tokens that see all.
+/// A block whose attention sees within a window, with the maps under `name` for tokens that see all.
 pub(super) fn see_within(
     weights: &mut Weights<'_>,
-    attention: &mut Attention,
+    block: Block,
     name: &str,
     window: usize,
-) -> Result<(), LoadError> {
-    let d_model = attention.spec.n_heads * attention.spec.d_head;
+) -> Result<Block, LoadError> {
+    let mut own = block.attention;
+    let spec = &mut own.heads_mut().spec;
+    let d_model = spec.n_heads * spec.d_head;
     let q = linear(weights, &format!("{name}.query_global"), d_model, d_model)?;
     let kv = ["key_global", "value_global"].map(|part| format!("{name}.{part}"));
     let kv = weights.linear(&kv.each_ref().map(String::as_str), (d_model, d_model), Stored::OutIn, true)?;
-    attention.spec.window = Some(window / 2 + 1);
-    attention.spec.global = true;
-    attention.global = Some(GlobalMaps { q, kv });
-    Ok(())
+    (spec.window, spec.global) = (Some(window / 2 + 1), true);
+    Ok(Block { attention: Box::new(WithGlobal { own, maps: GlobalMaps { q, kv } }), ..block })
 }

@@ -89,7 +89,7 @@ use crate::{
         kernels::{Activation, Linear, Norm, NormKind},
         network::{
             Body, Network, Tower,
-            attention::{Attention, HeadNorm, Projections, QkNorm},
+            attention::{HeadNorm, MultiHead, QkNorm},
             block::{Block, Norms, Stack},
             embedding::{Embedding, Positions, TextEmbedding},
             head::{Head, Outcomes, Reads, Transform},

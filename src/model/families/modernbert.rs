@@ -1,8 +1,8 @@
 //! ModernBERT: pre-norm encoder with rotary positions and gated MLPs; most layers see a window only.
 
 use super::{
-    Activation, Attention, BOS, Block, ClassHead, Config, Dense, EOS, Family, Head, HeadKind, LayerKind, LayerSpec,
-    LoadError, Network, Norm, NormKind, Norms, OutputKind, PAD, Reads, Rotary, Stack, StackKind, TextEmbedding,
+    Activation, BOS, Block, ClassHead, Config, Dense, EOS, Family, Head, HeadKind, LayerKind, LayerSpec, LoadError,
+    MultiHead, Network, Norm, NormKind, Norms, OutputKind, PAD, Reads, Rotary, Stack, StackKind, TextEmbedding,
     TokenizerClass, Transform, Weights, classifier, config_keys, decoder::layer_types, encoder::classifies_texts,
     encoder::classifies_tokens, encoder::token_classifier, map, network, table_name, vocabulary_map,
 };
@@ -100,7 +100,7 @@ fn block(
     let qkv = map(weights, &name("attn.Wqkv"), (d_model, 3 * d_model), bias)?;
     let out = map(weights, &name("attn.Wo"), (d_model, d_model), bias)?;
     let rotary = Some(usize::from(spec.window.is_some()));
-    let attention = Attention { rotary, ..Attention::plain(qkv, out, spec, false) };
+    let attention = MultiHead { rotary, ..MultiHead::plain(qkv, out, spec, false) };
     // The first layer reads what the embedding's norm has normed already.
     let before = if layer == 0 { None } else { Some(norm(weights, sizes, &name("attn_norm"))?) };
     let bias = config.flag("mlp_bias", false);

@@ -2,7 +2,7 @@
 //! narrower embeddings and norms after the addition.
 
 use super::{
-    Activation, Attention, BOS, Block, Config, Convention, Dense, EOS, Family, LayerSpec, LoadError, Network, Norm,
+    Activation, BOS, Block, Config, Convention, Dense, EOS, Family, LayerSpec, LoadError, MultiHead, Network, Norm,
     NormKind, Norms, Output, PAD, Positions, Stack, StackKind, TextEmbedding, TokenizerClass, Weights, decoder::head,
     layer_norm, map, n_classes, network, qkv,
 };
@@ -55,7 +55,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         let down = map(weights, &name("fc2"), (d_mlp, d_model), bias)?;
         let place = if norm_before { Norms::pre } else { Norms::post };
         blocks.push(Block::new(
-            Attention::plain(qkv, out, spec, config.is_causal()),
+            MultiHead::plain(qkv, out, spec, config.is_causal()),
             place(layer_norm(weights, &name("self_attn_layer_norm"))?),
             Dense::plain(up, activation, down),
             place(layer_norm(weights, &name("final_layer_norm"))?),

@@ -3,7 +3,7 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Attention, Body, Config, Dense, Head, HeadClass, HeadKind, LayerSpec, Linear, LoadError, Modality,
+    Activation, Body, Config, Dense, Head, HeadClass, HeadKind, LayerSpec, Linear, LoadError, Modality, MultiHead,
     Network, Norm, NormKind, Outcomes, OutputKind, Part, Reads, Stored, Tower, Transform, Weights, lookup,
 };
 use crate::{model::checkpoint::ids::ClassNames, outputs::SCORE, text::counted};
@@ -22,19 +22,19 @@ pub(super) fn qkv(
     weights.linear_of(&parts, d_model, Stored::OutIn, None)
 }
 
-/// Attention of a decoder to its encoder's stream, of four tensors: queries, keys, values, output.
+/// MultiHead of a decoder to its encoder's stream, of four tensors: queries, keys, values, output.
 pub(super) fn cross(
     weights: &mut Weights<'_>,
     [q, k, v, out]: [&str; 4],
     (d_model, d_encoder): (usize, usize),
     spec: LayerSpec,
     bias: bool,
-) -> Result<Attention, LoadError> {
+) -> Result<MultiHead, LoadError> {
     let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
     let q = weights.linear(&[q], (d_model, wide), Stored::OutIn, bias)?;
     let kv = weights.linear(&[k, v], (d_encoder, narrow), Stored::OutIn, bias)?;
     let out = weights.linear(&[out], (wide, d_model), Stored::OutIn, bias)?;
-    Ok(Attention::cross(q, kv, out, spec))
+    Ok(MultiHead::cross(q, kv, out, spec))
 }
 
 /// An encoder, its bridge if it has one, and the decoder that attends to it.

@@ -2,7 +2,7 @@
 //! few choices, which [`Plain`] lists.
 
 use super::{
-    Activation, Attention, Block, Config, HeadNorm, LayerSpec, LoadError, Network, Norms, Output, Positions, QkNorm,
+    Activation, Block, Config, HeadNorm, LayerSpec, LoadError, MultiHead, Network, Norms, Output, Positions, QkNorm,
     RelativeBias, Rotary, Stack, StackKind, TextEmbedding, Weights, decoder::head, decoder::interleaved_qkv,
     layer_norm, map, mlp, network, qkv,
 };
@@ -142,10 +142,10 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, plain: &Plain) -
             None => None,
         };
         let window = choices.windows.get(layer).copied().flatten();
-        let attention = Attention {
+        let attention = MultiHead {
             qk_norm,
             rotary: choices.rotary.is_some().then_some(0),
-            ..Attention::plain(qkv, out, LayerSpec { window, ..spec }, causal)
+            ..MultiHead::plain(qkv, out, LayerSpec { window, ..spec }, causal)
         };
         let mut norm = |part: &str| -> Result<Norms, LoadError> {
             let before = Norms::pre(layer_norm(weights, &name(part), d_model, eps)?);

@@ -4,7 +4,10 @@ use super::{
     Body, Config, Family, Group, Head, LayerSpec, Linear, LoadError, Modality, Network, Stored, TextEmbedding,
     TextSpec, Weights, linear,
 };
-use crate::{model::network::cell::Gru, model::network::recurrent::Recurrent, model::network::recurrent::Score};
+use crate::model::network::{
+    cell::Gru,
+    recurrent::{Recurrent, Score},
+};
 
 pub(super) const FAMILIES: &[Family] = &[Family::new("rnnsearch", Group::EncoderDecoder, build)];
 

@@ -5,13 +5,13 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::{
-    Activation, Ask, Attention, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, Group, HeadKind,
-    ImageSpec, LayerSpec, Linear, LoadError, Modality, Network, OutputKind, PAD, Pictures, Pool, ProcessorClass,
-    Projections, Reads, Similarity, StackKind, TextPosition, TokenizerClass, Tower, Transform, Weights, classifier,
-    clip::HalfStack, clip::TEXT, clip::VISION, clip::layers, clip::number, clip::text_tower, clip::vision_network,
-    config_keys, layer_norm, linear, mlp, opinion,
+    Activation, Ask, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, Group, HeadKind, ImageSpec,
+    LayerSpec, Linear, LoadError, Modality, MultiHead, Network, OutputKind, PAD, Pictures, Pool, ProcessorClass, Reads,
+    Similarity, StackKind, TextPosition, TokenizerClass, Tower, Transform, Weights, classifier, clip::HalfStack,
+    clip::TEXT, clip::VISION, clip::layers, clip::number, clip::text_tower, clip::vision_network, config_keys,
+    layer_norm, linear, mlp, opinion,
 };
-use crate::{model::network::similarity::Probe, model::run::At};
+use crate::model::{network::similarity::Probe, run::At};
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
@@ -124,23 +124,13 @@ fn probe(config: &Config, weights: &mut Weights<'_>, n_layers: usize) -> Result<
     let part = |start: usize, n: usize| -> candle_core::Result<_> {
         Linear::new(weight.narrow(1, start, n)?, Some(bias.narrow(0, start, n)?))
     };
-    let projections = Projections::Cross { q: part(0, d_model)?, kv: part(d_model, 2 * d_model)? };
+    let (q, kv) = (part(0, d_model)?, part(d_model, 2 * d_model)?);
     let out = linear(weights, &name("attention.out_proj"), d_model, d_model)?;
     let d_mlp = config.d_mlp()?.unwrap_or(4 * d_model);
     let activation = config.activation("hidden_act", Activation::GeluTanh)?;
     Ok(Probe {
         query: weights.tensor(&name("probe"), &[1, 1, d_model])?.reshape((1, d_model))?,
-        attention: Attention {
-            projections,
-            out,
-            spec: LayerSpec::new(n_heads, d_head),
-            causal: false,
-            qk_norm: None,
-            rotary: None,
-            bias: None,
-            global: None,
-            sink: None,
-        },
+        attention: MultiHead::cross(q, kv, out, LayerSpec::new(n_heads, d_head)),
         norm: layer_norm(weights, &name("layernorm"), d_model, config.norm_eps("layer_norm_eps", 1e-6)?)?,
         mlp: mlp(weights, [&name("mlp.fc1"), &name("mlp.fc2")], (d_model, d_mlp), activation)?,
         at: At { stack: StackKind::Vision, layer: n_layers },

@@ -3,8 +3,8 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Ask, Attention, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec,
-    LoadError, Longer, Modality, Network, Norm, Norms, PAD, RelativeBias, START, Stack, StackKind, Stored,
+    Activation, Ask, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec, LoadError,
+    Longer, Modality, MultiHead, Network, Norm, Norms, PAD, RelativeBias, START, Stack, StackKind, Stored,
     TextEmbedding, TextSpec, TokenizerClass, Tower, Transform, Weights, bart::text_classifier, config_keys, cross,
     decoder::rms_norm, encoder::classifies_tokens, encoder::token_classifier, map, n_classes, opinion,
     parts::encoder_decoder, qkv,
@@ -140,7 +140,7 @@ impl Shape {
             let [q, k, v] = ["q", "k", "v"].map(|part| name(&format!("0.SelfAttention.{part}")));
             let qkv = qkv(weights, [&q, &k, &v], d_model, spec, [false; 3])?;
             let out = map(weights, &name("0.SelfAttention.o"), (d_inner, d_model), false)?;
-            let attention = Attention::plain(qkv, out, spec, is_decoder && config.is_causal());
+            let attention = MultiHead::plain(qkv, out, spec, is_decoder && config.is_causal());
             let attention_norms = Norms::pre(self.norm(weights, &name("0.layer_norm"))?);
             let cross = if is_decoder {
                 let names = ["q", "k", "v", "o"].map(|part| name(&format!("1.EncDecAttention.{part}")));

@@ -4,7 +4,7 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Attention, Block, Config, Dense, ImageSpec, Interpolation, LayerSpec, Linear, LoadError, Norms,
+    Activation, Block, Config, Dense, ImageSpec, Interpolation, LayerSpec, Linear, LoadError, MultiHead, Norms,
     Weights, layer_norm, linear, qkv,
 };
 use crate::model::network::patches::PatchEmbedding;
@@ -137,7 +137,7 @@ impl Names {
 /// What adds to the stream of a layer.
 #[derive(Clone, Copy)]
 pub(super) enum Branch {
-    Attention,
+    MultiHead,
     Mlp,
 }
 
@@ -191,10 +191,10 @@ impl<'a> Layers<'a> {
         let [q, k, v] = self.names.qkv.map(|part| self.name(layer, part));
         let qkv = qkv(weights, [&q, &k, &v], self.d_model, self.spec, self.bias)?;
         let wide = self.spec.n_heads * self.spec.d_head;
-        let out = self.scaled(weights, layer, Branch::Attention, &self.name(layer, self.names.out), wide)?;
+        let out = self.scaled(weights, layer, Branch::MultiHead, &self.name(layer, self.names.out), wide)?;
         let [before, after] = self.names.norms.map(|part| self.name(layer, part));
         Ok(Block::new(
-            Attention::plain(qkv, out, self.spec, self.causal),
+            MultiHead::plain(qkv, out, self.spec, self.causal),
             Norms::pre(layer_norm(weights, &before, self.d_model, self.eps)?),
             mlp,
             Norms::pre(layer_norm(weights, &after, self.d_model, self.eps)?),

@@ -39,7 +39,7 @@ pub use mask::{mask, softcap};
 pub use matmul::{attend, scores};
 pub use normalize::normalize;
 pub use rotate::{Turns, rotate};
-pub use stored::StoredMatrix;
+pub use stored::{StoredMatrix, bytes_of};
 pub use to_host::{to_host, with_values};
 
 use crate::spec::Mask;

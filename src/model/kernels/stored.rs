@@ -11,6 +11,11 @@ use super::{
     product::View,
 };
 
+/// Bytes of so many values that are computed.
+pub const fn bytes_of(n_values: u64) -> u64 {
+    n_values.saturating_mul(size_of::<f32>() as u64)
+}
+
 /// A matrix `[d_in, d_out]` with frozen numbers.
 #[derive(Clone, Debug)]
 pub struct StoredMatrix(Form);
@@ -26,7 +31,7 @@ enum Form {
 impl StoredMatrix {
     /// Bytes of so many values once they are stored.
     pub const fn bytes_of(n_values: u64) -> u64 {
-        n_values.saturating_mul(size_of::<f32>() as u64)
+        bytes_of(n_values)
     }
 
     /// Values of memory into which a table `[d_out, d_in]` is read that [`Self::owning`] may take over.

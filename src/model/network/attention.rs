@@ -1,23 +1,41 @@
 //! Multi-head attention of every family, instrumented at every site.
 
-use std::sync::Arc;
+use std::{fmt::Debug, sync::Arc};
 
 use candle_core::{Result as CandleResult, Tensor};
 
-use super::{
-    global::{Global, GlobalMaps},
-    pass::Pass,
-    relative::RelativeBias,
-};
+use super::{pass::Pass, relative::RelativeBias};
 use crate::{
     capture::PerHead,
     model::{
         ModelError,
-        kernels::{self, Attended, Bias, Linear, Norm, Wanted, Windows},
+        kernels::{self, Bias, Linear, Norm},
         run::{At, Run, Site},
     },
     spec::{AttentionParams, LayerSpec, Mask},
 };
+
+/// The branch of a block in which positions see each other.
+///
+/// Blocks run it, and estimates and explanations ask for its heads; what is added around them, such as tokens with maps
+/// of their own, is another type here.
+pub(crate) trait Attention: Debug + Send + Sync {
+    /// `z` of all heads side by side; the heads' `out` maps it back to the stream.
+    ///
+    /// # Shapes
+    /// - `x`: `[n, d_model]`
+    /// - result: `[n, heads · d_head]`
+    fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError>;
+
+    fn heads(&self) -> &MultiHead;
+
+    fn heads_mut(&mut self) -> &mut MultiHead;
+
+    /// Maps that only tokens that see all others have: of their queries, and of the keys and values that they see.
+    fn global_maps(&self) -> Option<[&Linear; 2]> {
+        None
+    }
+}
 
 /// Where queries, keys and values come from.
 #[derive(Debug)]
@@ -47,7 +65,7 @@ pub(crate) struct HeadNorm {
 
 /// Multi-head attention.
 #[derive(Debug)]
-pub(crate) struct Attention {
+pub(crate) struct MultiHead {
     pub projections: Projections,
     /// `[heads · d_head, d_model]`.
     pub out: Linear,
@@ -58,24 +76,22 @@ pub(crate) struct Attention {
     pub rotary: Option<usize>,
     /// A bias of this layer alone; a `spec.biased` layer without one uses the stack's.
     pub bias: Option<RelativeBias>,
-    /// Maps of tokens that see all others.
-    pub global: Option<GlobalMaps>,
     /// `[heads]`: scores of learned sinks, in a layer whose `spec.sink` says so. Not of one with global tokens.
     pub sink: Option<Arc<[f32]>>,
 }
 
-impl Attention {
+impl MultiHead {
     /// Self-attention as in the first transformers: no rotary embedding, bias or extra norm.
     pub const fn plain(qkv: Linear, out: Linear, spec: LayerSpec, causal: bool) -> Self {
         let projections = Projections::Fused(qkv);
-        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, global: None, sink: None }
+        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, sink: None }
     }
 
-    /// Attention of a decoder to its encoder's stream.
+    /// MultiHead of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         let projections = Projections::Cross { q, kv };
         let causal = false;
-        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, global: None, sink: None }
+        Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, sink: None }
     }
 
     /// Whether it attends to a stream of this width that is not its own.
@@ -83,82 +99,9 @@ impl Attention {
         matches!(&self.projections, Projections::Cross { kv, .. } if kv.dims().is_ok_and(|(d_in, _)| d_in == d_encoder))
     }
 
-    /// `z` of all heads side by side; `out` maps it back to the stream.
-    ///
-    /// # Shapes
-    /// - `x`: `[n, d_model]`
-    /// - result: `[n, heads · d_head]`
-    pub fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let n_heads = self.spec.n_heads;
-        let mut global = None;
-        // Heads are strided views of one product: the kernels read them in place.
-        let (q, k, v) = match &self.projections {
-            Projections::Fused(_) => {
-                let (q, k, v) = self.project(x, pass)?;
-                let q = match self.global.as_ref().filter(|_| !pass.global.is_empty()) {
-                    Some(maps) => {
-                        let (q, seen) = Global::of(maps, &pass.global, x, &q)?;
-                        global = Some(seen);
-                        q
-                    }
-                    None => q,
-                };
-                let (k, v) = pass.extend(at, k, v)?;
-                (q, k, v)
-            }
-            Projections::Cross { q, kv } => {
-                let q = self.split(&q.forward(x)?, n_heads)?;
-                let (k, v) = pass.remember(at, |memory| {
-                    let kv = self.split(&kv.forward(memory)?, 2 * self.spec.n_kv_heads)?;
-                    let n = self.spec.n_kv_heads;
-                    Ok((kv.narrow(1, 0, n)?, kv.narrow(1, n, n)?))
-                })?;
-                (q, k, v)
-            }
-        };
-        let q = run.at(Site::Q, at, q.transpose(0, 1)?)?;
-        let k = run.at(Site::K, at, k.transpose(0, 1)?)?;
-        let v = run.at(Site::V, at, v.transpose(0, 1)?)?;
-        if let Some(global) = &global {
-            run.keep_global(at, &global.tokens, [&global.k, &global.v])?;
-            let z = self.attend_with_global(at, global, (&q, &k, &v), run)?;
-            return self.with_z(at, z, run);
-        }
-        if pass.parts.is_empty() {
-            return self.attend(at, (&q, &k, &v), pass, run);
-        }
-        // Packed inputs attend each for itself.
-        let is_cross = matches!(self.projections, Projections::Cross { .. });
-        let rows = |part: usize, pass: &Pass<'_>| {
-            let rows = pass.rows_of(part);
-            let keys = if is_cross { pass.parts[part].memory.clone() } else { rows.clone() };
-            (rows, keys)
-        };
-        if self.is_one_product(at, run) {
-            let parts: Vec<_> = (0..pass.parts.len()).map(|part| rows(part, pass)).collect();
-            let z = kernels::attention_by_parts([&q, &k, &v], &parts, &self.params(k.dim(1)?))?;
-            return self.with_z(at, z, run);
-        }
-        let mut joined = Vec::with_capacity(pass.parts.len());
-        for part in 0..pass.parts.len() {
-            pass.enter(part);
-            run.enter(Some(part));
-            let (rows, keys) = rows(part, pass);
-            let q = q.narrow(1, rows.start, rows.len())?;
-            let (k, v) = (k.narrow(1, keys.start, keys.len())?, v.narrow(1, keys.start, keys.len())?);
-            joined.push(self.attend(at, (&q, &k, &v), pass, run)?);
-        }
-        run.enter(None);
-        Ok(Tensor::cat(&joined, 0)?)
-    }
-
     /// Queries and keys, and nothing further: the last thing a run wants to know.
     pub fn only_project(&self, at: At, x: &Tensor, pass: &Pass<'_>, run: &mut Run<'_>) -> Result<(), ModelError> {
-        let (q, k, v) = self.project(x, pass)?;
-        run.at(Site::Q, at, q.transpose(0, 1)?)?;
-        run.at(Site::K, at, k.transpose(0, 1)?)?;
-        run.at(Site::V, at, v.transpose(0, 1)?)?;
-        Ok(())
+        offer(at, self.project(x, pass)?, run).map(drop)
     }
 
     /// `z` of one input's queries, keys and values.
@@ -203,58 +146,8 @@ impl Attention {
         self.with_z(at, z, run)
     }
 
-    /// `z` where some tokens see all and are seen by all.
-    ///
-    /// # Shapes
-    /// - as `attend`
-    fn attend_with_global(
-        &self,
-        at: At,
-        global: &Global,
-        (q, k, v): (&Tensor, &Tensor, &Tensor),
-        run: &mut Run<'_>,
-    ) -> Result<Tensor, ModelError> {
-        let (n_heads, n) = (self.spec.n_heads, q.dim(1)?);
-        let AttentionParams { scale, mask, .. } = self.params(n);
-        let windows = Windows { scale, mask, global: Arc::clone(&global.tokens) };
-        let own_params = AttentionParams::new(scale, Mask::NONE);
-        let own_q = global.rows(q, 1)?;
-        let normalizers = run.normalizers(at, n_heads);
-        let is_changed = run.changes(Site::Scores, at) || run.changes(Site::Pattern, at) || normalizers.is_some();
-        let is_recorded = run.records(Site::Scores, at) || run.records(Site::Pattern, at);
-        if !is_changed && !(run.is_differentiated() && (run.fixes_patterns() || is_recorded)) {
-            let has_room = |site: Site, run: &mut Run<'_>| run.has_room(site, at, n_heads * n * n);
-            let wanted = Wanted { scores: has_room(Site::Scores, run), pattern: has_room(Site::Pattern, run) };
-            let Attended { z, scores, pattern } = windows.attend(q, k, v, wanted)?;
-            if let Some(scores) = scores {
-                let own = kernels::attention_scores(&own_q, &global.k, None, &own_params)?;
-                run.record(Site::Scores, at, &global.with_rows(&scores, &own, 1)?)?;
-            }
-            let own_z = if let Some(pattern) = pattern {
-                let (z, own) = kernels::attention_with_pattern(&own_q, &global.k, &global.v, None, &own_params)?;
-                let own = Tensor::from_slice(&own, (n_heads, own_q.dim(1)?, n), own_q.device())?;
-                run.record(Site::Pattern, at, &global.with_rows(&pattern, &own, 1)?)?;
-                z
-            } else {
-                kernels::attention(&own_q, &global.k, &global.v, None, &own_params)?
-            };
-            return Ok(global.with_rows(&z, &own_z, 0)?);
-        }
-        let own = kernels::attention_scores(&own_q, &global.k, None, &own_params)?;
-        let scores = run.at(Site::Scores, at, global.with_rows(&windows.scores(q, k)?, &own, 1)?)?;
-        let pattern = match normalizers {
-            Some(by_head) => kernels::normalize(&scores, &by_head)?,
-            None => kernels::softmax(&scores, Mask::NONE)?,
-        };
-        let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
-        let pattern = run.at(Site::Pattern, at, pattern)?;
-        let z = kernels::attend(&pattern, v, Mask::NONE)?;
-        let own_z = kernels::attend(&global.rows(&pattern, 1)?, &global.v, Mask::NONE)?;
-        Ok(global.with_rows(&z, &own_z, 0)?)
-    }
-
     /// `z` `[n, heads · d_head]`, offered to the run head by head.
-    fn with_z(&self, at: At, z: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+    pub fn with_z(&self, at: At, z: Tensor, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         if !run.needs(Site::Z, at) {
             return Ok(z);
         }
@@ -268,7 +161,7 @@ impl Attention {
     }
 
     /// Queries, keys and values `[n, heads, d_head]` of one stream, normed and turned.
-    fn project(&self, x: &Tensor, pass: &Pass<'_>) -> CandleResult<(Tensor, Tensor, Tensor)> {
+    pub fn project(&self, x: &Tensor, pass: &Pass<'_>) -> CandleResult<(Tensor, Tensor, Tensor)> {
         let Projections::Fused(qkv) = &self.projections else {
             candle_core::bail!("cross-attention has no single projection")
         };
@@ -341,7 +234,7 @@ impl Attention {
     }
 
     /// What makes weights of the products of queries with `n_key` keys.
-    fn params(&self, n_key: usize) -> AttentionParams {
+    pub fn params(&self, n_key: usize) -> AttentionParams {
         let params = self.spec.attention_params(self.causal);
         // A window that reaches everywhere is none.
         let window = params.mask.window.filter(|reach| *reach < n_key);
@@ -370,6 +263,77 @@ impl Attention {
         }
         Ok(bias.cloned())
     }
+}
+
+impl Attention for MultiHead {
+    fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let n_heads = self.spec.n_heads;
+        // Heads are strided views of one product: the kernels read them in place.
+        let (q, k, v) = match &self.projections {
+            Projections::Fused(_) => {
+                let (q, k, v) = self.project(x, pass)?;
+                let (k, v) = pass.extend(at, k, v)?;
+                (q, k, v)
+            }
+            Projections::Cross { q, kv } => {
+                let q = self.split(&q.forward(x)?, n_heads)?;
+                let (k, v) = pass.remember(at, |memory| {
+                    let kv = self.split(&kv.forward(memory)?, 2 * self.spec.n_kv_heads)?;
+                    let n = self.spec.n_kv_heads;
+                    Ok((kv.narrow(1, 0, n)?, kv.narrow(1, n, n)?))
+                })?;
+                (q, k, v)
+            }
+        };
+        let (q, k, v) = offer(at, (q, k, v), run)?;
+        if pass.parts.is_empty() {
+            return self.attend(at, (&q, &k, &v), pass, run);
+        }
+        // Packed inputs attend each for itself.
+        let is_cross = matches!(self.projections, Projections::Cross { .. });
+        let rows = |part: usize, pass: &Pass<'_>| {
+            let rows = pass.rows_of(part);
+            let keys = if is_cross { pass.parts[part].memory.clone() } else { rows.clone() };
+            (rows, keys)
+        };
+        if self.is_one_product(at, run) {
+            let parts: Vec<_> = (0..pass.parts.len()).map(|part| rows(part, pass)).collect();
+            let z = kernels::attention_by_parts([&q, &k, &v], &parts, &self.params(k.dim(1)?))?;
+            return self.with_z(at, z, run);
+        }
+        let mut joined = Vec::with_capacity(pass.parts.len());
+        for part in 0..pass.parts.len() {
+            pass.enter(part);
+            run.enter(Some(part));
+            let (rows, keys) = rows(part, pass);
+            let q = q.narrow(1, rows.start, rows.len())?;
+            let (k, v) = (k.narrow(1, keys.start, keys.len())?, v.narrow(1, keys.start, keys.len())?);
+            joined.push(self.attend(at, (&q, &k, &v), pass, run)?);
+        }
+        run.enter(None);
+        Ok(Tensor::cat(&joined, 0)?)
+    }
+
+    fn heads(&self) -> &MultiHead {
+        self
+    }
+
+    fn heads_mut(&mut self) -> &mut MultiHead {
+        self
+    }
+}
+
+/// Queries, keys and values `[n, heads, d_head]`, offered to the run head by head.
+pub(super) fn offer(
+    at: At,
+    (q, k, v): (Tensor, Tensor, Tensor),
+    run: &mut Run<'_>,
+) -> Result<(Tensor, Tensor, Tensor), ModelError> {
+    Ok((
+        run.at(Site::Q, at, q.transpose(0, 1)?)?,
+        run.at(Site::K, at, k.transpose(0, 1)?)?,
+        run.at(Site::V, at, v.transpose(0, 1)?)?,
+    ))
 }
 
 /// Norms each head's vector, or all of them side by side.
@@ -402,13 +366,13 @@ mod tests {
     const N: usize = 7;
 
     /// Two heads of width 2 with sinks, over a stream of width 4.
-    fn attention() -> Attention {
+    fn attention() -> MultiHead {
         let values = |n: usize| (0..n).map(|at| ((at * 37 % 23) as f32 - 11.0) / 8.0).collect::<Vec<_>>();
         let map = |d_in: usize, d_out: usize| {
             Linear::new(Tensor::from_vec(values(d_in * d_out), (d_in, d_out), &Device::Cpu).unwrap(), None).unwrap()
         };
         let spec = LayerSpec { sink: true, ..LayerSpec::new(2, 2) };
-        Attention { sink: Some([0.5, -1.0].into()), ..Attention::plain(map(4, 12), map(4, 4), spec, true) }
+        MultiHead { sink: Some([0.5, -1.0].into()), ..MultiHead::plain(map(4, 12), map(4, 4), spec, true) }
     }
 
     /// `z`, and what a run that records these sites keeps of the layer.

@@ -5,8 +5,14 @@ use std::sync::Arc;
 use candle_core::{D, Tensor};
 
 use super::{
-    attention::Attention, branch::Added, convolution::Convolution, global::GlobalTokens, mlp::Mlp, pass::Pass,
-    relative::RelativeBias, rotary::Rotary,
+    attention::{Attention, MultiHead},
+    branch::Added,
+    convolution::Convolution,
+    global::GlobalTokens,
+    mlp::Mlp,
+    pass::Pass,
+    relative::RelativeBias,
+    rotary::Rotary,
 };
 use crate::{
     ids::StackKind,
@@ -81,9 +87,9 @@ impl Norms {
 /// Attention, cross-attention in a decoder, and MLP around a residual stream.
 #[derive(Debug)]
 pub(crate) struct Block {
-    pub attention: Attention,
+    pub attention: Box<dyn Attention>,
     pub attention_norms: Norms,
-    pub cross: Option<(Attention, Norms)>,
+    pub cross: Option<(MultiHead, Norms)>,
     pub mlp: Box<dyn Mlp>,
     pub mlp_norms: Norms,
     /// Whether attention and MLP read the same stream (GPT-NeoX, Phi-2).
@@ -92,14 +98,20 @@ pub(crate) struct Block {
 
 impl Block {
     /// A block without cross-attention whose MLP follows its attention.
-    pub fn new(attention: Attention, attention_norms: Norms, mlp: impl Mlp + 'static, mlp_norms: Norms) -> Self {
-        Self { attention, attention_norms, cross: None, mlp: Box::new(mlp), mlp_norms, parallel: false }
+    pub fn new(
+        attention: impl Attention + 'static,
+        attention_norms: Norms,
+        mlp: impl Mlp + 'static,
+        mlp_norms: Norms,
+    ) -> Self {
+        let (attention, mlp) = (Box::new(attention), Box::new(mlp));
+        Self { attention, attention_norms, cross: None, mlp, mlp_norms, parallel: false }
     }
 
     /// As far as the queries and keys.
     fn only_project(&self, at: At, x: &Tensor, pass: &Pass<'_>, run: &mut Run<'_>) -> Result<(), ModelError> {
         let entering = run.at(Site::ResidPre, at, x.clone())?;
-        self.attention.only_project(at, &self.attention_norms.enter(&entering)?, pass, run)
+        self.attention.heads().only_project(at, &self.attention_norms.enter(&entering)?, pass, run)
     }
 
     /// What comes out has the rows that the pass says are read.
@@ -111,16 +123,16 @@ impl Block {
         let entering = pass.spread(entering)?;
         let mut stream = if self.attention_norms.carries { pass.spread(normed)? } else { entering.clone() };
         pass.alike = false;
-        let (mut attention, mut norms, mut here) = (&self.attention, &self.attention_norms, at);
+        let (mut out, mut norms, mut here) = (&self.attention.heads().out, &self.attention_norms, at);
         if let Some((cross, around)) = &self.cross {
-            stream = norms.join(&Added::of(&attention.out, z), &stream, Site::AttnOut, at, run)?;
+            stream = norms.join(&Added::of(out, z), &stream, Site::AttnOut, at, run)?;
             run.checkpoint()?;
-            (attention, norms, here) = (cross, around, At { stack: StackKind::Cross, layer: at.layer });
-            z = attention.forward(here, &norms.enter(&stream)?, pass, run)?;
+            (out, norms, here) = (&cross.out, around, At { stack: StackKind::Cross, layer: at.layer });
+            z = cross.forward(here, &norms.enter(&stream)?, pass, run)?;
         }
         // From here on every row goes for itself.
         let (z, stream) = (pass.only_read(z)?, pass.only_read(stream)?);
-        let resid = norms.join(&Added::of(&attention.out, z), &stream, Site::AttnOut, here, run)?;
+        let resid = norms.join(&Added::of(out, z), &stream, Site::AttnOut, here, run)?;
         run.checkpoint()?;
         let resid = run.at(Site::ResidMid, at, resid)?;
         let source = if self.parallel { pass.only_read(entering)? } else { resid.clone() };
@@ -170,7 +182,7 @@ impl Stack {
 
     /// Whether some of its tokens can see all, if only somebody says which.
     pub fn has_global_maps(&self) -> bool {
-        self.blocks.iter().any(|block| block.attention.global.is_some())
+        self.blocks.iter().any(|block| block.attention.global_maps().is_some())
     }
 
     /// Forgets how to attend to an encoder; whether it could.
@@ -181,12 +193,12 @@ impl Stack {
 
     /// What the stack is; with cross-attention also what that is.
     pub fn specs(&self) -> Vec<StackSpec> {
-        let spec = |kind, layers: Vec<&Attention>| StackSpec {
+        let spec = |kind, layers: Vec<&MultiHead>| StackSpec {
             kind,
             causal: layers.first().is_some_and(|attention| attention.causal),
             layers: layers.iter().map(|attention| -> LayerSpec { attention.spec }).collect(),
         };
-        let own = spec(self.kind, self.blocks.iter().map(|block| &block.attention).collect());
+        let own = spec(self.kind, self.blocks.iter().map(|block| block.attention.heads()).collect());
         let cross: Vec<_> = self.blocks.iter().filter_map(|block| Some(&block.cross.as_ref()?.0)).collect();
         if cross.is_empty() { vec![own] } else { vec![own, spec(StackKind::Cross, cross)] }
     }
@@ -212,7 +224,7 @@ impl Stack {
             run.checkpoint()?;
             let at = At { stack: self.kind, layer };
             // What scores and patterns need besides queries and keys is recorded on the way to them.
-            let spec = block.attention.spec;
+            let spec = block.attention.heads().spec;
             if run.ends_at(at) && !(spec.biased || spec.sink) && pass.global.is_empty() {
                 block.only_project(at, &x, pass, run)?;
                 return check_finite(x);

@@ -6,7 +6,7 @@
 
 use super::{
     Body, Network,
-    attention::{Attention, Projections},
+    attention::{MultiHead, Projections},
     block::{Block, MLP_ROWS, Stack},
     head::FEW_LOGITS,
     relative::RelativeBias,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Bytes of a value.
-const VALUE: u64 = size_of::<f32>() as u64;
+const VALUE: u64 = kernels::bytes_of(1);
 /// About how many logits exist at the same time; see `head`.
 const LOGITS_AT_ONCE: u64 = 4_000_000;
 /// Streams of the model's width that a block holds at once: entering, normed, attended, leaving, and one
@@ -95,7 +95,7 @@ impl Network {
             for block in &stack.blocks {
                 let layer = Layer { block, stack, n, lengths, plan, taps };
                 peak = peak.max(layer.working_bytes());
-                largest = largest.max(layer.attention_bytes(&block.attention, stack.kind, n));
+                largest = largest.max(layer.attention_bytes(block.attention.heads(), stack.kind, n));
                 let (sites, scores) = layer.bytes_of(plan.sites);
                 kept = kept.saturating_add(sites);
                 // What does not fit is left out, and what comes later may fit.
@@ -134,7 +134,7 @@ fn width_out(linear: &Linear) -> u64 {
 }
 
 /// Bytes of one copy of a bias.
-fn bias_bytes(bias: &RelativeBias, attention: &Attention, (n_query, n_key): (u64, u64)) -> u64 {
+fn bias_bytes(bias: &RelativeBias, attention: &MultiHead, (n_query, n_key): (u64, u64)) -> u64 {
     (VALUE * attention.spec.n_heads as u64).saturating_mul(bias.n_values(n_query, n_key))
 }
 
@@ -150,19 +150,19 @@ struct Layer<'a> {
 
 impl Layer<'_> {
     /// Bytes of one copy of the scores of an attention with `n_key` keys.
-    fn scores(&self, attention: &Attention, n_key: u64) -> u64 {
+    fn scores(&self, attention: &MultiHead, n_key: u64) -> u64 {
         (VALUE * attention.spec.n_heads as u64).saturating_mul(self.n).saturating_mul(n_key)
     }
 
     /// Keys of the cross-attention, if there is one.
-    fn cross(&self) -> Option<(&Attention, u64)> {
+    fn cross(&self) -> Option<(&MultiHead, u64)> {
         let (attention, _) = self.block.cross.as_ref()?;
         Some((attention, self.lengths.of(StackKind::Cross.key_side())))
     }
 
     /// Bytes that exist only while the layer is computed.
     fn working_bytes(&self) -> u64 {
-        let own = self.attention_bytes(&self.block.attention, self.stack.kind, self.n);
+        let own = self.attention_bytes(self.block.attention.heads(), self.stack.kind, self.n);
         let cross = self.cross().map_or(0, |(cross, n)| self.attention_bytes(cross, StackKind::Cross, n));
         let is_seen = |site| self.plan.sites.contains(site);
         let is_changed = self.taps.any() || !self.plan.edits.is_empty();
@@ -171,19 +171,19 @@ impl Layer<'_> {
         let hidden = VALUE * rows * self.block.mlp.values_at_once();
         let d_model = self.block.mlp.d_model();
         let shared_bias =
-            self.stack.bias.as_ref().map_or(0, |bias| bias_bytes(bias, &self.block.attention, (self.n, self.n)));
+            self.stack.bias.as_ref().map_or(0, |bias| bias_bytes(bias, self.block.attention.heads(), (self.n, self.n)));
         own.max(cross).max(hidden).saturating_add(VALUE * STREAMS * self.n * d_model).saturating_add(shared_bias)
     }
 
     /// Whether some tokens see all in this run.
-    fn has_global_tokens(&self, attention: &Attention) -> bool {
+    fn has_global_tokens(&self, attention: &MultiHead) -> bool {
         let chosen = crate::model::run::edits::see_all(&self.plan.edits).map(|(_, positions)| !positions.is_empty());
         attention.spec.global && chosen.unwrap_or_else(|| !self.stack.global.is_none())
     }
 
     /// Copies of the scores that exist at once: none where `z` is computed in one step and nobody keeps the
     /// pattern.
-    fn copies(&self, attention: &Attention, stack: StackKind, one: u64) -> u64 {
+    fn copies(&self, attention: &MultiHead, stack: StackKind, one: u64) -> u64 {
         let Self { plan, taps, .. } = self;
         let is_edited = plan.edits.iter().any(|edit| crate::model::run::edits::changes_scores(edit, stack));
         let bias = if matches!(attention.bias, Some(RelativeBias::Disentangled(_))) { 3 } else { 0 };
@@ -202,7 +202,7 @@ impl Layer<'_> {
     }
 
     /// Whether the way back goes through scores and patterns that are there.
-    fn is_differentiated_in_parts(&self, attention: &Attention) -> bool {
+    fn is_differentiated_in_parts(&self, attention: &MultiHead) -> bool {
         let Self { plan, taps, .. } = self;
         let wanted = |site| taps.sites.contains(site) || plan.sites.contains(site);
         taps.any()
@@ -213,7 +213,7 @@ impl Layer<'_> {
                 || matches!(attention.bias, Some(RelativeBias::Disentangled(_))))
     }
 
-    fn attention_bytes(&self, attention: &Attention, stack: StackKind, n_key: u64) -> u64 {
+    fn attention_bytes(&self, attention: &MultiHead, stack: StackKind, n_key: u64) -> u64 {
         let spec = &attention.spec;
         let one = self.scores(attention, n_key);
         let copies = self.copies(attention, stack, one);
@@ -224,8 +224,8 @@ impl Layer<'_> {
         let scratch = VALUE * kernels::scratch_values(self.n as usize, n_key as usize, self.taps.any()) as u64;
         let d_projected = match &attention.projections {
             Projections::Fused(qkv) => {
-                let global = attention.global.as_ref().filter(|_| self.has_global_tokens(attention));
-                self.n * (width_out(qkv) + global.map_or(0, |maps| width_out(&maps.kv) + 2 * width_out(&maps.q)))
+                let global = self.block.attention.global_maps().filter(|_| self.has_global_tokens(attention));
+                self.n * (width_out(qkv) + global.map_or(0, |[q, kv]| width_out(kv) + 2 * width_out(q)))
             }
             Projections::Cross { q, kv } => self.n * width_out(q) + n_key * width_out(kv),
         };
@@ -243,7 +243,7 @@ impl Layer<'_> {
         let mut scores = 0u64;
         let of_layer =
             || Site::ALL.into_iter().filter(|site| wanted.contains(*site) && site.is_of_layer()).map(Site::spec);
-        let own = (&self.block.attention, self.n);
+        let own = (self.block.attention.heads(), self.n);
         for (attention, n_key) in [Some(own), self.cross()].into_iter().flatten() {
             let (h, kv, d) = (attention.spec.n_heads, attention.spec.n_kv_heads, attention.spec.d_head as u64);
             let global = if self.has_global_tokens(attention) { 2 } else { 0 };
@@ -277,11 +277,11 @@ impl Layer<'_> {
 
     /// Bytes that the way back needs of this layer.
     fn differentiated_bytes(&self) -> u64 {
-        let of = |attention: &Attention, n_key| {
+        let of = |attention: &MultiHead, n_key| {
             if self.is_differentiated_in_parts(attention) { self.scores(attention, n_key) } else { 0 }
         };
         let cross = self.cross().map_or(0, |(attention, n)| of(attention, n));
-        let scores = of(&self.block.attention, self.n).saturating_add(cross);
+        let scores = of(self.block.attention.heads(), self.n).saturating_add(cross);
         let streams = self.block.mlp.values_for_gradient() + 2 * STREAMS * self.block.mlp.d_model();
         let (sites, maps) = self.bytes_of(self.taps.sites);
         scores

@@ -8,8 +8,17 @@ use std::sync::Arc;
 
 use candle_core::{Result as CandleResult, Tensor};
 
+use super::{
+    attention::{Attention, MultiHead, offer},
+    pass::Pass,
+};
 use crate::{
-    model::{ModelError, kernels::Linear},
+    model::{
+        ModelError,
+        kernels::{self, Attended, Linear, Wanted, Windows},
+        run::{At, Run, Site},
+    },
+    spec::{AttentionParams, Mask},
     text::counted,
 };
 
@@ -119,5 +128,93 @@ impl Global {
             order[*token] = (n + nth) as u32;
         }
         Tensor::cat(&[x, rows], dim)?.contiguous()?.index_select(&Tensor::new(order, x.device())?, dim)
+    }
+}
+
+/// Attention within windows in which some tokens see all others.
+#[derive(Debug)]
+pub(crate) struct WithGlobal {
+    /// What all other tokens do, and all where none is global.
+    pub own: Box<dyn Attention>,
+    pub maps: GlobalMaps,
+}
+
+impl Attention for WithGlobal {
+    fn forward(&self, at: At, x: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        if pass.global.is_empty() {
+            return self.own.forward(at, x, pass, run);
+        }
+        let (q, k, v) = self.own.heads().project(x, pass)?;
+        let (q, global) = Global::of(&self.maps, &pass.global, x, &q)?;
+        let (k, v) = pass.extend(at, k, v)?;
+        let (q, k, v) = offer(at, (q, k, v), run)?;
+        run.keep_global(at, &global.tokens, [&global.k, &global.v])?;
+        let z = self.attend(at, &global, (&q, &k, &v), run)?;
+        self.own.heads().with_z(at, z, run)
+    }
+
+    fn heads(&self) -> &MultiHead {
+        self.own.heads()
+    }
+
+    fn heads_mut(&mut self) -> &mut MultiHead {
+        self.own.heads_mut()
+    }
+
+    fn global_maps(&self) -> Option<[&Linear; 2]> {
+        Some([&self.maps.q, &self.maps.kv])
+    }
+}
+
+impl WithGlobal {
+    /// `z` where some tokens see all and are seen by all.
+    ///
+    /// # Shapes
+    /// - `q`: `[heads, n, d_head]`; `k`, `v`: `[kv_heads, n, d_head]`
+    /// - result: `[n, heads · d_head]`
+    fn attend(
+        &self,
+        at: At,
+        global: &Global,
+        (q, k, v): (&Tensor, &Tensor, &Tensor),
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let (n_heads, n) = (self.own.heads().spec.n_heads, q.dim(1)?);
+        let AttentionParams { scale, mask, .. } = self.own.heads().params(n);
+        let windows = Windows { scale, mask, global: Arc::clone(&global.tokens) };
+        let own_params = AttentionParams::new(scale, Mask::NONE);
+        let own_q = global.rows(q, 1)?;
+        let normalizers = run.normalizers(at, n_heads);
+        let is_changed = run.changes(Site::Scores, at) || run.changes(Site::Pattern, at) || normalizers.is_some();
+        let is_recorded = run.records(Site::Scores, at) || run.records(Site::Pattern, at);
+        if !is_changed && !(run.is_differentiated() && (run.fixes_patterns() || is_recorded)) {
+            let has_room = |site: Site, run: &mut Run<'_>| run.has_room(site, at, n_heads * n * n);
+            let wanted = Wanted { scores: has_room(Site::Scores, run), pattern: has_room(Site::Pattern, run) };
+            let Attended { z, scores, pattern } = windows.attend(q, k, v, wanted)?;
+            if let Some(scores) = scores {
+                let own = kernels::attention_scores(&own_q, &global.k, None, &own_params)?;
+                run.record(Site::Scores, at, &global.with_rows(&scores, &own, 1)?)?;
+            }
+            let own_z = if let Some(pattern) = pattern {
+                let (z, own) = kernels::attention_with_pattern(&own_q, &global.k, &global.v, None, &own_params)?;
+                let own = Tensor::from_slice(&own, (n_heads, own_q.dim(1)?, n), own_q.device())?;
+                run.record(Site::Pattern, at, &global.with_rows(&pattern, &own, 1)?)?;
+                z
+            } else {
+                kernels::attention(&own_q, &global.k, &global.v, None, &own_params)?
+            };
+            return Ok(global.with_rows(&z, &own_z, 0)?);
+        }
+        let own = kernels::attention_scores(&own_q, &global.k, None, &own_params)?;
+        let scores = run.at(Site::Scores, at, global.with_rows(&windows.scores(q, k)?, &own, 1)?)?;
+        let pattern = match normalizers {
+            Some(by_head) => kernels::normalize(&scores, &by_head)?,
+            None => kernels::softmax(&scores, Mask::NONE)?,
+        };
+        let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
+        let pattern = run.at(Site::Pattern, at, pattern)?;
+        let z = kernels::attend(&pattern, v, Mask::NONE)?;
+        let own_z = kernels::attend(&global.rows(&pattern, 1)?, &global.v, Mask::NONE)?;
+        Ok(global.with_rows(&z, &own_z, 0)?)
     }
 }

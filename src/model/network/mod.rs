@@ -319,7 +319,7 @@ impl Network {
     pub fn writes_forward(&self) -> bool {
         match &self.body {
             Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. } => {
-                tower.stack.blocks.iter().all(|block| block.attention.causal)
+                tower.stack.blocks.iter().all(|block| block.attention.heads().causal)
             }
             Body::Recurrent(_) => true,
             Body::BiLstm(_) => false,

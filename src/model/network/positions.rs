@@ -36,7 +36,7 @@ impl Network {
     /// How positions are known to a network without a table, as one clause.
     pub fn without_table(&self) -> &'static str {
         let towers = self.towers();
-        let attentions = || towers.iter().flat_map(|tower| &tower.stack.blocks).map(|block| &block.attention);
+        let attentions = || towers.iter().flat_map(|tower| &tower.stack.blocks).map(|block| block.attention.heads());
         let biases = towers.iter().filter_map(|tower| tower.stack.bias.as_ref());
         let bias = biases.chain(attentions().filter_map(|attention| attention.bias.as_ref())).next();
         match bias {

@@ -4,7 +4,7 @@
 use candle_core::Tensor;
 
 use super::{
-    attention::Attention,
+    attention::{Attention as _, MultiHead},
     head::Outcome,
     mlp::{Dense, Mlp as _},
     pass::Pass,
@@ -49,7 +49,7 @@ pub(crate) enum Pool {
 pub(crate) struct Probe {
     /// `[1, d_model]`.
     pub query: Tensor,
-    pub attention: Attention,
+    pub attention: MultiHead,
     pub norm: Norm,
     pub mlp: Dense,
     /// Where its sites are: behind the last layer of the stack that it reads.
