@@ -42,8 +42,7 @@ fn choices(config: &Config, spec: LayerSpec) -> Result<Choices, LoadError> {
         );
     }
     Ok(Choices {
-        qkv_bias: true,
-        out_bias: true,
+        biases: [true; 2],
         bias: Some(RelativeBias::alibi(spec.n_heads)),
         carries: config.flag("apply_residual_connection_post_layernorm", false),
         ..Choices::default()

@@ -173,12 +173,12 @@ pub(super) const TWO_TOWERS: &[&str] =
 const OF_ALL: &[Limit] = &[("pruned_heads", &["{}"]), ("per_layer_config", &["{}"])];
 /// Without a mask of the future there is nothing to make of it.
 pub(super) const CAUSALITY: &[&str] = &["is_causal"];
-/// MultiHead in both directions in a decoder.
+/// Attention in both directions in a decoder.
 pub(super) const CAUSAL: &[Limit] = &[("is_causal", &["true"])];
 /// Decoders without attention to an encoder.
 pub(super) const NO_CROSS: &[Limit] = &[("add_cross_attention", &["false"])];
 
-/// MultiHead in both directions of later Gemmas.
+/// Attention in both directions of later Gemmas.
 pub(super) const ONE_DIRECTION: &[Limit] = &[("use_bidirectional_attention", &["false"])];
 /// What Gemma's classes have for models that see pictures, and for caches.
 pub(super) const GEMMA: &[&str] =

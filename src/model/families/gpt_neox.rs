@@ -33,8 +33,7 @@ const PLAIN: Plain = Plain {
     choices: |config, spec| {
         let bias = config.flag("attention_bias", true);
         Ok(Choices {
-            qkv_bias: bias,
-            out_bias: bias,
+            biases: [bias; 2],
             rotary: Some(Rotary::from_config(config, spec.d_head, Some(0.25), DIALECT)?),
             parallel: config.flag("use_parallel_residual", true),
             ..Choices::default()

@@ -22,7 +22,7 @@ pub(super) fn qkv(
     weights.linear_of(&parts, d_model, Stored::OutIn, None)
 }
 
-/// MultiHead of a decoder to its encoder's stream, of four tensors: queries, keys, values, output.
+/// Attention of a decoder to its encoder's stream, of four tensors: queries, keys, values, output.
 pub(super) fn cross(
     weights: &mut Weights<'_>,
     [q, k, v, out]: [&str; 4],

@@ -33,8 +33,7 @@ const PLAIN: Plain = Plain {
     choices: |config, spec| {
         let has_norms = config.flag("qk_layernorm", false);
         Ok(Choices {
-            qkv_bias: true,
-            out_bias: true,
+            biases: [true; 2],
             qk_norms: has_norms.then_some(["self_attn.q_layernorm", "self_attn.k_layernorm"]),
             rotary: Some(Rotary::from_config(config, spec.d_head, Some(0.5), RotaryDialect::COMMON)?),
             ..Choices::default()

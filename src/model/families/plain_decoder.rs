@@ -55,9 +55,8 @@ pub(super) enum QkvNames {
 /// What a configuration chooses.
 #[derive(Default)]
 pub(super) struct Choices {
-    /// Of queries, keys and values.
-    pub qkv_bias: bool,
-    pub out_bias: bool,
+    /// Whether queries, keys and values have biases, and whether the output map of attention has one.
+    pub biases: [bool; 2],
     /// Names of norms of queries and keys.
     pub qk_norms: Option<[&'static str; 2]>,
     /// Of each layer; empty for none.
@@ -113,7 +112,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, plain: &Plain) -
     };
     let d_mlp = d_mlp.unwrap_or(4 * d_model);
     let choices = (plain.choices)(config, spec)?;
-    let causal = (plain.is_causal)(config);
+    let (causal, [qkv_bias, out_bias]) = ((plain.is_causal)(config), choices.biases);
 
     let body = |part: &str| format!("{}{part}", plain.prefix);
     let anchors = [plain.word, plain.final_norm].map(|name| format!("{name}.weight"));
@@ -129,11 +128,11 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, plain: &Plain) -
         let qkv = match plain.qkv {
             QkvNames::Apart(names) => {
                 let [q, k, v] = names.map(name);
-                qkv(weights, [&q, &k, &v], d_model, spec, [choices.qkv_bias; 3])?
+                qkv(weights, [&q, &k, &v], d_model, spec, [qkv_bias; 3])?
             }
-            QkvNames::Interleaved(all) => interleaved_qkv(weights, &name(all), d_model, spec, choices.qkv_bias)?,
+            QkvNames::Interleaved(all) => interleaved_qkv(weights, &name(all), d_model, spec, qkv_bias)?,
         };
-        let out = map(weights, &name(plain.out), (spec.n_heads * spec.d_head, d_model), choices.out_bias)?;
+        let out = map(weights, &name(plain.out), (spec.n_heads * spec.d_head, d_model), out_bias)?;
         let mut head_norm = |part: &str| -> Result<HeadNorm, LoadError> {
             Ok(HeadNorm { norm: layer_norm(weights, &name(part), spec.d_head, eps)?, by_head: None })
         };

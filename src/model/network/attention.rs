@@ -87,7 +87,7 @@ impl MultiHead {
         Self { projections, out, spec, causal, qk_norm: None, rotary: None, bias: None, sink: None }
     }
 
-    /// MultiHead of a decoder to its encoder's stream.
+    /// Attention of a decoder to its encoder's stream.
     pub const fn cross(q: Linear, kv: Linear, out: Linear, spec: LayerSpec) -> Self {
         let projections = Projections::Cross { q, kv };
         let causal = false;
