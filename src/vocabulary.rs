@@ -85,3 +85,26 @@ macro_rules! vocabulary {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Drink {
+        Tea,
+        Coffee,
+    }
+
+    vocabulary! {
+        Drink: name, title;
+        Coffee("coffee", "A coffee"),
+        Tea("tea", "Some tea"),
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        assert_eq!(Drink::ALL, [Drink::Coffee, Drink::Tea]);
+        assert_eq!(Drink::ALL.map(|drink| Drink::from_name(drink.name())), Drink::ALL.map(Some));
+        assert_eq!(Drink::CHOICES, Drink::ALL.map(|drink| (drink, drink.name(), drink.title())));
+        assert_eq!("Tea".parse::<Drink>(), Err("choose one of coffee, tea".to_owned()));
+    }
+}
