@@ -51,8 +51,8 @@ const TABLE: [SiteSpec; 14] = [
     SiteSpec::new(Site::Z, "z", Rows::Queries, Width::Head).patched_as("the z of"),
     SiteSpec::new(Site::AttnOut, "attn_out", Rows::Stream, Width::Model).patched_as("the attention output of"),
     SiteSpec::new(Site::ResidMid, "resid_mid", Rows::Stream, Width::Model),
-    SiteSpec::new(Site::MlpHidden, "mlp_hidden", Rows::Stream, Width::Mlp),
-    SiteSpec::new(Site::MlpOut, "mlp_out", Rows::Stream, Width::Model).patched_as("the MLP output of"),
+    SiteSpec::new(Site::MlpHidden, "mlp_hidden", Rows::Stream, Width::Mlp).of_mlp(),
+    SiteSpec::new(Site::MlpOut, "mlp_out", Rows::Stream, Width::Model).of_mlp().patched_as("the MLP output of"),
     SiteSpec::new(Site::ResidPost, "resid_post", Rows::Stream, Width::Model).called("the residual stream after"),
     SiteSpec::new(Site::ResidFinal, "resid_final", Rows::Stream, Width::Model)
         .chosen_as("resid")
@@ -84,6 +84,8 @@ pub struct SiteSpec {
     pub words: Option<&'static str>,
     /// Whether the window offers to patch it.
     pub is_patched: bool,
+    /// Whether it is a value of an MLP, which is computed in pieces where nobody looks.
+    pub is_of_mlp: bool,
 }
 
 /// How often there is a value of a site.
@@ -124,7 +126,21 @@ pub enum Width {
 
 impl SiteSpec {
     const fn new(site: Site, name: &'static str, rows: Rows, width: Width) -> Self {
-        Self { site, name, choice: name, per: Per::Layer, rows, width, words: None, is_patched: false }
+        Self {
+            site,
+            name,
+            choice: name,
+            per: Per::Layer,
+            rows,
+            width,
+            words: None,
+            is_patched: false,
+            is_of_mlp: false,
+        }
+    }
+
+    const fn of_mlp(self) -> Self {
+        Self { is_of_mlp: true, ..self }
     }
 
     const fn once_per(self, per: Per) -> Self {

@@ -291,8 +291,7 @@ impl<'a> Run<'a> {
         let is_rank_one = |edit: &Edit| matches!(edit, Edit::RankOne { .. });
         let own = self.own.iter().flat_map(|edits| edits.iter());
         self.is_differentiated()
-            || self.needs(Site::MlpHidden, at)
-            || self.needs(Site::MlpOut, at)
+            || Site::ALL.into_iter().any(|site| site.spec().is_of_mlp && self.needs(site, at))
             || self.plan.edits.iter().chain(own).any(is_rank_one)
     }
 
