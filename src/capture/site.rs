@@ -25,6 +25,8 @@ pub enum Site {
     AttnOut,
     /// The residual stream between attention and MLP.
     ResidMid,
+    /// The activated gate of a gated MLP, which scales its hidden layer; none where there is no gate.
+    MlpGate,
     /// The activations inside the MLP, gated where it has a gate.
     MlpHidden,
     /// What the MLP adds to the residual stream.
@@ -36,7 +38,7 @@ pub enum Site {
 }
 
 /// Every site, in forward order.
-const TABLE: [SiteSpec; 14] = [
+const TABLE: [SiteSpec; 15] = [
     SiteSpec::new(Site::Embed, "embed", Rows::Stream, Width::Embedding)
         .once_per(Per::Sequence)
         .called("the embeddings"),
@@ -51,6 +53,7 @@ const TABLE: [SiteSpec; 14] = [
     SiteSpec::new(Site::Z, "z", Rows::Queries, Width::Head).patched_as("the z of"),
     SiteSpec::new(Site::AttnOut, "attn_out", Rows::Stream, Width::Model).patched_as("the attention output of"),
     SiteSpec::new(Site::ResidMid, "resid_mid", Rows::Stream, Width::Model),
+    SiteSpec::new(Site::MlpGate, "mlp_gate", Rows::Stream, Width::Mlp).of_mlp(),
     SiteSpec::new(Site::MlpHidden, "mlp_hidden", Rows::Stream, Width::Mlp).of_mlp(),
     SiteSpec::new(Site::MlpOut, "mlp_out", Rows::Stream, Width::Model).of_mlp().patched_as("the MLP output of"),
     SiteSpec::new(Site::ResidPost, "resid_post", Rows::Stream, Width::Model).called("the residual stream after"),

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use attnscope::{
     analysis::laws,
-    capture::{Capture, Matrix, PerHead},
+    capture::{Capture, Matrix, PerHead, Site},
     ids::{Side, StackKind},
     model::{
         Engine, Generation, Input, Logits, Model, ModelFiles, RunPlan, Sites,
@@ -74,6 +74,7 @@ fn site<'a>(capture: &'a Capture, name: &str) -> Option<(Vec<usize>, &'a [f32])>
         "pattern" => layer.pattern().map(heads),
         "z" => layer.z().map(heads),
         "resid_pre" => layer.resid_pre().map(matrix),
+        "mlp_gate" => layer.rows(Site::MlpGate).map(matrix),
         _ => None,
     }
 }

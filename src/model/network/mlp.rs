@@ -64,6 +64,11 @@ impl Dense {
         Self { up, activation, gated: false, down }
     }
 
+    /// Width of what `down` takes.
+    fn d_hidden(&self) -> u64 {
+        self.down.dims().map_or(0, |(d_in, _)| d_in as u64)
+    }
+
     /// Width of what `up` gives: both halves of a gated one.
     fn d_up(&self) -> u64 {
         self.up.dims().map_or(0, |(_, d_out)| d_out as u64)
@@ -72,7 +77,11 @@ impl Dense {
 
 impl Mlp for Dense {
     fn forward(&self, at: At, x: &Tensor, run: &mut Run<'_>) -> Result<Added<'_>, ModelError> {
-        let hidden = if self.gated {
+        let hidden = if self.gated && run.needs(Site::MlpGate, at) {
+            let (up, d) = (self.up.forward(x)?, self.d_hidden() as usize);
+            let gate = kernels::activation(&up.narrow(1, 0, d)?.contiguous()?, self.activation)?;
+            (run.at(Site::MlpGate, at, gate)? * up.narrow(1, d, d)?)?
+        } else if self.gated {
             kernels::gated(&self.up.forward(x)?, self.activation)?
         } else if run.is_differentiated() {
             kernels::activation(&self.up.forward(x)?, self.activation)?
@@ -95,7 +104,8 @@ impl Mlp for Dense {
 
     fn width_of(&self, site: Site) -> Option<u64> {
         match site {
-            Site::MlpHidden => Some(self.down.dims().map_or(0, |(d_in, _)| d_in as u64)),
+            Site::MlpGate => Some(if self.gated { self.d_hidden() } else { 0 }),
+            Site::MlpHidden => Some(self.d_hidden()),
             Site::MlpOut => Some(self.d_model()),
             _ => None,
         }
