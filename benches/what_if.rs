@@ -11,7 +11,7 @@ mod window;
 use std::time::{Duration, Instant};
 
 use attnscope::{
-    capture::{Edit, Normalizer, Scope},
+    capture::{Edit, HideToken, Normalize, Normalizer, Scope},
     cli::open::OpenOptions,
     ids::{CaptureId, Side},
     session::{ChangeCommand, Command, Drag, Loadable, ViewKind},
@@ -59,14 +59,14 @@ fn measure(window: &mut Window, model: &str, view: ViewKind) {
     let capture = window.harness.state().session().document().latest_capture().unwrap().clone();
     let side = [Side::Only, Side::Encoder].into_iter().find(|side| !capture.tokens(*side).is_empty()).unwrap();
     let n = capture.tokens(side).len();
-    let hide = |position: usize| Edit::HideToken { side, position: 1 + position % (n - 1) };
+    let hide = |position: usize| Edit::HideToken(HideToken { side, position: 1 + position % (n - 1) });
     // The first change opens a pane with the unchanged run beside it.
     let first = changed(window, ChangeCommand::Add(vec![hide(0).into()]));
     let mut times: Vec<Duration> =
         (1..=CLICKS).map(|position| changed(window, replaced(hide(position), position as f64))).collect();
     times.sort_unstable();
     let _ = changed(window, ChangeCommand::Clear);
-    let turned = |alpha: f32| Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) };
+    let turned = |alpha: f32| Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) });
     let _ = changed(window, ChangeCommand::Add(vec![turned(1.5).into()]));
     let (started, mut drawn, mut n_drawn, mut slowest) = (Instant::now(), shown(window), 0, Duration::ZERO);
     let mut n_frames: u16 = 0;

@@ -5,7 +5,7 @@ use attnscope::{
         Space, explain::report::Question, point_set::PointSet, projection::LayoutMethod, reading::Together,
         search::Search,
     },
-    capture::{Ablation, Edit, Normalizer, RgbaBuffer, Scope},
+    capture::{Ablate, Ablation, Edit, HideToken, Normalize, Normalizer, RgbaBuffer, Scope, Sharpen},
     export::png_bytes,
     figure::spec::Paper,
     ids::Side,
@@ -180,16 +180,16 @@ fn change(day: &mut Day) {
     let with = *day.random.pick(&kinds);
     let alpha = 1.1 + day.random.below(80) as f32 / 100.0;
     let edits = [
-        Edit::Ablate { head, with },
-        Edit::HideToken { side, position },
-        Edit::Sharpen { head, by: 2.0 },
-        Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) },
+        Edit::Ablate(Ablate { head, with }),
+        Edit::HideToken(HideToken { side, position }),
+        Edit::Sharpen(Sharpen { head, by: 2.0 }),
+        Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) }),
     ];
     let edit = day.random.pick(&edits).clone();
     day.any(
         [
             ChangeCommand::Add(vec![edit.into()]),
-            ChangeCommand::Add(vec![Edit::HideToken { side, position }.into()]),
+            ChangeCommand::Add(vec![Edit::HideToken(HideToken { side, position }).into()]),
             ChangeCommand::Switch(0, n_changes % 2 == 0),
             ChangeCommand::Remove(vec![0]),
             ChangeCommand::Clear,

@@ -3,7 +3,7 @@
 
 use super::attention::{dots, pattern_from, row_of_scores, scores_from, softmax};
 use crate::{
-    capture::{Ablation, AppliedEdit, Capture, Computation, Cut, Edit, Matrix, RowMass, Site},
+    capture::{AppliedEdit, Capture, Computation, Matrix, RowMass, Site},
     ids::HeadId,
     spec::Sight,
 };
@@ -170,22 +170,9 @@ fn stored_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Sight<'_>
 
 /// Whether the run's changes replaced something of one head's values at one of `sites`.
 fn replaced(capture: &Capture, at: HeadId, sites: &[Site]) -> bool {
-    capture.computation().edits.iter().any(|edit| {
-        let (site, head) = match edit {
-            AppliedEdit::Known(Edit::Ablate { head, with: Ablation::Zero | Ablation::Mean }) => (Site::Z, *head),
-            AppliedEdit::Known(Edit::SetPattern { head, .. }) => (Site::Pattern, *head),
-            AppliedEdit::Known(Edit::Knockout { stack, scope, cut: Cut::Pattern, .. })
-                if *stack == at.stack && scope.contains(at) =>
-            {
-                (Site::Pattern, at)
-            }
-            AppliedEdit::Known(Edit::Patch { site, stack, layer, head: Some(head), .. }) => {
-                (*site, HeadId { stack: *stack, layer: *layer, head: *head })
-            }
-            AppliedEdit::Known(_) => return false,
-            AppliedEdit::Foreign(_) => return true,
-        };
-        sites.contains(&site) && at == head
+    capture.computation().edits.iter().any(|edit| match edit {
+        AppliedEdit::Known(edit) => sites.iter().any(|site| edit.replaces(*site, at)),
+        AppliedEdit::Foreign(_) => true,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     analysis::attention,
-    capture::{AppliedEdit, Capture, Edit, Matrix, RowMass, Site},
+    capture::{AppliedEdit, Capture, Edit, Matrix, RowMass},
     ids::{HeadId, StackKind},
     spec::{Mask, Sight},
 };
@@ -51,27 +51,21 @@ impl<'a> Choices<'a> {
 
     /// Of a head of a run.
     pub fn of(capture: &'a Capture, head: HeadId) -> Self {
-        let known = |edit: &'a AppliedEdit| match edit {
-            AppliedEdit::Known(edit) => Some(edit),
-            AppliedEdit::Foreign(_) => None,
-        };
-        let hides = |edit: &&Edit| edit.may_hide(Site::Scores) || edit.may_hide(Site::Pattern);
+        let known = capture.computation().edits.iter().filter_map(AppliedEdit::known);
         Self {
             sight: capture.sight_of(head).unwrap_or_default(),
             n_query: capture.query_tokens(head.stack).len(),
             head,
-            hiding: capture.computation().edits.iter().filter_map(known).filter(hides).collect(),
+            hiding: known.filter(|edit| edit.hides(head).is_some()).collect(),
         }
     }
 
     /// Of one query, whose row has these weights. A pattern that was set may have some where nothing was to be seen.
     fn of_row(&self, query: usize, row: &[f32]) -> usize {
-        let is_hidden = |key: &usize| {
-            let hides = |site| self.hiding.iter().any(|edit| edit.hides(site, self.head, query, *key));
-            hides(Site::Scores) || hides(Site::Pattern)
-        };
+        let hiding: Vec<_> = self.hiding.iter().filter_map(|edit| edit.hides(self.head)).collect();
+        let is_hidden = |key: &usize| hiding.iter().any(|hides| hides(query, *key));
         let seen = self.sight.keys(query, self.n_query, row.len());
-        let n_seen = if self.hiding.is_empty() { seen.count() } else { seen.filter(|key| !is_hidden(key)).count() };
+        let n_seen = if hiding.is_empty() { seen.count() } else { seen.filter(|key| !is_hidden(key)).count() };
         n_seen.max(row.iter().filter(|weight| **weight > 0.0).count())
     }
 }

@@ -6,8 +6,8 @@
 
 mod bias;
 mod capture_data;
+pub mod changes;
 mod check;
-mod edit;
 mod excerpt;
 pub mod file;
 mod global;
@@ -23,10 +23,12 @@ pub mod words;
 pub use capture_data::{
     Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
 };
-pub use edit::{
-    Ablation, Along, AppliedEdit, Computation, Cut, DirectionOf, Edit, MeanOf, Normalizer, RowMass, Scope, Sparsity,
+pub use changes::{
+    Ablate, Ablation, Along, AppliedEdit, Computation, Cut, Direction, DirectionOf, Edit, HideToken, Knockout,
+    MaskToken, MeanOf, Normalize, Normalizer, Patch, RankOne, ReplaceToken, Restrict, RowMass, Scope, SeeAll,
+    SetPattern, Sharpen, Sparsity,
 };
-pub(crate) use edit::{even_out, head_name, shuffled, stack_prefix};
+pub(crate) use changes::{even_out, head_name, shuffled, stack_prefix};
 pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use patches::{PatchLook, THUMBNAIL_PX};

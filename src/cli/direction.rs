@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{CliError, engine, inputs::PreparationOptions, note, open_model, show_progress};
 use crate::{
-    capture::{Along, AppliedEdit, MeanOf, Site, file},
+    capture::{Along, MeanOf, Site},
     corpus::list::ListOptions,
     export,
     ids::{ModelId, StackKind},
@@ -118,7 +118,6 @@ pub fn run(options: &DirectionOptions) -> Result<(), CliError> {
     for sentence in &said {
         note(sentence);
     }
-    let json = file::edit_to_json(&AppliedEdit::Known(edit));
-    export::atomic_write(&options.out, |writer| Ok(serde_json::to_writer(writer, &json)?))
+    export::atomic_write(&options.out, |writer| Ok(serde_json::to_writer(writer, &edit)?))
         .map_err(|error| failed(&error))
 }

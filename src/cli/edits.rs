@@ -3,7 +3,7 @@
 use std::{fs, str::FromStr};
 
 use super::inputs::parse_position;
-use crate::capture::{Edit, file};
+use crate::capture::{Edit, SeeAll};
 
 /// Changes of every run, as every subcommand takes them that runs a model.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
@@ -37,7 +37,7 @@ impl EditOptions {
 
     /// The changes, in order.
     pub fn edits(&self) -> Vec<Edit> {
-        let global = self.global.iter().map(|Global(positions)| Edit::SeeAll { positions: positions.clone() });
+        let global = self.global.iter().map(|Global(positions)| Edit::SeeAll(SeeAll { positions: positions.clone() }));
         self.edits.iter().map(|change| change.0.clone()).chain(global).collect()
     }
 }
@@ -58,9 +58,6 @@ impl FromStr for Change {
             None => text,
         };
         let json = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
-        let known = "ablate, pattern, sharpen, hide, global, replace, mask, knockout, sparse, normalizer, rank_one, direction, patch";
-        file::known_edit(&json).map(Self).ok_or_else(|| {
-            format!("it is not a known change, or has a wrong or unknown part; changes begin with one of {known}")
-        })
+        Edit::from_json(&json).map(Self)
     }
 }

@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 
 use crate::{
     analysis::explain::{ExplainError, report::Report},
-    capture::Capture,
+    capture::{Ablate, Capture},
     ids::HeadId,
     model::{Control, Edit, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage, Variant},
 };
@@ -114,7 +114,7 @@ impl<'a> Bench<'a> {
 
     /// Whether a head is switched off in every run.
     pub fn is_off(&self, head: HeadId) -> bool {
-        self.edits.iter().any(|edit| matches!(edit, Edit::Ablate { head: off, .. } if *off == head))
+        self.edits.iter().any(|edit| matches!(edit, Edit::Ablate(Ablate { head: off, .. }) if *off == head))
     }
 
     /// The run that is explained, with patterns, values and prediction.

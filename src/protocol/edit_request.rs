@@ -1,11 +1,12 @@
 //! Changes of a run, as the session asks for them: without a model, tokens are texts and means are named inputs.
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
 use crate::{
-    capture::{Ablation, Along, DirectionOf, Edit, MeanOf, Site},
+    capture::{Along, DirectionOf, Edit, MeanOf, Site, changes::Exclusive},
     ids::{HeadId, Side, StackKind},
     model::{Generation, Input},
+    options::Visit,
 };
 
 use super::MeanInputs;
@@ -75,45 +76,70 @@ impl fmt::Display for EditRequest {
 }
 
 impl EditRequest {
-    /// Whether there can be only one of both, such as two things that take the place of one head.
-    pub fn is_same_choice(&self, other: &Self) -> bool {
-        self.as_edit().zip(other.as_edit()).is_some_and(|(one, another)| one.contradicts(&another))
+    /// The change, where nothing of it has to be found out.
+    pub const fn edit(&self) -> Option<&Edit> {
+        match self {
+            Self::Edit(edit) => Some(edit),
+            Self::Word { .. } | Self::Taken { .. } | Self::MeanOver { .. } | Self::Between(_) => None,
+        }
     }
 
-    /// What it is as far as contradictions go: a word is some token, and a mean some ablation.
-    fn as_edit(&self) -> Option<Cow<'_, Edit>> {
+    /// Whether there can be only one of both, such as two things that take the place of one head.
+    pub fn is_same_choice(&self, other: &Self) -> bool {
+        let exclusive = self.exclusive();
+        exclusive.is_some() && exclusive == other.exclusive()
+    }
+
+    /// What a run can have only one change of: a word is some token, and a mean some ablation.
+    fn exclusive(&self) -> Option<Exclusive> {
         match self {
-            Self::Edit(edit) => Some(Cow::Borrowed(edit)),
-            Self::Word { side, position, .. } => {
-                Some(Cow::Owned(Edit::ReplaceToken { side: *side, position: *position, id: 0 }))
-            }
-            Self::MeanOver { head, .. } => Some(Cow::Owned(Edit::Ablate { head: *head, with: Ablation::Zero })),
+            Self::Edit(edit) => edit.kind().exclusive(),
+            Self::Word { side, position, .. } => Some(Exclusive::Token(*side, *position)),
+            Self::MeanOver { head, .. } => Some(Exclusive::Head(*head)),
             Self::Taken { .. } | Self::Between(_) => None,
         }
     }
 
     /// Whether it speaks of tokens of one input, so that it means nothing in another one.
-    pub const fn is_of_tokens(&self) -> bool {
+    pub fn is_of_tokens(&self) -> bool {
         match self {
+            Self::Edit(edit) => edit.kind().is_of_tokens(),
             Self::Word { .. } | Self::Taken { .. } => true,
             Self::MeanOver { .. } => false,
             Self::Between(between) => !between.rows.positions.is_empty(),
-            Self::Edit(edit) => match edit {
-                Edit::SetPattern { .. }
-                | Edit::HideToken { .. }
-                | Edit::SeeAll { .. }
-                | Edit::ReplaceToken { .. }
-                | Edit::MaskToken { .. }
-                | Edit::Knockout { .. }
-                | Edit::Patch { .. } => true,
-                Edit::Direction { positions, .. } => !positions.is_empty(),
-                Edit::Ablate { .. }
-                | Edit::Sharpen { .. }
-                | Edit::Restrict { .. }
-                | Edit::Normalize { .. }
-                | Edit::RankOne { .. } => false,
-            },
         }
+    }
+
+    /// Tokens that its clause mentions by number, with the word before the number.
+    pub fn mentions(&self) -> Vec<(&'static str, Side, usize)> {
+        match self {
+            Self::Edit(edit) => edit.kind().mentions(),
+            Self::Word { side, position, .. } => vec![("token", *side, *position)],
+            Self::Taken { rows, .. } => match rows.positions[..] {
+                [position] => vec![("token", rows.stack.query_side(), position)],
+                _ => Vec::new(),
+            },
+            Self::MeanOver { .. } | Self::Between(_) => Vec::new(),
+        }
+    }
+
+    /// Shows every number that is dragged to `visit`, which may change it.
+    pub fn options(&mut self, visit: &mut Visit<'_>) {
+        match self {
+            Self::Edit(edit) => edit.kind_mut().options(visit),
+            Self::Between(between) => between.along.options(visit),
+            Self::Word { .. } | Self::Taken { .. } | Self::MeanOver { .. } => {}
+        }
+    }
+
+    /// Whether it is the other change after a number was dragged, or cells were drawn on.
+    pub fn is_turned(&self, other: &Self) -> bool {
+        self.edit().zip(other.edit()).is_some_and(|(edit, other)| edit.is_turned(other))
+    }
+
+    /// Numbers that were drawn or recorded.
+    pub fn n_values(&self) -> usize {
+        self.edit().map_or(0, |edit| edit.kind().n_values())
     }
 }
 

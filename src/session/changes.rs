@@ -7,7 +7,7 @@ use super::{
     explanations::ShownRun,
 };
 use crate::{
-    capture::{Capture, Edit},
+    capture::Capture,
     ids::{DocumentId, Side},
     model::Preparation,
     protocol::{CorpusSource, EditRequest, MeanInputs, PatchSource},
@@ -52,21 +52,12 @@ impl Experiment {
         Self { changes: Vec::new(), ..self.clone() }
     }
 
-    /// Whether it differs from `other` by a number of a normaliser at most, or by weights of one head: a slider that was
-    /// dragged, or cells that were drawn on.
+    /// Whether it differs from `other` by a slider that was dragged, or by cells of one head that were drawn on.
     pub(super) fn only_turned(&self, other: &Self) -> bool {
-        let turned = |a: &Change, b: &Change| match (&a.edit, &b.edit) {
-            (EditRequest::Edit(Edit::Normalize { .. }), EditRequest::Edit(Edit::Normalize { .. })) => true,
-            (
-                EditRequest::Edit(Edit::SetPattern { head, .. }),
-                EditRequest::Edit(Edit::SetPattern { head: of, .. }),
-            ) => head == of,
-            _ => false,
-        };
         let pairs = || self.changes.iter().zip(&other.changes);
         self.changes.len() == other.changes.len()
             && pairs().filter(|(a, b)| a != b).count() == 1
-            && pairs().all(|(a, b)| a == b || a.on == b.on && turned(a, b))
+            && pairs().all(|(a, b)| a == b || a.on == b.on && a.edit.is_turned(&b.edit))
             && self.unchanged() == other.unchanged()
     }
 

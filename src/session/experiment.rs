@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Change, WritingOptions, can_continue};
 use crate::{
-    capture::{Edit, Excerpt},
+    capture::Excerpt,
     model::{Generation, ImageSource, Input, Preparation, TextInput},
-    protocol::{EditRequest, Failure, ModelSource},
+    protocol::{Failure, ModelSource},
     spec::{Modality, ModelSpec},
 };
 
@@ -86,13 +86,8 @@ impl Experiment {
         };
         let shared = before.and_then(picture);
         let own = picture(self).filter(|bytes| shared.as_ref().is_none_or(|shared| !Arc::ptr_eq(bytes, shared)));
-        let drawn = self.changes.iter().map(|change| match &change.edit {
-            EditRequest::Edit(Edit::SetPattern { pattern: values, .. } | Edit::Patch { value: values, .. }) => {
-                size_of_val(values.as_slice())
-            }
-            _ => 0,
-        });
-        own.map_or(0, |bytes| bytes.len()) + drawn.sum::<usize>()
+        let n_values: usize = self.changes.iter().map(|change| change.edit.n_values()).sum();
+        own.map_or(0, |bytes| bytes.len()) + n_values * size_of::<f32>()
     }
 
     /// How `model` is to write in a run, if it is to.

@@ -7,7 +7,7 @@ use super::{
     corpus::{check_kind, chunk_size, input_of, packs, read, run_pack},
 };
 use crate::{
-    capture::{Capture, Edit, Matrix, MeanOf, Site, TextPart, Token},
+    capture::{Capture, Direction, Edit, Matrix, MeanOf, Patch, Site, TextPart, Token},
     corpus::list::{Content, InputList, ListOptions},
     ids::{HeadId, ModelId, StackKind},
     model::{Control, Encoded, Logits, Model, ModelError, Preparation, Progress, RunPlan, Sites, Stage},
@@ -111,7 +111,7 @@ impl Means {
             )));
         }
         let Rows { site, stack, layer, ref positions, .. } = *rows;
-        Ok(Edit::Direction {
+        Ok(Edit::Direction(Direction {
             site,
             stack,
             layer,
@@ -119,7 +119,7 @@ impl Means {
             vector,
             along: *along,
             of: Some(wanted.of()),
-        })
+        }))
     }
 }
 
@@ -309,14 +309,14 @@ pub(super) fn taken(
     let Rows { site, stack, layer, head, positions } = rows;
     let shape = [positions.len(), there.n_cols()];
     let value = Matrix::new(values, shape).map_err(|error| refused(error.to_string()))?;
-    Ok(Edit::Patch { site, stack, layer, head, positions, value })
+    Ok(Edit::Patch(Patch { site, stack, layer, head, positions, value }))
 }
 
 /// The patch that puts a mean in the place of what a head adds, at all of `n` tokens.
 pub(super) fn everywhere(head: HeadId, mean: &[f32], n: usize) -> Result<Edit, Stop> {
     let value = Matrix::new(mean.repeat(n), [n, mean.len()]).map_err(|error| ModelError::Edit(error.to_string()))?;
     let HeadId { stack, layer, head } = head;
-    Ok(Edit::Patch { site: Site::Z, stack, layer, head: Some(head), positions: (0..n).collect(), value })
+    Ok(Edit::Patch(Patch { site: Site::Z, stack, layer, head: Some(head), positions: (0..n).collect(), value }))
 }
 
 /// The positions of a sequence that count.

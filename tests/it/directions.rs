@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use attnscope::{
-    capture::{Along, AppliedEdit, DirectionOf, Edit, Excerpt, Keep, Matrix, MeanOf, Site, file},
+    capture::{Along, Direction, DirectionOf, Edit, Excerpt, Keep, Matrix, MeanOf, Patch, Site},
     corpus::list::{InputList, Kind, ListOptions},
     ids::{ModelId, StackKind},
     model::{Encoded, Input, Logits, Model, Preparation, RunPlan, Sites, uninterrupted},
@@ -52,8 +52,9 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
                 old.iter().zip(&vector).map(|(old, d)| old + factor * d).collect::<Vec<f32>>()
             });
             let value = Matrix::new(moved.collect::<Vec<f32>>(), [rows.len(), width]).unwrap();
-            let patch = Edit::Patch { site: Site::ResidPost, stack: SELF, layer, head: None, positions: rows, value };
-            let direction = Edit::Direction {
+            let patch =
+                Edit::Patch(Patch { site: Site::ResidPost, stack: SELF, layer, head: None, positions: rows, value });
+            let direction = Edit::Direction(Direction {
                 site: Site::ResidPost,
                 stack: SELF,
                 layer,
@@ -62,7 +63,7 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
                 along,
                 of: Some(DirectionOf { plus: "good".to_owned(), minus: "bad".to_owned(), mean: MeanOf::Texts })
                     .filter(|_| layer == 0),
-            };
+            });
             let [found, expected] = [&direction, &patch].map(|edit| logits(&model, &input, std::slice::from_ref(edit)));
             let size = expected.as_slice().iter().fold(0.0_f32, |most, value| most.max(value.abs()));
             let unchanged = logits(&model, &input, &[]);
@@ -71,13 +72,14 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
             };
             assert!(far(&found, &expected) < 1e-5 * size, "{name} {along:?} {positions:?}");
             assert!(far(&found, &unchanged) > 1e-3 * size, "{name} {along:?} changes nothing");
-            let written = file::edit_to_json(&AppliedEdit::Known(direction.clone()));
-            assert_eq!(file::known_edit(&written), Some(direction), "{written}");
+            let written = serde_json::to_value(&direction).unwrap();
+            assert_eq!(Edit::from_json(&written), Ok(direction), "{written}");
         }
     }
     let (model, input) = fixture("gpt2");
     let refuse = |site, vector: Vec<f32>, along| {
-        let edit = Edit::Direction { site, stack: SELF, layer: 0, positions: vec![], vector, along, of: None };
+        let edit =
+            Edit::Direction(Direction { site, stack: SELF, layer: 0, positions: vec![], vector, along, of: None });
         model
             .forward(&input, &RunPlan { edits: vec![edit], ..RunPlan::default() }, &uninterrupted)
             .unwrap_err()
@@ -105,7 +107,7 @@ fn direction(model: &Model, wanted: &Between) -> Result<(Edit, String), String> 
 }
 
 fn vector(edit: &Edit) -> &[f32] {
-    let Edit::Direction { vector, .. } = edit else { panic!("{edit}") };
+    let Edit::Direction(Direction { vector, .. }) = edit else { panic!("{edit}") };
     vector
 }
 
@@ -214,7 +216,7 @@ fn a_mean_is_over_all_inputs_of_a_list_and_says_what_it_leaves_out() {
     {
         let (edit, said) = of(&all, (site, SELF), mean, how).unwrap();
         assert_eq!(said, "", "nothing is left out");
-        let Edit::Direction { of: Some(named), .. } = &edit else { panic!("{edit}") };
+        let Edit::Direction(Direction { of: Some(named), .. }) = &edit else { panic!("{edit}") };
         assert_eq!((named.plus.as_str(), named.mean), ("plus", mean));
         let (there, here) = (
             by_hand(&model, &read(&plus, how), site, mean),

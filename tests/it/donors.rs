@@ -7,7 +7,7 @@ use attnscope::{
         attention,
         reading::{self, Marks},
     },
-    capture::{Ablation, AppliedEdit, Capture, Cut, Edit, Scope, Site},
+    capture::{Ablate, Ablation, AppliedEdit, Capture, Cut, Edit, HideToken, Knockout, Patch, Scope, SetPattern, Site},
     cli::open::OpenOptions,
     corpus::list::{InputList, Kind, ListOptions},
     ids::{DocumentId, HeadId, ModelId, Side, StackKind},
@@ -79,7 +79,7 @@ fn a_stream_that_is_taken_whole_from_another_run_says_what_that_run_says() {
         let changed = run(&mut session, HERE, vec![taken(Site::ResidPre, layer, (0..n).collect(), cut)]);
         assert_eq!(probabilities(&changed), probabilities(&whole), "layer {layer}");
         // What is in the capture is an ordinary patch, which files and other runs understand.
-        let [AppliedEdit::Known(patch @ Edit::Patch { site: Site::ResidPre, positions, .. })] =
+        let [AppliedEdit::Known(patch @ Edit::Patch(Patch { site: Site::ResidPre, positions, .. }))] =
             &changed.computation().edits[..]
         else {
             panic!("{:?}", changed.computation().edits)
@@ -101,7 +101,9 @@ fn a_stream_that_is_taken_whole_from_another_run_says_what_that_run_says() {
     let changed = run(&mut session, HERE, vec![elsewhere]);
     let recorded = Arc::new(there);
     let row = recorded.stack(StackKind::SelfAttention).unwrap().layers[4].resid_pre().cloned().unwrap();
-    let AppliedEdit::Known(Edit::Patch { value, positions, .. }) = &changed.computation().edits[0] else { panic!() };
+    let AppliedEdit::Known(Edit::Patch(Patch { value, positions, .. })) = &changed.computation().edits[0] else {
+        panic!()
+    };
     assert_eq!((positions, value.row(0)), (&vec![n - 1], row.row(m - 1)));
     let uneven = failure(ask(&mut session, HERE, vec![from_positions(last, vec![0, 1])]));
     assert!(uneven.summary.contains("1 rows are replaced, but 2 rows of “the other” are given"), "{uneven:?}");
@@ -125,7 +127,7 @@ fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one()
         }
     };
     let plain = session.capture(HERE);
-    let own = run(&mut session, HERE, vec![Edit::Ablate { head, with: Ablation::Mean }.into()]);
+    let own = run(&mut session, HERE, vec![Edit::Ablate(Ablate { head, with: Ablation::Mean }).into()]);
     let over = run(&mut session, HERE, vec![list(HERE)]);
     for ((id, expected), (of, found)) in probabilities(&own).into_iter().zip(probabilities(&over)) {
         assert!(id == of && (expected - found).abs() < 1e-5, "{expected} {found}");
@@ -136,10 +138,12 @@ fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one()
     let bundled = EditRequest::MeanOver { head, over: MeanInputs::Bundled("demo:sentences") };
     assert_eq!(bundled.to_string(), "head L2H1: output set to its mean over demo:sentences");
     let over = run(&mut session, HERE, vec![bundled.clone()]);
-    assert!(matches!(over.computation().edits[..], [AppliedEdit::Known(Edit::Patch { site: Site::Z, .. })]));
+    assert!(matches!(over.computation().edits[..], [AppliedEdit::Known(Edit::Patch(Patch { site: Site::Z, .. }))]));
     // A longer text gets it at every token, too.
     let longer = run(&mut session, THERE, vec![bundled]);
-    let AppliedEdit::Known(Edit::Patch { positions, .. }) = &longer.computation().edits[0] else { panic!("no patch") };
+    let AppliedEdit::Known(Edit::Patch(Patch { positions, .. })) = &longer.computation().edits[0] else {
+        panic!("no patch")
+    };
     assert_eq!(positions.len(), longer.tokens(Side::Only).len());
     let pictures = EditRequest::MeanOver { head, over: MeanInputs::Bundled("demo:pictures") };
     assert!(failure(ask(&mut session, HERE, vec![pictures])).summary.contains("this corpus has pictures"));
@@ -215,7 +219,7 @@ fn weights_are_drawn_on_the_heatmap_and_the_run_follows() {
         let document = window.app().session().changing();
         match &document.experiment.changes[..] {
             [only] => match &only.edit {
-                EditRequest::Edit(Edit::SetPattern { pattern, .. }) => pattern.clone(),
+                EditRequest::Edit(Edit::SetPattern(SetPattern { pattern, .. })) => pattern.clone(),
                 other => panic!("{other}"),
             },
             others => panic!("{} changes", others.len()),
@@ -281,8 +285,8 @@ fn hidden_tokens_and_cut_edges_are_marked_where_patterns_are_shown() {
     assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
     let stack = StackKind::SelfAttention;
     let heads = vec![HeadId::single(1, 2)];
-    let cut = Edit::Knockout { stack, scope: Scope::Heads(heads), edges: vec![[3, 1]], cut: Cut::Scores };
-    let hide = Edit::HideToken { side: Side::Only, position: 2 };
+    let cut = Edit::Knockout(Knockout { stack, scope: Scope::Heads(heads), edges: vec![[3, 1]], cut: Cut::Scores });
+    let hide = Edit::HideToken(HideToken { side: Side::Only, position: 2 });
     let changed = run(&mut session, HERE, vec![cut.into(), hide.into()]);
     let marks = |head| reading::read(reading::Captures::one(&changed), &reading::Reading::of(head)).unwrap().marks;
     let found = marks(HeadId::single(1, 2));
@@ -297,8 +301,9 @@ fn heads_that_are_put_out_of_action_say_how_and_whether_their_weights_show_it() 
     let mut session = Session::new();
     assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
     let ablations = [Ablation::Zero, Ablation::Mean, Ablation::Uniform, Ablation::Shuffle { seed: 1 }];
-    let of =
-        |layer: usize, head: usize, with| EditRequest::from(Edit::Ablate { head: HeadId::single(layer, head), with });
+    let of = |layer: usize, head: usize, with| {
+        EditRequest::from(Edit::Ablate(Ablate { head: HeadId::single(layer, head), with }))
+    };
     let edits =
         ablations.into_iter().enumerate().map(|(head, with)| of(0, head, with)).chain([of(1, 1, Ablation::Zero)]);
     let plain = run(&mut session, HERE, Vec::new());

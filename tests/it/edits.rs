@@ -1,7 +1,7 @@
 //! Changes of the forward pass, and gradients with respect to the patterns.
 
 use attnscope::{
-    capture::{Ablation, Capture, Matrix},
+    capture::{Ablate, Ablation, Capture, HideToken, Matrix, Patch, SetPattern},
     ids::{HeadId, Side, StackKind},
     model::{
         Edit, Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Site, Sites,
@@ -39,7 +39,7 @@ fn max_diff(a: &[f32], b: &[f32]) -> f32 {
 fn a_hidden_token_is_attended_to_by_nobody() {
     for folder in ["bert", "gpt2"] {
         let (model, encoded) = setup(folder);
-        let capture = run(&model, &encoded, vec![Edit::HideToken { side: Side::Only, position: 3 }]);
+        let capture = run(&model, &encoded, vec![Edit::HideToken(HideToken { side: Side::Only, position: 3 })]);
         for (layer, spec) in model.spec().stacks[0].layers.iter().enumerate() {
             for head in 0..spec.n_heads {
                 let pattern = capture.stored_pattern(HeadId::single(layer, head)).unwrap();
@@ -58,7 +58,7 @@ fn a_hidden_token_is_attended_to_by_nobody() {
 #[test]
 fn a_query_without_any_key_attends_to_nothing() {
     let (model, encoded) = setup("gpt2");
-    let capture = run(&model, &encoded, vec![Edit::HideToken { side: Side::Only, position: 0 }]);
+    let capture = run(&model, &encoded, vec![Edit::HideToken(HideToken { side: Side::Only, position: 0 })]);
     let pattern = capture.stored_pattern(HeadId::single(0, 0)).unwrap();
     assert!(pattern.row(0).unwrap().iter().all(|weight| *weight == 0.0));
     assert!(logits(&capture).iter().all(|logit| logit.is_finite()));
@@ -70,7 +70,7 @@ fn an_ablated_head_adds_nothing() {
     let ablated = run(
         &model,
         &encoded,
-        vec![Edit::Ablate { head: HeadId { stack: SELF, layer: 1, head: 2 }, with: Ablation::Zero }],
+        vec![Edit::Ablate(Ablate { head: HeadId { stack: SELF, layer: 1, head: 2 }, with: Ablation::Zero })],
     );
     let z = ablated.layer(HeadId::single(1, 0)).unwrap().z().cloned().unwrap();
     assert!(z.head(2).unwrap().as_slice().iter().all(|value| *value == 0.0));
@@ -81,7 +81,7 @@ fn an_ablated_head_adds_nothing() {
     let blind = run(
         &model,
         &encoded,
-        vec![Edit::SetPattern { head: HeadId { stack: SELF, layer: 1, head: 2 }, pattern: nothing }],
+        vec![Edit::SetPattern(SetPattern { head: HeadId { stack: SELF, layer: 1, head: 2 }, pattern: nothing })],
     );
     assert!(max_diff(logits(&ablated), logits(&blind)) < 1e-5);
 }
@@ -92,12 +92,16 @@ fn setting_what_is_already_there_changes_nothing() {
         let (model, encoded) = setup(folder);
         let plain = run(&model, &encoded, vec![]);
         let pattern = plain.stored_pattern(HeadId::single(1, 1)).unwrap();
-        let same =
-            run(&model, &encoded, vec![Edit::SetPattern { head: HeadId { stack: SELF, layer: 1, head: 1 }, pattern }]);
+        let same = run(
+            &model,
+            &encoded,
+            vec![Edit::SetPattern(SetPattern { head: HeadId { stack: SELF, layer: 1, head: 1 }, pattern })],
+        );
         assert!(max_diff(logits(&plain), logits(&same)) < 1e-5, "{folder}");
         let stream = plain.layer(HeadId::single(1, 0)).unwrap().resid_pre().cloned().unwrap();
         let positions = (0..stream.n_rows()).collect();
-        let patch = Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: stream };
+        let patch =
+            Edit::Patch(Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: stream });
         assert_eq!(logits(&plain), logits(&run(&model, &encoded, vec![patch])), "{folder}");
     }
 }
@@ -110,7 +114,7 @@ fn edits_reach_the_rows_of_a_recurrent_writer() {
     let plain = run(&model, &encoded, vec![]);
     let pattern = plain.stored_pattern(HeadId { stack, layer: 0, head: 0 }).unwrap();
     let set = |pattern: Matrix| {
-        run(&model, &encoded, vec![Edit::SetPattern { head: HeadId { stack, layer: 0, head: 0 }, pattern }])
+        run(&model, &encoded, vec![Edit::SetPattern(SetPattern { head: HeadId { stack, layer: 0, head: 0 }, pattern })])
     };
     assert!(max_diff(logits(&plain), logits(&set(pattern.clone()))) < 1e-6);
     let [n_query, n_key] = pattern.shape();
@@ -120,11 +124,11 @@ fn edits_reach_the_rows_of_a_recurrent_writer() {
     let row = |capture: &Capture, idx: usize| capture.logits().unwrap().row(idx).unwrap().to_vec();
     assert_eq!(row(&plain, 1), row(&changed, 1), "rows before the change stay");
     assert!(max_diff(&row(&plain, 3), &row(&changed, 3)) > 1e-3, "rows after it follow");
-    let hidden = run(&model, &encoded, vec![Edit::HideToken { side: Side::Encoder, position: 4 }]);
+    let hidden = run(&model, &encoded, vec![Edit::HideToken(HideToken { side: Side::Encoder, position: 4 })]);
     let pattern = hidden.stored_pattern(HeadId { stack, layer: 0, head: 0 }).unwrap();
     assert!(pattern.rows().all(|row| row[4] == 0.0 && (row.iter().sum::<f32>() - 1.0).abs() < 1e-5));
     let short = Matrix::new(vec![0.0; n_key], [1, n_key]).unwrap();
-    let short = Edit::SetPattern { head: HeadId { stack, layer: 0, head: 0 }, pattern: short };
+    let short = Edit::SetPattern(SetPattern { head: HeadId { stack, layer: 0, head: 0 }, pattern: short });
     let refused = model.forward(&encoded, &plan(vec![short]), &uninterrupted);
     assert!(matches!(refused, Err(ModelError::Edit(_))), "a pattern of one row is for another text");
 }
@@ -136,7 +140,8 @@ fn a_patched_stream_carries_one_run_into_another() {
     let source = run(&model, &other, vec![]);
     let stream = source.layer(HeadId::single(1, 0)).unwrap().resid_pre().cloned().unwrap();
     let positions: Vec<_> = (0..stream.n_rows()).collect();
-    let patch = Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: stream };
+    let patch =
+        Edit::Patch(Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: stream });
     assert_eq!(logits(&run(&model, &encoded, vec![patch])), logits(&source));
 }
 
@@ -144,18 +149,13 @@ fn a_patched_stream_carries_one_run_into_another() {
 fn edits_that_do_not_fit_are_refused() {
     let (model, encoded) = setup("bert");
     let value = || Matrix::new(vec![0.0; 32], [1, 32]).unwrap();
-    let patch = |site, head, position| Edit::Patch {
-        site,
-        stack: SELF,
-        layer: 0,
-        head,
-        positions: vec![position],
-        value: value(),
+    let patch = |site, head, position| {
+        Edit::Patch(Patch { site, stack: SELF, layer: 0, head, positions: vec![position], value: value() })
     };
     let edits = [
-        Edit::HideToken { side: Side::Only, position: 15 },
-        Edit::Ablate { head: HeadId { stack: SELF, layer: 0, head: 4 }, with: Ablation::Zero },
-        Edit::SetPattern { head: HeadId { stack: SELF, layer: 0, head: 0 }, pattern: value() },
+        Edit::HideToken(HideToken { side: Side::Only, position: 15 }),
+        Edit::Ablate(Ablate { head: HeadId { stack: SELF, layer: 0, head: 4 }, with: Ablation::Zero }),
+        Edit::SetPattern(SetPattern { head: HeadId { stack: SELF, layer: 0, head: 0 }, pattern: value() }),
         patch(Site::ResidPre, None, 15),
         patch(Site::ResidPre, Some(0), 0),
         patch(Site::Q, None, 0),
@@ -203,7 +203,7 @@ fn pattern_gradients_match_finite_differences() {
                     difference(&run(
                         &model,
                         &encoded,
-                        vec![Edit::SetPattern { head: HeadId { stack, layer, head }, pattern }],
+                        vec![Edit::SetPattern(SetPattern { head: HeadId { stack, layer, head }, pattern })],
                     ))
                 };
                 let slope = (nudged(STEP) - nudged(-STEP)) / (2.0 * STEP);

@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, fs};
 
 use attnscope::{
-    capture::{Ablation, Along, Capture, Cut, Normalizer, Sparsity, file::known_edit},
+    capture::{
+        Ablate, Ablation, Along, Capture, Cut, Direction, Knockout, Normalize, Normalizer, Patch, Restrict, Sharpen,
+        Sparsity,
+    },
     ids::HeadId,
     model::{
         Edit, Encoded, Logits, Model, ModelError, RunPlan, Site, Sites,
@@ -36,28 +39,28 @@ const FAMILIES: [&str; 10] = [
 /// What a change is called there. A kind that is new has to be named here, and then to be there.
 fn kind(edit: &Edit) -> String {
     let name = match edit {
-        Edit::Ablate { with: Ablation::Zero, .. } => "ablate zero",
-        Edit::Ablate { with: Ablation::Mean, .. } => "ablate mean",
-        Edit::Ablate { with: Ablation::Uniform, .. } => "ablate uniform",
-        Edit::Ablate { with: Ablation::Shuffle { .. }, .. } => "ablate shuffle",
-        Edit::SetPattern { .. } => "pattern",
-        Edit::Sharpen { .. } => "sharpen",
-        Edit::HideToken { .. } => "hide",
-        Edit::SeeAll { .. } => "global",
-        Edit::ReplaceToken { .. } => "replace",
-        Edit::MaskToken { .. } => "mask",
-        Edit::Knockout { cut: Cut::Scores, .. } => "knockout",
-        Edit::Knockout { cut: Cut::Pattern, .. } => "knockout after",
-        Edit::Restrict { to: Sparsity::Window { .. }, .. } => "sparse window",
-        Edit::Restrict { to: Sparsity::Blocks { .. }, .. } => "sparse blocks",
-        Edit::Normalize { with: Normalizer::Sparsemax, .. } => "normalizer sparsemax",
-        Edit::Normalize { with: Normalizer::Entmax(_), .. } => "normalizer entmax",
-        Edit::Normalize { with: Normalizer::Fusedmax(_), .. } => "normalizer fusedmax",
-        Edit::Normalize { with: Normalizer::Softmax, .. } => "normalizer softmax",
-        Edit::RankOne { .. } => "rank one",
-        Edit::Direction { along: Along::Add(_), .. } => "direction added",
-        Edit::Direction { along: Along::Remove, .. } => "direction removed",
-        Edit::Patch { site, .. } => return format!("patch {}", site.name()),
+        Edit::Ablate(Ablate { with: Ablation::Zero, .. }) => "ablate zero",
+        Edit::Ablate(Ablate { with: Ablation::Mean, .. }) => "ablate mean",
+        Edit::Ablate(Ablate { with: Ablation::Uniform, .. }) => "ablate uniform",
+        Edit::Ablate(Ablate { with: Ablation::Shuffle { .. }, .. }) => "ablate shuffle",
+        Edit::SetPattern(_) => "pattern",
+        Edit::Sharpen(_) => "sharpen",
+        Edit::HideToken(_) => "hide",
+        Edit::SeeAll(_) => "global",
+        Edit::ReplaceToken(_) => "replace",
+        Edit::MaskToken(_) => "mask",
+        Edit::Knockout(Knockout { cut: Cut::Scores, .. }) => "knockout",
+        Edit::Knockout(Knockout { cut: Cut::Pattern, .. }) => "knockout after",
+        Edit::Restrict(Restrict { to: Sparsity::Window { .. }, .. }) => "sparse window",
+        Edit::Restrict(Restrict { to: Sparsity::Blocks { .. }, .. }) => "sparse blocks",
+        Edit::Normalize(Normalize { with: Normalizer::Sparsemax, .. }) => "normalizer sparsemax",
+        Edit::Normalize(Normalize { with: Normalizer::Entmax(_), .. }) => "normalizer entmax",
+        Edit::Normalize(Normalize { with: Normalizer::Fusedmax(_), .. }) => "normalizer fusedmax",
+        Edit::Normalize(Normalize { with: Normalizer::Softmax, .. }) => "normalizer softmax",
+        Edit::RankOne(_) => "rank one",
+        Edit::Direction(Direction { along: Along::Add(_), .. }) => "direction added",
+        Edit::Direction(Direction { along: Along::Remove, .. }) => "direction removed",
+        Edit::Patch(Patch { site, .. }) => return format!("patch {}", site.name()),
     };
     name.to_owned()
 }
@@ -110,7 +113,8 @@ fn off(found: &[f32], expected: &[f32]) -> f32 {
 }
 
 fn of_name(text: &str) -> HeadId {
-    let Some(Edit::Sharpen { head, .. }) = known_edit(&serde_json::json!({ "sharpen": text, "by": 1.0 })) else {
+    let Ok(Edit::Sharpen(Sharpen { head, .. })) = Edit::from_json(&serde_json::json!({ "sharpen": text, "by": 1.0 }))
+    else {
         panic!("{text} is no head")
     };
     head
@@ -118,7 +122,7 @@ fn of_name(text: &str) -> HeadId {
 
 /// One change; what is wrong with it.
 fn check(model: &Model, encoded: &Encoded, case: &Json, step: usize, expected: &[f32]) -> Result<(), String> {
-    let edits = case["edits"].as_array().unwrap().iter().map(|json| known_edit(json).ok_or("it is not understood"));
+    let edits = case["edits"].as_array().unwrap().iter().map(|json| Edit::from_json(json));
     let edits: Vec<Edit> = edits.collect::<Result<_, _>>()?;
     let told = case["kind"].as_str().unwrap();
     if told != "several" && kind(&edits[0]) != told {

@@ -8,7 +8,7 @@ use attnscope::{
         projection::{ColorBy, Dims, LayoutMethod, ScaleChoice, SizeBy},
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, SentenceFilter, Source, Whose},
     },
-    capture::{Ablation, Edit},
+    capture::{Ablate, Ablation, Edit, HideToken},
     figure::{
         CaptionKind, FontSource, ViewKind, ViewOptions,
         spec::{self, Each, FigureSpec, Paper, Subtrahend},
@@ -192,9 +192,9 @@ fn metadata_have_every_field_of_a_views_options_as_a_session_file_has_it() {
 #[test]
 fn every_change_of_the_run_is_in_the_metadata() {
     let mut play = Play::showing("one two three");
-    let edit = |head| Edit::Ablate { head: HeadId::single(1, head), with: Ablation::Zero }.into();
+    let edit = |head| Edit::Ablate(Ablate { head: HeadId::single(1, head), with: Ablation::Zero }).into();
     play.does(Command::Change(ChangeCommand::Add((0..4).map(edit).collect())));
-    let hide = |position| Edit::HideToken { side: attnscope::ids::Side::Only, position }.into();
+    let hide = |position| Edit::HideToken(HideToken { side: attnscope::ids::Side::Only, position }).into();
     play.does(Command::Change(ChangeCommand::Add((0..2).map(hide).collect())));
     play.answers();
     let request = play.session.figure().unwrap();

@@ -8,7 +8,7 @@ use attnscope::{
         reading::{Blank, Captures, ReadPattern, Reading, Source, read},
     },
     capture::{
-        Capture, Edit, Site,
+        Capture, Edit, SeeAll, Site,
         file::{self, Contents, Format},
     },
     ids::{CaptureId, HeadId, Side},
@@ -180,7 +180,7 @@ fn with_edits(model: &Model, ids: &[u32], edits: Vec<Edit>) -> Result<Capture, S
 }
 
 fn see_all(positions: &[usize]) -> Vec<Edit> {
-    vec![Edit::SeeAll { positions: positions.to_vec() }]
+    vec![Edit::SeeAll(SeeAll { positions: positions.to_vec() })]
 }
 
 /// The tokens that are chosen take the place of those of the class, and a capture keeps that they were chosen.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use attnscope::{
-    capture::{Capture, LayerCapture, Matrix, StackCapture},
+    capture::{Capture, LayerCapture, Matrix, Patch, StackCapture},
     ids::{HeadId, Side},
     model::{
         Edit, Encoded, Gradients, Logits, Model, Objective, RunPlan, Site, Sites, Taps,
@@ -124,14 +124,14 @@ fn moved(model: &Model, encoded: &Encoded, objective: Objective, place: &Place<'
         .zip(place.of_rows(place.gradient))
         .map(|(x, g)| (f64::from(*x) + step * f64::from(*g)) as f32)
         .collect();
-    let edit = Edit::Patch {
+    let edit = Edit::Patch(Patch {
         site: place.site,
         stack: place.head.stack,
         layer: place.head.layer,
         head: place.site.is_per_head().then_some(place.head.head),
         positions: place.rows.clone().collect(),
         value: Matrix::new(value, [place.rows.len(), place.width]).unwrap(),
-    };
+    });
     let plan = RunPlan { edits: vec![edit], ..RunPlan::silent() };
     f64::from(model.gradients(encoded, &plan, objective, Taps::NONE, &uninterrupted).unwrap().1.value)
 }

@@ -8,6 +8,7 @@ use attnscope::{
         report::{Cells, Report, Value},
         rollout::RolloutOptions,
     },
+    capture::HideToken,
     ids::Side,
     lab::{
         Answer, Bench, DirectLogits, Effective, GradientOptions, LabError, LeaveOneOutOptions, LeaveOut, LensOptions,
@@ -233,7 +234,7 @@ fn leaving_one_out_is_a_run_with_that_edit() {
     };
     let (plain, changes) = (run(Vec::new()), of(&found.report, "logit"));
     for (position, change) in changes.iter().enumerate() {
-        let without = run(vec![Edit::HideToken { side: Side::Only, position }]);
+        let without = run(vec![Edit::HideToken(HideToken { side: Side::Only, position })]);
         let expected = f64::from(plain[class as usize] - without[class as usize]);
         assert!((change - expected).abs() < 1e-5, "{position}: {change} is not {expected}");
     }

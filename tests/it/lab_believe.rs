@@ -7,7 +7,7 @@ use attnscope::{
         normalizers::softmax,
         report::{Cells, Report, Value},
     },
-    capture::{Capture, Matrix, Normalizer, Scope},
+    capture::{Capture, Matrix, Normalize, Normalizer, Scope, SetPattern},
     ids::{HeadId, StackKind},
     lab::{AlignmentOptions, FaithfulnessOptions, MethodCall, NormalizerOptions, Target},
     model::{Edit, Encoded, Logits, Model, RunPlan, Site, Sites, uninterrupted},
@@ -47,7 +47,7 @@ fn attention_is_put_to_the_test_by_single_runs() {
         let n = pattern.n_cols();
         values[row * n..(row + 1) * n].copy_from_slice(&weights);
         let pattern = Matrix::new(values, pattern.shape()).unwrap();
-        p(&run(&model, &input, vec![Edit::SetPattern { head, pattern }]), row)
+        p(&run(&model, &input, vec![Edit::SetPattern(SetPattern { head, pattern })]), row)
     };
     let plain = p(&run(&model, &input, Vec::new()), row);
     let even = with(vec![1.0 / pattern.n_cols() as f32; pattern.n_cols()]);
@@ -125,7 +125,8 @@ fn another_normaliser_is_a_run_with_it() {
             let stack = plain.model().stacks.iter().position(|stack| stack.kind == kind).unwrap();
             let before: usize =
                 plain.model().stacks[..stack].iter().flat_map(|stack| &stack.layers).map(|l| l.n_heads).sum();
-            let changed = run(&model, &input, vec![Edit::Normalize { scope: Scope::Heads(vec![head]), with }]);
+            let changed =
+                run(&model, &input, vec![Edit::Normalize(Normalize { scope: Scope::Heads(vec![head]), with })]);
             let drift = kl(&p(&plain, row), &p(&changed, row));
             let told = of(&found, "drift")[before + 1];
             assert!((told - drift).abs() < 1e-5 * drift.abs().max(1.0), "{name}, {alpha}: {told} is not {drift}");

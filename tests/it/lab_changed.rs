@@ -2,7 +2,7 @@
 
 use attnscope::{
     analysis::explain::report::{Report, Value},
-    capture::{Ablation, Edit, Matrix},
+    capture::{Ablate, Ablation, Edit, Matrix, ReplaceToken, SetPattern},
     ids::{HeadId, Side},
     lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target},
     model::{Logits, RunPlan, uninterrupted},
@@ -28,7 +28,7 @@ fn by_head(report: &Report, name: &str) -> Vec<Vec<f64>> {
 fn heads_are_switched_off_one_by_one_where_one_is_off_already() {
     let (model, input) = demo("demo:gpt", TEXT);
     for with in [Ablation::Zero, Ablation::Mean, Ablation::Uniform] {
-        let edits = [Edit::Ablate { head: OFF, with: Ablation::Zero }];
+        let edits = [Edit::Ablate(Ablate { head: OFF, with: Ablation::Zero })];
         let report = try_ask(&model, &input, &edits, &MethodCall::Ablation(with), Target::default()).unwrap().report;
         let found = by_head(&report, "logit");
         assert!(found[0][0].is_nan() && report.notes == ["L0H0 is switched off already, so it was skipped"]);
@@ -41,7 +41,7 @@ fn heads_are_switched_off_one_by_one_where_one_is_off_already() {
             (best, capture.logits().unwrap().row(row).unwrap().to_vec())
         };
         let (best, before) = logit(edits.to_vec());
-        let other = Edit::Ablate { head: HeadId::single(1, 2), with };
+        let other = Edit::Ablate(Ablate { head: HeadId::single(1, 2), with });
         let (_, after) = logit(vec![edits[0].clone(), other]);
         let expected = f64::from(before[best as usize] - after[best as usize]);
         assert!((found[1][2] - expected).abs() < 1e-4, "{with:?}: {} is {expected}", found[1][2]);
@@ -54,13 +54,13 @@ fn what_is_tried_takes_the_place_of_what_it_contradicts() {
     let (model, input) = demo("demo:gpt", TEXT);
     let n = input.tokens[&Side::Only].len();
     let pattern = Matrix::new(vec![1.0 / n as f32; n * n], [n, n]).unwrap();
-    let edits = [Edit::SetPattern { head: OFF, pattern }];
+    let edits = [Edit::SetPattern(SetPattern { head: OFF, pattern })];
     let report =
         try_ask(&model, &input, &edits, &MethodCall::Ablation(Ablation::Zero), Target::default()).unwrap().report;
     assert!(by_head(&report, "logit").iter().flatten().all(|value| value.is_finite()) && report.notes.is_empty());
 
     let (model, input) = demo("demo:bert", "Mary lost [MASK] keys.");
-    let edits = [Edit::ReplaceToken { side: Side::Only, position: 1, id: 7 }];
+    let edits = [Edit::ReplaceToken(ReplaceToken { side: Side::Only, position: 1, id: 7 })];
     let masked = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Mask });
     try_ask(&model, &input, &edits, &masked, Target::default()).unwrap();
 }
@@ -68,7 +68,7 @@ fn what_is_tried_takes_the_place_of_what_it_contradicts() {
 #[test]
 fn the_weights_of_a_head_that_is_off_are_not_put_to_the_test() {
     let (model, input) = demo("demo:gpt", TEXT);
-    let edits = [Edit::Ablate { head: OFF, with: Ablation::Zero }];
+    let edits = [Edit::Ablate(Ablate { head: OFF, with: Ablation::Zero })];
     let options = attnscope::lab::FaithfulnessOptions {
         stack: None,
         layer: Some(0),

@@ -8,7 +8,7 @@ use attnscope::{
         compare,
         report::{Question, Report, Value},
     },
-    capture::Ablation,
+    capture::{Ablate, Ablation},
     ids::{HeadId, Side, StackKind},
     lab::{AttentionOptions, Column, FieldValues, MethodCall, Scope, Sight, Target},
     model::{Edit, Encoded, Engine, ImageSource, Input, Logits, Model, RunPlan, Variant, locate, uninterrupted},
@@ -57,7 +57,7 @@ fn a_switched_off_head_changes_what_the_edit_changes() {
         let report = ask(&model, &input, &MethodCall::Ablation(with), target);
         let Some(Value::Layers(layers)) = report.value("logit") else { panic!("no logits") };
         let Value::List(heads) = &layers[head.layer] else { panic!("no heads") };
-        let (before, after) = (logits(Vec::new()), logits(vec![Edit::Ablate { head, with }]));
+        let (before, after) = (logits(Vec::new()), logits(vec![Edit::Ablate(Ablate { head, with })]));
         let lost = f64::from((before[1] - before[0]) - (after[1] - after[0]));
         assert!((heads[head.head] - lost).abs() < 1e-4, "{with:?}: {} instead of {lost}", heads[head.head]);
     }

@@ -7,7 +7,7 @@ use attnscope::{
         report::{Cells, Report, Value},
         trace::noise,
     },
-    capture::{Cut, Matrix, Scope},
+    capture::{Cut, Knockout, Matrix, Patch, Scope},
     ids::{HeadId, Side, StackKind},
     lab::{
         Bench, Effective, KnockoutOptions, LabError, MemoryOptions, MethodCall, Patience, Restore, Subject, Target,
@@ -87,13 +87,8 @@ fn a_restored_state_is_a_run_with_that_patch() {
         let noises = noise(embeds.as_slice().len(), 5);
         let noisy: Vec<f32> =
             embeds.as_slice().iter().zip(noises).map(|(x, noise)| (f64::from(*x) + scale * noise) as f32).collect();
-        let patch = |site, layer, positions, value| Edit::Patch {
-            site,
-            stack: StackKind::SelfAttention,
-            layer,
-            head: None,
-            positions,
-            value,
+        let patch = |site, layer, positions, value| {
+            Edit::Patch(Patch { site, stack: StackKind::SelfAttention, layer, head: None, positions, value })
         };
         let with_noise = patch(Site::Embed, 0, vec![0, 1], Matrix::new(noisy, embeds.shape()).unwrap());
         let p = |edits: Vec<Edit>| {
@@ -141,7 +136,7 @@ fn a_cut_edge_is_a_run_with_that_edit_and_subjects_have_to_be_there() {
             let n_layers = effects.len() / found.capture.key_tokens(stack).len();
             for (key, layer) in [(0, 0), (2, n_layers - 1)] {
                 let scope = Scope::Layers(vec![layer]);
-                let after = p(vec![Edit::Knockout { stack, scope, edges: vec![[row, key]], cut }]);
+                let after = p(vec![Edit::Knockout(Knockout { stack, scope, edges: vec![[row, key]], cut })]);
                 let expected = 100.0 * (after - before) / before;
                 let effect = effects[key * n_layers + layer];
                 assert!((effect - expected).abs() < 1e-2, "{name}, {cut:?}: {effect} is not {expected}");

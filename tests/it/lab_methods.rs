@@ -8,7 +8,7 @@ use attnscope::{
         normalizers::softmax,
         report::{Cells, Question, Report, Value},
     },
-    capture::{AppliedEdit, Matrix, file},
+    capture::{Matrix, Patch, RankOne},
     figure::{
         palette::Palette,
         views::lab::{Answered, compose},
@@ -78,7 +78,7 @@ fn a_change_of_rank_one_is_the_same_as_that_of_the_checkpoints_weight() {
         let wave = |n: usize, pace: f32| (0..n).map(|at| 0.3 * (pace * at as f32).sin()).collect::<Vec<f32>>();
         let (left, right) = (wave(d_model, 0.7), wave(d_mlp, 1.3));
         let folder = changed(name, weight, &left, &right, transposed);
-        let edit = Edit::RankOne { stack, layer: 0, left, right };
+        let edit = Edit::RankOne(RankOne { stack, layer: 0, left, right });
         let expected = logits(&weights::open(folder.path()).unwrap(), &input, NO_EDITS);
         let actual = logits(&model, &input, std::slice::from_ref(&edit));
         let size = expected.as_slice().iter().fold(1.0f32, |most, x| most.max(x.abs()));
@@ -97,11 +97,11 @@ fn a_change_of_rank_one_is_the_same_as_that_of_the_checkpoints_weight() {
             assert!(farthest(found, expected.row(row).unwrap()) < 1e-5 * size, "{name}, packed");
         }
         // Files keep it bit by bit.
-        let written = file::edit_to_json(&AppliedEdit::Known(edit.clone())).to_string();
-        assert_eq!(file::known_edit(&serde_json::from_str(&written).unwrap()), Some(edit));
+        let written = serde_json::to_string(&edit).unwrap();
+        assert_eq!(serde_json::from_str::<Edit>(&written).unwrap(), edit);
     }
     let (model, input) = fixture("gpt2");
-    let wrong = Edit::RankOne { stack: SELF, layer: 0, left: vec![1.0], right: vec![1.0] };
+    let wrong = Edit::RankOne(RankOne { stack: SELF, layer: 0, left: vec![1.0], right: vec![1.0] });
     let plan = RunPlan { edits: vec![wrong], ..RunPlan::default() };
     let said = model.forward(&input, &plan, &uninterrupted).unwrap_err().to_string();
     assert!(said.contains("1 and 1 numbers") && said.contains("inside"), "{said}");
@@ -172,8 +172,14 @@ fn a_divergence_has_the_right_slope() {
         let stream = stream.stack(SELF).unwrap().layers[1].resid_pre().cloned().unwrap();
         let at = |values: Matrix| {
             let positions = (0..values.n_rows()).collect();
-            let patch =
-                Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 1, head: None, positions, value: values };
+            let patch = Edit::Patch(Patch {
+                site: Site::ResidPre,
+                stack: SELF,
+                layer: 1,
+                head: None,
+                positions,
+                value: values,
+            });
             let plan = RunPlan { edits: vec![patch], layers: Some(vec![1]), ..RunPlan::silent() };
             let objective = Objective::Divergence { row, id: 0, from: Arc::clone(&from) };
             let taps = Taps::of(&[Site::ResidPre]);
@@ -284,7 +290,7 @@ fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
         entering.rows().zip(&gates).flat_map(|(row, gate)| if *gate >= 0.5 { row.to_vec() } else { mean.clone() });
     let value = Matrix::new(rows.collect::<Vec<f32>>(), entering.shape()).unwrap();
     let positions = (0..n).collect();
-    let patch = Edit::Patch { site: Site::ResidPre, stack: SELF, layer: 0, head: None, positions, value };
+    let patch = Edit::Patch(Patch { site: Site::ResidPre, stack: SELF, layer: 0, head: None, positions, value });
     let p = |edits: &[Edit]| {
         softmax(&logits(&model, &input, edits).row(0).unwrap().iter().map(|x| f64::from(*x)).collect::<Vec<f64>>())
     };

@@ -5,7 +5,7 @@ use std::fs;
 
 use attnscope::{
     analysis::explain::report::{Cells, Report, Value},
-    capture::{Excerpt, Keep, Matrix},
+    capture::{Excerpt, Keep, Matrix, Patch},
     ids::{Side, StackKind},
     lab::{MethodCall, PatchingOptions, Target},
     model::{Edit, Input, Model, Preparation, RunPlan, Site, Sites, TextInput, Variant, uninterrupted},
@@ -109,7 +109,8 @@ fn an_estimate_is_the_slope_of_the_patched_score() {
             let value: Vec<f32> = from.iter().zip(&to).map(|(from, to)| from + share * (to - from)).collect();
             let value = Matrix::new(value, [1, from.len()]).unwrap();
             let stack = StackKind::SelfAttention;
-            let edit = Edit::Patch { site: Site::Z, stack, layer, head: Some(head), positions: vec![position], value };
+            let edit =
+                Edit::Patch(Patch { site: Site::Z, stack, layer, head: Some(head), positions: vec![position], value });
             let edits = [edit];
             let variant = Variant::of(&other, &edits, other.tokens.values().next().unwrap().len() - 1);
             let mut found = 0.0;

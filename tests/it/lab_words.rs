@@ -9,7 +9,7 @@ use attnscope::{
         effect::{Effect, NoEffect, Outcome},
         explain::report::{Document, Question, Report},
     },
-    capture::{Ablation, Capture},
+    capture::{Ablate, Ablation, Capture},
     figure::views::lab::{Answered, compose},
     ids::{HeadId, Side, StackKind},
     lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target, outcome_id},
@@ -99,7 +99,7 @@ fn outcomes_are_named_by_text_name_and_id() {
 fn the_effect_of_a_change_is_what_both_runs_say() {
     let text = "Lily and Ben went to the park. Ben gave a ball to";
     let (model, input) = demo("demo:gpt", text);
-    let edits = [Edit::Ablate { head: HeadId::single(3, 2), with: Ablation::Zero }];
+    let edits = [Edit::Ablate(Ablate { head: HeadId::single(3, 2), with: Ablation::Zero })];
     let [before, after] = [&[][..], &edits[..]].map(|edits| run(&model, &input, edits, Logits::KeepFew));
     let [whole, changed] = [&[][..], &edits[..]].map(|edits| run(&model, &input, edits, Logits::Keep));
     assert_eq!(before.logits(), whole.logits(), "of a short text all are kept");

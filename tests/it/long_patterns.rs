@@ -13,8 +13,8 @@ use attnscope::{
         stats::{Choices, head_stats},
     },
     capture::{
-        AppliedEdit, Capture, CaptureParts, Computation, Cut, Edit, InputInfo, LayerCapture, Matrix, Normalizer,
-        PerHead, Scope, Site, StackCapture,
+        AppliedEdit, Capture, CaptureParts, Computation, Cut, Edit, HideToken, InputInfo, Knockout, LayerCapture,
+        Matrix, Normalizer, PerHead, Scope, Sharpen, Site, StackCapture,
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
@@ -78,14 +78,14 @@ fn layer() -> LayerSpec {
 fn captures(n_tokens: usize) -> Vec<Capture> {
     let head = HeadId::single(0, 1);
     let edits = [
-        Edit::HideToken { side: Side::Only, position: 70 },
-        Edit::Sharpen { head, by: 1.5 },
-        Edit::Knockout {
+        Edit::HideToken(HideToken { side: Side::Only, position: 70 }),
+        Edit::Sharpen(Sharpen { head, by: 1.5 }),
+        Edit::Knockout(Knockout {
             stack: StackKind::SelfAttention,
             scope: Scope::All,
             edges: vec![[130, 3], [65, 64]],
             cut: Cut::default(),
-        },
+        }),
     ];
     let changed = Computation { edits: edits.map(AppliedEdit::Known).into(), ..Computation::default() };
     let sparse = Computation { normalizer: Normalizer::Sparsemax, ..Computation::default() };

@@ -3,7 +3,7 @@
 use egui_kittest::kittest::Queryable as _;
 
 use attnscope::{
-    capture::{Ablation, Edit},
+    capture::{Ablate, Ablation, Edit},
     ids::{HeadId, Side},
     model::ImageSource,
     protocol::{CorpusSource, EditRequest, EventKind, ModelSource, Request},
@@ -74,7 +74,7 @@ fn a_message_about_a_corpus_goes_with_the_corpus() {
 #[test]
 fn changes_that_are_there_again_are_not_said_to_be_closed() {
     let mut play = Play::showing("one two three");
-    let edit = EditRequest::Edit(Edit::Ablate { head: HeadId::single(1, 1), with: Ablation::Zero });
+    let edit = EditRequest::Edit(Edit::Ablate(Ablate { head: HeadId::single(1, 1), with: Ablation::Zero }));
     play.does(Command::Change(ChangeCommand::Add(vec![edit])));
     play.answers();
     play.does(Command::ClosePane);

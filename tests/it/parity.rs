@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fs, path::PathBuf, sync::Arc};
 
 use attnscope::{
-    capture::{Capture, Edit, LayerCapture, Matrix, PerHead},
+    capture::{Capture, Edit, LayerCapture, Matrix, PerHead, SeeAll},
     ids::{HeadId, StackKind},
     model::{Engine, Input, Logits, Model, ModelFiles, RunPlan, Sites, uninterrupted},
 };
@@ -61,7 +61,7 @@ impl Reference {
     /// What the reference was told besides its input, as changes of the run: which tokens see all.
     pub fn edits(&self) -> Vec<Edit> {
         let Some((_, mask)) = self.0.get("global_attention_mask") else { return Vec::new() };
-        vec![Edit::SeeAll { positions: (0..mask.len()).filter(|position| mask[*position] != 0.0).collect() }]
+        vec![Edit::SeeAll(SeeAll { positions: (0..mask.len()).filter(|position| mask[*position] != 0.0).collect() })]
     }
 
     /// Whether a tensor is what the reference was computed from, or text it wrote.

@@ -5,7 +5,8 @@ use std::{fs, io::Cursor, path::Path};
 use attnscope::{
     analysis::{attention, laws, stats},
     capture::{
-        Ablation, AppliedEdit, Capture, Cut, Edit, Matrix, Normalizer, RowMass, Scope, Site, Sparsity,
+        Ablate, Ablation, AppliedEdit, Capture, Cut, Edit, HideToken, Knockout, Matrix, Normalize, Normalizer, Patch,
+        ReplaceToken, Restrict, RowMass, Scope, SetPattern, Sharpen, Site, Sparsity,
         file::{self, Contents, Format},
     },
     digest::sha256,
@@ -132,20 +133,15 @@ fn a_changed_run_says_so_and_is_recomputed_as_it_was() {
         let [n_query, n_key] = given.shape();
         let uniform = Matrix::new(vec![1.0 / n_key as f32; n_query * n_key], [n_query, n_key]).unwrap();
         let row = Matrix::new((0..n_key).map(|key| key as f32 * 0.25 - 1.0).collect::<Vec<_>>(), [1, n_key]).unwrap();
-        let patch = |site, head, layer, value: &Matrix| Edit::Patch {
-            site,
-            stack,
-            layer,
-            head: Some(head),
-            positions: vec![1],
-            value: value.clone(),
+        let patch = |site, head, layer, value: &Matrix| {
+            Edit::Patch(Patch { site, stack, layer, head: Some(head), positions: vec![1], value: value.clone() })
         };
         let edits = vec![
-            Edit::HideToken { side: stack.key_side(), position: 2 },
-            Edit::SetPattern { head: HeadId { stack, layer: 0, head: 1 }, pattern: uniform },
+            Edit::HideToken(HideToken { side: stack.key_side(), position: 2 }),
+            Edit::SetPattern(SetPattern { head: HeadId { stack, layer: 0, head: 1 }, pattern: uniform }),
             patch(Site::Scores, 0, 1, &row),
             patch(Site::Pattern, 1, 1, &row),
-            Edit::Ablate { head: HeadId { stack, layer: 0, head: 0 }, with: Ablation::Zero },
+            Edit::Ablate(Ablate { head: HeadId { stack, layer: 0, head: 0 }, with: Ablation::Zero }),
         ];
         let capture = run(&model, &encoded, edits.clone());
         let note = capture.notes()[0].clone();
@@ -179,25 +175,25 @@ fn every_kind_of_change_is_kept_and_followed() {
         let last = head(plain.model().stack(stack).unwrap().layers.len() - 1, 0);
         let rowwise = folder.contains("rnnsearch");
         let mut edits = vec![
-            Edit::Ablate { head: head(0, 0), with: Ablation::Uniform },
-            Edit::Ablate { head: last, with: Ablation::Shuffle { seed: 7 } },
-            Edit::Sharpen { head: last, by: 3.0 },
-            Edit::Knockout { stack, scope: Scope::All, edges: vec![[3, 1], [2, 0]], cut: Cut::Scores },
-            Edit::Knockout { stack, scope: Scope::Heads(vec![last]), edges: vec![[3, 1]], cut: Cut::Pattern },
-            Edit::Restrict {
+            Edit::Ablate(Ablate { head: head(0, 0), with: Ablation::Uniform }),
+            Edit::Ablate(Ablate { head: last, with: Ablation::Shuffle { seed: 7 } }),
+            Edit::Sharpen(Sharpen { head: last, by: 3.0 }),
+            Edit::Knockout(Knockout { stack, scope: Scope::All, edges: vec![[3, 1], [2, 0]], cut: Cut::Scores }),
+            Edit::Knockout(Knockout { stack, scope: Scope::Heads(vec![last]), edges: vec![[3, 1]], cut: Cut::Pattern }),
+            Edit::Restrict(Restrict {
                 stack,
                 scope: Scope::Layers(vec![0]),
                 to: Sparsity::Window { reach: 1, dilation: 2, n_global: 1 },
-            },
-            Edit::Restrict { stack, scope: Scope::All, to: Sparsity::Blocks { size: 3 } },
-            Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(1.5) },
-            Edit::Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Sparsemax },
-            Edit::Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Fusedmax(0.2) },
-            Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(1.3) },
-            Edit::ReplaceToken { side: stack.key_side(), position: 1, id: 7 },
+            }),
+            Edit::Restrict(Restrict { stack, scope: Scope::All, to: Sparsity::Blocks { size: 3 } }),
+            Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Entmax(1.5) }),
+            Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Sparsemax }),
+            Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Fusedmax(0.2) }),
+            Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Entmax(1.3) }),
+            Edit::ReplaceToken(ReplaceToken { side: stack.key_side(), position: 1, id: 7 }),
         ];
         if !rowwise {
-            edits.push(Edit::Ablate { head: head(0, 0), with: Ablation::Mean });
+            edits.push(Edit::Ablate(Ablate { head: head(0, 0), with: Ablation::Mean }));
         }
         for edit in edits {
             let capture = run(&model, &encoded, vec![edit.clone()]);
@@ -211,7 +207,7 @@ fn every_kind_of_change_is_kept_and_followed() {
                 assert!(worst < 1e-5, "{folder}, {edit}: {} {head} differs by {worst:e}", head.stack);
                 changed |= difference(&plain.stored_pattern(head).unwrap(), &stored) > 1e-4;
             }
-            assert!(changed || matches!(edit, Edit::Ablate { with: Ablation::Mean, .. }), "{folder}: {edit}");
+            assert!(changed || matches!(edit, Edit::Ablate(Ablate { with: Ablation::Mean, .. })), "{folder}: {edit}");
             let broken: Vec<_> =
                 laws::check(&capture).into_iter().filter(attnscope::analysis::laws::Law::is_broken).collect();
             assert!(broken.is_empty(), "{folder}, {edit}: {broken:?}");
@@ -233,12 +229,17 @@ fn even_attention_has_all_the_entropy_that_is_possible() {
             let stack = head.stack;
             let changes = [
                 None,
-                Some(Edit::HideToken { side: stack.key_side(), position: 1 }),
-                Some(Edit::Knockout { stack, scope: Scope::All, edges: vec![[3, 1], [3, 2]], cut: Cut::Scores }),
-                Some(Edit::Restrict { stack, scope: Scope::All, to: Sparsity::Blocks { size: 3 } }),
+                Some(Edit::HideToken(HideToken { side: stack.key_side(), position: 1 })),
+                Some(Edit::Knockout(Knockout {
+                    stack,
+                    scope: Scope::All,
+                    edges: vec![[3, 1], [3, 2]],
+                    cut: Cut::Scores,
+                })),
+                Some(Edit::Restrict(Restrict { stack, scope: Scope::All, to: Sparsity::Blocks { size: 3 } })),
             ];
             for change in changes {
-                let even = Edit::Ablate { head, with: Ablation::Uniform };
+                let even = Edit::Ablate(Ablate { head, with: Ablation::Uniform });
                 let capture = run(&model, &encoded, change.clone().into_iter().chain([even]).collect());
                 let own = stats::stack_stats(&capture, stack)[head.layer][head.head].unwrap();
                 let fraction = own.entropy_fraction;
@@ -258,7 +259,8 @@ fn an_edit_of_scores_can_open_a_future_key() {
     row[3] = 2.0;
     let n = row.len();
     let value = Matrix::new(row, [1, n]).unwrap();
-    let edit = Edit::Patch { site: Site::Scores, stack: SELF, layer: 0, head: Some(2), positions: vec![1], value };
+    let edit =
+        Edit::Patch(Patch { site: Site::Scores, stack: SELF, layer: 0, head: Some(2), positions: vec![1], value });
     let capture = run(&model, &encoded, vec![edit]);
     let pattern = capture.stored_pattern(HeadId::single(0, 2)).unwrap();
     let row = pattern.row(1).unwrap();
@@ -277,24 +279,26 @@ fn an_edit_of_scores_can_open_a_future_key() {
 fn edits_of_what_is_not_there_are_refused_by_name() {
     let (model, encoded) = setup("bert");
     let matrix = || Matrix::new(vec![0.0; 32], [1, 32]).unwrap();
-    let patch = |site, stack, layer, positions: Vec<usize>| Edit::Patch {
-        site,
-        stack,
-        layer,
-        head: None,
-        value: Matrix::new(vec![0.0; 32 * positions.len()], [positions.len(), 32]).unwrap(),
-        positions,
+    let patch = |site, stack, layer, positions: Vec<usize>| {
+        Edit::Patch(Patch {
+            site,
+            stack,
+            layer,
+            head: None,
+            value: Matrix::new(vec![0.0; 32 * positions.len()], [positions.len(), 32]).unwrap(),
+            positions,
+        })
     };
     let cases = [
-        (Edit::Ablate { head: HeadId { stack: SELF, layer: 7, head: 0 }, with: Ablation::Zero }, "L7"),
-        (Edit::Ablate { head: HeadId { stack: SELF, layer: 0, head: 9 }, with: Ablation::Zero }, "L0H9"),
+        (Edit::Ablate(Ablate { head: HeadId { stack: SELF, layer: 7, head: 0 }, with: Ablation::Zero }), "L7"),
+        (Edit::Ablate(Ablate { head: HeadId { stack: SELF, layer: 0, head: 9 }, with: Ablation::Zero }), "L0H9"),
         (
-            Edit::Ablate { head: HeadId { stack: StackKind::Cross, layer: 0, head: 0 }, with: Ablation::Zero },
+            Edit::Ablate(Ablate { head: HeadId { stack: StackKind::Cross, layer: 0, head: 0 }, with: Ablation::Zero }),
             "no stack cross",
         ),
-        (Edit::SetPattern { head: HeadId { stack: SELF, layer: 2, head: 0 }, pattern: matrix() }, "L2"),
-        (Edit::HideToken { side: Side::Encoder, position: 0 }, "the side encoder"),
-        (Edit::HideToken { side: Side::Only, position: 500 }, "no token 500"),
+        (Edit::SetPattern(SetPattern { head: HeadId { stack: SELF, layer: 2, head: 0 }, pattern: matrix() }), "L2"),
+        (Edit::HideToken(HideToken { side: Side::Encoder, position: 0 }), "the side encoder"),
+        (Edit::HideToken(HideToken { side: Side::Only, position: 500 }), "no token 500"),
         (patch(Site::ResidPre, SELF, 12, vec![0]), "L12"),
         (patch(Site::ResidPre, SELF, 0, vec![]), "0 rows of resid_pre.L0"),
         (patch(Site::ResidFinal, StackKind::Decoder, 0, vec![0]), "no stack decoder"),

@@ -4,7 +4,10 @@ use std::fs;
 
 use attnscope::{
     analysis::attention,
-    capture::{Ablation, Capture, Edit, Matrix, Normalizer, Scope, Site},
+    capture::{
+        Ablate, Ablation, Capture, Edit, HideToken, Matrix, Normalize, Normalizer, Patch, ReplaceToken, Scope,
+        SetPattern, Site,
+    },
     ids::{HeadId, Side, StackKind},
     model::{
         Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Sites, Taps, uninterrupted,
@@ -43,18 +46,18 @@ fn row(capture: &Capture) -> Vec<f32> {
 fn set(weights: Vec<f32>) -> Edit {
     let n = weights.len();
     let pattern = Matrix::new(weights, [1, n]).unwrap();
-    Edit::SetPattern { head: HEAD, pattern }
+    Edit::SetPattern(SetPattern { head: HEAD, pattern })
 }
 
 fn nothing_of(position: usize, width: usize) -> Edit {
-    Edit::Patch {
+    Edit::Patch(Patch {
         site: Site::V,
         stack: StackKind::Cross,
         layer: 0,
         head: Some(0),
         positions: vec![position],
         value: Matrix::new(vec![0.0; width], [1, width]).unwrap(),
-    }
+    })
 }
 
 #[test]
@@ -92,7 +95,7 @@ fn edits_reach_the_one_row() {
         assert_eq!(layer.z().unwrap().as_slice(), value, "{name}");
         assert_eq!(single.stack(StackKind::Cross).unwrap().resid_final().unwrap().as_slice(), value, "{name}");
         // Hidden from the query, a word has no weight, and the others share it.
-        let hidden = run(&model, &encoded, vec![Edit::HideToken { side: Side::Encoder, position: largest }]);
+        let hidden = run(&model, &encoded, vec![Edit::HideToken(HideToken { side: Side::Encoder, position: largest })]);
         let left = row(&hidden);
         assert_eq!(left[largest], 0.0, "{name}");
         assert!((left.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{name}: {left:?}");
@@ -101,7 +104,7 @@ fn edits_reach_the_one_row() {
         let emptied = run(&model, &encoded, vec![nothing_of(largest, width)]);
         assert_eq!(row(&emptied), weights, "{name}");
         assert!(max_diff(&logits(&emptied), &logits(&plain)) > 1e-3, "{name}");
-        let ablated = run(&model, &encoded, vec![Edit::Ablate { head: HEAD, with: Ablation::Zero }]);
+        let ablated = run(&model, &encoded, vec![Edit::Ablate(Ablate { head: HEAD, with: Ablation::Zero })]);
         let all: Vec<_> = (0..weights.len()).map(|position| nothing_of(position, width)).collect();
         assert_eq!(logits(&ablated), logits(&run(&model, &encoded, all)), "{name}");
         let short = RunPlan { edits: vec![set(vec![1.0])], ..RunPlan::default() };
@@ -157,7 +160,7 @@ fn gradients_of_the_words_match_finite_differences() {
                 let value = Matrix::new(moved, [1, word.len()]).unwrap();
                 let stack = StackKind::Encoder;
                 let positions = vec![position];
-                let patch = Edit::Patch { site: Site::Embed, stack, layer: 0, head: None, positions, value };
+                let patch = Edit::Patch(Patch { site: Site::Embed, stack, layer: 0, head: None, positions, value });
                 let logits = logits(&run(&model, &encoded, vec![patch]));
                 logits[1] - logits[0]
             };
@@ -182,7 +185,7 @@ fn a_sparse_model_says_what_its_weights_are() {
     assert!(max_diff(softmax.as_slice(), &weights) > 0.05);
     assert_eq!(run(&load("families/bilstm"), &encoded, vec![]).computation().normalizer, Normalizer::Softmax);
     // Swapped for softmax it has a softmax's weights, and the other way round.
-    let swap = |with| vec![Edit::Normalize { scope: Scope::All, with }];
+    let swap = |with| vec![Edit::Normalize(Normalize { scope: Scope::All, with })];
     let soft = run(&model, &encoded, swap(Normalizer::Softmax));
     assert!(max_diff(&row(&soft), softmax.as_slice()) < 1e-6);
     assert!(soft.notes()[0].contains("changed"), "{:?}", soft.notes());
@@ -205,13 +208,13 @@ fn words_are_replaced_and_the_head_is_evened_out() {
             ids[position] = id;
             logits(&run(&model, &model.encode(&Input::Ids(ids)).unwrap(), vec![]))
         };
-        let replaced = Edit::ReplaceToken { side: Side::Encoder, position: 3, id: 12 };
+        let replaced = Edit::ReplaceToken(ReplaceToken { side: Side::Encoder, position: 3, id: 12 });
         assert_eq!(logits(&run(&model, &encoded, vec![replaced])), with(3, 12), "{name}");
-        let even = run(&model, &encoded, vec![Edit::Ablate { head: HEAD, with: Ablation::Uniform }]);
+        let even = run(&model, &encoded, vec![Edit::Ablate(Ablate { head: HEAD, with: Ablation::Uniform })]);
         let seen = row(&even).iter().filter(|weight| **weight > 0.0).count();
         assert!(row(&even).iter().all(|weight| *weight == 0.0 || (weight - 1.0 / seen as f32).abs() < 1e-6), "{name}");
         // The query is no token that could be another one.
-        let query = Edit::ReplaceToken { side: Side::Decoder, position: 0, id: 12 };
+        let query = Edit::ReplaceToken(ReplaceToken { side: Side::Decoder, position: 0, id: 12 });
         let plan = RunPlan { edits: vec![query], ..RunPlan::default() };
         assert!(matches!(model.forward(&encoded, &plan, &uninterrupted), Err(ModelError::Edit(_))), "{name}");
     }

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs, io::Cursor, path::Path};
 use attnscope::{
     analysis::effect::{Effect, Outcome},
     capture::{
-        Ablation, Capture, Site,
+        Ablate, Ablation, Capture, Site,
         file::{self, Contents, Format},
     },
     corpus::{
@@ -163,7 +163,7 @@ fn a_score_is_kept_in_files_and_compared_before_and_after_a_change() {
     file::write(&[&before], Contents::of(&[Site::Q, Site::K]), &mut bytes).unwrap();
     let again = file::read(&mut Cursor::new(bytes), Format::Safetensors, "file", &mut || CaptureId(9)).unwrap();
     assert_eq!(again[0].prediction(), before.prediction());
-    let edit = Edit::Ablate { head: HeadId::single(1, 0), with: Ablation::Zero };
+    let edit = Edit::Ablate(Ablate { head: HeadId::single(1, 0), with: Ablation::Zero });
     let after = run(&model, &input, &[edit]);
     let effect = Effect::of(&before, &after, Outcome::default()).unwrap();
     let score = |capture: &Capture| f64::from(capture.logits().unwrap().as_slice()[0]);

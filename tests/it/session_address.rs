@@ -1,7 +1,7 @@
 //! Addresses of places: copied, read again, gone to, and refused.
 
 use attnscope::{
-    capture::Edit,
+    capture::{Edit, HideToken},
     ids::{HeadId, Side, StackKind},
     model::ImageSource,
     protocol::{EditRequest, ModelSource},
@@ -20,7 +20,7 @@ fn an_address_says_what_is_shown_and_leads_back_to_it() {
     play.does(Command::SelectHead(HeadId::single(1, 2)));
     play.does(Command::ShowView(ViewKind::Heatmap));
     play.does(Command::Pin(Focus::cell(2, 1)));
-    let hide = EditRequest::Edit(Edit::HideToken { side: Side::Only, position: 1 });
+    let hide = EditRequest::Edit(Edit::HideToken(HideToken { side: Side::Only, position: 1 }));
     play.does(Command::Change(ChangeCommand::Add(vec![hide.clone()])));
     play.answers();
     let told = address(&play);

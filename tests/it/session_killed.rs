@@ -17,7 +17,7 @@ use std::{
 };
 
 use attnscope::{
-    capture::{Ablation, Edit},
+    capture::{Ablate, Ablation, Edit},
     cli::open::OpenOptions,
     export::ExportRequest,
     ids::HeadId,
@@ -160,7 +160,7 @@ fn work(window: &mut Window, chance: &mut Chance, folder: &Path, step: u64, say:
         2 => window.asks(Command::ClosePane),
         3 => {
             let head = HeadId::single(chance.below(3) as usize, chance.below(4) as usize);
-            let edit = Edit::Ablate { head, with: Ablation::Zero };
+            let edit = Edit::Ablate(Ablate { head, with: Ablation::Zero });
             window.asks(Command::Change(ChangeCommand::Add(vec![edit.into()])));
         }
         4 => window.asks(Command::Change(ChangeCommand::Clear)),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use attnscope::{
-    capture::{Ablation, Edit},
+    capture::{Ablate, Ablation, Edit, HideToken},
     ids::HeadId,
     protocol::{EditRequest, EventKind, Failure, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest},
     raster::ColorMap,
@@ -24,7 +24,7 @@ use crate::support::{
 };
 
 fn ablated(head: usize) -> EditRequest {
-    EditRequest::Edit(Edit::Ablate { head: HeadId::single(1, head), with: Ablation::Mean })
+    EditRequest::Edit(Edit::Ablate(Ablate { head: HeadId::single(1, head), with: Ablation::Mean }))
 }
 
 /// Two texts on two models, one of them changed with its plain run beside it, in three panes.
@@ -36,7 +36,7 @@ fn busy() -> Play {
     play.does(Command::StepQuery(attnscope::session::QueryStep::Previous));
     play.does(Command::Change(ChangeCommand::Add(vec![
         ablated(2),
-        EditRequest::Edit(Edit::HideToken { side: attnscope::ids::Side::Only, position: 1 }),
+        EditRequest::Edit(Edit::HideToken(HideToken { side: attnscope::ids::Side::Only, position: 1 })),
     ])));
     play.answers();
     play.does(Command::Change(ChangeCommand::Switch(1, false)));
@@ -427,7 +427,7 @@ fn changes_come_back() {
                 })
                 .with_target(Input::text("c")),
                 generation: None,
-                edits: vec![Edit::HideToken { side: attnscope::ids::Side::Only, position: 1 }],
+                edits: vec![Edit::HideToken(HideToken { side: attnscope::ids::Side::Only, position: 1 })],
                 positions: Some(vec![1, 1]),
             }),
         },

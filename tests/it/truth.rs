@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use attnscope::{
-    capture::{Capture, Edit, words},
+    capture::{Ablate, Capture, Edit, words},
     cli::open::OpenOptions,
     export::FigureRequest,
     ids::{HeadId, PaneId},
@@ -173,7 +173,7 @@ impl Stage {
             Act::FailRun => self.ask(Command::SetImage(ImageSource::Path("/nowhere/at/all.png".into()))),
             Act::Refuse => self.ask(Command::OpenText("red cat ".repeat(400))),
             Act::Ablate => {
-                let edit = Edit::Ablate { head, with: attnscope::capture::Ablation::Zero };
+                let edit = Edit::Ablate(Ablate { head, with: attnscope::capture::Ablation::Zero });
                 self.ask(Command::Change(ChangeCommand::Add(vec![edit.into()])));
             }
             Act::ClosePane => self.ask(Command::ClosePane),

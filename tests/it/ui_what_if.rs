@@ -1,7 +1,7 @@
 //! What-if in the window, by role and label.
 
 use attnscope::{
-    capture::Edit,
+    capture::{Edit, SetPattern},
     cli::open::OpenOptions,
     ids::HeadId,
     protocol::{EditRequest, EventKind, Failure, Request},
@@ -160,7 +160,9 @@ fn a_head_keeps_the_pattern_that_it_has_in_another_document() {
     choose(&mut window, "All attention", "Sparsemax");
     choose(&mut window, "Pattern of…", "demo:gpt · one two three");
     assert_eq!(edits(&window)[1], "head L0H0: weights set");
-    let Some(EditRequest::Edit(Edit::SetPattern { pattern, .. })) = changed(&window).experiment.edits().pop() else {
+    let Some(EditRequest::Edit(Edit::SetPattern(SetPattern { pattern, .. }))) =
+        changed(&window).experiment.edits().pop()
+    else {
         panic!("no pattern was set")
     };
     let plain = window.app().session().unchanged(changed(&window)).unwrap();

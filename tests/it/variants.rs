@@ -1,7 +1,7 @@
 //! Many changed runs at once give what each gives alone; a run that goes on from a layer ends where it would have.
 
 use attnscope::{
-    capture::{Capture, Cut, Matrix, Scope},
+    capture::{Ablate, Capture, Cut, HideToken, Knockout, Matrix, Normalize, Patch, Scope, Sharpen},
     ids::{HeadId, Side, StackKind},
     model::{Edit, Encoded, HeadReads, Logits, Model, RunPlan, Site, Sites, Start, Variant, uninterrupted},
 };
@@ -53,26 +53,31 @@ fn changed_runs_side_by_side_are_those_one_by_one() {
         let row = logits.n_rows() - 1;
         let head = HeadId { stack, layer: 0, head: 0 };
         let mut changes: Vec<Vec<Edit>> = (0..plain.tokens(stack.key_side()).len().min(6))
-            .map(|position| vec![Edit::HideToken { side: stack.key_side(), position }])
+            .map(|position| vec![Edit::HideToken(HideToken { side: stack.key_side(), position })])
             .collect();
         changes.push(vec![]);
-        changes.push(vec![Edit::Knockout { stack, scope: Scope::All, edges: vec![[row.min(2), 1]], cut: Cut::Scores }]);
+        changes.push(vec![Edit::Knockout(Knockout {
+            stack,
+            scope: Scope::All,
+            edges: vec![[row.min(2), 1]],
+            cut: Cut::Scores,
+        })]);
         changes.push(vec![
-            Edit::Ablate { head, with: attnscope::capture::Ablation::Zero },
-            Edit::Sharpen { head, by: 2.0 },
+            Edit::Ablate(Ablate { head, with: attnscope::capture::Ablation::Zero }),
+            Edit::Sharpen(Sharpen { head, by: 2.0 }),
         ]);
         let normal = attnscope::capture::Normalizer::Sparsemax;
-        changes.push(vec![Edit::Normalize { scope: Scope::Heads(vec![head]), with: normal }]);
+        changes.push(vec![Edit::Normalize(Normalize { scope: Scope::Heads(vec![head]), with: normal })]);
         if let Some(out) = plain.stack(stack).and_then(|stack| stack.rows(Site::MlpOut, 0)) {
             let value = Matrix::new(vec![0.5; out.n_cols()], [1, out.n_cols()]).unwrap();
-            changes.push(vec![Edit::Patch {
+            changes.push(vec![Edit::Patch(Patch {
                 site: Site::MlpOut,
                 stack,
                 layer: 0,
                 head: None,
                 positions: vec![1],
                 value,
-            }]);
+            })]);
         }
         let variants: Vec<_> = changes.iter().map(|edits| Variant::of(&encoded, edits, row)).collect();
         for (found, edits) in all(&model, &variants).iter().zip(&changes) {
@@ -99,9 +104,9 @@ fn runs_that_share_their_beginning_are_those_one_by_one() {
         let patch = |site: Site, layer: usize, position: usize| {
             let width = own.rows(Site::ResidPre, 0).unwrap().n_cols();
             let value = Matrix::new(vec![0.5; width], [1, width]).unwrap();
-            Edit::Patch { site, stack, layer, head: None, positions: vec![position], value }
+            Edit::Patch(Patch { site, stack, layer, head: None, positions: vec![position], value })
         };
-        let hidden = Edit::HideToken { side: stack.key_side(), position: 1 };
+        let hidden = Edit::HideToken(HideToken { side: stack.key_side(), position: 1 });
         // Together only some are alike, or none is read in part.
         let packs: [Vec<Vec<Edit>>; 4] = [
             vec![vec![], vec![hidden.clone()]],
@@ -124,7 +129,7 @@ fn runs_that_share_their_beginning_are_those_one_by_one() {
         let stream = own.rows(Site::ResidPre, last).unwrap();
         let cut = |key: usize| {
             let edges = (0..plain.tokens(side).len()).map(|query| [query, key]).collect();
-            vec![Edit::Knockout { stack, scope: Scope::Layers(vec![last]), edges, cut: Cut::Pattern }]
+            vec![Edit::Knockout(Knockout { stack, scope: Scope::Layers(vec![last]), edges, cut: Cut::Pattern })]
         };
         let changes = [vec![], cut(0), cut(2)];
         let start = || Some(Start { layer: last, stream: stream.clone() });
@@ -151,7 +156,7 @@ fn a_run_goes_on_from_a_layer_with_another_stream() {
         moved[..stream.n_cols()].fill(0.25);
         let moved = Matrix::new(moved, stream.shape()).unwrap();
         let value = Matrix::new(vec![0.25; stream.n_cols()], [1, stream.n_cols()]).unwrap();
-        let patch = Edit::Patch { site: Site::ResidPre, stack, layer: 1, head: None, positions: vec![0], value };
+        let patch = Edit::Patch(Patch { site: Site::ResidPre, stack, layer: 1, head: None, positions: vec![0], value });
         let start = |stream: &Matrix| Variant {
             start: Some(Start { layer: 1, stream: stream.clone() }),
             ..Variant::of(&encoded, &[], row)

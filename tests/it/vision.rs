@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 use attnscope::{
-    capture::Capture,
+    capture::{Capture, HideToken},
     ids::{Side, StackKind},
     model::{Edit, Engine, Input, LoadError, Logits, Model, ModelFiles, Objective, RunPlan, uninterrupted},
     spec::{HeadKind, Modality},
@@ -196,7 +196,7 @@ fn a_picture_and_a_text_are_compared_by_each_model_s_own_convention() {
 fn a_hidden_patch_is_hidden_from_the_query_that_sums_up_the_picture() {
     let model = family("siglip");
     let plan = |edits| RunPlan { logits: Logits::Keep, edits, ..RunPlan::default() };
-    let hide = |position| Edit::HideToken { side: Side::Vision, position };
+    let hide = |position| Edit::HideToken(HideToken { side: Side::Vision, position });
     let logit = |edits| run(&model, &input("siglip"), &plan(edits)).logits().unwrap().as_slice()[0];
     assert!((logit(Vec::new()) - logit(vec![hide(3)])).abs() > 1e-6);
     // With all but one patch hidden nothing is left to choose, for any query of any head.

@@ -1,7 +1,7 @@
 //! What-if: changes of a run, the unchanged one beside it, and the ways back.
 
 use attnscope::{
-    capture::{Ablation, Edit, Matrix, Normalizer, Scope},
+    capture::{Ablate, Ablation, Edit, HideToken, Matrix, Normalize, Normalizer, Scope, SetPattern},
     ids::{HeadId, JobId, PaneId, Side},
     protocol::{CorpusSource, EditRequest, EventKind, Failure, Request},
     session::{Change, ChangeCommand, Command, CorpusCommand, Document, Drag, Split, ViewKind, gallery::EXAMPLES},
@@ -14,15 +14,15 @@ const LEFT: PaneId = PaneId(1);
 const RIGHT: PaneId = PaneId(2);
 
 fn ablate() -> EditRequest {
-    Edit::Ablate { head: HeadId::single(1, 2), with: Ablation::Zero }.into()
+    Edit::Ablate(Ablate { head: HeadId::single(1, 2), with: Ablation::Zero }).into()
 }
 
 fn hide(position: usize) -> EditRequest {
-    Edit::HideToken { side: Side::Only, position }.into()
+    Edit::HideToken(HideToken { side: Side::Only, position }).into()
 }
 
 fn entmax(alpha: f32) -> EditRequest {
-    Edit::Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) }.into()
+    Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) }).into()
 }
 
 fn add(play: &mut Play, edit: EditRequest) {
@@ -258,7 +258,7 @@ fn strokes_are_undone_one_by_one() {
     let mut play = Play::showing("one two three");
     let drawn = |weight: f32| -> EditRequest {
         let pattern = Matrix::new(vec![weight; 9], [3, 3]).unwrap();
-        Edit::SetPattern { head: HeadId::single(0, 0), pattern }.into()
+        Edit::SetPattern(SetPattern { head: HeadId::single(0, 0), pattern }).into()
     };
     add(&mut play, drawn(0.0));
     play.answers();
@@ -404,7 +404,7 @@ fn a_head_chosen_by_its_name_is_drawn_alone_where_all_are() {
 fn another_change_of_a_head_takes_the_place_of_the_one_before() {
     let mut play = Play::showing("one two three");
     add(&mut play, ablate());
-    let mean: EditRequest = Edit::Ablate { head: HeadId::single(1, 2), with: Ablation::Mean }.into();
+    let mean: EditRequest = Edit::Ablate(Ablate { head: HeadId::single(1, 2), with: Ablation::Mean }).into();
     add(&mut play, mean.clone());
     assert_eq!(asked(&play), [mean]);
 }

@@ -12,7 +12,7 @@ use std::{
 use attnscope::{
     analysis::{Cloud, projection::ProjectionOptions},
     capture::{
-        Ablation, Capture, Edit, RgbaBuffer,
+        Ablate, Ablation, Capture, Edit, MaskToken, RgbaBuffer,
         file::{self, Contents},
     },
     export::ExportRequest,
@@ -136,7 +136,7 @@ fn a_run_is_changed_as_asked_and_what_cannot_be_is_a_sentence() {
         session.ask(Request::Run { document, model: ModelId(1), input, generation: None, changes }).0
     };
     let word = |text: &str| EditRequest::Word { side: Side::Only, position: 3, text: text.to_owned() };
-    let ablate = |with| EditRequest::Edit(Edit::Ablate { head: HeadId::single(0, 0), with });
+    let ablate = |with| EditRequest::Edit(Edit::Ablate(Ablate { head: HeadId::single(0, 0), with }));
 
     let EventKind::Captured(changed) = ask(vec![word("upon"), ablate(Ablation::Zero)]) else { panic!("not run") };
     assert_eq!(changed.tokens(Side::Only)[3].id, tokens[1].id, "a word after a space is the one with its space");
@@ -335,7 +335,7 @@ fn the_laboratory_explains_the_run_that_is_shown_or_says_that_it_cannot() {
     };
     assert!(matches!(session.ask(asked(&shown, Vec::new())).0, EventKind::Explained(_)));
     let longer = session.capture("Time flies like an arrow");
-    let masked = vec![Edit::MaskToken { side: Side::Only, position: 1 }];
+    let masked = vec![Edit::MaskToken(MaskToken { side: Side::Only, position: 1 })];
     for (shown, edits) in [(&longer, Vec::new()), (&shown, masked)] {
         let refused = failure(session.ask(asked(shown, edits)).0);
         assert_eq!(refused.summary, "The input has changed since this run");

@@ -3,7 +3,7 @@
 
 use super::Axis;
 use crate::{
-    capture::{Ablation, AppliedEdit, Capture, Edit, Site},
+    capture::{AppliedEdit, Capture, Edit, HideToken, Knockout},
     ids::{HeadId, Side, StackKind},
     text::counted,
 };
@@ -13,21 +13,8 @@ const MOST_NAMED: usize = 4;
 
 /// What was done to a head that is put out of action, and whether that is seen in its weights; `None` where it is not.
 pub fn ablated(capture: &Capture, head: HeadId) -> Option<&'static str> {
-    capture.computation().edits.iter().rev().find_map(|edit| match edit {
-        AppliedEdit::Known(Edit::Ablate { head: of, with }) if *of == head => Some(match with {
-            Ablation::Zero => "output set to 0; weights unchanged",
-            Ablation::Mean => "output set to its mean; weights unchanged",
-            Ablation::Uniform => "weights made uniform",
-            Ablation::Shuffle { .. } => "weights shuffled",
-        }),
-        // A mean over other inputs, or the output of another run.
-        AppliedEdit::Known(Edit::Patch { site: Site::Z, stack, layer, head: Some(of), .. })
-            if HeadId { stack: *stack, layer: *layer, head: *of } == head =>
-        {
-            Some("output replaced; weights unchanged")
-        }
-        _ => None,
-    })
+    let mut put_out = capture.computation().edits.iter().rev().filter_map(|edit| edit.known()?.kind().puts_out());
+    put_out.find_map(|(of, how)| (of == head).then_some(how))
 }
 
 /// What changes of the run took from a pattern.
@@ -52,17 +39,17 @@ impl Marks {
         };
         for edit in &capture.computation().edits {
             match edit {
-                AppliedEdit::Known(Edit::HideToken { side, position }) => {
+                AppliedEdit::Known(Edit::HideToken(HideToken { side, position })) => {
                     marks.hidden_rows.extend(group(rows, stack.query_side(), *side, *position));
                     marks.hidden_cols.extend(group(cols, stack.key_side(), *side, *position));
                 }
-                AppliedEdit::Known(Edit::Knockout { stack: of, scope, edges, .. })
+                AppliedEdit::Known(Edit::Knockout(Knockout { stack: of, scope, edges, .. }))
                     if *of == stack && heads.iter().any(|head| scope.contains(*head)) =>
                 {
                     let cell = |[query, key]: &[usize; 2]| Some((rows.group_of(*query)?, cols.group_of(*key)?));
                     marks.cut.extend(edges.iter().filter_map(cell));
                 }
-                _ => {}
+                AppliedEdit::Known(_) | AppliedEdit::Foreign(_) => {}
             }
         }
         for list in [&mut marks.hidden_rows, &mut marks.hidden_cols] {

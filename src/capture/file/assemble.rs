@@ -17,9 +17,7 @@ use super::{
     record,
 };
 use crate::{
-    capture::{
-        AppliedEdit, Capture, CaptureParts, Computation, Edit, InputInfo, Matrix, Rows, Site, Sparsity, Token, Width,
-    },
+    capture::{AppliedEdit, Capture, CaptureParts, Computation, InputInfo, Matrix, Rows, Site, Token, Width},
     ids::{CaptureId, Side, StackKind},
     spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -304,30 +302,8 @@ fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
 /// Rows that a run was given belong to the positions there are.
 fn check_edits(computation: &Computation, tokens: &BTreeMap<Side, Vec<Token>>) -> Result<(), FileError> {
     let len = |side: Side| tokens.get(&side).map_or(0, Vec::len);
-    for edit in &computation.edits {
-        let fits = match edit {
-            AppliedEdit::Known(Edit::SetPattern { head, pattern }) => {
-                pattern.shape() == [len(head.stack.query_side()), len(head.stack.key_side())]
-            }
-            AppliedEdit::Known(Edit::Patch { site, stack, positions, value, .. }) if site.is_of_pairs() => {
-                value.n_cols() == len(stack.key_side())
-                    && positions.iter().all(|position| *position < len(stack.query_side()))
-            }
-            AppliedEdit::Known(
-                Edit::HideToken { side, position }
-                | Edit::MaskToken { side, position }
-                | Edit::ReplaceToken { side, position, .. },
-            ) => *position < len(*side),
-            AppliedEdit::Known(Edit::SeeAll { positions }) => {
-                let last = positions.iter().max().copied();
-                tokens.values().any(|tokens| last.is_none_or(|last| last < tokens.len()))
-            }
-            AppliedEdit::Known(Edit::Restrict { to, .. }) => {
-                !matches!(to, Sparsity::Window { dilation: 0, .. } | Sparsity::Blocks { size: 0 })
-            }
-            AppliedEdit::Known(_) | AppliedEdit::Foreign(_) => true,
-        };
-        if !fits {
+    for edit in computation.edits.iter().filter_map(AppliedEdit::known) {
+        if !edit.kind().fits(&len) {
             let problem = format!("“{edit}” does not fit the tokens");
             return Err(FileError::Metadata { entry: "edits", problem });
         }

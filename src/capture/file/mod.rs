@@ -39,7 +39,6 @@ use crate::{
     text::{told, unreadable},
 };
 
-pub use metadata::{edit_to_json, known_edit};
 pub use write::write;
 
 /// The containers that attention is read from.

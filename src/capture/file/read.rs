@@ -68,8 +68,7 @@ pub(super) fn read(
 
 /// How the patterns came about, as far as the file says.
 fn computation<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<Computation, FileError> {
-    let edits: Vec<serde_json::Value> =
-        text("edits").map_or_else(|| Ok(Vec::new()), |edits| metadata::parse("edits", edits))?;
+    let edits = text("edits").map_or_else(|| Ok(Vec::new()), |edits| metadata::parse("edits", edits))?;
     let normalizer = text("normalizer").map_or(Ok(Normalizer::Softmax), |name| {
         // Plain, or as JSON like the other entries.
         let name = name.trim_matches('"');
@@ -79,5 +78,5 @@ fn computation<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<Computatio
         })
     })?;
     let partial_rows = text("rows").map_or(Ok(false), metadata::rows_are_partial)?;
-    Ok(Computation { edits: edits.iter().map(metadata::edit_from_json).collect(), normalizer, partial_rows })
+    Ok(Computation { edits, normalizer, partial_rows })
 }

@@ -12,9 +12,7 @@ use super::{
     values::{self, RowNotes, Rows},
 };
 use crate::{
-    capture::{
-        AppliedEdit, Computation, Cut, Edit, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, SiteValue, StackCapture,
-    },
+    capture::{AppliedEdit, Computation, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, SiteValue, StackCapture},
     ids::{HeadId, Side, StackKind},
     spec::StackSpec,
 };
@@ -198,17 +196,7 @@ fn above_diagonal(pattern: &PerHead) -> Option<f32> {
 fn written_heads(computation: &Computation, stack: StackKind, layer: usize, n_heads: usize) -> Vec<usize> {
     let heads = (0..n_heads).filter(|head| {
         let head = HeadId { stack, layer, head: *head };
-        computation.edits.iter().any(|edit| match edit {
-            AppliedEdit::Known(Edit::SetPattern { head: of, .. }) => *of == head,
-            AppliedEdit::Known(Edit::Patch { site: Site::Pattern, stack, layer, head: Some(of), .. }) => {
-                HeadId { stack: *stack, layer: *layer, head: *of } == head
-            }
-            // Weight was lost.
-            AppliedEdit::Known(Edit::Knockout { stack, scope, cut: Cut::Pattern, .. }) => {
-                *stack == head.stack && scope.contains(head)
-            }
-            _ => false,
-        })
+        computation.edits.iter().filter_map(AppliedEdit::known).any(|edit| edit.replaces(Site::Pattern, head))
     });
     heads.collect()
 }

@@ -9,7 +9,7 @@ use super::{
     Contents,
     metadata::{
         FORMAT, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, PARTIAL, PredictionEntry, TokenEntry, TokensEntry,
-        VERSION, edit_to_json,
+        VERSION,
     },
     place::PICTURE,
 };
@@ -134,8 +134,7 @@ fn describe(capture: &Capture, prefix: &str, metadata: &mut Map<String, Value>) 
     }
     let computation = capture.computation();
     if !computation.edits.is_empty() {
-        let edits: Vec<Value> = computation.edits.iter().map(edit_to_json).collect();
-        metadata.insert(format!("{prefix}edits"), entry(&edits)?);
+        metadata.insert(format!("{prefix}edits"), entry(&computation.edits)?);
     }
     metadata.insert(format!("{prefix}normalizer"), Value::String(computation.normalizer.to_string()));
     if computation.partial_rows {

@@ -10,7 +10,6 @@ use crate::{
         alignment::Symmetrize,
         report::{Document, Report},
     },
-    capture::{AppliedEdit, file},
     cli::{CliError, edits::EditOptions, engine, inputs::OneInput, open_model, show_progress, target::TargetOptions},
     export,
     lab::{self, Answer, Bench, LabError, MethodCall, Patience, Registered, Reverse, edit_of},
@@ -123,8 +122,7 @@ impl Asked {
         let document = serde_json::to_value(document).map_err(|error| CliError::Failed(error.to_string()))?;
         write(&document, out)?;
         let (Some(path), Some(edit)) = (&self.edit_out, edit_of(&report)) else { return Ok(()) };
-        let json = file::edit_to_json(&AppliedEdit::Known(edit));
-        export::atomic_write(path, |writer| Ok(serde_json::to_writer(writer, &json)?))
+        export::atomic_write(path, |writer| Ok(serde_json::to_writer(writer, &edit)?))
             .map_err(|error| CliError::Failed(error.to_string()))
     }
 

@@ -10,7 +10,7 @@ use crate::{
         rank::descending,
         report::{Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Value, ValueSpec},
     },
-    capture::{Ablation, head_name},
+    capture::{Ablate, Ablation, head_name},
     glossary,
     ids::{HeadId, StackKind},
     lab::{
@@ -121,7 +121,7 @@ fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Report,
     for some in heads.chunks(AT_ONCE) {
         bench.step(found.len(), heads.len())?;
         let without = |head: &HeadId| {
-            let edits = bench.with(Edit::Ablate { head: *head, with });
+            let edits = bench.with(Edit::Ablate(Ablate { head: *head, with }));
             Variant { input: Cow::Borrowed(bench.input), edits: Cow::Owned(edits), start: start(*head), row: aim.row }
         };
         let variants: Vec<Variant<'_>> = some.iter().map(without).collect();

@@ -13,7 +13,7 @@ use crate::{
         rank::{descending, spearman},
         report::{Axis, Cells, Column as TableColumn, Form, MethodSpec, Question, Report, Value, ValueSpec},
     },
-    capture::{Matrix, PerHead, head_name, words},
+    capture::{Matrix, Patch, PerHead, head_name, words},
     ids::{HeadId, StackKind},
     lab::{
         Aim, Bench, Column, LabError, Method, Target, Unasked,
@@ -148,7 +148,7 @@ impl Outputs {
     fn patch(&self, head: usize, position: usize) -> Option<Edit> {
         let value = self.clean.head(head)?.window(position..position + 1)?;
         let (stack, layer) = (self.stack, self.layer);
-        Some(Edit::Patch { site: Site::Z, stack, layer, head: Some(head), positions: vec![position], value })
+        Some(Edit::Patch(Patch { site: Site::Z, stack, layer, head: Some(head), positions: vec![position], value }))
     }
 }
 

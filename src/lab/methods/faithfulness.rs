@@ -16,7 +16,7 @@ use crate::{
         rank::{descending, kendall},
         report::{Axis, Form, MethodSpec, Question, Report, Value, ValueSpec},
     },
-    capture::{Capture, Matrix, head_name},
+    capture::{Capture, HideToken, Matrix, SetPattern, head_name},
     glossary,
     ids::{HeadId, Side, StackKind},
     lab::{
@@ -228,8 +228,7 @@ impl<'a> Row<'a> {
         let sight = plain.sight_of(heads[0]).unwrap_or_default();
         let side = spec.kind.key_side();
         let hidden = |key: &usize| {
-            let is =
-                |edit: &Edit| matches!(edit, Edit::HideToken { side: of, position } if *of == side && position == key);
+            let is = |edit: &Edit| matches!(edit, Edit::HideToken(HideToken { side: of, position }) if *of == side && position == key);
             bench.edits.iter().any(is)
         };
         let keys: Vec<usize> = sight.keys(query, n_query, tokens.len()).filter(|key| !hidden(key)).collect();
@@ -261,7 +260,8 @@ impl<'a> Row<'a> {
     /// Changes of a run in which the heads have other rows.
     fn edits(&self, rows: &[Vec<f64>]) -> Result<Vec<Edit>, LabError> {
         let mut edits = self.bench.edits.to_vec();
-        let is_given = |edit: &Edit| matches!(edit, Edit::SetPattern { head, .. } if self.heads.contains(head));
+        let is_given =
+            |edit: &Edit| matches!(edit, Edit::SetPattern(SetPattern { head, .. }) if self.heads.contains(head));
         edits.retain(|edit| !is_given(edit));
         for ((head, pattern), row) in self.heads.iter().zip(&self.patterns).zip(rows) {
             let n = pattern.n_cols();
@@ -270,7 +270,7 @@ impl<'a> Row<'a> {
                 *value = *weight as f32;
             }
             let pattern = Matrix::new(values, pattern.shape()).map_err(|_| LabError::unsuited("a pattern is empty"))?;
-            edits.push(Edit::SetPattern { head: *head, pattern });
+            edits.push(Edit::SetPattern(SetPattern { head: *head, pattern }));
         }
         Ok(edits)
     }

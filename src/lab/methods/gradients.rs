@@ -10,7 +10,7 @@ use crate::{
         gradients as sums,
         report::{Form, MethodSpec, Question, Report, Scores, Value, ValueSpec},
     },
-    capture::{Matrix, PerHead},
+    capture::{Matrix, Patch, PerHead},
     ids::Side,
     lab::{
         Bench, Column, LabError, Method, Target,
@@ -215,7 +215,7 @@ fn gradients(
         let of_side = |((side, input), zero): ((&Side, &Matrix), &Matrix)| -> Result<Edit, LabError> {
             let value = sums::on_path(input, zero, share)?;
             let positions = (0..value.n_rows()).collect();
-            Ok(Edit::Patch { site: Site::Embed, stack: side.stack(), layer: 0, head: None, positions, value })
+            Ok(Edit::Patch(Patch { site: Site::Embed, stack: side.stack(), layer: 0, head: None, positions, value }))
         };
         sides.iter().zip(&inputs).zip(&zeros).map(of_side).collect()
     };

@@ -11,7 +11,7 @@ use crate::{
         report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
         trace::{relative_change, window},
     },
-    capture::{Cut, Matrix, Scope as EditScope},
+    capture::{Cut, HideToken, Knockout, Matrix, Scope as EditScope},
     ids::{HeadId, StackKind},
     lab::{
         Bench, Column, LabError, Method, Target,
@@ -124,10 +124,9 @@ fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> Resu
     };
     let hidden = |key: usize| {
         let side = stack.key_side();
-        bench
-            .edits
-            .iter()
-            .any(|edit| matches!(edit, Edit::HideToken { side: of, position } if *of == side && *position == key))
+        bench.edits.iter().any(
+            |edit| matches!(edit, Edit::HideToken(HideToken { side: of, position }) if *of == side && *position == key),
+        )
     };
     let sees =
         |query: usize, key: usize| !hidden(key) && sights.iter().any(|sight| sight.sees(query, key, n_query, n_key));
@@ -170,7 +169,7 @@ fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> Resu
             }
             let mut edits = bench.edits.to_vec();
             let scope = EditScope::Layers(layers.clone().collect());
-            edits.push(Edit::Knockout { stack, scope, edges, cut: options.cut });
+            edits.push(Edit::Knockout(Knockout { stack, scope, edges, cut: options.cut }));
             let start =
                 streams.as_ref().map(|streams| Start { layer: layers.start, stream: streams[layers.start].clone() });
             keys.push(key);

@@ -9,7 +9,7 @@ use crate::{
         divergence::tvd,
         report::{MethodSpec, Question, Report, Scores, Value, ValueSpec},
     },
-    capture::Capture,
+    capture::{Capture, HideToken, MaskToken},
     ids::Side,
     lab::{
         Aim, Bench, Column, LabError, Method, MethodCall, Sight, Target, Unasked,
@@ -200,11 +200,11 @@ type Change<'a> = (Cow<'a, Encoded>, Vec<Edit>, usize);
 /// The input without one token; `None` where it cannot be left out in this way.
 fn without<'a>(bench: &Bench<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
     let edits = match by {
-        LeaveOut::Hide => bench.with(Edit::HideToken { side, position }),
+        LeaveOut::Hide => bench.with(Edit::HideToken(HideToken { side, position })),
         LeaveOut::Mask => {
             bench.model.mask_id()?;
             bench.input.tokens.get(&side)?.get(position)?.id?;
-            bench.with(Edit::MaskToken { side, position })
+            bench.with(Edit::MaskToken(MaskToken { side, position }))
         }
         LeaveOut::Delete => {
             // What is read there cannot be asked about once it is gone.

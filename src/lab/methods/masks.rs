@@ -14,7 +14,7 @@ use crate::{
         masks::{Mask, MaskOptions, smallest_mask},
         report::{Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Value, ValueSpec},
     },
-    capture::{Capture, Matrix},
+    capture::{Capture, Matrix, Patch},
     ids::{HeadId, Side, StackKind},
     lab::{
         Aim, Bench, Column, LabError, Method, Target,
@@ -190,7 +190,7 @@ impl Place {
         let value = Matrix::new(values.collect::<Vec<f32>>(), [n, width]);
         let value = value.map_err(|_| LabError::unsuited("there are no states to mask"))?;
         let positions = (0..n).collect();
-        Ok(Edit::Patch { site: self.site, stack: self.stack, layer: self.layer, head: None, positions, value })
+        Ok(Edit::Patch(Patch { site: self.site, stack: self.stack, layer: self.layer, head: None, positions, value }))
     }
 }
 

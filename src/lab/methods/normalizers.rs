@@ -10,7 +10,7 @@ use crate::{
         normalizers::{entmax, sparsemax, support},
         report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
     },
-    capture::{Normalizer, PerHead, Scope as EditScope},
+    capture::{Normalize, Normalizer, PerHead, Scope as EditScope},
     ids::HeadId,
     lab::{
         Bench, Column, LabError, Method, Target,
@@ -143,7 +143,7 @@ fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Report, 
     let with = Normalizer::Entmax(alpha as f32);
     let edits = |scope: Option<EditScope>| {
         let mut edits = bench.edits.to_vec();
-        edits.extend(scope.map(|scope| Edit::Normalize { scope, with }));
+        edits.extend(scope.map(|scope| Edit::Normalize(Normalize { scope, with })));
         Cow::Owned(edits)
     };
     let input = || Cow::Borrowed(bench.input);

@@ -10,7 +10,7 @@ use crate::{
         report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
         trace::{noise, standard_deviation, window},
     },
-    capture::{Capture, Matrix},
+    capture::{Capture, Matrix, Patch},
     ids::{Side, StackKind},
     lab::{
         Aim, Bench, Column, LabError, Method, Target, Unasked,
@@ -286,14 +286,14 @@ impl Corrupted<'_> {
         if start.as_ref().is_none_or(|start| start.layer <= layer) {
             for layer in layers {
                 let value = self.clean[layer].window(position..position + 1).ok_or_else(missing)?;
-                edits.push(Edit::Patch {
+                edits.push(Edit::Patch(Patch {
                     site,
                     stack: self.stack,
                     layer,
                     head: None,
                     positions: vec![position],
                     value,
-                });
+                }));
             }
         }
         let input = Cow::Borrowed(self.bench.input);
@@ -362,7 +362,7 @@ fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Result<Re
         let value = value.map_err(|_| LabError::unsuited("the subject is empty"))?;
         let positions = subject.clone().collect();
         let mut edits = bench.edits.to_vec();
-        edits.push(Edit::Patch { site: Site::Embed, stack, layer: 0, head: None, positions, value });
+        edits.push(Edit::Patch(Patch { site: Site::Embed, stack, layer: 0, head: None, positions, value }));
         if goes_on {
             let plan = crate::model::RunPlan {
                 edits: edits.clone(),

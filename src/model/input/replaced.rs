@@ -2,7 +2,7 @@
 
 use super::{Encoded, Payload};
 use crate::{
-    capture::{Edit, Token},
+    capture::{Edit, Token, changes::Intervention},
     ids::Side,
     model::ModelError,
 };
@@ -16,16 +16,10 @@ pub(crate) fn replaced(
     label: &dyn Fn(u32) -> String,
 ) -> Result<Encoded, ModelError> {
     for edit in edits {
-        let (side, position, id) = match edit {
-            Edit::ReplaceToken { side, position, id } => (*side, *position, *id),
-            Edit::MaskToken { side, position } => {
-                let Some(mask) = mask else {
-                    let what = "the model has no mask token; hide the token, or replace it by another one";
-                    return Err(ModelError::Edit(what.to_owned()));
-                };
-                (*side, *position, mask)
-            }
-            _ => continue,
+        let Intervention::Read { side, position, id } = edit.kind().intervention() else { continue };
+        let Some(id) = id.or(mask) else {
+            let what = "the model has no mask token; hide the token, or replace it by another one";
+            return Err(ModelError::Edit(what.to_owned()));
         };
         let payload = match side {
             Side::Only | Side::Encoder => Some(&mut input.source),

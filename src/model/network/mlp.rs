@@ -89,7 +89,7 @@ impl Mlp for Dense {
             self.up.forward_through(x, self.activation)?
         };
         let hidden = run.at(Site::MlpHidden, at, hidden)?;
-        let more = run.rank_one(at, &hidden, self.down.dims()?.1)?;
+        let more = run.added_to_mlp(at, &hidden, self.down.dims()?.1)?;
         Ok(Added::of(&self.down, hidden).with(more))
     }
 

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 pub(crate) use self::recording::{Recorded, Values};
 use self::{
-    edits::{apply, rank_one, touches},
+    edits::{added_to_mlp, apply},
     recording::Recording,
 };
 pub use self::{
@@ -25,6 +25,7 @@ pub use self::{
 };
 pub use crate::capture::{Edit, Site, Sites};
 use crate::{
+    capture::changes::Intervention,
     ids::{Side, StackKind},
     model::ModelError,
     spec::StackSpec,
@@ -205,7 +206,7 @@ impl<'a> Run<'a> {
 
     /// Whether this run changes anything at a site.
     pub fn edits(&self, site: Site, at: At) -> bool {
-        let touched = |edits: &[Edit]| edits.iter().any(|edit| touches(edit, site, at));
+        let touched = |edits: &[Edit]| edits.iter().any(|edit| edit.touches(site, at.stack, at.layer));
         match self.input {
             _ if touched(&self.plan.edits) => true,
             Some(input) => self.own.get(input).is_some_and(|edits| touched(edits)),
@@ -216,8 +217,8 @@ impl<'a> Run<'a> {
     /// What the changes of single packed inputs make of a value.
     fn own_edits(&self, site: Site, at: At, x: Tensor) -> Result<Tensor, ModelError> {
         let changed = |edits: &[Edit], x: Tensor| {
-            let mut touching = edits.iter().filter(|edit| touches(edit, site, at));
-            touching.try_fold(x, |x, edit| apply(edit, site, at, Span::of(&x), &x))
+            let mut touching = edits.iter().filter(|edit| edit.touches(site, at.stack, at.layer));
+            touching.try_fold(x, |x, edit| apply(edit, at, Span::of(&x), &x))
         };
         if let Some(input) = self.input {
             return changed(self.own.get(input).copied().unwrap_or(&[]), x);
@@ -244,8 +245,8 @@ impl<'a> Run<'a> {
     pub fn at(&mut self, site: Site, at: At, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
         for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
-            if touches(edit, site, at) {
-                x = apply(edit, site, at, Span::of(&x), &x)?;
+            if edit.touches(site, at.stack, at.layer) {
+                x = apply(edit, at, Span::of(&x), &x)?;
                 *edited = true;
             }
         }
@@ -268,8 +269,8 @@ impl<'a> Run<'a> {
     pub fn row(&mut self, site: Site, at: At, row: Row, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
         for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
-            if touches(edit, site, at) {
-                x = apply(edit, site, at, Span { first: row.idx, n: 1, of: row.of }, &x)?;
+            if edit.touches(site, at.stack, at.layer) {
+                x = apply(edit, at, Span { first: row.idx, n: 1, of: row.of }, &x)?;
                 *edited = true;
             }
         }
@@ -288,25 +289,25 @@ impl<'a> Run<'a> {
 
     /// Whether this run looks at the inside of a layer's MLP, or changes what it adds.
     pub fn sees_mlp(&self, at: At) -> bool {
-        let is_rank_one = |edit: &Edit| matches!(edit, Edit::RankOne { .. });
+        let is_of_mlp = |edit: &Edit| matches!(edit.kind().intervention(), Intervention::AddToMlp { .. });
         let own = self.own.iter().flat_map(|edits| edits.iter());
         self.is_differentiated()
             || Site::ALL.into_iter().any(|site| site.spec().is_of_mlp && self.needs(site, at))
-            || self.plan.edits.iter().chain(own).any(is_rank_one)
+            || self.plan.edits.iter().chain(own).any(is_of_mlp)
     }
 
-    /// What changes of rank one add to a layer's MLP, whose hidden layer is `[n, d_mlp]`; `None` without any.
-    pub fn rank_one(&mut self, at: At, hidden: &Tensor, d_model: usize) -> Result<Option<Tensor>, ModelError> {
+    /// What changes add to a layer's MLP, whose hidden layer is `[n, d_mlp]`; `None` without any.
+    pub fn added_to_mlp(&mut self, at: At, hidden: &Tensor, d_model: usize) -> Result<Option<Tensor>, ModelError> {
         let plan = self.plan;
         let mut sum: Option<Tensor> = None;
         for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
-            if let Some(added) = rank_one(edit, at, hidden, d_model)? {
+            if let Some(added) = added_to_mlp(edit, at, hidden, d_model)? {
                 *edited = true;
                 sum = Some(sum.map_or_else(|| Ok(added.clone()), |sum| sum + &added)?);
             }
         }
         // Elsewhere the hidden layer may have only the rows that are read.
-        let is_here = |edit: &Edit| matches!(edit, Edit::RankOne { stack, layer, .. } if (*stack, *layer) == (at.stack, at.layer));
+        let is_here = |edit: &Edit| matches!(edit.kind().intervention(), Intervention::AddToMlp { stack, layer, .. } if (stack, layer) == (at.stack, at.layer));
         let Some(rows) = self.rows.get(&at.stack.query_side()) else { return Ok(sum) };
         if !self.own.iter().any(|edits| edits.iter().any(is_here)) {
             return Ok(sum);
@@ -316,7 +317,7 @@ impl<'a> Run<'a> {
             let hidden = hidden.narrow(0, rows.start, rows.len())?.contiguous()?;
             let mut part = Tensor::zeros((rows.len(), d_model), DType::F32, hidden.device())?;
             for edit in *edits {
-                if let Some(added) = rank_one(edit, at, &hidden, d_model)? {
+                if let Some(added) = added_to_mlp(edit, at, &hidden, d_model)? {
                     part = (part + added)?;
                 }
             }

@@ -10,7 +10,7 @@ use std::{
 
 use super::{Decoding, sampling::Sampler};
 use crate::{
-    capture::{Edit, Generated},
+    capture::{Edit, Generated, changes::Intervention},
     ids::Side,
     model::{
         ModelError,
@@ -54,7 +54,12 @@ pub(crate) fn complete<'a>(
         _ => return Ok((Cow::Borrowed(input), None)),
     };
     // What is changed of a run is not changed of what was written before it; which tokens see all is how it is read.
-    let chosen = plan.edits.iter().filter(|edit| matches!(edit, Edit::SeeAll { .. })).cloned().collect();
+    let chosen = plan
+        .edits
+        .iter()
+        .filter(|edit| matches!(edit.kind().intervention(), Intervention::SeeAll(_)))
+        .cloned()
+        .collect();
     let most = spec.limits().most;
     let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), chosen, most, control };
     let Written { ids, probabilities, ended } =

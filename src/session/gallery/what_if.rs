@@ -1,7 +1,7 @@
 //! Changes of a run, as far as examples make them.
 
 use crate::{
-    capture::{Ablation, Cut, Edit, Normalizer, Scope},
+    capture::{Ablate, Ablation, Cut, Edit, Knockout, Normalize, Normalizer, Scope},
     ids::{HeadId, StackKind},
 };
 
@@ -25,14 +25,16 @@ impl WhatIf {
     /// The change itself.
     pub fn edit(self) -> Edit {
         match self {
-            Self::Without(layer, head) => Edit::Ablate { head: HeadId::single(layer, head), with: Ablation::Zero },
-            Self::Cut { query, key, layer } => Edit::Knockout {
+            Self::Without(layer, head) => {
+                Edit::Ablate(Ablate { head: HeadId::single(layer, head), with: Ablation::Zero })
+            }
+            Self::Cut { query, key, layer } => Edit::Knockout(Knockout {
                 stack: StackKind::SelfAttention,
                 scope: layer.map_or(Scope::All, |layer| Scope::Layers(vec![layer])),
                 edges: vec![[query, key]],
                 cut: Cut::Scores,
-            },
-            Self::Sparsemax => Edit::Normalize { scope: Scope::All, with: Normalizer::Sparsemax },
+            }),
+            Self::Sparsemax => Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Sparsemax }),
         }
     }
 }

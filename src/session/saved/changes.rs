@@ -5,10 +5,7 @@ use serde_json::{Value, json};
 
 use super::ImageRef;
 use crate::{
-    capture::{
-        Along, AppliedEdit, Edit, MeanOf, Site,
-        file::{edit_to_json, known_edit},
-    },
+    capture::{Along, Edit, MeanOf, Site},
     ids::{HeadId, Side, StackKind},
     model::{Choice, Generation, Input, Preparation, TextInput},
     protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows},
@@ -63,7 +60,7 @@ struct WrittenDonor {
     #[serde(default)]
     writes: Option<WrittenWriting>,
     #[serde(default)]
-    edits: Vec<Value>,
+    edits: Vec<Edit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     positions: Option<Vec<usize>>,
 }
@@ -98,7 +95,7 @@ struct WrittenRows {
 
 pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
     Some(match edit {
-        EditRequest::Edit(edit) => edit_to_json(&AppliedEdit::Known(edit.clone())),
+        EditRequest::Edit(edit) => serde_json::to_value(edit).ok()?,
         EditRequest::Word { side, position, text } => {
             json!({ "replace": position, "side": side.name(), "word": text })
         }
@@ -121,7 +118,6 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
         EditRequest::Taken { rows, from } => {
             let Rows { site, stack, layer, head, positions } = rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
-            let edit = |edit: &Edit| edit_to_json(&AppliedEdit::Known(edit.clone()));
             let writes = from.generation.map(|Generation { max_new_tokens, choice }| WrittenWriting {
                 max_tokens: max_new_tokens,
                 sampled: match choice {
@@ -129,12 +125,11 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
                     Choice::Sample { temperature, top_p, seed } => Some((temperature, top_p, seed)),
                 },
             });
-            let edits = from.edits.iter().map(edit).collect();
             let donor = WrittenDonor {
                 name: from.name.clone(),
                 input: input_of(&from.input)?,
                 writes,
-                edits,
+                edits: from.edits.clone(),
                 positions: from.positions.clone(),
             };
             json!({ "take": serde_json::to_value(rows).ok()?, "from": serde_json::to_value(donor).ok()? })
@@ -143,7 +138,7 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
 }
 
 pub(in crate::session) fn from_json(json: &Value) -> Option<EditRequest> {
-    if let Some(edit) = known_edit(json) {
+    if let Ok(edit) = Edit::from_json(json) {
         return Some(EditRequest::Edit(edit));
     }
     let fields = json.as_object()?;
@@ -182,7 +177,6 @@ pub(in crate::session) fn from_json(json: &Value) -> Option<EditRequest> {
             seed,
         }),
     });
-    let edits = edits.iter().map(known_edit).collect::<Option<_>>()?;
     let from = Box::new(PatchSource { name, input: read_input(input)?, generation, edits, positions: there });
     names(&["take", "from"]).then_some(EditRequest::Taken { rows, from })
 }

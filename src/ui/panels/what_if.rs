@@ -5,9 +5,9 @@ use eframe::egui::{Button, Checkbox, ComboBox, RichText, Role, Slider, Ui, Widge
 use super::direction;
 use crate::{
     analysis::{attention, reading::align::align},
-    capture::{Along, Capture, Edit, MeanOf, Normalizer, Scope, Site, words::token_text},
+    capture::{Capture, Edit, MeanOf, SetPattern, Site, words::token_text},
     ids::{HeadId, Side},
-    lab::{Column, FieldValues, Method as _, PatchingOptions},
+    lab::{Column, FieldValue, FieldValues, Method as _, OptionField, PatchingOptions},
     protocol::{Between, EditRequest, PatchSource, Rows},
     session::{Change, ChangeCommand, Command, Document, HeadRef},
     text::{capitalised, sentence},
@@ -18,9 +18,6 @@ use crate::{
         widgets::{scrolled_menu_ui, section_ui},
     },
 };
-
-/// Ends of the slider of a factor; one that was given beyond them widens it.
-const MOST_TIMES: f32 = 4.0;
 
 /// Draws the list of changes, or how to make one.
 pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
@@ -75,41 +72,45 @@ fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (
             cx.send(Command::Change(ChangeCommand::Switch(idx, on)));
         }
     });
-    match &change.edit {
-        EditRequest::Edit(Edit::Normalize { scope, with }) => alpha_ui(ui, cx, idx, scope, *with),
-        EditRequest::Edit(Edit::Direction { along: Along::Add(factor), .. }) => factor_ui(ui, cx, idx, *factor),
-        EditRequest::Between(between) => {
-            if let Along::Add(factor) = between.along {
-                factor_ui(ui, cx, idx, factor);
-            }
-            direction::layer_ui(ui, cx, capture, (idx, between));
-            mean_ui(ui, cx, idx, between);
-        }
-        _ => {}
+    options_ui(ui, cx, (idx, change));
+    if let EditRequest::Between(between) = &change.edit {
+        direction::layer_ui(ui, cx, capture, (idx, between));
+        mean_ui(ui, cx, idx, between);
     }
 }
 
-/// How many times a direction is added.
-fn factor_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, before: f32) {
-    let mut factor = before;
-    let drag = drag(ui);
-    ui.horizontal(|ui| {
-        ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
-        let most = MOST_TIMES.max(before.abs());
-        let slider = ui.add(Slider::new(&mut factor, -most..=most).fixed_decimals(2).text("×"));
-        let meaning = "1 is the difference of the two means; 0 changes nothing, and below 0 it leads the other way";
-        slider.accessible_name("Factor of the direction").on_hover_text(meaning);
+/// The numbers of a change, each under a slider.
+fn options_ui(ui: &mut Ui, cx: &PanelCtx<'_>, (idx, change): (usize, &Change)) {
+    let (drag, mut edit) = (drag(ui), change.edit.clone());
+    edit.options(&mut |field| {
+        ui.horizontal(|ui| {
+            ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
+            let OptionField { label, meaning, value, placeholder, .. } = field;
+            let slider = match value {
+                FieldValue::Real(value, range) => Slider::new(value, range).fixed_decimals(2),
+                FieldValue::Whole(value, range) => Slider::new(value, range),
+                FieldValue::Flag(value) => {
+                    ui.checkbox(value, label).on_hover_text(meaning);
+                    return;
+                }
+                FieldValue::OfModel(..)
+                | FieldValue::Layer(..)
+                | FieldValue::Seed(_)
+                | FieldValue::Words(..)
+                | FieldValue::Texts(..)
+                | FieldValue::FileWords(..)
+                | FieldValue::FileTexts(_)
+                | FieldValue::Choice(..)
+                | FieldValue::Read(..)
+                | FieldValue::Text(..) => return,
+            };
+            let slider = ui.add(slider.text(placeholder.unwrap_or(label)));
+            slider.accessible_name(label).on_hover_text(meaning);
+        });
     });
-    let Some(change) = cx.session.changing().experiment.changes.get(idx).filter(|_| factor != before) else { return };
-    let along = Along::Add(factor);
-    let edit = match change.edit.clone() {
-        EditRequest::Edit(Edit::Direction { site, stack, layer, positions, vector, of, .. }) => {
-            Edit::Direction { site, stack, layer, positions, vector, along, of }.into()
-        }
-        EditRequest::Between(between) => EditRequest::Between(Box::new(Between { along, ..*between })),
-        other => other,
-    };
-    cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
+    if edit != change.edit {
+        cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
+    }
 }
 
 /// What both means of a direction are over.
@@ -145,32 +146,6 @@ fn patching_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture) {
     }
 }
 
-/// From softmax to sparsemax.
-fn alpha_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, scope: &Scope, with: Normalizer) {
-    let before = match with {
-        Normalizer::Softmax => 1.0,
-        Normalizer::Sparsemax => 2.0,
-        Normalizer::Entmax(alpha) => alpha,
-        Normalizer::Fusedmax(_) => return,
-    };
-    let mut alpha = before;
-    let drag = drag(ui);
-    ui.horizontal(|ui| {
-        ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
-        let slider = ui.add(Slider::new(&mut alpha, 1.0..=2.0).fixed_decimals(2).text("α"));
-        slider.accessible_name("α of the normaliser").on_hover_text("1 is softmax, 2 is sparsemax");
-    });
-    if alpha != before {
-        let with = match alpha {
-            1.0 => Normalizer::Softmax,
-            2.0 => Normalizer::Sparsemax,
-            alpha => Normalizer::Entmax(alpha),
-        };
-        let edit = Edit::Normalize { scope: scope.clone(), with };
-        cx.send(Command::Change(ChangeCommand::Replace(idx, edit.into(), drag)));
-    }
-}
-
 /// The pattern that the selected head has in another document.
 fn taken_over_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let (here, head) = (cx.session.changing(), cx.pane.selection.head);
@@ -186,7 +161,7 @@ fn taken_over_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             if choice.on_disabled_hover_text(reason).clicked()
                 && let Some(pattern) = pattern
             {
-                let edit = Edit::SetPattern { head, pattern };
+                let edit = Edit::SetPattern(SetPattern { head, pattern });
                 cx.send(Command::Change(ChangeCommand::Add(vec![edit.into()])));
                 ui.close();
             }

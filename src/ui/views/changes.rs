@@ -1,6 +1,6 @@
 //! What can be changed of a run, as menus: tokens, a head, an edge, the normaliser.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use eframe::egui::{
     Button, Id, Key, PopupCloseBehavior, RichText, TextEdit, Ui,
@@ -13,19 +13,17 @@ use crate::{
         explain::report::Question,
         reading::{self, Axis},
     },
-    capture::{Ablation, Capture, Cut, Edit, Normalizer, Scope, Sparsity},
+    capture::{
+        Capture, Edit, HideToken, ReplaceToken, SetPattern,
+        changes::{EditAim, EditOffer},
+    },
     ids::{HeadId, Side},
     protocol::{EditRequest, MeanInputs},
     session::{Change, ChangeCommand, Command, Focus, ViewKind},
-    spec::StackSpec,
-    text::{counted, sentence},
+    text::sentence,
     ui::{ViewCtx, theme::GRID},
 };
 
-/// The seed of the first shuffle; the next one is another.
-const FIRST_SEED: u64 = 1;
-/// Between softmax and sparsemax.
-const MIDDLE_ALPHA: f32 = 1.5;
 /// Longer texts of tokens are cut in menus.
 const MAX_CHARS: usize = 18;
 
@@ -41,10 +39,6 @@ impl Tokens {
     fn of(axis: &Axis, side: Side, position: usize) -> Option<Self> {
         let group = axis.groups.get(axis.group_of(position)?)?;
         Some(Self { side, positions: group.positions.clone(), text: shortened(&group.text) })
-    }
-
-    fn each(&self, edit: impl Fn(Side, usize) -> Edit) -> Vec<EditRequest> {
-        self.positions.clone().map(|position| edit(self.side, position).into()).collect()
     }
 }
 
@@ -76,7 +70,9 @@ pub fn changes_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId
         });
     }
     submenu_ui(ui, format!("Head {head}"), |ui| head_ui(ui, cx, head));
-    submenu_ui(ui, "All attention".to_owned(), |ui| all_ui(ui, cx, head));
+    submenu_ui(ui, "All attention".to_owned(), |ui| {
+        offers_ui(ui, cx, &EditAim::Stack(head.stack));
+    });
 }
 
 /// Only what is done closes it, so that something can be written in it.
@@ -85,10 +81,14 @@ fn submenu_ui(ui: &mut Ui, name: String, contents: impl FnOnce(&mut Ui)) {
     SubMenuButton::new(name).config(config).ui(ui, contents);
 }
 
-fn choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>, name: &str, meaning: &str, edit: impl Into<EditRequest>) {
-    if ui.button(name).on_hover_text(meaning).clicked() {
-        add(cx, vec![edit.into()]);
-        ui.close();
+/// What can be changed where something is pointed at.
+fn offers_ui(ui: &mut Ui, cx: &ViewCtx<'_>, aim: &EditAim<'_>) {
+    for EditOffer { name, meaning, obstacle, edits, .. } in Edit::offers(aim) {
+        let choice = ui.add_enabled(obstacle.is_none(), Button::new(name)).on_hover_text(meaning);
+        if choice.on_disabled_hover_text(obstacle.unwrap_or_default()).clicked() {
+            add(cx, edits.into_iter().map(EditRequest::Edit).collect());
+            ui.close();
+        }
     }
 }
 
@@ -97,54 +97,20 @@ fn add(cx: &ViewCtx<'_>, edits: Vec<EditRequest>) {
 }
 
 fn tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) {
-    let hide = ui.add_enabled(can_hide(capture, tokens.side), Button::new("Hide"));
-    let hide = hide.on_hover_text("No token can attend to it, in any layer (shortcut: double-click the token)");
-    if hide.on_disabled_hover_text("No attention reads these tokens").clicked() {
-        add(cx, tokens.each(|side, position| Edit::HideToken { side, position }));
-        ui.close();
-    }
-    global_ui(ui, cx, capture, tokens);
+    let Tokens { side, positions, .. } = tokens.clone();
     let has_mask = cx.document.model.latest().is_some_and(|model| model.has_mask);
-    let has_ids =
-        tokens.positions.clone().all(|at| capture.tokens(tokens.side).get(at).is_some_and(|it| it.id.is_some()));
-    let mask = ui.add_enabled(has_mask && has_ids, Button::new("Mask"));
-    let mask = mask.on_hover_text("Replaces it by the model’s mask token");
-    if mask.on_disabled_hover_text("The model has no mask token").clicked() {
-        add(cx, tokens.each(|side, position| Edit::MaskToken { side, position }));
-        ui.close();
-    }
-    let reason = cx.document.undeletable(tokens.side, &tokens.positions);
+    offers_ui(ui, cx, &EditAim::Tokens { side, positions: positions.clone(), capture, has_mask });
+    let reason = cx.document.undeletable(side, &positions);
     let delete = ui.add_enabled(reason.is_none(), Button::new("Delete"));
     let meaning = "Removes it from the text; later tokens move up";
     if delete.on_hover_text(meaning).on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
-        cx.send(Command::Change(ChangeCommand::Delete(tokens.side, tokens.positions.clone())));
+        cx.send(Command::Change(ChangeCommand::Delete(side, positions.clone())));
         ui.close();
     }
-    if has_ids && tokens.positions.len() == 1 {
+    let has_id = |at: usize| capture.tokens(side).get(at).is_some_and(|token| token.id.is_some());
+    if positions.len() == 1 && has_id(positions.start) {
         replace_ui(ui, cx, tokens);
     }
-}
-
-/// Makes tokens see all, in models that know such tokens, or takes that from them.
-fn global_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) {
-    let has_maps =
-        |stack: &&StackSpec| stack.kind.key_side() == tokens.side && stack.layers.iter().any(|layer| layer.global);
-    let Some(stack) = capture.model().stacks.iter().find(has_maps) else { return };
-    let now = capture.global_tokens(HeadId { stack: stack.kind, ..HeadId::default() });
-    let is_global = tokens.positions.clone().all(|position| now.contains(&position));
-    let (name, meaning) = if is_global {
-        ("Not global", "It sees only its window, and only its window sees it")
-    } else {
-        ("Make global", "It sees all tokens and all see it, with separate query, key and value maps")
-    };
-    if !ui.button(name).on_hover_text(meaning).clicked() {
-        return;
-    }
-    let others = now.iter().copied().filter(|position| !tokens.positions.contains(position));
-    let mut positions: Vec<usize> = others.chain(tokens.positions.clone().filter(|_| !is_global)).collect();
-    positions.sort_unstable();
-    add(cx, vec![Edit::SeeAll { positions }.into()]);
-    ui.close();
 }
 
 /// A field for another token.
@@ -173,7 +139,9 @@ fn replacement(side: Side, position: usize, text: &str) -> Option<EditRequest> {
     let text = text.trim();
     match text.strip_prefix('#').filter(|number| !number.is_empty()) {
         _ if text.is_empty() => None,
-        Some(number) => Some(Edit::ReplaceToken { side, position, id: number.trim().parse().ok()? }.into()),
+        Some(number) => {
+            Some(Edit::ReplaceToken(ReplaceToken { side, position, id: number.trim().parse().ok()? }).into())
+        }
         None => Some(EditRequest::Word { side, position, text: text.to_owned() }),
     }
 }
@@ -187,97 +155,47 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
         ui.close();
     }
     ui.separator();
-    for HeadChange { name, meaning, edit, .. } in head_changes(cx, head) {
-        choice_ui(ui, cx, &name, meaning, edit);
+    for HeadChange { name, meaning, edits, .. } in head_changes(cx, head) {
+        if ui.button(name).on_hover_text(meaning).clicked() {
+            add(cx, edits);
+            ui.close();
+        }
     }
 }
 
 /// Something that can be changed of a head.
 pub struct HeadChange {
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub meaning: &'static str,
     /// What people also call it.
     pub synonyms: &'static [&'static str],
-    pub edit: EditRequest,
+    pub edits: Vec<EditRequest>,
 }
 
 /// What can be changed of a head, in the order of its menu.
 pub fn head_changes(cx: &ViewCtx<'_>, head: HeadId) -> Vec<HeadChange> {
-    let change = |name: &str, meaning, synonyms, edit: EditRequest| HeadChange {
-        name: name.to_owned(),
-        meaning,
-        synonyms,
-        edit,
-    };
-    let ablate = |with| EditRequest::from(Edit::Ablate { head, with });
-    let sharpen = |by| EditRequest::from(Edit::Sharpen { head, by });
+    let made: Vec<&Edit> = cx.document.experiment.changes.iter().filter_map(|change| change.edit.edit()).collect();
+    let offered = Edit::offers(&EditAim::Head { head, made: &made }).into_iter();
+    let offered = offered.map(|EditOffer { name, meaning, synonyms, edits, .. }| {
+        let edits = edits.into_iter().map(EditRequest::Edit).collect();
+        HeadChange { name, meaning, synonyms, edits }
+    });
     let sees = cx.document.model.latest().is_some_and(|model| model.spec.modality.image().is_some());
     let bundled = MeanInputs::Bundled(if sees { "demo:pictures" } else { "demo:sentences" });
-    let means = cx.document.meant_inputs().into_iter().chain([bundled]).map(|over| {
-        let meaning = "Its output is set to its mean over all tokens of these inputs: the common part stays, the \
-            part specific to this text goes";
-        let name = format!("Ablate: mean over {}", over.name());
-        change(&name, meaning, &["mean ablation"], EditRequest::MeanOver { head, over })
+    let means = cx.document.meant_inputs().into_iter().chain([bundled]).map(|over| HeadChange {
+        name: format!("Ablate: mean over {}", over.name()).into(),
+        meaning: "Its output is set to its mean over all tokens of these inputs: the common part stays, the part \
+            specific to this text goes",
+        synonyms: &["mean ablation"],
+        edits: vec![EditRequest::MeanOver { head, over }],
     });
-    let zero = change(
-        "Ablate: zero",
-        "Its output is set to 0",
-        &["knock out", "knockout", "zero ablation", "remove head", "prune head", "disable head", "switch off head"],
-        ablate(Ablation::Zero),
-    );
-    let meaning = "Its output is set to its mean over the positions of this input";
-    let mean = change("Ablate: mean", meaning, &["mean ablation"], ablate(Ablation::Mean));
-    let meaning = "The same weight for every key it can see";
-    let uniform = change("Uniform weights", meaning, &["uniform attention"], ablate(Ablation::Uniform));
-    let shuffle = Ablation::Shuffle { seed: next_seed(&cx.document.experiment.changes, head) };
-    let meaning = "Each row keeps its weights, in another order";
-    let shuffle = change("Shuffle weights", meaning, &["permute attention", "random attention"], ablate(shuffle));
-    let meaning = "Doubles its scores: the largest weights grow";
-    let sharper = change("Softmax temperature ½", meaning, &["sharpen attention"], sharpen(2.0));
-    let meaning = "Halves its scores: the weights become more even";
-    let flatter = change("Softmax temperature 2", meaning, &["flatten attention"], sharpen(0.5));
-    let entmax = Edit::Normalize { scope: Scope::Heads(vec![head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
-    let meaning = "α-entmax in place of softmax; drag its α under What if";
-    let entmax = change("Other softmax…", meaning, &["sparsemax", "entmax", "sparse attention"], entmax.into());
-    [zero, mean].into_iter().chain(means).chain([uniform, shuffle, sharper, flatter, entmax]).collect()
-}
-
-/// Shuffling once more is another order.
-fn next_seed(changes: &[Change], of: HeadId) -> u64 {
-    let seed = |change: &Change| match change.edit {
-        EditRequest::Edit(Edit::Ablate { head, with: Ablation::Shuffle { seed } }) if head == of => Some(seed + 1),
-        _ => None,
-    };
-    changes.iter().filter_map(seed).max().unwrap_or(FIRST_SEED)
+    offered.chain(means).collect()
 }
 
 fn edge_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId, [query, key]: [&Tokens; 2]) {
     let edges: Vec<[usize; 2]> =
         query.positions.clone().flat_map(|query| key.positions.clone().map(move |key| [query, key])).collect();
-    for (name, scope) in [
-        (format!("Cut in head {head}"), Scope::Heads(vec![head])),
-        (format!("Cut in layer {}", head.layer), Scope::Layers(vec![head.layer])),
-        ("Cut in all layers".to_owned(), Scope::All),
-    ] {
-        let meaning = "The query cannot attend to the key; the rest of its row is scaled up";
-        let edit = Edit::Knockout { stack: head.stack, scope, edges: edges.clone(), cut: Cut::Scores };
-        choice_ui(ui, cx, &name, meaning, edit);
-    }
-}
-
-fn all_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
-    /// How far a query sees, and how large a block is, in tokens.
-    const REACH: usize = 4;
-    let normalize = |with| Edit::Normalize { scope: Scope::All, with };
-    let meaning = "Between softmax and sparsemax: small weights become zero; α can be dragged";
-    choice_ui(ui, cx, "α-entmax", meaning, normalize(Normalizer::Entmax(MIDDLE_ALPHA)));
-    choice_ui(ui, cx, "Sparsemax", "Many weights become zero", normalize(Normalizer::Sparsemax));
-    let restrict = |to| Edit::Restrict { stack: head.stack, scope: Scope::All, to };
-    let window = Sparsity::Window { reach: REACH, dilation: 1, n_global: 0 };
-    let near = format!("Only {REACH} tokens each way");
-    choice_ui(ui, cx, &near, "A query sees only its neighbours", restrict(window));
-    let blocks = format!("Only within blocks of {}", counted(REACH, "token"));
-    choice_ui(ui, cx, &blocks, "A query sees only its own block", restrict(Sparsity::Blocks { size: REACH }));
+    offers_ui(ui, cx, &EditAim::Edges { head, edges });
 }
 
 /// Whether some attention has keys of a side.
@@ -287,7 +205,7 @@ fn can_hide(capture: &Capture, side: Side) -> bool {
 
 /// The place of the change that hides a token of what is shown; `None` when none does.
 pub fn hidden_by(cx: &ViewCtx<'_>, side: Side, position: usize) -> Option<usize> {
-    let hidden = Edit::HideToken { side, position };
+    let hidden = Edit::HideToken(HideToken { side, position });
     let hides = |change: &Change| change.on && matches!(&change.edit, EditRequest::Edit(edit) if *edit == hidden);
     cx.document.experiment.changes.iter().position(hides)
 }
@@ -299,7 +217,7 @@ pub fn toggle_hidden(cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
     let command = hidden.map_or_else(
         || {
             let positions = positions.filter(|position| *position < capture.tokens(side).len());
-            ChangeCommand::Add(positions.map(|position| Edit::HideToken { side, position }.into()).collect())
+            ChangeCommand::Add(positions.map(|position| Edit::HideToken(HideToken { side, position }).into()).collect())
         },
         ChangeCommand::Remove,
     );
@@ -315,32 +233,13 @@ pub fn change_text(edit: &EditRequest, capture: &Capture) -> String {
         let text = source::token_text(capture.tokens(side), position);
         sentence.replacen(&number, &format!("{number} “{}”", shortened(&text)), 1)
     };
-    let clause = edit.to_string();
-    sentence(&match edit {
-        EditRequest::Word { side, position, .. }
-        | EditRequest::Edit(
-            Edit::HideToken { side, position }
-            | Edit::MaskToken { side, position }
-            | Edit::ReplaceToken { side, position, .. },
-        ) => named("token", *side, *position, &clause),
-        EditRequest::Edit(Edit::Knockout { stack, edges, .. }) => match edges[..] {
-            [[query, key]] => {
-                let clause = named("query", stack.query_side(), query, &clause);
-                named("key", stack.key_side(), key, &clause)
-            }
-            _ => clause,
-        },
-        // Where nothing was drawn yet, the weights are those of the run without it.
-        EditRequest::Edit(Edit::SetPattern { head, pattern })
-            if capture.computation().edits.is_empty()
-                && capture.stored_pattern(*head).is_some_and(|own| own == *pattern) =>
-        {
-            clause.replace("weights set", "no weight edited yet")
-        }
-        EditRequest::Taken { rows, .. } => match rows.positions[..] {
-            [position] => named("token", rows.stack.query_side(), position, &clause),
-            _ => clause,
-        },
-        EditRequest::Edit(_) | EditRequest::MeanOver { .. } | EditRequest::Between(_) => clause,
-    })
+    // Where nothing was drawn yet, the weights are those of the run without it.
+    if let EditRequest::Edit(Edit::SetPattern(SetPattern { head, pattern })) = edit
+        && capture.computation().edits.is_empty()
+        && capture.stored_pattern(*head).is_some_and(|own| own == *pattern)
+    {
+        return sentence(&edit.to_string().replace("weights set", "no weight edited yet"));
+    }
+    let mentions = edit.mentions().into_iter();
+    sentence(&mentions.fold(edit.to_string(), |clause, (what, side, position)| named(what, side, position, &clause)))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attnscope::{
-    capture::{Edit, Excerpt, Keep, Matrix, TextPart, TokenCount},
+    capture::{Edit, Excerpt, Keep, Matrix, SeeAll, TextPart, TokenCount},
     ids::ModelId,
     model::{Input, TextInput},
     protocol::{EditRequest, EventKind, Outcomes, TooLong},
@@ -36,7 +36,7 @@ pub fn excerpt(input: &Input, most_words: Option<usize>) -> Result<(Input, Optio
 /// The tokens that see all, as changes choose them.
 pub fn global(changes: &[EditRequest]) -> Vec<usize> {
     let chosen = changes.iter().find_map(|change| match change {
-        EditRequest::Edit(Edit::SeeAll { positions }) => Some(positions.clone()),
+        EditRequest::Edit(Edit::SeeAll(SeeAll { positions })) => Some(positions.clone()),
         _ => None,
     });
     chosen.unwrap_or_default()

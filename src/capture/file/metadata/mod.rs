@@ -1,7 +1,6 @@
 //! The JSON entries of `__metadata__`: model, tokens, input, image, what was generated and predicted, and
 //! how the patterns came about.
 
-mod edits;
 mod image;
 mod model;
 mod tokens;
@@ -9,9 +8,7 @@ mod written;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::edits::{edit_to_json, known_edit};
 pub(super) use self::{
-    edits::edit_from_json,
     image::ImageEntry,
     model::{MAX_HEADS, MAX_LAYERS, ModelEntry, StackEntry, default_scale},
     tokens::{TokenEntry, TokenStyles, TokensEntry},

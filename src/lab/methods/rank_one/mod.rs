@@ -20,7 +20,7 @@ use crate::{
         rank_one::rank_one,
         report::{Cells, Column as TableColumn, MethodSpec, Question, Report, Value, ValueSpec},
     },
-    capture::Matrix,
+    capture::{Matrix, Patch, RankOne},
     corpus::list::{Content, InputList, Kind, ListOptions},
     ids::{HeadId, Side, StackKind},
     lab::{
@@ -259,14 +259,14 @@ impl Spot {
             let Self { stack, layer, position, .. } = *self;
             let mut plan = bench.plan(Sites::NONE, Logits::Skip);
             plan.layers = Some(vec![layer]);
-            plan.edits.push(Edit::Patch {
+            plan.edits.push(Edit::Patch(Patch {
                 site: Site::MlpOut,
                 stack,
                 layer,
                 head: None,
                 positions: vec![position],
                 value,
-            });
+            }));
             let quiet = |_| bench.step(step, n_steps).map_err(|_| Cancelled);
             let taps = Taps::of(&[Site::MlpOut]);
             let (_, found) = bench.model.gradients(&read, &plan, objective.clone(), taps, &quiet)?;
@@ -387,7 +387,7 @@ fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Resul
     let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();
     let (left, right) = (narrow(&change.left), narrow(&change.right));
     let Spot { stack, layer, position, .. } = spot;
-    let edit = Edit::RankOne { stack, layer, left, right };
+    let edit = Edit::RankOne(RankOne { stack, layer, left, right });
     let side = aim.side;
     let (before, after) =
         (said(bench, &prompts, (side, &object), None)?, said(bench, &prompts, (side, &object), Some(&edit))?);
@@ -442,5 +442,5 @@ pub fn edit_of(report: &Report) -> Option<Edit> {
     };
     let stack = StackKind::from_name(parameter("stack")?.as_str()?)?;
     let layer = usize::try_from(parameter("layer")?.as_u64()?).ok()?;
-    Some(Edit::RankOne { stack, layer, left: list("left")?, right: list("right")? })
+    Some(Edit::RankOne(RankOne { stack, layer, left: list("left")?, right: list("right")? }))
 }

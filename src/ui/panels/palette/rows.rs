@@ -204,8 +204,8 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
     let head = cx.pane.selection.head;
     let unchangeable = cx.document.unchangeable();
     let changes = cx.document.latest_capture().map_or_else(Vec::new, |_| head_changes(cx, head));
-    let changes = changes.into_iter().map(move |HeadChange { name, meaning, synonyms, edit }| {
-        let change = Chosen::session(Command::Change(ChangeCommand::Add(vec![edit])));
+    let changes = changes.into_iter().map(move |HeadChange { name, meaning, synonyms, edits }| {
+        let change = Chosen::session(Command::Change(ChangeCommand::Add(edits)));
         let reason = unchangeable.map(ToOwned::to_owned);
         Row { reason, synonyms, ..row("What if", format!("{name} · {head}"), meaning.to_owned(), change) }
     });

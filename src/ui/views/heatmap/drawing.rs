@@ -4,7 +4,7 @@ use eframe::egui::{Align, Button, CursorIcon, Layout, Rect, Response, RichText, 
 
 use crate::{
     analysis::{attention, drawn, reading::ReadPattern},
-    capture::{Capture, Edit, Matrix},
+    capture::{Capture, Edit, Matrix, SetPattern},
     ids::HeadId,
     protocol::EditRequest,
     session::{ChangeCommand, Command, DrawOptions, ViewKind},
@@ -55,7 +55,9 @@ pub fn drawn_on<'a>(cx: &ViewCtx<'a>) -> Option<DrawnOn<'a>> {
     let selected = cx.pane.selection.head;
     let changes = cx.document.experiment.changes.iter().enumerate().rev().filter(|(_, change)| change.on);
     let mut patterns = changes.filter_map(|(change, it)| match &it.edit {
-        EditRequest::Edit(Edit::SetPattern { head, pattern }) => Some(DrawnOn { change, head: *head, pattern }),
+        EditRequest::Edit(Edit::SetPattern(SetPattern { head, pattern })) => {
+            Some(DrawnOn { change, head: *head, pattern })
+        }
         _ => None,
     });
     patterns.find(|drawn| drawn.head == selected)
@@ -74,7 +76,7 @@ pub fn switch_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         controls::edit_options(cx, |options| options.heatmap.draw.on = !draws);
         if !draws && let Some(pattern) = attention::pattern(capture, head) {
             // Unchanged to begin with: the run beside it opens before the first stroke.
-            let edit = Edit::SetPattern { head, pattern };
+            let edit = Edit::SetPattern(SetPattern { head, pattern });
             cx.send(Command::Change(ChangeCommand::Add(vec![edit.into()])));
         }
     }
@@ -139,7 +141,7 @@ pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>,
         pattern = drawn::with_weight(&pattern, (row, col), weight, |col| shown.sees(row, col), whole);
     }
     if pattern != *on.pattern {
-        let edit = Edit::SetPattern { head: on.head, pattern };
+        let edit = Edit::SetPattern(SetPattern { head: on.head, pattern });
         cx.send(Command::Change(ChangeCommand::Replace(on.change, edit.into(), drag)));
     }
 }

@@ -1,0 +1,180 @@
+//! Something else than softmax makes patterns of scores.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    EditAim, EditContext, EditKind, EditOffer, EditSpec, Intervention, Scope,
+    codec::{Named, as_text},
+};
+use crate::options::{Visit, real};
+
+/// Between softmax and sparsemax.
+const MIDDLE_ALPHA: f32 = 1.5;
+
+/// Something else than softmax makes patterns of scores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Normalize {
+    #[serde(rename = "normalizer", with = "as_text")]
+    pub with: Normalizer,
+    /// In which heads, of all stacks.
+    #[serde(flatten)]
+    pub scope: Scope,
+}
+
+/// What turns a row of scores into a row of a pattern.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Normalizer {
+    /// `exp(s) / Σ exp(s)`.
+    #[default]
+    Softmax,
+    /// The projection onto the simplex (Martins and Astudillo 2016).
+    Sparsemax,
+    /// Between the two (Peters et al. 2019); the number is its α.
+    Entmax(f32),
+    /// Sparsemax with neighbours drawn to each other (Niculae and Blondel 2017); the number is its λ.
+    Fusedmax(f32),
+}
+
+/// The name in files and options; [`Normalizer::title`] is for sentences.
+impl fmt::Display for Normalizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Softmax => f.write_str("softmax"),
+            Self::Sparsemax => f.write_str("sparsemax"),
+            Self::Entmax(alpha) => write!(f, "entmax:{alpha}"),
+            Self::Fusedmax(lambda) => write!(f, "fusedmax:{lambda}"),
+        }
+    }
+}
+
+impl Normalizer {
+    /// As people write it: `1.5-entmax`.
+    pub fn title(self) -> String {
+        // A number that was dragged has no end.
+        let short = |number: f32| (100.0 * f64::from(number)).round() / 100.0;
+        match self {
+            Self::Entmax(alpha) => format!("{}-entmax", short(alpha)),
+            Self::Fusedmax(lambda) => format!("fusedmax with λ = {}", short(lambda)),
+            Self::Softmax | Self::Sparsemax => self.to_string(),
+        }
+    }
+
+    /// The one that displays as `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "softmax" => Some(Self::Softmax),
+            "sparsemax" => Some(Self::Sparsemax),
+            _ => {
+                let (kind, number) = name.split_once(':')?;
+                let number: f32 = number.parse().ok().filter(|number: &f32| number.is_finite())?;
+                match kind {
+                    "entmax" => (number >= 1.0).then_some(Self::Entmax(number)),
+                    "fusedmax" => (number >= 0.0).then_some(Self::Fusedmax(number)),
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+impl Named for Normalizer {
+    const WHAT: &'static str = "normaliser such as sparsemax or entmax:1.5";
+
+    fn written(&self) -> String {
+        self.to_string()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        Self::from_name(text)
+    }
+}
+
+impl fmt::Display for Normalize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scores are normalised by {} {}", self.with.title(), self.scope)
+    }
+}
+
+impl EditKind for Normalize {
+    fn spec() -> &'static EditSpec {
+        &EditSpec {
+            fields: &[
+                ("normalizer", "softmax, sparsemax, entmax:ALPHA or fusedmax:LAMBDA"),
+                ("layers", "in which layers"),
+                ("heads", "in which heads"),
+            ],
+            meaning: "something else than softmax makes patterns of scores",
+        }
+    }
+
+    fn offers(aim: &EditAim<'_>) -> Vec<EditOffer> {
+        match aim {
+            EditAim::Head { head, .. } => {
+                let entmax = Self { scope: Scope::Heads(vec![*head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
+                let meaning = "α-entmax in place of softmax; drag its α under What if";
+                let synonyms = &["sparsemax", "entmax", "sparse attention"];
+                vec![EditOffer::new("Other softmax…", meaning, entmax).synonyms(synonyms)]
+            }
+            EditAim::Stack(_) => {
+                let normalize = |with| Self { scope: Scope::All, with };
+                let meaning = "Between softmax and sparsemax: small weights become zero; α can be dragged";
+                vec![
+                    EditOffer::new("α-entmax", meaning, normalize(Normalizer::Entmax(MIDDLE_ALPHA))),
+                    EditOffer::new("Sparsemax", "Many weights become zero", normalize(Normalizer::Sparsemax)),
+                ]
+            }
+            EditAim::Tokens { .. } | EditAim::Edges { .. } => Vec::new(),
+        }
+    }
+
+    fn intervention(&self) -> Intervention<'_> {
+        Intervention::Normalize(&self.scope, self.with)
+    }
+
+    fn check(&self, there: &EditContext<'_>) -> Result<(), String> {
+        let Self { scope, with } = self;
+        there.scope(None, scope)?;
+        for stack in &there.spec.stacks {
+            for (layer, _) in stack.layers.iter().enumerate().filter(|(_, layer)| layer.sink) {
+                if scope.touches(stack.kind, layer) {
+                    return Err(format!(
+                        "layer {layer} has learned sinks, which are part of its softmax: another normaliser has no \
+                        place for them"
+                    ));
+                }
+            }
+        }
+        match with {
+            Normalizer::Entmax(alpha) if !(1.0..=16.0).contains(alpha) => {
+                Err(format!("α of entmax goes from 1 to 16, not to {alpha}"))
+            }
+            Normalizer::Fusedmax(lambda) if !lambda.is_finite() || *lambda < 0.0 => {
+                Err(format!("λ of fusedmax is 0 or more, not {lambda}"))
+            }
+            Normalizer::Softmax | Normalizer::Sparsemax | Normalizer::Entmax(_) | Normalizer::Fusedmax(_) => Ok(()),
+        }
+    }
+
+    fn options(&mut self, visit: &mut Visit<'_>) {
+        let before = match self.with {
+            Normalizer::Softmax => 1.0,
+            Normalizer::Sparsemax => 2.0,
+            Normalizer::Entmax(alpha) => f64::from(alpha),
+            Normalizer::Fusedmax(_) => return,
+        };
+        let mut alpha = before;
+        visit(
+            real("alpha", "α of the normaliser", "1 is softmax, 2 is sparsemax", &mut alpha, 1.0..=2.0_f64.max(before))
+                .placeholder("α"),
+        );
+        if alpha != before {
+            self.with = match alpha {
+                1.0 => Normalizer::Softmax,
+                2.0 => Normalizer::Sparsemax,
+                alpha => Normalizer::Entmax(alpha as f32),
+            };
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Attention is sparse.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    EditAim, EditContext, EditKind, EditOffer, EditSpec, Extent, Intervention, RowChange, Scope,
+    codec::{Named, as_text, is_only_stack},
+    stack_prefix,
+};
+use crate::{
+    capture::Site,
+    ids::{Side, StackKind},
+    text::counted,
+};
+
+/// How far a query sees, and how large a block is, in tokens, where it is offered.
+const OFFERED: usize = 4;
+
+/// Queries can attend only as a sparse form of attention allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restrict {
+    #[serde(rename = "sparse", with = "as_text")]
+    pub to: Sparsity,
+    #[serde(default, skip_serializing_if = "is_only_stack")]
+    pub stack: StackKind,
+    #[serde(flatten)]
+    pub scope: Scope,
+}
+
+/// A form of sparse attention. A key that a mask hides stays hidden.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sparsity {
+    /// Keys at most `reach` steps of `dilation` positions away (Beltagy et al. 2020); the first `n_global`
+    /// tokens see all and are seen by all.
+    Window {
+        reach: usize,
+        /// Positions in a step, at least 1.
+        dilation: usize,
+        /// Tokens at the beginning that take part in everything.
+        n_global: usize,
+    },
+    /// Keys in the same block of so many positions (Child et al. 2019).
+    Blocks {
+        /// Positions in a block, at least 1.
+        size: usize,
+    },
+}
+
+impl fmt::Display for Sparsity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Window { reach, dilation, n_global } => write!(f, "window:{reach}:{dilation}:{n_global}"),
+            Self::Blocks { size } => write!(f, "blocks:{size}"),
+        }
+    }
+}
+
+impl Sparsity {
+    /// The one that displays as `name`; dilation and global tokens may be left out.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut parts = name.split(':');
+        let kind = parts.next()?;
+        let numbers: Vec<usize> = parts.map(|part| part.parse().ok()).collect::<Option<_>>()?;
+        match (kind, &numbers[..]) {
+            ("window", &[reach]) => Some(Self::Window { reach, dilation: 1, n_global: 0 }),
+            ("window", &[reach, dilation]) => Some(Self::Window { reach, dilation, n_global: 0 }),
+            ("window", &[reach, dilation, n_global]) => Some(Self::Window { reach, dilation, n_global }),
+            ("blocks", &[size]) => Some(Self::Blocks { size }),
+            _ => None,
+        }
+    }
+}
+
+impl Sparsity {
+    /// Why it is none, in words.
+    fn obstacle(self) -> Option<&'static str> {
+        match self {
+            Self::Window { dilation: 0, .. } => Some("a dilation is at least 1"),
+            Self::Blocks { size: 0 } => Some("a block has at least one position"),
+            Self::Window { .. } | Self::Blocks { .. } => None,
+        }
+    }
+
+    /// Whether a query may attend to a key.
+    pub const fn allows(self, query: usize, key: usize) -> bool {
+        match self {
+            Self::Window { reach, dilation, n_global } => {
+                let distance = query.abs_diff(key);
+                query < n_global
+                    || key < n_global
+                    || (distance.is_multiple_of(dilation) && distance / dilation <= reach)
+            }
+            Self::Blocks { size } => query / size == key / size,
+        }
+    }
+}
+
+impl Named for Sparsity {
+    const WHAT: &'static str = "form such as window:4 or blocks:8";
+
+    fn written(&self) -> String {
+        self.to_string()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        Self::from_name(text)
+    }
+}
+
+impl fmt::Display for Restrict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}attention is restricted to {} {}", stack_prefix(self.stack), self.to, self.scope)
+    }
+}
+
+impl EditKind for Restrict {
+    fn spec() -> &'static EditSpec {
+        &EditSpec {
+            fields: &[
+                ("sparse", "window:REACH, window:REACH:DILATION:GLOBAL or blocks:SIZE"),
+                ("stack", "whose heads"),
+                ("layers", "in which layers"),
+                ("heads", "in which heads"),
+            ],
+            meaning: "queries attend only as a sparse form of attention allows",
+        }
+    }
+
+    fn offers(aim: &EditAim<'_>) -> Vec<EditOffer> {
+        let EditAim::Stack(stack) = *aim else { return Vec::new() };
+        let restrict = |to| Self { to, stack, scope: Scope::All };
+        let window = restrict(Sparsity::Window { reach: OFFERED, dilation: 1, n_global: 0 });
+        let near = format!("Only {OFFERED} tokens each way");
+        let blocks = format!("Only within blocks of {}", counted(OFFERED, "token"));
+        vec![
+            EditOffer::new(near, "A query sees only its neighbours", window),
+            EditOffer::new(blocks, "A query sees only its own block", restrict(Sparsity::Blocks { size: OFFERED })),
+        ]
+    }
+
+    fn intervention(&self) -> Intervention<'_> {
+        let to = self.to;
+        let change = RowChange::Hide(Box::new(move |query, key| !to.allows(query, key)));
+        Intervention::Rows { site: Site::Scores, extent: Extent::Stack(self.stack, &self.scope), change }
+    }
+
+    fn check(&self, there: &EditContext<'_>) -> Result<(), String> {
+        there.scope(Some(self.stack), &self.scope)?;
+        self.to.obstacle().map_or(Ok(()), |why| Err(why.to_owned()))
+    }
+
+    fn fits(&self, _len: &dyn Fn(Side) -> usize) -> bool {
+        self.to.obstacle().is_none()
+    }
+}
