@@ -3,14 +3,25 @@
 use std::{fs, str::FromStr};
 
 use super::inputs::parse_position;
-use crate::capture::{Edit, SeeAll};
+use crate::capture::{Edit, SeeAll, changes::KINDS};
+
+const EDIT_HELP: &str = "A change of the forward pass, such as {\"ablate\":\"L3H5\",\"with\":\"zero\"} or {\"hide\":4}; @FILE \
+    reads it from a file; give it several times for several changes";
+
+/// The same with every kind of change and its fields.
+fn edit_help() -> String {
+    let kinds = KINDS.iter().map(|kind| {
+        let spec = (kind.spec)();
+        let fields: Vec<String> = spec.fields.iter().map(|(name, words)| format!("{name} ({words})")).collect();
+        format!("{}: {}", spec.meaning, fields.join(", "))
+    });
+    [EDIT_HELP.to_owned()].into_iter().chain(kinds).collect::<Vec<_>>().join("\n- ")
+}
 
 /// Changes of every run, as every subcommand takes them that runs a model.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct EditOptions {
-    /// A change of the forward pass, such as {"ablate":"L3H5","with":"zero"} or {"hide":4}; @FILE
-    /// reads it from a file; give it several times for several changes
-    #[arg(long = "edit", value_name = "JSON", value_parser = Change::from_str)]
+    #[arg(long = "edit", value_name = "JSON", value_parser = Change::from_str, help = EDIT_HELP, long_help = edit_help())]
     edits: Vec<Change>,
     /// Tokens with global attention, in place of those that the model's class chooses (Longformer, LED): positions
     /// from 0, separated by commas; none for none

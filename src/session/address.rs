@@ -251,7 +251,7 @@ impl Address {
             "writes" => return Err("it can only be 1".to_owned()),
             _ => {
                 let json = serde_json::from_str(value).map_err(|error| format!("it is not JSON ({error})"))?;
-                let edit = changes::from_json(&json).ok_or("it is not a known change")?;
+                let edit = changes::from_json(&json)?;
                 experiment.changes.push(Change { edit, on: true });
             }
         }

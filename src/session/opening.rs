@@ -22,6 +22,7 @@ use crate::{
     ids::DocumentId,
     model::ImageSource,
     protocol::{CorpusOptions, CorpusSource, Failure, Lane, LoadedModel, ModelSource, Request},
+    text::counted,
 };
 
 impl Session {
@@ -467,6 +468,11 @@ impl Session {
         effects.extend(self.corpus_sheet.take().map(CorpusSheet::close).unwrap_or_default());
         (self.corpus_dialog, self.figures.is_open) = (None, false);
         self.arrangements = Arrangements::default();
+        let left_out = saved.unknown_changes();
+        if !left_out.is_empty() {
+            let summary = format!("{} of the session left out", counted(left_out.len(), "change"));
+            self.notices.inform(Cause::Command, summary, left_out.join("\n"));
+        }
         let ids = self.documents.restore(&saved);
         let opens: Vec<_> = saved.documents.iter().map(SavedDocument::opens).collect();
         self.panes.restore(saved.panes, &ids);

@@ -86,7 +86,7 @@ fn malformed_addresses_are_refused_in_a_sentence_each() {
         ("attnscope://open?model=a&stack=up", "one of self"),
         ("attnscope://open?model=a&text=%FF", "not UTF-8"),
         ("attnscope://open?model=a&edit={", "not JSON"),
-        ("attnscope://open?model=a&edit=%7B%22ablate%22%3A7%7D", "not a known change"),
+        ("attnscope://open?model=a&edit=%7B%22ablate%22%3A7%7D", "ablate: invalid type: integer `7`"),
         ("attnscope://open?hub=a&checksum=xyz", "7 to 64 hexadecimal digits"),
         ("attnscope://open?path=models/mine", "not complete"),
         ("attnscope://open?path=../mine", "leads out"),

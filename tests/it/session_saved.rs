@@ -343,7 +343,7 @@ fn hostile_files_are_refused_in_a_sentence_each() {
         (changed("/documents/0/model", json!({ "path": "../../etc" })), "leads out of the session’s folder"),
         (changed("/documents/0/model", json!({ "path": r"\\server\share" })), "leads to another machine"),
         (changed("/documents/0/image", json!({ "path": "//server/share/a.png" })), "leads to another machine"),
-        (changed("/documents/0/changes", json!([{ "edit": { "ablate": "everything" } }])), "change 0"),
+        (changed("/documents/0/changes", json!([7])), "document 0"),
         (changed("/documents/0/plain", 0.into()), "in a circle"),
         (changed("/documents/0/plain", 99.into()), "it names document 99, and there are 3"),
         (changed("/documents/0/corpus", 0.into()), "it names corpus 0, and there are 0"),
@@ -387,6 +387,32 @@ fn parts_of_paths_are_meant_from_the_file() {
 }
 
 /// Every kind of change that has a name comes back as it was.
+#[test]
+fn an_unknown_change_is_named_and_left_out_and_the_rest_is_shown() {
+    let mut play = Play::showing("one two three");
+    play.does(Command::Change(ChangeCommand::Add(vec![ablated(1)])));
+    let mut json = play.session.saved().to_json();
+    let documents = json["documents"].as_array_mut().unwrap();
+    let changed = documents.iter().position(|it| it["changes"].as_array().is_some_and(|it| !it.is_empty())).unwrap();
+    let changes = documents[changed]["changes"].as_array_mut().unwrap();
+    changes.insert(0, json!({ "edit": { "rotate": "L0H1", "by": 3 } }));
+    changes.push(json!({ "edit": { "hide": 1, "softly": true } }));
+    changes.push(json!({ "edit": { "ablate": "everything", "with": "zero" } }));
+    changes.push(json!({ "edit": { "word": "two", "replace": 1, "loudly": true }, "on": false }));
+    let again = read(json);
+    let kept: Vec<_> = again.documents[changed].changes.iter().map(|change| change.edit.clone()).collect();
+    assert_eq!(kept, [ablated(1)]);
+    let said = again.unknown_changes().join("; ");
+    for part in [
+        "there is no change “rotate”; changes begin with one of ablate, ",
+        "hide takes hide, side, not “softly”",
+        "ablate: “everything” is no head such as L3H5",
+        "a change with “word” has a wrong or unknown part",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
 #[test]
 fn changes_come_back() {
     use attnscope::{

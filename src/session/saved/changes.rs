@@ -1,6 +1,6 @@
 //! Changes of a run as JSON: what the command line takes, and what takes its numbers from elsewhere by name.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::ImageRef;
@@ -34,17 +34,19 @@ pub fn serialize<S: Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::E
     changes.iter().filter_map(written).collect::<Vec<_>>().serialize(to)
 }
 
-/// For `serde(with)`.
+/// For `serde(with)`. A change that is not known is left out; see [`left_out`].
 ///
 /// # Errors
-/// For a change that is not known: a run without it would be another one.
+/// For what is no list of changes.
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Change>, D::Error> {
-    let one = |(idx, written): (usize, Written)| {
-        let edit = from_json(&written.edit);
-        let edit = edit.ok_or_else(|| D::Error::custom(format!("change {idx} is unknown to this version")))?;
-        Ok(Change { edit, on: written.on })
-    };
-    Vec::<Written>::deserialize(from)?.into_iter().enumerate().map(one).collect()
+    let known = |written: Written| Some(Change { edit: from_json(&written.edit).ok()?, on: written.on });
+    Ok(Vec::<Written>::deserialize(from)?.into_iter().filter_map(known).collect())
+}
+
+/// Why changes of a list are left out, a clause each.
+pub(super) fn left_out(changes: &Value) -> Vec<String> {
+    let edits = changes.as_array().into_iter().flatten().filter_map(|written| written.get("edit"));
+    edits.filter_map(|edit| from_json(edit).err()).collect()
 }
 
 /// Whether a change has a name under which it can be made again.
@@ -137,10 +139,19 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
     })
 }
 
-pub(in crate::session) fn from_json(json: &Value) -> Option<EditRequest> {
-    if let Ok(edit) = Edit::from_json(json) {
-        return Some(EditRequest::Edit(edit));
-    }
+/// The change that JSON describes.
+///
+/// # Errors
+/// Names what this version does not know.
+pub(in crate::session) fn from_json(json: &Value) -> Result<EditRequest, String> {
+    let Some(name) = ["word", "between", "over", "take"].into_iter().find(|name| json.get(name).is_some()) else {
+        return Edit::from_json(json).map(EditRequest::Edit);
+    };
+    requested(json).ok_or_else(|| format!("a change with “{name}” has a wrong or unknown part"))
+}
+
+/// A change that takes its numbers from elsewhere.
+fn requested(json: &Value) -> Option<EditRequest> {
     let fields = json.as_object()?;
     let text = |name: &str| fields.get(name)?.as_str();
     let names = |names: &[&str]| fields.keys().all(|name| names.contains(&name.as_str()));

@@ -164,6 +164,11 @@ impl Saved {
         Ok(saved)
     }
 
+    /// Why changes of its documents were left out, a clause each.
+    pub fn unknown_changes(&self) -> Vec<&str> {
+        self.documents.iter().flat_map(|document| &document.left_out).map(String::as_str).collect()
+    }
+
     /// As it stands in a file.
     pub fn to_json(&self) -> Value {
         let mut json = json!({ "format": FORMAT, "version": VERSION });

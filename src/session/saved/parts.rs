@@ -55,6 +55,9 @@ pub struct SavedDocument {
     pub plain: Option<usize>,
     /// The example that is shown, by its title.
     pub example: Option<String>,
+    /// Why changes were left out, a clause each.
+    #[serde(skip)]
+    pub(in crate::session) left_out: Vec<String>,
     #[serde(skip)]
     pub(in crate::session) unknown: Map<String, Value>,
 }
@@ -75,6 +78,10 @@ impl SavedDocument {
 }
 
 impl Part for SavedDocument {
+    fn take_lenient(&mut self, written: &Value) {
+        self.left_out = written.get("changes").map(changes::left_out).unwrap_or_default();
+    }
+
     fn unknown(&mut self) -> &mut Map<String, Value> {
         &mut self.unknown
     }
