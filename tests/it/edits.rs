@@ -1,13 +1,19 @@
 //! Changes of the forward pass, and gradients with respect to the patterns.
 
 use attnscope::{
-    capture::{Ablate, Ablation, Capture, HideToken, Matrix, Patch, SetPattern},
+    analysis::{attention, laws},
+    capture::{
+        Ablate, Ablation, Capture, HideToken, Matrix, Patch, Scope, SetPattern,
+        changes::{EditAim, TopK},
+    },
     ids::{HeadId, Side, StackKind},
     model::{
         Edit, Encoded, Engine, Input, Logits, Model, ModelError, ModelFiles, Objective, RunPlan, Site, Sites,
         uninterrupted,
     },
 };
+
+use serde_json::json;
 
 use crate::parity::{Reference, fixture, load};
 
@@ -52,6 +58,70 @@ fn a_hidden_token_is_attended_to_by_nobody() {
         let plain = run(&model, &encoded, vec![]);
         assert!(max_diff(logits(&capture), logits(&plain)) > 1e-3, "hiding a token of {folder} changes nothing");
     }
+}
+
+#[test]
+fn the_strongest_keys_of_each_row_are_kept_before_values_are_summed() {
+    for folder in ["bert", "gpt2"] {
+        let (model, encoded) = setup(folder);
+        let plain = run(&model, &encoded, vec![]);
+        let (head, other) = (HeadId::single(0, 1), HeadId::single(0, 0));
+        let own = plain.stored_pattern(head).unwrap();
+        for (k, renormalize) in [(1, true), (2, true), (2, false), (1000, false)] {
+            let edit = TopK { k, renormalize, stack: SELF, scope: Scope::Heads(vec![head]) };
+            let capture = run(&model, &encoded, vec![edit.clone().into()]);
+            let changed = capture.stored_pattern(head).unwrap();
+            let (v, z) = (capture.v(head).unwrap(), capture.layer(head).unwrap().z().unwrap().head(head.head).unwrap());
+            for (query, (row, found)) in own.rows().zip(changed.rows()).enumerate() {
+                // By hand: a key is kept when fewer than k others go before it.
+                let goes_before = |a: usize, b: usize| row[a] > row[b] || row[a] == row[b] && a < b;
+                let is_kept = |key: usize| (0..row.len()).filter(|other| goes_before(*other, key)).count() < k;
+                let mut expected: Vec<f64> =
+                    (0..row.len()).map(|key| if is_kept(key) { f64::from(row[key]) } else { 0.0 }).collect();
+                let sum: f64 = expected.iter().sum();
+                if renormalize {
+                    expected.iter_mut().for_each(|weight| *weight /= sum);
+                }
+                let narrow: Vec<f32> = expected.iter().map(|weight| *weight as f32).collect();
+                assert!(max_diff(found, &narrow) < 1e-6, "{folder} {k} {renormalize}: {found:?}");
+                for col in 0..v.n_cols() {
+                    let mixed: f64 = expected.iter().zip(v.rows()).map(|(weight, v)| weight * f64::from(v[col])).sum();
+                    assert!((mixed as f32 - z.row(query).unwrap()[col]).abs() < 1e-5, "{folder}");
+                }
+            }
+            assert_eq!(capture.stored_pattern(other), plain.stored_pattern(other), "{folder}");
+            let difference = max_diff(logits(&capture), logits(&plain));
+            assert!(if k == 1000 { difference == 0.0 } else { difference > 1e-4 }, "{folder} {k}");
+            assert!(laws::check(&capture).iter().all(|law| !law.is_broken()), "{folder} {k} {renormalize}");
+            // What is computed again from queries and keys is the same.
+            let sites = Sites::of(&[Site::Q, Site::K]);
+            let plan = RunPlan { sites, edits: vec![edit.into()], ..RunPlan::default() };
+            let again = model.forward(&encoded, &plan, &uninterrupted).unwrap();
+            let again = attention::pattern(&again, head).unwrap();
+            assert!(max_diff(again.as_slice(), changed.as_slice()) < 1e-6, "{folder} {k}");
+        }
+        let everywhere = Edit::from_json(&json!({ "top_k": 2 })).unwrap();
+        assert_eq!(everywhere.to_string(), "each query keeps its 2 strongest keys everywhere");
+        let capture = run(&model, &encoded, vec![everywhere]);
+        let rows = capture.stored_pattern(HeadId::single(1, 0)).unwrap();
+        assert!(rows.rows().all(|row| row.iter().filter(|weight| **weight > 0.0).count() <= 2));
+    }
+    let json = json!({ "top_k": 3, "renormalize": false, "heads": ["L0H1"] });
+    let edit = Edit::from_json(&json).unwrap();
+    assert_eq!(
+        edit.to_string(),
+        "each query keeps its 3 strongest keys in head L0H1, and the rest of its weight is lost"
+    );
+    assert_eq!(serde_json::to_value(&edit).unwrap(), json);
+    let (model, encoded) = setup("bert");
+    let none = plan(vec![TopK { k: 0, renormalize: true, stack: SELF, scope: Scope::All }.into()]);
+    let refusal = model.forward(&encoded, &none, &uninterrupted).unwrap_err();
+    assert!(refusal.to_string().contains("at least one key"), "{refusal}");
+    let offers = Edit::offers(&EditAim::Stack(SELF));
+    let offer = offers.into_iter().find(|offer| offer.name == "Top-k").unwrap();
+    let mut numbers = Vec::new();
+    offer.edits[0].clone().kind_mut().options(&mut |field| numbers.push((field.label, field.value.value())));
+    assert_eq!(numbers, [("Strongest keys", json!(3)), ("Renormalised", json!(true))]);
 }
 
 /// The first token of a causal model sees only itself: hidden, it sees nothing, which must not be NaN.

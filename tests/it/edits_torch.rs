@@ -57,6 +57,7 @@ fn kind(edit: &Edit) -> String {
         Edit::Normalize(Normalize { with: Normalizer::Entmax(_), .. }) => "normalizer entmax",
         Edit::Normalize(Normalize { with: Normalizer::Fusedmax(_), .. }) => "normalizer fusedmax",
         Edit::Normalize(Normalize { with: Normalizer::Softmax, .. }) => "normalizer softmax",
+        Edit::TopK(_) => "top k",
         Edit::RankOne(_) => "rank one",
         Edit::Direction(Direction { along: Along::Add(_), .. }) => "direction added",
         Edit::Direction(Direction { along: Along::Remove, .. }) => "direction removed",

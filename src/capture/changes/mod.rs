@@ -18,6 +18,7 @@ mod rank_one;
 mod replace;
 mod sharpen;
 mod sparse;
+mod top_k;
 
 use std::fmt;
 
@@ -48,6 +49,7 @@ pub use rank_one::RankOne;
 pub use replace::ReplaceToken;
 pub use sharpen::Sharpen;
 pub use sparse::{Restrict, Sparsity};
+pub use top_k::TopK;
 
 /// A kind of change.
 pub struct RegisteredEdit {
@@ -113,6 +115,7 @@ changes! {
     Knockout,
     Normalize,
     Restrict,
+    TopK,
     RankOne,
     Direction,
     Patch,
