@@ -170,6 +170,27 @@ fn a_head_keeps_the_pattern_that_it_has_in_another_document() {
 }
 
 #[test]
+fn the_strongest_keys_are_chosen_from_menus_and_their_number_is_dragged() {
+    let mut window = Window::open(with_text("one two three"));
+    let said = |k: usize, rest: &str| format!("each query keeps its {k} strongest keys everywhere{rest}");
+    window.harness.get_by_label_contains("Change…").click();
+    window.settle();
+    choose(&mut window, "All attention", "Top-k");
+    assert_eq!(edits(&window), [said(3, "")]);
+    window.harness.get_by_role_and_label(Role::Slider, "Strongest keys").focus();
+    window.settle();
+    window.press(eframe::egui::Modifiers::NONE, eframe::egui::Key::ArrowLeft);
+    assert_eq!(edits(&window), [said(2, "")]);
+    window.harness.get_by_role_and_label(Role::CheckBox, "Renormalised").click();
+    window.settle();
+    assert_eq!(edits(&window), [said(2, ", and the rest of its weight is lost")]);
+    window.harness.get_by_label_contains("Change…").click();
+    window.settle();
+    choose(&mut window, "Head L0H0", "Top-k…");
+    assert_eq!(edits(&window)[1], "each query keeps its 3 strongest keys in head L0H0");
+}
+
+#[test]
 fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
     let mut window = Window::open(with_text("one two three"));
     window.harness.get_by_label_contains("Change…").click();

@@ -70,9 +70,9 @@ impl EditKind for Ablate {
         let offer =
             |name, meaning, synonyms, with| EditOffer::new(name, meaning, Self { head, with }).synonyms(synonyms);
         // Shuffling once more is another order.
-        let next_seed = |edit: &&Edit| match edit {
-            Edit::Ablate(Self { head: of, with: Ablation::Shuffle { seed } }) if *of == head => Some(seed + 1),
-            _ => None,
+        let next_seed = |edit: &&Edit| {
+            let Edit::Ablate(Self { head: of, with: Ablation::Shuffle { seed } }) = edit else { return None };
+            (*of == head).then_some(seed + 1)
         };
         let seed = made.iter().filter_map(next_seed).max().unwrap_or(FIRST_SEED);
         vec![

@@ -62,10 +62,6 @@ impl EditKind for HideToken {
         there.token(side, position)
     }
 
-    fn fits(&self, len: &dyn Fn(Side) -> usize) -> bool {
-        self.position < len(self.side)
-    }
-
     fn mentions(&self) -> Vec<(&'static str, Side, usize)> {
         vec![("token", self.side, self.position)]
     }

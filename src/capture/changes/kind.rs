@@ -49,8 +49,8 @@ pub trait EditKind: fmt::Display {
     fn check(&self, there: &EditContext<'_>) -> Result<(), String>;
 
     /// Whether it fits sequences of these lengths, as far as a file alone says.
-    fn fits(&self, _len: &dyn Fn(Side) -> usize) -> bool {
-        true
+    fn fits(&self, len: &dyn Fn(Side) -> usize) -> bool {
+        self.mentions().into_iter().all(|(_, side, position)| position < len(side))
     }
 
     /// Whether it speaks of tokens of one input, so that it means nothing in another one.
@@ -60,12 +60,12 @@ pub trait EditKind: fmt::Display {
 
     /// Tokens that its clause mentions by number, with the word before the number.
     fn mentions(&self) -> Vec<(&'static str, Side, usize)> {
-        Vec::new()
+        self.intervention().read().map(|(side, position)| ("token", side, position)).into_iter().collect()
     }
 
     /// What a run can have only one change of.
     fn exclusive(&self) -> Option<Exclusive> {
-        None
+        self.intervention().read().map(|(side, position)| Exclusive::Token(side, position))
     }
 
     /// What it does to a head that it puts out of action, and whether that is seen in its weights.
@@ -110,6 +110,16 @@ pub enum Intervention<'a> {
     AddToMlp { stack: StackKind, layer: usize, left: &'a [f32], right: &'a [f32] },
     /// Rows of a site are changed.
     Rows { site: Site, extent: Extent<'a>, change: RowChange<'a> },
+}
+
+impl Intervention<'_> {
+    /// The token in place of which another one is read.
+    pub const fn read(&self) -> Option<(Side, usize)> {
+        match self {
+            Self::Read { side, position, .. } => Some((*side, *position)),
+            Self::SeeAll(_) | Self::Normalize(..) | Self::AddToMlp { .. } | Self::Rows { .. } => None,
+        }
+    }
 }
 
 /// Where rows are changed.

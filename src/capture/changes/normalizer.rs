@@ -178,3 +178,37 @@ impl EditKind for Normalize {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{
+        ids::{HeadId, StackKind},
+        spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+    };
+
+    #[test]
+    fn another_normaliser_is_refused_where_sinks_are_part_of_the_softmax() {
+        let plain = LayerSpec::new(2, 4);
+        let layers = vec![plain, LayerSpec { sink: true, ..plain }];
+        let spec = ModelSpec {
+            name: "sinks".to_owned(),
+            family: ModelSpec::UNKNOWN_FAMILY.to_owned(),
+            modality: Modality::Text(TextSpec::new(8, 8)),
+            stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers, causal: true }],
+            d_model: 8,
+            n_params: 1,
+            checkpoint: None,
+            head: None,
+        };
+        let there = EditContext { spec: &spec, tokens: &BTreeMap::new() };
+        let of = |scope| there.check(&[Normalize { scope, with: Normalizer::Sparsemax }.into()]);
+        assert!(of(Scope::Layers([0].into())).is_ok());
+        for scope in [Scope::All, Scope::Layers([1].into()), Scope::Heads([HeadId::single(1, 0)].into())] {
+            let error = of(scope).unwrap_err();
+            assert!(error.contains("layer 1 has learned sinks"), "{error}");
+        }
+    }
+}

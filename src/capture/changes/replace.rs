@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EditContext, EditKind, EditSpec, Exclusive, Intervention,
+    EditContext, EditKind, EditSpec, Intervention,
     codec::{as_text, is_only_side, only_side},
     token_name,
 };
@@ -46,17 +46,5 @@ impl EditKind for ReplaceToken {
 
     fn check(&self, there: &EditContext<'_>) -> Result<(), String> {
         there.token_with_id(self.side, self.position, self)
-    }
-
-    fn fits(&self, len: &dyn Fn(Side) -> usize) -> bool {
-        self.position < len(self.side)
-    }
-
-    fn mentions(&self) -> Vec<(&'static str, Side, usize)> {
-        vec![("token", self.side, self.position)]
-    }
-
-    fn exclusive(&self) -> Option<Exclusive> {
-        Some(Exclusive::Token(self.side, self.position))
     }
 }

@@ -6,7 +6,6 @@ use crate::{
     analysis::{attention, drawn, reading::ReadPattern},
     capture::{Capture, Edit, Matrix, SetPattern},
     ids::HeadId,
-    protocol::EditRequest,
     session::{ChangeCommand, Command, DrawOptions, ViewKind},
     ui::{
         ViewCtx,
@@ -54,11 +53,9 @@ pub fn drawn_on<'a>(cx: &ViewCtx<'a>) -> Option<DrawnOn<'a>> {
     }
     let selected = cx.pane.selection.head;
     let changes = cx.document.experiment.changes.iter().enumerate().rev().filter(|(_, change)| change.on);
-    let mut patterns = changes.filter_map(|(change, it)| match &it.edit {
-        EditRequest::Edit(Edit::SetPattern(SetPattern { head, pattern })) => {
-            Some(DrawnOn { change, head: *head, pattern })
-        }
-        _ => None,
+    let mut patterns = changes.filter_map(|(change, it)| {
+        let Some(Edit::SetPattern(SetPattern { head, pattern })) = it.edit.edit() else { return None };
+        Some(DrawnOn { change, head: *head, pattern })
     });
     patterns.find(|drawn| drawn.head == selected)
 }
