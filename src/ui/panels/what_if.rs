@@ -1,20 +1,20 @@
 //! What if: the changes that a run is made with.
 
-use eframe::egui::{Button, Checkbox, ComboBox, RichText, Role, Slider, Ui, WidgetInfo};
+use eframe::egui::{Button, Checkbox, ComboBox, RichText, Role, Ui, WidgetInfo};
 
 use super::direction;
 use crate::{
     analysis::{attention, reading::align::align},
     capture::{Capture, Edit, MeanOf, SetPattern, Site, words::token_text},
     ids::{HeadId, Side},
-    lab::{Column, FieldValue, FieldValues, Method as _, OptionField, PatchingOptions},
+    lab::{Column, FieldValues, Method as _, PatchingOptions},
     protocol::{Between, EditRequest, PatchSource, Rows},
     session::{Change, ChangeCommand, Command, Document, HeadRef},
     text::{capitalised, sentence},
     ui::{
         PanelCtx,
         theme::GRID,
-        views::{change_text, changes_menu_ui, drag},
+        views::{change_text, changes_menu_ui, drag, narrow_field_ui},
         widgets::{scrolled_menu_ui, section_ui},
     },
 };
@@ -79,35 +79,10 @@ fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (
     }
 }
 
-/// The numbers of a change, each under a slider.
+/// The options of a change.
 fn options_ui(ui: &mut Ui, cx: &PanelCtx<'_>, (idx, change): (usize, &Change)) {
     let (drag, mut edit) = (drag(ui), change.edit.clone());
-    edit.options(&mut |field| {
-        ui.horizontal(|ui| {
-            ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
-            let OptionField { label, meaning, value, placeholder, .. } = field;
-            let slider = match value {
-                FieldValue::Real(value, range) => Slider::new(value, range).fixed_decimals(2),
-                FieldValue::Whole(value, range) => Slider::new(value, range),
-                FieldValue::Flag(value) => {
-                    ui.checkbox(value, label).on_hover_text(meaning);
-                    return;
-                }
-                FieldValue::OfModel(..)
-                | FieldValue::Layer(..)
-                | FieldValue::Seed(_)
-                | FieldValue::Words(..)
-                | FieldValue::Texts(..)
-                | FieldValue::FileWords(..)
-                | FieldValue::FileTexts(_)
-                | FieldValue::Choice(..)
-                | FieldValue::Read(..)
-                | FieldValue::Text(..) => return,
-            };
-            let slider = ui.add(slider.text(placeholder.unwrap_or(label)));
-            slider.accessible_name(label).on_hover_text(meaning);
-        });
-    });
+    edit.options(&mut |field| narrow_field_ui(ui, field));
     if edit != change.edit {
         cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
     }

@@ -94,6 +94,20 @@ pub fn menu_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
     });
 }
 
+/// One option in a narrow column: the control, and its name behind it.
+pub fn narrow_field_ui(ui: &mut Ui, field: OptionField<'_>) {
+    let OptionField { name, label, meaning, mut value, settles, placeholder, .. } = field;
+    if let FieldValue::Flag(on) = value {
+        ui.checkbox(on, label).on_hover_text(meaning);
+        return;
+    }
+    ui.horizontal(|ui| {
+        ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
+        control_ui(ui, (name, label, meaning), &mut value, settles);
+        ui.label(placeholder.unwrap_or(label));
+    });
+}
+
 /// The control that suits a value; nothing where only the command line has one.
 fn control_ui(
     ui: &mut Ui,

@@ -42,6 +42,7 @@ mod tooltip;
 pub use changes::{HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, toggle_hidden};
 pub use choosers::{stack_name, view_choices_ui};
 pub use controls::{drag, grouped, query_name};
+pub use fields::narrow_field_ui;
 pub use groups::sharing_text;
 pub use heatmap::is_drawn_on;
 pub use lab::{OutcomeChoice, explained_output, outcome_label};
