@@ -69,9 +69,10 @@ impl fmt::Display for StackKind {
 }
 
 /// A token sequence that attention stacks refer to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The one sequence of a single-stack model. Written `self`.
+    #[default]
     Only,
     /// Source sequence of an encoder–decoder.
     Encoder,

@@ -181,7 +181,7 @@ fn change(day: &mut Day) {
     let alpha = 1.1 + day.random.below(80) as f32 / 100.0;
     let edits = [
         Edit::Ablate(Ablate { head, with }),
-        Edit::HideToken(HideToken { side, position }),
+        Edit::HideToken(HideToken { position, side }),
         Edit::Sharpen(Sharpen { head, by: 2.0 }),
         Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Entmax(alpha) }),
     ];
@@ -189,7 +189,7 @@ fn change(day: &mut Day) {
     day.any(
         [
             ChangeCommand::Add(vec![edit.into()]),
-            ChangeCommand::Add(vec![Edit::HideToken(HideToken { side, position }).into()]),
+            ChangeCommand::Add(vec![Edit::HideToken(HideToken { position, side }).into()]),
             ChangeCommand::Switch(0, n_changes % 2 == 0),
             ChangeCommand::Remove(vec![0]),
             ChangeCommand::Clear,

@@ -56,7 +56,7 @@ pub(super) fn resolve(request: EditRequest, input: &Encoded, aids: &mut Aids<'_>
             let id = found.ok_or_else(|| {
                 ModelError::Edit(format!("“{text}” is not one token of this model; try another word, or an id"))
             })?;
-            Ok(Edit::ReplaceToken(ReplaceToken { side, position, id }))
+            Ok(Edit::ReplaceToken(ReplaceToken { position, id, side }))
         }
     }
 }

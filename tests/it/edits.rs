@@ -80,7 +80,9 @@ fn the_strongest_keys_of_each_row_are_kept_before_values_are_summed() {
                     (0..row.len()).map(|key| if is_kept(key) { f64::from(row[key]) } else { 0.0 }).collect();
                 let sum: f64 = expected.iter().sum();
                 if renormalize {
-                    expected.iter_mut().for_each(|weight| *weight /= sum);
+                    for weight in &mut expected {
+                        *weight /= sum;
+                    }
                 }
                 let narrow: Vec<f32> = expected.iter().map(|weight| *weight as f32).collect();
                 assert!(max_diff(found, &narrow) < 1e-6, "{folder} {k} {renormalize}: {found:?}");

@@ -123,7 +123,7 @@ fn of_name(text: &str) -> HeadId {
 
 /// One change; what is wrong with it.
 fn check(model: &Model, encoded: &Encoded, case: &Json, step: usize, expected: &[f32]) -> Result<(), String> {
-    let edits = case["edits"].as_array().unwrap().iter().map(|json| Edit::from_json(json));
+    let edits = case["edits"].as_array().unwrap().iter().map(Edit::from_json);
     let edits: Vec<Edit> = edits.collect::<Result<_, _>>()?;
     let told = case["kind"].as_str().unwrap();
     if told != "several" && kind(&edits[0]) != told {

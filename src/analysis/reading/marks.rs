@@ -39,7 +39,7 @@ impl Marks {
         };
         for edit in &capture.computation().edits {
             match edit {
-                AppliedEdit::Known(Edit::HideToken(HideToken { side, position })) => {
+                AppliedEdit::Known(Edit::HideToken(HideToken { position, side })) => {
                     marks.hidden_rows.extend(group(rows, stack.query_side(), *side, *position));
                     marks.hidden_cols.extend(group(cols, stack.key_side(), *side, *position));
                 }

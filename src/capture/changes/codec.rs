@@ -140,15 +140,7 @@ impl<'de> Deserialize<'de> for Scope {
     }
 }
 
-/// The only side, which files leave out.
-pub(super) const fn only_side() -> Side {
-    Side::Only
-}
-
-pub(super) const fn is_only_side(side: &Side) -> bool {
-    matches!(side, Side::Only)
-}
-
-pub(super) const fn is_only_stack(stack: &StackKind) -> bool {
-    matches!(stack, StackKind::SelfAttention)
+/// Whether files leave a value out.
+pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -85,7 +85,9 @@ impl Edit {
                 None
             }
             Some(RowChange::Scale(by)) => {
-                row.iter_mut().for_each(|value| *value *= by);
+                for value in row.iter_mut() {
+                    *value *= by;
+                }
                 None
             }
             Some(RowChange::SetAll(values)) => values.row(query),
@@ -105,7 +107,9 @@ fn keep(row: &mut [f32], keeps: &[bool], rest: Rest) {
     row.iter_mut().zip(keeps).filter(|(_, keeps)| !**keeps).for_each(|(weight, _)| *weight = 0.0);
     let left: f32 = row.iter().sum();
     if rest == Rest::Shared && left > 0.0 {
-        row.iter_mut().for_each(|weight| *weight *= before / left);
+        for weight in row.iter_mut() {
+            *weight *= before / left;
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EditAim, EditContext, EditKind, EditOffer, EditSpec, Extent, Intervention, RowChange,
-    codec::{as_text, is_only_side, only_side},
+    codec::{as_text, is_default},
     token_name,
 };
 use crate::{capture::Site, ids::Side};
@@ -17,7 +17,7 @@ pub struct HideToken {
     /// Position, from 0.
     #[serde(rename = "hide")]
     pub position: usize,
-    #[serde(default = "only_side", skip_serializing_if = "is_only_side", with = "as_text")]
+    #[serde(default, skip_serializing_if = "is_default", with = "as_text")]
     pub side: Side,
 }
 
@@ -54,7 +54,7 @@ impl EditKind for HideToken {
     }
 
     fn check(&self, there: &EditContext<'_>) -> Result<(), String> {
-        let Self { side, position } = *self;
+        let Self { position, side } = *self;
         if there.n(side) == 0 || !there.spec.stacks.iter().any(|stack| stack.kind.key_side() == side) {
             let side = side.name();
             return Err(format!("no attention reads the side {side}, whose token {position} is to be hidden"));

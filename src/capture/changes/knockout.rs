@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EditAim, EditContext, EditKind, EditOffer, EditSpec, Extent, Intervention, RowChange, Scope,
-    codec::{Named, as_text, is_only_stack},
+    codec::{Named, as_text, is_default},
     stack_prefix,
 };
 use crate::{
@@ -19,12 +19,12 @@ use crate::{
 pub struct Knockout {
     #[serde(rename = "knockout")]
     pub edges: Vec<[usize; 2]>,
-    #[serde(default, skip_serializing_if = "is_only_stack")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stack: StackKind,
     #[serde(flatten)]
     pub scope: Scope,
     /// Before or after the normaliser.
-    #[serde(rename = "after", default, skip_serializing_if = "is_before", with = "as_text")]
+    #[serde(rename = "after", default, skip_serializing_if = "is_default", with = "as_text")]
     pub cut: Cut,
 }
 
@@ -36,10 +36,6 @@ pub enum Cut {
     Scores,
     /// After it: the weight is lost.
     Pattern,
-}
-
-const fn is_before(cut: &Cut) -> bool {
-    matches!(cut, Cut::Scores)
 }
 
 impl Named for Cut {
@@ -57,7 +53,7 @@ impl Named for Cut {
 impl fmt::Display for Knockout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { edges, stack, scope, cut } = self;
-        let (stack, lost) = (stack_prefix(*stack), if is_before(cut) { "" } else { ", and its weight is lost" });
+        let (stack, lost) = (stack_prefix(*stack), if *cut == Cut::Scores { "" } else { ", and its weight is lost" });
         match &edges[..] {
             [[query, key]] => write!(f, "{stack}query {query} cannot attend to key {key} {scope}{lost}"),
             _ => write!(f, "{stack}{} edges are cut {scope}{lost}", edges.len()),
@@ -94,7 +90,7 @@ impl EditKind for Knockout {
     }
 
     fn intervention(&self) -> Intervention<'_> {
-        let site = if is_before(&self.cut) { Site::Scores } else { Site::Pattern };
+        let site = if self.cut == Cut::Scores { Site::Scores } else { Site::Pattern };
         let change = RowChange::Hide(Box::new(|query, key| self.edges.contains(&[query, key])));
         Intervention::Rows { site, extent: Extent::Stack(self.stack, &self.scope), change }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EditAim, EditContext, EditKind, EditOffer, EditSpec, Intervention,
-    codec::{as_text, is_only_side, only_side},
+    codec::{as_text, is_default},
     token_name,
 };
 use crate::ids::Side;
@@ -17,7 +17,7 @@ pub struct MaskToken {
     /// Position, from 0.
     #[serde(rename = "mask")]
     pub position: usize,
-    #[serde(default = "only_side", skip_serializing_if = "is_only_side", with = "as_text")]
+    #[serde(default, skip_serializing_if = "is_default", with = "as_text")]
     pub side: Side,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EditContext, EditKind, EditSpec, Intervention,
-    codec::{as_text, is_only_side, only_side},
+    codec::{as_text, is_default},
     token_name,
 };
 use crate::ids::Side;
@@ -18,7 +18,7 @@ pub struct ReplaceToken {
     #[serde(rename = "replace")]
     pub position: usize,
     pub id: u32,
-    #[serde(default = "only_side", skip_serializing_if = "is_only_side", with = "as_text")]
+    #[serde(default, skip_serializing_if = "is_default", with = "as_text")]
     pub side: Side,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EditAim, EditContext, EditKind, EditOffer, EditSpec, Extent, Intervention, RowChange, Scope,
-    codec::{Named, as_text, is_only_stack},
+    codec::{Named, as_text, is_default},
     stack_prefix,
 };
 use crate::{
@@ -23,7 +23,7 @@ const OFFERED: usize = 4;
 pub struct Restrict {
     #[serde(rename = "sparse", with = "as_text")]
     pub to: Sparsity,
-    #[serde(default, skip_serializing_if = "is_only_stack")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stack: StackKind,
     #[serde(flatten)]
     pub scope: Scope,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EditAim, EditContext, EditKind, EditOffer, EditSpec, Extent, Intervention, Rest, RowChange, Scope,
-    codec::is_only_stack, stack_prefix,
+    codec::is_default, stack_prefix,
 };
 use crate::{
     capture::Site,
@@ -26,9 +26,9 @@ pub struct TopK {
     #[serde(rename = "top_k")]
     pub k: usize,
     /// Whether what stays is scaled up to what the row was; else the rest of the weight is lost.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(default = "yes", skip_serializing_if = "bool::clone")]
     pub renormalize: bool,
-    #[serde(default, skip_serializing_if = "is_only_stack")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stack: StackKind,
     #[serde(flatten)]
     pub scope: Scope,
@@ -36,10 +36,6 @@ pub struct TopK {
 
 const fn yes() -> bool {
     true
-}
-
-const fn is_yes(is: &bool) -> bool {
-    *is
 }
 
 /// The largest of a row.

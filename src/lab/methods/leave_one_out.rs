@@ -200,11 +200,11 @@ type Change<'a> = (Cow<'a, Encoded>, Vec<Edit>, usize);
 /// The input without one token; `None` where it cannot be left out in this way.
 fn without<'a>(bench: &Bench<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
     let edits = match by {
-        LeaveOut::Hide => bench.with(Edit::HideToken(HideToken { side, position })),
+        LeaveOut::Hide => bench.with(Edit::HideToken(HideToken { position, side })),
         LeaveOut::Mask => {
             bench.model.mask_id()?;
             bench.input.tokens.get(&side)?.get(position)?.id?;
-            bench.with(Edit::MaskToken(MaskToken { side, position }))
+            bench.with(Edit::MaskToken(MaskToken { position, side }))
         }
         LeaveOut::Delete => {
             // What is read there cannot be asked about once it is gone.

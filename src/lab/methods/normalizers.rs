@@ -143,7 +143,7 @@ fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Report, 
     let with = Normalizer::Entmax(alpha as f32);
     let edits = |scope: Option<EditScope>| {
         let mut edits = bench.edits.to_vec();
-        edits.extend(scope.map(|scope| Edit::Normalize(Normalize { scope, with })));
+        edits.extend(scope.map(|scope| Edit::Normalize(Normalize { with, scope })));
         Cow::Owned(edits)
     };
     let input = || Cow::Borrowed(bench.input);

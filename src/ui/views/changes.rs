@@ -205,7 +205,7 @@ fn can_hide(capture: &Capture, side: Side) -> bool {
 
 /// The place of the change that hides a token of what is shown; `None` when none does.
 pub fn hidden_by(cx: &ViewCtx<'_>, side: Side, position: usize) -> Option<usize> {
-    let hidden = Edit::HideToken(HideToken { side, position });
+    let hidden = Edit::HideToken(HideToken { position, side });
     let hides = |change: &Change| change.on && matches!(&change.edit, EditRequest::Edit(edit) if *edit == hidden);
     cx.document.experiment.changes.iter().position(hides)
 }
@@ -217,7 +217,7 @@ pub fn toggle_hidden(cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
     let command = hidden.map_or_else(
         || {
             let positions = positions.filter(|position| *position < capture.tokens(side).len());
-            ChangeCommand::Add(positions.map(|position| Edit::HideToken(HideToken { side, position }).into()).collect())
+            ChangeCommand::Add(positions.map(|position| Edit::HideToken(HideToken { position, side }).into()).collect())
         },
         ChangeCommand::Remove,
     );
