@@ -2,7 +2,7 @@
 //! undoing and redoing each that is a step.
 
 use attnscope::{
-    capture::{Ablation, Edit},
+    capture::{Ablate, Ablation, Edit},
     ids::{DocumentId, HeadId, PaneId},
     protocol::{CorpusSource, EditRequest},
     session::{ChangeCommand, Command, CorpusCommand, Experiment, HeadStep, Session, Split, gallery::EXAMPLES},
@@ -124,7 +124,7 @@ impl Walk {
             let place = session.documents.iter().position(|document| document.id == id).unwrap();
             session.documents[(place + 1) % session.documents.len()].id
         };
-        let ablate = |head| Edit::Ablate { head: HeadId::single(1, head), with: Ablation::Zero };
+        let ablate = |head| Edit::Ablate(Ablate { head: HeadId::single(1, head), with: Ablation::Zero });
         let add = |head| ChangeCommand::Add(vec![EditRequest::Edit(ablate(head))]);
         let texts = ["one two", "four five six", "one three"];
         let head = HeadId::single(self.n % 2, self.n % 3);

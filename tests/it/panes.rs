@@ -1,7 +1,7 @@
 //! Panes and documents: what is shared, what is not, and how to get back.
 
 use attnscope::{
-    capture::{Ablation, Edit},
+    capture::{Ablate, Ablation, Edit},
     ids::{DocumentId, HeadId, PaneId},
     protocol::Request,
     session::{
@@ -141,7 +141,7 @@ fn what_linked_panes_are_said_to_share_is_what_they_share() {
         Command::ClosePane,
         Command::Detach,
     ];
-    let edit = Edit::Ablate { head: HeadId::single(0, 2), with: Ablation::Zero };
+    let edit = Edit::Ablate(Ablate { head: HeadId::single(0, 2), with: Ablation::Zero });
     for is_changed in [false, true] {
         let mut play = side_by_side();
         if is_changed {
