@@ -67,7 +67,7 @@ fn kind(edit: &Edit) -> String {
 }
 
 /// Kinds that are not of a site; softmax is what there is without a change.
-const KINDS: [&str; 20] = [
+const KINDS: [&str; 21] = [
     "ablate zero",
     "ablate mean",
     "ablate uniform",
@@ -86,6 +86,7 @@ const KINDS: [&str; 20] = [
     "normalizer sparsemax",
     "normalizer entmax",
     "normalizer fusedmax",
+    "top k",
     "rank one",
     "several",
 ];
