@@ -42,8 +42,16 @@ pub struct OptionField<'a> {
     pub obstacle: Option<String>,
     /// Why alternatives of a choice cannot be chosen now, by their index.
     pub obstacles: Vec<Option<String>>,
-    /// Whether a change is dear, so that it counts when the control is let go.
-    pub settles: bool,
+    pub counts: Counts,
+}
+
+/// When a change of an option counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counts {
+    #[default]
+    AtOnce,
+    /// When its control is let go: what follows takes a while.
+    WhenLetGo,
 }
 
 /// Where an option is offered.
@@ -110,7 +118,7 @@ impl<'a> OptionField<'a> {
             heading: None,
             obstacle: None,
             obstacles: Vec::new(),
-            settles: false,
+            counts: Counts::AtOnce,
         }
     }
 
@@ -147,7 +155,7 @@ impl<'a> OptionField<'a> {
     /// The same, counting when the control is let go.
     #[must_use]
     pub fn settles(self) -> Self {
-        Self { settles: true, ..self }
+        Self { counts: Counts::WhenLetGo, ..self }
     }
 
     /// The same without a default on the command line.

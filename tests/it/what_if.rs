@@ -130,7 +130,9 @@ fn the_last_change_takes_its_pane_with_it_however_it_goes_and_users_panes_stay()
             add(&mut play, ablate());
             play.answers();
             assert_eq!(play.session.panes.len(), 2 + n_split, "{way:?}");
-            way.iter().for_each(|command| drop(play.does(command.clone())));
+            for command in way {
+                drop(play.does(command.clone()));
+            }
             play.answers();
             assert_eq!((play.session.panes.len(), play.session.documents.len()), (1 + n_split, 1), "{way:?}");
             let [back, again] =

@@ -8,7 +8,7 @@ use super::{controls, image, source, space};
 use crate::{
     figure::{ViewKind, views::ViewScope},
     ids::Side,
-    options::{FieldValue, Offered, OptionField, joined, split_texts},
+    options::{Counts, FieldValue, Offered, OptionField, joined, split_texts},
     text::sentence,
     ui::{ViewCtx, theme::GRID, widgets::focus_when_opened},
 };
@@ -52,7 +52,7 @@ pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind) {
 
 /// One option in a panel: its name, and the control at the right or below.
 fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
-    let OptionField { name, label, meaning, mut value, obstacle, obstacles, settles, .. } = field;
+    let OptionField { name, label, meaning, mut value, obstacle, obstacles, counts, .. } = field;
     let enabled = obstacle.is_none();
     let shown = ui.add_enabled_ui(enabled, |ui| match &mut value {
         FieldValue::Flag(on) => drop(ui.checkbox(on, label).on_hover_text(meaning)),
@@ -64,15 +64,15 @@ fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
             if ui.checkbox(&mut on, label).on_hover_text(meaning).changed() {
                 **share = on.then_some(*usual);
             }
-            control_ui(ui, (name, label, meaning), &mut value, settles);
+            control_ui(ui, (name, label, meaning), &mut value, counts);
         }
         FieldValue::Share(..) | FieldValue::Small(..) => {
             ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
-            control_ui(ui, (name, label, meaning), &mut value, settles);
+            control_ui(ui, (name, label, meaning), &mut value, counts);
         }
         _ => {
             controls::row_about_ui(ui, cx.theme, label, meaning, |ui| {
-                control_ui(ui, (name, label, meaning), &mut value, settles)
+                control_ui(ui, (name, label, meaning), &mut value, counts);
             });
         }
     });
@@ -83,27 +83,27 @@ fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
 
 /// One option in a menu: its name in a column, and the control beside it.
 pub fn menu_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
-    let OptionField { name, label, meaning, mut value, settles, .. } = field;
+    let OptionField { name, label, meaning, mut value, counts, .. } = field;
     ui.horizontal(|ui| {
         let width = 28.0 * GRID;
         ui.allocate_ui(eframe::egui::vec2(width, 5.0 * GRID), |ui| {
             ui.set_min_width(width);
             ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
         });
-        control_ui(ui, (name, label, meaning), &mut value, settles);
+        control_ui(ui, (name, label, meaning), &mut value, counts);
     });
 }
 
 /// One option in a narrow column: the control, and its name behind it.
 pub fn narrow_field_ui(ui: &mut Ui, field: OptionField<'_>) {
-    let OptionField { name, label, meaning, mut value, settles, placeholder, .. } = field;
+    let OptionField { name, label, meaning, mut value, counts, placeholder, .. } = field;
     if let FieldValue::Flag(on) = value {
         ui.checkbox(on, label).on_hover_text(meaning);
         return;
     }
     ui.horizontal(|ui| {
         ui.spacing_mut().slider_width = (ui.available_width() - 26.0 * GRID).max(20.0 * GRID);
-        control_ui(ui, (name, label, meaning), &mut value, settles);
+        control_ui(ui, (name, label, meaning), &mut value, counts);
         ui.label(placeholder.unwrap_or(label));
     });
 }
@@ -113,11 +113,11 @@ fn control_ui(
     ui: &mut Ui,
     (name, label, meaning): (&str, &str, &'static str),
     value: &mut FieldValue<'_>,
-    settles: bool,
+    counts: Counts,
 ) {
     let response = match value {
-        FieldValue::Whole(value, range) if settles => {
-            ui.add(number(DragValue::new(*value).range(range.clone()), settles))
+        FieldValue::Whole(value, range) if counts == Counts::WhenLetGo => {
+            ui.add(number(DragValue::new(*value).range(range.clone()), counts))
         }
         FieldValue::Whole(value, range) | FieldValue::OfModel(value, range) => whole_ui(ui, value, range.clone()),
         FieldValue::Layer(layer, last) => {
@@ -126,7 +126,7 @@ fn control_ui(
             **layer = Some(chosen).filter(|chosen| chosen != last);
             response
         }
-        FieldValue::Seed(value) => ui.add(number(DragValue::new(*value).speed(0.1), settles)),
+        FieldValue::Seed(value) => ui.add(number(DragValue::new(*value).speed(0.1), counts)),
         FieldValue::Real(value, range) => {
             let wide = *range.end() > MOST_LINEAR_REAL;
             ui.add(Slider::new(*value, range.clone()).max_decimals(2).logarithmic(wide))
@@ -136,10 +136,10 @@ fn control_ui(
             Some(share) => controls::percent_slider_ui(ui, label, share, range.clone()),
             None => return,
         },
-        FieldValue::Small(value, range) => small_ui(ui, value, range.clone(), settles),
+        FieldValue::Small(value, range) => small_ui(ui, value, range.clone(), counts),
         FieldValue::Number(value, range) => {
             let speed = f64::from(range.end() - range.start()) / 500.0;
-            ui.add(number(DragValue::new(*value).range(range.clone()).speed(speed).max_decimals(2), settles))
+            ui.add(number(DragValue::new(*value).range(range.clone()).speed(speed).max_decimals(2), counts))
         }
         FieldValue::Flag(value) => ui.checkbox(value, ""),
         FieldValue::Words(value, hint) | FieldValue::FileWords(value, hint) => words_ui(ui, name, value, hint),
@@ -165,8 +165,8 @@ fn control_ui(
 }
 
 /// A number that is typed or dragged; what is dear counts when it is done.
-fn number(drag: DragValue<'_>, settles: bool) -> DragValue<'_> {
-    drag.update_while_editing(!settles)
+fn number(drag: DragValue<'_>, counts: Counts) -> DragValue<'_> {
+    drag.update_while_editing(counts == Counts::AtOnce)
 }
 
 /// A choice among a few words, with the reason for each that cannot be chosen now.
@@ -194,10 +194,11 @@ fn whole_ui(ui: &mut Ui, value: &mut usize, range: RangeInclusive<usize>) -> Res
 }
 
 /// A number on a logarithmic slider; what is dear counts when it is let go.
-fn small_ui(ui: &mut Ui, value: &mut f32, range: RangeInclusive<f32>, settles: bool) -> Response {
+fn small_ui(ui: &mut Ui, value: &mut f32, range: RangeInclusive<f32>, counts: Counts) -> Response {
     let mut draft = *value;
-    let response = ui.add(Slider::new(&mut draft, range).logarithmic(true).update_while_editing(!settles));
-    if !settles || response.drag_stopped() || !ui.ctx().egui_is_using_pointer() {
+    let response =
+        ui.add(Slider::new(&mut draft, range).logarithmic(true).update_while_editing(counts == Counts::AtOnce));
+    if counts == Counts::AtOnce || response.drag_stopped() || !ui.ctx().egui_is_using_pointer() {
         *value = draft;
     }
     response

@@ -159,7 +159,9 @@ fn places(resolved: &ResolvedSpec<'_>) -> Result<Places, FigureError> {
     };
     let Some(sort_by) = options.sort_by else {
         let mut layers = recorded(capture, resolved.stack);
-        layers.iter_mut().for_each(|heads| heads.retain(is_meant));
+        for heads in &mut layers {
+            heads.retain(is_meant);
+        }
         return Ok(Places::by_layer(&layers));
     };
     let kinds = detect::kinds(capture, resolved.stack, &mut || true);
@@ -213,7 +215,9 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     })?;
     let table = Box::new(move || {
         let mut all = Table::default();
-        patterns.iter().for_each(|read| all.append(data::heatmap(read)));
+        for read in &patterns {
+            all.append(data::heatmap(read));
+        }
         all
     });
     Ok(vec![resolved.named(Box::new(sheet), table, subject, None)])

@@ -230,7 +230,7 @@ impl GridView {
             texture::color_bar(ui.painter(), bar, shown.look.map, range, cx.theme);
         }
         if let Some((at, place, head, score)) = under {
-            let focus = self.token_at(shown, layout.cell(place.0, place.1), at, cx);
+            let focus = token_at(shown, layout.cell(place.0, place.1), at, cx);
             hover::report(cx, focus);
             menu::point_at_head(&response, cx, head);
             ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
@@ -346,19 +346,19 @@ impl GridView {
         let texture = texture::load(painter.ctx(), "rows of heads", &image, TextureOptions::NEAREST);
         memo.get_or_update(key, || Some(texture))
     }
+}
 
-    /// The query and the key under the pointer, where they can be told apart.
-    fn token_at(&self, shown: &Shown<'_>, cell: Rect, at: eframe::egui::Pos2, cx: &ViewCtx<'_>) -> Focus {
-        let (rows, cols) = (&shown.whole.rows, &shown.whole.cols);
-        let map = parts(shown, cell, pinned_row(cx, shown.whole).is_some()).map;
-        let size = map.size() / vec2(cols.len().max(1) as f32, rows.len().max(1) as f32);
-        if size.min_elem() < TOKEN_FROM_PT {
-            return Focus::NONE;
-        }
-        let Some((row, col)) = camera::cell_at(map, (rows.len(), cols.len()), at) else { return Focus::NONE };
-        let query = rows.position(row).filter(|_| !shown.whole.has_one_row());
-        Focus { query, key: cols.position(col) }
+/// The query and the key under the pointer, where they can be told apart.
+fn token_at(shown: &Shown<'_>, cell: Rect, at: eframe::egui::Pos2, cx: &ViewCtx<'_>) -> Focus {
+    let (rows, cols) = (&shown.whole.rows, &shown.whole.cols);
+    let map = parts(shown, cell, pinned_row(cx, shown.whole).is_some()).map;
+    let size = map.size() / vec2(cols.len().max(1) as f32, rows.len().max(1) as f32);
+    if size.min_elem() < TOKEN_FROM_PT {
+        return Focus::NONE;
     }
+    let Some((row, col)) = camera::cell_at(map, (rows.len(), cols.len()), at) else { return Focus::NONE };
+    let query = rows.position(row).filter(|_| !shown.whole.has_one_row());
+    Focus { query, key: cols.position(col) }
 }
 
 /// The area of all cells: they fit into `area` below and beside their labels, each as high as its map and row take.
