@@ -34,7 +34,7 @@ pub fn serialize<S: Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::E
     changes.iter().filter_map(written).collect::<Vec<_>>().serialize(to)
 }
 
-/// For `serde(with)`. A change that is not known is left out; see [`left_out`].
+/// For `serde(with)`. A change that is not known is left out.
 ///
 /// # Errors
 /// For what is no list of changes.
