@@ -179,7 +179,7 @@ pub type Hides<'a> = dyn Fn(usize, usize) -> bool + 'a;
 /// Which weights of a row stay.
 pub type Keeps<'a> = dyn Fn(&[f32]) -> Vec<bool> + 'a;
 
-/// What is done to rows. A run follows it with gradients; [`Edit::apply_to_row`] follows it where a single row of scores
+/// What is done to rows. A run follows it with gradients; `Edit::apply_to_row` follows it where a single row of scores
 /// or of a pattern is computed again.
 pub enum RowChange<'a> {
     /// Keys are taken from queries: −∞ among scores, 0 in a pattern.
