@@ -13,11 +13,21 @@ use super::{
 };
 use crate::{capture::RgbaBuffer, raster::ColorRange, text::tick_text};
 
+/// What a scene is drawn for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// A file.
+    Paper,
+    /// The window, where points are larger.
+    Screen,
+}
+
 /// Collects items, in points of the window.
 pub struct Pen<'a> {
     /// Measures and shapes text.
     pub type_: &'a mut Typesetter,
     pub palette: Palette,
+    pub medium: Medium,
     /// What was drawn so far, from back to front.
     pub items: Vec<Item>,
     /// The part of it that anybody will see; long pieces leave out what lies beyond.
@@ -27,7 +37,15 @@ pub struct Pen<'a> {
 impl<'a> Pen<'a> {
     /// Nothing drawn yet.
     pub const fn new(type_: &'a mut Typesetter, palette: Palette) -> Self {
-        Self { type_, palette, items: Vec::new(), seen: Rect::EVERYTHING }
+        Self { type_, palette, medium: Medium::Paper, items: Vec::new(), seen: Rect::EVERYTHING }
+    }
+
+    /// Width of thin lines.
+    pub const fn hairline(&self) -> f32 {
+        match self.medium {
+            Medium::Paper => 0.75,
+            Medium::Screen => 1.0,
+        }
     }
 
     /// Whether anybody sees what is in a rectangle.
@@ -99,12 +117,31 @@ impl<'a> Pen<'a> {
         texts.into_iter().map(|text| self.type_.width(text, size)).fold(0.0, f32::max)
     }
 
+    /// A bar of colours, the first at the left.
+    pub fn colors(&mut self, bar: Rect, colors: &[Rgba]) {
+        let pixels = colors.iter().flatten().copied().collect();
+        self.picture(bar, &RgbaBuffer { width: colors.len(), height: 1, pixels }, Sampling::Crisp);
+    }
+
+    /// A bar of colours at the top of `rect`, below it what its beginning, middle and end stand for.
+    pub fn ramp(&mut self, rect: Rect, colors: &[Rgba], texts: [&str; 3]) {
+        self.colors(Rect::from_min_size(rect.min, vec2(rect.width(), 2.0 * GRID)), colors);
+        let y = rect.bottom() - self.type_.height(SMALL) / 2.0;
+        for (text, x, align) in [
+            (texts[0], rect.left(), Align::Left),
+            (texts[1], rect.center().x, Align::Center),
+            (texts[2], rect.right(), Align::Right),
+        ] {
+            self.text(text, SMALL, self.palette.text_weak, Pos2::new(x, y), align);
+        }
+    }
+
     /// A vertical colour bar at the left of `rect`, low at the bottom, with three numbers.
     pub fn color_bar(&mut self, rect: Rect, color: impl Fn(f32) -> Rgba, tick: impl Fn(f32) -> String) {
         let bar = Rect::from_min_size(rect.min, vec2(BAR_PT, rect.height()));
         let pixels = (0..256).rev().flat_map(|step| color(step as f32 / 255.0)).collect();
         self.picture(bar, &RgbaBuffer { width: 1, height: 256, pixels }, Sampling::Crisp);
-        self.frame(bar, 0.75, self.palette.rule);
+        self.frame(bar, self.hairline(), self.palette.rule);
         let half = self.type_.height(SMALL) / 2.0;
         // The outer numbers stay beside the bar.
         for (fraction, nudge) in [(0.0, -half + 1.0), (0.5, 0.0), (1.0, half - 1.0)] {

@@ -70,16 +70,6 @@ impl Theme {
         opaque(self.palette.head(head))
     }
 
-    /// The colour of position `t` of a sequence, `0..=1` from first to last.
-    pub fn position_color(&self, t: f32) -> Color32 {
-        opaque(self.palette.position(t))
-    }
-
-    /// The colour that stands for a hue in turns; see [`Palette::hue`].
-    pub fn hue_color(&self, turns: f32) -> Color32 {
-        opaque(self.palette.hue(turns))
-    }
-
     /// The colour of a point; `own` is that of queries, or that of keys.
     pub fn tint(&self, tint: Tint, own: Color32) -> Color32 {
         if tint == Tint::Type { own } else { opaque(self.palette.tint(tint, self.palette.text_weak)) }

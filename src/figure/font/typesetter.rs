@@ -30,19 +30,34 @@ pub enum Align {
     Right,
 }
 
+/// The width of a text in em, as a painter has it that lays texts out itself.
+type Measure = Box<dyn Fn(&str) -> f32 + Send + Sync>;
+
 /// Lays out single lines of text. Remembers fonts and widths, so one is kept for all figures of a run.
 pub struct Typesetter {
     fallback: Fallback,
     shapers: Vec<ShaperData>,
     /// In em; every size is a multiple, because nothing is hinted.
     widths: HashMap<String, f32>,
+    measure: Option<Measure>,
     missing: BTreeSet<String>,
 }
 
 impl Typesetter {
     /// With the bundled fonts, and the system's where `source` says so.
     pub fn new(source: FontSource) -> Self {
-        Self { fallback: Fallback::new(source), shapers: Vec::new(), widths: HashMap::new(), missing: BTreeSet::new() }
+        Self {
+            fallback: Fallback::new(source),
+            shapers: Vec::new(),
+            widths: HashMap::new(),
+            measure: None,
+            missing: BTreeSet::new(),
+        }
+    }
+
+    /// With the widths in em of a painter that lays texts out itself: it gets no glyphs.
+    pub fn measured_by(measure: impl Fn(&str) -> f32 + Send + Sync + 'static) -> Self {
+        Self { measure: Some(Box::new(measure)), ..Self::new(FontSource::Bundled) }
     }
 
     /// Every face that was needed so far; [`Run::face`] counts them.
@@ -60,7 +75,10 @@ impl Typesetter {
         if let Some(em) = self.widths.get(text) {
             return em * size;
         }
-        let em = self.line(text, 1.0, [0; 4]).width;
+        let em = match &self.measure {
+            Some(measure) => measure(&printable(text)),
+            None => self.line(text, 1.0, [0; 4]).width,
+        };
         if self.widths.len() >= MAX_WIDTHS {
             self.widths.clear();
         }
@@ -76,7 +94,7 @@ impl Typesetter {
         let cut = |end: usize| format!("{}{ELLIPSIS}", text[..end].trim_end());
         let ends: Vec<usize> = text.grapheme_indices(true).map(|(start, _)| start).collect();
         // Longer beginnings are wider, all but exactly: the first that is too wide is looked for by halving.
-        let first_too_wide = ends.partition_point(|&end| self.line(&cut(end), size, [0; 4]).width <= room);
+        let first_too_wide = ends.partition_point(|&end| self.width(&cut(end), size) <= room);
         let end = ends.get(first_too_wide.saturating_sub(1)).copied().unwrap_or(0);
         Cow::Owned(cut(end))
     }
@@ -101,7 +119,16 @@ impl Typesetter {
 
     /// The same with a baseline of `angle` radians, clockwise; it turns about `at`.
     pub fn turned(&mut self, text: &str, size: f32, color: Rgba, at: Pos2, align: Align, angle: f32) -> Text {
-        let mut line = self.line(text, size, color);
+        let mut line = match self.measure {
+            Some(_) => Text {
+                text: printable(text).into_owned(),
+                size,
+                width: self.width(text, size),
+                color,
+                ..Text::default()
+            },
+            None => self.line(text, size, color),
+        };
         let along = match align {
             Align::Left => 0.0,
             Align::Center => -line.width / 2.0,

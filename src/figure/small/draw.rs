@@ -8,14 +8,10 @@ use super::{
     ColsAt, Scale, SmallSheet,
     layout::{LEAST_PT, LINE_PT, Labels, Layout, title_size},
 };
-use crate::{
-    capture::RgbaBuffer,
-    figure::{
-        font::Align,
-        list::Sampling,
-        measure::{GRID, text_size::SMALL},
-        pen::Pen,
-    },
+use crate::figure::{
+    font::Align,
+    measure::{GRID, text_size::SMALL},
+    pen::Pen,
 };
 
 /// The bar of the scale.
@@ -132,8 +128,7 @@ impl Scale {
         let right = end.x - pen.text(&high, SMALL, weak, end, Align::Right) - GRID;
         let size = vec2((BAR_PT.x - lost).max(4.0 * GRID), BAR_PT.y);
         let bar = Rect::from_min_size(pos2(right - size.x, end.y - size.y / 2.0), size);
-        let pixels = self.colors.iter().flatten().copied().collect();
-        pen.picture(bar, &RgbaBuffer { width: self.colors.len(), height: 1, pixels }, Sampling::Crisp);
+        pen.colors(bar, &self.colors);
         pen.frame(bar, 0.75, pen.palette.rule);
         pen.text(&low, SMALL, weak, pos2(bar.left() - GRID, end.y), Align::Right);
     }

@@ -2,11 +2,22 @@
 
 use std::{iter::repeat_n, ops::Range};
 
-use crate::{capture::Matrix, figure::measure::text_size::SMALL};
+use crate::{
+    capture::Matrix,
+    figure::{measure::text_size::SMALL, pen::Medium},
+};
 
 /// Sizes of names, the smallest that can be read and the largest: on paper, where points are smaller, and on screen.
 pub const ON_PAPER: [f32; 2] = [7.0, SMALL];
 pub const ON_SCREEN: [f32; 2] = [9.0, SMALL];
+/// Those of a medium.
+pub const fn sizes(medium: Medium) -> [f32; 2] {
+    match medium {
+        Medium::Paper => ON_PAPER,
+        Medium::Screen => ON_SCREEN,
+    }
+}
+
 /// Height of a line of names, as a part of their size.
 const LINE: f32 = 1.1;
 /// What a strong column has at least of all values, and at least so many times as much as the mean column.

@@ -1,26 +1,37 @@
 //! Paints a figure's display list in the window: for views whose figure is all there is to see.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 use eframe::egui::{
-    Color32, ColorImage, Context, CornerRadius, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind,
-    TextureHandle, TextureOptions, Vec2,
-    epaint::{RectShape, TextShape, Vertex, WHITE_UV},
+    Color32, ColorImage, Context, CornerRadius, FontId, Id, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind,
+    TextureHandle, TextureOptions, Ui, Vec2,
+    epaint::{RectShape, TextShape, Vertex, WHITE_UV, util},
+    mutex::Mutex,
 };
 
 use super::texture::FULL_UV;
 use crate::{
     figure::{
-        FontSource, Typesetter,
+        Typesetter,
         list::{Cells, Item, Line, Rgba, Sampling, Text},
         path::{Path, Segment},
-        pen::Pen,
+        pen::{Medium, Pen},
     },
-    ui::{memo::Memo, theme::Theme},
+    ui::{
+        memo::Memo,
+        theme::{Theme, text_size::SMALL},
+    },
 };
 
 /// Straight pieces of a curve.
 const CURVE_STEPS: usize = 4;
+
+/// Paints a small part that no view keeps: what `draw` draws of it, again only when `key` changes, which is all that it
+/// depends on apart from where it is and the theme.
+pub fn paint_part(ui: &Ui, id: Id, theme: &Theme, key: impl Hash, area: Rect, draw: &dyn Fn(&mut Pen<'_>)) {
+    let parts = ui.data_mut(|data| data.get_temp_mut_or_default::<Arc<Mutex<PiecePainter<u64>>>>(Id::NULL).clone());
+    parts.lock().paint(id.value() as usize, (ui.painter(), theme), util::hash(key), (area, area), draw);
+}
 
 /// Draws a scene into an area of the window, and again only when something changes: `K` is everything that the scene
 /// depends on, apart from where it is and the theme.
@@ -67,11 +78,12 @@ impl<K: PartialEq> PiecePainter<K> {
         draw: &dyn Fn(&mut Pen<'_>),
     ) {
         let ctx = painter.ctx();
-        let type_ = self.type_.get_or_insert_with(|| Typesetter::new(FontSource::Bundled));
+        let type_ = self.type_.get_or_insert_with(|| window_type(ctx.clone()));
         let memo = self.painted.entry(nth).or_default();
         let painted = memo.get_or_update((key, [area, seen], theme.dark, ctx.pixels_per_point()), || {
             let mut pen = Pen::new(type_, theme.palette);
             pen.seen = seen;
+            pen.medium = Medium::Screen;
             draw(&mut pen);
             Arc::new(Painted::new(ctx, &pen.items, area))
         });
@@ -223,6 +235,14 @@ fn outlines(path: &Path) -> Vec<Vec<Pos2>> {
         }
     }
     all
+}
+
+/// Texts as wide as the window lays them out.
+fn window_type(ctx: Context) -> Typesetter {
+    let layout = move |text: &str| {
+        ctx.fonts_mut(|fonts| fonts.layout_no_wrap(text.to_owned(), FontId::proportional(SMALL), Color32::BLACK))
+    };
+    Typesetter::measured_by(move |text| layout(text).size().x / SMALL)
 }
 
 /// The window's own typesetting, on the same baseline from the same start.

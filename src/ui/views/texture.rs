@@ -1,24 +1,27 @@
 //! Pixels to textures, thumbnails of heads, and colour bars.
 
 use eframe::egui::{
-    Align2, Color32, ColorImage, Context, FontId, Mesh, Painter, Rect, Response, Role, Sense, Stroke, StrokeKind,
-    TextureHandle, TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, ColorImage, Context, FontId, Rect, Response, Role, Sense, Stroke, StrokeKind, TextureHandle,
+    TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
     capture::RgbaBuffer,
-    figure::measure::BAR_PT,
+    figure::{
+        list::Rgba,
+        pen::{Pen, range_tick},
+    },
     ids::HeadId,
     raster::{
         ColorMap, ColorRange,
         heatmap::{Atlas, Tile},
     },
     session::Command,
-    text::tick_text,
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
         views::{
+            display_list::paint_part,
             groups::{GROUP_GAP_PT, HeadGroups},
             menu,
         },
@@ -142,63 +145,22 @@ impl HeadThumbs {
     }
 }
 
+/// Steps of a legend's colours.
+const STEPS: usize = 256;
+
 /// A vertical colour bar over the height of `rect` with its range in numbers.
-pub fn color_bar(painter: &Painter, rect: Rect, map: ColorMap, range: ColorRange, theme: &Theme) {
-    let bar = Rect::from_min_size(rect.min, vec2(BAR_PT, rect.height()));
-    let table = map.table();
-    gradient(painter, bar, Along::Height, |fraction| color(table[(fraction * 255.0) as usize]));
-    painter.rect_stroke(bar, 0, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
-    for (fraction, align) in [(0.0, Align2::LEFT_BOTTOM), (0.5, Align2::LEFT_CENTER), (1.0, Align2::LEFT_TOP)] {
-        let at = pos2(bar.right() + GRID, bar.bottom() - fraction * bar.height());
-        let text = tick_text(range.value(fraction));
-        painter.text(at, align, text, FontId::proportional(text_size::SMALL), theme.text_weak);
-    }
-}
-
-/// Where the colours of a gradient change.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Along {
-    Width,
-    Height,
-}
-
-/// Fills `bar` with the colours of fractions from 0 to 1.
-fn gradient(painter: &Painter, bar: Rect, along: Along, color: impl Fn(f32) -> Color32) {
-    const STEPS: u32 = 32;
-    let mut mesh = Mesh::default();
-    for step in 0..=STEPS {
-        let fraction = step as f32 / STEPS as f32;
-        let at = bar.left_bottom() + bar.size() * vec2(fraction, -fraction);
-        let ends = match along {
-            Along::Width => [pos2(at.x, bar.top()), pos2(at.x, bar.bottom())],
-            Along::Height => [pos2(bar.left(), at.y), pos2(bar.right(), at.y)],
-        };
-        for end in ends {
-            mesh.colored_vertex(end, color(fraction));
-        }
-        if step > 0 {
-            let last = 2 * step;
-            mesh.add_triangle(last - 2, last - 1, last);
-            mesh.add_triangle(last - 1, last, last + 1);
-        }
-    }
-    painter.add(mesh);
+pub fn color_bar(ui: &Ui, rect: Rect, map: ColorMap, range: ColorRange, theme: &Theme) {
+    let key = (map, [0.0, 0.5, 1.0].map(range_tick(range)));
+    let draw = |pen: &mut Pen<'_>| pen.color_bar(rect, |fraction| map.color(fraction), range_tick(range));
+    paint_part(ui, ui.scope_id().with("colour bar"), theme, key, rect.expand(GRID), &draw);
 }
 
 /// A legend as wide as there is room: the colours of fractions from 0 to 1, and what stands below their
 /// beginning, middle and end.
-pub fn gradient_ui(ui: &mut Ui, theme: &Theme, texts: [&str; 3], color: impl Fn(f32) -> Color32) -> Response {
+pub fn gradient_ui(ui: &mut Ui, theme: &Theme, texts: [&str; 3], color: impl Fn(f32) -> Rgba) -> Response {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
-    let bar = Rect::from_min_max(rect.min, pos2(rect.right(), rect.top() + 2.0 * GRID));
-    gradient(ui.painter(), bar, Along::Width, color);
-    let places = [
-        (rect.left_bottom(), Align2::LEFT_BOTTOM),
-        (rect.center_bottom(), Align2::CENTER_BOTTOM),
-        (rect.right_bottom(), Align2::RIGHT_BOTTOM),
-    ];
-    for ((at, align), text) in places.into_iter().zip(texts) {
-        ui.painter().text(at, align, text, FontId::proportional(text_size::SMALL), theme.text_weak);
-    }
+    let colors: Vec<Rgba> = (0..STEPS).map(|step| color(step as f32 / (STEPS - 1) as f32)).collect();
+    paint_part(ui, response.id, theme, (&colors, texts), rect, &|pen| pen.ramp(rect, &colors, texts));
     response
 }
 

@@ -1,24 +1,26 @@
 //! One pattern as a matrix of colours, with named axes and a colour bar.
 
-use std::{f32::consts::FRAC_PI_2, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
-use emath::{Pos2, Rect, pos2, vec2};
+use emath::{Rect, pos2, vec2};
 
-use self::layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT};
+use self::{
+    around::Around,
+    layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT},
+};
 use super::{
     Pinned, caveat_text, cells,
     cells::over,
     color_map, joined,
-    labels::{self, Labels, ON_PAPER},
+    labels::{self, ON_PAPER},
     subject_text,
 };
 use crate::{
     analysis::reading::{Axis, Blank, ReadPattern},
     capture::RgbaBuffer,
     figure::{
-        font::Align,
-        list::{Line, Rgba, Sampling, faded},
-        measure::{BAR_AND_TICKS_PT, GRID, LEFT_OUT_OPACITY, text_size::SMALL},
+        list::{Rgba, Sampling},
+        measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         pen::Pen,
         small::{ColsAt, Names, Scale, SmallMap},
@@ -27,9 +29,10 @@ use crate::{
         ColorMap, ColorRange,
         colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
     },
-    text::{capitalised, cell_text, tick_text},
+    text::{capitalised, tick_text},
 };
 
+pub mod around;
 pub mod layout;
 mod options;
 pub mod ruled_out;
@@ -40,8 +43,6 @@ pub use spec::SPEC;
 
 /// Most cells along a side; larger patterns keep their strongest entries.
 const MAX_CELLS: usize = 2048;
-/// Cells from this width have their values written in, where that is asked for.
-const VALUE_PT: f32 = 19.0;
 /// Size that suits a cell.
 const CELL_PT: f32 = 26.0;
 /// Width that suits a figure with many cells.
@@ -55,8 +56,6 @@ const MAX_HEIGHT_PT: f32 = 20_000.0;
 const MAX_PROPORTION: f32 = 4.0;
 /// Pixels of a small map: 288 to the inch on paper.
 const PIXELS_PER_PT: f32 = 4.0 * 0.75;
-/// Length of the mark beside a label that stands for several cells.
-const TICK_PT: f32 = 4.0;
 
 /// The Heatmap view of one pattern.
 #[derive(Clone, Debug)]
@@ -162,97 +161,11 @@ impl HeatmapScene {
         fit([text_widths[0] + number[0], text_widths[1] + number[1]])
     }
 
-    /// Names along one axis, those of `strong` before others.
-    fn axis(&self, axis: &Axis, strong: &[usize], (plot, rect): (Rect, Rect), vertical: bool, pen: &mut Pen<'_>) {
-        let n = axis.len().max(1);
-        let cell = if vertical { plot.height() } else { plot.width() } / n as f32;
-        let (row, col) = self.pinned.in_pattern(&self.read);
-        let (held, tint) = if vertical { (row, pen.palette.query) } else { (col, pen.palette.key) };
-        let first: Vec<usize> = held.into_iter().chain(strong.iter().copied()).collect();
-        let Labels { size, stride, labels } = Labels::of(0..axis.len(), cell, &first, ON_PAPER);
-        let room = if vertical { rect.width() } else { rect.height() } - 4.0 * GRID;
-        for label in labels {
-            let idx = label.cell;
-            // Neighbours without a label must not look as if they were not there.
-            let number = axis.position(idx).filter(|_| stride > 1 && !is_place(axis.text(idx)));
-            let number = number.map_or_else(String::new, |position| format!(" {position}"));
-            let room = room - pen.type_.width(&number, size);
-            let text = pen.type_.fit(axis.text(idx), size, room).into_owned() + &number;
-            let beside = |along: f32| {
-                if vertical { pos2(rect.right(), plot.top() + along) } else { pos2(plot.left() + along, rect.bottom()) }
-            };
-            let at = beside(label.at);
-            let left_out = axis.groups.get(idx).is_some_and(|group| group.left_out.is_some());
-            let color = match (held == Some(idx), left_out) {
-                (true, _) => tint,
-                (false, true) => faded(pen.palette.text_weak, LEFT_OUT_OPACITY),
-                (false, false) => pen.palette.text_weak,
-            };
-            if stride > 1 {
-                // The label belongs to one cell of several; the mark shows to which.
-                let to = beside(label.moved_from.unwrap_or(label.at));
-                let outwards = if vertical { vec2(1.0, 0.0) } else { vec2(0.0, 1.0) };
-                pen.line(at + outwards, to + (1.0 + TICK_PT) * outwards, 0.75, pen.palette.text_weak);
-            }
-            let angle = if vertical { 0.0 } else { -FRAC_PI_2 };
-            let (align, at) =
-                if vertical { (Align::Right, at - vec2(2.0, 0.0)) } else { (Align::Left, at - vec2(0.0, 2.0)) };
-            pen.turned(&text, size, color, at, align, angle);
-        }
-    }
-
-    /// Hatches what lies outside a sliding window, and covers what is left out.
-    fn rule_out(&self, plot: Rect, pen: &mut Pen<'_>) {
-        let color = faded(pen.palette.canvas, 0.55);
-        let hatched = ruled_out::outside_window(&self.read, plot, 0..self.read.rows.len());
-        let lines: Vec<Line> = hatched
-            .into_iter()
-            .chain(ruled_out::hidden(&self.read, plot))
-            .flat_map(ruled_out::diagonals)
-            .map(|[from, to]| Line { from, to, width: 1.0, color })
-            .collect();
-        if !lines.is_empty() {
-            pen.clip(plot, |pen| pen.lines(lines));
-        }
-        for (width, color) in [(3.0, pen.palette.canvas), (1.25, pen.palette.key)] {
-            let stroke = |[from, to]: [Pos2; 2]| Line { from, to, width, color };
-            pen.lines(ruled_out::crosses(&self.read, plot).into_iter().map(stroke).collect());
-        }
-        for rect in ruled_out::left_out(&self.read, plot) {
-            pen.rect(rect, pen.palette.canvas);
-        }
-        if let Some([from, to]) = ruled_out::end_of_keys(&self.read, plot) {
-            pen.line(from, to, 2.0, pen.palette.canvas);
-        }
-    }
-
-    fn write_values(&self, plot: Rect, pen: &mut Pen<'_>) {
-        let [n_rows, n_cols] = self.read.matrix.shape();
-        let cell = vec2(plot.width() / n_cols.max(1) as f32, plot.height() / n_rows.max(1) as f32);
-        if !self.values || cell.x < VALUE_PT || cell.y < 0.6 * VALUE_PT {
-            return;
-        }
-        let size = (cell.x * 0.34).min(cell.y * 0.6).min(SMALL);
-        let range = self.range();
-        for (row, values) in self.read.matrix.rows().enumerate() {
-            for (col, &value) in values.iter().enumerate() {
-                if self.read.blank(row, col).is_some() {
-                    continue;
-                }
-                let [red, green, blue, _] = self.color(range, value).map(f32::from);
-                let light = 0.299 * red + 0.587 * green + 0.114 * blue > 140.0;
-                let ink = if light { [20, 22, 26, 255] } else { [250, 250, 250, 255] };
-                let at = cells::cell_rect(plot, (n_rows, n_cols), row, col).center();
-                pen.text(&cell_text(value), size, ink, at, Align::Center);
-            }
-        }
-    }
-
     fn draw_cells(&self, plot: Rect, most: usize, pen: &mut Pen<'_>) {
         let pixels = self.pixels(pen.palette.canvas, most);
         pen.picture(plot, &pixels, Sampling::Crisp);
-        self.rule_out(plot, pen);
-        pen.frame(plot, 0.75, pen.palette.rule);
+        ruled_out::draw(&self.read, (plot, plot), pen.palette.key, pen);
+        pen.frame(plot, pen.hairline(), pen.palette.rule);
     }
 
     fn draw_pinned(&self, plot: Rect, pen: &mut Pen<'_>) {
@@ -306,22 +219,24 @@ impl Scene for HeatmapScene {
         let layout = self.layout(area, pen);
         let plot = layout.plot;
         self.draw_cells(plot, MAX_CELLS, pen);
-        self.write_values(plot, pen);
-        self.draw_pinned(plot, pen);
         let [rows, cols] = labels::strong(&self.read.matrix);
-        self.axis(&self.read.rows, &rows, (plot, layout.rows), true, pen);
-        self.axis(&self.read.cols, &cols, (plot, layout.cols), false, pen);
-        let [query, key] = self.axis_names();
-        let corner = plot.min - vec2(LABEL_GAP_PT, LABEL_GAP_PT);
-        let line = pen.type_.height(SMALL);
-        pen.text(query, SMALL, pen.palette.query, corner - vec2(0.0, line / 2.0), Align::Right);
-        pen.text(key, SMALL, pen.palette.key, corner - vec2(0.0, 1.5 * line), Align::Right);
-        let range = self.range();
-        pen.color_bar(
-            layout.bar,
-            |fraction| self.colors().color(fraction),
-            |fraction| tick_text(range.value(fraction)),
-        );
+        let (row, col) = self.pinned.in_pattern(&self.read);
+        let around = Around {
+            read: &self.read,
+            layout,
+            content: plot,
+            focus: [row, col],
+            strong: [&rows, &cols],
+            picked: [&[]; 2],
+            names: self.axis_names(),
+            map: self.colors(),
+            range: self.range(),
+        };
+        if self.values {
+            around.draw_values(|row, col| self.read.value(row, col), pen);
+        }
+        self.draw_pinned(plot, pen);
+        around.draw(pen);
     }
 
     fn small(&self) -> Option<&dyn SmallMap> {
@@ -406,10 +321,4 @@ impl SmallMap for HeatmapScene {
 /// What a value is called in a sentence.
 const fn value_noun(read: &ReadPattern) -> &'static str {
     if read.explained().is_some() { "value" } else { "weight" }
-}
-
-/// Whether a label is a place on the picture, such as `r3 c5`, which counts already.
-fn is_place(text: &str) -> bool {
-    let number = |part: &str, letter| part.strip_prefix(letter).is_some_and(|rest| rest.parse::<usize>().is_ok());
-    text.split_once(' ').is_some_and(|(row, col)| number(row, 'r') && number(col, 'c'))
 }

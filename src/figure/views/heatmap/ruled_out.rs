@@ -6,13 +6,40 @@ use emath::{Pos2, Rect, pos2};
 
 use crate::{
     analysis::reading::{ReadPattern, Rest},
-    figure::views::cells::cell_rect,
+    figure::{
+        list::{Line, Rgba, faded},
+        pen::{Medium, Pen},
+        views::cells::{cell_rect, visible_cells},
+    },
 };
 
 /// Largest cross on a cell.
 const CROSS_PT: f32 = 18.0;
 /// Between two lines of a hatching, in points.
 const HATCH_PT: f32 = 9.0;
+
+/// Hatches what is ruled out, crosses what is cut in the colour `cut`, and covers what is left out; `content` is where the
+/// whole pattern is, of which `plot` is in sight.
+pub fn draw(pattern: &ReadPattern, (content, plot): (Rect, Rect), cut: Rgba, pen: &mut Pen<'_>) {
+    let [rows, _] = visible_cells(content, plot, (pattern.rows.len(), pattern.cols.len()));
+    let canvas = pen.palette.canvas;
+    let line = |width: f32, color: Rgba| move |[from, to]: [Pos2; 2]| Line { from, to, width, color };
+    let hatched = outside_window(pattern, content, rows).into_iter().chain(hidden(pattern, content));
+    let lines: Vec<Line> =
+        hatched.flat_map(|rect| diagonals(rect.intersect(plot))).map(line(1.0, faded(canvas, 0.55))).collect();
+    if !lines.is_empty() {
+        pen.clip(plot, |pen| pen.lines(lines));
+    }
+    for (width, color) in [(3.0, canvas), (1.25, cut)] {
+        pen.lines(crosses(pattern, content).into_iter().map(line(width, color)).collect());
+    }
+    for rect in left_out(pattern, content) {
+        pen.rect(rect, canvas);
+    }
+    if let Some([from, to]) = end_of_keys(pattern, content) {
+        pen.line(from, to, if pen.medium == Medium::Paper { 2.0 } else { 3.0 }, canvas);
+    }
+}
 
 /// Columns that are outside the window of a row: before, and without a causal mask also after it.
 fn out_of_window(pattern: &ReadPattern, row: usize) -> [Range<usize>; 2] {

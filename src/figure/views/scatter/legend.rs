@@ -4,10 +4,9 @@ use emath::{Pos2, Rect, pos2};
 
 use crate::{
     analysis::projection::{Meaning, Tint},
-    capture::RgbaBuffer,
     figure::{
         font::Align,
-        list::{Rgba, Sampling},
+        list::Rgba,
         measure::{GRID, text_size::SMALL},
         palette::Palette,
         path::Path,
@@ -67,8 +66,8 @@ fn scale([low, high]: [&str; 2], color: fn(&Palette, f32) -> Rgba, y: f32, right
     let width = pen.text(high, SMALL, weak, pos2(right, y), Align::Right);
     let middle = pos2(right - width - GRID - SCALE_PT / 2.0, y);
     let bar = Rect::from_center_size(middle, [SCALE_PT, 8.0].into());
-    let pixels = (0..64).flat_map(|step| color(&pen.palette, step as f32 / 63.0)).collect();
-    pen.picture(bar, &RgbaBuffer { width: 64, height: 1, pixels }, Sampling::Crisp);
+    let colors: Vec<Rgba> = (0..64).map(|step| color(&pen.palette, step as f32 / 63.0)).collect();
+    pen.colors(bar, &colors);
     pen.text(low, SMALL, weak, pos2(bar.left() - GRID, y), Align::Right);
 }
 

@@ -227,7 +227,7 @@ impl GridView {
             let bar =
                 Rect::from_min_size(viewport.right_top() + vec2(GRID, 0.0), vec2(BAR_AND_TICKS_PT, BAR_HEIGHT_PT));
             let bar = bar.intersect(Rect::everything_above(area.bottom()));
-            texture::color_bar(ui.painter(), bar, shown.look.map, range, cx.theme);
+            texture::color_bar(ui, bar, shown.look.map, range, cx.theme);
         }
         if let Some((at, place, head, score)) = under {
             let focus = token_at(shown, layout.cell(place.0, place.1), at, cx);

@@ -7,7 +7,6 @@ use crate::{
     text::tick_text,
     ui::{
         ViewCtx,
-        theme::opaque,
         views::{controls, source, texture},
     },
 };
@@ -30,7 +29,7 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 fn explained_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, signed: bool) {
     let pattern = source::shown_pattern(cx).and_then(Result::ok);
     let high = pattern.map_or_else(|| "most".to_owned(), |pattern| tick_text(pattern.high()));
-    let ink = |ink: Ink, strength: f32| opaque(cx.theme.palette.line(cx.theme.palette.ink(ink), strength));
+    let ink = |ink: Ink, strength: f32| cx.theme.palette.line(cx.theme.palette.ink(ink), strength);
     let response = if signed {
         let low = format!("−{high}");
         texture::gradient_ui(ui, cx.theme, [&low, "0", &high], |at| {
@@ -55,7 +54,7 @@ fn explained_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, signed: bool) {
 fn strength_legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let head = cx.pane.selection.head.head;
     let response = texture::gradient_ui(ui, cx.theme, ["0", "weight", "1"], |weight| {
-        opaque(cx.theme.palette.line(cx.theme.palette.head(head), weight))
+        cx.theme.palette.line(cx.theme.palette.head(head), weight)
     });
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Opacity of the line: weight from 0 to 1"));
 }

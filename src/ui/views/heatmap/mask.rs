@@ -1,12 +1,10 @@
-//! What a layer rules out, in the picture and in the legend: later keys, keys outside a sliding window,
+//! The legend of what a layer rules out: later keys, keys outside a sliding window,
 //! and what is left out.
 
-use std::ops::Range;
-
-use eframe::egui::{Color32, Painter, Rect, Sense, Stroke, Ui, vec2};
+use eframe::egui::{Color32, Sense, Stroke, Ui, vec2};
 
 use crate::{
-    analysis::reading::{ReadPattern, Rest},
+    analysis::reading::Rest,
     figure::views::heatmap::ruled_out,
     raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
     spec::Mask,
@@ -16,34 +14,6 @@ use crate::{
         views::{controls, source, texture},
     },
 };
-
-/// Hatches what of `rows` lies outside the window, and covers what is left out.
-pub fn rule_out(painter: &Painter, content: Rect, pattern: &ReadPattern, rows: Range<usize>, theme: &Theme) {
-    let stroke = Stroke::new(1.0, theme.canvas.gamma_multiply(0.55));
-    for rect in ruled_out::outside_window(pattern, content, rows) {
-        hatch(painter, rect.intersect(painter.clip_rect()), stroke);
-    }
-    for rect in ruled_out::hidden(pattern, content) {
-        hatch(painter, rect.intersect(painter.clip_rect()), stroke);
-    }
-    for (width, color) in [(3.0, theme.canvas), (1.25, theme.warning)] {
-        for ends in ruled_out::crosses(pattern, content) {
-            painter.line_segment(ends, Stroke::new(width, color));
-        }
-    }
-    for rect in ruled_out::left_out(pattern, content) {
-        painter.rect_filled(rect, 0, theme.canvas);
-    }
-    if let Some(ends) = ruled_out::end_of_keys(pattern, content) {
-        painter.line_segment(ends, Stroke::new(3.0, theme.canvas));
-    }
-}
-
-fn hatch(painter: &Painter, rect: Rect, stroke: Stroke) {
-    ruled_out::diagonals(rect).for_each(|line| {
-        painter.line_segment(line, stroke);
-    });
-}
 
 /// What the neutral colours of the selected layer mean.
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -98,7 +68,10 @@ fn hatched_row_ui(ui: &mut Ui, theme: &Theme, color: Color32, text: &str) {
     ui.horizontal(|ui| {
         let (rect, _) = ui.allocate_exact_size(vec2(3.0 * GRID, 3.0 * GRID), Sense::hover());
         ui.painter().rect_filled(rect, 2, color);
-        hatch(&ui.painter().with_clip_rect(rect), rect, Stroke::new(1.0, theme.panel));
+        let stroke = Stroke::new(1.0, theme.panel);
+        for line in ruled_out::diagonals(rect) {
+            ui.painter().line_segment(line, stroke);
+        }
         controls::caption_ui(ui, theme, text);
     });
 }

@@ -1,13 +1,15 @@
 //! One head's pattern as a matrix of colours, with thumbnails of all heads of its layer.
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
     Canvas, aids,
     camera::{self, Camera},
-    choosers, controls, empty,
+    choosers, controls,
+    display_list::PiecePainter,
+    empty,
     groups::HeadGroups,
     hover,
     overview::Look,
@@ -18,10 +20,18 @@ use super::{
 use crate::{
     analysis::reading::{Extent, Heads, ReadPattern, Reading, store::Subject},
     capture::Capture,
-    figure::views::{color_map, labels},
+    figure::views::{
+        color_map,
+        heatmap::{around::Around, ruled_out},
+    },
     ids::{CaptureId, HeadId, StackKind},
+    raster::{ColorMap, ColorRange},
     session::{Command, Focus},
-    ui::{ViewCtx, memo::Memo, theme::text_size},
+    ui::{
+        ViewCtx,
+        memo::{Memo, Same},
+        theme::{GRID, text_size},
+    },
 };
 
 mod drawing;
@@ -42,6 +52,20 @@ use tiles::LongCells;
 /// Cells are not zoomed beyond this many points.
 const MAX_CELL_PT: f32 = 96.0;
 
+/// Everything that what stands on the cells and around them depends on.
+#[derive(Clone, PartialEq)]
+struct PartKey {
+    pattern: Same<ReadPattern>,
+    layout: HeatmapLayout,
+    content: Rect,
+    colors: (ColorMap, ColorRange),
+    names: [&'static str; 2],
+    focus: [Option<usize>; 2],
+    picked: [Vec<usize>; 2],
+    /// Whether values are written, and of a long text how much is there of them.
+    values: Option<usize>,
+}
+
 /// The Heatmap view with what it remembers between frames.
 #[derive(Default)]
 pub struct HeatmapView {
@@ -49,6 +73,8 @@ pub struct HeatmapView {
     picture: Memo<PictureKey, Picture>,
     /// What is shown while the next one is read.
     last: Option<Picture>,
+    /// What stands on the cells, and what stands around them.
+    static_parts: PiecePainter<PartKey>,
     widths: Memo<(CaptureId, Reading, f32), [f32; 2]>,
     camera: Camera,
     camera_of: Option<(CaptureId, StackKind)>,
@@ -174,7 +200,7 @@ impl HeatmapView {
         ui: &mut Ui,
         cx: &ViewCtx<'_>,
         capture: &Capture,
-        pattern: &ReadPattern,
+        pattern: &Arc<ReadPattern>,
         (reading, mut cells): (&Reading, Cells<'_>),
     ) {
         let head = cx.pane.selection.head;
@@ -235,7 +261,6 @@ impl HeatmapView {
             Cells::Whole(_) => pattern.value(row, col),
             Cells::Long { cells, .. } => cells.value(row, col),
         };
-        paint::frame(ui.painter(), plot, cx.theme);
         let selection = &cx.pane.selection;
         for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
             let (row, col) = cell_of(pattern, focus);
@@ -246,21 +271,45 @@ impl HeatmapView {
 
         let [rows, cols] = camera::visible_cells(content, plot, grid);
         let is_empty = fit::is_empty(pattern, [&rows, &cols]);
-        mask::rule_out(&painter, content, pattern, rows.clone(), cx.theme);
-        let map = color_map(pattern, cx.pane.options.heatmap.color_map);
-        if cx.pane.options.heatmap.values {
-            let seen = [rows.clone(), cols.clone()];
-            paint::values(&painter, content, (pattern, &value), &seen, |value| {
-                texture::color(map.color(range.fraction(value)))
-            });
-        }
-        let strong = match &cells {
-            Cells::Whole(picture) => picture.strong.each_ref().map(Vec::as_slice),
-            Cells::Long { .. } => [&[][..]; 2],
+        let none: &[usize] = &[];
+        let (strong, n_known) = match &cells {
+            Cells::Whole(picture) => (picture.strong.each_ref().map(Vec::as_slice), 0),
+            Cells::Long { cells, .. } => ([none; 2], cells.n_known()),
         };
-        axes_ui(ui, cx, pattern, (&layout, content), [rows, cols], strong);
-        paint::axis_names(ui.painter(), plot, readout::axis_names(cx), cx.theme);
-        texture::color_bar(ui.painter(), layout.bar, map, range, cx.theme);
+        let (focus, picked) = (cell_of(pattern, selection.focus()), source::picked(cx, pattern));
+        let around = Around {
+            read: pattern,
+            layout,
+            content,
+            focus: [focus.0, focus.1],
+            strong,
+            picked: picked.each_ref().map(Vec::as_slice),
+            names: readout::axis_names(cx),
+            map: color_map(pattern, cx.pane.options.heatmap.color_map),
+            range,
+        };
+        let on_cells = PartKey {
+            pattern: Same(Arc::clone(pattern)),
+            layout,
+            content,
+            colors: (around.map, range),
+            names: around.names,
+            focus: [None; 2],
+            picked: Default::default(),
+            values: cx.pane.options.heatmap.values.then_some(n_known),
+        };
+        let key = PartKey { focus: around.focus, picked: picked.clone(), values: None, ..on_cells.clone() };
+        let warning = cx.theme.warning.to_array();
+        self.static_parts.paint(0, (&painter, cx.theme), on_cells, (plot, plot), &|pen| {
+            ruled_out::draw(pattern, (content, plot), warning, pen);
+            if cx.pane.options.heatmap.values {
+                around.draw_values(value, pen);
+            }
+        });
+        self.static_parts.paint(1, (ui.painter(), cx.theme), key, (area.expand(GRID), area), &|pen| {
+            pen.frame(plot, pen.hairline(), pen.palette.rule);
+            around.draw(pen);
+        });
         let ends = format!("Colours from {} to {}", range.low(), range.high());
         let bar = ui.interact(layout.bar, ui.scope_id().with("colours"), Sense::hover());
         bar.widget_info(|| WidgetInfo::labeled(Role::Image, true, &ends));
@@ -276,52 +325,6 @@ impl HeatmapView {
             readout::tooltip_ui(ui, cx, capture, row.as_deref().unwrap_or(pattern), cell);
         }
         ui.allocate_rect(area, Sense::hover());
-    }
-}
-
-/// The names of the rows and columns in sight, those of `strong` before others, and a note on what is left out.
-fn axes_ui(
-    ui: &Ui,
-    cx: &ViewCtx<'_>,
-    pattern: &ReadPattern,
-    (layout, content): (&HeatmapLayout, Rect),
-    [rows, cols]: [Range<usize>; 2],
-    [strong_rows, strong_cols]: [&[usize]; 2],
-) {
-    let (plot, grid) = (layout.plot, [pattern.rows.len(), pattern.cols.len()]);
-    let (focus_row, focus_col) = cell_of(pattern, cx.pane.selection.focus());
-    let [picked_rows, picked_cols] = source::picked(cx, pattern);
-    let row_axis = paint::Axis {
-        rect: layout.rows,
-        content,
-        n: grid[0],
-        visible: rows,
-        focus: focus_row,
-        strong: strong_rows,
-        labels: &pattern.rows,
-        picked: picked_rows,
-        hidden: pattern.marks.hidden_rows.clone(),
-        color: cx.theme.query,
-    };
-    let clip = Rect::from_x_y_ranges(layout.rows.x_range().expand(4.0), plot.y_range().expand(4.0));
-    row_axis.paint_rows(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
-    let col_axis = paint::Axis {
-        rect: layout.cols,
-        content,
-        n: grid[1],
-        visible: cols,
-        focus: focus_col,
-        strong: strong_cols,
-        labels: &pattern.cols,
-        picked: picked_cols,
-        hidden: pattern.marks.hidden_cols.clone(),
-        color: cx.theme.key,
-    };
-    let clip = Rect::from_x_y_ranges(plot.x_range().expand(4.0), layout.cols.y_range().expand(4.0));
-    col_axis.paint_cols(&ui.painter().with_clip_rect(clip.intersect(ui.clip_rect())), cx.theme);
-    let cell = [content.height() / grid[0].max(1) as f32, content.width() / grid[1].max(1) as f32];
-    if let Some(note) = layout::label_note(cell.map(|cell| labels::stride(cell, labels::ON_SCREEN))) {
-        paint::note(ui.painter(), plot, &note, cx.theme);
     }
 }
 

@@ -243,6 +243,11 @@ impl LongCells {
         self.parts.get(&(row / STRIP_ROWS))?.value(row, col)
     }
 
+    /// How many parts with exact weights there are.
+    pub fn n_known(&self) -> usize {
+        self.parts.len()
+    }
+
     /// Cells that a pixel stands for each way, and whether everything in sight is as sharp as that.
     pub const fn detail(&self) -> (usize, bool) {
         (1 << self.level, self.is_sharp)

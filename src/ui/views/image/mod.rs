@@ -278,7 +278,7 @@ impl ImageView {
             flows::paint(&painter, layout.crop, &marks, pattern, cx.theme);
             flows::wedge(&painter, layout.bar, filter.least, high, cx.theme);
         } else {
-            texture::color_bar(&painter, layout.bar, overlay.map, overlay.range, cx.theme);
+            texture::color_bar(ui, layout.bar, overlay.map, overlay.range, cx.theme);
         }
         if let Some(position) = clicked {
             let side = cx.document.latest_capture().and_then(|capture| capture.picture_side());

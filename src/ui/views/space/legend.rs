@@ -12,7 +12,7 @@ use crate::{
     session::{Command, PickChange, ViewKind},
     ui::{
         ViewCtx,
-        theme::{GRID, opaque, text_size},
+        theme::{GRID, text_size},
         views::{
             controls::{self, grouped},
             texture,
@@ -27,7 +27,7 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>
     if cx.pane.options.scatter.density {
         let most = most.map_or_else(|| "many".to_owned(), |most| format!("{} points or more", grouped(most as usize)));
         let map = draw::density_map(cx.theme);
-        texture::gradient_ui(ui, cx.theme, ["1", "", &most], |part| opaque(map.color(part)));
+        texture::gradient_ui(ui, cx.theme, ["1", "", &most], |part| map.color(part));
         controls::caption_ui(ui, cx.theme, "Points in a square; the scale is that of this head");
     }
     let Some(cloud) = cx.pane.cloud(cx.document) else { return };
@@ -67,10 +67,10 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>
             controls::caption_ui(ui, cx.theme, reason);
         }
         Meaning::Hues => {
-            texture::gradient_ui(ui, cx.theme, ["red", "", "red"], |turns| cx.theme.hue_color(turns));
+            texture::gradient_ui(ui, cx.theme, ["red", "", "red"], |turns| cx.theme.palette.hue(turns));
         }
         Meaning::Scale([low, high]) => {
-            texture::gradient_ui(ui, cx.theme, [low, "", high], |fraction| cx.theme.position_color(fraction));
+            texture::gradient_ui(ui, cx.theme, [low, "", high], |fraction| cx.theme.palette.position(fraction));
         }
         Meaning::Groups(groups) => {
             for (group, name) in groups {
