@@ -13,9 +13,8 @@ use super::{
 use crate::{
     analysis::projection::{HeadProjection, Meaning, Projection, Sizing, Tints},
     figure::{
-        font::Align,
         list::faded,
-        measure::{GRID, text_size::SMALL},
+        measure::GRID,
         page::{Captions, Scene},
         path::Path,
         pen::Pen,
@@ -24,6 +23,7 @@ use crate::{
     text::capitalised,
 };
 
+pub mod around;
 pub mod layout;
 mod spec;
 
@@ -37,8 +37,6 @@ const CELL_PT: f32 = 92.0;
 const WIDE_PT: f32 = 640.0;
 /// Room for the legend.
 const LEGEND_PT: f32 = 26.0;
-/// Labels closer than this are left out.
-const LABEL_PT: f32 = 22.0;
 
 /// Columns of cells that are neither of layers nor of heads: a little wider than high.
 pub fn columns(n_cells: usize) -> usize {
@@ -136,27 +134,12 @@ impl MatrixScene {
     }
 
     fn labels(&self, layout: &MatrixLayout, pen: &mut Pen<'_>) {
-        let cell = layout.cell(0, 0).size();
-        if let Some(names) = &self.names {
-            for (nth, name) in names.iter().enumerate() {
-                let cell = layout.cell(nth / self.grid.1.max(1), nth % self.grid.1.max(1));
-                let at = pos2(cell.left() + GRID, cell.top() + 2.0 * GRID);
-                pen.text(name, SMALL, pen.palette.text_weak, at, Align::Left);
+        match &self.names {
+            Some(names) => {
+                let name = |(row, col)| names.get(row * self.grid.1.max(1) + col).map(String::as_str);
+                around::cell_names(layout, name, pen);
             }
-            return;
-        }
-        let step = |side: f32| (LABEL_PT / side.max(0.1)).ceil().max(1.0) as usize;
-        let weak = pen.palette.text_weak;
-        for row in (0..self.grid.0).step_by(step(cell.y)) {
-            let at = pos2(layout.viewport.left() - 1.5 * GRID, layout.cell(row, 0).center().y);
-            pen.text(&format!("Layer {row}"), SMALL, weak, at, Align::Right);
-        }
-        for col in (0..self.grid.1).step_by(step(cell.x)) {
-            // One column names what the numbers count.
-            let (number, what) = column_name(col, self.sharing);
-            let text = if col == 0 && cell.x >= 2.0 * LABEL_PT { format!("{what} {number}") } else { number };
-            let at = pos2(layout.cell(0, col).center().x, layout.viewport.top() - 2.5 * GRID);
-            pen.text(&text, SMALL, weak, at, Align::Center);
+            None => around::labels(layout, self.sharing, pen),
         }
     }
 
@@ -212,15 +195,7 @@ impl Scene for MatrixScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let layout = self.layout(area);
         self.cell_points(&layout, pen);
-        let rule = pen.palette.rule;
-        for row in 0..=self.grid.0 {
-            let y = layout.cell(row, 0).top();
-            pen.line(pos2(layout.viewport.left(), y), pos2(layout.viewport.right(), y), 0.75, rule);
-        }
-        for col in 0..=self.grid.1 {
-            let x = layout.cell(0, col).left();
-            pen.line(pos2(x, layout.viewport.top()), pos2(x, layout.viewport.bottom()), 0.75, rule);
-        }
+        around::lines(&layout, pen);
         self.labels(&layout, pen);
         self.legend(&layout, pen);
     }

@@ -8,7 +8,9 @@ use eframe::egui::{
 use super::{
     Canvas, aids,
     camera::{self, Camera},
-    choosers, controls, empty, hover, menu,
+    choosers, controls,
+    display_list::ScenePainter,
+    empty, hover, menu,
     overview::Look,
     small_maps::SmallMaps,
     source,
@@ -26,7 +28,10 @@ use crate::{
         views::{
             color_map,
             grid::{Places, high, recorded, title},
-            matrix::layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
+            matrix::{
+                around,
+                layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
+            },
         },
     },
     ids::{CaptureId, HeadId, StackKind},
@@ -68,6 +73,7 @@ pub struct GridView {
     camera_of: Option<(CaptureId, StackKind)>,
     layers: Vec<SmallMaps>,
     rows: Vec<Memo<RowKey, Option<TextureHandle>>>,
+    labels: ScenePainter<MatrixLayout>,
 }
 
 /// Everything that the pixels of one row of each head of a layer depend on.
@@ -202,7 +208,8 @@ impl GridView {
         self.ask(ui, cx, shown, &layout);
         let painter = ui.painter().with_clip_rect(viewport.intersect(ui.clip_rect()));
         if shown.places.by_layer {
-            cells::labels(ui.painter(), &layout, 1, cx.theme);
+            let area = ui.clip_rect();
+            self.labels.paint(ui.painter(), cx.theme, layout, area, &|pen| around::labels(&layout, 1, pen));
         }
         let under = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| {
             let (head, score) = shown.places.at(layout.head_at(at)?)?;

@@ -22,7 +22,7 @@ use crate::{
         projection::Projection,
         reading::{ReadPattern, Refusal, store::Subject},
     },
-    figure::views::matrix::layout::MatrixLayout,
+    figure::views::matrix::{around, layout::MatrixLayout},
     ids::HeadId,
     session::{Command, Focus, PickChange, ViewKind},
     text::sentence,
@@ -34,6 +34,8 @@ use crate::{
 
 /// How near the pointer must be to a point: among all heads, and in one.
 const REACH_PT: (f32, f32) = (10.0, 12.0);
+/// Cells from this width on have their name inside, where rows and columns do not name it.
+const NAME_FROM_PT: f32 = 36.0;
 /// Radians by which a point of dragging turns a layout in space.
 const TURN_PER_PT: f32 = 0.008;
 /// An outline smaller than this is a click that shook.
@@ -57,7 +59,7 @@ impl SpaceView {
         let painter = ui.painter().with_clip_rect(frame.viewport.expand(1.0).intersect(ui.clip_rect()));
         let overview = Self::frame_at(area, &arrangement, 1.0).cell(1.0);
         self.points(&painter, cx, projection, &places, (frame.viewport, overview));
-        self.around(ui, &painter, cx, (&layout, &frame), &arrangement);
+        self.around(ui, &painter, cx, (layout, &frame), &arrangement);
 
         let at = response.hover_pos();
         let cell = at.and_then(|at| layout.head_at(at));
@@ -228,12 +230,12 @@ impl SpaceView {
 
     /// Lines between cells and the names around them, as far as more than one cell is meant.
     fn around(
-        &self,
+        &mut self,
         ui: &Ui,
         painter: &eframe::egui::Painter,
         cx: &ViewCtx<'_>,
-        (layout, frame): (&MatrixLayout, &Frame),
-        arrangement: &Arrangement,
+        (layout, frame): (MatrixLayout, &Frame),
+        arrangement: &Arc<Arrangement>,
     ) {
         let apart = 1.0 - frame.held(self.camera.zoom);
         if apart <= 0.0 {
@@ -243,14 +245,18 @@ impl SpaceView {
         around.multiply_opacity(apart);
         let mut lines = painter.clone();
         lines.multiply_opacity(apart);
-        grid::lines(&lines, layout, cx.theme);
-        if arrangement.by_layer {
-            grid::labels(&around, layout, arrangement.sharing, cx.theme);
-            if let Some(groups) = common_groups(cx, cx.pane.selection.stack()).filter(|_| arrangement.sharing == 1) {
-                grid::groups(&around, layout, groups, cx.theme);
+        let key = (layout, Same(Arc::clone(arrangement)));
+        self.static_parts.paint(&around, cx.theme, key, ui.clip_rect(), &|pen| {
+            around::lines(&layout, pen);
+            if arrangement.by_layer {
+                around::labels(&layout, arrangement.sharing, pen);
+            } else if layout.cell(0, 0).width() >= NAME_FROM_PT {
+                pen.clip(layout.viewport, |pen| around::cell_names(&layout, |place| arrangement.name(place), pen));
             }
-        } else {
-            grid::names(&lines, layout, arrangement, cx.theme);
+        });
+        let groups = common_groups(cx, cx.pane.selection.stack()).filter(|_| arrangement.sharing == 1);
+        if let Some(groups) = groups.filter(|_| arrangement.by_layer) {
+            grid::groups(&around, &layout, groups, cx.theme);
         }
         if let Some((row, col)) = arrangement.place(cx.pane.cell(cx.document)) {
             grid::frame(&lines, layout.cell(row, col), cx.theme.accent);

@@ -19,7 +19,7 @@ use self::{
 };
 pub use canvas::no_lines;
 
-use super::{Canvas, aids, choosers, controls, empty, groups::HeadGroups};
+use super::{Canvas, aids, choosers, controls, display_list::ScenePainter, empty, groups::HeadGroups};
 use crate::{
     analysis::{
         Space,
@@ -89,6 +89,8 @@ pub struct SpaceView {
     /// The view and the head that the camera shows, or flies to.
     shown: Option<(ViewKind, HeadId)>,
     arrangement: Memo<ArrangementKey, Arc<Arrangement>>,
+    /// Lines between cells, and names.
+    static_parts: ScenePainter<(MatrixLayout, Same<Arrangement>)>,
     pictures: Pictures,
     marks: Marks,
     seen: HashMap<HeadId, (Same<HeadProjection>, Option<Turn>, Seen)>,
