@@ -168,7 +168,7 @@ fn part_of_widest(strength: f32) -> f32 {
 
 /// The wedge that explains widths, from the smallest weight that is drawn at the bottom up to the largest: slices
 /// with their opacity.
-pub fn wedge(bar: Rect, least: f32, high: f32) -> Vec<(Rect, f32)> {
+fn wedge(bar: Rect, least: f32, high: f32) -> Vec<(Rect, f32)> {
     let height = bar.height() / N_SLICES as f32;
     let slice = |idx: usize| {
         let weight = (high - least).mul_add((idx as f32 + 0.5) / N_SLICES as f32, least);
@@ -181,7 +181,7 @@ pub fn wedge(bar: Rect, least: f32, high: f32) -> Vec<(Rect, f32)> {
 }
 
 /// The numbers beside the wedge and where they stand; `half` is half the height of a line of text.
-pub fn ticks(bar: Rect, least: f32, high: f32, half: f32) -> [(Pos2, String); 3] {
+fn ticks(bar: Rect, least: f32, high: f32, half: f32) -> [(Pos2, String); 3] {
     [(0.0, -half + 1.0), (0.5, 0.0), (1.0, half - 1.0)].map(|(fraction, nudge)| {
         let at = pos2(bar.left() + BAR_PT + 1.5 * GRID, bar.bottom() - fraction * bar.height() + nudge);
         (at, tick_text((high - least).mul_add(fraction, least)))
@@ -201,12 +201,17 @@ pub(super) fn draw(
     pen: &mut Pen<'_>,
 ) {
     draw_alone(read, (image, layout), (filter, held), pen);
-    let high = high(read);
-    for (slice, opacity) in wedge(layout.bar, filter.least.min(high), high) {
+    draw_wedge(layout.bar, filter.least, high(read), pen);
+}
+
+/// Draws what widths mean beside the picture: from the smallest weight that is drawn at the bottom up to the largest.
+pub fn draw_wedge(bar: Rect, least: f32, high: f32, pen: &mut Pen<'_>) {
+    let least = least.min(high);
+    for (slice, opacity) in wedge(bar, least, high) {
         pen.rect(slice, faded(pen.palette.accent, opacity));
     }
     let half = pen.type_.height(SMALL) / 2.0;
-    for (at, text) in ticks(layout.bar, filter.least.min(high), high, half) {
+    for (at, text) in ticks(bar, least, high, half) {
         pen.text(&text, SMALL, pen.palette.text_weak, at, Align::Left);
     }
 }

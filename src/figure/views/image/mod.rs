@@ -15,7 +15,7 @@ use crate::{
     capture::{ImageInfo, RgbaBuffer},
     figure::{
         font::Align,
-        list::{Line, Sampling, faded},
+        list::{Line, Rgba, Sampling, faded},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         pen::Pen,
@@ -36,7 +36,7 @@ pub use options::{ImageOptions, Smoothing};
 pub use spec::SPEC;
 
 /// Opacity of the ground over the part of the picture that the model does not see.
-pub const UNSEEN_OPACITY: f32 = 0.6;
+const UNSEEN_OPACITY: f32 = 0.6;
 /// Width of the frame of the picked patch.
 pub const PICKED_PT: f32 = 2.0;
 /// Pixels of a smooth overlay per patch.
@@ -112,7 +112,7 @@ impl ImageScene {
         color_map(&self.read, self.look.map)
     }
 
-    fn color(&self, fraction: f32) -> [u8; 4] {
+    fn color(&self, fraction: f32) -> Rgba {
         self.map().color(fraction)
     }
 
@@ -136,43 +136,6 @@ impl ImageScene {
     fn sides(&self) -> f32 {
         let prefix = if self.image.n_prefix > 0 { layout::PREFIX_PT.x + layout::GAP_PT } else { 0.0 };
         prefix + layout::GAP_PT + BAR_AND_TICKS_PT
-    }
-
-    fn prefix(&self, layout: &ImageLayout, weights: &[f32], range: ColorRange, pen: &mut Pen<'_>) {
-        for position in 0..self.image.n_prefix {
-            let cell = layout.token_rect(position).shrink2(vec2(0.0, GRID / 2.0));
-            let swatch = Rect::from_min_max(cell.right_top() - vec2(cell.height(), 0.0), cell.right_bottom());
-            if self.flows.is_some() {
-                // What the squares on patches stand for.
-                pen.rect(arrows::square(swatch, position, self.image.n_prefix, 1.0), pen.palette.accent);
-            } else {
-                let weight = weights.get(position).copied().unwrap_or(0.0);
-                pen.rect(swatch, self.color(range.fraction(weight)));
-            }
-            pen.frame(swatch, 0.75, pen.palette.rule);
-            let room = cell.width() - swatch.width() - GRID;
-            let name = self.names.get(position).map_or("", String::as_str);
-            let name = pen.type_.fit(name, SMALL, room).into_owned();
-            pen.text(&name, SMALL, pen.palette.text, pos2(swatch.left() - GRID, cell.center().y), Align::Right);
-        }
-    }
-
-    fn contour(&self, crop: Rect, weights: &[f32], pen: &mut Pen<'_>) {
-        let Some(part) = self.look.contour else { return };
-        let (rows, cols) = self.image.grid;
-        let place = |[x, y]: [f32; 2]| -> Pos2 {
-            crop.min + vec2(x / cols.max(1) as f32, y / rows.max(1) as f32) * crop.size()
-        };
-        let segments = overlay::mass_contour(&of_patches(weights, &self.image), self.image.grid, part);
-        for (width, color) in [(4.0, pen.palette.canvas), (1.75, pen.palette.accent)] {
-            let line = |segment: &overlay::Segment| {
-                let (from, to) = (place(segment.from), place(segment.to));
-                // Half a width beyond both ends, so that corners are closed.
-                let beyond = (to - from).normalized() * (width / 2.0);
-                Line { from: from - beyond, to: to + beyond, width, color }
-            };
-            pen.lines(segments.iter().map(line).collect());
-        }
     }
 
     fn flow_captions(&self, filter: FlowFilter, held: Option<(usize, Role)>) -> Captions {
@@ -213,7 +176,9 @@ impl ImageScene {
         }
         draw_crop(layout, pen);
         if self.flows.is_none() {
-            self.contour(layout.crop, weights, pen);
+            let part = self.look.contour;
+            let outline = |part| overlay::mass_contour(&of_patches(weights, &self.image), self.image.grid, part);
+            draw_contour(layout.crop, self.image.grid, &part.map_or_else(Vec::new, outline), pen);
         }
     }
 
@@ -229,7 +194,43 @@ pub fn draw_crop(layout: &ImageLayout, pen: &mut Pen<'_>) {
     for part in layout.unseen() {
         pen.rect(part, faded(pen.palette.canvas, UNSEEN_OPACITY));
     }
-    pen.frame(layout.crop, 0.75, pen.palette.text_weak);
+    pen.frame(layout.crop, pen.hairline(), pen.palette.text_weak);
+}
+
+/// Outlines patches of a grid over `crop`: light on dark, so that it shows on any picture.
+pub fn draw_contour(crop: Rect, (rows, cols): (usize, usize), segments: &[overlay::Segment], pen: &mut Pen<'_>) {
+    let place =
+        |[x, y]: [f32; 2]| -> Pos2 { crop.min + vec2(x / cols.max(1) as f32, y / rows.max(1) as f32) * crop.size() };
+    for (width, color) in [(4.0, pen.palette.canvas), (1.75, pen.palette.accent)] {
+        let line = |segment: &overlay::Segment| {
+            let (from, to) = (place(segment.from), place(segment.to));
+            // Half a width beyond both ends, so that corners are closed.
+            let beyond = (to - from).normalized() * (width / 2.0);
+            Line { from: from - beyond, to: to + beyond, width, color }
+        };
+        pen.lines(segments.iter().map(line).collect());
+    }
+}
+
+/// The square beside the name of a token before the patches.
+pub fn swatch(layout: &ImageLayout, position: usize) -> Rect {
+    let cell = layout.token_rect(position).shrink2(vec2(0.0, GRID / 2.0));
+    Rect::from_min_max(cell.right_top() - vec2(cell.height(), 0.0), cell.right_bottom())
+}
+
+/// Names of the tokens before the patches, and the colour of each; without, the squares that stand for them on patches.
+pub fn draw_prefix(layout: &ImageLayout, names: &[String], colors: Option<&[Rgba]>, pen: &mut Pen<'_>) {
+    for (position, name) in names.iter().enumerate() {
+        let swatch = swatch(layout, position);
+        match colors {
+            Some(colors) => pen.rect(swatch, colors.get(position).copied().unwrap_or(pen.palette.canvas)),
+            None => pen.rect(arrows::square(swatch, position, names.len(), 1.0), pen.palette.accent),
+        }
+        pen.frame(swatch, pen.hairline(), pen.palette.rule);
+        let right = swatch.left() - GRID;
+        let name = pen.type_.fit(name, SMALL, right - layout.token_rect(position).left()).into_owned();
+        pen.text(&name, SMALL, pen.palette.text, pos2(right, swatch.center().y), Align::Right);
+    }
 }
 
 impl Scene for ImageScene {
@@ -257,7 +258,10 @@ impl Scene for ImageScene {
         let weights = self.weights();
         let range = self.range(&weights);
         self.draw_picture(&layout, (&weights, range), MAX_PICTURE_PX, pen);
-        self.prefix(&layout, &weights, range, pen);
+        let n_prefix = self.image.n_prefix.min(self.names.len());
+        let colors: Vec<Rgba> =
+            weights.iter().take(n_prefix).map(|weight| self.color(range.fraction(*weight))).collect();
+        draw_prefix(&layout, &self.names[..n_prefix], self.flows.is_none().then_some(&colors), pen);
         if let Some(partner) = self.partner {
             pen.frame(layout.token_rect(partner), 1.5, pen.palette.text);
         }

@@ -1,8 +1,7 @@
 //! Arrows from patch to patch in the window: painted, explained and chosen.
 
 use eframe::egui::{
-    Align2, Color32, ComboBox, FontId, Mesh, Painter, Rect, RichText, Role, Sense, Shape as Painted, Stroke, Ui,
-    WidgetInfo, pos2, vec2,
+    Color32, ComboBox, Painter, Rect, RichText, Role, Sense, Shape as Painted, Stroke, Ui, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -14,7 +13,7 @@ use crate::{
     session::{ImageOptions, PatchRole},
     ui::{
         ViewCtx,
-        theme::{GRID, Theme, text_size},
+        theme::{GRID, Theme},
         views::{controls, source, texture, tooltip},
     },
 };
@@ -55,28 +54,6 @@ fn add(shapes: &mut Vec<Painted>, mark: &Mark, by: f32, color: Color32) {
         }
         Shape::Square(rect) => shapes.push(Painted::rect_filled(rect.expand(by), 0, color)),
     }
-}
-
-/// What widths mean, in place of the overlay's colours.
-pub fn wedge(painter: &Painter, bar: Rect, least: f32, high: f32, theme: &Theme) {
-    let least = least.min(high);
-    let accent = texture::color(theme.palette.accent);
-    // Rectangles of their own would be widened to whole pixels.
-    let mut mesh = Mesh::default();
-    for (slice, opacity) in arrows::wedge(bar, least, high) {
-        mesh.add_colored_rect(slice, accent.gamma_multiply(opacity));
-    }
-    painter.add(mesh);
-    let font = FontId::proportional(text_size::SMALL);
-    for (at, text) in arrows::ticks(bar, least, high, 0.6 * text_size::SMALL) {
-        painter.text(at, Align2::LEFT_CENTER, text, font.clone(), theme.text_weak);
-    }
-}
-
-/// A token before the patches: its name, and the square that stands for it on patches.
-pub fn prefix(painter: &Painter, swatch: Rect, (position, n_prefix): (usize, usize), theme: &Theme) {
-    painter.rect_filled(swatch, 0, theme.canvas);
-    painter.rect_filled(arrows::square(swatch, position, n_prefix, 1.0), 0, texture::color(theme.palette.accent));
 }
 
 /// The arrows of what is under the pointer.

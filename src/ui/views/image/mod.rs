@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Color32, Rect, RichText, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo, pos2};
+use eframe::egui::{Color32, RichText, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo};
 
 use super::{
-    Canvas, aids, choosers, controls, empty, groups::HeadGroups, hover, source, texture, texture::HeadThumbs,
-    toggle_hidden, tooltip,
+    Canvas, aids, choosers, controls, display_list::ScenePainter, empty, groups::HeadGroups, hover, source, texture,
+    texture::HeadThumbs, toggle_hidden, tooltip,
 };
 use crate::{
     analysis::reading::{Extent, ReadPattern, Reading},
     capture::{Capture, ImageInfo, RgbaBuffer},
-    figure::views::image::{arrows, flows::Flows},
+    figure::{
+        list::Rgba,
+        pen::range_tick,
+        views::image::{arrows, draw_contour, draw_crop, draw_prefix, flows::Flows, swatch},
+    },
     ids::{CaptureId, HeadId},
-    raster::ColorMap,
+    raster::{ColorMap, ColorRange, overlay},
     session::{Command, FlowFilter, Focus, PatchRole},
     text::{capitalised, share_text},
     ui::{
@@ -40,6 +44,15 @@ type LastRead = ((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>);
 /// Everything that the arrows depend on.
 type FlowsKey = ((CaptureId, Option<CaptureId>), Reading, FlowFilter);
 
+/// Everything that what stands around the picture depends on.
+type PartsKey = (
+    ImageLayout,
+    (Vec<String>, Option<Vec<Rgba>>),
+    Option<Arc<[overlay::Segment]>>,
+    (ColorMap, ColorRange),
+    Option<(f32, f32)>,
+);
+
 /// What lies on the picture.
 struct OnPicture<'a> {
     pattern: &'a ReadPattern,
@@ -58,6 +71,7 @@ pub struct ImageView {
     flows: Memo<FlowsKey, Arc<Flows>>,
     thumbs: Memo<(WeightsKey, ColorMap), HeadThumbs>,
     words: words::Words,
+    static_parts: ScenePainter<PartsKey>,
 }
 
 impl Canvas for ImageView {
@@ -171,7 +185,7 @@ impl Canvas for ImageView {
         // Changed runs see the same picture.
         let source = image.source.clone().map(Same);
         let photo = self.photo.get_or_update((source, max_side), || pixels::photo(&ctx, image, max_side));
-        Self::picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
+        self.picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -184,6 +198,7 @@ impl Canvas for ImageView {
 
 impl ImageView {
     fn picture_ui(
+        &mut self,
         ui: &mut Ui,
         cx: &ViewCtx<'_>,
         image: &ImageInfo,
@@ -209,10 +224,22 @@ impl ImageView {
         } else {
             painter.image(overlay.texture.id(), layout.crop, texture::FULL_UV, Color32::WHITE);
         }
-        paint::crop(&painter, &layout, cx.theme);
-        if flows.is_none() {
-            paint::contour(&painter, layout.crop, image.grid, &overlay.contour, cx.theme);
-        }
+        let names: Vec<String> = (0..image.n_prefix).map(|position| prefix_text(cx, position)).collect();
+        let colored = overlay.weights.iter().map(|weight| overlay.map.color(overlay.range.fraction(*weight)));
+        let colors = flows.is_none().then(|| colored.take(image.n_prefix).collect::<Vec<_>>());
+        let contour = flows.is_none().then(|| Arc::clone(&overlay.contour));
+        let scale = (overlay.map, overlay.range);
+        let wedge = flows.as_ref().map(|(filter, _)| (filter.least, arrows::high(pattern)));
+        let key = (layout, (names.clone(), colors.clone()), contour.clone(), scale, wedge);
+        self.static_parts.paint(&painter, cx.theme, key, ui.clip_rect(), &|pen| {
+            draw_crop(&layout, pen);
+            draw_contour(layout.crop, image.grid, contour.as_deref().unwrap_or_default(), pen);
+            draw_prefix(&layout, &names, colors.as_deref(), pen);
+            match wedge {
+                Some((least, high)) => arrows::draw_wedge(layout.bar, least, high, pen),
+                None => pen.color_bar(layout.bar, |part| scale.0.color(part), range_tick(scale.1)),
+            }
+        });
 
         let response = ui.interact(layout.picture, ui.scope_id().with("picture"), Sense::click());
         response.widget_info(|| {
@@ -231,15 +258,12 @@ impl ImageView {
         let mut twice = response.double_clicked();
         for position in 0..image.n_prefix {
             let cell = layout.token_rect(position);
-            let text = prefix_text(cx, position);
+            let text = &names[position];
             let response = ui.interact(cell, ui.scope_id().with(("prefix", position)), Sense::click());
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Prefix token {text}")));
-            let weight = overlay.weights.get(position).copied().unwrap_or(0.0);
-            let fill = texture::color(overlay.map.color(overlay.range.fraction(weight)));
-            let swatch =
-                paint::prefix(&painter, cell, &text, fill, response.hovered() || response.has_focus(), cx.theme);
-            if flows.is_some() {
-                flows::prefix(&painter, swatch, (position, image.n_prefix), cx.theme);
+            if response.hovered() || response.has_focus() {
+                let stroke = Stroke::new(1.0, cx.theme.text);
+                painter.rect_stroke(swatch(&layout, position), 0, stroke, StrokeKind::Outside);
             }
             if response.hovered() {
                 under = Some(position);
@@ -271,14 +295,11 @@ impl ImageView {
         if let Some(picked) = picked {
             paint::picked(&painter, layout.token_rect(picked), picking.role(), cx.theme);
         }
-        if let Some((filter, flows)) = flows {
+        if let Some((_, flows)) = flows {
             let high = arrows::high(pattern);
             let held = picked.map(|position| (position, picking.role()));
             let marks = arrows::marks(flows, &layout, image, high, held);
             flows::paint(&painter, layout.crop, &marks, pattern, cx.theme);
-            flows::wedge(&painter, layout.bar, filter.least, high, cx.theme);
-        } else {
-            texture::color_bar(ui, layout.bar, overlay.map, overlay.range, cx.theme);
         }
         if let Some(position) = clicked {
             let side = cx.document.latest_capture().and_then(|capture| capture.picture_side());
@@ -348,9 +369,4 @@ fn prefix_text(cx: &ViewCtx<'_>, position: usize) -> String {
 
 fn prefix_name(n_prefix: usize) -> String {
     if n_prefix == 1 { "the prefix token".to_owned() } else { format!("{n_prefix} prefix tokens") }
-}
-
-/// A point of the patch grid on screen.
-fn on_screen(crop: Rect, (rows, cols): (usize, usize), [x, y]: [f32; 2]) -> eframe::egui::Pos2 {
-    pos2(crop.left() + x / cols.max(1) as f32 * crop.width(), crop.top() + y / rows.max(1) as f32 * crop.height())
 }
