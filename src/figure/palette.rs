@@ -1,6 +1,8 @@
 //! Every colour that means something, in light and dark. The window's theme takes its colours from here.
 
-use super::list::Rgba;
+use emath::Pos2;
+
+use super::list::{Line, Rgba};
 use crate::analysis::projection::Tint;
 
 /// Colours of one appearance.
@@ -98,6 +100,15 @@ impl Dash {
             Self::Short => Some([6.0, 4.0]),
             Self::Dotted => Some([2.0, 3.0]),
         }
+    }
+
+    /// The lines that one is broken into.
+    pub fn lines(self, [from, to]: [Pos2; 2], width: f32, color: Rgba) -> impl Iterator<Item = Line> {
+        let length = from.distance(to);
+        self.pieces(length).map(move |ends| {
+            let [from, to] = ends.map(|at| from.lerp(to, at / length));
+            Line { from, to, width, color }
+        })
     }
 
     /// The pieces that a line of `length` is broken into: start and end of each, in points along it.

@@ -193,7 +193,8 @@ fn fill(mesh: &mut Mesh, path: &Path, color: Rgba) {
     }
 }
 
-fn line_shape(line: &Line) -> Shape {
+/// A line of a figure in the window.
+pub fn line_shape(line: &Line) -> Shape {
     Shape::line_segment([line.from, line.to], Stroke::new(line.width, color32(line.color)))
 }
 

@@ -1,10 +1,11 @@
 //! What stands in place of attention: a strip above the view that says so, and the way back.
 
-use eframe::egui::{Button, Frame, Label, Margin, Rect, RichText, Sense, Ui, vec2};
+use eframe::egui::{Button, Frame, Label, Margin, RichText, Sense, Ui, vec2};
 
-use super::{empty, source, texture};
+use super::{display_list::paint_part, empty, source};
 use crate::{
     analysis::reading::Explained,
+    figure::list::Rgba,
     ids::HeadId,
     raster::ColorMap,
     session::{Command, Overlay},
@@ -77,13 +78,11 @@ fn back_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 fn ramp_ui(ui: &mut Ui, cx: &ViewCtx<'_>, explained: Option<&Explained>) {
     let (rect, response) = ui.allocate_exact_size(vec2(RAMP_PT[0], RAMP_PT[1]), Sense::hover());
     let map = if explained.is_some_and(Explained::is_signed) { ColorMap::Diverging } else { ColorMap::Teal };
-    let width = rect.width() / STEPS as f32;
-    for step in 0..STEPS {
-        let left = rect.left() + step as f32 * width;
-        let part = Rect::from_min_size(eframe::egui::pos2(left, rect.top()), vec2(width + 0.5, rect.height()));
-        ui.painter().rect_filled(part, 0, texture::color(map.color(step as f32 / (STEPS - 1) as f32)));
-    }
-    ui.painter().rect_stroke(rect, 0, (1.0, cx.theme.rule), eframe::egui::StrokeKind::Outside);
+    let colors: Vec<Rgba> = (0..STEPS).map(|step| map.color(step as f32 / (STEPS - 1) as f32)).collect();
+    paint_part(ui, response.id, cx.theme, map, rect.expand(1.0), &|pen| {
+        pen.colors(rect, &colors);
+        pen.frame(rect, pen.hairline(), pen.palette.rule);
+    });
     let meaning = match explained {
         Some(explained) if explained.is_signed() => "Blue: lowers the score · orange: raises it",
         _ => "Lighter means more",

@@ -21,7 +21,7 @@ use crate::{
             text_size::{BODY, SMALL},
         },
         page::{Captions, Scene},
-        palette::{Dash, Ink, Palette},
+        palette::{Ink, Palette},
         path::Path,
         pen::Pen,
         small::{ColsAt, Names, Scale, SmallMap},
@@ -31,6 +31,7 @@ use crate::{
 
 pub mod layout;
 mod legend;
+pub mod marks;
 mod options;
 mod spec;
 
@@ -189,12 +190,8 @@ impl HeadsScene {
             let width = Palette::line_width(weight).min(0.6 * layout.row_height);
             let ink = self.ink(head.head, value);
             let color = pen.palette.line(pen.palette.ink(ink), weight);
-            let [from, to] = layout.line(line.query as usize, line.key as usize).map(|end| end + origin);
-            let length = from.distance(to);
-            Some(ink.dash().pieces(length).map(move |ends| {
-                let [from, to] = ends.map(|at| from.lerp(to, at / length));
-                Line { from, to, width, color }
-            }))
+            let ends = layout.line(line.query as usize, line.key as usize).map(|end| end + origin);
+            Some(ink.dash().lines(ends, width, color))
         };
         meant.filter_map(line).flatten().collect()
     }
@@ -214,13 +211,14 @@ impl HeadsScene {
             };
             pen.lines(meant);
         }
-        self.cuts(layout, origin, pen);
+        if let Some(read) = self.read() {
+            pen.lines(marks::cuts(layout, origin, read.marks.cut.iter(), pen.palette.key));
+        }
     }
 
     /// The lines of one pair, of each head: in full colour, however small their weights are.
     fn pair(&self, layout: &HeadsLayout, origin: Vec2, pen: &Pen<'_>, (row, col): (usize, usize)) -> Vec<Line> {
-        let [from, to] = layout.line(row, col).map(|end| end + origin);
-        let length = from.distance(to);
+        let ends = layout.line(row, col).map(|end| end + origin);
         let mut values: Vec<(f32, Ink)> = self
             .heads
             .iter()
@@ -232,11 +230,7 @@ impl HeadsScene {
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
         let line = |(strength, ink): (f32, Ink)| {
             let width = Palette::line_width(strength).min(0.6 * layout.row_height);
-            let color = pen.palette.ink(ink);
-            ink.dash().pieces(length).map(move |ends| {
-                let [from, to] = ends.map(|at| from.lerp(to, at / length));
-                Line { from, to, width, color }
-            })
+            ink.dash().lines(ends, width, pen.palette.ink(ink))
         };
         values.into_iter().flat_map(line).collect()
     }
@@ -254,28 +248,6 @@ impl HeadsScene {
         let size = vec2(pen.type_.width(&text, SMALL) + 2.0 * TEXT_PAD_PT, 1.5 * SMALL);
         pen.rect(Rect::from_center_size(at, size), pen.palette.canvas);
         pen.text(&text, SMALL, pen.palette.text, at, Align::Center);
-    }
-
-    /// Where changes of the run cut edges: a broken line with a cross.
-    fn cuts(&self, layout: &HeadsLayout, origin: Vec2, pen: &mut Pen<'_>) {
-        let Some(read) = self.read() else { return };
-        let color = pen.palette.key;
-        let mut lines = Vec::new();
-        for &(query, key) in &read.marks.cut {
-            let [from, to] = layout.line(query, key).map(|end| end + origin);
-            let length = from.distance(to);
-            let piece = |[start, end]: [f32; 2]| {
-                let [from, to] = [start, end].map(|at| from.lerp(to, at / length));
-                Line { from, to, width: 1.0, color }
-            };
-            lines.extend(Dash::Dotted.pieces(length).map(piece));
-            let stroke = |ends: [emath::Pos2; 2]| {
-                let [from, to] = ends.map(|end| end + origin);
-                Line { from, to, width: 1.5, color }
-            };
-            lines.extend(layout.cross(query, key).map(stroke));
-        }
-        pen.lines(lines);
     }
 
     fn column(&self, layout: &HeadsLayout, origin: Vec2, column: Column, pen: &mut Pen<'_>) {
@@ -307,29 +279,19 @@ impl HeadsScene {
         }
     }
 
-    /// Beside the tokens of the other column: how much each head attends between them and what is held.
+    /// How much each head attends between what is held and the tokens of the other column.
     fn bars(&self, layout: &HeadsLayout, origin: Vec2, pen: &mut Pen<'_>) {
         let Some(read) = self.read() else { return };
-        let (row, col) = self.pinned.in_pattern(read);
-        let column = if row.is_some() { Column::Key } else { Column::Query };
-        for idx in 0..layout.n_tokens(column) {
-            let cell = match (row, col) {
-                (Some(row), col) if col.is_none_or(|col| col == idx) => (row, idx),
-                (None, Some(col)) => (idx, col),
-                _ => continue,
+        let weights = |row, col| {
+            let weight = |head: &HeadLines| {
+                let weight = head.read.value(row, col)?;
+                Some((self.ink(head.head, weight), head.read.strength(weight)))
             };
-            let strip = layout.strip_rect(column, idx).translate(origin);
-            let width = strip.width() / self.heads.len().max(1) as f32;
-            for (nth, head) in self.heads.iter().enumerate() {
-                let Some(weight) = head.read.value(cell.0, cell.1) else { continue };
-                let left = strip.left() + nth as f32 * width;
-                let gap = if width >= 4.0 { 1.0 } else { 0.0 };
-                let bar = Rect::from_x_y_ranges(left..=left + width - gap, strip.y_range());
-                let color = faded(pen.palette.ink(self.ink(head.head, weight)), head.read.strength(weight));
-                if color[3] > 0 {
-                    pen.rect(bar, color);
-                }
-            }
+            self.heads.iter().filter_map(weight).collect()
+        };
+        let (seen, held) = ([0..layout.n_query, 0..layout.n_key], self.pinned.in_pattern(read));
+        for (bar, color) in marks::bars(layout, origin, &seen, held, weights, &pen.palette) {
+            pen.rect(bar, color);
         }
     }
 }
@@ -358,17 +320,11 @@ impl Scene for HeadsScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let layout = self.layout(area.size(), pen);
         let origin = area.min.to_vec2() + vec2(0.0, HEADING_PT);
-        let [query, key] = self.headings();
-        let y = area.top() + HEADING_PT / 2.0;
-        let (left, right) = (layout.queries.max - TEXT_PAD_PT, layout.keys.min + TEXT_PAD_PT);
-        // Where a column is narrow, its name goes without what it says in brackets.
-        let mut heading = |text: String, room: f32| {
-            let bare = text.split(" (").next().unwrap_or_default().to_owned();
-            if pen.type_.width(&text, SMALL) <= room { text } else { bare }
-        };
-        let (query, key) = (heading(query, left), heading(key, area.width() - right));
-        pen.text(&query, SMALL, pen.palette.query, pos2(area.left() + left, y), Align::Right);
-        pen.text(&key, SMALL, pen.palette.key, pos2(area.left() + right, y), Align::Left);
+        let names = self.headings();
+        // Where a column is narrow, names go without what they say in brackets.
+        let bare = names.each_ref().map(|name| name.split(" (").next().unwrap_or_default().to_owned());
+        let band = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
+        marks::headings(band, &layout, &[names, bare], pen);
 
         self.draw_lines(&layout, origin, pen);
         self.pair_label(&layout, origin, pen);

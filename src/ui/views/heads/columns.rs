@@ -1,20 +1,22 @@
 //! The two columns of tokens, their headings, and the bars beside them.
 
-use eframe::egui::{Id, Mesh, Painter, Rangef, Rect, Role, Shape, Ui, WidgetInfo, pos2};
+use eframe::egui::{Id, Mesh, Painter, Rect, Role, Shape, Ui, WidgetInfo};
 
 use super::{
     Scene,
-    layout::{self, Column, HeadsLayout},
+    layout::{Column, HeadsLayout},
     lines::HeadLines,
     paint,
 };
 use crate::{
+    figure::{pen::Pen, views::heads::marks},
     session::{Command, Focus, Selection},
     text::counted,
     ui::{
         ViewCtx,
         views::{
             controls::{has_two_sides, query_name},
+            display_list::{color32, paint_part},
             toggle_hidden,
         },
         widgets::{Along, Roving},
@@ -25,7 +27,7 @@ use crate::{
 pub const HEADING_WIDTH_PT: f32 = 164.0;
 
 /// The names of both columns: whose tokens they are, and how many where they differ; less where there is less room.
-pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, n_of_tokens: [usize; 2], cx: &ViewCtx<'_>) {
+pub fn headings_ui(ui: &Ui, rect: Rect, layout: &HeadsLayout, n_of_tokens: [usize; 2], cx: &ViewCtx<'_>) {
     let query = query_name(cx);
     let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
     let name = |query: &str, key: &str| [query.to_owned(), key.to_owned()];
@@ -42,12 +44,9 @@ pub fn headings_ui(painter: &Painter, rect: Rect, layout: &HeadsLayout, n_of_tok
     } else {
         vec![name(query, "Key")]
     };
-    let y = rect.center().y;
-    let x = |range: Rangef, from_right: bool| {
-        rect.left() + if from_right { range.max - layout::TEXT_PAD_PT } else { range.min + layout::TEXT_PAD_PT }
-    };
-    let at = [pos2(x(layout.queries, true), y), pos2(x(layout.keys, false), y)];
-    paint::column_headings(painter, rect.x_range(), at, &forms, cx.theme);
+    let key = (&forms, [layout.queries.max, layout.keys.min].map(f32::to_bits));
+    let draw = |pen: &mut Pen<'_>| marks::headings(rect, layout, &forms, pen);
+    paint_part(ui, ui.scope_id().with("headings"), cx.theme, key, rect, &draw);
 }
 
 /// Draws the visible tokens of one column; returns what the pointer means, and where.
@@ -130,21 +129,14 @@ fn token_id(ui: &Ui, column: Column, position: usize) -> Id {
 
 /// Bars beside the tokens of the other column: how much each head attends between them and the focus.
 pub fn bars(painter: &Painter, scene: &Scene<'_>, focus: Focus, cx: &ViewCtx<'_>) {
+    let weights = |query, key| {
+        let weight = |head: &HeadLines| Some((head.ink, head.strength(query, key)?));
+        scene.heads.iter().filter_map(weight).collect()
+    };
+    let (origin, held) = (scene.origin.to_vec2(), (focus.query, focus.key));
     let mut mesh = Mesh::default();
-    let column = if focus.query.is_some() { Column::Key } else { Column::Query };
-    for position in scene.visible[column as usize].clone() {
-        let weight = |head: &HeadLines| match focus {
-            Focus { query: Some(query), key } if key.is_none_or(|key| key == position) => {
-                head.strength(query, position)
-            }
-            Focus { query: None, key: Some(key) } => head.strength(position, key),
-            _ => None,
-        };
-        let weights: Vec<_> = scene.heads.iter().filter_map(|head| Some((head.ink, weight(head)?))).collect();
-        if !weights.is_empty() {
-            let strip = scene.layout.strip_rect(column, position).translate(scene.origin.to_vec2());
-            paint::bars(&mut mesh, strip, &weights, cx.theme);
-        }
+    for (bar, color) in marks::bars(&scene.layout, origin, &scene.visible, held, weights, &cx.theme.palette) {
+        mesh.add_colored_rect(bar, color32(color));
     }
     painter.add(Shape::mesh(mesh));
 }

@@ -8,7 +8,9 @@ use eframe::egui::{
 };
 
 use super::{
-    Canvas, aids, choosers, controls, empty,
+    Canvas, aids, choosers, controls,
+    display_list::line_shape,
+    empty,
     groups::HeadGroups,
     hover,
     line_painter::{LinePainter, Lines, Painted},
@@ -18,7 +20,7 @@ use crate::{
     analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
     figure::{
         palette::Ink,
-        views::heads::{HEADING_PT, MAX_LINES},
+        views::heads::{HEADING_PT, MAX_LINES, marks},
     },
     ids::{CaptureId, StackKind},
     raster::lines::LineStroke,
@@ -197,7 +199,7 @@ impl Canvas for HeadsView {
         let layout = self.layout(ui, &axes, axes_key, area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
         let n_of_tokens = [axes[0].n_of_tokens(), axes[1].n_of_tokens()];
-        columns::headings_ui(ui.painter(), headings, &layout, n_of_tokens, cx);
+        columns::headings_ui(ui, headings, &layout, n_of_tokens, cx);
         ui.allocate_rect(headings, Sense::hover());
 
         let scroll = ScrollArea::vertical().auto_shrink(false).id_salt(("rows", capture.id().0, stack));
@@ -313,7 +315,9 @@ impl HeadsView {
         for head in scene.heads.iter().filter(|head| !head.below) {
             let cut = &head.lines.pattern.marks.cut;
             let in_sight = cut.iter().filter(|(query, _)| key.of.rows.is_none() || key.rows[0].contains(query));
-            paint::cuts(&painter, &scene.layout, scene.origin, in_sight, cx.theme);
+            let color = cx.theme.warning.to_array();
+            let lines = marks::cuts(&scene.layout, scene.origin.to_vec2(), in_sight, color);
+            painter.extend(lines.iter().map(line_shape));
         }
         if key.of.rows.is_some() {
             paint::leaving(&painter, ui.clip_rect(), scene, &lines.drawn, cx.theme);

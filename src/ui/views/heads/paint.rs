@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Align2, Color32, FontId, Galley, Mesh, Painter, Pos2, Rangef, Rect, Shape, Stroke, StrokeKind, Vec2,
+    Align2, Color32, FontId, Painter, Rect, Shape, Stroke, StrokeKind, Vec2,
     epaint::text::{LayoutJob, TextWrapping},
     pos2, vec2,
 };
@@ -20,7 +20,7 @@ use crate::{
     },
     raster::lines::LineStroke,
     text::counted,
-    ui::theme::{Theme, opaque, text_size},
+    ui::theme::{Theme, text_size},
 };
 
 /// The bar at the edge of a picked token.
@@ -39,14 +39,18 @@ pub fn strokes(
 ) -> Arc<[LineStroke]> {
     let pieces = |line: &Line| {
         let ink = inks.get(line.head as usize).copied().unwrap_or(Ink::Head(0));
-        let color =
-            theme.palette.line(theme.palette.ink(ink), shade(line.weight)).map(|channel| f32::from(channel) / 255.0);
-        let width = Palette::line_width(line.weight);
-        let [from, to] = layout.line(line.query as usize, line.key as usize);
-        let length = from.distance(to);
-        ink.dash().pieces(length).map(move |ends| {
-            let [from, to] = ends.map(|at| from.lerp(to, at / length).into());
-            LineStroke { from, to, width, color }
+        let color = theme.palette.line(theme.palette.ink(ink), shade(line.weight));
+        let pieces = ink.dash().lines(
+            layout.line(line.query as usize, line.key as usize),
+            Palette::line_width(line.weight),
+            color,
+        );
+        let channels = color.map(|channel| f32::from(channel) / 255.0);
+        pieces.map(move |piece| LineStroke {
+            from: piece.from.into(),
+            to: piece.to.into(),
+            width: piece.width,
+            color: channels,
         })
     };
     lines.iter().flat_map(pieces).collect()
@@ -77,24 +81,6 @@ pub fn picked(painter: &Painter, cell: Rect, column: Column, theme: &Theme) {
     };
     painter.rect_filled(cell, 2, theme.accent.gamma_multiply(0.12));
     painter.rect_filled(Rect::from_x_y_ranges(x, cell.y_range()), 0, theme.accent);
-}
-
-/// Where changes of the run cut edges: a broken line with a cross.
-pub fn cuts<'a>(
-    painter: &Painter,
-    layout: &HeadsLayout,
-    origin: Pos2,
-    cut: impl Iterator<Item = &'a (usize, usize)>,
-    theme: &Theme,
-) {
-    let on_screen = |ends: [Pos2; 2]| ends.map(|end| end + origin.to_vec2());
-    for &(query, key) in cut {
-        let ends = on_screen(layout.line(query, key));
-        painter.extend(Shape::dashed_line(&ends, Stroke::new(1.0, theme.warning), 3.0, 4.0));
-        for stroke in layout.cross(query, key) {
-            painter.line_segment(on_screen(stroke), Stroke::new(1.5, theme.warning));
-        }
-    }
 }
 
 /// How many lines leave towards keys before and behind those in sight, at the edges they leave by.
@@ -160,34 +146,6 @@ pub fn token(painter: &Painter, cell: Rect, column: Column, text: &str, look: To
         painter.hline(text_rect.x_range(), text_rect.center().y, Stroke::new(1.0, theme.text));
     }
     elided
-}
-
-/// One bar per head beside a token, as opaque as the weight; `weights` are ink and weight.
-pub fn bars(mesh: &mut Mesh, strip: Rect, weights: &[(Ink, f32)], theme: &Theme) {
-    let width = strip.width() / weights.len().max(1) as f32;
-    for (idx, &(ink, weight)) in weights.iter().enumerate() {
-        let left = width.mul_add(idx as f32, strip.left());
-        let gap = if width >= 4.0 { 1.0 } else { 0.0 };
-        let bar = Rect::from_x_y_ranges(Rangef::new(left, left + width - gap), strip.y_range());
-        mesh.add_colored_rect(bar, opaque(theme.palette.ink(ink)).gamma_multiply(weight.clamp(0.0, 1.0)));
-    }
-}
-
-/// The headings of both columns, which end and begin at `at`: the first of their forms, longest first, that there is room
-/// for between the ends of `room`, which none stands outside of.
-pub fn column_headings(painter: &Painter, room: Rangef, at: [Pos2; 2], forms: &[[String; 2]], theme: &Theme) {
-    let [query, key] = at;
-    let font = FontId::proportional(text_size::SMALL);
-    let galley = |text: &str, color| painter.layout_no_wrap(text.to_owned(), font.clone(), color);
-    let mut galleys = forms.iter().map(|[a, b]| [galley(a, theme.query), galley(b, theme.key)]);
-    let shortest = galleys.clone().next_back();
-    let fits = |[a, b]: &[Arc<Galley>; 2]| a.size().x <= query.x - room.min && b.size().x <= room.max - key.x;
-    if let Some([a, b]) = galleys.find(fits).or(shortest) {
-        let query = Align2::RIGHT_CENTER.anchor_size(query, a.size());
-        let key = Align2::LEFT_CENTER.anchor_size(key, b.size());
-        painter.galley(pos2(query.left().max(room.min), query.top()), a, theme.query);
-        painter.galley(pos2(key.left().min(room.max - b.size().x), key.top()), b, theme.key);
-    }
 }
 
 /// How a head's swatch looks.
