@@ -7,15 +7,9 @@ use eframe::egui::{
 
 use crate::{
     capture::RgbaBuffer,
-    figure::{
-        list::Rgba,
-        pen::{Pen, range_tick},
-    },
+    figure::list::Rgba,
     ids::HeadId,
-    raster::{
-        ColorMap, ColorRange,
-        heatmap::{Atlas, Tile},
-    },
+    raster::heatmap::{Atlas, Tile},
     session::Command,
     ui::{
         ViewCtx,
@@ -147,13 +141,6 @@ impl HeadThumbs {
 
 /// Steps of a legend's colours.
 const STEPS: usize = 256;
-
-/// A vertical colour bar over the height of `rect` with its range in numbers.
-pub fn color_bar(ui: &Ui, rect: Rect, map: ColorMap, range: ColorRange, theme: &Theme) {
-    let key = (map, [0.0, 0.5, 1.0].map(range_tick(range)));
-    let draw = |pen: &mut Pen<'_>| pen.color_bar(rect, |fraction| map.color(fraction), range_tick(range));
-    paint_part(ui, ui.scope_id().with("colour bar"), theme, key, rect.expand(GRID), &draw);
-}
 
 /// A legend as wide as there is room: the colours of fractions from 0 to 1, and what stands below their
 /// beginning, middle and end.

@@ -25,6 +25,7 @@ use crate::{
     capture::{Capture, Matrix},
     figure::{
         measure::BAR_AND_TICKS_PT,
+        pen::range_tick,
         views::{
             color_map,
             grid::{Places, high, recorded, title},
@@ -36,7 +37,7 @@ use crate::{
     },
     ids::{CaptureId, HeadId, StackKind},
     raster::{
-        ColorRange,
+        ColorMap, ColorRange,
         heatmap::{RowsSee, heatmap},
     },
     session::{ColorScale, Command, Focus, ViewKind},
@@ -73,7 +74,8 @@ pub struct GridView {
     camera_of: Option<(CaptureId, StackKind)>,
     layers: Vec<SmallMaps>,
     rows: Vec<Memo<RowKey, Option<TextureHandle>>>,
-    labels: ScenePainter<MatrixLayout>,
+    /// Numbers of layers and heads, and the colour bar.
+    around: ScenePainter<(MatrixLayout, bool, Option<(Rect, ColorRange)>, ColorMap)>,
 }
 
 /// Everything that the pixels of one row of each head of a layer depend on.
@@ -207,10 +209,20 @@ impl GridView {
         let layout = MatrixLayout { viewport, content: self.camera.content_rect(viewport), grid };
         self.ask(ui, cx, shown, &layout);
         let painter = ui.painter().with_clip_rect(viewport.intersect(ui.clip_rect()));
-        if shown.places.by_layer {
-            let area = ui.clip_rect();
-            self.labels.paint(ui.painter(), cx.theme, layout, area, &|pen| around::labels(&layout, 1, pen));
-        }
+        let bar = bar.map(|range| {
+            let size = vec2(BAR_AND_TICKS_PT, BAR_HEIGHT_PT);
+            let rect = Rect::from_min_size(viewport.right_top() + vec2(GRID, 0.0), size);
+            (rect.intersect(Rect::everything_above(area.bottom())), range)
+        });
+        let (by_layer, map) = (shown.places.by_layer, shown.look.map);
+        self.around.paint(ui.painter(), cx.theme, (layout, by_layer, bar, map), ui.clip_rect(), &|pen| {
+            if by_layer {
+                around::labels(&layout, 1, pen);
+            }
+            if let Some((rect, range)) = bar {
+                pen.color_bar(rect, |part| map.color(part), range_tick(range));
+            }
+        });
         let under = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| {
             let (head, score) = shown.places.at(layout.head_at(at)?)?;
             Some((at, layout.head_at(at)?, head, score))
@@ -229,12 +241,6 @@ impl GridView {
             if let Some(color) = color {
                 cells::frame(&painter, cell, color);
             }
-        }
-        if let Some(range) = bar {
-            let bar =
-                Rect::from_min_size(viewport.right_top() + vec2(GRID, 0.0), vec2(BAR_AND_TICKS_PT, BAR_HEIGHT_PT));
-            let bar = bar.intersect(Rect::everything_above(area.bottom()));
-            texture::color_bar(ui, bar, shown.look.map, range, cx.theme);
         }
         if let Some((at, place, head, score)) = under {
             let focus = token_at(shown, layout.cell(place.0, place.1), at, cx);
