@@ -410,3 +410,18 @@ fn a_pinned_pair_is_a_line_that_is_seen_with_its_weight() {
         assert!(svg.matches(&full).count() > n_plain, "{weight}: no line in {full}");
     }
 }
+
+#[test]
+fn hidden_tokens_are_struck_out_in_every_figure_that_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let [red, green, blue, _] = Palette::LIGHT.text;
+    let stroke = format!("stroke=\"#{red:02x}{green:02x}{blue:02x}\"");
+    for view in ["heads", "heatmap"] {
+        let n_strikes = |edit: &[&str]| {
+            let model = ["--model", "demo:gpt", "--text", STORY, "--layer", "2"];
+            let svg = render(&[&[view], &model[..], edit].concat(), &folder.path().join("figure.svg"));
+            String::from_utf8(svg).unwrap().matches(&stroke).count()
+        };
+        assert_eq!([n_strikes(&[]), n_strikes(&["--edit", r#"{"hide":1}"#])], [0, 2], "{view}: as query and as key");
+    }
+}
