@@ -25,7 +25,7 @@ use attnscope::{
     },
     cli::open::OpenOptions,
     ids::{CaptureId, Side, StackKind},
-    session::{Command, Loadable, ViewKind},
+    session::{Command, Loadable, SelectionCommand, ViewKind},
     spec::{LayerSpec, Longer, Modality, ModelSpec, StackSpec, TextSpec},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, pos2};
@@ -48,7 +48,7 @@ fn main() {
             Window::open(OpenOptions { paths: vec![path], ..OpenOptions::default() }, folder.path().to_owned());
         window.wait(|app| matches!(app.session().document().capture, Loadable::Ready(_)));
         for view in [ViewKind::Heads, ViewKind::Heatmap] {
-            window.ask(Command::ShowView(view));
+            window.ask(Command::Select(SelectionCommand::ShowView(view)));
             window.frames(20, |_, _| ());
             report(&format!("{n_tokens} tokens, {}, pointer moving", view.label()), &window.frames(FRAMES, |_, _| ()));
         }

@@ -23,7 +23,7 @@ use attnscope::{
     },
     capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, Site, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
-    session::{Command, Loadable, PickChange, Session, Settings, ViewKind},
+    session::{Command, Loadable, PickChange, SelectionCommand, Session, Settings, ViewKind},
     spec::{LayerSpec, Longer, Modality, ModelSpec, StackSpec, TextSpec},
     ui::{
         Asked, CommandQueue, PanelCtx, hovering,
@@ -70,11 +70,11 @@ fn measure(n_points: usize) {
     window.frames(20, |_, _| vec![wheel(14.0)]);
     report("panning within one head", &window.drag(200));
     let picked: PointSet = (0..n_points / 4).map(Spot::Query).collect();
-    window.ask(Command::PickPoints(picked, PickChange::Replace));
+    window.ask(Command::Select(SelectionCommand::PickPoints(picked, PickChange::Replace)));
     let started = Instant::now();
     window.until_settled();
     println!("  a quarter picked, seen after {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
-    window.ask(Command::ShowView(ViewKind::Matrix));
+    window.ask(Command::Select(SelectionCommand::ShowView(ViewKind::Matrix)));
     report("flying back to all heads", &window.frames(60, |_, _| Vec::new()));
 }
 

@@ -43,7 +43,7 @@ use attnscope::{
     cli::open::OpenOptions,
     corpus::Corpus,
     ids::CaptureId,
-    session::{ChangeCommand, Command, CorpusCommand, DownloadCommand, NoticeKind, SessionCommand},
+    session::{ChangeCommand, Command, CorpusCommand, DownloadCommand, NoticeKind, PaneCommand, SessionCommand},
     worker::give_back_by,
 };
 use eframe::egui::{Key, Modifiers};
@@ -184,7 +184,7 @@ impl Day {
                 self.window.ask(Command::NextPane);
                 self.frames(1);
             }
-            self.window.ask(Command::ClosePane);
+            self.window.ask(Command::InPane(PaneCommand::Close));
             self.frames(1);
         }
         self.window.ask(Command::ShowDocument(first));

@@ -14,7 +14,7 @@ use attnscope::{
     capture::{Edit, HideToken, Normalize, Normalizer, Scope},
     cli::open::OpenOptions,
     ids::{CaptureId, Side},
-    session::{ChangeCommand, Command, Drag, Loadable, ViewKind},
+    session::{ChangeCommand, Command, Drag, Loadable, SelectionCommand, ViewKind},
 };
 use window::Window;
 
@@ -43,7 +43,7 @@ fn main() {
             let options = OpenOptions { model: Some(model.to_owned()), ..OpenOptions::default() };
             let mut window = Window::open(options, folder.path().to_owned());
             window.wait(|app| matches!(app.session().document().capture, Loadable::Ready(_)));
-            window.ask(Command::ShowView(view));
+            window.ask(Command::Select(SelectionCommand::ShowView(view)));
             window.frames(60, |_, _| ());
             measure(&mut window, model, view);
         }

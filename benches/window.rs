@@ -18,7 +18,7 @@ use std::time::Duration;
 use attnscope::{
     analysis::projection::ScaleChoice,
     cli::open::OpenOptions,
-    session::{Command, FigureCommand, FigureOptions, FileKind, HeadStep, Loadable, Split, ViewKind},
+    session::{Command, FigureCommand, FigureOptions, FileKind, HeadStep, Loadable, SelectionCommand, Split, ViewKind},
 };
 use bert_base::{N_TOKENS, write_checkpoint};
 use window::{Frame, Window};
@@ -62,15 +62,15 @@ impl Window {
     /// Lines and a heatmap above, other lines and the matrix below.
     fn four_panes(&mut self) {
         for command in [
-            Command::AllHeads,
+            Command::Select(SelectionCommand::AllHeads),
             Command::SplitPane(Split::Right),
-            Command::ShowView(ViewKind::Heatmap),
+            Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)),
             Command::SplitPane(Split::Below),
-            Command::ShowView(ViewKind::Heads),
+            Command::Select(SelectionCommand::ShowView(ViewKind::Heads)),
             Command::ToggleLink,
-            Command::SelectLayer(5),
+            Command::Select(SelectionCommand::Layer(5)),
             Command::SplitPane(Split::Right),
-            Command::ShowView(ViewKind::Matrix),
+            Command::Select(SelectionCommand::ShowView(ViewKind::Matrix)),
         ] {
             self.ask(command);
             self.frame();
@@ -93,7 +93,7 @@ impl Window {
             self.ask(Command::Run);
             frames.extend(self.frames(40, |window, at| {
                 if at % 10 == 5 {
-                    window.ask(Command::Step(HeadStep::NextLayer));
+                    window.ask(Command::Select(SelectionCommand::Step(HeadStep::NextLayer)));
                 }
             }));
             while self.harness.state().session().is_busy() {

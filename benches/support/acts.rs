@@ -13,8 +13,8 @@ use attnscope::{
     protocol::{CorpusSource, ModelSource},
     session::{
         Anew, BookmarkCommand, ChangeCommand, Command, CorpusCommand, FigureCommand, FigureOptions, FigureRange,
-        FileKind, Focus, HeadStep, PickChange, QueryStep, SessionCommand, Split, ViewKind, ViewOptions,
-        gallery::EXAMPLES,
+        FileKind, Focus, HeadStep, ListCommand, PaneCommand, PickChange, QueryStep, SelectionCommand, SessionCommand,
+        Split, ViewKind, ViewOptions, gallery::EXAMPLES,
     },
 };
 use eframe::egui::{Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, PointerButton, TouchPhase, pos2, vec2};
@@ -97,24 +97,24 @@ fn example(day: &mut Day) {
 fn step(day: &mut Day) {
     let n = day.random.below(12);
     day.any([
-        Command::Step(HeadStep::NextHead),
-        Command::Step(HeadStep::PreviousHead),
-        Command::Step(HeadStep::NextLayer),
-        Command::Step(HeadStep::PreviousLayer),
-        Command::SelectLayer(n),
-        Command::SoloHead(n),
-        Command::ToggleHead(n),
-        Command::AllHeads,
-        Command::NextStack,
-        Command::StepQuery(QueryStep::Next),
-        Command::Pin(Focus { query: Some(n), key: None }),
-        Command::Release,
+        Command::Select(SelectionCommand::Step(HeadStep::NextHead)),
+        Command::Select(SelectionCommand::Step(HeadStep::PreviousHead)),
+        Command::Select(SelectionCommand::Step(HeadStep::NextLayer)),
+        Command::Select(SelectionCommand::Step(HeadStep::PreviousLayer)),
+        Command::Select(SelectionCommand::Layer(n)),
+        Command::Select(SelectionCommand::SoloHead(n)),
+        Command::Select(SelectionCommand::ToggleHead(n)),
+        Command::Select(SelectionCommand::AllHeads),
+        Command::Select(SelectionCommand::NextStack),
+        Command::Select(SelectionCommand::StepQuery(QueryStep::Next)),
+        Command::Select(SelectionCommand::Pin(Focus { query: Some(n), key: None })),
+        Command::Select(SelectionCommand::Release),
     ]);
 }
 
 fn view(day: &mut Day) {
     let view = *day.random.pick(&ViewKind::ALL);
-    day.window.ask(Command::ShowView(view));
+    day.window.ask(Command::Select(SelectionCommand::ShowView(view)));
 }
 
 /// Somewhere in the middle of the window: what is there answers as it does to anybody.
@@ -152,8 +152,8 @@ fn panes(day: &mut Day) {
         Command::SplitPane(Split::Below),
         Command::NextPane,
         Command::ToggleLink,
-        Command::ClosePane,
-        Command::ClosePane,
+        Command::InPane(PaneCommand::Close),
+        Command::InPane(PaneCommand::Close),
     ]);
 }
 
@@ -234,12 +234,18 @@ fn layout(day: &mut Day) {
         options.scatter.clusters ^= which == 1;
         options.scatter.corpus ^= which == 2;
     });
-    day.any([Command::ShowView(ViewKind::Scatter), Command::ShowView(ViewKind::Matrix)]);
+    day.any([
+        Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)),
+        Command::Select(SelectionCommand::ShowView(ViewKind::Matrix)),
+    ]);
 }
 
 fn search(day: &mut Day) {
     let text = day.random.text(&["the", "dog", "er", "."]).to_owned();
-    day.any([Command::Search(Search { text, ..Search::default() }), Command::Search(Search::default())]);
+    day.any([
+        Command::Select(SelectionCommand::Search(Search { text, ..Search::default() })),
+        Command::Select(SelectionCommand::Search(Search::default())),
+    ]);
 }
 
 fn corpus(day: &mut Day) {
@@ -260,20 +266,20 @@ fn input(day: &mut Day) {
     let idx = day.random.below(30);
     day.any([
         Command::Corpus(CorpusCommand::Show(idx)),
-        Command::Corpus(CorpusCommand::Filter("the".to_owned())),
-        Command::Corpus(CorpusCommand::Filter(String::new())),
-        Command::Corpus(CorpusCommand::Select([idx, idx + 1].into())),
-        Command::Corpus(CorpusCommand::Remove),
-        Command::Corpus(CorpusCommand::RestoreAll),
+        Command::Corpus(CorpusCommand::List(ListCommand::Filter("the".to_owned()))),
+        Command::Corpus(CorpusCommand::List(ListCommand::Filter(String::new()))),
+        Command::Corpus(CorpusCommand::List(ListCommand::Select([idx, idx + 1].into()))),
+        Command::Corpus(CorpusCommand::List(ListCommand::Remove)),
+        Command::Corpus(CorpusCommand::List(ListCommand::RestoreAll)),
         Command::NextInput,
-        Command::PickPoints(PointSet::default(), PickChange::Replace),
+        Command::Select(SelectionCommand::PickPoints(PointSet::default(), PickChange::Replace)),
     ]);
 }
 
 fn ask_lab(day: &mut Day) {
     let question = *day.random.pick(&Question::ALL);
     turn(day, |options| options.lab.question = question);
-    day.window.ask(Command::ShowView(ViewKind::Lab));
+    day.window.ask(Command::Select(SelectionCommand::ShowView(ViewKind::Lab)));
     day.frames(10);
 }
 

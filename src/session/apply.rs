@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect,
-    Focus, HeadSet, Pane, Session, SessionCommand, Split, ViewKind, ViewOptions, arrangement::Arrangement,
-    autosave::Shown, examples::neighbour, figures::figure, navigation::Way, notices::Causes,
+    Focus, HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind, ViewOptions,
+    arrangement::Arrangement, autosave::Shown, examples::neighbour, figures::figure, navigation::Way, notices::Causes,
 };
 use crate::{
     ids::{HeadId, PaneId, Side},
@@ -25,42 +25,47 @@ impl Session {
     /// pointer is no reason for that.
     #[must_use]
     pub fn apply_in(&mut self, pane: PaneId, command: Command) -> Vec<Effect> {
+        let stays = matches!(command, Command::InPane(_));
+        if stays { self.transition(pane, command) } else { self.move_on(pane, command) }
+    }
+
+    /// Does what leaves the active pane as it is.
+    fn apply_to(&mut self, pane: PaneId, command: PaneCommand) -> Vec<Effect> {
         let Self { documents, panes, arrangements, alignments, jobs, notices, .. } = self;
         match command {
-            Command::Hover(focus) => {
+            PaneCommand::Hover(focus) => {
                 alignments.set_focus(panes, documents, pane, |selection| &mut selection.hover, focus);
                 Vec::new()
             }
-            Command::HoverPoint(spot) => {
+            PaneCommand::HoverPoint(spot) => {
                 panes.change(pane, documents, |pane, _| pane.selection.spot = spot);
                 Vec::new()
             }
-            Command::Survey(question) => panes.change(pane, documents, |pane, document| {
+            PaneCommand::Survey(question) => panes.change(pane, documents, |pane, document| {
                 let survey = pane.survey(document, question);
                 survey.and_then(|survey| pane.surveys.ask(pane.id, survey, jobs.next())).into_iter().collect()
             }),
-            Command::Explain(column, ask, target) => panes.change(pane, documents, |pane, document| {
+            PaneCommand::Explain(column, ask, target) => panes.change(pane, documents, |pane, document| {
                 pane.explain(document, (column, Patience::DEFAULT), ask, target, jobs.next())
             }),
-            Command::ExplainAnyway(column, ask, target) => panes.change(pane, documents, |pane, document| {
+            PaneCommand::ExplainAnyway(column, ask, target) => panes.change(pane, documents, |pane, document| {
                 pane.explain_anyway(document, column, ask, target, jobs.next())
             }),
-            Command::ExplainAgain(column) => {
+            PaneCommand::ExplainAgain(column) => {
                 panes.change(pane, documents, |pane, _| pane.explanations.ask_again(column));
                 Vec::new()
             }
-            Command::ListOutcomes => {
+            PaneCommand::ListOutcomes => {
                 let document = panes.get(pane).and_then(|pane| documents.find_mut(pane.document));
                 document.map_or_else(Vec::new, |document| document.list_outcomes(jobs.next()))
             }
-            Command::ClosePane => {
+            PaneCommand::Close => {
                 let before = Arrangement::of(panes, documents);
                 let effects = panes.close_pane(pane, documents, notices, jobs);
                 arrangements.record(before, panes, documents);
                 self.forget_messages();
                 effects
             }
-            moving => self.move_on(pane, moving),
         }
     }
 
@@ -71,7 +76,7 @@ impl Session {
         let places = if moves { self.panes.places(&self.documents) } else { Vec::new() };
         let before = Arrangement::of(&self.panes, &self.documents);
         let is_step = !matches!(command, Command::Undo | Command::Redo);
-        let mut effects = self.transition(command);
+        let mut effects = self.transition(pane, command);
         self.panes.share_head(&self.documents);
         if is_step {
             self.arrangements.record(before, &mut self.panes, &mut self.documents);
@@ -103,8 +108,9 @@ impl Session {
         notices.retain(Causes { documents, panes, keeping });
     }
 
-    fn transition(&mut self, command: Command) -> Vec<Effect> {
+    fn transition(&mut self, pane: PaneId, command: Command) -> Vec<Effect> {
         match command {
+            Command::InPane(command) => return self.apply_to(pane, command),
             Command::OpenModel(source) => {
                 self.panes.leave_example(&mut self.documents);
                 self.active_document().experiment.continued = false;
@@ -170,9 +176,7 @@ impl Session {
             Command::Redo => return self.undo(false),
             Command::Cancel(lane) => return self.cancel_together(lane),
             Command::CancelAll => return self.cancel_all(),
-            Command::SelectInput(idx) => {
-                return self.panes.select_input(self.panes.active_id(), idx, &mut self.documents);
-            }
+            Command::SelectInput(idx) => return self.panes.select_input(pane, idx, &mut self.documents),
             Command::PreviousInput => return self.panes.step_input(true, &mut self.documents),
             Command::NextInput => return self.panes.step_input(false, &mut self.documents),
             Command::Back => return self.travel(Way::Back),
@@ -222,7 +226,9 @@ impl Session {
             }
             Command::DismissNotice(id) => self.notices.dismiss(id),
             Command::Notify(failure) => self.notices.fail(Cause::Command, failure),
-            selecting => self.change_selection(&selecting),
+            Command::Select(command) => self.change_selection(command),
+            // The pane is the active one by now.
+            Command::Activate => {}
         }
         Vec::new()
     }
@@ -244,65 +250,65 @@ impl Session {
         options.lab.question = column.method.question;
         options.lab.show(column, true);
         let mut effects = self.apply(Command::SetViewOptions(options));
-        effects.extend(self.apply(Command::ShowView(ViewKind::Lab)));
+        effects.extend(self.apply(Command::Select(SelectionCommand::ShowView(ViewKind::Lab))));
         effects
     }
 
     /// What changes only where the active pane, and those linked with it, are.
-    fn change_selection(&mut self, command: &Command) {
+    fn change_selection(&mut self, command: SelectionCommand) {
         let Self { documents, panes, alignments, .. } = self;
         let (head, pinned) = (panes.active().selection.head, panes.active().selection.pinned);
-        match *command {
-            Command::SelectStack(stack) => {
+        match command {
+            SelectionCommand::Stack(stack) => {
                 panes.change_active(documents, |pane, document| pane.select(document, HeadId { stack, ..head }));
             }
-            Command::NextStack => panes.change_active(documents, |pane, document| {
+            SelectionCommand::NextStack => panes.change_active(documents, |pane, document| {
                 if let Some(stack) = pane.next_stack(document) {
                     pane.select(document, HeadId { stack, ..head });
                 }
             }),
-            Command::SelectLayer(layer) => {
+            SelectionCommand::Layer(layer) => {
                 panes.change_active(documents, |pane, document| pane.select(document, HeadId { layer, ..head }));
             }
-            Command::SelectHead(head) => {
+            SelectionCommand::Head(head) => {
                 panes.change_active(documents, |pane, document| pane.select(document, head));
             }
-            Command::ShowHead(head) => {
+            SelectionCommand::ShowHead(head) => {
                 panes.change_active(documents, |pane, document| pane.show_head(document, head));
             }
-            Command::Step(step) => {
+            SelectionCommand::Step(step) => {
                 for pane in panes.linked() {
                     panes.change(pane, documents, |pane, document| pane.step(document, step));
                 }
             }
-            Command::StepQuery(step) => {
+            SelectionCommand::StepQuery(step) => {
                 panes.change_active(documents, |pane, document| pane.step_query(document, step));
                 let pinned = panes.active().selection.pinned;
                 alignments.pin(panes, documents, pinned);
             }
-            Command::ToggleHead(head) => {
+            SelectionCommand::ToggleHead(head) => {
                 panes.change_active(documents, |pane, document| pane.toggle_head(document, head));
             }
-            Command::SoloHead(head) => {
+            SelectionCommand::SoloHead(head) => {
                 panes.change_active(documents, |pane, document| pane.solo_head(document, head));
             }
-            Command::AllHeads => panes.change_active(documents, |pane, _| pane.selection.draw(HeadSet::ALL)),
-            Command::Pin(focus) => {
+            SelectionCommand::AllHeads => panes.change_active(documents, |pane, _| pane.selection.draw(HeadSet::ALL)),
+            SelectionCommand::Pin(focus) => {
                 alignments.pin(panes, documents, if focus == pinned { Focus::NONE } else { focus });
             }
-            Command::Release => {
+            SelectionCommand::Release => {
                 panes.release_picks(documents);
                 alignments.let_go(panes, documents);
             }
-            Command::PickPoints(ref points, change) => panes.pick_points(documents, points, change),
-            Command::ShowView(view) => panes.change_active(documents, |pane, document| pane.show_view(document, view)),
-            Command::Search(ref search) => panes.active_mut().search.clone_from(search),
-            Command::Subtract(minus) => {
+            SelectionCommand::PickPoints(points, change) => panes.pick_points(documents, &points, change),
+            SelectionCommand::ShowView(view) => {
+                panes.change_active(documents, |pane, document| pane.show_view(document, view))
+            }
+            SelectionCommand::Search(search) => panes.active_mut().search = search,
+            SelectionCommand::Subtract(minus) => {
                 let open = minus.is_none_or(|minus| documents.find(minus.document).is_some());
                 panes.active_mut().minus = minus.filter(|_| open);
             }
-            // Everything else has been done.
-            _ => {}
         }
     }
 
@@ -380,7 +386,7 @@ impl Session {
             CorpusCommand::Close => return self.active_document().close_corpus(),
             CorpusCommand::Show(source) => return self.show_corpus_input(source, Focus::NONE),
             CorpusCommand::Ask(dialog) => self.corpus_dialog = dialog,
-            listing => self.active_document().change_corpus(listing),
+            CorpusCommand::List(command) => self.active_document().change_corpus(command),
         }
         Vec::new()
     }
@@ -472,7 +478,19 @@ impl Session {
                 let running = self.documents.iter().filter(|document| document.capture.is_pending());
                 running.map(|document| Lane::Run(document.id)).collect()
             }
-            _ => Vec::new(),
+            Lane::Load(_)
+            | Lane::Catalog
+            | Lane::Forget
+            | Lane::Analysis
+            | Lane::Session
+            | Lane::Look
+            | Lane::Corpus(_)
+            | Lane::Outcomes(_)
+            | Lane::Project(_)
+            | Lane::SecondOpinion(_)
+            | Lane::Export
+            | Lane::Draw
+            | Lane::Download => Vec::new(),
         };
         let others = together.into_iter().filter(|other| *other != lane);
         std::iter::once(lane).chain(others).flat_map(|lane| self.cancel(lane)).collect()

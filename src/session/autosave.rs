@@ -218,11 +218,20 @@ impl Keeping {
                 let number = self.left.remove(idx).number;
                 self.ask(Doing::Discarding, SessionRequest::Discard(number), jobs)
             }
-            SessionCommand::SetNotes(notes) if notes.len() <= MAX_NOTES => {
-                self.notes = notes;
+            SessionCommand::SetNotes(notes) => {
+                if notes.len() <= MAX_NOTES {
+                    self.notes = notes;
+                }
                 Vec::new()
             }
-            _ => Vec::new(),
+            // The session does the others: it has the panes and the documents.
+            SessionCommand::Discard(_)
+            | SessionCommand::Bookmark(_)
+            | SessionCommand::CopyAddress
+            | SessionCommand::GoTo(_)
+            | SessionCommand::ModelIsAt(_)
+            | SessionCommand::UseModel
+            | SessionCommand::LeaveModel => Vec::new(),
         };
         effects.into()
     }

@@ -23,6 +23,10 @@ use crate::{
 /// Something the user asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
+    /// Look at something in a pane, which need not be the active one and does not become it, or close it.
+    InPane(PaneCommand),
+    /// Change what the active pane shows, and those linked with it.
+    Select(SelectionCommand),
     OpenModel(ModelSource),
     /// Open whatever these are: model folders, weights, captures, pictures, texts. A text comes back
     /// as [`Command::OpenText`] once the window has read it.
@@ -72,18 +76,8 @@ pub enum Command {
     Cancel(Lane),
     /// Stop everything that runs.
     CancelAll,
-    /// Ask something about the whole cloud of a pane, unless that is known or on its way.
-    Survey(Question),
-    /// Have everything listed that the model of a pane can say, unless that is known or on its way.
-    ListOutcomes,
     /// Show a method of the laboratory, by the name of its column.
     ShowMethod(&'static str),
-    /// Ask the laboratory, for a column.
-    Explain(&'static str, MethodCall, Target),
-    /// Ask the laboratory, for a column, what was not begun because it takes long.
-    ExplainAnyway(&'static str, MethodCall, Target),
-    /// Forget what a column said, so that it is asked again.
-    ExplainAgain(&'static str),
     /// Hold alignments of words against these links, which were made by hand.
     SetGold(String),
     /// Open the two texts with their places exchanged beside, for a model that translates the other way.
@@ -100,8 +94,6 @@ pub enum Command {
     SplitPane(Split),
     /// Open a twin of the active pane and give it a document of its own.
     CompareInput,
-    /// Close the pane; the last one stays.
-    ClosePane,
     /// Keys and panels speak of this pane from now on.
     Activate,
     /// The next pane, row by row.
@@ -114,48 +106,17 @@ pub enum Command {
     ShowDocument(DocumentId),
     /// Close a document; the last one stays.
     CloseDocument(DocumentId),
-    /// Look for something in the joint spaces of the active pane; nothing, to look for nothing.
-    Search(Search),
-    /// Subtract another head from the selected one, or none.
-    Subtract(Option<HeadRef>),
     /// Show another input of the opened capture file, from 0.
     SelectInput(usize),
     /// Show the input before; before the first comes the last.
     PreviousInput,
     /// Show the next input; after the last comes the first.
     NextInput,
-    SelectStack(StackKind),
-    NextStack,
-    /// Show another layer, keeping the head where it exists.
-    SelectLayer(usize),
-    SelectHead(HeadId),
-    /// Select a head that was chosen by its name, and draw it: alone, where all of its layer are drawn.
-    ShowHead(HeadId),
-    /// Step to a neighbouring head or layer.
-    Step(HeadStep),
-    /// Hold the next or previous query token.
-    StepQuery(QueryStep),
-    /// Draw or stop drawing a head's lines.
-    ToggleHead(usize),
-    /// Draw only this head's lines, or all if it already is the only one.
-    SoloHead(usize),
-    AllHeads,
-    /// The pointer is over something, or over nothing.
-    Hover(Focus),
-    /// Hold what was clicked; the same again lets go.
-    Pin(Focus),
-    /// Let go of what is held, then of what is picked.
-    Release,
-    /// The pointer is over a point of a joint space, or over none.
-    HoverPoint(Option<Spot>),
-    /// Pick points out of a joint space; none, to let go of all.
-    PickPoints(PointSet, PickChange),
     /// Back to the place before: view and selection of the active pane.
     Back,
     Forward,
     /// To the other of the last two places.
     Flip,
-    ShowView(ViewKind),
     /// Light, dark or system.
     SetAppearance(Appearance),
     SetViewOptions(ViewOptions),
@@ -177,6 +138,59 @@ pub enum Command {
     DismissNotice(u64),
     /// Tell the user something that the window found out (an unreadable text file, say).
     Notify(crate::protocol::Failure),
+}
+
+/// What is asked for in one pane, without its becoming the active one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PaneCommand {
+    /// The pointer is over something, or over nothing.
+    Hover(Focus),
+    /// The pointer is over a point of a joint space, or over none.
+    HoverPoint(Option<Spot>),
+    /// Ask something about the whole cloud, unless that is known or on its way.
+    Survey(Question),
+    /// List all that the model can say, unless that is known or on its way.
+    ListOutcomes,
+    /// Ask the laboratory, for a column.
+    Explain(&'static str, MethodCall, Target),
+    /// Ask the laboratory, for a column, what was not begun because it takes long.
+    ExplainAnyway(&'static str, MethodCall, Target),
+    /// Forget what a column said, so that it is asked again.
+    ExplainAgain(&'static str),
+    /// Close it; the last pane stays.
+    Close,
+}
+
+/// A change of the view and of what is selected in it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SelectionCommand {
+    ShowView(ViewKind),
+    Stack(StackKind),
+    NextStack,
+    /// Show another layer, keeping the head where it exists.
+    Layer(usize),
+    Head(HeadId),
+    /// Select a head that was chosen by its name, and draw it: alone, where all of its layer are drawn.
+    ShowHead(HeadId),
+    /// Step to a neighbouring head or layer.
+    Step(HeadStep),
+    /// Hold the next or previous query token.
+    StepQuery(QueryStep),
+    /// Draw or stop drawing a head's lines.
+    ToggleHead(usize),
+    /// Draw only this head's lines, or all if it already is the only one.
+    SoloHead(usize),
+    AllHeads,
+    /// Hold what was clicked; the same again lets go.
+    Pin(Focus),
+    /// Let go of what is held, then of what is picked.
+    Release,
+    /// Pick points out of a joint space; none, to let go of all.
+    PickPoints(PointSet, PickChange),
+    /// Look for something in the joint spaces; nothing, to look for nothing.
+    Search(Search),
+    /// Subtract another head from the selected one, or none.
+    Subtract(Option<HeadRef>),
 }
 
 /// A neighbouring head or layer.

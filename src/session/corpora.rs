@@ -40,6 +40,17 @@ pub enum CorpusCommand {
     KeepMore(Kept),
     GoOn,
     Close,
+    /// Make an input the document's own and run it.
+    Show(usize),
+    /// Ask for something first, or no longer.
+    Ask(Option<CorpusDialog>),
+    /// Change which inputs are listed and laid out.
+    List(ListCommand),
+}
+
+/// A change of the list of a corpus.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ListCommand {
     Filter(String),
     /// Sort the list; `true` from the largest.
     Sort(SortBy, bool),
@@ -52,10 +63,6 @@ pub enum CorpusCommand {
     /// Put back what was taken out last.
     Restore,
     RestoreAll,
-    /// Make an input the document's own and run it.
-    Show(usize),
-    /// Ask for something first, or no longer.
-    Ask(Option<CorpusDialog>),
 }
 
 /// What is asked for before a corpus is opened.
@@ -91,7 +98,7 @@ impl Document {
     }
 
     /// Changes which inputs of its corpus are listed and laid out.
-    pub(super) fn change_corpus(&mut self, command: CorpusCommand) {
+    pub(super) fn change_corpus(&mut self, command: ListCommand) {
         let depth = self.undo.depth();
         if let Some(corpus) = self.corpus.as_deref_mut() {
             corpus.change(command, depth);

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::{CorpusCommand, Loadable};
+use super::{ListCommand, Loadable};
 use crate::{
     corpus::{Corpus, CorpusView, Filter, Selection, SortBy},
     protocol::{CorpusOptions, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource},
@@ -224,28 +224,26 @@ impl OpenCorpus {
 
 impl OpenCorpus {
     /// Does what concerns the list alone.
-    pub(super) fn change(&mut self, command: CorpusCommand, depth: usize) {
+    pub(super) fn change(&mut self, command: ListCommand, depth: usize) {
         match command {
-            CorpusCommand::Filter(filter) => {
+            ListCommand::Filter(filter) => {
                 self.filter = filter;
                 self.select_rows();
             }
-            CorpusCommand::Sort(by, descending) => {
+            ListCommand::Sort(by, descending) => {
                 self.sort = (by, descending);
                 self.select_rows();
             }
-            CorpusCommand::Select(selected) => self.selected = selected,
-            CorpusCommand::Remove => self.take_out(false, depth),
-            CorpusCommand::Keep => self.take_out(true, depth),
-            CorpusCommand::Restore => self.put_back(),
-            CorpusCommand::RestoreAll => {
+            ListCommand::Select(selected) => self.selected = selected,
+            ListCommand::Remove => self.take_out(false, depth),
+            ListCommand::Keep => self.take_out(true, depth),
+            ListCommand::Restore => self.put_back(),
+            ListCommand::RestoreAll => {
                 self.removed.clear();
                 self.removals.clear();
                 self.undone.clear();
                 self.update();
             }
-            // Everything else is done by the session.
-            _ => {}
         }
     }
 }

@@ -3,8 +3,8 @@
 //! Buttons, keys and the help sheet all read it, so they cannot disagree.
 
 use crate::session::{
-    Anew, Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, QueryStep,
-    SessionCommand, Split, ViewKind,
+    Anew, Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, PaneCommand,
+    QueryStep, SelectionCommand, SessionCommand, Split, ViewKind,
 };
 
 /// Something a button or a key does.
@@ -327,22 +327,22 @@ impl UiCommand {
     /// What the session is asked to do; `None` where only the window changes.
     pub const fn command(self) -> Option<Command> {
         Some(match self {
-            Self::Show(view) => Command::ShowView(view),
+            Self::Show(view) => Command::Select(SelectionCommand::ShowView(view)),
             Self::OpenModel => Command::Pick(FilePurpose::ModelFolder),
             Self::DownloadModel => Command::Download(DownloadCommand::Open),
             Self::OpenFile => Command::Pick(FilePurpose::InputFile),
             Self::Run => Command::Run,
-            Self::NextHead => Command::Step(HeadStep::NextHead),
-            Self::PreviousHead => Command::Step(HeadStep::PreviousHead),
-            Self::NextLayer => Command::Step(HeadStep::NextLayer),
-            Self::PreviousLayer => Command::Step(HeadStep::PreviousLayer),
+            Self::NextHead => Command::Select(SelectionCommand::Step(HeadStep::NextHead)),
+            Self::PreviousHead => Command::Select(SelectionCommand::Step(HeadStep::PreviousHead)),
+            Self::NextLayer => Command::Select(SelectionCommand::Step(HeadStep::NextLayer)),
+            Self::PreviousLayer => Command::Select(SelectionCommand::Step(HeadStep::PreviousLayer)),
             Self::PreviousInput => Command::PreviousInput,
             Self::NextInput => Command::NextInput,
-            Self::AllHeads => Command::AllHeads,
-            Self::NextStack => Command::NextStack,
-            Self::NextQuery => Command::StepQuery(QueryStep::Next),
-            Self::PreviousQuery => Command::StepQuery(QueryStep::Previous),
-            Self::Release => Command::Release,
+            Self::AllHeads => Command::Select(SelectionCommand::AllHeads),
+            Self::NextStack => Command::Select(SelectionCommand::NextStack),
+            Self::NextQuery => Command::Select(SelectionCommand::StepQuery(QueryStep::Next)),
+            Self::PreviousQuery => Command::Select(SelectionCommand::StepQuery(QueryStep::Previous)),
+            Self::Release => Command::Select(SelectionCommand::Release),
             Self::Back => Command::Back,
             Self::Forward => Command::Forward,
             Self::Flip => Command::Flip,
@@ -351,7 +351,7 @@ impl UiCommand {
             Self::SplitRight => Command::SplitPane(Split::Right),
             Self::SplitBelow => Command::SplitPane(Split::Below),
             Self::CompareInput => Command::CompareInput,
-            Self::ClosePane => Command::ClosePane,
+            Self::ClosePane => Command::InPane(PaneCommand::Close),
             Self::NextPane => Command::NextPane,
             Self::ToggleLink => Command::ToggleLink,
             Self::Detach => Command::Detach,

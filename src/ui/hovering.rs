@@ -3,13 +3,15 @@
 use super::Asked;
 use crate::{
     ids::PaneId,
-    session::{Command, Focus, Session},
+    session::{Command, Focus, PaneCommand, Session},
 };
 
 /// What panels and views asked for in a frame, in the order in which it happens: first what is under the pointer now, so
 /// that a click in the same frame decides after it.
 pub fn join(session: &Session, panels: Vec<Asked>, views: Vec<Asked>) -> Vec<Asked> {
-    let looks = |asked: &Asked| matches!(asked.command, Command::Hover(_) | Command::HoverPoint(_));
+    let looks = |asked: &Asked| {
+        matches!(asked.command, Command::InPane(PaneCommand::Hover(_)) | Command::InPane(PaneCommand::HoverPoint(_)))
+    };
     let (in_panels, panels): (Vec<_>, Vec<_>) = panels.into_iter().partition(looks);
     let (in_views, views): (Vec<_>, Vec<_>) = views.into_iter().partition(looks);
     // What a person points at in a panel is nearer than a view behind it.
@@ -22,12 +24,12 @@ pub fn join(session: &Session, panels: Vec<Asked>, views: Vec<Asked>) -> Vec<Ask
 fn hovered(session: &Session, reported: &[Asked]) -> Vec<Asked> {
     let at = |asked: &Asked| asked.pane.unwrap_or(session.panes.active_id());
     let focus = reported.iter().rev().find_map(|asked| match asked.command {
-        Command::Hover(focus) => Some((at(asked), focus)),
+        Command::InPane(PaneCommand::Hover(focus)) => Some((at(asked), focus)),
         _ => None,
     });
     let spot_of = |pane: PaneId| {
         reported.iter().rev().find_map(|asked| match asked.command {
-            Command::HoverPoint(spot) if at(asked) == pane => spot,
+            Command::InPane(PaneCommand::HoverPoint(spot)) if at(asked) == pane => spot,
             _ => None,
         })
     };
@@ -37,15 +39,17 @@ fn hovered(session: &Session, reported: &[Asked]) -> Vec<Asked> {
         let here = |command: Command| Asked { pane: Some(pane.id), command };
         let spot = spot_of(pane.id);
         if pane.selection.spot != spot {
-            said.push(here(Command::HoverPoint(spot)));
+            said.push(here(Command::InPane(PaneCommand::HoverPoint(spot))));
         }
         let follows = focus.is_some_and(|(from, _)| from == pane.id || linked(from) && pane.linked);
         if !follows && !pane.selection.hover.is_empty() {
-            said.push(here(Command::Hover(Focus::NONE)));
+            said.push(here(Command::InPane(PaneCommand::Hover(Focus::NONE))));
         }
     }
     let is_new = |(id, focus): &(PaneId, Focus)| session.panes.get(*id).is_some_and(|it| it.selection.hover != *focus);
     let new = focus.filter(is_new);
-    said.extend(new.map(|(pane, focus)| Asked { pane: Some(pane), command: Command::Hover(focus) }));
+    said.extend(
+        new.map(|(pane, focus)| Asked { pane: Some(pane), command: Command::InPane(PaneCommand::Hover(focus)) }),
+    );
     said
 }

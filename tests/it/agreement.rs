@@ -10,7 +10,7 @@ use attnscope::{
         spec,
     },
     ids::HeadId,
-    session::{Command, Focus, Loadable, Session, Settings, ViewKind},
+    session::{Command, Focus, Loadable, SelectionCommand, Session, Settings, ViewKind},
     text::{decimal_text, weight_text},
     ui::{
         Asked, CommandQueue, PanelCtx, hovering,
@@ -281,7 +281,7 @@ fn what_is_chosen_for_patterns_does_not_stop_figures_of_vectors_and_means() {
     options.reading.together = Some(Together::default());
     play.does(Command::SetViewOptions(options));
     for view in [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance, ViewKind::Average, ViewKind::Heads] {
-        play.does(Command::ShowView(view));
+        play.does(Command::Select(SelectionCommand::ShowView(view)));
         let figure = play.session.figure().unwrap();
         let drawn = spec::all(&figure.spec, figure.subject());
         assert!(drawn.is_ok_and(|figures| !figures.is_empty()), "{view:?}");

@@ -12,7 +12,7 @@ use attnscope::{
         weights::Role,
     },
     ids::{HeadId, Side, StackKind},
-    session::{Command, ViewKind},
+    session::{Command, SelectionCommand, ViewKind},
 };
 use eframe::egui::{Rect, pos2, vec2};
 use egui_kittest::kittest::Queryable as _;
@@ -170,8 +170,8 @@ fn words_that_attend_to_patches_have_no_arrows() {
     let mut options = stage.session.pane().options.clone();
     options.image.flows = Some(FlowKind::All);
     let _ = stage.session.apply(Command::SetViewOptions(options));
-    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
-    let _ = stage.session.apply(Command::ShowView(ViewKind::Image));
+    let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::Cross)));
+    let _ = stage.session.apply(Command::Select(SelectionCommand::ShowView(ViewKind::Image)));
     assert_eq!(stage.session.figure().unwrap().spec.options.image.flows, None, "a figure is what is on screen");
     let mut stage = stage.show(vec2(1000.0, 700.0));
     stage.run();

@@ -3,7 +3,7 @@
 
 use attnscope::{
     ids::{HeadId, PaneId},
-    session::{Command, CorpusCommand, CorpusDialog, DownloadCommand, SessionCommand, ViewKind},
+    session::{Command, CorpusCommand, CorpusDialog, DownloadCommand, SelectionCommand, SessionCommand, ViewKind},
     ui::commands::UiCommand,
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
@@ -38,7 +38,7 @@ const WAYS: [Way; 12] = [
     ),
     (
         |window| {
-            asks(window, Command::ShowView(ViewKind::Lab));
+            asks(window, Command::Select(SelectionCommand::ShowView(ViewKind::Lab)));
             window.harness.query_all_by_role(Role::ComboBox).find(|it| names(it, "Explained outcome")).unwrap().click();
             window.settle();
         },

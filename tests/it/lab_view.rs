@@ -13,7 +13,7 @@ use attnscope::{
     ids::{HeadId, Side},
     lab::{AlignmentOptions, Column, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
     protocol::{Event, EventKind, Explanation, Request},
-    session::{AnswerTo, Command, Loadable, Split, ViewKind, gallery::EXAMPLES},
+    session::{AnswerTo, Command, Loadable, PaneCommand, SelectionCommand, Split, ViewKind, gallery::EXAMPLES},
 };
 use eframe::egui::{accesskit::Role, pos2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -42,14 +42,18 @@ fn a_question_is_asked_once_about_what_was_run_and_failure_is_said_in_place() {
     play.does(Command::OpenModel(bundled("demo:gpt")));
     play.answers();
     let ask = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide });
-    play.does(Command::Explain("hidden", ask.clone(), Target::default()));
-    play.does(Command::Explain("hidden", ask.clone(), Target::default()));
+    play.does(Command::InPane(PaneCommand::Explain("hidden", ask.clone(), Target::default())));
+    play.does(Command::InPane(PaneCommand::Explain("hidden", ask.clone(), Target::default())));
     let asked = explanations(&play);
     assert_eq!(asked.len(), 1, "what is on its way is not asked again");
     assert_eq!((&asked[0].ask, asked[0].edits.len()), (&ask, 0));
     // Somebody types meanwhile: what is shown is still what was run.
     play.does(Command::SetText("something else".to_owned()));
-    play.does(Command::Explain("hidden", ask.clone(), Target { against: Some(1), ..Target::default() }));
+    play.does(Command::InPane(PaneCommand::Explain(
+        "hidden",
+        ask.clone(),
+        Target { against: Some(1), ..Target::default() },
+    )));
     assert_eq!(explanations(&play)[1].input, asked[0].input);
     let job = play.asked.last().unwrap().0;
     play.hears(job, EventKind::Failed(failure("It has no head")));
@@ -118,10 +122,10 @@ fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_ther
             .with_value("scores", Value::tokens(Side::Only, vec![value; 8]));
         play.hears(job, EventKind::Explained(Arc::new(report)));
     };
-    play.does(Command::Explain("rollout", rollout(0.5), target));
+    play.does(Command::InPane(PaneCommand::Explain("rollout", rollout(0.5), target)));
     answer(&mut play, 0.25);
-    play.does(Command::Explain("rollout", rollout(0.4), target));
-    play.does(Command::Explain("rollout", rollout(0.3), target));
+    play.does(Command::InPane(PaneCommand::Explain("rollout", rollout(0.4), target)));
+    play.does(Command::InPane(PaneCommand::Explain("rollout", rollout(0.3), target)));
     assert_eq!(explanations(&play).len(), 2, "both were asked, and the first of them no longer counts");
     let capture = play.session.document().latest_capture().unwrap().id();
     let shown = |play: &Play| {
@@ -131,9 +135,9 @@ fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_ther
     assert_eq!(shown(&play), Some((0.25, AnswerTo::OtherOptions)));
     // Under the name of another head it is no answer: it is veiled at once.
     let head = play.session.pane().selection.head;
-    play.does(Command::SelectHead(HeadId::single(1, 1)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 1))));
     assert_eq!(shown(&play), Some((0.25, AnswerTo::OtherSubject)));
-    play.does(Command::SelectHead(head));
+    play.does(Command::Select(SelectionCommand::Head(head)));
     assert!(play.session.pane().explanations.find(capture, "rollout", &rollout(0.4), target).is_none());
     answer(&mut play, 0.75);
     play.asked.clear();
@@ -142,7 +146,7 @@ fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_ther
     let other = Target { position: Some(2), ..target };
     let of_other = |play: &Play| play.session.pane().answer_in(capture, "rollout", &rollout(0.3), other).is_some();
     assert!(!of_other(&play));
-    play.does(Command::Explain("rollout", rollout(0.3), other));
+    play.does(Command::InPane(PaneCommand::Explain("rollout", rollout(0.3), other)));
     assert!(!of_other(&play));
     answer(&mut play, 0.5);
     assert!(of_other(&play));
@@ -264,7 +268,7 @@ fn two_directions_of_a_translation_are_put_together_and_held_against_gold() {
     let mut options = play.session.pane().options.clone();
     options.lab.question = Question::Aligns;
     play.does(Command::SetViewOptions(options));
-    play.does(Command::ShowView(ViewKind::Lab));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Lab)));
     let left = play.session.pane().id;
     let reverse = |play: &Play| {
         let pane = play.session.panes.get(left).unwrap();

@@ -7,7 +7,10 @@ use attnscope::{
     ids::{HeadId, Side},
     model::ImageSource,
     protocol::{CorpusSource, EditRequest, EventKind, ModelSource, Request},
-    session::{BookmarkCommand, ChangeCommand, Command, CorpusCommand, NoticeKind, SessionCommand},
+    session::{
+        BookmarkCommand, ChangeCommand, Command, CorpusCommand, NoticeKind, PaneCommand, SelectionCommand,
+        SessionCommand,
+    },
 };
 
 use crate::support::{
@@ -49,7 +52,7 @@ fn a_message_about_a_load_goes_with_the_next_run() {
     play.hears(play.last_job(), EventKind::Failed(failure("There is nothing at this path")));
     play.asked.clear();
     assert_eq!(told(&play), ["There is nothing at this path"]);
-    play.does(Command::SelectHead(HeadId::single(1, 1)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 1))));
     assert_eq!(told(&play), ["There is nothing at this path"], "looking at something else changes nothing");
     play.does(Command::SetText("four five".to_owned()));
     play.does(Command::Run);
@@ -77,7 +80,7 @@ fn changes_that_are_there_again_are_not_said_to_be_closed() {
     let edit = EditRequest::Edit(Edit::Ablate(Ablate { head: HeadId::single(1, 1), with: Ablation::Zero }));
     play.does(Command::Change(ChangeCommand::Add(vec![edit])));
     play.answers();
-    play.does(Command::ClosePane);
+    play.does(Command::InPane(PaneCommand::Close));
     play.answers();
     assert_eq!(told(&play), ["The changes were closed with their pane"]);
     play.does(Command::Undo);
@@ -93,7 +96,7 @@ fn too_many_panes_are_too_many_until_one_is_closed() {
         play.does(Command::SplitPane(attnscope::session::Split::Right));
     }
     assert_eq!(told(&play), ["4 panes are open, which is the most"]);
-    play.does(Command::ClosePane);
+    play.does(Command::InPane(PaneCommand::Close));
     assert!(told(&play).is_empty());
 }
 

@@ -16,7 +16,7 @@ use attnscope::{
     ids::{HeadId, Side, StackKind},
     lab::{MethodCall, Norms, Target},
     protocol::{EventKind, Request},
-    session::{Command, ValueRef, ViewKind},
+    session::{Command, SelectionCommand, ValueRef, ViewKind},
 };
 use eframe::egui::accesskit::Role;
 use egui_kittest::kittest::Queryable as _;
@@ -311,7 +311,7 @@ fn an_answer_by_heads_is_drawn_of_all_heads_that_are_on() {
     assert_eq!(n_figures, 1);
     assert!(captions.short.contains(&format!("of {N_HEADS} heads")), "{}", captions.short);
     assert!(captions.full.contains("Colour shows the head") && captions.full.contains("not attention weights"));
-    play.does(Command::SoloHead(HeadId::single(0, 1).head));
+    play.does(Command::Select(SelectionCommand::SoloHead(HeadId::single(0, 1).head)));
     let (_, captions) = drawn(&play);
     assert!(captions.short.contains("of L0H1") && captions.full.contains("Opacity and width show the size"));
     assert!(!captions.full.contains("Colour shows the head"), "{}", captions.full);

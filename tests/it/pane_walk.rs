@@ -5,7 +5,10 @@ use attnscope::{
     capture::{Ablate, Ablation, Edit},
     ids::{DocumentId, HeadId, PaneId},
     protocol::{CorpusSource, EditRequest},
-    session::{ChangeCommand, Command, CorpusCommand, Experiment, HeadStep, Session, Split, gallery::EXAMPLES},
+    session::{
+        ChangeCommand, Command, CorpusCommand, Experiment, HeadStep, PaneCommand, SelectionCommand, Session, Split,
+        gallery::EXAMPLES,
+    },
 };
 
 use crate::support::play::{Play, bundled};
@@ -147,15 +150,15 @@ impl Walk {
             Act::SplitBelow => Command::SplitPane(Split::Below),
             Act::CompareInput => Command::CompareInput,
             Act::Detach => Command::Detach,
-            Act::ClosePane => Command::ClosePane,
+            Act::ClosePane => Command::InPane(PaneCommand::Close),
             Act::NextPane => Command::NextPane,
             Act::ShowRun => Command::ShowDocument(next(session.document().id)),
             Act::CloseRun => Command::CloseDocument(next(session.document().id)),
             Act::Link => Command::ToggleLink,
-            Act::SelectHead => Command::SelectHead(head),
-            Act::NameHead => Command::ShowHead(head),
-            Act::StepHead => Command::Step(HeadStep::NextHead),
-            Act::SoloHead => Command::SoloHead(1),
+            Act::SelectHead => Command::Select(SelectionCommand::Head(head)),
+            Act::NameHead => Command::Select(SelectionCommand::ShowHead(head)),
+            Act::StepHead => Command::Select(SelectionCommand::Step(HeadStep::NextHead)),
+            Act::SoloHead => Command::Select(SelectionCommand::SoloHead(1)),
             Act::Back => Command::Back,
             Act::Flip => Command::Flip,
             Act::OpenCorpus => {

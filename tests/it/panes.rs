@@ -5,7 +5,8 @@ use attnscope::{
     ids::{DocumentId, HeadId, PaneId},
     protocol::Request,
     session::{
-        ChangeCommand, Command, Focus, HeadRef, HeadStep, Panes, Split, ViewKind, ViewOptions, gallery::EXAMPLES,
+        ChangeCommand, Command, Focus, HeadRef, HeadStep, PaneCommand, Panes, SelectionCommand, Split, ViewKind,
+        ViewOptions, gallery::EXAMPLES,
     },
 };
 
@@ -51,8 +52,8 @@ fn a_new_pane_shows_the_same_and_then_goes_its_own_way() {
     let mut play = side_by_side();
     assert_eq!((play.session.panes.len(), play.session.pane().id), (2, RIGHT));
     assert!(play.asked.is_empty(), "the same needs no other run");
-    play.does(Command::SelectHead(HeadId::single(2, 3)));
-    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(2, 3))));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
     let left = play.session.panes.get(LEFT).unwrap();
     assert_eq!((left.selection.head, left.view), (HeadId::single(0, 0), ViewKind::Heads));
     for _ in 0..5 {
@@ -64,17 +65,17 @@ fn a_new_pane_shows_the_same_and_then_goes_its_own_way() {
 #[test]
 fn linked_panes_share_what_is_held_and_step_together() {
     let mut play = side_by_side();
-    play.does(Command::SelectHead(HeadId::single(1, 2)));
-    does_in(&mut play, LEFT, Command::Pin(Focus::cell(3, 1)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 2))));
+    does_in(&mut play, LEFT, Command::Select(SelectionCommand::Pin(Focus::cell(3, 1))));
     assert_eq!(pinned(&play, RIGHT), Focus::cell(3, 1));
-    play.does(Command::Step(HeadStep::NextHead));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
     let heads = |play: &Play| [LEFT, RIGHT].map(|pane| play.session.panes.get(pane).unwrap().selection.head);
     assert_eq!(heads(&play), [HeadId::single(0, 1), HeadId::single(1, 3)], "each from where it was");
 
     does_in(&mut play, RIGHT, Command::ToggleLink);
-    does_in(&mut play, LEFT, Command::Pin(Focus::query(0)));
-    does_in(&mut play, LEFT, Command::Hover(Focus::query(2)));
-    play.does(Command::Step(HeadStep::NextLayer));
+    does_in(&mut play, LEFT, Command::Select(SelectionCommand::Pin(Focus::query(0))));
+    does_in(&mut play, LEFT, Command::InPane(PaneCommand::Hover(Focus::query(2))));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::NextLayer)));
     assert_eq!(pinned(&play, RIGHT), Focus::cell(3, 1));
     assert!(play.session.panes.get(RIGHT).unwrap().selection.hover.is_empty());
     assert_eq!(heads(&play), [HeadId::single(1, 1), HeadId::single(1, 3)]);
@@ -84,14 +85,14 @@ fn linked_panes_share_what_is_held_and_step_together() {
 #[test]
 fn splitting_and_closing_panes_is_undone_and_done_again() {
     let mut play = two_texts("a b");
-    play.does(Command::ShowView(ViewKind::Heatmap));
-    play.does(Command::SelectHead(HeadId::single(2, 1)));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(2, 1))));
     let shown = |play: &Play| -> Vec<(PaneId, String, ViewKind, HeadId)> {
         let panes = play.session.panes.iter();
         panes.map(|pane| (pane.id, play.session.document_of(pane).title(), pane.view, pane.selection.head)).collect()
     };
     let both = shown(&play);
-    play.does(Command::ClosePane);
+    play.does(Command::InPane(PaneCommand::Close));
     assert_eq!(shown(&play), both[..1]);
     for _ in 0..2 {
         play.does(Command::Undo);
@@ -126,26 +127,26 @@ fn splitting_and_closing_panes_is_undone_and_done_again() {
 #[test]
 fn what_linked_panes_are_said_to_share_is_what_they_share() {
     let ways = [
-        Command::SelectHead(HeadId::single(1, 3)),
-        Command::ShowHead(HeadId::single(2, 1)),
-        Command::SelectLayer(2),
-        Command::Step(HeadStep::NextLayer),
-        Command::ToggleHead(2),
-        Command::SoloHead(3),
+        Command::Select(SelectionCommand::Head(HeadId::single(1, 3))),
+        Command::Select(SelectionCommand::ShowHead(HeadId::single(2, 1))),
+        Command::Select(SelectionCommand::Layer(2)),
+        Command::Select(SelectionCommand::Step(HeadStep::NextLayer)),
+        Command::Select(SelectionCommand::ToggleHead(2)),
+        Command::Select(SelectionCommand::SoloHead(3)),
         Command::Back,
         Command::Forward,
         Command::Flip,
         Command::SplitPane(Split::Below),
         Command::Undo,
         Command::Redo,
-        Command::ClosePane,
+        Command::InPane(PaneCommand::Close),
         Command::Detach,
     ];
     let edit = Edit::Ablate(Ablate { head: HeadId::single(0, 2), with: Ablation::Zero });
     for is_changed in [false, true] {
         let mut play = side_by_side();
         if is_changed {
-            play.does(Command::ClosePane);
+            play.does(Command::InPane(PaneCommand::Close));
             play.does(Command::Change(ChangeCommand::Add(vec![edit.clone().into()])));
             play.answers();
         }
@@ -181,7 +182,7 @@ fn what_linked_panes_are_said_to_share_is_what_they_share() {
         panes.iter().map(|it| panes.shared(it, &play.session.documents)).collect::<Vec<_>>()
     };
     assert_eq!(said(&play), ["Linked: no other pane", "Not linked"]);
-    play.does(Command::SelectHead(HeadId::single(2, 2)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(2, 2))));
     play.does(Command::ToggleLink);
     assert_eq!(said(&play), ["Linked: tokens, steps, head"; 2]);
     assert!(play.session.panes.iter().all(|pane| pane.selection.head == HeadId::single(2, 2)));
@@ -190,7 +191,7 @@ fn what_linked_panes_are_said_to_share_is_what_they_share() {
 #[test]
 fn looking_with_the_pointer_is_no_reason_to_become_active() {
     let mut play = side_by_side();
-    does_in(&mut play, LEFT, Command::Hover(Focus::query(1)));
+    does_in(&mut play, LEFT, Command::InPane(PaneCommand::Hover(Focus::query(1))));
     assert_eq!(play.session.pane().id, RIGHT);
     assert_eq!(play.session.pane().selection.hover, Focus::query(1));
     does_in(&mut play, LEFT, Command::Activate);
@@ -201,9 +202,9 @@ fn looking_with_the_pointer_is_no_reason_to_become_active() {
 fn focus_follows_the_words_of_another_text() {
     let mut play = two_texts("one two and three four");
     assert_eq!((words(&play, LEFT), words(&play, RIGHT)), (4, 5));
-    does_in(&mut play, LEFT, Command::Pin(Focus::cell(3, 2)));
+    does_in(&mut play, LEFT, Command::Select(SelectionCommand::Pin(Focus::cell(3, 2))));
     assert_eq!(pinned(&play, RIGHT), Focus::cell(4, 3), "four and three stand one further");
-    does_in(&mut play, RIGHT, Command::Pin(Focus::query(2)));
+    does_in(&mut play, RIGHT, Command::Select(SelectionCommand::Pin(Focus::query(2))));
     assert_eq!(pinned(&play, LEFT), Focus::NONE, "the left text has no “and”");
 }
 
@@ -280,8 +281,8 @@ fn a_model_that_does_not_open_is_no_step_to_undo() {
 #[test]
 fn flipping_goes_between_the_last_two_places_of_a_pane() {
     let mut play = side_by_side();
-    play.does(Command::SelectHead(HeadId::single(1, 1)));
-    play.does(Command::SelectHead(HeadId::single(2, 2)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 1))));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(2, 2))));
     let head = |play: &Play| play.session.pane().selection.head;
     for wanted in [(1, 1), (2, 2), (1, 1)] {
         play.does(Command::Flip);
@@ -295,11 +296,11 @@ fn flipping_goes_between_the_last_two_places_of_a_pane() {
 fn what_is_subtracted_goes_when_its_document_is_closed() {
     let mut play = two_texts("a b c d");
     let other = HeadRef { document: DOCUMENT, head: HeadId::single(1, 1) };
-    play.does(Command::Subtract(Some(other)));
+    play.does(Command::Select(SelectionCommand::Subtract(Some(other))));
     assert_eq!(play.session.pane().minus, Some(other));
     play.does(Command::CloseDocument(DOCUMENT));
     assert_eq!(play.session.pane().minus, None);
-    play.does(Command::Subtract(Some(other)));
+    play.does(Command::Select(SelectionCommand::Subtract(Some(other))));
     assert_eq!(play.session.pane().minus, None, "a closed document cannot be subtracted");
 }
 

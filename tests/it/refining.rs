@@ -12,7 +12,7 @@ use attnscope::{
     ids::{HeadId, JobId, PaneId, StackKind},
     projection::{ProjectionError, to_the_end},
     protocol::{EventKind, Request},
-    session::{Command, HeadStep, Pane, Split, ViewKind},
+    session::{Command, HeadStep, Pane, PaneCommand, SelectionCommand, Split, ViewKind},
     worker::{ProjectionEngine, Worker, disk_cache::Scratch},
 };
 
@@ -155,7 +155,7 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     let mut views = play.session.pane().options.clone();
     views.scatter.projection = options(LayoutMethod::Tsne);
     play.does(Command::SetViewOptions(views.clone()));
-    play.does(Command::ShowView(ViewKind::Scatter));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
     let (job, request) = play.asked.pop().unwrap();
     let iteration = |play: &Play| {
         play.session.pane().projection.latest().and_then(|planes| planes.heads[0].refined).map(|it| it.iteration)
@@ -165,7 +165,7 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     assert!(play.session.pane().projection.is_pending());
 
     // Another head comes first now; what is known goes along.
-    play.does(Command::Step(HeadStep::NextHead));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
     let (second, request) = play.asked.pop().unwrap();
     let Request::Project { known, first, .. } = &request else { panic!("{request:?}") };
     assert_eq!((*first, known.as_ref().unwrap().heads[0].refined.unwrap().iteration), (HeadId::single(0, 1), 10));
@@ -175,7 +175,7 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     play.hears(second, EventKind::Refined(halfway(&request, 20)));
     play.does(Command::Cancel(attnscope::protocol::Lane::Project(play.session.pane().id)));
     assert_eq!((iteration(&play), play.session.pane().projection.is_pending()), (Some(20), false));
-    play.does(Command::Step(HeadStep::NextHead));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
     assert!(play.asked.is_empty(), "stopped is stopped");
     play.does(Command::Project);
     let (third, request) = play.asked.pop().unwrap();
@@ -263,7 +263,7 @@ fn panes_that_show_the_same_wait_for_one_layout() {
     let mut views = play.session.pane().options.clone();
     views.scatter.projection = options(LayoutMethod::Tsne);
     play.does(Command::SetViewOptions(views.clone()));
-    play.does(Command::ShowView(ViewKind::Scatter));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
     let (job, request) = play.asked.pop().unwrap();
     play.hears(job, EventKind::Refined(halfway(&request, 10)));
     play.does(Command::SplitPane(Split::Right));
@@ -277,7 +277,7 @@ fn panes_that_show_the_same_wait_for_one_layout() {
 
     // The head that is looked at in the new pane comes first, for both.
     play.does(Command::ToggleLink);
-    play.does(Command::Step(HeadStep::NextHead));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
     let (job, request) = play.asked.pop().unwrap();
     assert!(play.asked.is_empty() && matches!(&request, Request::Project { first, .. } if first.head == 1));
     play.hears(job, EventKind::Refined(halfway(&request, 30)));
@@ -294,7 +294,7 @@ fn panes_that_show_the_same_wait_for_one_layout() {
     let first = play.session.panes.iter().next().unwrap();
     assert!(Arc::ptr_eq(first.projection.latest().unwrap(), &done) && !first.projection.is_pending());
     // It is closed before it is done: nobody waits any more.
-    assert_eq!(play.does(Command::ClosePane), [format!("Cancel({:?})", new.lane())]);
+    assert_eq!(play.does(Command::InPane(PaneCommand::Close)), [format!("Cancel({:?})", new.lane())]);
     play.hears(theirs, EventKind::Refined(halfway(&new, 5)));
     assert_eq!(iterations(&play), [300]);
 }

@@ -6,7 +6,8 @@ use attnscope::{
     model::{ImageSource, Input, Progress, Stage, TextInput},
     protocol::{EventKind, Lane, ModelSource, Request},
     session::{
-        Command, Focus, HeadSet, HeadStep, PendingSelection, Split, ViewKind, ViewOptions,
+        Command, Focus, HeadSet, HeadStep, PaneCommand, PendingSelection, SelectionCommand, Split, ViewKind,
+        ViewOptions,
         gallery::{self, EXAMPLES, ExampleInput},
     },
 };
@@ -196,24 +197,24 @@ fn dropped_files_open_the_first_of_each_kind() {
 #[test]
 fn steps_wrap_and_keep_a_head_alone() {
     let mut play = Play::showing("one two three");
-    play.does(Command::SoloHead(0));
-    play.does(Command::Step(HeadStep::PreviousHead));
+    play.does(Command::Select(SelectionCommand::SoloHead(0)));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::PreviousHead)));
     assert_eq!(play.session.pane().selection.head, HeadId::single(0, N_HEADS - 1));
     assert_eq!(play.session.pane().selection.heads_on(), HeadSet::only(N_HEADS - 1));
-    play.does(Command::Step(HeadStep::NextHead));
-    play.does(Command::Step(HeadStep::PreviousLayer));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::PreviousLayer)));
     assert_eq!(play.session.pane().selection.head, HeadId::single(N_LAYERS - 1, 0));
-    play.does(Command::SoloHead(0));
+    play.does(Command::Select(SelectionCommand::SoloHead(0)));
     assert_eq!(play.session.pane().selection.heads_on(), HeadSet::ALL, "the second time shows all again");
 }
 
 #[test]
 fn the_selection_is_clamped_to_what_exists() {
     let mut play = Play::showing("one two three four");
-    play.does(Command::SelectHead(HeadId::single(99, 99)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(99, 99))));
     assert_eq!(play.session.pane().selection.head, HeadId::single(N_LAYERS - 1, N_HEADS - 1));
-    play.does(Command::Pin(Focus::cell(3, 2)));
-    play.does(Command::Hover(Focus::query(40)));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::cell(3, 2))));
+    play.does(Command::InPane(PaneCommand::Hover(Focus::query(40))));
     play.does(Command::SetText("one two three".to_owned()));
     play.does(Command::Run);
     play.answers();
@@ -224,12 +225,12 @@ fn the_selection_is_clamped_to_what_exists() {
 #[test]
 fn hover_previews_and_the_same_click_lets_go() {
     let mut play = Play::showing("one two three");
-    play.does(Command::Pin(Focus::query(1)));
-    play.does(Command::Hover(Focus::query(2)));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::query(1))));
+    play.does(Command::InPane(PaneCommand::Hover(Focus::query(2))));
     assert_eq!(play.session.pane().selection.focus(), Focus::query(2));
-    play.does(Command::Hover(Focus::NONE));
+    play.does(Command::InPane(PaneCommand::Hover(Focus::NONE)));
     assert_eq!(play.session.pane().selection.focus(), Focus::query(1));
-    play.does(Command::Pin(Focus::query(1)));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::query(1))));
     assert_eq!(play.session.pane().selection.focus(), Focus::NONE);
 }
 
@@ -237,10 +238,10 @@ fn hover_previews_and_the_same_click_lets_go() {
 fn back_and_forward_travel_through_selections() {
     let mut play = Play::showing("one two three");
     let start = play.session.pane().selection.head;
-    play.does(Command::SelectLayer(1));
-    play.does(Command::Pin(Focus::query(2)));
-    play.does(Command::ShowView(ViewKind::Heatmap));
-    play.does(Command::Hover(Focus::query(0)));
+    play.does(Command::Select(SelectionCommand::Layer(1)));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::query(2))));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
+    play.does(Command::InPane(PaneCommand::Hover(Focus::query(0))));
     play.does(Command::Back);
     assert_eq!((play.session.pane().view, play.session.pane().selection.pinned), (ViewKind::Heads, Focus::query(2)));
     play.does(Command::Back);
@@ -252,7 +253,7 @@ fn back_and_forward_travel_through_selections() {
     }
     assert_eq!((play.session.pane().view, play.session.pane().selection.head.layer), (ViewKind::Heatmap, 1));
     play.does(Command::Back);
-    play.does(Command::SelectLayer(2));
+    play.does(Command::Select(SelectionCommand::Layer(2)));
     assert!(!play.session.pane().can_go_forward(), "a new step forgets what lay ahead");
 }
 
@@ -260,14 +261,14 @@ fn back_and_forward_travel_through_selections() {
 fn a_projection_is_asked_for_once_and_only_when_it_is_shown() {
     let mut play = Play::showing("one two three");
     assert!(play.asked.is_empty());
-    play.does(Command::ShowView(ViewKind::Matrix));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Matrix)));
     assert_eq!(play.asked_names(), ["project"]);
-    play.does(Command::SelectLayer(1));
-    play.does(Command::ShowView(ViewKind::Scatter));
+    play.does(Command::Select(SelectionCommand::Layer(1)));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
     assert_eq!(play.asked_names(), ["project"], "while it is computed");
     play.answers();
-    play.does(Command::ShowView(ViewKind::Heads));
-    play.does(Command::ShowView(ViewKind::Matrix));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Matrix)));
     assert!(play.asked.is_empty(), "nor when it is there");
     let mut options = ViewOptions::default();
     options.scatter.projection.translate_keys = false;
@@ -275,7 +276,7 @@ fn a_projection_is_asked_for_once_and_only_when_it_is_shown() {
     assert_eq!(play.asked_names(), ["project"], "other options are another projection");
     play.hears(play.last_job(), EventKind::Failed(failure("No")));
     play.asked.clear();
-    play.does(Command::SelectLayer(2));
+    play.does(Command::Select(SelectionCommand::Layer(2)));
     assert!(play.asked.is_empty(), "a failure is not asked for again");
     play.does(Command::Run);
     play.answers();
@@ -285,7 +286,7 @@ fn a_projection_is_asked_for_once_and_only_when_it_is_shown() {
 #[test]
 fn a_view_that_cannot_show_the_capture_says_why_and_is_not_shown() {
     let mut play = Play::showing("one two three");
-    play.does(Command::ShowView(ViewKind::Image));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Image)));
     assert_eq!(play.session.pane().view, ViewKind::Heads);
     assert!(
         play.session.pane().view_unavailable(play.session.document(), ViewKind::Image).unwrap().contains("picture")
@@ -377,13 +378,13 @@ fn a_run_asked_for_while_a_model_was_coming_is_made_up_for() {
 fn closing_a_pane_and_stopping_end_all_that_the_lab_was_asked() {
     let mut play = Play::showing("one two three");
     play.does(Command::SplitPane(Split::Right));
-    for way in [Command::ClosePane, Command::CancelAll] {
+    for way in [Command::InPane(PaneCommand::Close), Command::CancelAll] {
         let relevance = MethodCall::Relevance(RelevanceQuestion { rule: Rule::Gradient, start_layer: 0 });
         for (column, ask) in [
             ("attention", MethodCall::Attention(AttentionOptions { layer: None, head: None })),
             ("relevance", relevance),
         ] {
-            play.does(Command::Explain(column, ask, Target::default()));
+            play.does(Command::InPane(PaneCommand::Explain(column, ask, Target::default())));
         }
         let stopped = play.does(way.clone());
         for column in ["attention", "relevance"] {

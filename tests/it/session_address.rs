@@ -5,7 +5,7 @@ use attnscope::{
     ids::{HeadId, Side, StackKind},
     model::ImageSource,
     protocol::{EditRequest, ModelSource},
-    session::{Address, ChangeCommand, Command, Focus, SessionCommand, ViewKind},
+    session::{Address, ChangeCommand, Command, Focus, SelectionCommand, SessionCommand, ViewKind},
 };
 
 use crate::support::play::{Play, bundled};
@@ -17,9 +17,9 @@ fn address(play: &Play) -> Address {
 #[test]
 fn an_address_says_what_is_shown_and_leads_back_to_it() {
     let mut play = Play::showing("50% of “Grüße” & x=1 #?+/");
-    play.does(Command::SelectHead(HeadId::single(1, 2)));
-    play.does(Command::ShowView(ViewKind::Heatmap));
-    play.does(Command::Pin(Focus::cell(2, 1)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 2))));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::cell(2, 1))));
     let hide = EditRequest::Edit(Edit::HideToken(HideToken { side: Side::Only, position: 1 }));
     play.does(Command::Change(ChangeCommand::Add(vec![hide.clone()])));
     play.answers();

@@ -11,7 +11,7 @@ use attnscope::{
     model::{ImageSource, Input, TextInput},
     protocol::{CaptureFile, EventKind, Failure, Request, SessionRequest},
     session::{
-        Anew, Command, Loadable, SessionCommand, Split, ValueRef, ViewKind,
+        Anew, Command, Loadable, SelectionCommand, SessionCommand, Split, ValueRef, ViewKind,
         saved::{Saved, picture::MAX_PICTURES},
     },
 };
@@ -217,7 +217,7 @@ fn a_capture_file_comes_back_with_the_model_behind_it() {
     let job = play.last_job();
     play.asked.clear();
     play.hears(job, capture_file(path));
-    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
     let json = play.session.saved().to_json();
 
     let mut again = reopened(json.clone());

@@ -5,7 +5,7 @@ use std::path::Path;
 use attnscope::{
     ids::HeadId,
     protocol::{Drawn, EventKind},
-    session::{BookmarkCommand, Command, SessionCommand, ViewKind, saved::Saved},
+    session::{BookmarkCommand, Command, SelectionCommand, SessionCommand, ViewKind, saved::Saved},
 };
 
 use crate::support::play::{Play, bundled};
@@ -13,8 +13,8 @@ use crate::support::play::{Play, bundled};
 #[test]
 fn a_bookmark_leads_back_to_model_input_and_head() {
     let mut play = Play::showing("one two three");
-    play.does(Command::SelectHead(HeadId::single(2, 1)));
-    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(2, 1))));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
     play.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)));
     assert_eq!(play.asked_names(), ["draw"], "a thumbnail");
     let job = play.last_job();
@@ -28,8 +28,8 @@ fn a_bookmark_leads_back_to_model_input_and_head() {
 
     play.does(Command::OpenModel(bundled("demo:bert")));
     play.does(Command::SetText("four five".to_owned()));
-    play.does(Command::ShowView(ViewKind::Heads));
-    play.does(Command::SelectHead(HeadId::single(0, 0)));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(0, 0))));
     play.answers();
     // It is in the file, too.
     let mut again = reopened(&play);
@@ -40,7 +40,7 @@ fn a_bookmark_leads_back_to_model_input_and_head() {
     let capture = document.latest_capture().unwrap();
     assert_eq!((capture.model().name.as_str(), capture.input().text.as_deref()), ("demo:gpt", Some("one two three")));
     // Within the same run nothing is run again.
-    again.does(Command::SelectHead(HeadId::single(0, 0)));
+    again.does(Command::Select(SelectionCommand::Head(HeadId::single(0, 0))));
     again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::GoTo(0))));
     assert_eq!((again.asked.len(), again.session.pane().selection.head), (0, HeadId::single(2, 1)));
     again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Rename(0, "mine".to_owned()))));

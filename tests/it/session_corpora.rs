@@ -14,7 +14,9 @@ use attnscope::{
         CaptureFile, CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource,
         EventKind, Lane, LoadedModel, Request,
     },
-    session::{Command, CorpusCommand, CorpusDialog, Focus, OpenCorpus, Session, ViewKind},
+    session::{
+        Command, CorpusCommand, CorpusDialog, Focus, ListCommand, OpenCorpus, SelectionCommand, Session, ViewKind,
+    },
 };
 
 use crate::support::{
@@ -91,7 +93,7 @@ fn order(play: &Play) -> CorpusOrder {
 fn a_corpus_that_is_closed_is_held_by_nobody() {
     let mut play = with_corpus();
     assert!(play.session.pane().shown_projection(play.session.document()).is_some());
-    play.does(Command::ShowView(ViewKind::Heads));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
     play.asked.clear();
     let held = Arc::downgrade(corpus(&play.session).corpus().unwrap());
     assert!(held.strong_count() > 0);
@@ -140,29 +142,29 @@ fn inputs_are_narrowed_sorted_taken_out_and_put_back() {
     let mut play = with_corpus();
     let listed = |play: &Play| corpus(&play.session).rows().to_vec();
     let does = |play: &mut Play, command| play.does(Command::Corpus(command));
-    does(&mut play, CorpusCommand::Filter("ON THE".to_owned()));
+    does(&mut play, CorpusCommand::List(ListCommand::Filter("ON THE".to_owned())));
     assert_eq!(listed(&play), [0, 3]);
-    does(&mut play, CorpusCommand::Filter("Kind=weather".to_owned()));
+    does(&mut play, CorpusCommand::List(ListCommand::Filter("Kind=weather".to_owned())));
     assert_eq!(listed(&play), [2, 3]);
-    does(&mut play, CorpusCommand::Sort(SortBy::Tokens, true));
+    does(&mut play, CorpusCommand::List(ListCommand::Sort(SortBy::Tokens, true)));
     assert_eq!(listed(&play), [3, 2]);
     let whole = cloud(&play.session);
     assert_eq!(whole.n_inputs(), 4, "the list is narrowed, the joint space is not");
     // Without a selection it is about what is listed.
-    does(&mut play, CorpusCommand::Remove);
+    does(&mut play, CorpusCommand::List(ListCommand::Remove));
     let fewer = cloud(&play.session);
     assert_eq!((fewer.n_inputs(), fewer.input_name(1), listed(&play).len()), (2, TEXTS[1].0, 0));
     assert_ne!(fewer.id(), whole.id());
-    does(&mut play, CorpusCommand::Filter(String::new()));
-    does(&mut play, CorpusCommand::Select([1].into()));
-    does(&mut play, CorpusCommand::Keep);
+    does(&mut play, CorpusCommand::List(ListCommand::Filter(String::new())));
+    does(&mut play, CorpusCommand::List(ListCommand::Select([1].into())));
+    does(&mut play, CorpusCommand::List(ListCommand::Keep));
     assert_eq!((cloud(&play.session).n_inputs(), corpus(&play.session).n_removed()), (1, (3, 2)));
-    does(&mut play, CorpusCommand::Select([1].into()));
-    does(&mut play, CorpusCommand::Remove);
+    does(&mut play, CorpusCommand::List(ListCommand::Select([1].into())));
+    does(&mut play, CorpusCommand::List(ListCommand::Remove));
     assert_eq!(cloud(&play.session).n_inputs(), 1, "the last one stays");
-    does(&mut play, CorpusCommand::Restore);
+    does(&mut play, CorpusCommand::List(ListCommand::Restore));
     assert_eq!(cloud(&play.session).n_inputs(), 2);
-    does(&mut play, CorpusCommand::RestoreAll);
+    does(&mut play, CorpusCommand::List(ListCommand::RestoreAll));
     assert_eq!((cloud(&play.session).n_inputs(), corpus(&play.session).n_removed()), (4, (0, 0)));
     // Undo and redo go through runs and removals in the order in which they came.
     let steps = |play: &mut Play, command| {
@@ -171,8 +173,8 @@ fn inputs_are_narrowed_sorted_taken_out_and_put_back() {
         (cloud(&play.session).n_inputs(), play.session.document().experiment.text.clone())
     };
     let text = play.session.document().experiment.text.clone();
-    does(&mut play, CorpusCommand::Select([0].into()));
-    does(&mut play, CorpusCommand::Remove);
+    does(&mut play, CorpusCommand::List(ListCommand::Select([0].into())));
+    does(&mut play, CorpusCommand::List(ListCommand::Remove));
     play.does(Command::SetText("another".to_owned()));
     assert_eq!(steps(&mut play, Command::Run), (3, "another".to_owned()));
     assert_eq!(steps(&mut play, Command::Undo), (3, text.clone()));
@@ -306,7 +308,7 @@ fn the_inputs_of_a_capture_file_are_a_corpus_that_needs_no_run() {
     let EventKind::Corpus(so_far) = so_far(&model, TEXTS.len()) else { unreachable!() };
     let so_far = CorpusSoFar { file: Some(file.clone()), ..*so_far };
     play.hears(play.last_corpus().0, EventKind::Corpus(Box::new(so_far)));
-    play.does(Command::ShowView(ViewKind::Heads));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
     play.does(Command::Corpus(CorpusCommand::Show(2)));
     let shown = |play: &Play| play.session.document().latest_capture().unwrap().id();
     assert_eq!((shown(&play), play.session.document().corpus_input), (file.captures[2].id(), Some(2)));

@@ -5,7 +5,7 @@ use attnscope::{
     ids::{HeadId, Side},
     model::{Input, TextInput},
     protocol::{CaptureFile, EventKind},
-    session::{Command, Focus, ViewKind},
+    session::{Command, Focus, SelectionCommand, ViewKind},
 };
 
 use crate::support::{
@@ -52,8 +52,8 @@ fn inputs_of_a_file_are_chosen_stepped_through_and_travelled_back_to() {
     let mut play = Play::new();
     play.opens(&["a", "a b", "a b c d"]);
     play.does(Command::SelectInput(2));
-    play.does(Command::SelectHead(HeadId::single(1, 2)));
-    play.does(Command::Pin(Focus::query(3)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 2))));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::query(3))));
     play.does(Command::NextInput);
     assert_eq!(
         (play.session.document().shown_input(), play.n_tokens()),
@@ -73,7 +73,7 @@ fn inputs_of_a_file_are_chosen_stepped_through_and_travelled_back_to() {
         (Some(2), Focus::query(3))
     );
     // A projection belongs to its input.
-    play.does(Command::ShowView(ViewKind::Scatter));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
     play.answers();
     play.does(Command::NextInput);
     assert_eq!(play.asked_names(), ["project"]);

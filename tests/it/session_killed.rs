@@ -23,8 +23,8 @@ use attnscope::{
     ids::HeadId,
     model,
     session::{
-        ChangeCommand, Command, DownloadCommand, DownloadStep, HeadStep, Left, SessionCommand, Split, ViewKind,
-        saved::Saved,
+        ChangeCommand, Command, DownloadCommand, DownloadStep, HeadStep, Left, PaneCommand, SelectionCommand,
+        SessionCommand, Split, ViewKind, saved::Saved,
     },
     ui::{App, app::Startup},
     worker::{ModelEngine, SessionEngine, Workers},
@@ -157,7 +157,7 @@ fn work(window: &mut Window, chance: &mut Chance, folder: &Path, step: u64, say:
             }
         }
         1 => window.asks(Command::SplitPane(if chance.below(2) == 0 { Split::Right } else { Split::Below })),
-        2 => window.asks(Command::ClosePane),
+        2 => window.asks(Command::InPane(PaneCommand::Close)),
         3 => {
             let head = HeadId::single(chance.below(3) as usize, chance.below(4) as usize);
             let edit = Edit::Ablate(Ablate { head, with: Ablation::Zero });
@@ -178,8 +178,12 @@ fn work(window: &mut Window, chance: &mut Chance, folder: &Path, step: u64, say:
             }
         }
         _ => {
-            window.asks(Command::Step(HeadStep::NextHead));
-            window.asks(Command::ShowView(if chance.below(2) == 0 { ViewKind::Heads } else { ViewKind::Heatmap }));
+            window.asks(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
+            window.asks(Command::Select(SelectionCommand::ShowView(if chance.below(2) == 0 {
+                ViewKind::Heads
+            } else {
+                ViewKind::Heatmap
+            })));
         }
     }
     for _ in 0..chance.below(12) {

@@ -11,7 +11,8 @@ use attnscope::{
     protocol::{EditRequest, EventKind, Failure, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest},
     raster::ColorMap,
     session::{
-        Address, Change, ChangeCommand, Command, HeadStep, SessionCommand, Split, ViewKind, ViewOptions,
+        Address, Change, ChangeCommand, Command, HeadStep, PaneCommand, SelectionCommand, SessionCommand, Split,
+        ViewKind, ViewOptions,
         saved::{MAX_BOOKMARKS, Saved},
     },
     spec::{CheckpointId, CheckpointMark, ModelSpec},
@@ -30,10 +31,10 @@ fn ablated(head: usize) -> EditRequest {
 /// Two texts on two models, one of them changed with its plain run beside it, in three panes.
 fn busy() -> Play {
     let mut play = Play::showing("one two three four");
-    play.does(Command::SelectHead(HeadId::single(2, 3)));
-    play.does(Command::SoloHead(1));
-    play.does(Command::ShowView(ViewKind::Heatmap));
-    play.does(Command::StepQuery(attnscope::session::QueryStep::Previous));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(2, 3))));
+    play.does(Command::Select(SelectionCommand::SoloHead(1)));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
+    play.does(Command::Select(SelectionCommand::StepQuery(attnscope::session::QueryStep::Previous)));
     play.does(Command::Change(ChangeCommand::Add(vec![
         ablated(2),
         EditRequest::Edit(Edit::HideToken(HideToken { side: attnscope::ids::Side::Only, position: 1 })),
@@ -117,7 +118,7 @@ fn what_a_later_version_wrote_is_written_again() {
     assert_eq!(written, json);
     // Where it stood goes with the pane.
     play.does(Command::Activate);
-    play.does(Command::ClosePane);
+    play.does(Command::InPane(PaneCommand::Close));
     assert_eq!(play.session.saved().to_json()["documents"][0]["later"], later);
 }
 
@@ -266,7 +267,7 @@ fn a_session_is_saved_under_a_name_and_not_over_somebody_elses_work() {
     assert_eq!((play.session.keeping.name().as_deref(), play.last_notice()), (Some("a.attnscope"), "Session saved"));
     assert_eq!(play.session.settings.recent_sessions, [PathBuf::from("/s/a.attnscope")]);
 
-    play.does(Command::Step(HeadStep::NextHead));
+    play.does(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
     play.does(Command::Session(SessionCommand::Keep));
     assert!(play.session.keeping.is_changed);
     play.asked.clear();

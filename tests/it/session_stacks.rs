@@ -4,7 +4,7 @@ use attnscope::{
     ids::{HeadId, StackKind},
     model::{Choice, Input},
     protocol::{EventKind, Request},
-    session::{Command, Focus, QueryStep, ViewKind, WritingOptions},
+    session::{Command, Focus, QueryStep, SelectionCommand, ViewKind, WritingOptions},
 };
 
 use crate::support::{
@@ -26,16 +26,16 @@ fn showing_stacks(capture: attnscope::capture::Capture) -> Play {
 fn another_stack_keeps_what_means_the_same_there() {
     let mut play = showing_stacks(stacks::translation_capture());
     assert_eq!(play.session.pane().selection.stack(), StackKind::Cross, "what only such a model has is shown first");
-    play.does(Command::SelectHead(HeadId { stack: StackKind::Decoder, layer: 2, head: 3 }));
-    play.does(Command::Pin(Focus::cell(4, 2)));
-    play.does(Command::SelectStack(StackKind::Cross));
+    play.does(Command::Select(SelectionCommand::Head(HeadId { stack: StackKind::Decoder, layer: 2, head: 3 })));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::cell(4, 2))));
+    play.does(Command::Select(SelectionCommand::Stack(StackKind::Cross)));
     let selection = &play.session.pane().selection;
     assert_eq!(selection.head, HeadId { stack: StackKind::Cross, layer: 1, head: 3 }, "cross has two layers");
     assert_eq!(selection.pinned, Focus::query(4), "the decoder still asks, but other tokens answer");
-    play.does(Command::SelectStack(StackKind::Encoder));
+    play.does(Command::Select(SelectionCommand::Stack(StackKind::Encoder)));
     assert!(play.session.pane().selection.pinned.is_empty(), "neither side is the same");
     for expected in [StackKind::Decoder, StackKind::Cross, StackKind::Encoder] {
-        play.does(Command::NextStack);
+        play.does(Command::Select(SelectionCommand::NextStack));
         assert_eq!(play.session.pane().selection.stack(), expected);
     }
     for _ in 0..4 {
@@ -49,14 +49,14 @@ fn another_stack_keeps_what_means_the_same_there() {
 fn the_picture_is_shown_for_the_stacks_that_look_at_it() {
     let mut play = showing_stacks(stacks::caption_capture((4, 5)));
     assert_eq!((play.session.pane().view, play.session.pane().selection.stack()), (ViewKind::Image, StackKind::Cross));
-    play.does(Command::SelectStack(StackKind::Encoder));
+    play.does(Command::Select(SelectionCommand::Stack(StackKind::Encoder)));
     assert_eq!(play.session.pane().view, ViewKind::Image);
-    play.does(Command::SelectStack(StackKind::Decoder));
+    play.does(Command::Select(SelectionCommand::Stack(StackKind::Decoder)));
     assert_eq!(play.session.pane().view, ViewKind::Heads);
     assert!(play.session.pane().view_unavailable(play.session.document(), ViewKind::Image).unwrap().contains("cross"));
     let mut play = showing_stacks(stacks::two_tower_capture((4, 4)));
     assert_eq!((play.session.pane().view, play.session.pane().selection.stack()), (ViewKind::Image, StackKind::Vision));
-    play.does(Command::SelectStack(StackKind::Text));
+    play.does(Command::Select(SelectionCommand::Stack(StackKind::Text)));
     assert_eq!(play.session.pane().view, ViewKind::Heads);
 }
 
@@ -64,13 +64,13 @@ fn the_picture_is_shown_for_the_stacks_that_look_at_it() {
 fn steps_go_through_what_the_model_wrote() {
     let mut play = showing_stacks(stacks::caption_capture((4, 5)));
     for expected in [1, 2, 3] {
-        play.does(Command::StepQuery(QueryStep::Next));
+        play.does(Command::Select(SelectionCommand::StepQuery(QueryStep::Next)));
         assert_eq!(play.session.pane().selection.pinned, Focus::query(expected));
     }
-    play.does(Command::StepQuery(QueryStep::Previous));
+    play.does(Command::Select(SelectionCommand::StepQuery(QueryStep::Previous)));
     assert_eq!(play.session.pane().selection.pinned, Focus::query(2));
-    play.does(Command::Release);
-    play.does(Command::StepQuery(QueryStep::Previous));
+    play.does(Command::Select(SelectionCommand::Release));
+    play.does(Command::Select(SelectionCommand::StepQuery(QueryStep::Previous)));
     assert_eq!(play.session.pane().selection.pinned, Focus::query(6), "without one, from the end");
 }
 

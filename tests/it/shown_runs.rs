@@ -6,7 +6,7 @@ use attnscope::{
     ids::HeadId,
     lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target},
     protocol::{EventKind, Lane, LoadedModel, Request},
-    session::{Command, Focus, Stale},
+    session::{Command, Focus, PaneCommand, SelectionCommand, Stale},
 };
 
 use crate::support::{
@@ -19,16 +19,16 @@ use crate::support::{
 fn the_chosen_head_is_drawn_wherever_it_was_chosen() {
     let mut play = Play::showing("one two three");
     let on = |play: &Play| play.session.pane().selection.heads_on().iter(N_HEADS).collect::<Vec<_>>();
-    play.does(Command::SoloHead(0));
-    play.does(Command::SelectHead(HeadId::single(1, 2)));
+    play.does(Command::Select(SelectionCommand::SoloHead(0)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 2))));
     assert_eq!(on(&play), [2], "one that is drawn alone gives way");
-    play.does(Command::ToggleHead(0));
-    play.does(Command::SelectHead(HeadId::single(1, 3)));
+    play.does(Command::Select(SelectionCommand::ToggleHead(0)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 3))));
     assert_eq!(on(&play), [0, 2, 3], "several that were ticked stay");
-    play.does(Command::ToggleHead(3));
+    play.does(Command::Select(SelectionCommand::ToggleHead(3)));
     assert_eq!((on(&play), play.session.pane().selection.head.head), (vec![0, 2], 2));
     for head in [2, 0] {
-        play.does(Command::ToggleHead(head));
+        play.does(Command::Select(SelectionCommand::ToggleHead(head)));
         assert_eq!((on(&play), play.session.pane().selection.head.head), (vec![0], 0), "the last one stays");
     }
     play.does(Command::Back);
@@ -44,14 +44,14 @@ fn a_pin_follows_its_word_or_is_let_go() {
         play.answers();
         play.session.pane().selection.pinned
     };
-    play.does(Command::Pin(Focus::cell(5, 1)));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::cell(5, 1))));
     assert_eq!(reads(&mut play, "look the cat sat on the red mat"), Focus::cell(7, 2), "mat and cat");
     assert_eq!(reads(&mut play, "mat on sat cat"), Focus::cell(0, 3), "words that moved");
     assert_eq!(reads(&mut play, "the cat ran away"), Focus::key(1), "there is no mat");
     assert_eq!(reads(&mut play, "a dog"), Focus::NONE);
     // So do the places before.
-    play.does(Command::Pin(Focus::query(1)));
-    play.does(Command::Pin(Focus::query(0)));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::query(1))));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::query(0))));
     reads(&mut play, "see a dog");
     assert_eq!(play.session.pane().selection.pinned, Focus::query(1));
     play.does(Command::Back);
@@ -89,11 +89,11 @@ fn what_is_not_of_what_is_asked_for_says_so() {
     let (address, _) = play.session.address(play.session.pane()).unwrap();
     assert_eq!(address.experiment.model, Some(bundled("demo:gpt")), "a link leads to what is shown");
     // What is shown cannot be explained by another model.
-    play.does(Command::Explain(
+    play.does(Command::InPane(PaneCommand::Explain(
         "rollout",
         MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }),
         Target::default(),
-    ));
+    )));
     let shown = play.session.document().latest_capture().unwrap().id();
     let ask = MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide });
     let answer = play.session.pane().explanations.find(shown, "rollout", &ask, Target::default()).unwrap();
@@ -121,7 +121,11 @@ fn cancelling_one_method_cancels_all_that_were_asked() {
         let mut options = play.session.pane().options.clone();
         options.lab.shown.insert(column.to_owned(), true);
         play.does(Command::SetViewOptions(options));
-        play.does(Command::Explain(column, MethodCall::LeaveOneOut(LeaveOneOutOptions { by }), Target::default()));
+        play.does(Command::InPane(PaneCommand::Explain(
+            column,
+            MethodCall::LeaveOneOut(LeaveOneOutOptions { by }),
+            Target::default(),
+        )));
     }
     let pane = play.session.pane().id;
     let cancelled = play.does(Command::Cancel(Lane::Explain(pane, "hidden")));

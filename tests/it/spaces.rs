@@ -266,18 +266,21 @@ fn the_window_lays_the_residual_stream_out_layer_by_layer() {
         let _ = stage.state_mut().session.apply(command);
         stage.run();
     };
-    apply(&mut stage, session::Command::ShowView(ViewKind::Scatter));
+    apply(&mut stage, session::Command::Select(session::SelectionCommand::ShowView(ViewKind::Scatter)));
     assert!(stage.query_by_label("Residual stream: Before layer 0").is_some());
     for _ in 0..n_layers {
-        apply(&mut stage, session::Command::Step(HeadStep::NextLayer));
+        apply(&mut stage, session::Command::Select(session::SelectionCommand::Step(HeadStep::NextLayer)));
     }
     assert!(stage.query_by_label("Residual stream: Final").is_some());
     assert!(stage.query_by_label_contains("Final: the axes explain").is_some(), "without a scale or a correlation");
-    apply(&mut stage, session::Command::Step(HeadStep::NextLayer));
+    apply(&mut stage, session::Command::Select(session::SelectionCommand::Step(HeadStep::NextLayer)));
     assert!(stage.query_by_label("Residual stream: Before layer 0").is_some(), "and around again");
     // What is picked here is a token: in the space of queries and keys both of its points.
     let points = [Spot::Query(3)].into_iter().collect();
-    apply(&mut stage, session::Command::PickPoints(points, session::PickChange::Replace));
+    apply(
+        &mut stage,
+        session::Command::Select(session::SelectionCommand::PickPoints(points, session::PickChange::Replace)),
+    );
     assert!(stage.query_by_label_contains("1 picked").is_some());
     let session = &stage.state().session;
     let picked = session.pane().picked(session.document()).unwrap();

@@ -14,7 +14,7 @@ use attnscope::{
     ids::{HeadId, JobId, PaneId, StackKind},
     lab::{MethodCall, Target},
     protocol::{EventKind, Request},
-    session::{Command, ViewKind},
+    session::{Command, PaneCommand, SelectionCommand, ViewKind},
     worker::{SurveyEngine, Worker},
 };
 
@@ -43,9 +43,9 @@ fn answer(request: Request) -> EventKind {
 #[test]
 fn a_question_is_asked_once_and_its_answer_is_kept() {
     let mut play = Play::showing("one two three");
-    play.does(Command::Survey(looking_for("two")));
+    play.does(Command::InPane(PaneCommand::Survey(looking_for("two"))));
     let (job, request) = play.asked.pop().unwrap();
-    play.does(Command::Survey(looking_for("two")));
+    play.does(Command::InPane(PaneCommand::Survey(looking_for("two"))));
     assert!(play.asked.is_empty(), "it is on its way");
     play.hears(job, answer(request));
     let Some(Finding::Search(answered)) = found(&play, looking_for("two")).as_deref().cloned() else { panic!() };
@@ -53,16 +53,16 @@ fn a_question_is_asked_once_and_its_answer_is_kept() {
     assert!(found(&play, looking_for("three")).is_none(), "another question has no answer yet");
 
     // A newer question takes the place of one that is on its way; its late answer is nobody's.
-    play.does(Command::Survey(looking_for("three")));
+    play.does(Command::InPane(PaneCommand::Survey(looking_for("three"))));
     let (late, late_request) = play.asked.pop().unwrap();
-    play.does(Command::Survey(looking_for("one")));
+    play.does(Command::InPane(PaneCommand::Survey(looking_for("one"))));
     let (job, request) = play.asked.pop().unwrap();
     play.hears(late, answer(late_request));
     assert!(found(&play, looking_for("three")).is_none());
     play.hears(job, answer(request));
     assert!(found(&play, looking_for("one")).is_some());
     // Back to what is known.
-    play.does(Command::Survey(looking_for("two")));
+    play.does(Command::InPane(PaneCommand::Survey(looking_for("two"))));
     assert!(play.asked.is_empty() && found(&play, looking_for("two")).is_some());
 
     // The layout has no part in it, the scale has.
@@ -78,20 +78,20 @@ fn a_question_is_asked_once_and_its_answer_is_kept() {
 #[test]
 fn what_was_found_out_about_a_run_goes_with_it() {
     let mut play = Play::showing("one two three");
-    play.does(Command::ShowView(ViewKind::Scatter));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
     play.answers();
-    play.does(Command::Survey(looking_for("two")));
+    play.does(Command::InPane(PaneCommand::Survey(looking_for("two"))));
     let (job, request) = play.asked.pop().unwrap();
     play.hears(job, answer(request));
     let rollout = MethodCall::Rollout(RolloutOptions::default());
-    play.does(Command::Explain("rollout", rollout, Target::default()));
+    play.does(Command::InPane(PaneCommand::Explain("rollout", rollout, Target::default())));
     let answered = Arc::new(Report::new(attnscope::lab::named("rollout").unwrap().spec));
     let (run, report) = (play.session.document().latest_capture().unwrap(), &answered);
     let (run, report) = (Arc::downgrade(run), Arc::downgrade(report));
     play.hears(play.last_job(), EventKind::Explained(answered));
     play.asked.clear();
     // In a view that asks for none of this, nothing takes its place.
-    play.does(Command::ShowView(ViewKind::Heads));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
     play.does(Command::SetText("four five".to_owned()));
     play.does(Command::Run);
     assert_eq!((run.strong_count() > 0, report.strong_count()), (true, 1), "it is still what is shown");
@@ -102,15 +102,15 @@ fn what_was_found_out_about_a_run_goes_with_it() {
 #[test]
 fn what_is_stopped_is_not_asked_again_until_it_is_wanted() {
     let mut play = Play::showing("one two three");
-    play.does(Command::Survey(Question::Proxies));
+    play.does(Command::InPane(PaneCommand::Survey(Question::Proxies)));
     let (job, request) = play.asked.pop().unwrap();
     let lane = request.lane();
     play.does(Command::Cancel(lane));
-    play.does(Command::Survey(Question::Proxies));
+    play.does(Command::InPane(PaneCommand::Survey(Question::Proxies)));
     assert!(play.asked.is_empty(), "stopped is stopped");
     play.hears(job, EventKind::Cancelled);
     play.does(Command::Project);
-    play.does(Command::Survey(Question::Proxies));
+    play.does(Command::InPane(PaneCommand::Survey(Question::Proxies)));
     assert_eq!(play.asked.pop().unwrap().1.lane(), lane);
 }
 
@@ -144,11 +144,11 @@ fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
 #[test]
 fn a_search_marks_its_hits_and_ranks_the_heads() {
     let mut play = Play::showing("one two three two");
-    play.does(Command::Search(Search { text: "two".to_owned(), ..Search::default() }));
+    play.does(Command::Select(SelectionCommand::Search(Search { text: "two".to_owned(), ..Search::default() })));
     let pane = play.session.pane();
     let question = pane.search_question().unwrap();
     assert!(pane.hits(play.session.document()).is_none(), "not asked yet");
-    play.does(Command::Survey(question));
+    play.does(Command::InPane(PaneCommand::Survey(question)));
     let (job, request) = play.asked.pop().unwrap();
     play.hears(job, answer(request));
     let (pane, document) = (play.session.pane(), play.session.document());
@@ -156,7 +156,7 @@ fn a_search_marks_its_hits_and_ranks_the_heads() {
     assert_eq!((hits.len(), hits.contains(Spot::Query(1)), hits.contains(Spot::Key(2))), (4, true, false));
     let heads = pane.cloud(document).unwrap().heads(pane.selection.stack());
     assert_eq!(pane.ranking(document).unwrap().len(), heads.len());
-    play.does(Command::Search(Search::default()));
+    play.does(Command::Select(SelectionCommand::Search(Search::default())));
     let pane = play.session.pane();
     assert!(pane.search_question().is_none() && pane.hits(play.session.document()).is_none());
 }
@@ -165,18 +165,18 @@ fn a_search_marks_its_hits_and_ranks_the_heads() {
 fn what_was_found_in_other_points_is_not_shown_while_these_are_measured() {
     let mut play = Play::showing("one two three");
     let plot = || Question::Plot(HeadId::single(0, 0));
-    play.does(Command::Survey(plot()));
+    play.does(Command::InPane(PaneCommand::Survey(plot())));
     let (job, request) = play.asked.pop().unwrap();
     play.hears(job, answer(request));
     assert!(found(&play, plot()).is_some());
     // Another head of the same input: the one before stands in for it.
     let other = || Question::Plot(HeadId::single(0, 1));
-    play.does(Command::Survey(other()));
+    play.does(Command::InPane(PaneCommand::Survey(other())));
     assert!(found(&play, other()).is_some());
     play.asked.clear();
     play.does(Command::SetText("four five".to_owned()));
     play.does(Command::Run);
     play.answers();
-    play.does(Command::Survey(other()));
+    play.does(Command::InPane(PaneCommand::Survey(other())));
     assert!(found(&play, other()).is_none(), "its pairs would name tokens of another text");
 }

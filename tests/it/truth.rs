@@ -11,8 +11,8 @@ use attnscope::{
     model::ImageSource,
     protocol::{CorpusSource, ModelSource},
     session::{
-        ChangeCommand, Command, CorpusCommand, Document, FigureCommand, FileKind, Focus, HeadSet, Session, Split,
-        ViewKind,
+        ChangeCommand, Command, CorpusCommand, Document, FigureCommand, FileKind, Focus, HeadSet, PaneCommand,
+        SelectionCommand, Session, Split, ViewKind,
     },
     text::weight_text,
     ui::{App, app::Startup},
@@ -129,7 +129,7 @@ impl Stage {
         stage.settle();
         for head in 0..stage.session().pane().n_heads(stage.session().document()) {
             if !heads.contains(head) {
-                stage.ask(Command::ToggleHead(head));
+                stage.ask(Command::Select(SelectionCommand::ToggleHead(head)));
             }
         }
         stage
@@ -162,7 +162,7 @@ impl Stage {
         match act {
             Act::ChooseHead => {
                 let next = HeadId { layer: (head.layer + 1) % 2, head: (head.head + n) % 4, ..head };
-                self.ask(Command::SelectHead(next));
+                self.ask(Command::Select(SelectionCommand::Head(next)));
             }
             Act::ChangeText => self.ask(Command::OpenText(text())),
             Act::ChangeModel => {
@@ -176,7 +176,7 @@ impl Stage {
                 let edit = Edit::Ablate(Ablate { head, with: attnscope::capture::Ablation::Zero });
                 self.ask(Command::Change(ChangeCommand::Add(vec![edit.into()])));
             }
-            Act::ClosePane => self.ask(Command::ClosePane),
+            Act::ClosePane => self.ask(Command::InPane(PaneCommand::Close)),
             Act::Undo => self.ask(Command::Undo),
             Act::Redo => self.ask(Command::Redo),
             Act::Hover => {
@@ -199,7 +199,7 @@ impl Stage {
             }
             Act::Pin => {
                 let pin = if n.is_multiple_of(2) { Focus::query(2) } else { Focus::cell(2, 1) };
-                self.ask(Command::Pin(pin));
+                self.ask(Command::Select(SelectionCommand::Pin(pin)));
                 self.words = self.pinned_words();
             }
             Act::Split => {
@@ -217,7 +217,7 @@ impl Stage {
             Act::OpenCorpus => {
                 let lines = format!("{}\n{}", text(), TEXTS[2]);
                 self.ask(Command::Corpus(CorpusCommand::Open(CorpusSource::Lines(lines.into()))));
-                self.ask(Command::ShowView(self.view));
+                self.ask(Command::Select(SelectionCommand::ShowView(self.view)));
             }
             Act::CloseCorpus => self.ask(Command::Corpus(CorpusCommand::Close)),
             Act::Cancel => {
@@ -456,13 +456,13 @@ fn a_file_is_called_after_what_is_drawn() {
     options.kind = FileKind::Csv;
     stage.ask(Command::Figure(FigureCommand::Set(options)));
     assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L0H0_lines.csv");
-    stage.ask(Command::SelectHead(HeadId::single(1, 2)));
+    stage.ask(Command::Select(SelectionCommand::Head(HeadId::single(1, 2))));
     assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1H2_lines.csv");
-    stage.ask(Command::ToggleHead(3));
+    stage.ask(Command::Select(SelectionCommand::ToggleHead(3)));
     assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1H2-H3_lines.csv");
-    stage.ask(Command::AllHeads);
+    stage.ask(Command::Select(SelectionCommand::AllHeads));
     assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_L1_lines.csv");
     // What an output depends on is of no head.
-    stage.ask(Command::ShowView(ViewKind::Lab));
+    stage.ask(Command::Select(SelectionCommand::ShowView(ViewKind::Lab)));
     assert_eq!(stage.proposed(), "demo-gpt_Mary-lost-her-red-keys_explain.csv");
 }

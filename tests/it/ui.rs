@@ -8,7 +8,7 @@ use attnscope::{
     ids::{DocumentId, HeadId},
     model::Input,
     protocol::{EventKind, Lane, ModelSource, Request},
-    session::{Appearance, Command, ViewKind},
+    session::{Appearance, Command, SelectionCommand, ViewKind},
     text::weight_text,
     worker::{GiveBack, give_back_by},
 };
@@ -181,7 +181,7 @@ fn numbers_beside_maps_of_all_heads_say_that_they_are_of_the_selected_head() {
     for (view, title) in
         [(ViewKind::Heads, "Under the pointer, in L0H0"), (ViewKind::Matrix, "in the selected head L0H0")]
     {
-        window.app().request(Command::ShowView(view));
+        window.app().request(Command::Select(SelectionCommand::ShowView(view)));
         window.settle();
         window.harness.get_by_label("Token 1 two").hover();
         window.settle();

@@ -6,7 +6,7 @@ use attnscope::{
     analysis::Space,
     cli::open::OpenOptions,
     protocol::{CorpusPlan, CorpusProgress, CorpusSource, Event, EventKind, Lane, Request},
-    session::{Command, CorpusCommand, FilePurpose, OpenCorpus, ViewKind},
+    session::{Command, CorpusCommand, FilePurpose, OpenCorpus, SelectionCommand, ViewKind},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -301,11 +301,11 @@ fn the_numbers_of_the_one_input_say_so_beside_a_picture_of_all() {
     let name = window.app().session().document().input_name();
     let said = format!("In this input only: “{name}”");
     for view in [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Average] {
-        window.app().request(Command::ShowView(view));
+        window.app().request(Command::Select(SelectionCommand::ShowView(view)));
         window.settle();
         assert!(window.shows(&said) && window.shows("This input: "), "{view:?}");
     }
-    window.app().request(Command::ShowView(ViewKind::Heads));
+    window.app().request(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
     window.settle();
     assert!(!window.shows(&said) && !window.shows("This input: "), "lines are of this input");
 }

@@ -3,7 +3,7 @@
 use attnscope::{
     analysis::detect::Detector,
     figure::views::grid::GridOptions,
-    session::{Command, Focus, ViewKind},
+    session::{Command, Focus, SelectionCommand, ViewKind},
 };
 use egui_kittest::kittest::Queryable as _;
 
@@ -23,7 +23,7 @@ fn set(window: &mut Window, edit: impl FnOnce(&mut GridOptions)) {
 
 fn open() -> Window {
     let mut window = Window::open(with_text(TEXT));
-    window.app().request(Command::ShowView(ViewKind::Grid));
+    window.app().request(Command::Select(SelectionCommand::ShowView(ViewKind::Grid)));
     window.settle();
     window
 }
@@ -73,7 +73,7 @@ fn tokens_under_the_pointer_are_those_of_the_map() {
     window.harness.run_steps(2);
     let hover = window.app().session().pane().selection.hover;
     assert!(hover.query.is_some() && hover.key == Some(0), "{hover:?}");
-    window.app().request(Command::Pin(Focus::query(3)));
+    window.app().request(Command::Select(SelectionCommand::Pin(Focus::query(3))));
     window.settle();
     assert!(!window.app().session().pane().selection.pinned.is_empty());
 }

@@ -1,6 +1,6 @@
 use attnscope::{
     analysis::reading::{Captures, Reading, axes, long::read_part},
-    session::{ColorScale, Command, Focus, ViewKind},
+    session::{ColorScale, Command, Focus, SelectionCommand, ViewKind},
     text::weight_text,
 };
 use eframe::egui::{Key, Modifiers, accesskit::Role, pos2};
@@ -14,7 +14,7 @@ fn open(view: ViewKind) -> Window {
     let words: Vec<String> =
         (0..N_TOKENS).map(|at| if at % 300 == 7 { "needle".to_owned() } else { format!("w{at}") }).collect();
     let mut window = Window::open(with_text(&words.join(" ")));
-    window.app().request(Command::ShowView(view));
+    window.app().request(Command::Select(SelectionCommand::ShowView(view)));
     window.settle();
     window
 }

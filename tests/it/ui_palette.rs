@@ -1,6 +1,6 @@
 use attnscope::{
     protocol::ModelSource,
-    session::{Command, Focus, HeadSet, ViewKind, gallery::EXAMPLES},
+    session::{Command, Focus, HeadSet, SelectionCommand, ViewKind, gallery::EXAMPLES},
 };
 use eframe::egui::{
     Key, Modifiers,
@@ -212,7 +212,7 @@ fn commands_are_found_by_what_they_are_called_elsewhere() {
     open(&mut window, "knockout");
     window.press(Modifiers::NONE, Key::Enter);
     assert_eq!(window.app().session().changing().experiment.changes.len(), 1, "the selected head is ablated");
-    window.app().request(Command::SoloHead(1));
+    window.app().request(Command::Select(SelectionCommand::SoloHead(1)));
     window.settle();
     open(&mut window, "all heads");
     window.press(Modifiers::NONE, Key::Enter);

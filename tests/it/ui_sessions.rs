@@ -2,7 +2,7 @@
 
 use attnscope::{
     protocol::{Event, EventKind, LeftBehind, ModelSource, Request, SessionAnswer, SessionRequest},
-    session::{Command, HeadStep, SessionCommand, ViewKind},
+    session::{Command, HeadStep, SelectionCommand, SessionCommand, ViewKind},
 };
 use eframe::egui::{Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -151,14 +151,14 @@ fn a_model_that_has_moved_is_asked_for() {
 #[test]
 fn bookmarks_and_notes_are_kept_with_the_session() {
     let mut window = Window::open(with_text("one two three"));
-    window.app().request(Command::Step(HeadStep::NextLayer));
+    window.app().request(Command::Select(SelectionCommand::Step(HeadStep::NextLayer)));
     window.settle();
     window.press(Modifiers::COMMAND, Key::B);
     assert!(window.shows("Bookmark added: L1H0 Lines · demo:gpt · one two three"));
     window.click("Undo: Bookmark added: L1H0 Lines · demo:gpt · one two three");
     assert!(window.app().session().keeping.bookmarks.is_empty());
     window.press(Modifiers::COMMAND, Key::B);
-    window.app().request(Command::Step(HeadStep::NextLayer));
+    window.app().request(Command::Select(SelectionCommand::Step(HeadStep::NextLayer)));
     window.settle();
     window.press(Modifiers::NONE, Key::B);
     assert!(window.shows("Bookmarks and notes"));

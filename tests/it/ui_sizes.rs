@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use attnscope::{
-    session::{Command, Split, ViewKind},
+    session::{Command, SelectionCommand, Split, ViewKind},
     ui::zoom,
 };
 use eframe::egui::{
@@ -102,7 +102,7 @@ fn every_view_fits_its_pane_at_every_size() {
     let mut widths = BTreeMap::new();
     let views = [ViewKind::Heatmap, ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance, ViewKind::Average];
     for view in views.into_iter().chain([ViewKind::Lab]) {
-        window.app().request(Command::ShowView(view));
+        window.app().request(Command::Select(SelectionCommand::ShowView(view)));
         window.settle();
         for (size, zoom) in [(SIZES[4], 0.5), (SIZES[0], 3.0), (SIZES[0], 1.0), (SIZES[1], 1.0), (SIZES[2], 1.0)] {
             resize(&mut window, size, zoom);
@@ -187,7 +187,7 @@ fn panes_without_room_beside_each_other_are_shown_one_at_a_time() {
     let mut window = Window::with_size(with_text("one two three"), [1280.0, 800.0]);
     window.app().request(Command::SplitPane(Split::Right));
     window.settle();
-    window.app().request(Command::ShowView(ViewKind::Heatmap));
+    window.app().request(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
     window.settle();
     let n_shown = |window: &Window| window.harness.query_all_by_label("Close pane").count();
     assert_eq!(n_shown(&window), 2);
@@ -248,7 +248,7 @@ fn zoom_stays_within_its_limits_and_has_a_way_back() {
 #[test]
 fn a_heatmap_without_a_weight_in_sight_offers_to_show_all() {
     let mut window = Window::with_size(with_text(&["word"; 60].join(" ")), [1280.0, 800.0]);
-    window.app().request(Command::ShowView(ViewKind::Heatmap));
+    window.app().request(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
     window.settle();
     let fit = |window: &Window| window.harness.query_by_label("Fit").is_some();
     assert!(!fit(&window), "all of it is in sight");

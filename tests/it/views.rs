@@ -11,7 +11,7 @@ use attnscope::{
     capture::Capture,
     ids::{HeadId, StackKind},
     protocol::{Event, EventKind, Request},
-    session::{Command, Effect, Focus, Loadable, Session, Settings, ViewKind},
+    session::{Command, Effect, Focus, Loadable, SelectionCommand, Session, Settings, ViewKind},
     ui::{Asked, CommandQueue, PanelCtx, hovering, theme::Theme, views::Views},
 };
 use eframe::egui::{
@@ -298,7 +298,7 @@ fn options_of_every_view_can_be_drawn_and_have_names() {
 fn the_stack_is_chosen_above_every_view_that_has_several() {
     for view in [ViewKind::Heads, ViewKind::Heatmap, ViewKind::Scatter, ViewKind::Matrix] {
         let mut stage = Stage::new(stacks::translation_capture(), view);
-        let _ = stage.session.apply(Command::SelectStack(StackKind::Encoder));
+        let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::Encoder)));
         let mut stage = stage.show(vec2(900.0, 600.0));
         stage.run_steps(4);
         stage.get_by_role_and_label(Role::RadioButton, "Stack Cross").click();
@@ -313,7 +313,7 @@ fn the_stack_is_chosen_above_every_view_that_has_several() {
 #[test]
 fn cross_attention_has_two_labelled_columns_of_different_length() {
     let mut stage = Stage::new(stacks::translation_capture(), ViewKind::Heads);
-    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::Cross)));
     let mut stage = stage.show(vec2(900.0, 600.0));
     stage.run();
     // A row of cross-attention is named by the word that it writes, which comes after the one it reads.
@@ -331,7 +331,7 @@ fn cross_attention_has_two_labelled_columns_of_different_length() {
 #[test]
 fn the_short_column_stays_while_the_long_one_scrolls() {
     let mut stage = Stage::new(stacks::summary_capture(120, 5), ViewKind::Heads);
-    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::Cross)));
     let mut stage = stage.show(vec2(900.0, 500.0));
     stage.run();
     assert!(stage.query_by_label("Key 119 w119").is_none());
@@ -349,7 +349,7 @@ fn the_short_column_stays_while_the_long_one_scrolls() {
 #[test]
 fn a_rectangular_heatmap_names_the_right_cell() {
     let mut stage = Stage::new(stacks::translation_capture(), ViewKind::Heatmap);
-    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::Cross)));
     let mut stage = stage.show(vec2(900.0, 700.0));
     stage.run();
     assert!(stage.query_by_label_contains("7 decoder queries × 9 encoder keys").is_some());

@@ -4,7 +4,7 @@ use attnscope::{
     analysis::projection::ScaleChoice,
     figure::views::distance::layout::DistanceLayout,
     ids::HeadId,
-    session::{Command, ViewKind},
+    session::{Command, PaneCommand, ViewKind},
 };
 use eframe::egui::{PointerButton, accesskit::Role, vec2};
 use egui_kittest::{Harness, kittest::Queryable as _};
@@ -35,7 +35,8 @@ fn a_cell_of_a_mosaic_names_and_selects_its_head() {
     stage.run();
     assert_eq!(stage.state().session.pane().selection.head, HeadId::single(2, 3));
     assert!(stage.query_by_label_contains("of L2H3").is_some(), "its pairs are shown");
-    let asked = stage.state().asked.iter().filter(|command| matches!(command, Command::Survey(_))).count();
+    let asked =
+        stage.state().asked.iter().filter(|command| matches!(command, Command::InPane(PaneCommand::Survey(_)))).count();
     assert_eq!(asked, 3, "all heads once, and each head's pairs once");
 }
 

@@ -6,7 +6,7 @@ use attnscope::{
         projection::{ColorBy, Dims, SizeBy},
     },
     ids::{HeadId, StackKind},
-    session::{Command, Focus, HeadStep, PickChange, ViewKind},
+    session::{Command, Focus, HeadStep, PickChange, SelectionCommand, ViewKind},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, Pos2, Rect, Shape, accesskit::Role, vec2};
 use egui_kittest::{
@@ -67,10 +67,10 @@ fn zooming_into_a_plane_opens_its_head_and_back_again() {
     assert_eq!(shown(&stage), (ViewKind::Matrix, HeadId::single(2, 1)));
     assert_eq!(stage.get_by_label("Query–key maps of all heads").rect(), canvas, "everything is where it was");
     // Keys, buttons and double clicks lead to the same places.
-    let _ = stage.state_mut().session.apply(Command::ShowView(ViewKind::Scatter));
+    let _ = stage.state_mut().session.apply(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
     stage.run();
     assert_eq!(stage.get_by_label("Query–key map of L2H1").rect(), alone);
-    let _ = stage.state_mut().session.apply(Command::Step(HeadStep::NextHead));
+    let _ = stage.state_mut().session.apply(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
     stage.run();
     assert_eq!(stage.get_by_label("Query–key map of L2H2").rect(), alone);
     stage.get_by_label("‹ All heads").click();
@@ -123,14 +123,16 @@ fn points_that_are_picked_stay_picked_in_every_head_and_every_view() {
         session.pane().picked(session.document()).cloned()
     };
     let before = set(&stage);
-    let _ = stage.state_mut().session.apply(Command::Step(HeadStep::NextHead));
+    let _ = stage.state_mut().session.apply(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
     stage.run();
     assert_eq!(set(&stage), before, "the same points in the next head");
-    let _ = stage.state_mut().session.apply(Command::ShowView(ViewKind::Heads));
+    let _ = stage.state_mut().session.apply(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
     stage.run();
     let named = stage.query_all_by_label_contains(", picked").count();
     assert_eq!(named, n_left, "their tokens are marked among the lines");
-    for command in [Command::ShowView(ViewKind::Scatter), Command::Release] {
+    for command in
+        [Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)), Command::Select(SelectionCommand::Release)]
+    {
         let _ = stage.state_mut().session.apply(command);
         stage.run();
     }
@@ -164,7 +166,7 @@ fn few_points_all_have_a_text_and_picking_moves_none() {
     let missing: Vec<&str> = sentence_words().filter(|word| named.iter().filter(|it| it == word).count() < 2).collect();
     assert!(missing.is_empty() && named.len() >= 18, "{missing:?} of {named:?}");
     let points = [Spot::Query(3), Spot::Key(5)].into_iter().collect();
-    let _ = stage.state_mut().session.apply(Command::PickPoints(points, PickChange::Replace));
+    let _ = stage.state_mut().session.apply(Command::Select(SelectionCommand::PickPoints(points, PickChange::Replace)));
     stage.run();
     assert!(stage.query_by_label_contains("2 picked").is_some());
     assert_eq!(plane(&stage), before, "the canvas stays where it is");
@@ -216,7 +218,7 @@ fn without_a_projection_the_planes_say_what_is_coming() {
 #[test]
 fn queries_and_keys_of_different_tokens_stand_in_one_plane() {
     let mut stage = Stage::new(stacks::translation_capture(), ViewKind::Scatter);
-    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
+    let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::Cross)));
     let mut stage = stage.projected().show(vec2(900.0, 600.0));
     stage.run_steps(4);
     stage.get_by_label("Query–key map of L0H0");
@@ -228,8 +230,8 @@ fn queries_and_keys_of_different_tokens_stand_in_one_plane() {
 #[test]
 fn a_word_lights_the_patches_it_attends_to() {
     let mut stage = Stage::new(stacks::caption_capture((4, 5)), ViewKind::Heads);
-    let _ = stage.session.apply(Command::SelectStack(StackKind::Cross));
-    let _ = stage.session.apply(Command::ShowView(ViewKind::Image));
+    let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::Cross)));
+    let _ = stage.session.apply(Command::Select(SelectionCommand::ShowView(ViewKind::Image)));
     let mut stage = stage.show(vec2(1000.0, 700.0));
     stage.run();
     assert!(stage.query_by_label_contains("mean over all queries").is_some(), "nothing is picked yet");
@@ -273,9 +275,9 @@ fn pictures_of_the_views() {
                 let mut stage = Stage::new(capture(), view).projected();
                 stage.dark = dark;
                 if size.x < 800.0 {
-                    let _ = stage.session.apply(Command::Pin(Focus::query(6)));
+                    let _ = stage.session.apply(Command::Select(SelectionCommand::Pin(Focus::query(6))));
                 }
-                let effects = stage.session.apply(Command::ShowView(view));
+                let effects = stage.session.apply(Command::Select(SelectionCommand::ShowView(view)));
                 assert!(effects.len() < 2);
                 let mut stage = stage.show(size);
                 stage.run();
@@ -361,7 +363,7 @@ fn what_changes_nothing_now_cannot_be_chosen() {
     assert!(!disabled(&stage, "Size of points"));
     let mut options = stage.state().session.pane().options.clone();
     options.scatter.density = true;
-    for command in [Command::ShowView(ViewKind::Scatter), Command::SetViewOptions(options)] {
+    for command in [Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)), Command::SetViewOptions(options)] {
         let _ = stage.state_mut().session.apply(command);
     }
     stage.run();

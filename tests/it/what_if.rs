@@ -4,7 +4,10 @@ use attnscope::{
     capture::{Ablate, Ablation, Edit, HideToken, Matrix, Normalize, Normalizer, Scope, SetPattern},
     ids::{HeadId, JobId, PaneId, Side},
     protocol::{CorpusSource, EditRequest, EventKind, Failure, Request},
-    session::{Change, ChangeCommand, Command, CorpusCommand, Document, Drag, Split, ViewKind, gallery::EXAMPLES},
+    session::{
+        Change, ChangeCommand, Command, CorpusCommand, Document, Drag, PaneCommand, SelectionCommand, Split, ViewKind,
+        gallery::EXAMPLES,
+    },
 };
 
 use crate::support::play::{Play, bundled, state};
@@ -107,7 +110,7 @@ fn changes_are_switched_off_removed_and_cleared() {
     assert_eq!(asked(&play), [ablate(), hide(2)]);
     play.answers();
     // Of the two panes the one that is looked at stays, as it is.
-    play.does(Command::ShowView(ViewKind::Heatmap));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
     play.does(Command::Change(ChangeCommand::Clear));
     assert_eq!((n_shown(&play, RIGHT), play.session.panes.len()), (0, 1));
     assert_eq!(play.session.pane().view, ViewKind::Heatmap);
@@ -289,7 +292,7 @@ fn closing_the_changed_pane_takes_its_changes_and_keeps_its_past() {
     play.answers();
     add(&mut play, ablate());
     play.answers();
-    play.does(Command::ClosePane);
+    play.does(Command::InPane(PaneCommand::Close));
     play.answers();
     assert_eq!((play.session.panes.len(), play.session.documents.len()), (1, 1));
     assert_eq!(play.last_notice(), "The changes were closed with their pane");
@@ -336,7 +339,7 @@ fn the_pane_of_a_change_goes_and_comes_back_with_it() {
     assert_eq!(state(&play), beside);
     for closes in [false, true] {
         if closes {
-            play.does(Command::ClosePane);
+            play.does(Command::InPane(PaneCommand::Close));
             play.answers();
             assert_eq!(state(&play), alone);
             play.does(Command::Undo);
@@ -366,7 +369,7 @@ fn closing_a_pane_without_changes_promises_nothing_and_keeps_its_corpus() {
     play.does(Command::Corpus(CorpusCommand::Open(CorpusSource::Lines("one\ntwo\nthree".into()))));
     assert!(shown(&play, RIGHT).corpus.is_some());
     let n_notices = play.session.notices.len();
-    play.does(Command::ClosePane);
+    play.does(Command::InPane(PaneCommand::Close));
     assert!(play.session.document().corpus.is_some(), "the corpus was closed with a pane");
     assert_eq!(play.session.panes.len(), 1);
     assert_eq!(play.session.notices.len(), n_notices, "{}", play.last_notice());
@@ -385,18 +388,18 @@ fn a_head_chosen_beside_a_change_is_shown_before_and_after_it() {
     add(&mut play, ablate());
     play.answers();
     let heads = |play: &Play| [LEFT, RIGHT].map(|pane| play.session.panes.get(pane).unwrap().selection.head);
-    play.does(Command::SelectHead(HeadId::single(1, 3)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(1, 3))));
     assert_eq!(heads(&play), [HeadId::single(1, 3); 2]);
     play.does(Command::ToggleLink);
-    play.does(Command::SelectHead(HeadId::single(0, 1)));
+    play.does(Command::Select(SelectionCommand::Head(HeadId::single(0, 1))));
     assert_eq!(heads(&play), [HeadId::single(1, 3), HeadId::single(0, 1)], "nothing is shared unless it is linked");
 }
 
 #[test]
 fn a_head_chosen_by_its_name_is_drawn_alone_where_all_are() {
     let mut play = Play::showing("one two three");
-    play.does(Command::AllHeads);
-    play.does(Command::ShowHead(HeadId::single(1, 2)));
+    play.does(Command::Select(SelectionCommand::AllHeads));
+    play.does(Command::Select(SelectionCommand::ShowHead(HeadId::single(1, 2))));
     let selection = &play.session.pane().selection;
     assert_eq!((selection.head, selection.heads_on().iter(4).collect::<Vec<_>>()), (HeadId::single(1, 2), vec![2]));
 }

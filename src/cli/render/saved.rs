@@ -9,7 +9,7 @@ use crate::{
     ids::PaneId,
     json_file::MAX_BYTES,
     protocol::{Failure, Request},
-    session::{Command, Effect, Session, saved::Saved},
+    session::{Command, Effect, PaneCommand, SelectionCommand, Session, saved::Saved},
     text::unreadable,
     worker::{ModelEngine, Worker},
 };
@@ -40,7 +40,7 @@ pub fn read(path: &Path, options: &RenderOptions) -> Result<(FigureSpec, Source)
         {
             return Err(CliError::Failed(format!("the {} view cannot be drawn: {reason}", view.name())));
         }
-        played.asks(pane, Command::ShowView(view));
+        played.asks(pane, Command::Select(SelectionCommand::ShowView(view)));
     }
     played.explain(pane);
     played.check()?;
@@ -119,7 +119,7 @@ impl Played {
         let Some(capture) = self.session.document_of(pane).latest_capture() else { return };
         for wanted in pane.wanted(capture) {
             if let Ok(ask) = wanted.ask {
-                self.asks(id, Command::ExplainAnyway(wanted.column.name, ask, target));
+                self.asks(id, Command::InPane(PaneCommand::ExplainAnyway(wanted.column.name, ask, target)));
                 self.settle();
             }
         }

@@ -16,7 +16,7 @@ use crate::{
     ids::JobId,
     protocol::{CorpusSource, Event, EventKind, Failure, ModelSource},
     session::{
-        Command, CorpusCommand, Loadable, PendingSelection, Session, SessionCommand, ViewKind,
+        Command, CorpusCommand, Loadable, PendingSelection, SelectionCommand, Session, SessionCommand, ViewKind,
         gallery::{EXAMPLES, Example},
     },
 };
@@ -72,7 +72,7 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         commands.push(Command::Corpus(CorpusCommand::Open(CorpusSource::Path { path, list })));
     }
     if let Some(text) = options.search.clone() {
-        commands.push(Command::Search(Search { text, kind: options.search_as, case: false }));
+        commands.push(Command::Select(SelectionCommand::Search(Search { text, kind: options.search_as, case: false })));
     }
     commands
 }

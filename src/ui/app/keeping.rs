@@ -3,7 +3,7 @@
 use eframe::egui;
 
 use super::App;
-use crate::session::{Command, CorpusCommand, Effect, SessionCommand};
+use crate::session::{Command, CorpusCommand, Effect, PaneCommand, SessionCommand};
 
 /// From a change to its being kept, in seconds. Changes in between are kept together.
 const KEEP_AFTER_SECS: f64 = 2.0;
@@ -79,13 +79,14 @@ impl App {
 const fn is_work(command: &Command) -> bool {
     !matches!(
         command,
-        Command::Hover(_)
-            | Command::HoverPoint(_)
-            | Command::Survey(_)
-            | Command::Explain(..)
-            | Command::ExplainAnyway(..)
-            | Command::ExplainAgain(_)
-            | Command::Notify(_)
+        Command::InPane(
+            PaneCommand::Hover(_)
+                | PaneCommand::HoverPoint(_)
+                | PaneCommand::Survey(_)
+                | PaneCommand::Explain(..)
+                | PaneCommand::ExplainAnyway(..)
+                | PaneCommand::ExplainAgain(_)
+        ) | Command::Notify(_)
             | Command::DismissNotice(_)
             | Command::Download(_)
             | Command::Figure(_)
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn looking_is_no_work_and_typing_is() {
-        assert!(!is_work(&Command::Hover(Focus::NONE)));
+        assert!(!is_work(&Command::InPane(PaneCommand::Hover(Focus::NONE))));
         assert!(is_work(&Command::SetText("a".to_owned())));
         assert!(is_work(&Command::Change(ChangeCommand::Clear)));
         assert!(is_work(&Command::Session(SessionCommand::SetNotes("a".to_owned()))));

@@ -14,7 +14,7 @@ use crate::{
     protocol::{CaptureFile, EventKind, Request},
     session::{
         Anew, Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind,
-        SessionCommand, saved::EXTENSION,
+        PaneCommand, SessionCommand, saved::EXTENSION,
     },
     ui::{
         Asked,
@@ -112,7 +112,12 @@ impl App {
         let (mut panels, mut views) = (self.commands.take(), self.view_commands.take());
         if self.pictures.is_taking() {
             // No pointer belongs on a picture.
-            let looks = |asked: &Asked| matches!(asked.command, Command::Hover(_) | Command::HoverPoint(_));
+            let looks = |asked: &Asked| {
+                matches!(
+                    asked.command,
+                    Command::InPane(PaneCommand::Hover(_)) | Command::InPane(PaneCommand::HoverPoint(_))
+                )
+            };
             panels.retain(|asked| !looks(asked));
             views.retain(|asked| !looks(asked));
         }

@@ -16,7 +16,7 @@ use crate::{
     ids::PaneId,
     model::Progress,
     protocol::Failure,
-    session::{Command, Document, Loadable, Pane, Panes},
+    session::{Command, Document, Loadable, Pane, PaneCommand, Panes, SelectionCommand},
     text::from_difference,
     ui::{
         PanelCtx, ViewCtx,
@@ -219,7 +219,7 @@ fn beside_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
     close.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Close pane"));
     if close.on_hover_text("Close this pane").clicked() {
-        view.send(Command::ClosePane);
+        view.send(Command::InPane(PaneCommand::Close));
     }
     let shared = cx.session.panes.shared(view.pane, &cx.session.documents);
     let short = shared.split(':').next().unwrap_or(shared);
@@ -244,7 +244,7 @@ fn view_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
     let combo = ComboBox::from_id_salt("view").selected_text(view.pane.view.label()).width(18.0 * GRID);
     let combo = combo.show_ui(ui, |ui| {
         if let Some(kind) = view_choices_ui(ui, view) {
-            view.send(Command::ShowView(kind));
+            view.send(Command::Select(SelectionCommand::ShowView(kind)));
         }
     });
     combo.response.accessible_name("View of the pane");

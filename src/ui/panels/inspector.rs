@@ -18,7 +18,7 @@ use crate::{
     },
     glossary,
     ids::HeadId,
-    session::{Command, Focus},
+    session::{Command, Focus, SelectionCommand},
     spec::LayerSpec,
     text::{decimal_text, length_text, share_text, weight_text, whole_text},
     ui::{
@@ -139,7 +139,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     });
     let Some(stack) = capture.model().stack(head.stack) else { return };
     if let Some(next) = stepper_ui(ui, cx.theme, "Head", head.head, cx.pane.n_heads(cx.document)) {
-        cx.send(Command::SelectHead(HeadId { head: next, ..head }));
+        cx.send(Command::Select(SelectionCommand::Head(HeadId { head: next, ..head })));
     }
     if let Some(layer) = stack.layers.get(head.layer) {
         layer_ui(ui, cx, layer, head.head, stack.causal);
@@ -364,7 +364,7 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let response = row.ui(ui, cx.theme).on_hover_text(links.sentence(link));
         copy_menu_ui(&response, cx, "this ranking of all heads", || tab_separated(&data::links(&links)));
         if response.clicked() {
-            cx.send(Command::ShowHead(link.head));
+            cx.send(Command::Select(SelectionCommand::ShowHead(link.head)));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         reading::store::stack_cost,
     },
     ids::HeadId,
-    session::Command,
+    session::{Command, SelectionCommand},
     text::{counted, decimal_text},
     ui::{
         ViewCtx,
@@ -68,7 +68,7 @@ fn kind_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: &HeadKinds, kind: &Kind) {
     let response = row.ui(ui, cx.theme).on_hover_text(about(kinds, kind));
     copy_menu_ui(&response, cx, "the scores of all heads", || table(kinds));
     if response.clicked() {
-        cx.send(Command::ShowHead(head));
+        cx.send(Command::Select(SelectionCommand::ShowHead(head)));
     }
 }
 

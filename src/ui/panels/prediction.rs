@@ -6,7 +6,7 @@ use crate::{
     analysis::effect::telling_row,
     capture::{Prediction, PredictionItem, PredictionRow},
     outputs::OutputKind,
-    session::{Command, Focus},
+    session::{Command, Focus, SelectionCommand},
     spec::HeadKind,
     text::{norm_text, share_text},
     ui::{
@@ -163,7 +163,7 @@ fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position:
             && let Some(last) = last
             && ui.small_button("Last").on_hover_text("Show the prediction at the last position").clicked()
         {
-            cx.send(Command::Pin(Focus::query(last)));
+            cx.send(Command::Select(SelectionCommand::Pin(Focus::query(last))));
         }
     });
 }

@@ -12,7 +12,7 @@ use crate::{
         data::{Table, tab_separated},
         views::lab::left_out,
     },
-    session::{Command, Focus},
+    session::{Command, Focus, PaneCommand, SelectionCommand},
     ui::{
         ViewCtx,
         theme::GRID,
@@ -61,10 +61,10 @@ impl Ranking<'_> {
             let response = row.ui(ui, cx.theme);
             copy_menu_ui(&response, cx, "this whole list", || tab_separated(&(self.table)()));
             if self.preview && response.hovered() {
-                cx.send(Command::Hover(meant(position)));
+                cx.send(Command::InPane(PaneCommand::Hover(meant(position))));
             }
             if response.clicked() {
-                cx.send(Command::Pin(meant(position)));
+                cx.send(Command::Select(SelectionCommand::Pin(meant(position))));
             }
         }
         for _ in 0..n_empty {

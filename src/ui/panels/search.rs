@@ -9,7 +9,7 @@ use crate::{
         survey::Found,
     },
     projection::quality::Gathering,
-    session::{Command, Loadable},
+    session::{Command, Loadable, PaneCommand, SelectionCommand},
     text::{counted, decimal_text, share_text},
     ui::{PanelCtx, commands::UiCommand, theme::GRID, views::controls, widgets::section_ui},
 };
@@ -50,12 +50,12 @@ pub fn search_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         }
     });
     if search != cx.pane.search {
-        cx.send(Command::Search(search));
+        cx.send(Command::Select(SelectionCommand::Search(search)));
     }
     let Some(question) = cx.pane.search_question() else { return };
     let answer = cx.pane.search_answer(cx.document);
     if answer.is_none() {
-        cx.send(Command::Survey(question));
+        cx.send(Command::InPane(PaneCommand::Survey(question)));
     }
     if let Some(Loadable::Failed { failure, .. }) = answer {
         ui.add(Label::new(RichText::new(&failure.summary).color(cx.theme.warning)).wrap());
@@ -118,7 +118,7 @@ fn head_ui(ui: &mut Ui, cx: &PanelCtx<'_>, ranked: &RankedHead) {
             ));
         }
         if response.clicked() {
-            cx.send(Command::ShowHead(head));
+            cx.send(Command::Select(SelectionCommand::ShowHead(head)));
         }
         let bar = ProgressBar::new(score.max(0.0) as f32).desired_height(1.5 * GRID).fill(cx.theme.accent);
         ui.add(bar.desired_width((width - 26.0 * GRID).max(4.0 * GRID)));

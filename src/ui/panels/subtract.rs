@@ -4,7 +4,7 @@ use eframe::egui::{ComboBox, Label, RichText, Ui};
 
 use crate::{
     ids::HeadId,
-    session::{Command, HeadRef},
+    session::{Command, HeadRef, SelectionCommand},
     ui::{
         PanelCtx,
         theme::GRID,
@@ -30,7 +30,7 @@ pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let combo = combo.show_ui(ui, |ui| {
         let choose = |ui: &mut Ui, choice: Option<HeadRef>, text: String| {
             if ui.selectable_label(minus == choice, text).clicked() {
-                cx.send(Command::Subtract(choice));
+                cx.send(Command::Select(SelectionCommand::Subtract(choice)));
             }
         };
         choose(ui, None, "Subtract: none".to_owned());
@@ -51,7 +51,7 @@ pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let capture = cx.session.find_document(minus.document).and_then(|document| document.latest_capture());
     let Some(stack) = capture.and_then(|capture| capture.model().stack(minus.head.stack)) else { return };
     let n_heads = stack.n_heads(minus.head.layer);
-    let send = |head: HeadId| cx.send(Command::Subtract(Some(HeadRef { head, ..minus })));
+    let send = |head: HeadId| cx.send(Command::Select(SelectionCommand::Subtract(Some(HeadRef { head, ..minus }))));
     if let Some(layer) = stepper_ui(ui, cx.theme, "Layer to subtract", minus.head.layer, stack.layers.len()) {
         send(HeadId { layer, head: minus.head.head.min(stack.n_heads(layer).saturating_sub(1)), ..minus.head });
     }

@@ -7,7 +7,7 @@ use eframe::egui::{Button, Key, RichText, TextEdit, Ui};
 use crate::{
     capture::Token,
     ids::{CaptureId, Side},
-    session::{Command, Focus},
+    session::{Command, Focus, PaneCommand, SelectionCommand},
     ui::{ViewCtx, commands::UiCommand, memo::Memo, theme::GRID},
 };
 
@@ -81,11 +81,11 @@ impl TokenSearch {
         } else if response.has_focus() && step.is_none() {
             // What is pinned stays in sight; without it the first hit is shown.
             let shown = pinned.filter(|pinned| hits.contains(pinned)).unwrap_or(next);
-            cx.send(Command::Hover(Focus::query(shown)));
+            cx.send(Command::InPane(PaneCommand::Hover(Focus::query(shown))));
             return response.changed().then_some(shown);
         }
         if let Some(hit) = step {
-            cx.send(Command::Pin(Focus::query(hit)));
+            cx.send(Command::Select(SelectionCommand::Pin(Focus::query(hit))));
         }
         step
     }

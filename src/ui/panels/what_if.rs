@@ -9,7 +9,7 @@ use crate::{
     ids::{HeadId, Side},
     lab::{Column, FieldValues, Method as _, PatchingOptions},
     protocol::{Between, EditRequest, PatchSource, Rows},
-    session::{Change, ChangeCommand, Command, Document, HeadRef},
+    session::{Change, ChangeCommand, Command, Document, HeadRef, SelectionCommand},
     text::{capitalised, sentence},
     ui::{
         PanelCtx,
@@ -240,6 +240,6 @@ fn difference_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let meaning = "Show by how much each weight of the selected head differs from the unchanged run";
     if ui.checkbox(&mut on, "Difference").on_hover_text(meaning).clicked() {
         let minus = HeadRef { document: plain, head: cx.pane.selection.head };
-        cx.send(Command::Subtract(on.then_some(minus)));
+        cx.send(Command::Select(SelectionCommand::Subtract(on.then_some(minus))));
     }
 }

@@ -5,7 +5,7 @@ use eframe::egui::{self, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, Widg
 use crate::{
     capture::{Capture, Token},
     ids::{Side, StackKind},
-    session::{Command, Focus},
+    session::{Command, Focus, PaneCommand, SelectionCommand},
     text::share_text,
     ui::{
         ViewCtx,
@@ -69,13 +69,13 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: 
         }
     }
     if here && response.hovered() {
-        cx.send(Command::Hover(Focus::query(position)));
+        cx.send(Command::InPane(PaneCommand::Hover(Focus::query(position))));
     }
     if response.clicked() {
         if !here {
-            cx.send(Command::SelectStack(stack_of(side)));
+            cx.send(Command::Select(SelectionCommand::Stack(stack_of(side))));
         }
-        cx.send(Command::Pin(Focus::query(position)));
+        cx.send(Command::Select(SelectionCommand::Pin(Focus::query(position))));
     }
     response.on_hover_ui(|ui| {
         ui.label(format!("{}  #{position}", token.text));

@@ -7,7 +7,7 @@ use eframe::egui::{ProgressBar, Ui};
 use super::empty;
 use crate::{
     analysis::survey::{Finding, Question},
-    session::{Command, Loadable},
+    session::{Command, Loadable, PaneCommand},
     ui::{ViewCtx, theme::GRID},
 };
 
@@ -16,7 +16,7 @@ pub fn ask<'a>(cx: &ViewCtx<'a>, question: Question) -> Option<&'a Loadable<Arc<
     let survey = cx.pane.survey(cx.document, question)?;
     let known = cx.pane.surveys.find(&survey);
     if known.is_none() {
-        cx.send(Command::Survey(survey.question));
+        cx.send(Command::InPane(PaneCommand::Survey(survey.question)));
     }
     known
 }

@@ -19,7 +19,7 @@ use crate::{
     },
     ids::{HeadId, Side},
     protocol::{EditRequest, MeanInputs},
-    session::{Change, ChangeCommand, Command, Focus, ViewKind},
+    session::{Change, ChangeCommand, Command, Focus, SelectionCommand, ViewKind},
     text::sentence,
     ui::{ViewCtx, theme::GRID},
 };
@@ -149,9 +149,9 @@ fn replacement(side: Side, position: usize, text: &str) -> Option<EditRequest> {
 fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     let meaning = "Opens Explain › This head: what is lost without it, and whether its weights explain it";
     if ui.button("Does this head matter?").on_hover_text(meaning).clicked() {
-        cx.send(Command::ShowHead(head));
+        cx.send(Command::Select(SelectionCommand::ShowHead(head)));
         controls::edit_options(cx, |options| options.lab.question = Question::Believe);
-        cx.send(Command::ShowView(ViewKind::Lab));
+        cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Lab)));
         ui.close();
     }
     ui.separator();
@@ -222,7 +222,7 @@ pub fn toggle_hidden(cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
         ChangeCommand::Remove,
     );
     // What the first click held.
-    cx.send(Command::Pin(Focus::NONE));
+    cx.send(Command::Select(SelectionCommand::Pin(Focus::NONE)));
     cx.send(Command::Change(command));
 }
 

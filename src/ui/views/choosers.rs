@@ -7,7 +7,7 @@ use crate::{
     capture::Capture,
     figure::Feature,
     ids::{HeadId, StackKind},
-    session::{Command, ViewKind},
+    session::{Command, SelectionCommand, ViewKind},
     spec::LayerSpec,
     ui::{
         ViewCtx,
@@ -63,7 +63,7 @@ pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             let note = if leaves { "\nIt does not attend to the picture, so it opens in Lines" } else { "" };
             let response = response.on_hover_text(format!("{}{note}", stack_meaning(capture, stack.kind, ui)));
             if response.clicked() {
-                cx.send(Command::SelectStack(stack.kind));
+                cx.send(Command::Select(SelectionCommand::Stack(stack.kind)));
             }
         }
     });
@@ -117,20 +117,20 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.label(RichText::new("Layer").color(cx.theme.text_weak));
         ui.spacing_mut().item_spacing.x = GRID / 2.0;
         if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
-            cx.send(Command::SelectLayer(head.layer - 1));
+            cx.send(Command::Select(SelectionCommand::Layer(head.layer - 1)));
         }
         let width = if windows_differ { 32.0 } else { 12.0 } * GRID;
         let combo = ComboBox::new("layer", "").selected_text(name(head.layer)).width(width);
         let combo = combo.show_ui(ui, |ui| {
             for layer in 0..layers.len() {
                 if ui.selectable_label(layer == head.layer, name(layer)).clicked() {
-                    cx.send(Command::SelectLayer(layer));
+                    cx.send(Command::Select(SelectionCommand::Layer(layer)));
                 }
             }
         });
         combo.response.accessible_name("Layer");
         if step_button(ui, "›", "Next layer", head.layer + 1 < layers.len()).clicked() {
-            cx.send(Command::SelectLayer(head.layer + 1));
+            cx.send(Command::Select(SelectionCommand::Layer(head.layer + 1)));
         }
     });
 }
@@ -196,7 +196,7 @@ pub fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
             let response = ui.add(button).accessible_name(format!("Head {idx}"));
             groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
             if response.clicked() {
-                cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+                cx.send(Command::Select(SelectionCommand::Head(HeadId { head: idx, ..head })));
             }
             if let Some(note) = groups.note(idx) {
                 response.on_hover_text(note);

@@ -16,7 +16,7 @@ use crate::{
         data::{self, Table, tab_separated},
     },
     ids::HeadId,
-    session::{Command, FigureCommand, Focus},
+    session::{Command, FigureCommand, Focus, SelectionCommand},
     ui::{ViewCtx, widgets::scrolled_menu_ui},
 };
 
@@ -33,7 +33,7 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
         ui.data_mut(|data| data.insert_temp(id, (selection.focus(), head)));
         hold(cx, selection.hover);
         if head != selection.head {
-            cx.send(Command::SelectHead(head));
+            cx.send(Command::Select(SelectionCommand::Head(head)));
         }
     }
     let command = clicked.then_some(SetOpenCommand::Bool(true));
@@ -52,7 +52,7 @@ pub fn pane_menu_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect) {
 /// Holds what a menu is opened for; what is held already stays so, which a click would let go.
 pub fn hold(cx: &ViewCtx<'_>, focus: Focus) {
     if !focus.is_empty() && focus != cx.pane.selection.pinned {
-        cx.send(Command::Pin(focus));
+        cx.send(Command::Select(SelectionCommand::Pin(focus)));
     }
 }
 

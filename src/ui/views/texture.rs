@@ -10,7 +10,7 @@ use crate::{
     figure::list::Rgba,
     ids::HeadId,
     raster::heatmap::{Atlas, Tile},
-    session::Command,
+    session::{Command, SelectionCommand},
     ui::{
         ViewCtx,
         theme::{GRID, Theme, text_size},
@@ -129,7 +129,7 @@ impl HeadThumbs {
                 groups.bracket(painter, idx, rect.x_range(), below, THUMB_GAP_PT, cx.theme);
                 menu::point_at_head(&response, cx, HeadId { head: idx, ..head });
                 if response.clicked() {
-                    cx.send(Command::SelectHead(HeadId { head: idx, ..head }));
+                    cx.send(Command::Select(SelectionCommand::Head(HeadId { head: idx, ..head })));
                 }
                 if let Some(note) = groups.note(idx) {
                     response.on_hover_text(note);

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     capture::Token,
     ids::{CaptureId, Side},
-    session::{Command, Focus},
+    session::{Command, Focus, PaneCommand, SelectionCommand},
     text::norm_text,
     ui::{
         ViewCtx,
@@ -181,12 +181,12 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
         ChipRole::Key => Focus { key: Some(position), query: selection.pinned.query },
     };
     if response.hovered() {
-        cx.send(Command::Hover(meant));
+        cx.send(Command::InPane(PaneCommand::Hover(meant)));
     }
     if response.double_clicked() {
         toggle_hidden(cx, side, position..position + 1);
     } else if response.clicked() {
-        cx.send(Command::Pin(meant));
+        cx.send(Command::Select(SelectionCommand::Pin(meant)));
     }
     let focus = if role == ChipRole::Query { Focus::query(position) } else { Focus::key(position) };
     if response.secondary_clicked() {

@@ -14,7 +14,7 @@ use crate::{
     capture::RgbaBuffer,
     corpus::{Corpus, InputRow, PREDICTED, PREDICTED_CLASS, SortBy},
     ids::Side,
-    session::{Command, CorpusCommand, OpenCorpus},
+    session::{Command, CorpusCommand, ListCommand, OpenCorpus},
     text::{counted, weight_text},
     ui::{
         ViewCtx,
@@ -81,7 +81,7 @@ impl InputList {
                 roving.keys(ui, &response, at, rows.len(), Along::Column);
                 let removes = || ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Delete));
                 if response.has_focus() && !open.selected.is_empty() && removes() {
-                    cx.send(Command::Corpus(CorpusCommand::Remove));
+                    cx.send(Command::Corpus(CorpusCommand::List(ListCommand::Remove)));
                 }
                 if response.clicked() {
                     self.on_click(ui, cx, open, corpus, at);
@@ -133,7 +133,7 @@ impl InputList {
             cx.send(Command::Corpus(CorpusCommand::Show(source(at))));
         }
         if selected != open.selected {
-            cx.send(Command::Corpus(CorpusCommand::Select(selected)));
+            cx.send(Command::Corpus(CorpusCommand::List(ListCommand::Select(selected))));
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     corpus::{Corpus, SortBy},
     ids::Side,
     protocol::{CorpusSoFar, Lane},
-    session::{Command, CorpusCommand, OpenCorpus},
+    session::{Command, CorpusCommand, ListCommand, OpenCorpus},
     text::{grouped, wait_text},
     ui::{PanelCtx, ViewCtx, theme::GRID, widgets::bytes_text},
 };
@@ -208,7 +208,7 @@ fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) 
             };
             turn.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
             if turn.on_hover_text(meaning).clicked() {
-                send(cx, CorpusCommand::Sort(by.clone(), !descending));
+                send(cx, CorpusCommand::List(ListCommand::Sort(by.clone(), !descending)));
             }
             let combo =
                 ComboBox::from_id_salt("sort corpus").selected_text(sort_text(by)).width(19.0 * GRID).truncate();
@@ -216,7 +216,7 @@ fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) 
                 let annotations = corpus.annotations().iter().cloned().map(SortBy::Annotation);
                 for choice in [SortBy::Source, SortBy::Name, SortBy::Tokens].into_iter().chain(annotations) {
                     if ui.selectable_label(choice == *by, sort_text(&choice)).clicked() {
-                        send(cx, CorpusCommand::Sort(choice, *descending));
+                        send(cx, CorpusCommand::List(ListCommand::Sort(choice, *descending)));
                     }
                 }
             });
@@ -231,7 +231,7 @@ fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) 
                 .add(field)
                 .on_hover_text("Part of the name or text, or an annotation and its value, such as label=round");
             if field.accessible_name("Filter inputs").changed() {
-                send(cx, CorpusCommand::Filter(filter));
+                send(cx, CorpusCommand::List(ListCommand::Filter(filter)));
             }
         });
     });
@@ -262,24 +262,24 @@ fn footer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, so_far: &CorpusSo
         let remove = ui.add_enabled(can, egui::Button::new(text).small());
         let remove = remove.on_hover_text(format!("Remove the {what} inputs from the query–key map (Delete)"));
         if remove.on_disabled_hover_text("First filter the list, or select rows with Ctrl- or Shift-click").clicked() {
-            send(cx, CorpusCommand::Remove);
+            send(cx, CorpusCommand::List(ListCommand::Remove));
         }
         let text = if can { format!("Keep only {}", grouped(n)) } else { "Keep only".to_owned() };
         let keep = ui.add_enabled(can, egui::Button::new(text).small());
         let keep = keep.on_hover_text(format!("Remove all but the {what} inputs from the query–key map"));
         if keep.on_disabled_hover_text("First filter the list, or select rows with Ctrl- or Shift-click").clicked() {
-            send(cx, CorpusCommand::Keep);
+            send(cx, CorpusCommand::List(ListCommand::Keep));
         }
         if n_steps > 0 {
             let restore = ui.add(egui::Button::new("Put back").small());
             if restore.on_hover_text("Put back the inputs removed last").clicked() {
-                send(cx, CorpusCommand::Restore);
+                send(cx, CorpusCommand::List(ListCommand::Restore));
             }
         }
         if n_steps > 1 {
             let all = ui.add(egui::Button::new(format!("Put back all {}", grouped(n_removed))).small());
             if all.clicked() {
-                send(cx, CorpusCommand::RestoreAll);
+                send(cx, CorpusCommand::List(ListCommand::RestoreAll));
             }
         }
         if !so_far.left_out.is_empty() {

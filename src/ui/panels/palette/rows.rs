@@ -9,8 +9,8 @@ use crate::{
     lab::Column,
     protocol::{CorpusSource, MeanInputs, ModelSource},
     session::{
-        Address, BUNDLED_CORPORA, BookmarkCommand, ChangeCommand, Command, CorpusCommand, Focus, SessionCommand,
-        ViewKind,
+        Address, BUNDLED_CORPORA, BookmarkCommand, ChangeCommand, Command, CorpusCommand, Focus, SelectionCommand,
+        SessionCommand, ViewKind,
         gallery::{EXAMPLES, Example},
     },
     spec::ModelSpec,
@@ -137,7 +137,7 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
     };
     let row = |detector: Detector, text: String, detail: String, head: Option<HeadId>| {
         let fit = fit(typed, detector.definition().title)?;
-        let chosen = head.map(|head| Chosen::session(Command::ShowHead(head)));
+        let chosen = head.map(|head| Chosen::session(Command::Select(SelectionCommand::ShowHead(head))));
         let reason = head.is_none().then(|| detail.clone());
         Some(Row { kind: "Head", text, detail, chosen, reason, synonyms: &[], fit })
     };
@@ -307,7 +307,7 @@ fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<Row> {
     let name = |text: String| if several { format!("{stack} {text}") } else { text };
     let id = HeadId { stack, layer, head: head.unwrap_or(cx.pane.selection.head.head) };
     let text = name(head.map_or_else(|| format!("L{layer}"), |_| id.to_string()));
-    let chosen = Some(Chosen::session(Command::ShowHead(id)));
+    let chosen = Some(Chosen::session(Command::Select(SelectionCommand::ShowHead(id))));
     let reason = absence(capture.model(), stack, layer, head);
     let detail = if head.is_some() { "Select this head" } else { "Select the head of this number in this layer" };
     let at = (0..text.chars().count()).collect();
@@ -375,7 +375,7 @@ fn token_rows(cx: &PanelCtx<'_>, hits: &[usize]) -> Vec<Row> {
         kind: "Token",
         text: tokens.get(position).map_or_else(String::new, |token| token.text.trim().to_owned()),
         detail: place(position),
-        chosen: Some(Chosen::session(Command::Pin(Focus::query(position)))),
+        chosen: Some(Chosen::session(Command::Select(SelectionCommand::Pin(Focus::query(position))))),
         reason: None,
         synonyms: &[],
         fit: Fit { score: 0, at: Vec::new() },

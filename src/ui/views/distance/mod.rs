@@ -21,7 +21,7 @@ use crate::{
     figure::views::distance::{DistanceScene, Shown, layout::DistanceLayout, number},
     ids::HeadId,
     projection::correlation::Pair,
-    session::{Command, Loadable, ViewKind},
+    session::{Command, Loadable, SelectionCommand, ViewKind},
     text::{decimal_text, norm_text},
     ui::{ViewCtx, memo::Same},
 };
@@ -97,10 +97,10 @@ impl Canvas for DistanceView {
                 head_readout_ui(ui, cx, proxy);
                 ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
                 if response.double_clicked() {
-                    cx.send(Command::SelectHead(under));
-                    cx.send(Command::ShowView(ViewKind::Scatter));
+                    cx.send(Command::Select(SelectionCommand::Head(under)));
+                    cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
                 } else if response.clicked() {
-                    cx.send(Command::SelectHead(under));
+                    cx.send(Command::Select(SelectionCommand::Head(under)));
                 }
             }
         }

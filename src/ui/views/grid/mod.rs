@@ -40,7 +40,7 @@ use crate::{
         ColorMap, ColorRange,
         heatmap::{RowsSee, heatmap},
     },
-    session::{ColorScale, Command, Focus, ViewKind},
+    session::{ColorScale, Command, Focus, SelectionCommand, ViewKind},
     text::{counted, decimal_text},
     ui::{
         ViewCtx,
@@ -249,8 +249,8 @@ impl GridView {
             ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
             tooltip::at_pointer(ui, |ui| head_ui(ui, cx, capture, shown, (head, score), focus));
             if response.clicked() {
-                cx.send(Command::SelectHead(head));
-                cx.send(Command::ShowView(ViewKind::Heatmap));
+                cx.send(Command::Select(SelectionCommand::Head(head)));
+                cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
             }
         }
         ui.allocate_rect(ui.available_rect_before_wrap(), Sense::hover());

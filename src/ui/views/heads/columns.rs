@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     figure::{pen::Pen, views::heads::marks},
-    session::{Command, Focus, Selection},
+    session::{Command, Focus, Selection, SelectionCommand},
     text::counted,
     ui::{
         ViewCtx,
@@ -103,7 +103,7 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
             let side = if column == Column::Query { stack.query_side() } else { stack.key_side() };
             toggle_hidden(cx, side, group.positions.clone());
         } else if response.clicked() && !here.is_empty() {
-            cx.send(Command::Pin(clicked(selection.pinned, here, is_pinned)));
+            cx.send(Command::Select(SelectionCommand::Pin(clicked(selection.pinned, here, is_pinned))));
         }
     }
     hovered

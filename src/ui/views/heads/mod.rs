@@ -24,7 +24,7 @@ use crate::{
     },
     ids::{CaptureId, StackKind},
     raster::lines::LineStroke,
-    session::{Command, Focus},
+    session::{Command, Focus, SelectionCommand},
     ui::{
         ViewCtx,
         memo::Memo,
@@ -333,7 +333,7 @@ impl HeadsView {
             let found = scene.layout.line_at((pointer - scene.origin).to_pos2(), &lines.drawn, LINE_REACH_PT);
             let found = found.map(|(row, col)| scene.positions_of(Focus::cell(row, col)));
             if line_response.clicked() {
-                cx.send(found.map_or(Command::Release, Command::Pin));
+                cx.send(Command::Select(found.map_or(SelectionCommand::Release, SelectionCommand::Pin)));
             }
             hovered = hovered.or(found);
         }

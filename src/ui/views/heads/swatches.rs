@@ -6,7 +6,7 @@ use super::paint;
 use crate::{
     analysis::reading,
     ids::HeadId,
-    session::Command,
+    session::{Command, SelectionCommand},
     ui::{
         ViewCtx,
         theme::GRID,
@@ -54,9 +54,9 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
             let below = rect.bottom() + BRACKET_PT;
             groups.bracket(ui.painter(), head, rect.x_range(), below, SWATCH_GAP_PT, cx.theme);
             if response.double_clicked() {
-                cx.send(Command::SoloHead(head));
+                cx.send(Command::Select(SelectionCommand::SoloHead(head)));
             } else if response.clicked() {
-                cx.send(Command::ToggleHead(head));
+                cx.send(Command::Select(SelectionCommand::ToggleHead(head)));
             }
             menu::point_at_head(&response, cx, HeadId { head, ..selection.head });
             let notes = [groups.note(head), ablated.map(ToOwned::to_owned)];
@@ -69,7 +69,7 @@ pub fn swatches_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_heads: usize, groups: HeadGr
         let all_on = (0..n_heads).all(|head| selection.heads_on().contains(head));
         let all = ui.add_enabled(!all_on, Button::new("All"));
         if all.accessible_name("Show all heads").clicked() {
-            cx.send(Command::AllHeads);
+            cx.send(Command::Select(SelectionCommand::AllHeads));
         }
     });
 }

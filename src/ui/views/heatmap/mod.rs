@@ -26,7 +26,7 @@ use crate::{
     },
     ids::{CaptureId, HeadId, StackKind},
     raster::{ColorMap, ColorRange},
-    session::{Command, Focus},
+    session::{Command, Focus, SelectionCommand},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
@@ -244,7 +244,7 @@ impl HeatmapView {
         let hovered = under.map_or(on_axis, positions);
         hover::report(cx, hovered);
         if response.clicked() && !hovered.is_empty() && drawn_on.is_none() {
-            cx.send(Command::Pin(hovered));
+            cx.send(Command::Select(SelectionCommand::Pin(hovered)));
         }
 
         let painter = ui.painter().with_clip_rect(plot.intersect(ui.clip_rect()));

@@ -6,7 +6,7 @@ use super::layout::HeatmapLayout;
 use crate::{
     analysis::reading::{ReadPattern, RowMass},
     capture::Capture,
-    session::{Command, Focus},
+    session::{Command, Focus, SelectionCommand},
     text::decimal_text,
     ui::{
         ViewCtx,
@@ -89,7 +89,7 @@ pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, layout: &Hea
             false => Focus::key(position),
         };
         if response.clicked() {
-            cx.send(Command::Pin(focus));
+            cx.send(Command::Select(SelectionCommand::Pin(focus)));
         }
         response.on_hover_text(axis.numbered(idx));
     }

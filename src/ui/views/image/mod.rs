@@ -18,7 +18,7 @@ use crate::{
     },
     ids::{CaptureId, HeadId},
     raster::{ColorMap, ColorRange, overlay},
-    session::{Command, FlowFilter, Focus, PatchRole},
+    session::{Command, FlowFilter, Focus, PatchRole, SelectionCommand},
     text::{capitalised, share_text},
     ui::{
         ViewCtx,
@@ -305,7 +305,9 @@ impl ImageView {
             let side = cx.document.latest_capture().and_then(|capture| capture.picture_side());
             match side.filter(|_| twice) {
                 Some(side) => toggle_hidden(cx, side, position..position + 1),
-                None => cx.send(Command::Pin(picking::focus(position, picking, selection.pinned))),
+                None => {
+                    cx.send(Command::Select(SelectionCommand::Pin(picking::focus(position, picking, selection.pinned))))
+                }
             }
         }
         let focus = under.map_or(Focus::NONE, |position| picking::hover_focus(position, picking, selection.pinned));

@@ -6,7 +6,7 @@ use crate::{
     analysis::reading::Axis,
     capture::Capture,
     ids::CaptureId,
-    session::{Command, Focus},
+    session::{Command, Focus, SelectionCommand},
     ui::{ViewCtx, commands::UiCommand, theme::GRID, views::hover},
 };
 
@@ -47,7 +47,7 @@ impl Words {
                         hovered = Focus::query(position);
                     }
                     if response.clicked() {
-                        cx.send(Command::Pin(Focus::query(position)));
+                        cx.send(Command::Select(SelectionCommand::Pin(Focus::query(position))));
                     }
                 }
             });

@@ -10,7 +10,7 @@ use crate::{
     figure::views::lab::Answered,
     ids::Side,
     lab::{Column, Estimate, MethodCall},
-    session::{AnswerTo, Command, Loadable, Wanted},
+    session::{AnswerTo, Command, Loadable, PaneCommand, Wanted},
     text::sentence,
     ui::{ViewCtx, views::controls},
 };
@@ -53,7 +53,7 @@ pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> Asked {
         };
         let answer = known.find(capture.id(), column.name, &ask, target);
         if answer.is_none() && !(is_dragging && known.awaits(column.name)) {
-            cx.send(Command::Explain(column.name, ask.clone(), target));
+            cx.send(Command::InPane(PaneCommand::Explain(column.name, ask.clone(), target)));
         }
         let failure = answer.and_then(Loadable::failure).map(|failure| failure.summary.clone());
         let shown = cx.pane.answer_in(capture.id(), column.name, &ask, target).filter(|_| failure.is_none());

@@ -6,7 +6,7 @@ use crate::{
     analysis::effect,
     capture::{Capture, PredictionRow},
     outputs::OutputKind,
-    session::Command,
+    session::{Command, PaneCommand},
     text::grouped,
     ui::{ViewCtx, theme::GRID, widgets::focus_when_opened},
 };
@@ -51,7 +51,7 @@ pub fn outcome_label(cx: &ViewCtx<'_>, row: &PredictionRow, id: u32) -> String {
 /// Has the outcomes listed, once.
 fn list(cx: &ViewCtx<'_>) {
     if cx.document.lacks_outcomes() {
-        cx.send(Command::ListOutcomes);
+        cx.send(Command::InPane(PaneCommand::ListOutcomes));
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
         views::lab::{Answered, Hit, Part, Section, compose},
     },
     ids::{CaptureId, HeadId, Side},
-    session::{AnswerTo, Command, Focus},
+    session::{AnswerTo, Command, Focus, PaneCommand, SelectionCommand},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
@@ -312,7 +312,7 @@ fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, (hit, about): (&Hit, Rec
         menu::point_at_head(response, cx, head);
         ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
         if response.clicked() {
-            cx.send(Command::ShowHead(head));
+            cx.send(Command::Select(SelectionCommand::ShowHead(head)));
         }
     }
     let Some((side, position)) = hit.token else { return };
@@ -325,10 +325,10 @@ fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, (hit, about): (&Hit, Rec
     }
     if response.clicked() {
         if !is_here && let Some(other) = reader_of(capture, side) {
-            cx.send(Command::SelectStack(other));
+            cx.send(Command::Select(SelectionCommand::Stack(other)));
         }
         let is_held = is_here && cx.pane.selection.pinned == focus;
-        cx.send(Command::Pin(if is_held { Focus::NONE } else { focus }));
+        cx.send(Command::Select(SelectionCommand::Pin(if is_held { Focus::NONE } else { focus })));
     }
 }
 
@@ -440,9 +440,9 @@ fn failure_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedCo
     let (name, target) = (column.column.name, cx.pane.options.lab.target);
     if column.long.is_some() {
         if ui.small_button("Run it anyway").clicked() {
-            cx.send(Command::ExplainAnyway(name, column.ask.clone(), target));
+            cx.send(Command::InPane(PaneCommand::ExplainAnyway(name, column.ask.clone(), target)));
         }
     } else if ui.small_button("Run again").clicked() {
-        cx.send(Command::ExplainAgain(name));
+        cx.send(Command::InPane(PaneCommand::ExplainAgain(name)));
     }
 }

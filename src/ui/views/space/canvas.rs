@@ -24,7 +24,7 @@ use crate::{
     },
     figure::views::matrix::{around, layout::MatrixLayout},
     ids::HeadId,
-    session::{Command, Focus, PickChange, ViewKind},
+    session::{Command, Focus, PaneCommand, PickChange, SelectionCommand, ViewKind},
     text::sentence,
     ui::{
         ViewCtx,
@@ -76,7 +76,7 @@ impl SpaceView {
         let focus = spot.map_or(Focus::NONE, |spot| draw::focus_of(cx, projection, spot));
         hover::report(cx, focus);
         if let Some(spot) = spot {
-            cx.send(Command::HoverPoint(Some(spot)));
+            cx.send(Command::InPane(PaneCommand::HoverPoint(Some(spot))));
         }
         self.pick(ui, cx, &response, &places, (head, spot, focus));
         let pattern = (single && projection.options.space.is_joint()).then(|| pattern(cx)).flatten();
@@ -200,12 +200,12 @@ impl SpaceView {
         let was_single = cx.pane.view == ViewKind::Scatter;
         match self.camera.single(frame, was_single).and_then(|place| arrangement.head(place)) {
             Some(head) if !was_single => {
-                cx.send(Command::SelectHead(head));
-                cx.send(Command::ShowView(ViewKind::Scatter));
+                cx.send(Command::Select(SelectionCommand::Head(head)));
+                cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
                 self.shown = Some((ViewKind::Scatter, head));
             }
             None if was_single => {
-                cx.send(Command::ShowView(ViewKind::Matrix));
+                cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Matrix)));
                 self.shown = Some((ViewKind::Matrix, cx.pane.cell(cx.document)));
             }
             _ => {}
@@ -280,14 +280,17 @@ impl SpaceView {
             let points = picking::inside(place, &outline);
             let add = ui.input(|input| input.modifiers.command)
                 || self.tool != Tool::Move && ui.input(|input| input.modifiers.shift);
-            cx.send(Command::PickPoints(points, if add { PickChange::Add } else { PickChange::Replace }));
+            cx.send(Command::Select(SelectionCommand::PickPoints(
+                points,
+                if add { PickChange::Add } else { PickChange::Replace },
+            )));
         }
         let single = cx.pane.view == ViewKind::Scatter;
         if response.double_clicked() {
             match head {
                 Some(head) if !single => {
-                    cx.send(Command::SelectHead(head));
-                    cx.send(Command::ShowView(ViewKind::Scatter));
+                    cx.send(Command::Select(SelectionCommand::Head(head)));
+                    cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
                 }
                 _ => {
                     if let (Some(frame), Some(cell)) = (self.frame, self.camera.cell) {
@@ -304,19 +307,22 @@ impl SpaceView {
             Some(spot) if change(ui) == PickChange::Add => {
                 let one: PointSet = [spot].into_iter().collect();
                 let known = cx.pane.picked(cx.document).is_some_and(|picked| picked.contains(spot));
-                cx.send(Command::PickPoints(one, if known { PickChange::Remove } else { PickChange::Add }));
+                cx.send(Command::Select(SelectionCommand::PickPoints(
+                    one,
+                    if known { PickChange::Remove } else { PickChange::Add },
+                )));
             }
-            Some(_) if !focus.is_empty() => cx.send(Command::Pin(focus)),
+            Some(_) if !focus.is_empty() => cx.send(Command::Select(SelectionCommand::Pin(focus))),
             // Of another input, which opens beside this.
             Some(Spot::Query(point)) if single => cx.send(Command::OpenPoint { is_key: false, point }),
             Some(Spot::Key(point)) if single => cx.send(Command::OpenPoint { is_key: true, point }),
             Some(_) => {}
             None => {
                 if cx.pane.picked(cx.document).is_some() {
-                    cx.send(Command::PickPoints(PointSet::default(), PickChange::Replace));
+                    cx.send(Command::Select(SelectionCommand::PickPoints(PointSet::default(), PickChange::Replace)));
                 }
                 if let Some(head) = head.filter(|head| !single && *head != cx.pane.cell(cx.document)) {
-                    cx.send(Command::SelectHead(head));
+                    cx.send(Command::Select(SelectionCommand::Head(head)));
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::{
         point_set::{PointSet, Spot},
         projection::{ColorBy, Meaning, SizeBy, Sizing, Tint, Tints},
     },
-    session::{Command, PickChange, ViewKind},
+    session::{Command, PickChange, SelectionCommand, ViewKind},
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
@@ -147,7 +147,10 @@ fn of_points([queries, keys]: [Vec<u32>; 2]) -> PointSet {
 
 fn pick(ui: &Ui, cx: &ViewCtx<'_>, points: PointSet) {
     let adds = ui.input(|input| input.modifiers.command);
-    cx.send(Command::PickPoints(points, if adds { PickChange::Add } else { PickChange::Replace }));
+    cx.send(Command::Select(SelectionCommand::PickPoints(
+        points,
+        if adds { PickChange::Add } else { PickChange::Replace },
+    )));
 }
 
 /// A mark and what it means; whether it was clicked.

@@ -31,7 +31,7 @@ use crate::{
         points::{Seen, Turn},
     },
     ids::{CloudId, HeadId, StackKind},
-    session::{Command, HeadOrder, PickChange, ViewKind},
+    session::{Command, HeadOrder, PickChange, SelectionCommand, ViewKind},
     spec::LayerSpec,
     ui::{ViewCtx, memo::Memo, theme::GRID},
 };
@@ -129,7 +129,7 @@ impl Canvas for SpaceView {
             let back = ui.add_enabled(away && space != Space::Positions, Button::new(format!("‹ All {all}")));
             if back.on_hover_text(format!("Back to the maps of all {all}")).clicked() {
                 if single {
-                    cx.send(Command::ShowView(ViewKind::Matrix));
+                    cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Matrix)));
                 } else {
                     self.fly(ui, Camera::default());
                 }

@@ -11,7 +11,7 @@ use crate::{
         point_set::{PointSet, Spot},
         projection::Projection,
     },
-    session::{Command, PickChange},
+    session::{Command, PickChange, SelectionCommand},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
@@ -68,7 +68,7 @@ pub fn picked_ui(ui: &mut Ui, cx: &ViewCtx<'_>, projection: &Projection) {
         cx.send(Command::Copy { what, text: as_text(picked, projection) });
     }
     if ui.small_button("Clear").on_hover_text("Unpick them (also: Esc, or a click beside all points)").clicked() {
-        cx.send(Command::PickPoints(PointSet::default(), PickChange::Replace));
+        cx.send(Command::Select(SelectionCommand::PickPoints(PointSet::default(), PickChange::Replace)));
     }
     ui.add_space(crate::ui::theme::GRID);
 }
