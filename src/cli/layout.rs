@@ -116,7 +116,7 @@ impl LayoutFlags {
     pub fn of_view(&self, view: ViewKind) -> Result<LayoutOptions, CliError> {
         let usual = LayoutOptions { seed: self.seed, metric: self.metric.metric(), ..LayoutOptions::default() };
         let method = self.method(2)?;
-        if !view.is_projected() && (method != Method::Pca || self.seed != 0) {
+        if !view.facts().lays_out_points && (method != Method::Pca || self.seed != 0) {
             return Err(CliError::Usage(format!(
                 "{} has no points to lay out: leave out --method and --seed",
                 view.name()

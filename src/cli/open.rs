@@ -91,7 +91,7 @@ pub struct OpenOptions {
         long, value_parser = spaces::parse, value_name = "WHAT",
         help = format!(
             "Points of {}: qk (queries with keys), values, residual, positions",
-            ViewKind::names(ViewKind::is_projected)
+            ViewKind::names(|view| view.facts().lays_out_points)
         )
     )]
     pub space: Option<Space>,
@@ -100,7 +100,7 @@ pub struct OpenOptions {
         long, value_name = "TEXT",
         help = format!(
             "Search the query–key maps for tokens that contain this text ({})",
-            ViewKind::names(ViewKind::is_projected)
+            ViewKind::names(|view| view.facts().lays_out_points)
         )
     )]
     pub search: Option<String>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::views::{About, Feature, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter};
+use super::views::{Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter};
 use crate::{capture::Capture, ids::StackKind, options::one_of};
 
 /// The id of a view.
@@ -64,6 +64,9 @@ impl ViewKind {
     /// The view of points that a corpus opens with.
     pub const OF_CORPUS: Self = Self::Scatter;
 
+    /// The view of answers of methods.
+    pub const OF_ANSWERS: Self = Self::Lab;
+
     /// What is known of it.
     pub const fn spec(self) -> &'static ViewSpec {
         VIEWS[self as usize]
@@ -103,29 +106,9 @@ impl ViewKind {
         meant.map(Self::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether it has this.
-    pub fn has(self, feature: Feature) -> bool {
-        self.spec().has(feature)
-    }
-
-    /// Whether the view shows patterns of one input.
-    pub const fn shows_patterns(self) -> bool {
-        matches!(self.spec().about, About::Patterns)
-    }
-
-    /// Whether the view shows projected queries and keys.
-    pub const fn is_projected(self) -> bool {
-        matches!(self.spec().about, About::Points)
-    }
-
-    /// Whether the view is about all inputs of a corpus, not about one pattern.
-    pub const fn shows_space(self) -> bool {
-        matches!(self.spec().about, About::Points | About::Heads)
-    }
-
-    /// Whether the view shows what methods of the laboratory answer.
-    pub const fn explains(self) -> bool {
-        matches!(self.spec().about, About::Answers)
+    /// What other parts of the program ask about it.
+    pub const fn facts(self) -> Facts {
+        self.spec().facts
     }
 
     /// Why the view cannot show `stack` of `capture`, in words; `None` when it can.

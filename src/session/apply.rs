@@ -250,7 +250,7 @@ impl Session {
         options.lab.question = column.method.question;
         options.lab.show(column, true);
         let mut effects = self.apply(Command::SetViewOptions(options));
-        effects.extend(self.apply(Command::Select(SelectionCommand::ShowView(ViewKind::Lab))));
+        effects.extend(self.apply(Command::Select(SelectionCommand::ShowView(ViewKind::OF_ANSWERS))));
         effects
     }
 

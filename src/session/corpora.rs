@@ -243,7 +243,7 @@ impl Panes {
         let mut shows = false;
         for pane in self.iter_mut().filter(|pane| pane.document == id) {
             pane.options.scatter.corpus = true;
-            shows |= pane.view.is_projected();
+            shows |= pane.view.facts().lays_out_points;
         }
         if shows || self.active().document != id {
             return;
@@ -274,7 +274,7 @@ impl Panes {
         for pane in self.iter_mut().filter(|pane| pane.document == id) {
             // What was held in another input means nothing in this one.
             pane.selection.pinned = Focus::NONE;
-            let change = place == Some(pane.id) && pane.view.is_projected();
+            let change = place == Some(pane.id) && pane.view.facts().lays_out_points;
             let view = Some(view).filter(|_| change);
             pane.pending = Some(PendingSelection { view, query: focus.query, key: focus.key, ..Default::default() });
         }
@@ -301,11 +301,11 @@ impl Panes {
     /// Where an input is looked at: a pane without a joint space, or a new one beside the only one.
     fn place_of_input(&mut self, id: DocumentId) -> Option<PaneId> {
         let active = self.active_id();
-        if !self.active().view.is_projected() {
+        if !self.active().view.facts().lays_out_points {
             return Some(active);
         }
         let others = || self.iter().filter(|pane| pane.document == id && pane.id != active);
-        let other = others().find(|pane| !pane.view.is_projected()).or_else(|| others().next());
+        let other = others().find(|pane| !pane.view.facts().lays_out_points).or_else(|| others().next());
         if let Some(other) = other {
             return Some(other.id);
         }

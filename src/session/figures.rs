@@ -245,9 +245,9 @@ pub(super) fn figure(panes: &Panes, documents: &Documents, options: FigureOption
     let minus = pane.minus.and_then(|minus| documents.find(minus.document));
     let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
     // Lines and maps are of the input that was run, whatever else is open.
-    let cloud = if pane.view.shows_space() { pane.cloud(document)? } else { Cloud::Input(Arc::clone(&capture)) };
+    let cloud = if pane.view.facts().reads_corpus { pane.cloud(document)? } else { Cloud::Input(Arc::clone(&capture)) };
     let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), options));
-    let answers = if pane.view.explains() { pane.answers(&capture) } else { Vec::new() };
+    let answers = if pane.view.facts().shows_answers { pane.answers(&capture) } else { Vec::new() };
     Some(FigureRequest { spec, capture, cloud, other, answers })
 }
 
@@ -267,12 +267,12 @@ fn spec_of(
     // Where an explanation has no numbers of heads, there is one figure of it, or one a layer.
     let extent = pane.explained_extent();
     let one = extent.is_some_and(|extent| extent != Extent::PairsOfHeads);
-    let of_patterns = !pane.view.shows_space();
+    let of_patterns = !pane.view.facts().reads_corpus;
     let together = pane.options.reading.together.filter(|_| !one && of_patterns);
     let range = if one { FigureRange::Shown } else { options.range };
     let (layers, heads, sheet) = match range {
         _ if extent_of_view == FigureExtent::Stack => (Vec::new(), Vec::new(), None),
-        _ if pane.view.explains() => (vec![head.layer], vec![head.head], None),
+        _ if pane.view.facts().shows_answers => (vec![head.layer], vec![head.head], None),
         // A cell of its own for each layer, and one for the final stream; or one in all.
         FigureRange::Stack | FigureRange::Files if !pane.space().is_per_head() => {
             let all: Vec<usize> = cloud.cells(head.stack, pane.space()).iter().map(|cell| cell.layer).collect();
@@ -296,7 +296,7 @@ fn spec_of(
         }
         FigureRange::Files => (Vec::new(), Vec::new(), None),
     };
-    let files = range == FigureRange::Files && !pane.view.explains();
+    let files = range == FigureRange::Files && !pane.view.facts().shows_answers;
     FigureSpec {
         view: pane.view,
         stack: Some(head.stack),

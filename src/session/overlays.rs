@@ -13,7 +13,6 @@ use crate::{
         reading::{Explained, Extent, Reading, family},
     },
     capture::Capture,
-    figure::Feature,
     ids::HeadId,
     lab::{MethodCall, Patience, Target},
 };
@@ -96,7 +95,7 @@ impl Pane {
     /// What is shown in place of attention, once that is known for the run that is shown. Spaces are of attention
     /// alone.
     pub fn explained(&self) -> Option<&Explained> {
-        self.overlay.as_ref().filter(|_| !self.view.shows_space())?.explained()
+        self.overlay.as_ref().filter(|_| !self.view.facts().reads_corpus)?.explained()
     }
 
     /// What its numbers are of in the selected stack.
@@ -118,7 +117,7 @@ impl Pane {
     pub(super) fn drawn_reading(&self, capture: &Capture) -> Reading {
         let reading = self.overlaid(self.options.reading.of_head(capture, self.selection.head));
         let of_patches = capture.picture_side() == Some(self.selection.stack().query_side());
-        let shows_none = self.view.shows_space() || self.view.has(Feature::Picture) && of_patches;
+        let shows_none = self.view.facts().reads_corpus || self.view.facts().lies_on_picture && of_patches;
         Reading { words: reading.words && !shows_none, ..reading }
     }
 

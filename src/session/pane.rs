@@ -16,7 +16,6 @@ use crate::{
         search::Search,
     },
     capture::Capture,
-    figure::Feature,
     ids::{DocumentId, HeadId, PaneId, StackKind},
     lab::Target,
     protocol::Lane,
@@ -219,7 +218,7 @@ impl Pane {
         let Some(capture) = document.latest_capture() else { return };
         let stack = self.selection.stack();
         // What went to no key has a column behind the last one where patterns are drawn whole.
-        let has_columns = self.view.has(Feature::Rest);
+        let has_columns = self.view.facts().has_rest_columns;
         let n_rest = if has_columns { reading::rest_of(capture, stack).len() } else { 0 };
         let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len() + n_rest);
         let clamp = |focus: Focus| Focus {

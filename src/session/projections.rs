@@ -177,7 +177,7 @@ impl Pane {
 
     /// What it shows planes of, if it shows any, and the head that comes first.
     fn wanted_projection(&self, document: &Document) -> Option<(Cloud, ProjectionKey, HeadId)> {
-        if !self.view.is_projected() || self.view_unavailable(document, self.view).is_some() {
+        if !self.view.facts().lays_out_points || self.view_unavailable(document, self.view).is_some() {
             return None;
         }
         let cloud = self.cloud(document).filter(|cloud| document.is_settled(cloud))?;

@@ -22,7 +22,7 @@ impl LabOptions {
 
 impl Pane {
     fn aligns(&self) -> bool {
-        self.view.explains() && self.options.lab.question == Question::Aligns
+        self.view.facts().shows_answers && self.options.lab.question == Question::Aligns
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
 impl Pane {
     /// The space that is laid out; views about queries and keys know no other.
     pub const fn space(&self) -> Space {
-        if self.view.is_projected() { self.options.scatter.projection.space } else { Space::QueriesKeys }
+        if self.view.facts().lays_out_points { self.options.scatter.projection.space } else { Space::QueriesKeys }
     }
 
     /// How the points are laid out.
@@ -38,7 +38,7 @@ impl Pane {
 
     /// Whether the view draws the inputs of a corpus, of which the input that was run is one at most.
     pub fn shows_corpus(&self, document: &Document) -> bool {
-        self.view.shows_space() && matches!(self.cloud(document), Some(Cloud::Inputs(_)))
+        self.view.facts().reads_corpus && matches!(self.cloud(document), Some(Cloud::Inputs(_)))
     }
 
     /// Why there is nothing to lay out, as one clause; `None` where there is.

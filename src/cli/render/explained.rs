@@ -37,12 +37,12 @@ impl ExplainedFlags {
     /// Says what to leave out.
     pub fn check(&self, view: ViewKind) -> Result<(), CliError> {
         let is_asked = !self.methods.is_empty() || !self.set.is_empty() || self.target.is_given();
-        if is_asked && !view.explains() {
+        if is_asked && !view.facts().shows_answers {
             let view = view.name();
             let what = "--methods, --set, --position, --class and --against";
             return Err(CliError::Usage(format!(
                 "{view} explains nothing: leave out {what}, or draw {}",
-                ViewKind::Lab.name()
+                ViewKind::OF_ANSWERS.name()
             )));
         }
         Ok(())

@@ -21,7 +21,7 @@ use crate::{
     figure::{
         CaptionKind, FontSource, ViewKind, ViewOptions,
         spec::{Each, FigureSpec, Paper, Subtrahend},
-        views::{Feature, FigureExtent},
+        views::FigureExtent,
         write::SvgText,
     },
     ids::StackKind,
@@ -116,7 +116,7 @@ pub struct RenderOptions {
         long, value_name = "N", value_parser = parse_position,
         help = format!(
             "Query token to pin, from 0; in {} the token whose attention is shown",
-            ViewKind::names(|view| view.has(Feature::Picture))
+            ViewKind::names(|view| view.facts().lies_on_picture)
         )
     )]
     pub query: Option<usize>,

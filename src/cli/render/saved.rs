@@ -114,7 +114,7 @@ impl Played {
 
     /// Asks the laboratory what the pane shows of it, column by column.
     fn explain(&mut self, id: PaneId) {
-        let Some(pane) = self.session.panes.get(id).filter(|pane| pane.view.explains()) else { return };
+        let Some(pane) = self.session.panes.get(id).filter(|pane| pane.view.facts().shows_answers) else { return };
         let target = pane.options.lab.target;
         let Some(capture) = self.session.document_of(pane).latest_capture() else { return };
         for wanted in pane.wanted(capture) {

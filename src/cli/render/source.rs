@@ -37,7 +37,7 @@ pub fn read(options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliErr
     if spec.space() == Space::Positions {
         spaces::check_positions(!options.input.is_empty(), options.capture.is_some())?;
     }
-    if spec.view.explains() && options.capture.is_some() {
+    if spec.view.facts().shows_answers && options.capture.is_some() {
         let message = "explaining runs the model again: give a --model and its input instead of a --capture";
         return Err(CliError::Usage(message.to_owned()));
     }
@@ -55,7 +55,7 @@ pub fn read(options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliErr
 }
 
 fn of_file(captures: Vec<Capture>, spec: &FigureSpec) -> Result<Source, CliError> {
-    if captures.len() < 2 || !spec.view.shows_space() {
+    if captures.len() < 2 || !spec.view.facts().reads_corpus {
         return Ok(Source::one(only_one(captures, "the file holds")?));
     }
     let first = captures.first().cloned().map(Arc::new);
@@ -84,14 +84,14 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
         let (cloud, nothing) = spaces::positions(&load(name, options)?)?;
         return Ok(Source { capture: Arc::new(nothing), cloud, other: None, answers: Vec::new() });
     }
-    let corpus = if spec.view.shows_space() { options.input.corpus()? } else { None };
+    let corpus = if spec.view.facts().reads_corpus { options.input.corpus()? } else { None };
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
     let model = load(name, options)?;
     if let Some(list) = corpus {
         return run_corpus(&model, &list, (options, spec));
     }
     let input = only_one(inputs, "the command line gives")?;
-    if spec.view.explains() {
+    if spec.view.facts().shows_answers {
         let (capture, answers) = explained::explain(&model, &input, (options, spec))?;
         return Ok(Source { answers, ..Source::one(capture) });
     }

@@ -32,7 +32,7 @@ impl FigureSpec {
     pub fn part_name(&self) -> String {
         /// More heads than these are counted.
         const MOST: usize = 4;
-        let is_of_output = self.view.explains() && self.options.lab.question == Question::Depends;
+        let is_of_output = self.view.facts().shows_answers && self.options.lab.question == Question::Depends;
         let (&[layer], false) = (&self.layers[..], is_of_output) else { return String::new() };
         let stack = self.stack.filter(|stack| *stack != StackKind::SelfAttention);
         let stack = stack.map_or_else(String::new, |stack| format!("{}_", stack.name()));
@@ -96,7 +96,7 @@ impl FigureSpec {
     /// The colours that weights have in the end.
     fn drawn_map(&self) -> ColorMap {
         match (self.reading.source.explained(), self.minus) {
-            _ if self.view.shows_space() => self.color_map(),
+            _ if self.view.facts().reads_corpus => self.color_map(),
             (Some(explained), _) if !explained.is_signed() => ColorMap::Teal,
             (Some(_), _) | (None, Some(_)) => ColorMap::Diverging,
             (None, None) => self.color_map(),

@@ -10,7 +10,7 @@ use crate::{
     },
     capture::{Capture, Token},
     figure::{
-        Feature, FigureExtent, ViewKind,
+        FigureExtent, ViewKind,
         views::{Pinned, heads_text, lab::Answered},
     },
     ids::{HeadId, StackKind},
@@ -54,7 +54,7 @@ impl<'a> ResolvedSpec<'a> {
         let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
         let space = spec.space();
         let extent = spec.view.spec().extent;
-        let of_vectors = spec.view.is_projected() && !space.is_joint();
+        let of_vectors = spec.view.facts().lays_out_points && !space.is_joint();
         if layers.is_empty() {
             let all = (0..n_layers).filter(|layer| of_vectors || recorded(layer));
             layers = if many || extent == FigureExtent::Stack { all.collect() } else { all.take(1).collect() };
@@ -107,7 +107,7 @@ impl<'a> ResolvedSpec<'a> {
     }
 
     fn check(&self) -> Result<(), FigureError> {
-        let is_projected = self.spec.view.is_projected();
+        let is_projected = self.spec.view.facts().lays_out_points;
         if is_projected && !self.space().is_joint() {
             self.cells()?;
             return self.check_tokens();
@@ -243,7 +243,7 @@ fn stack(spec: &FigureSpec, capture: &Capture) -> Result<StackKind, FigureError>
         }
         return Ok(stack);
     }
-    if spec.view.has(Feature::Picture) {
+    if spec.view.facts().lies_on_picture {
         let side = capture.picture_side().ok_or_else(|| no_picture(capture))?;
         let attends = [StackKind::Cross, StackKind::SelfAttention, StackKind::Vision, StackKind::Encoder];
         let found = attends.into_iter().find(|stack| model.stack(*stack).is_some() && stack.key_side() == side);
@@ -259,7 +259,7 @@ fn stack(spec: &FigureSpec, capture: &Capture) -> Result<StackKind, FigureError>
 /// Why there is no Image view.
 pub fn no_picture(capture: &Capture) -> FigureError {
     let name = &capture.model().name;
-    let others = ViewKind::names(|view| !view.has(Feature::Picture));
+    let others = ViewKind::names(|view| !view.facts().lies_on_picture);
     FigureError::Failed(format!("this input of {name} has no picture: choose one of {others}"))
 }
 

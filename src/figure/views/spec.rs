@@ -30,12 +30,10 @@ pub struct ViewSpec {
     pub help: &'static str,
     pub key: char,
     pub group: Group,
-    /// What its figures are made of.
-    pub about: About,
+    /// What other parts of the program ask about it.
+    pub facts: Facts,
     /// How many heads one figure holds.
     pub extent: FigureExtent,
-    /// What it has that other views lack.
-    pub features: &'static [Feature],
     /// Its options, by their names in [`ViewOptions`].
     pub options: &'static [&'static str],
     /// Shows its options, with those that it shares with other views.
@@ -127,17 +125,50 @@ impl Group {
     }
 }
 
-/// What the figures of a view are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
-    /// Patterns of one input: weights of queries and keys.
-    Patterns,
-    /// Measures of heads over all inputs of a corpus.
-    Heads,
-    /// Queries, keys or other vectors as points, of all inputs of a corpus.
-    Points,
+/// What other parts of the program ask about a view.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Facts {
+    /// Weights of queries and keys of the input: values of a method can stand in their place.
+    pub draws_weights: bool,
+    /// All inputs of a corpus, where there is one; otherwise the input that was run.
+    pub reads_corpus: bool,
+    /// Points of a space that is chosen, by a projection.
+    pub lays_out_points: bool,
+    /// A token is searched for among points, otherwise among the tokens of the input.
+    pub searches_points: bool,
     /// Answers of the methods that explain a prediction.
-    Answers,
+    pub shows_answers: bool,
+    /// Weights lie on the picture that the model saw.
+    pub lies_on_picture: bool,
+    /// Weights are colours, on a scale that several patterns can share.
+    pub has_color_scale: bool,
+    /// Colours can be logarithmic.
+    pub has_log_colors: bool,
+    /// What went to no key has columns of its own.
+    pub has_rest_columns: bool,
+}
+
+impl Facts {
+    /// Patterns of one input.
+    pub(super) const PATTERNS: Self = Self { draws_weights: true, ..Self::NONE };
+    /// Measures of heads over all inputs of a corpus.
+    pub(super) const HEADS: Self = Self { reads_corpus: true, searches_points: true, ..Self::NONE };
+    /// Queries, keys or other vectors as points, of all inputs of a corpus.
+    pub(super) const POINTS: Self = Self { lays_out_points: true, ..Self::HEADS };
+    /// Answers of methods.
+    pub(super) const ANSWERS: Self = Self { shows_answers: true, ..Self::NONE };
+    const NONE: Self = Self {
+        draws_weights: false,
+        reads_corpus: false,
+        lays_out_points: false,
+        searches_points: false,
+        shows_answers: false,
+        lies_on_picture: false,
+        has_color_scale: false,
+        has_log_colors: false,
+        has_rest_columns: false,
+    };
 }
 
 /// How many heads one figure holds.
@@ -149,26 +180,6 @@ pub enum FigureExtent {
     Layer,
     /// All of a stack.
     Stack,
-}
-
-/// What some views have and others lack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feature {
-    /// Weights lie on the picture that the model saw.
-    Picture,
-    /// Weights are colours, on a scale that several patterns can share.
-    ColorScale,
-    /// Colours can be logarithmic.
-    LogColors,
-    /// What went to no key has columns of its own.
-    Rest,
-}
-
-impl ViewSpec {
-    /// Whether it has this.
-    pub fn has(&self, feature: Feature) -> bool {
-        self.features.contains(&feature)
-    }
 }
 
 /// What views of patterns need: of weights by value the values too.

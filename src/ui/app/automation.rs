@@ -12,7 +12,6 @@ use crate::{
     analysis::search::Search,
     cli::open::OpenOptions,
     corpus::list::ListOptions,
-    figure::Feature,
     ids::JobId,
     protocol::{CorpusSource, Event, EventKind, Failure, ModelSource},
     session::{
@@ -39,7 +38,7 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         commands.push(Command::OpenModel(ModelSource::Bundled(name.to_owned())));
     } else if nothing_named && text.is_none() {
         // A view that the first example cannot show opens with one that can.
-        let on_picture = |view: ViewKind| view.has(Feature::Picture);
+        let on_picture = |view: ViewKind| view.facts().lies_on_picture;
         let shows_image = |example: &Example| options.view.is_some_and(on_picture) && on_picture(example.view);
         commands.push(Command::OpenExample(EXAMPLES.iter().position(shows_image).unwrap_or(0)));
     }
@@ -163,7 +162,8 @@ impl Automation {
         let (pane, document) = (session.pane(), session.document());
         // Where there is nothing to lay out, that is said instead.
         let lacks = || pane.lacks(document).is_some();
-        let projection_ready = !pane.view.is_projected() || matches!(pane.projection, Loadable::Ready(_)) || lacks();
+        let projection_ready =
+            !pane.view.facts().lays_out_points || matches!(pane.projection, Loadable::Ready(_)) || lacks();
         let ready = matches!(document.capture, Loadable::Ready(_)) && projection_ready;
         if !ready || session.is_busy() || !window_settled {
             self.settled_frames = 0;

@@ -275,7 +275,7 @@ impl App {
                 let dark_now = ctx.theme() == egui::Theme::Dark;
                 self.commands.push(Command::SetAppearance(other_appearance(dark_now)));
             }
-            UiCommand::FindToken if self.session.pane().view.shows_space() => {
+            UiCommand::FindToken if self.session.pane().view.facts().searches_points => {
                 self.sides.open(Side::Right, Room::of(ctx, &self.session));
                 focus_search(ctx);
             }

@@ -294,7 +294,7 @@ fn title(view: &ViewCtx<'_>) -> String {
 
 /// The same where that is all inputs of its corpus.
 fn corpus_title(view: &ViewCtx<'_>) -> Option<String> {
-    let cloud = view.pane.cloud(view.document).filter(|_| view.pane.view.is_projected())?;
+    let cloud = view.pane.cloud(view.document).filter(|_| view.pane.view.facts().lays_out_points)?;
     let (corpus, model) = (view.document.corpus.as_ref()?, cloud.model()?);
     matches!(cloud, Cloud::Inputs(_)).then(|| format!("{} · {}", model.name, corpus.source.name()))
 }

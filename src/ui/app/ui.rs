@@ -75,7 +75,7 @@ impl App {
                 subtract_ui(ui, &cx);
                 search_ui(ui, &cx);
                 ui.separator();
-                if cx.pane.view.is_projected() {
+                if cx.pane.view.facts().lays_out_points {
                     cloud_choice_ui(ui, &view_cx);
                 }
                 views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx);

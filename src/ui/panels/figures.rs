@@ -194,7 +194,7 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         }
     });
     section_ui(ui, cx.theme, "Content");
-    if cx.pane.view.explains() {
+    if cx.pane.view.facts().shows_answers {
         ui.label(RichText::new("The results that the pane shows").color(cx.theme.text_weak));
     } else {
         for (range, text) in FigureRange::ALL {

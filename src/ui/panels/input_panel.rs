@@ -177,7 +177,7 @@ impl InputPanel {
         let look = TintLook::of(cx, pattern);
         let key_tint = query_row.as_deref().map(|weights| look.tint(weights, cx.theme.key));
         let query_tint = key_column.as_deref().map(|weights| look.tint(weights, cx.theme.query));
-        if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| !cx.pane.view.shows_space()) {
+        if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| !cx.pane.view.facts().reads_corpus) {
             ui.add_space(GRID);
             overlay_strip_ui(ui, cx, overlay, true);
         }

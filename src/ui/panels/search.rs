@@ -32,7 +32,7 @@ pub fn focus_search(ctx: &Context) {
 
 /// Draws the search, where the view shows joint spaces.
 pub fn search_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    if !cx.pane.view.shows_space() || cx.pane.cloud(cx.document).is_none() {
+    if !cx.pane.view.facts().searches_points || cx.pane.cloud(cx.document).is_none() {
         return;
     }
     section_ui(ui, cx.theme, "Search");

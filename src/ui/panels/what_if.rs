@@ -233,7 +233,7 @@ fn from_text(other: &Document, side: Side, donor: &PatchSource) -> String {
 
 /// Whether the pane of the changed run draws its difference from the unchanged one.
 fn difference_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    let shows_patterns = !cx.pane.view.shows_space();
+    let shows_patterns = !cx.pane.view.facts().reads_corpus;
     let plain = cx.document.plain.filter(|plain| shows_patterns && cx.session.find_document(*plain).is_some());
     let Some(plain) = plain else { return };
     let mut on = cx.pane.minus.is_some_and(|minus| minus.document == plain);

@@ -10,7 +10,6 @@ use super::{controls, source};
 use crate::{
     analysis::reading::{Aggregate, LeaveOut, Over, Policy, ReadingOptions, RowLabels, Together, writes},
     capture::Capture,
-    figure::Feature,
     session::ColorScale,
     text::counted,
     ui::{
@@ -77,7 +76,7 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let reading = &mut options.reading;
         by_value_norm_ui(ui, cx, capture, &mut reading.by_value_norm);
         leave_out_ui(ui, cx, &mut reading.leave_out);
-        if cx.pane.view.has(Feature::LogColors) {
+        if cx.pane.view.facts().has_log_colors {
             controls::heading_ui(ui, cx.theme, "Colours");
             ui.horizontal(|ui| {
                 ui.radio_value(&mut options.heatmap.scale, ColorScale::Linear, "Linear");

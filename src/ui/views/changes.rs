@@ -151,7 +151,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     if ui.button("Does this head matter?").on_hover_text(meaning).clicked() {
         cx.send(Command::Select(SelectionCommand::ShowHead(head)));
         controls::edit_options(cx, |options| options.lab.question = Question::Believe);
-        cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Lab)));
+        cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::OF_ANSWERS)));
         ui.close();
     }
     ui.separator();

@@ -5,7 +5,6 @@ use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo, v
 use crate::{
     analysis::reading::{Extent, SentenceFilter, is_pair},
     capture::Capture,
-    figure::Feature,
     ids::{HeadId, StackKind},
     session::{Command, SelectionCommand, ViewKind},
     spec::LayerSpec,
@@ -58,8 +57,8 @@ pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         for stack in stacks {
             let response = segment_ui(ui, stack.kind == chosen, stack_name(stack.kind), "Stack");
             // The picture gives way to the Heads view where a stack does not look at it.
-            let leaves =
-                cx.pane.view.has(Feature::Picture) && cx.document.view_unavailable(cx.pane.view, stack.kind).is_some();
+            let leaves = cx.pane.view.facts().lies_on_picture
+                && cx.document.view_unavailable(cx.pane.view, stack.kind).is_some();
             let note = if leaves { "\nIt does not attend to the picture, so it opens in Lines" } else { "" };
             let response = response.on_hover_text(format!("{}{note}", stack_meaning(capture, stack.kind, ui)));
             if response.clicked() {

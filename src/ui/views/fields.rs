@@ -33,7 +33,7 @@ pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind) {
             Side::ALL.into_iter().filter(of_words).any(|side| capture.tokens(side).iter().any(|token| token.special))
         }),
         is_ranked: cx.pane.ranking(cx.document).is_some(),
-        no_lines: view.is_projected().then(|| space::no_lines(cx)).flatten(),
+        no_lines: view.facts().lays_out_points.then(|| space::no_lines(cx)).flatten(),
     };
     let mut heading = None;
     controls::edit_options(cx, |options| {

@@ -74,7 +74,7 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
     };
     changes_menu_ui(ui, cx, focus, head);
     ui.separator();
-    if !cx.pane.view.shows_space() {
+    if !cx.pane.view.facts().reads_corpus {
         let patterns = patterns(cx, capture, focus);
         for (part, what) in Part::of_focus(&patterns, focus) {
             if ui.button(format!("Copy {what}")).clicked() {

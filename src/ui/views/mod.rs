@@ -84,7 +84,7 @@ impl Views {
         let area = ui.available_rect_before_wrap();
         ui.painter().rect_filled(area, 0, cx.theme.canvas);
         // One canvas for all heads and for one, so that a drag goes on from the one to the other.
-        let salt = if kind.is_projected() { "space" } else { kind.name() };
+        let salt = if kind.facts().lays_out_points { "space" } else { kind.name() };
         ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
             ui.shrink_clip_rect(area);
             if let Some(sentence) = empty::reason(cx, kind) {
@@ -92,7 +92,7 @@ impl Views {
                 return;
             }
             part_ui(ui, cx, kind);
-            if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| kind.shows_patterns())
+            if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| kind.facts().draws_weights)
                 && !overlay::above_ui(ui, cx, overlay)
             {
                 return;
@@ -106,7 +106,7 @@ impl Views {
     /// Where the user has panned to stays.
     pub fn rest(&mut self, shown: ViewKind) {
         // The two views of points are one.
-        let stays = |kind: ViewKind| kind == shown || kind.is_projected() && shown.is_projected();
+        let stays = |kind: ViewKind| kind == shown || kind.facts().lays_out_points && shown.facts().lays_out_points;
         for kind in ViewKind::ALL.into_iter().filter(|kind| !stays(*kind)) {
             self.canvas(kind).rest();
         }
@@ -137,7 +137,7 @@ impl Views {
 
 /// Says above the view that only a part of the text was read.
 fn part_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kind: ViewKind) {
-    let shows_others = kind.is_projected() && !matches!(cx.pane.cloud(cx.document), Some(Cloud::Input(_)));
+    let shows_others = kind.facts().lays_out_points && !matches!(cx.pane.cloud(cx.document), Some(Cloud::Input(_)));
     let part = cx.document.latest_capture().and_then(|capture| capture.input().part);
     if let Some(part) = part.filter(|_| !shows_others) {
         ui.label(RichText::new(part.to_string()).small().color(cx.theme.text_weak));

@@ -8,7 +8,7 @@ use crate::{
         store::Subject,
     },
     capture::{Capture, Token},
-    figure::{Feature, FigureExtent},
+    figure::FigureExtent,
     ids::{HeadId, StackKind},
     session::{Focus, HeadSet},
     ui::ViewCtx,
@@ -151,7 +151,7 @@ pub fn what(cx: &ViewCtx<'_>, pattern: &ReadPattern) -> String {
 
 /// The value of the last colour, where the panes of `all` that want it share a scale.
 pub fn shared_high<'a>(all: impl Iterator<Item = ViewCtx<'a>>) -> Option<f32> {
-    let colored = |cx: &ViewCtx<'_>| cx.pane.view.has(Feature::ColorScale);
+    let colored = |cx: &ViewCtx<'_>| cx.pane.view.facts().has_color_scale;
     // What a method answered is on a scale of its own.
     let wanting = all.filter(|cx| cx.pane.options.shared_scale && colored(cx) && cx.pane.overlay.is_none());
     wanting.filter_map(|cx| Some(shown_pattern(&cx)?.ok()?.high())).reduce(f32::max)

@@ -9,7 +9,7 @@ use crate::{
         ViewKind,
         data::{Column, Table, Values},
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{About, FigureExtent, Group, ViewSpec, heads_text, heatmap::visit_color_map, spec},
+        views::{Facts, FigureExtent, Group, ViewSpec, heads_text, heatmap::visit_color_map, spec},
     },
     ids::HeadId,
     text::capitalised,
@@ -25,9 +25,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Mean attention of a head over all inputs, by position and by distance",
     key: '7',
     group: Group::Corpus,
-    about: About::Heads,
+    facts: Facts::HEADS,
     extent: FigureExtent::Head,
-    features: &[],
     options: &["average"],
     fields: |options, scope, visit| {
         visit_color_map(&mut options.heatmap.color_map, "Mean attention", visit);

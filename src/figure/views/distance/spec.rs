@@ -12,7 +12,7 @@ use crate::{
         ViewKind,
         data::{Column, Table, Values},
         spec::{FigureError, NamedScene, ResolvedSpec, plain},
-        views::{About, FigureExtent, Group, ViewSpec, heads_text, scatter::visit_scaling, spec},
+        views::{Facts, FigureExtent, Group, ViewSpec, heads_text, scatter::visit_scaling, spec},
     },
     projection::correlation::Correlation,
     text::capitalised,
@@ -28,9 +28,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "How closely distance in the query–key map follows q·k, head by head",
     key: '6',
     group: Group::Heads,
-    about: About::Heads,
+    facts: Facts::HEADS,
     extent: FigureExtent::Head,
-    features: &[],
     options: &["distance", "scatter"],
     fields: |options, scope, visit| {
         options.distance.visit(visit);

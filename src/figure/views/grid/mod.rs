@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{About, FigureExtent, Group, ViewScope, ViewSpec, heatmap, heatmap::HeatmapScene, matrix::columns, spec};
+use super::{Facts, FigureExtent, Group, ViewScope, ViewSpec, heatmap, heatmap::HeatmapScene, matrix::columns, spec};
 use crate::{
     analysis::{
         attention,
@@ -35,9 +35,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention of every head as small maps: rows are layers, or heads sorted by a kind",
     key: '9',
     group: Group::Heads,
-    about: About::Patterns,
+    facts: Facts::PATTERNS,
     extent: FigureExtent::Stack,
-    features: &[],
     options: &["grid", "heatmap"],
     fields: |options, scope, visit| {
         options.grid.visit(scope, visit);

@@ -7,7 +7,7 @@ use crate::{
     figure::{
         ViewKind, data,
         spec::{FigureError, NamedScene, OnePattern, ResolvedSpec},
-        views::{About, Feature, FigureExtent, Group, ViewSpec, spec},
+        views::{Facts, FigureExtent, Group, ViewSpec, spec},
     },
     text::capitalised,
 };
@@ -22,9 +22,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention of one head as a matrix: rows are queries, columns are keys",
     key: '2',
     group: Group::Look,
-    about: About::Patterns,
+    facts: Facts { has_color_scale: true, has_log_colors: true, has_rest_columns: true, ..Facts::PATTERNS },
     extent: FigureExtent::Head,
-    features: &[Feature::ColorScale, Feature::LogColors, Feature::Rest],
     options: &["heatmap"],
     fields: |options, scope, visit| {
         options.heatmap.visit(scope, visit);

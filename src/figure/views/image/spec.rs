@@ -12,7 +12,7 @@ use crate::{
         ViewKind, data,
         list::Sampling,
         spec::{FigureError, NamedScene, OnePattern, ResolvedSpec, names_of, no_picture},
-        views::{About, Feature, FigureExtent, Group, ViewSpec, spec},
+        views::{Facts, FigureExtent, Group, ViewSpec, spec},
     },
     ids::StackKind,
     text::capitalised,
@@ -28,9 +28,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention drawn on the picture",
     key: '3',
     group: Group::Look,
-    about: About::Patterns,
+    facts: Facts { lies_on_picture: true, has_color_scale: true, ..Facts::PATTERNS },
     extent: FigureExtent::Head,
-    features: &[Feature::Picture, Feature::ColorScale],
     options: &["image"],
     fields: |options, scope, visit| {
         options.image.visit(scope, visit);

@@ -211,7 +211,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
     });
     let directions = direction_rows(cx);
     let methods = Column::all().map(move |column| {
-        let reason = cx.view_unavailable(ViewKind::Lab).map(ToOwned::to_owned);
+        let reason = cx.view_unavailable(ViewKind::OF_ANSWERS).map(ToOwned::to_owned);
         let detail = format!("{} {}", column.method.question.text(), column.method.caveat);
         let show = Chosen::session(Command::ShowMethod(column.name));
         Row { reason, ..row("Explain", column.title.to_owned(), detail, show) }
