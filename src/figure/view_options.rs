@@ -3,13 +3,25 @@
 use serde::{Deserialize, Serialize};
 
 use super::views::{
-    average::AverageOptions, distance::Shown, grid::GridOptions, heads::HeadsOptions, heatmap::HeatmapOptions,
-    image::ImageOptions, lab::LabOptions, scatter::ScatterOptions,
+    average::AverageOptions,
+    distance::Shown,
+    grid::GridOptions,
+    heads::HeadsOptions,
+    heatmap::{ColorScale, HeatmapOptions},
+    image::ImageOptions,
+    lab::LabOptions,
+    scatter::ScatterOptions,
 };
 use crate::{
-    analysis::{Cloud, Space, reading::ReadingOptions},
+    analysis::{
+        Cloud, Space,
+        explain::{Target, report::Question},
+        projection::ProjectionOptions,
+        reading::{ReadingOptions, long::Pool},
+    },
     ids::HeadId,
     options::{FieldValue, OptionField, Visit},
+    raster::ColorMap,
 };
 
 /// Options of every view; each view reads its own and the shared ones.
@@ -29,9 +41,73 @@ pub struct ViewOptions {
     pub distance: Shown,
     pub average: AverageOptions,
     pub lab: LabOptions,
+    /// The output that is explained. It belongs to an input and is not remembered with the rest.
+    #[serde(skip)]
+    pub target: Target,
 }
 
 impl ViewOptions {
+    /// How points are laid out, in every view of them.
+    pub const fn projection(&self) -> ProjectionOptions {
+        self.scatter.projection
+    }
+
+    /// The same, to be changed.
+    pub const fn projection_mut(&mut self) -> &mut ProjectionOptions {
+        &mut self.scatter.projection
+    }
+
+    /// Whether views of all inputs show the corpus, where there is one, or the input alone.
+    pub const fn corpus(&self) -> bool {
+        self.scatter.corpus
+    }
+
+    /// The same, to be changed.
+    pub const fn corpus_mut(&mut self) -> &mut bool {
+        &mut self.scatter.corpus
+    }
+
+    /// Colours of weights, in all views but those that lie on a picture.
+    pub const fn color_map(&self) -> ColorMap {
+        self.heatmap.color_map
+    }
+
+    /// The same, to be changed.
+    pub const fn color_map_mut(&mut self) -> &mut ColorMap {
+        &mut self.heatmap.color_map
+    }
+
+    /// How many weights become one pixel, in views of heatmaps.
+    pub const fn pool(&self) -> Pool {
+        self.heatmap.pool
+    }
+
+    /// Whether colours of weights are logarithmic, in views that can do both.
+    pub const fn is_log(&self) -> bool {
+        matches!(self.heatmap.scale, ColorScale::Log)
+    }
+
+    /// The same, to be changed.
+    pub const fn color_scale_mut(&mut self) -> &mut ColorScale {
+        &mut self.heatmap.scale
+    }
+
+    /// The question that methods answer.
+    pub const fn question(&self) -> Question {
+        self.lab.question
+    }
+
+    /// The same, to be changed.
+    pub const fn question_mut(&mut self) -> &mut Question {
+        &mut self.lab.question
+    }
+
+    /// Lets go of what is about one input alone.
+    pub fn leave_input(&mut self) {
+        self.target = Target::default();
+        self.lab.leave_input();
+    }
+
     /// Lets what cannot be told about a cell of these points give way.
     pub fn keep_told(&mut self, cloud: &Cloud, space: Space, cell: HeadId) {
         self.scatter.keep_told(cloud, space, cell);

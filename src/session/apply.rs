@@ -247,7 +247,7 @@ impl Session {
         let nth = pane.sought_method.map_or(0, |(nth, _)| nth + 1);
         pane.sought_method = Some((nth, name));
         let mut options = pane.options.clone();
-        options.lab.question = column.method.question;
+        *options.question_mut() = column.method.question;
         options.lab.show(column, true);
         let mut effects = self.apply(Command::SetViewOptions(options));
         effects.extend(self.apply(Command::Select(SelectionCommand::ShowView(ViewKind::OF_ANSWERS))));

@@ -242,7 +242,7 @@ impl Panes {
     pub(super) fn show_corpus(&mut self, id: DocumentId, documents: &Documents) {
         let mut shows = false;
         for pane in self.iter_mut().filter(|pane| pane.document == id) {
-            pane.options.scatter.corpus = true;
+            *pane.options.corpus_mut() = true;
             shows |= pane.view.facts().lays_out_points;
         }
         if shows || self.active().document != id {

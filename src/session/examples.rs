@@ -128,7 +128,7 @@ impl Pane {
         let options = std::mem::take(&mut self.options);
         self.own_options.get_or_insert(options);
         // It is about its own input.
-        self.options.scatter.corpus = without_corpus;
+        *self.options.corpus_mut() = without_corpus;
         self.pending = Some(PendingSelection {
             view: Some(example.view),
             stack: example.stack,

@@ -289,15 +289,14 @@ impl Pane {
 
     /// The columns that the laboratory shows, in order.
     pub fn wanted(&self, capture: &Capture) -> Vec<Wanted> {
-        let lab = &self.options.lab;
         let sight = self.sight(capture);
-        let shown = Column::under(lab.question).filter(|column| lab.shows(column));
-        shown.map(|column| Wanted { column, ask: column.ask(&sight, &lab.turned(column)) }).collect()
+        let shown = Column::under(self.options.question()).filter(|column| self.options.lab.shows(column));
+        shown.map(|column| Wanted { column, ask: column.ask(&sight, &self.options.lab.turned(column)) }).collect()
     }
 
     /// What the laboratory has answered of what the pane shows.
     pub(super) fn answers(&self, capture: &Capture) -> Vec<Answered> {
-        let (known, target) = (&self.explanations, self.options.lab.target);
+        let (known, target) = (&self.explanations, self.options.target);
         // A figure has no veil: the answer to another question is not in it.
         let answer = |Wanted { column, ask }: Wanted| {
             let (report, _) = known
@@ -319,7 +318,7 @@ impl Pane {
         let about = hasher.finish();
         if self.explanations.about != about {
             self.explanations.about = about;
-            self.options.lab.leave_input();
+            self.options.leave_input();
         }
     }
 }

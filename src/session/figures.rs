@@ -322,12 +322,14 @@ fn spec_of(
 /// The options of a pane as a file shows them: what cannot be told here is not shown in the window either.
 fn drawn_options(pane: &Pane, (capture, cloud): (&Capture, &Cloud), cell: HeadId, range: FigureRange) -> ViewOptions {
     let mut options = pane.options.clone();
-    options.scatter.projection = pane.projection_options();
+    *options.projection_mut() = pane.projection_options();
     options.keep_told(cloud, pane.space(), cell);
     options.shared_scale |= range != FigureRange::Shown;
     // Words ask in cross-attention: there is nothing to lead from.
     let from_patches = capture.picture_side() == Some(pane.selection.stack().query_side());
-    options.image.flows = options.image.flows.filter(|_| pane.explained().is_none() && from_patches);
+    if pane.explained().is_some() || !from_patches {
+        options.image.leave_flows();
+    }
     options
 }
 

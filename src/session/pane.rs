@@ -323,11 +323,12 @@ impl Pane {
             self.view = ViewKind::of_input(has_picture);
         }
         if let Some(returning) = self.returning.take() {
-            (self.options.reading, self.options.lab.target) = (returning.reading, returning.target);
+            (self.options.reading, self.options.target) = (returning.reading, returning.target);
         }
         let pending = self.pending.take().unwrap_or_default();
         if let Some(asked) = pending.asked {
-            self.options.lab = asked.options();
+            self.options.lab.clone_from(&asked.options());
+            self.options.target = asked.target;
         }
         if let Some(space) = pending.space {
             self.options.scatter.choose_space(space);

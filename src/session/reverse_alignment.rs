@@ -22,7 +22,7 @@ impl LabOptions {
 
 impl Pane {
     fn aligns(&self) -> bool {
-        self.view.facts().shows_answers && self.options.lab.question == Question::Aligns
+        self.view.facts().shows_answers && self.options.question() == Question::Aligns
     }
 }
 
@@ -59,9 +59,9 @@ impl Panes {
         }
         self.detach(documents, notices);
         // An example's options go with it, but for what is being asked.
-        let question = self.active().options.lab.question;
+        let question = self.active().options.question();
         self.leave_example(documents);
-        self.active_mut().options.lab.question = question;
+        *self.active_mut().options.question_mut() = question;
         let experiment = &mut documents.of_mut(self.active()).experiment;
         (experiment.text, experiment.target) = (text, target);
         let cause = Cause::run(documents.of(self.active()));

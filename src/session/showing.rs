@@ -111,10 +111,10 @@ impl Panes {
         });
         if let Some([left, right]) = pair {
             // Whose effect is told is chosen in the pane of the changed run, and seen in neither.
-            let target = self.get(right).map(|right| right.options.lab.target);
+            let target = self.get(right).map(|right| right.options.target);
             let [stays, goes] = if self.active_id() == right { [right, left] } else { [left, right] };
             self.change(stays, documents, |pane, _| {
-                pane.options.lab.target = target.unwrap_or(pane.options.lab.target);
+                pane.options.target = target.unwrap_or(pane.options.target);
                 pane.minus.take_if(|minus| minus.document == plain);
             });
             effects.extend(self.stop(goes));

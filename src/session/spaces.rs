@@ -16,12 +16,12 @@ use crate::{
 impl Pane {
     /// The space that is laid out; views about queries and keys know no other.
     pub const fn space(&self) -> Space {
-        if self.view.facts().lays_out_points { self.options.scatter.projection.space } else { Space::QueriesKeys }
+        if self.view.facts().lays_out_points { self.options.projection().space } else { Space::QueriesKeys }
     }
 
     /// How the points are laid out.
     pub const fn projection_options(&self) -> ProjectionOptions {
-        ProjectionOptions { space: self.space(), ..self.options.scatter.projection }
+        ProjectionOptions { space: self.space(), ..self.options.projection() }
     }
 
     /// What the points stand for: positions of the model, the corpus where there is one and it is wanted, else the
@@ -30,7 +30,7 @@ impl Pane {
         if self.space() == Space::Positions {
             return document.positions().ok().map(|tables| Cloud::Positions(Arc::clone(tables)));
         }
-        let wanted = self.options.scatter.corpus;
+        let wanted = self.options.corpus();
         let corpus = document.corpus.as_ref().filter(|_| wanted).and_then(|corpus| corpus.view());
         let inputs = corpus.filter(|view| !view.selection().inputs().is_empty()).cloned().map(Cloud::Inputs);
         inputs.or_else(|| document.latest_capture().cloned().map(Cloud::Input))

@@ -84,7 +84,7 @@ impl Session {
         for pane in self.panes.iter_mut() {
             *pane.own_options.as_mut().unwrap_or(&mut pane.options) = settings.views.clone();
             // Whoever starts with a corpus wants to see it, however it was the last time.
-            pane.options.scatter.corpus |= has_corpus;
+            *pane.options.corpus_mut() |= has_corpus;
         }
         self.settings = settings;
     }

@@ -152,15 +152,16 @@ fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_ther
     assert!(of_other(&play));
     // What is explained belongs to the input, which methods and options do not.
     let mut options = play.session.pane().options.clone();
-    options.lab.target = Target { position: Some(3), ..target };
+    options.target = Target { position: Some(3), ..target };
     options.lab.shown.insert("flow".to_owned(), true);
     options.lab.turned.entry("alignment".to_owned()).or_default().insert("gold".to_owned(), "0-0".into());
     play.does(Command::SetViewOptions(options));
     play.does(Command::SetText("one two".to_owned()));
     play.does(Command::Run);
     play.answers();
-    let lab = &play.session.pane().options.lab;
-    assert_eq!((lab.target, lab.shown.get("flow")), (target, Some(&true)));
+    let options = &play.session.pane().options;
+    let lab = &options.lab;
+    assert_eq!((options.target, lab.shown.get("flow")), (target, Some(&true)));
     assert!(lab.turned["alignment"].is_empty(), "links were made for the words of another text");
 }
 
@@ -318,7 +319,7 @@ fn linked_panes_that_explain_different_outputs_say_which() {
     };
     assert!(said(&window).is_empty(), "both explain the same");
     let mut options = window.app().session().pane().options.clone();
-    options.lab.target = Target { class: Some(22), against: Some(20), ..Target::default() };
+    options.target = Target { class: Some(22), against: Some(20), ..Target::default() };
     window.app().request(Command::SetViewOptions(options));
     window.settle();
     let different = ["Explains “word20” at position 2", "Explains “word22” and not “word20” at position 2"];

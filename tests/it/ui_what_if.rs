@@ -267,7 +267,7 @@ fn the_effect_on_an_outcome_is_a_line_that_stays_and_the_outcome_is_chosen() {
     window.settle();
     window.click("word21  25 %  #21");
     assert!(window.shows("word77 − word21: logit difference "));
-    let target = window.app().session().pane().options.lab.target;
+    let target = window.app().session().pane().options.target;
     assert_eq!((target.class, target.against), (Some(77), Some(21)), "the Lab explains the same");
 
     combo(&mut window, "Outcome");

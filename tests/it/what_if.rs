@@ -158,13 +158,13 @@ fn clearing_the_changes_closes_the_pane_that_they_opened_and_undo_brings_it_back
     play.answers();
     // Whose effect is told is chosen in one pane alone, and is no other view.
     let mut options = play.session.pane().options.clone();
-    options.lab.target.class = Some(21);
+    options.target.class = Some(21);
     play.does(Command::SetViewOptions(options));
     play.does(Command::Change(ChangeCommand::Clear));
     assert!(play.asked.is_empty(), "what stays was run before");
     assert_eq!((play.session.panes.len(), play.session.documents.len()), (1, 1));
     assert_eq!((n_shown(&play, RIGHT), play.session.document().title().as_str()), (0, "demo:gpt · one two three"));
-    assert_eq!(play.session.pane().options.lab.target.class, Some(21));
+    assert_eq!(play.session.pane().options.target.class, Some(21));
     play.does(Command::Undo);
     play.answers();
     assert_eq!(play.session.panes.len(), 2);

@@ -86,7 +86,7 @@ pub fn explain(
     (options, spec): (&RenderOptions, &FigureSpec),
 ) -> Result<(Capture, Vec<Answered>), CliError> {
     let flags = &options.explained;
-    let (columns, mut settings) = (flags.columns(spec.options.lab.question)?, flags.settings()?);
+    let (columns, mut settings) = (flags.columns(spec.options.question())?, flags.settings()?);
     let plan = RunPlan { logits: Logits::Skip, ..RunPlan::silent() };
     let encoded = model.completed(&model.encode(input)?, &plan, &show_progress)?;
     let edits = options.edits.edits();

@@ -211,7 +211,7 @@ impl RenderOptions {
     fn view_options(&self) -> Result<ViewOptions, CliError> {
         self.explained.check(self.view())?;
         let mut options = self.views.options(self.view())?;
-        options.scatter.projection.layout = self.layout.of_view(self.view())?;
+        options.projection_mut().layout = self.layout.of_view(self.view())?;
         Ok(options)
     }
 

@@ -115,7 +115,7 @@ impl Played {
     /// Asks the laboratory what the pane shows of it, column by column.
     fn explain(&mut self, id: PaneId) {
         let Some(pane) = self.session.panes.get(id).filter(|pane| pane.view.facts().shows_answers) else { return };
-        let target = pane.options.lab.target;
+        let target = pane.options.target;
         let Some(capture) = self.session.document_of(pane).latest_capture() else { return };
         for wanted in pane.wanted(capture) {
             if let Ok(ask) = wanted.ask {

@@ -6,11 +6,11 @@ use super::{FigureError, ResolvedSpec};
 use crate::{
     analysis::{
         Space,
-        projection::{self, HeadProjection, NoShelf, Projection, Refiner, SizeBy, Tints},
+        projection::{self, HeadProjection, NoShelf, Projection, Refiner},
         survey::{Finding, Question, Survey},
     },
     capture::words,
-    figure::views::{heads_text, scatter::ScatterOptions},
+    figure::views::heads_text,
     ids::HeadId,
     projection::to_the_end,
 };
@@ -27,18 +27,17 @@ impl ResolvedSpec<'_> {
     /// # Errors
     /// When it was not recorded.
     pub fn plane(&self, cell: HeadId) -> Result<HeadProjection, FigureError> {
-        let plane =
-            projection::project_head(self.cloud, cell, self.spec.options.scatter.projection).ok_or_else(|| {
-                let name = self.cell_text(cell);
-                FigureError::Failed(match self.space() {
-                    Space::QueriesKeys => format!("the queries and keys of {} {cell} were not recorded", cell.stack),
-                    _ => format!("{name}: not recorded, or not finite"),
-                })
-            })?;
+        let plane = projection::project_head(self.cloud, cell, self.spec.options.projection()).ok_or_else(|| {
+            let name = self.cell_text(cell);
+            FigureError::Failed(match self.space() {
+                Space::QueriesKeys => format!("the queries and keys of {} {cell} were not recorded", cell.stack),
+                _ => format!("{name}: not recorded, or not finite"),
+            })
+        })?;
         let one = Projection {
             cloud: self.cloud.clone(),
             stack: self.stack,
-            options: self.spec.options.scatter.projection,
+            options: self.spec.options.projection(),
             heads: vec![Arc::new(plane)],
         };
         let refined = refined(one)?.heads;
@@ -58,16 +57,6 @@ impl ResolvedSpec<'_> {
         }
     }
 
-    /// The tints of each head; the same ones where heads make no difference.
-    pub fn tints(&self, heads: &[HeadId]) -> Vec<Arc<Tints>> {
-        let ScatterOptions { color: by, size, .. } = self.spec.options.scatter;
-        let of = |head: HeadId| Arc::new(projection::looks(self.cloud, self.space(), head, by, size));
-        match heads.first() {
-            Some(&first) if !by.depends_on_head() && size == SizeBy::Same => vec![of(first); heads.len()],
-            _ => heads.iter().map(|&head| of(head)).collect(),
-        }
-    }
-
     /// Refuses what is about patterns.
     pub fn not_of_planes(&self) -> Result<(), FigureError> {
         let spec = self.spec;
@@ -81,12 +70,8 @@ impl ResolvedSpec<'_> {
 
     /// Measures.
     pub fn ask(&self, question: Question) -> Result<Arc<Finding>, FigureError> {
-        let survey = Survey {
-            cloud: self.cloud.clone(),
-            stack: self.stack,
-            options: self.spec.options.scatter.projection,
-            question,
-        };
+        let survey =
+            Survey { cloud: self.cloud.clone(), stack: self.stack, options: self.spec.options.projection(), question };
         match survey.answer(&mut |_, _| true) {
             Some(Ok(finding)) => Ok(Arc::new(finding)),
             Some(Err(problem)) => Err(FigureError::Failed(problem)),

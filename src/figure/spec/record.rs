@@ -19,7 +19,7 @@ use crate::{
 impl FigureSpec {
     /// The space whose points are laid out.
     pub const fn space(&self) -> Space {
-        self.options.scatter.projection.space
+        self.options.projection().space
     }
 
     /// The colours of weights that were chosen for the view.
@@ -32,7 +32,7 @@ impl FigureSpec {
     pub fn part_name(&self) -> String {
         /// More heads than these are counted.
         const MOST: usize = 4;
-        let is_of_output = self.view.facts().shows_answers && self.options.lab.question == Question::Depends;
+        let is_of_output = self.view.facts().shows_answers && self.options.question() == Question::Depends;
         let (&[layer], false) = (&self.layers[..], is_of_output) else { return String::new() };
         let stack = self.stack.filter(|stack| *stack != StackKind::SelfAttention);
         let stack = stack.map_or_else(String::new, |stack| format!("{}_", stack.name()));

@@ -204,7 +204,7 @@ pub(super) fn space_text(resolved: &ResolvedSpec<'_>) -> &'static str {
 
 /// The colours of weights, for all views but those that lie on a picture.
 pub(super) const fn color_map(options: &ViewOptions) -> ColorMap {
-    options.heatmap.color_map
+    options.color_map()
 }
 
 /// What can always be shown.

@@ -96,11 +96,11 @@ pub struct Asked {
 impl Asked {
     /// The same as options of a pane.
     pub fn options(self) -> LabOptions {
-        let Self { question, alone, target, gold } = self;
+        let Self { question, alone, gold, target: _ } = self;
         let others = Column::all().filter(|column| alone.is_some_and(|name| name != column.name));
         let shown = others.map(|column| (column.name.to_owned(), false)).collect();
         let links = gold.map(|gold| ("alignment".to_owned(), FieldValues::from([("gold".to_owned(), gold.into())])));
-        LabOptions { question, target, shown, turned: links.into_iter().collect(), ..LabOptions::default() }
+        LabOptions { question, shown, turned: links.into_iter().collect(), ..LabOptions::default() }
     }
 }
 

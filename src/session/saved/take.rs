@@ -104,7 +104,7 @@ fn saved_pane(row: usize, pane: &Pane, documents: &Documents) -> SavedPane {
     let head = selection.head;
     let on = selection.heads_on();
     let mut options = pane.options.clone();
-    let mut target = options.lab.target;
+    let mut target = options.target;
     // What waits for its input is as it was written down.
     if let Some(returning) = &pane.returning {
         (options.reading, target) = (returning.reading.clone(), returning.target);

@@ -34,7 +34,7 @@ impl EffectPanel {
         if after.computation().edits.is_empty() || !is_of_outcomes {
             return;
         }
-        let target = cx.pane.options.lab.target;
+        let target = cx.pane.options.target;
         let outcome = Outcome { position: target.position, id: target.class, against: target.against };
         let key = (before.id(), after.id(), outcome);
         let found = self.found.get_or_update(key, || Effect::of(before, after, outcome));
@@ -84,7 +84,7 @@ fn choice_ui(
     if !outputs.has_probabilities() && row.top.len() < 2 {
         return;
     }
-    let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
+    let choose = |target: Target| controls::edit_options(cx, |options| options.target = target);
     let best = row.top.first().map(|item| item.id);
     let chosen = target.class.or(best);
     let weak = |text: &str| RichText::new(text).color(cx.theme.text_weak);
@@ -126,7 +126,7 @@ fn choice_ui(
 
 /// Another position: the pinned one, or again the one that says most.
 fn position_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (at, target): (Option<usize>, Target)) {
-    let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
+    let choose = |target: Target| controls::edit_options(cx, |options| options.target = target);
     let stack = cx.pane.selection.stack();
     let pinned = cx.pane.selection.pinned.query.filter(|_| stack.query_side() == predicted_side(capture));
     if let Some(position) = pinned.filter(|position| at.is_some() && at != Some(*position))

@@ -47,7 +47,7 @@ impl Ranking<'_> {
     pub fn ui(mut self, ui: &mut Ui, cx: &ViewCtx<'_>, meant: impl Fn(Option<usize>) -> Focus) {
         section_ui(ui, cx.theme, self.title);
         ui.spacing_mut().item_spacing.y = GRID / 2.0;
-        let left_out = self.leave_out(cx.pane.options.lab.special);
+        let left_out = self.leave_out(cx.pane.options.lab.ranks_special());
         let n_empty = N_TOP_KEYS.saturating_sub(self.ranked.len());
         for &(idx, weight) in self.ranked.iter().take(N_TOP_KEYS) {
             let position = self.axis.position(idx);

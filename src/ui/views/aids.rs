@@ -79,11 +79,13 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         if cx.pane.view.facts().has_log_colors {
             controls::heading_ui(ui, cx.theme, "Colours");
             ui.horizontal(|ui| {
-                ui.radio_value(&mut options.heatmap.scale, ColorScale::Linear, "Linear");
-                let log = ui.radio_value(&mut options.heatmap.scale, ColorScale::Log, "Logarithmic");
+                let scale = options.color_scale_mut();
+                ui.radio_value(scale, ColorScale::Linear, "Linear");
+                let log = ui.radio_value(scale, ColorScale::Log, "Logarithmic");
                 log.on_hover_text("Also shows small weights beside a sink");
             });
         }
+        let reading = &mut options.reading;
         let sides = [stack.query_side(), stack.key_side()];
         if sides.iter().any(|&side| capture.picture_side() != Some(side)) {
             controls::heading_ui(ui, cx.theme, "Words");

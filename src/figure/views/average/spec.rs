@@ -29,7 +29,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     options: &["average"],
     fields: |options, scope, visit| {
-        visit_color_map(&mut options.heatmap.color_map, "Mean attention", visit);
+        visit_color_map(options.color_map_mut(), "Mean attention", visit);
         options.average.visit(scope, visit);
     },
     said: |options| options.average.said(),

@@ -33,7 +33,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     options: &["distance", "scatter"],
     fields: |options, scope, visit| {
         options.distance.visit(visit);
-        visit_scaling(&mut options.scatter.projection, scope, visit);
+        visit_scaling(options.projection_mut(), scope, visit);
     },
     said: |options| {
         let mut said = options.scatter.said();

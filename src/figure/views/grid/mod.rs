@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Facts, FigureExtent, Group, ViewScope, ViewSpec, heatmap, heatmap::HeatmapScene, matrix::columns, spec};
+use super::{Facts, FigureExtent, Group, ViewScope, ViewSpec, heatmap::HeatmapScene, matrix::columns, spec};
 use crate::{
     analysis::{
         attention,
@@ -193,7 +193,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             read: Arc::clone(read),
             subject: resolved.subject(&read.heads),
             map: spec.color_map(),
-            log: spec.options.heatmap.scale == heatmap::ColorScale::Log,
+            log: spec.options.is_log(),
             high,
             values: false,
             pinned: resolved.pinned(),

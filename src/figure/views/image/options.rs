@@ -56,6 +56,11 @@ impl Default for ImageOptions {
 }
 
 impl ImageOptions {
+    /// Draws the overlay, not arrows.
+    pub const fn leave_flows(&mut self) {
+        self.flows = None;
+    }
+
     /// The arrows that are drawn instead of the overlay.
     pub fn flow_filter(&self) -> Option<FlowFilter> {
         let filter = |kind| FlowFilter {

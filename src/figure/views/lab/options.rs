@@ -6,19 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    analysis::explain::{Target, report::Question},
+    analysis::explain::report::Question,
     figure::views::ViewScope,
     options::{FieldValue, FieldValues, OptionField, Visit, put},
 };
 
-/// Options of the view. What is explained belongs to an input and is not remembered with the rest.
+/// Options of the view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabOptions {
     pub question: Question,
-    /// The output that it is about.
-    #[serde(skip)]
-    pub target: Target,
     /// Whether special tokens are ranked among the words.
     pub special: bool,
     /// Columns that were taken away or added, by name.
@@ -28,9 +25,13 @@ pub struct LabOptions {
 }
 
 impl LabOptions {
-    /// Lets go of what is about one input alone: positions, outcomes, links that somebody made for it.
+    /// Whether special tokens are ranked among the words.
+    pub const fn ranks_special(&self) -> bool {
+        self.special
+    }
+
+    /// Lets go of links that somebody made for one input.
     pub fn leave_input(&mut self) {
-        self.target = Target::default();
         self.turned.values_mut().for_each(|settings| drop(settings.remove("gold")));
     }
 

@@ -74,7 +74,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         sharing,
         projection,
         kinds: space.kinds(resolved.stack),
-        tints: resolved.tints(&heads),
+        tints: options.tints(resolved.cloud, space, &heads),
         pinned: resolved.pinned(),
         subject: subject.clone(),
         origin: resolved.origin.clone(),

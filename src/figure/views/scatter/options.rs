@@ -1,12 +1,14 @@
 //! Options of points, of one head and of all.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
     analysis::{
         Cloud, Space,
-        projection::{ColorBy, ProjectionOptions, SizeBy},
+        projection::{self, ColorBy, ProjectionOptions, SizeBy, Tints},
     },
     figure::spec::{FigureError, plain},
     ids::{HeadId, StackKind},
@@ -80,6 +82,15 @@ impl ScatterOptions {
         }
         if self.size.missing(cloud, space, cell).is_some() {
             self.size = SizeBy::default();
+        }
+    }
+
+    /// The tints of each head; the same ones where heads make no difference.
+    pub fn tints(&self, cloud: &Cloud, space: Space, heads: &[HeadId]) -> Vec<Arc<Tints>> {
+        let of = |head: HeadId| Arc::new(projection::looks(cloud, space, head, self.color, self.size));
+        match heads.first() {
+            Some(&first) if !self.color.depends_on_head() && self.size == SizeBy::Same => vec![of(first); heads.len()],
+            _ => heads.iter().map(|&head| of(head)).collect(),
         }
     }
 

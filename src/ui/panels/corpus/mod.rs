@@ -328,7 +328,7 @@ pub fn cloud_choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             let chosen = shows == value;
             let button = ui.add_enabled(is_there || !value, egui::Button::selectable(chosen, text));
             if button.on_disabled_hover_text("None of its inputs has been run yet").clicked() && !chosen {
-                options.scatter.corpus = value;
+                *options.corpus_mut() = value;
                 cx.send(Command::SetViewOptions(options.clone()));
             }
         }

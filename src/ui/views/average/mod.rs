@@ -56,7 +56,7 @@ impl Canvas for AverageView {
             found,
             n_inputs: cloud.n_inputs(),
             annotation,
-            color_map: cx.pane.options.heatmap.color_map,
+            color_map: cx.pane.options.color_map(),
             mask: cx
                 .document
                 .latest_capture()
@@ -71,7 +71,7 @@ impl Canvas for AverageView {
             let label = format!("Mean attention of {} over all inputs", cx.pane.selection.head);
             WidgetInfo::labeled(Role::Image, true, label)
         });
-        let key = (Same(Arc::clone(&scene.found)), cx.pane.options.heatmap.color_map);
+        let key = (Same(Arc::clone(&scene.found)), cx.pane.options.color_map());
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_grid(area, pen));
         let Some(average) = scene.average() else { return };
         let (layout, chart) = (scene.layout(area), scene.chart(&cx.theme.palette));

@@ -135,7 +135,7 @@ fn curve_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (scene, plot): (&DistanceScene, &Head
     if let Some(at) = response.interact_pointer_pos().filter(|_| chosen) {
         // Three digits are enough, and a still pointer asks for nothing new.
         let c = ((plotted.x_at(at) * 20.0).round() / 20.0).exp2() as f32;
-        controls::edit_options(cx, |options| options.scatter.projection.scale = ScaleChoice::Fixed(c));
+        controls::edit_options(cx, |options| options.projection_mut().scale = ScaleChoice::Fixed(c));
     }
     let beside = plotted.beside_pointer();
     let Some((_, [power, _])) = beside.first().copied() else { return };

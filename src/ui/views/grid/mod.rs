@@ -40,7 +40,7 @@ use crate::{
         ColorMap, ColorRange,
         heatmap::{RowsSee, heatmap},
     },
-    session::{ColorScale, Command, Focus, SelectionCommand, ViewKind},
+    session::{Command, Focus, SelectionCommand, ViewKind},
     text::{counted, decimal_text},
     ui::{
         ViewCtx,
@@ -134,11 +134,7 @@ impl Canvas for GridView {
                 return;
             }
         };
-        let look = Look {
-            map: color_map(&whole, options.heatmap.color_map),
-            log: options.heatmap.scale == ColorScale::Log,
-            pool: options.heatmap.pool,
-        };
+        let look = Look { map: color_map(&whole, options.color_map()), log: options.is_log(), pool: options.pool() };
         let high = high(options.grid, &reading.source);
         let scale = if high.is_some() { "" } else { "; each head from 0 to its own largest value" };
         controls::caption_ui(ui, cx.theme, format!("{caption}{scale}"));

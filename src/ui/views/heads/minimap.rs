@@ -43,7 +43,7 @@ impl Minimap {
         let Some(subject) = source::subject(cx) else { return };
         let reading = source::shown(cx, capture);
         let Some(Ok(whole)) = cx.patterns.part(&subject, &reading, 0..0) else { return };
-        let look = Look { map: cx.pane.options.heatmap.color_map, log: true, pool: Pool::Mean };
+        let look = Look { map: cx.pane.options.color_map(), log: true, pool: Pool::Mean };
         self.overview.update(ui, cx, (&subject, &reading), &whole, look);
 
         let content = area.shrink2([2.0 * GRID, GRID].into());

@@ -39,7 +39,7 @@ pub struct Asked {
 
 /// Asks for what is not there yet.
 pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> Asked {
-    let (target, known) = (cx.pane.options.lab.target, &cx.pane.explanations);
+    let (target, known) = (cx.pane.options.target, &cx.pane.explanations);
     // While something is dragged, what has begun is finished first; letting go asks for what is there then.
     let is_dragging = ui.input(|input| input.pointer.any_down());
     let mut asked = Asked { columns: Vec::new(), unsuited: Vec::new() };

@@ -79,11 +79,11 @@ impl Canvas for LabView {
             ui.label(RichText::new(question_text(capture, question)).strong());
             ui.add_space(GRID);
             if has_target && is_beside {
-                target::target_ui(ui, cx, capture, cx.pane.options.lab.target);
+                target::target_ui(ui, cx, capture, cx.pane.options.target);
             }
         });
         if has_target && !is_beside {
-            ui.horizontal_wrapped(|ui| target::target_ui(ui, cx, capture, cx.pane.options.lab.target));
+            ui.horizontal_wrapped(|ui| target::target_ui(ui, cx, capture, cx.pane.options.target));
         }
         if question != Question::Depends {
             ui.horizontal_wrapped(|ui| {

@@ -437,7 +437,7 @@ fn failure_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedCo
     if options::required_ui(ui, cx, capture, column) {
         return;
     }
-    let (name, target) = (column.column.name, cx.pane.options.lab.target);
+    let (name, target) = (column.column.name, cx.pane.options.target);
     if column.long.is_some() {
         if ui.small_button("Run it anyway").clicked() {
             cx.send(Command::InPane(PaneCommand::ExplainAnyway(name, column.ask.clone(), target)));

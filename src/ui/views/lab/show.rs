@@ -33,7 +33,7 @@ pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, (column, report
     }
     let name_of = |name: &str| ValueRef {
         ask: column.ask.clone(),
-        target: cx.pane.options.lab.target,
+        target: cx.pane.options.target,
         title: column.column.title.to_owned(),
         name: name.to_owned(),
     };

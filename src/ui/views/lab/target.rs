@@ -38,7 +38,9 @@ pub fn explained_output(cx: &ViewCtx<'_>) -> Option<String> {
     let lab = &cx.pane.options.lab;
     let target = match &cx.pane.overlay {
         Some(overlay) => overlay.explained()?.outcome().map(|_| overlay.value.target)?,
-        None => Some(lab.target).filter(|_| cx.pane.view == ViewKind::Lab && is_about_output(lab.question))?,
+        None => {
+            Some(cx.pane.options.target).filter(|_| cx.pane.view == ViewKind::Lab && is_about_output(lab.question))?
+        }
     };
     let row = row_of(cx.document.latest_capture()?, target)?;
     let name = |id: u32| format!("“{}”", outcome_label(cx, row, id));
@@ -78,7 +80,7 @@ fn outcomes_ui(
     (chosen, best): (u32, u32),
     target: Target,
 ) {
-    let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
+    let choose = |target: Target| controls::edit_options(cx, |options| options.target = target);
     let why = OutcomeChoice {
         name: "Explained outcome",
         meaning: if outputs.has_probabilities() {
@@ -114,7 +116,7 @@ fn outcomes_ui(
 
 /// Where it is said, and the way to another position.
 fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, row: &PredictionRow, target: Target) {
-    let choose = |target: Target| controls::edit_options(cx, |options| options.lab.target = target);
+    let choose = |target: Target| controls::edit_options(cx, |options| options.target = target);
     if let Some(position) = row.position {
         let tokens = capture.tokens(side_of(capture));
         let here = tokens.get(position).map_or("", |token| token.text.as_str());
