@@ -102,7 +102,11 @@ impl Download {
     const fn job(&self) -> Option<JobId> {
         match self.step {
             DownloadStep::Asking { job, .. } | DownloadStep::Running { job, .. } => Some(job),
-            _ => None,
+            DownloadStep::Choosing
+            | DownloadStep::Ready { .. }
+            | DownloadStep::Stopped(_)
+            | DownloadStep::Failed { .. }
+            | DownloadStep::Done(_) => None,
         }
     }
 
@@ -112,7 +116,11 @@ impl Download {
             DownloadStep::Ready { plan, .. }
             | DownloadStep::Stopped(plan)
             | DownloadStep::Failed { plan: Some(plan), .. } => Some(Arc::clone(plan)),
-            _ => None,
+            DownloadStep::Choosing
+            | DownloadStep::Asking { .. }
+            | DownloadStep::Running { .. }
+            | DownloadStep::Failed { plan: None, .. }
+            | DownloadStep::Done(_) => None,
         }
     }
 

@@ -37,7 +37,7 @@ impl<T> Loadable<T> {
     pub const fn job(&self) -> Option<JobId> {
         match self {
             Self::Pending { job, .. } => Some(*job),
-            _ => None,
+            Self::Empty | Self::Ready(_) | Self::Failed { .. } => None,
         }
     }
 
@@ -45,7 +45,7 @@ impl<T> Loadable<T> {
     pub const fn progress(&self) -> Option<Progress> {
         match self {
             Self::Pending { progress, .. } => *progress,
-            _ => None,
+            Self::Empty | Self::Ready(_) | Self::Failed { .. } => None,
         }
     }
 
@@ -53,7 +53,7 @@ impl<T> Loadable<T> {
     pub const fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed { failure, .. } => Some(failure),
-            _ => None,
+            Self::Empty | Self::Ready(_) | Self::Pending { .. } => None,
         }
     }
 

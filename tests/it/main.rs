@@ -196,6 +196,8 @@ mod surveys;
 mod tasks;
 /// Layers, file sizes and the single copy of gemm: what the architecture promises.
 mod tidy;
+/// How far what belongs to one place is known elsewhere.
+mod tidy_counts;
 /// Text to ids and tokens: the reference's ids, truncation, what is shown.
 mod tokenization;
 /// Tokenizers against transformers' own classes: which one reads a checkpoint, and every attribute that it reads.

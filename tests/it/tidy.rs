@@ -326,7 +326,7 @@ fn root() -> PathBuf {
 }
 
 /// Every Rust file under `folder`, with its path relative to the crate.
-fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+pub fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {

@@ -106,7 +106,7 @@ impl ImageRef {
     pub const fn embedded(&self) -> Option<usize> {
         match self.place {
             ImagePlace::Embedded(nth) => Some(nth),
-            _ => None,
+            ImagePlace::Bundled(_) | ImagePlace::Path(_) => None,
         }
     }
 
