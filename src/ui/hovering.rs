@@ -9,9 +9,8 @@ use crate::{
 /// What panels and views asked for in a frame, in the order in which it happens: first what is under the pointer now, so
 /// that a click in the same frame decides after it.
 pub fn join(session: &Session, panels: Vec<Asked>, views: Vec<Asked>) -> Vec<Asked> {
-    let looks = |asked: &Asked| {
-        matches!(asked.command, Command::InPane(PaneCommand::Hover(_)) | Command::InPane(PaneCommand::HoverPoint(_)))
-    };
+    let looks =
+        |asked: &Asked| matches!(asked.command, Command::InPane(PaneCommand::Hover(_) | PaneCommand::HoverPoint(_)));
     let (in_panels, panels): (Vec<_>, Vec<_>) = panels.into_iter().partition(looks);
     let (in_views, views): (Vec<_>, Vec<_>) = views.into_iter().partition(looks);
     // What a person points at in a panel is nearer than a view behind it.

@@ -52,7 +52,13 @@ impl Startup {
                 Effect::Submit(job, request) => self.jobs.submit(job, request),
                 Effect::ReadText(path) => self.shell.read_text(path),
                 // Nothing that the opening asks for needs the window.
-                _ => {}
+                Effect::Cancel(_)
+                | Effect::Pick(_)
+                | Effect::Screenshot
+                | Effect::SaveFigure { .. }
+                | Effect::SaveSession { .. }
+                | Effect::CopyPicture(_)
+                | Effect::CopyText(_) => {}
             }
         }
     }
@@ -113,10 +119,7 @@ impl App {
         if self.pictures.is_taking() {
             // No pointer belongs on a picture.
             let looks = |asked: &Asked| {
-                matches!(
-                    asked.command,
-                    Command::InPane(PaneCommand::Hover(_)) | Command::InPane(PaneCommand::HoverPoint(_))
-                )
+                matches!(asked.command, Command::InPane(PaneCommand::Hover(_) | PaneCommand::HoverPoint(_)))
             };
             panels.retain(|asked| !looks(asked));
             views.retain(|asked| !looks(asked));
