@@ -108,7 +108,7 @@ impl Around<'_> {
         pen.color_bar(bar, |fraction| self.map.color(fraction), range_tick(self.range));
         let strides = [self.cell().y, self.cell().x].map(|cell| labels::stride(cell, labels::sizes(pen.medium)));
         if let Some(note) = label_note(strides).filter(|_| pen.medium == Medium::Screen) {
-            let at = plot.left_bottom() + vec2(0.0, (LABEL_GAP_PT + line) / 2.0);
+            let at = plot.left_bottom() + vec2(0.0, f32::midpoint(LABEL_GAP_PT, line));
             pen.text(&note, SMALL, pen.palette.text_weak, at, Align::Left);
         }
     }
@@ -125,9 +125,12 @@ impl Around<'_> {
         let (angle, align, inwards) = if vertical { (0.0, Align::Right, -1.0) } else { (-FRAC_PI_2, Align::Left, 1.0) };
         let seen = self.seen()[nth].clone();
         // A place along the axis, and beyond its end.
-        let place = |along: f32, out: f32| match vertical {
-            true => pos2(rows.right() + out, self.content.top() + along),
-            false => pos2(self.content.left() + along, cols.bottom() + out),
+        let place = |along: f32, out: f32| {
+            if vertical {
+                pos2(rows.right() + out, self.content.top() + along)
+            } else {
+                pos2(self.content.left() + along, cols.bottom() + out)
+            }
         };
         for &idx in self.picked[nth].iter().filter(|idx| seen.contains(idx)) {
             let (start, end) = (idx as f32 * cell, idx as f32 * cell + cell.max(1.0));
