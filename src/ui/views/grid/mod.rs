@@ -67,6 +67,9 @@ const BAR_HEIGHT_PT: f32 = 160.0;
 /// Strips asked for in one frame: enough for a quick picture, few enough that a click does not wait for them.
 const MOST_ASKED: usize = 64;
 
+/// Everything that what stands around the cells depends on.
+type AroundKey = (MatrixLayout, bool, Option<(Rect, ColorRange)>, ColorMap);
+
 /// The Grid view with what it remembers between frames.
 #[derive(Default)]
 pub struct GridView {
@@ -75,7 +78,7 @@ pub struct GridView {
     layers: Vec<SmallMaps>,
     rows: Vec<Memo<RowKey, Option<TextureHandle>>>,
     /// Numbers of layers and heads, and the colour bar.
-    around: ScenePainter<(MatrixLayout, bool, Option<(Rect, ColorRange)>, ColorMap)>,
+    around: ScenePainter<AroundKey>,
 }
 
 /// Everything that the pixels of one row of each head of a layer depend on.

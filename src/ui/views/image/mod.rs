@@ -256,9 +256,8 @@ impl ImageView {
         let mut under = response.hover_pos().and_then(|at| layout.patch_at(at));
         let mut clicked = response.clicked().then_some(under).flatten();
         let mut twice = response.double_clicked();
-        for position in 0..image.n_prefix {
+        for (position, text) in names.iter().enumerate() {
             let cell = layout.token_rect(position);
-            let text = &names[position];
             let response = ui.interact(cell, ui.scope_id().with(("prefix", position)), Sense::click());
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Prefix token {text}")));
             if response.hovered() || response.has_focus() {
