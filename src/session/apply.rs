@@ -302,7 +302,7 @@ impl Session {
             }
             SelectionCommand::PickPoints(points, change) => panes.pick_points(documents, &points, change),
             SelectionCommand::ShowView(view) => {
-                panes.change_active(documents, |pane, document| pane.show_view(document, view))
+                panes.change_active(documents, |pane, document| pane.show_view(document, view));
             }
             SelectionCommand::Search(search) => panes.active_mut().search = search,
             SelectionCommand::Subtract(minus) => {

@@ -94,7 +94,6 @@ fn few_names_are_carried_by_four_types() {
 
 fn check(what: &str, most: usize, found: &BTreeSet<PathBuf>) {
     let listed: Vec<String> = found.iter().map(|it| it.display().to_string()).collect();
-    println!("{what}: {} of at most {most}\n{}", found.len(), listed.join("\n"));
     assert!(found.len() <= most, "{what}: {} of at most {most}:\n{}", found.len(), listed.join("\n"));
 }
 
@@ -112,7 +111,7 @@ fn view_of(path: &Path) -> Option<String> {
     let mut parts = path.iter().skip(1).map(|part| part.to_string_lossy());
     let is_view = matches!(&*parts.next()?, "figure" | "ui") && parts.next()? == "views";
     let folder = parts.next().filter(|_| is_view)?.into_owned();
-    (!folder.ends_with(".rs")).then_some(folder)
+    Path::new(&folder).extension().is_none().then_some(folder)
 }
 
 fn is_of(path: &Path, layer: &str) -> bool {
