@@ -282,15 +282,17 @@ impl Rotary {
 
     /// Slow dimensions divided by `factor`, fast ones kept, those between blended (Llama 3.1).
     fn llama3(self, factor: f64, low: f64, high: f64, n_trained: f64) -> Self {
+        // PyTorch divides a number by a tensor as the number times the reciprocal, which rounds otherwise.
+        let divided = |number: f64, by: f32| by.recip() * number as f32;
         self.map(|frequency| {
-            let wavelength = TAU as f32 / frequency;
+            let wavelength = divided(TAU, frequency);
             if wavelength < (n_trained / high) as f32 {
                 return frequency;
             }
             if wavelength > (n_trained / low) as f32 {
                 return frequency / factor as f32;
             }
-            let blend = (n_trained as f32 / wavelength - low as f32) / (high - low) as f32;
+            let blend = (divided(n_trained, wavelength) - low as f32) / (high - low) as f32;
             (1.0 - blend) * frequency / factor as f32 + blend * frequency
         })
     }
