@@ -305,7 +305,11 @@ impl ImageView {
             match side.filter(|_| twice) {
                 Some(side) => toggle_hidden(cx, side, position..position + 1),
                 None => {
-                    cx.send(Command::Select(SelectionCommand::Pin(picking::focus(position, picking, selection.pinned))));
+                    cx.send(Command::Select(SelectionCommand::Pin(picking::focus(
+                        position,
+                        picking,
+                        selection.pinned,
+                    ))));
                 }
             }
         }
