@@ -1,5 +1,7 @@
 //! Small patterns of every head: rows of layers, or heads sorted by a kind; a click opens a head.
 
+use std::collections::BTreeMap;
+
 use eframe::egui::{
     Align2, Color32, CursorIcon, FontId, Painter, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle, TextureOptions,
     Ui, Vec2, WidgetInfo, pos2, vec2,
@@ -22,7 +24,7 @@ use crate::{
         detect::{HeadKinds, Kind},
         reading::{ReadPattern, Reading, Refusal, store::Subject},
     },
-    capture::{Capture, Matrix},
+    capture::{Capture, Matrix, RgbaBuffer},
     figure::{
         measure::BAR_AND_TICKS_PT,
         pen::range_tick,
@@ -82,7 +84,7 @@ pub struct GridView {
 }
 
 /// Everything that the pixels of one row of each head of a layer depend on.
-type RowKey = (CaptureId, Reading, usize, Look);
+type RowKey = (CaptureId, Reading, usize, Look, Option<f32>);
 
 /// The input and the way it is shown.
 struct Shown<'a> {
@@ -139,7 +141,8 @@ impl Canvas for GridView {
         };
         let look = Look { map: color_map(&whole, options.color_map()), log: options.is_log(), pool: options.pool() };
         let high = high(options.grid, &reading.source);
-        let scale = if high.is_some() { "" } else { "; each head from 0 to its own largest value" };
+        let scale =
+            if high.is_some() { "" } else { "; each map, and each row below one, from 0 to its own largest value" };
         controls::caption_ui(ui, cx.theme, format!("{caption}{scale}"));
         let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
         let shown = Shown { subject: &subject, whole: &whole, places: &places, kinds, look, high };
@@ -227,10 +230,13 @@ impl GridView {
             Some((at, layout.head_at(at)?, head, score))
         });
         let [rows, cols] = layout.visible();
+        let mut rows_of_layers = BTreeMap::new();
         for place in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
             let Some((head, score)) = shown.places.at(place) else { continue };
             let cell = layout.cell(place.0, place.1);
-            self.map(&painter, cx, capture, shown, (head, score), cell);
+            // Once a layer: its heads share a picture.
+            let rows = rows_of_layers.entry(head.layer).or_insert_with(|| self.rows_of(&painter, cx, shown, head));
+            self.map(&painter, cx, capture, shown, (head, score), (cell, rows.as_ref()));
             let is_under = under.as_ref().is_some_and(|(_, at, ..)| *at == place);
             let color = match (head == cx.pane.selection.head, is_under) {
                 (true, _) => Some(cx.theme.accent),
@@ -276,13 +282,13 @@ impl GridView {
 
     /// The map of a head in its cell, and below it the row of the query that is pinned.
     fn map(
-        &mut self,
+        &self,
         painter: &Painter,
         cx: &ViewCtx<'_>,
         capture: &Capture,
         shown: &Shown<'_>,
         (head, score): (HeadId, Option<f32>),
-        cell: Rect,
+        (cell, rows): (Rect, Option<&TextureHandle>),
     ) {
         let row = pinned_row(cx, shown.whole);
         let parts = parts(shown, cell, row.is_some());
@@ -297,7 +303,7 @@ impl GridView {
             painter.hline(parts.map.x_range(), high, Stroke::new(1.0, cx.theme.query));
             painter.rect_filled(strip, 0, cx.theme.masked);
             let n_heads = source::n_heads(capture, head);
-            if let Some(texture) = self.rows_of(painter, cx, shown, HeadId { head: 0, ..head }, row) {
+            if let Some(texture) = rows {
                 let at = |head: usize| head as f32 / n_heads.max(1) as f32;
                 let uv = Rect::from_min_max(pos2(0.0, at(head.head)), pos2(1.0, at(head.head + 1)));
                 painter.image(texture.id(), strip, uv, Color32::WHITE);
@@ -314,21 +320,21 @@ impl GridView {
         }
     }
 
-    /// One row of each head of the layer of a head, one below the other; none while they are read.
+    /// The row of the pinned query in each head of the layer of a head, one below the other; none while they are read.
     fn rows_of(
         &mut self,
         painter: &Painter,
         cx: &ViewCtx<'_>,
         shown: &Shown<'_>,
         first: HeadId,
-        row: usize,
     ) -> Option<TextureHandle> {
         let capture = &*shown.subject.this;
+        let row = pinned_row(cx, shown.whole)?;
         if self.rows.len() <= first.layer {
             self.rows.resize_with(first.layer + 1, Memo::default);
         }
         let reading = |head: usize| source::shown_of_head(cx, capture, HeadId { head, ..first });
-        let key = (capture.id(), reading(0), row, shown.look);
+        let key = (capture.id(), reading(0), row, shown.look, shown.high);
         let memo = &mut self.rows[first.layer];
         if memo.knows(&key) {
             return memo.get_or_update(key, || None);
@@ -341,20 +347,22 @@ impl GridView {
         let values = |part: &Option<std::sync::Arc<ReadPattern>>| {
             part.as_ref().and_then(|part| part.row(row).map(<[f32]>::to_vec)).unwrap_or_else(|| empty.clone())
         };
-        let values: Vec<f32> = parts.iter().flat_map(values).collect();
-        let matrix = Matrix::new(values, [parts.len(), n_cols]).ok()?;
-        let range = match shown.high {
-            Some(high) => ColorRange::up_to(high, false, shown.look.log),
-            None => ColorRange::of(matrix.as_slice(), shown.look.log),
-        };
         let seen = shown.whole.visible.get(row).cloned().unwrap_or(0..n_cols);
         let sight = RowsSee {
-            visible: vec![seen; parts.len()],
+            visible: vec![seen],
             everywhere: shown.whole.everywhere.clone(),
             causal: shown.whole.causal,
             n_rest: shown.whole.cols.rest().len(),
         };
-        let image = heatmap(&matrix, shown.look.map, range, &sight);
+        let colored = |part| {
+            let values = Matrix::new(values(part), [1, n_cols]).ok()?;
+            let log = shown.look.log;
+            let own = || ColorRange::of(values.as_slice(), log);
+            let range = shown.high.map_or_else(own, |high| ColorRange::up_to(high, false, log));
+            Some(heatmap(&values, shown.look.map, range, &sight).pixels)
+        };
+        let pixels: Vec<Vec<u8>> = parts.iter().map(colored).collect::<Option<_>>()?;
+        let image = RgbaBuffer { width: n_cols, height: parts.len(), pixels: pixels.concat() };
         let texture = texture::load(painter.ctx(), "rows of heads", &image, TextureOptions::NEAREST);
         memo.get_or_update(key, || Some(texture))
     }
