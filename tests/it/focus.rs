@@ -53,6 +53,9 @@ const WAYS: [Way; 12] = [
         |window| {
             window.desktop.0.borrow_mut().lacks_dialogs = true;
             asks(window, Command::Session(SessionCommand::Save));
+            // The desktop answers on a thread of its own.
+            window.until("the sheet", |window| window.shows("Path"));
+            window.settle();
         },
         "Path",
     ),
