@@ -9,7 +9,7 @@ use super::{
 use crate::{
     analysis::explain::{
         dense::wide,
-        edges::{FrozenNorm, Parts},
+        edges::{FrozenNorm, VectorParts},
     },
     capture::{Capture, Matrix, PerHead, head_name, stack_prefix},
     ids::{HeadId, StackKind},
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The parts of the stream of `own` at a position.
-    pub fn parts(&mut self, own: StackKind, position: usize, place: Place) -> Result<Parts, LabError> {
+    pub fn parts(&mut self, own: StackKind, position: usize, place: Place) -> Result<VectorParts, LabError> {
         let missing = || LabError::unsuited(NO_STREAM);
         let n_layers = self.capture.stack(own).map_or(0, |stack| stack.layers.len());
         if n_layers == 0 {
@@ -114,16 +114,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Token and position where they can be told apart, else one embedding.
-    fn entry(&self, own: StackKind, position: usize) -> Result<Parts, LabError> {
+    fn entry(&self, own: StackKind, position: usize) -> Result<VectorParts, LabError> {
         let side = own.query_side();
         let first = self.capture.stack(own).and_then(|stack| stack.layers.first()?.resid_pre()?.row(position));
         let first = first.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
-        let mut whole = Parts::default();
+        let mut whole = VectorParts::default();
         whole.add("embedding", wide(first));
         let entry = self.bench.model.entry(self.bench.input, side)?.filter(|entry| !entry.added.is_empty());
         let token = self.capture.embed(side).and_then(|rows| rows.row(position));
         let (Some(entry), Some(token)) = (entry, token) else { return Ok(whole) };
-        let mut parts = Parts::default();
+        let mut parts = VectorParts::default();
         parts.add("token embedding", token.iter().map(|x| f64::from(*x) * f64::from(entry.scale)).collect());
         for (name, rows) in &entry.added {
             parts.add(*name, rows.row(position).map(wide).unwrap_or_default());
@@ -137,7 +137,13 @@ impl<'a> Walk<'a> {
     }
 
     /// What the heads of one layer add.
-    fn attention(&mut self, parts: &mut Parts, kind: StackKind, layer: usize, position: usize) -> Result<(), LabError> {
+    fn attention(
+        &mut self,
+        parts: &mut VectorParts,
+        kind: StackKind,
+        layer: usize,
+        position: usize,
+    ) -> Result<(), LabError> {
         let missing = || LabError::unsuited(NO_STREAM);
         let recorded = self.capture.stack(kind).and_then(|stack| stack.layers.get(layer)).ok_or_else(missing)?;
         let (Some(z), Some(out)) = (recorded.z(), recorded.rows(Site::AttnOut).and_then(|rows| rows.row(position)))
@@ -166,7 +172,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Refuses parts that are not all there is.
-    fn check(&self, parts: &Parts, own: StackKind, position: usize, place: Place) -> Result<(), LabError> {
+    fn check(&self, parts: &VectorParts, own: StackKind, position: usize, place: Place) -> Result<(), LabError> {
         let layers = self.capture.stack(own).map_or(&[][..], |stack| &stack.layers);
         let stream: Option<&Matrix> = match place {
             Place::Entering(layer) => layers.get(layer).and_then(|layer| layer.resid_pre()),
@@ -183,14 +189,14 @@ impl<'a> Walk<'a> {
 }
 
 /// Before a branch adds: some add to the normed stream.
-fn carry(parts: &mut Parts, norms: &BranchNorms, name: &str) {
+fn carry(parts: &mut VectorParts, norms: &BranchNorms, name: &str) {
     if let Some(norm) = norms.before.as_ref().filter(|_| norms.carries) {
         parts.norm(frozen(norm), name);
     }
 }
 
 /// After a branch has added.
-fn settle(parts: &mut Parts, norms: &BranchNorms, name: &str) {
+fn settle(parts: &mut VectorParts, norms: &BranchNorms, name: &str) {
     if let Some(norm) = &norms.after {
         parts.norm(frozen(norm), name);
     }

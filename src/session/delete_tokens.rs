@@ -7,7 +7,11 @@ use crate::ids::Side;
 
 impl Document {
     /// The text without some of its tokens, and which of the three it is; or why they cannot be taken out, in words.
-    pub(super) fn without_tokens(&self, side: Side, positions: &Range<usize>) -> Result<(Part, String), &'static str> {
+    pub(super) fn without_tokens(
+        &self,
+        side: Side,
+        positions: &Range<usize>,
+    ) -> Result<(WhichText, String), &'static str> {
         let Some(capture) = self.latest_capture().filter(|_| self.opened.is_none()) else {
             return Err("This capture comes from a file: run its input on a model to change it");
         };
@@ -21,9 +25,9 @@ impl Document {
             (Side::Decoder, _) if experiment.target.trim().is_empty() => {
                 return Err("The model wrote it: type the target text to delete words from it");
             }
-            (Side::Decoder, _) => (Part::Target, experiment.target.trim()),
-            (_, 0) => (Part::Text, experiment.text.as_str()),
-            (_, _) => (Part::TextB, experiment.text_b.as_deref().unwrap_or_default()),
+            (Side::Decoder, _) => (WhichText::Target, experiment.target.trim()),
+            (_, 0) => (WhichText::Text, experiment.text.as_str()),
+            (_, _) => (WhichText::TextB, experiment.text_b.as_deref().unwrap_or_default()),
         };
         let read = [&capture.input().text, &capture.input().text_b, &capture.input().target][part as usize].as_deref();
         if read.is_some_and(|read| read != text) {
@@ -47,7 +51,7 @@ impl Document {
 
 /// Which text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum WhichText {
     Text,
     TextB,
     Target,
@@ -55,11 +59,11 @@ pub(super) enum Part {
 
 impl Experiment {
     /// Makes what is left of one of its texts that text.
-    pub(super) fn shorten(&mut self, part: Part, left: String) {
+    pub(super) fn shorten(&mut self, part: WhichText, left: String) {
         match part {
-            Part::Text => self.text = left,
-            Part::TextB => self.text_b = Some(left),
-            Part::Target => self.target = left,
+            WhichText::Text => self.text = left,
+            WhichText::TextB => self.text_b = Some(left),
+            WhichText::Target => self.target = left,
         }
     }
 }

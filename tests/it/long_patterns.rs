@@ -8,7 +8,7 @@ use attnscope::{
             Source, Which, axes,
             long::{Pool, STRIP_ROWS, is_long, n_strips, overview_level, read_part, reduce, strip_rows},
             read,
-            store::{Part, PatternStore, Subject},
+            store::{PatternRows, PatternStore, Subject},
         },
         stats::{Choices, head_stats},
     },
@@ -196,8 +196,11 @@ fn a_long_text_is_asked_about_in_parts_and_the_whole_of_a_very_long_one_is_refus
     let store = PatternStore::default();
     let rows = strip_rows(20, 2_100);
     let ask = || {
-        let lines =
-            store.lines_of_part(&subject, Part { reading: reading.clone(), rows: rows.clone() }, EdgeFilter::TopK(2));
+        let lines = store.lines_of_part(
+            &subject,
+            PatternRows { reading: reading.clone(), rows: rows.clone() },
+            EdgeFilter::TopK(2),
+        );
         (
             store.axes(&subject, &reading),
             lines,

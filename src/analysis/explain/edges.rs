@@ -25,13 +25,13 @@ pub struct FrozenNorm<'a> {
 
 /// A vector as a sum of named ones.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parts {
+pub struct VectorParts {
     /// What each part is called.
     pub names: Vec<String>,
     pub vectors: Vec<Vec<f64>>,
 }
 
-impl Parts {
+impl VectorParts {
     /// One more part.
     pub fn add(&mut self, name: impl Into<String>, vector: Vec<f64>) {
         self.names.push(name.into());
@@ -136,7 +136,7 @@ impl Edge {
 }
 
 /// Takes `scale · q · k` apart by the parts of `q` and `k`, `[d_head]` each.
-pub fn edge(query: &Parts, key: &Parts, scale: f64) -> Result<Edge, ExplainError> {
+pub fn edge(query: &VectorParts, key: &VectorParts, scale: f64) -> Result<Edge, ExplainError> {
     let (q, k) = (query.sum(), key.sum());
     if q.is_empty() || k.is_empty() {
         return Err(ExplainError::Nothing("parts of a stream"));
@@ -155,9 +155,9 @@ pub fn edge(query: &Parts, key: &Parts, scale: f64) -> Result<Edge, ExplainError
 mod tests {
     use super::{super::toy, *};
 
-    fn parts(vectors: &[[f64; 4]]) -> Parts {
+    fn parts(vectors: &[[f64; 4]]) -> VectorParts {
         let names = (0..vectors.len()).map(|nth| nth.to_string()).collect();
-        Parts { names, vectors: vectors.iter().map(|vector| vector.to_vec()).collect() }
+        VectorParts { names, vectors: vectors.iter().map(|vector| vector.to_vec()).collect() }
     }
 
     #[test]
@@ -194,6 +194,6 @@ mod tests {
         a = a.less(&b, 0.5);
         assert_eq!(a.names, ["0", "1", "other"]);
         assert_eq!(a.sum(), [-1.0, 2.0, -0.5, 0.0]);
-        assert!(edge(&Parts::default(), &a, 1.0).is_err());
+        assert!(edge(&VectorParts::default(), &a, 1.0).is_err());
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         dense::{Dense, wide},
-        edges::{Parts, edge},
+        edges::{VectorParts, edge},
         report::{Cells, Column as TableColumn, Form, MethodSpec, Question, Report, Value, ValueSpec},
     },
     capture::{Capture, Matrix, head_name},
@@ -191,7 +191,7 @@ struct Reader<'a> {
 
 impl Score<'_> {
     /// The parts of queries or keys at some positions, before they are turned.
-    fn read(&mut self, reader: &Reader<'_>, positions: &[usize]) -> Result<Vec<Parts>, LabError> {
+    fn read(&mut self, reader: &Reader<'_>, positions: &[usize]) -> Result<Vec<VectorParts>, LabError> {
         let (weight, bias) = (Dense::from(&reader.map.weight), reader.map.bias.as_deref().map(wide));
         let mut all = Vec::with_capacity(positions.len());
         for (nth, position) in positions.iter().enumerate() {
@@ -210,7 +210,7 @@ impl Score<'_> {
     }
 
     /// The same, turned by their positions.
-    fn turned(&mut self, reader: &Reader<'_>, positions: &[usize]) -> Result<Vec<Parts>, LabError> {
+    fn turned(&mut self, reader: &Reader<'_>, positions: &[usize]) -> Result<Vec<VectorParts>, LabError> {
         let mut all = self.read(reader, positions)?;
         let n = self.walk.capture().tokens(reader.stack.query_side()).len();
         let width = reader.map.weight.n_cols();

@@ -16,4 +16,4 @@ pub(crate) mod weights;
 
 pub(crate) use config::{Config, lay_over};
 pub use files::ModelFiles;
-pub(crate) use weights::{Part, Stored, Weights, weight_files, weights_wrapper};
+pub(crate) use weights::{LinearPart, Stored, Weights, weight_files, weights_wrapper};

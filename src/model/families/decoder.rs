@@ -3,8 +3,8 @@
 use candle_core::Tensor;
 
 use super::{
-    Body, Config, Embedding, Head, HeadClass, HeadKind, LayerSpec, Linear, LoadError, Modality, Network, Norm,
-    NormKind, PAD, Part, Reads, Stack, StackKind, Stored, TextEmbedding, Tower, Transform, Weights, lookup::class_ids,
+    Body, Config, Embedding, Head, HeadClass, HeadKind, LayerSpec, Linear, LinearPart, LoadError, Modality, Network,
+    Norm, NormKind, PAD, Reads, Stack, StackKind, Stored, TextEmbedding, Tower, Transform, Weights, lookup::class_ids,
     outcomes, table_name,
 };
 
@@ -114,7 +114,7 @@ pub(super) fn head(
         weights.note_absent(&weight);
         return Ok(None);
     }
-    let part = Part { name, d_out: n_vocab, bias };
+    let part = LinearPart { name, d_out: n_vocab, bias };
     Ok(Some(Head::next_token(weights.linear_of(&[part], d_model, Stored::OutIn, None)?)))
 }
 
@@ -160,7 +160,7 @@ pub(super) fn interleaved_qkv(
             order.extend((0..d_head).map(|dim| (head * 3 + kind) * d_head + dim));
         }
     }
-    weights.linear_of(&[Part { name, d_out: 3 * n_heads * d_head, bias }], d_model, Stored::OutIn, Some(&order))
+    weights.linear_of(&[LinearPart { name, d_out: 3 * n_heads * d_head, bias }], d_model, Stored::OutIn, Some(&order))
 }
 
 /// One linear map with or without a bias, stored as `(out, in)`.

@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use super::{
-    Activation, Ask, Body, ClassHead, Config, Dense, Embedding, Family, HeadKind, Interpolation, Layers, LoadError,
-    Modality, Names, Network, Part, Pictures, ProcessorClass, Reads, Stack, StackKind, Stored, Tower, Transform,
+    Activation, Ask, Body, ClassHead, Config, Dense, Embedding, Family, HeadKind, Interpolation, Layers, LinearPart,
+    LoadError, Modality, Names, Network, Pictures, ProcessorClass, Reads, Stack, StackKind, Stored, Tower, Transform,
     Weights, classifier, layer_norm, linear, n_classes, opinion, tokens, vision::Branch,
 };
 
@@ -86,7 +86,7 @@ fn gated_mlp(weights: &mut Weights<'_>, layers: &Layers<'_>, layer: usize) -> Re
     let (up, down, d_mlp) = if weights.has(&name("mlp.gate_proj.weight")) {
         let (gate, up) = (name("mlp.gate_proj"), name("mlp.up_proj"));
         let d_mlp = n_classes(weights, &format!("{gate}.weight"));
-        let parts = [&gate, &up].map(|name| Part { name, d_out: d_mlp, bias: true });
+        let parts = [&gate, &up].map(|name| LinearPart { name, d_out: d_mlp, bias: true });
         (weights.linear_of(&parts, layers.d_model, Stored::OutIn, None)?, name("mlp.down_proj"), d_mlp)
     } else {
         let joined = name("mlp.weights_in");

@@ -2,10 +2,10 @@
 //! choices, which [`Variant`] lists.
 
 use super::{
-    Activation, Block, Config, Dense, HeadKind, HeadNorm, LayerSpec, LoadError, MultiHead, Multipliers, Network, Norm,
-    NormKind, NormPlaces, NormWeights, Norms, Output, Part, QkNorm, QkNorms, Stack, StackKind, Stored, TextEmbedding,
-    TwoWay, Variant, Weights, Windows, decoder::head, decoder::layer_types, decoder::rms_norm, layer_norm, map,
-    network, qkv, variant::Biased,
+    Activation, Block, Config, Dense, HeadKind, HeadNorm, LayerSpec, LinearPart, LoadError, MultiHead, Multipliers,
+    Network, Norm, NormKind, NormPlaces, NormWeights, Norms, Output, QkNorm, QkNorms, Stack, StackKind, Stored,
+    TextEmbedding, TwoWay, Variant, Weights, Windows, decoder::head, decoder::layer_types, decoder::rms_norm,
+    layer_norm, map, network, qkv, variant::Biased,
 };
 
 struct Shape {
@@ -206,7 +206,7 @@ fn block(
         map(weights, &name("mlp.gate_up_proj"), (d_model, 2 * d_mlp), biased.mlp)?
     } else {
         let (gate, up) = (name("mlp.gate_proj"), name("mlp.up_proj"));
-        let part = |name| Part { name, d_out: d_mlp, bias: biased.mlp };
+        let part = |name| LinearPart { name, d_out: d_mlp, bias: biased.mlp };
         weights.linear_of(&[part(&gate), part(&up)], d_model, Stored::OutIn, None)?
     };
     let down = weights.linear_times(&name("mlp.down_proj"), added, (d_mlp, d_model), biased.mlp)?;

@@ -80,7 +80,7 @@ use crate::{
     model::{
         LoadError,
         checkpoint::{
-            Config, Part, Stored, Weights,
+            Config, LinearPart, Stored, Weights,
             config::MAX_LAYERS,
             ids::{BOS, ClassIds, EOS, FirstRead, PAD, START},
             key_audit::Limit,

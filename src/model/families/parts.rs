@@ -3,8 +3,8 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Body, Config, Dense, Head, HeadClass, HeadKind, LayerSpec, Linear, LoadError, Modality, MultiHead,
-    Network, Norm, NormKind, Outcomes, OutputKind, Part, Reads, Stored, Tower, Transform, Weights, lookup,
+    Activation, Body, Config, Dense, Head, HeadClass, HeadKind, LayerSpec, Linear, LinearPart, LoadError, Modality,
+    MultiHead, Network, Norm, NormKind, Outcomes, OutputKind, Reads, Stored, Tower, Transform, Weights, lookup,
 };
 use crate::{model::checkpoint::ids::ClassNames, outputs::SCORE, text::counted};
 
@@ -18,7 +18,8 @@ pub(super) fn qkv(
 ) -> Result<Linear, LoadError> {
     let (wide, narrow) = (spec.n_heads * spec.d_head, spec.n_kv_heads * spec.d_head);
     let parts = [(q, wide), (k, narrow), (v, narrow)];
-    let parts: Vec<_> = parts.into_iter().zip(bias).map(|((name, d_out), bias)| Part { name, d_out, bias }).collect();
+    let parts: Vec<_> =
+        parts.into_iter().zip(bias).map(|((name, d_out), bias)| LinearPart { name, d_out, bias }).collect();
     weights.linear_of(&parts, d_model, Stored::OutIn, None)
 }
 
@@ -99,7 +100,7 @@ pub(super) fn vocabulary_map(
         weights.note_absent(name);
         return Ok(None);
     }
-    let part = Part { name: name.trim_end_matches(".weight"), d_out: n_vocab, bias: false };
+    let part = LinearPart { name: name.trim_end_matches(".weight"), d_out: n_vocab, bias: false };
     Ok(Some(Linear { bias, ..weights.linear_of(&[part], d_model, Stored::OutIn, None)? }))
 }
 

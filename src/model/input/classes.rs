@@ -15,7 +15,7 @@ use tokenizers::{
 use super::{
     convention::Convention,
     file::{ModelPart, TokenizerFile, Vocabulary},
-    parts::Parts,
+    parts::TokenizerParts,
     pieces::languages,
     settings::Settings,
     template,
@@ -28,7 +28,7 @@ use super::{
 /// When the vocabulary is not one of the class's kind, or damaged.
 pub(super) fn build(
     mut file: TokenizerFile,
-    parts: Parts,
+    parts: TokenizerParts,
     tokens: &SpecialTokens,
     settings: &Settings,
 ) -> Result<Tokenizer, String> {
@@ -48,7 +48,12 @@ pub(super) fn build(
     Ok(tokenizer)
 }
 
-fn model(part: ModelPart, parts: &Parts, tokens: &SpecialTokens, settings: &Settings) -> Result<ModelWrapper, String> {
+fn model(
+    part: ModelPart,
+    parts: &TokenizerParts,
+    tokens: &SpecialTokens,
+    settings: &Settings,
+) -> Result<ModelWrapper, String> {
     let mut part = part;
     let told = |error: tokenizers::Error| error.to_string();
     let text = |key: &str| parts.model[key].as_str().map(str::to_owned);
@@ -97,7 +102,7 @@ fn model(part: ModelPart, parts: &Parts, tokens: &SpecialTokens, settings: &Sett
 /// Which of the pieces with scores stands for what is unknown; `None` where pieces have no scores.
 pub(super) fn unknown_of(
     vocabulary: &Vocabulary,
-    parts: &Parts,
+    parts: &TokenizerParts,
     tokens: &SpecialTokens,
     settings: &Settings,
 ) -> Option<usize> {

@@ -15,7 +15,7 @@ const QWEN_WORDS: &str =
 
 /// The parts of a tokenizer as a `tokenizer.json` would write them.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct TokenizerParts {
     pub normalizer: Value,
     pub pre_tokenizer: Value,
     pub decoder: Value,
@@ -23,7 +23,7 @@ pub(super) struct Parts {
     pub model: Value,
 }
 
-impl Parts {
+impl TokenizerParts {
     /// What the class sets; `None` for one that goes by the file. `rules` are compiled ones of `SentencePiece`.
     pub fn of(settings: &Settings, tokens: &SpecialTokens, rules: Option<&Value>) -> Option<Self> {
         let unknown = tokens.role("unk_token");

@@ -13,7 +13,7 @@ use super::{
     disagreement::{self, Written},
     file::{Merge, ModelPart, TokenizerFile, Vocabulary},
     mistral,
-    parts::Parts,
+    parts::TokenizerParts,
     pieces, read,
     sentencepiece::{PieceKind, SentencePiece},
     settings::Settings,
@@ -122,12 +122,14 @@ fn processed(
 /// One clause that says what is wrong with the file.
 pub(super) fn from_json(bytes: &[u8], settings: &Settings) -> Result<Tokenizer, String> {
     let told = |error: tokenizers::Error| error.to_string();
-    if Parts::of(settings, &SpecialTokens::of(settings, &[]), None).is_none() {
+    if TokenizerParts::of(settings, &SpecialTokens::of(settings, &[]), None).is_none() {
         return by_file(bytes, settings).map_err(told);
     }
     let file: TokenizerFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let tokens = SpecialTokens::of(settings, &file.added_tokens());
-    let Some(parts) = Parts::of(settings, &tokens, file.rules()) else { return by_file(bytes, settings).map_err(told) };
+    let Some(parts) = TokenizerParts::of(settings, &tokens, file.rules()) else {
+        return by_file(bytes, settings).map_err(told);
+    };
     let has_scores = matches!(file.model.vocab, Vocabulary::Scores(_));
     if parts.model["type"] == "Unigram" && !has_scores {
         let class = settings.convention.class_name();
@@ -192,7 +194,7 @@ fn of_class(file: &'static str, bytes: &[u8], settings: &Settings) -> Result<Cod
         matches!(kind, PieceKind::Control | PieceKind::UserDefined).then_some((id, token))
     };
     let tokens = SpecialTokens::of(settings, &(0..).zip(&pieces).filter_map(added).collect::<Vec<_>>());
-    let mut parts = Parts::of(settings, &tokens, None).ok_or(InputError::MissingTokenizer)?;
+    let mut parts = TokenizerParts::of(settings, &tokens, None).ok_or(InputError::MissingTokenizer)?;
     parts.model["unk_id"] = model.unknown().into();
     let vocab = (0..).zip(pieces).map(|(id, (text, _))| (text, f64::from(model.score(id)))).collect();
     let model = ModelPart { vocab: Vocabulary::Scores(vocab), ..ModelPart::default() };
@@ -202,13 +204,13 @@ fn of_class(file: &'static str, bytes: &[u8], settings: &Settings) -> Result<Cod
 /// A tokenizer of the settings' class around an older vocabulary.
 fn around_vocabulary(model: ModelPart, file: &'static str, settings: &Settings) -> Result<Codec, InputError> {
     let tokens = SpecialTokens::of(settings, &[]);
-    let parts = Parts::of(settings, &tokens, None).ok_or(InputError::MissingTokenizer)?;
+    let parts = TokenizerParts::of(settings, &tokens, None).ok_or(InputError::MissingTokenizer)?;
     built(model, parts, &tokens, file, settings)
 }
 
 fn built(
     model: ModelPart,
-    parts: Parts,
+    parts: TokenizerParts,
     tokens: &SpecialTokens,
     file: &'static str,
     settings: &Settings,

@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::pass::Part;
+use super::pass::PackedInput;
 use crate::model::kernels::{self, Activation, Linear, Norm};
 
 /// What neighbouring embeddings add to the first layer's output.
@@ -34,11 +34,11 @@ impl Convolution {
     }
 
     /// [`Self::join`] of each packed input; of the whole where nothing is packed.
-    pub fn join_parts(&self, embedded: &Tensor, stream: &Tensor, parts: &[Part]) -> Result<Tensor> {
+    pub fn join_parts(&self, embedded: &Tensor, stream: &Tensor, parts: &[PackedInput]) -> Result<Tensor> {
         if parts.is_empty() {
             return self.join(embedded, stream);
         }
-        let joined = parts.iter().map(|Part { rows, .. }| {
+        let joined = parts.iter().map(|PackedInput { rows, .. }| {
             self.join(&embedded.narrow(0, rows.start, rows.len())?, &stream.narrow(0, rows.start, rows.len())?)
         });
         Tensor::cat(&joined.collect::<Result<Vec<_>>>()?, 0)

@@ -8,7 +8,7 @@ use candle_core::{Device, Tensor};
 use super::{
     Body, Network, Streams, Tower,
     block::Stack,
-    pass::{Part, Pass},
+    pass::{PackedInput, Pass},
 };
 use crate::{
     ids::Side,
@@ -48,7 +48,7 @@ impl<'a> Pack<'a> {
     fn pass<'m>(
         &self,
         memory: Option<&'m Tensor>,
-        parts: Vec<Part>,
+        parts: Vec<PackedInput>,
         read: bool,
         device: &Device,
     ) -> candle_core::Result<(Pass<'m>, Vec<Range<usize>>)> {
@@ -127,7 +127,8 @@ impl Network {
         };
         let rows = Self::rows(pack.inputs).remove(&tower.stack.kind.query_side()).unwrap_or_default();
         let grid = |input: &Encoded| input.image.as_ref().map(|image| image.grid);
-        let parts = rows.into_iter().zip(pack.inputs).map(|(rows, input)| Part::new(rows, 0..0, grid(input))).collect();
+        let parts =
+            rows.into_iter().zip(pack.inputs).map(|(rows, input)| PackedInput::new(rows, 0..0, grid(input))).collect();
         let (mut pass, rows) = pack.pass(None, parts, true, x.device())?;
         let stream = tower.stack.forward_from(first, x, &mut pass, run)?;
         one_by_one(&(stream, rows), &pack.places(self)?)
@@ -196,7 +197,7 @@ impl Tower {
         let lengths = (0..inputs.len()).map(|idx| of(idx).0.dim(0)).collect::<candle_core::Result<Vec<_>>>()?;
         let of_memory = |idx: usize| memory.and_then(|(_, rows)| rows.get(idx).cloned()).unwrap_or_default();
         let rows = ranges(lengths.into_iter()).into_iter().enumerate();
-        let parts = rows.map(|(idx, rows)| Part::new(rows, of_memory(idx), of(idx).1)).collect();
+        let parts = rows.map(|(idx, rows)| PackedInput::new(rows, of_memory(idx), of(idx).1)).collect();
         let x = Tensor::cat(&embedded.iter().map(|(x, _)| x).collect::<Vec<_>>(), 0)?;
         let (mut pass, rows) = pack.pass(memory.map(|(memory, _)| memory), parts, read, x.device())?;
         Ok((self.stack.forward(x, &mut pass, run)?, rows))

@@ -22,7 +22,7 @@ pub(crate) struct Cache {
 
 /// One of the inputs that are packed into a pass: its rows among those of all.
 #[derive(Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct PackedInput {
     /// In the stack's own sequence.
     pub rows: Range<usize>,
     /// In the encoder's, for cross-attention.
@@ -32,7 +32,7 @@ pub(crate) struct Part {
     bias: Option<Bias>,
 }
 
-impl Part {
+impl PackedInput {
     pub const fn new(rows: Range<usize>, memory: Range<usize>, grid: Option<(usize, usize)>) -> Self {
         Self { rows, memory, grid, bias: None }
     }
@@ -51,7 +51,7 @@ pub(crate) struct Pass<'a> {
     pub turns: Vec<Turns>,
     pub bias: Option<Bias>,
     /// The inputs, where several are packed into one pass; they attend each for itself.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PackedInput>,
     /// Whether all parts are the same so far, so that one stands for them all: it ends when they attend.
     pub alike: bool,
     /// The rows that are read of what a layer gives, the stack's last in the end; `None` where all are.
@@ -68,7 +68,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The pass of several packed inputs.
-    pub fn of_parts(memory: Option<&'a Tensor>, parts: Vec<Part>) -> Self {
+    pub fn of_parts(memory: Option<&'a Tensor>, parts: Vec<PackedInput>) -> Self {
         Self { memory, parts, ..Self::default() }
     }
 

@@ -12,7 +12,7 @@ pub(super) const LEAVES: usize = 8;
 
 /// Some leaves, what acts on them, and with what force.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Part {
+pub(super) struct LeafForces {
     far: Vec<u32>,
     near: Vec<u32>,
     /// For each leaf where its lists end.
@@ -23,7 +23,7 @@ pub(super) struct Part {
     pub sum: f64,
 }
 
-impl Part {
+impl LeafForces {
     /// Parts for so many leaves.
     pub fn all(n_leaves: usize) -> Vec<Self> {
         vec![Self::default(); n_leaves.div_ceil(LEAVES)]
@@ -44,7 +44,7 @@ impl Part {
 
 /// Computes the forces of the part with the number `at`.
 pub(super) struct Push<'a, const D: usize> {
-    pub part: &'a mut Part,
+    pub part: &'a mut LeafForces,
     pub at: usize,
     pub n: usize,
     pub tree: &'a Tree<D>,

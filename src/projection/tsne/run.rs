@@ -3,7 +3,7 @@
 use super::{
     TsneOptions,
     pull::{self, Pull},
-    push::{self, Part, Push},
+    push::{self, LeafForces, Push},
     tree::{LEAF, Tree},
 };
 use crate::projection::{Affinities, dispatch::dispatch_narrow, spread};
@@ -31,7 +31,7 @@ pub(super) struct Run<const D: usize> {
     gains: Vec<[f32; D]>,
     attraction: Vec<[f32; D]>,
     repulsion: Vec<[f32; D]>,
-    parts: Vec<Part>,
+    parts: Vec<LeafForces>,
     tree: Tree<D>,
     rate: f32,
 }
@@ -47,7 +47,7 @@ impl<const D: usize> Run<D> {
             gains: vec![[1.0; D]; n],
             attraction: vec![[0.0; D]; n],
             repulsion: vec![[0.0; D]; n],
-            parts: Part::all(tree.n_leaves()),
+            parts: LeafForces::all(tree.n_leaves()),
             tree,
             rate,
         }

@@ -24,7 +24,7 @@ const LARGEST: f32 = 4.0;
 #[derive(Clone, Debug)]
 pub(super) struct Run<const D: usize> {
     points: Vec<[f32; D]>,
-    parts: Vec<Part<D>>,
+    parts: Vec<EdgeSamples<D>>,
     settings: Settings,
 }
 
@@ -40,7 +40,7 @@ struct Settings {
 
 /// Some points with their edges.
 #[derive(Clone, Debug, Default)]
-struct Part<const D: usize> {
+struct EdgeSamples<const D: usize> {
     /// The points, by falling number of samples, so that those that move in step have about as many.
     heads: Vec<u32>,
     /// State of each point's random numbers.
@@ -73,7 +73,7 @@ impl<const D: usize> Run<D> {
         let mut order: Vec<(f32, u32)> = (0..n).map(|i| (samples(i), i as u32)).collect();
         order.sort_by(|x, y| y.0.total_cmp(&x.0));
         let parts = order.chunks(WIDE * GROUPS).map(|heads| {
-            let mut part = Part { moved: vec![[0.0; D]; heads.len()], ..Part::default() };
+            let mut part = EdgeSamples { moved: vec![[0.0; D]; heads.len()], ..EdgeSamples::default() };
             for &(_, i) in heads {
                 let (tails, weights) = graph.row(i as usize);
                 // Whoever draws last within an epoch draws hardest: the order must not depend on the weight.
@@ -124,7 +124,7 @@ impl<const D: usize> Run<D> {
 
 /// One epoch of some points.
 struct Epoch<'a, const D: usize> {
-    part: &'a mut Part<D>,
+    part: &'a mut EdgeSamples<D>,
     points: &'a [[f32; D]],
     settings: Settings,
     rate: f32,

@@ -227,7 +227,7 @@ impl Saved {
 }
 
 /// A part of a session that stands in a list.
-pub trait Part: Default + Serialize + DeserializeOwned {
+pub trait SavedPart: Default + Serialize + DeserializeOwned {
     /// What it is made of that is read as far as it is understood.
     fn take_lenient(&mut self, _written: &Value) {}
     /// What a later version wrote beside it.
@@ -236,7 +236,7 @@ pub trait Part: Default + Serialize + DeserializeOwned {
     fn kept(&self) -> &Map<String, Value>;
 }
 
-fn parts<T: Part>(
+fn parts<T: SavedPart>(
     name: &str,
     list: Vec<Value>,
     settle: &dyn Fn(&mut T) -> Result<(), String>,
@@ -253,7 +253,7 @@ fn parts<T: Part>(
     list.into_iter().enumerate().map(one).collect()
 }
 
-fn written<T: Part>(part: &T) -> Value {
+fn written<T: SavedPart>(part: &T) -> Value {
     let mut json = serde_json::to_value(part).unwrap_or_default();
     unknown::put_back(&mut json, part.kept());
     json

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ImageRef, ModelRef, Part, changes, lenient_field, reference::settled};
+use super::{ImageRef, ModelRef, SavedPart, changes, lenient_field, reference::settled};
 use crate::{
     analysis::search::Search,
     capture::Excerpt,
@@ -77,7 +77,7 @@ impl SavedDocument {
     }
 }
 
-impl Part for SavedDocument {
+impl SavedPart for SavedDocument {
     fn take_lenient(&mut self, written: &Value) {
         self.left_out = written.get("changes").map(changes::left_out).unwrap_or_default();
     }
@@ -131,7 +131,7 @@ pub struct SavedPane {
     pub(in crate::session) unknown: Map<String, Value>,
 }
 
-/// Read by itself: see [`Part::take_lenient`].
+/// Read by itself: see [`SavedPart::take_lenient`].
 fn later<'de, D: serde::Deserializer<'de>>(written: D) -> Result<ViewOptions, D::Error> {
     serde::de::IgnoredAny::deserialize(written).map(|_| ViewOptions::default())
 }
@@ -172,7 +172,7 @@ impl SavedPane {
     }
 }
 
-impl Part for SavedPane {
+impl SavedPart for SavedPane {
     fn take_lenient(&mut self, written: &Value) {
         self.options = lenient_field(written, "options");
     }
@@ -278,7 +278,7 @@ impl SavedCorpus {
     }
 }
 
-impl Part for SavedCorpus {
+impl SavedPart for SavedCorpus {
     fn unknown(&mut self) -> &mut Map<String, Value> {
         &mut self.unknown
     }
@@ -288,7 +288,7 @@ impl Part for SavedCorpus {
     }
 }
 
-impl Part for Bookmark {
+impl SavedPart for Bookmark {
     fn unknown(&mut self) -> &mut Map<String, Value> {
         &mut self.unknown
     }

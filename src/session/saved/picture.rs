@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
 
-use super::Part;
+use super::SavedPart;
 use crate::model::ImageSource;
 
 /// Bytes of all pictures of a session: as text they take a third more, and a session file has at most 8 MB.
@@ -45,7 +45,7 @@ impl SavedPicture {
     }
 }
 
-impl Part for SavedPicture {
+impl SavedPart for SavedPicture {
     fn unknown(&mut self) -> &mut Map<String, Value> {
         &mut self.unknown
     }

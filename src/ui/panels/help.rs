@@ -31,7 +31,7 @@ const MAX_HEIGHT: f32 = 0.64;
 
 /// What the sheet has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Part {
+enum HelpTab {
     #[default]
     Keys,
     HowTo,
@@ -39,7 +39,7 @@ enum Part {
     Methods,
 }
 
-impl Part {
+impl HelpTab {
     const ALL: [Self; 4] = [Self::Keys, Self::HowTo, Self::Glossary, Self::Methods];
 
     const fn title(self) -> &'static str {
@@ -113,7 +113,7 @@ fn how_to() -> Vec<Row> {
 /// The sheet's own state.
 #[derive(Default)]
 pub struct HelpSheet {
-    part: Part,
+    part: HelpTab,
     typed: String,
 }
 
@@ -138,7 +138,7 @@ impl HelpSheet {
 
     fn choice_ui(&mut self, ui: &mut Ui) {
         ui.horizontal_wrapped(|ui| {
-            for part in Part::ALL {
+            for part in HelpTab::ALL {
                 ui.selectable_value(&mut self.part, part, part.title());
             }
             let field =
@@ -151,7 +151,7 @@ impl HelpSheet {
     /// The part that was chosen, or what fits in all of them.
     fn rows_ui(&self, ui: &mut Ui, theme: &Theme) {
         let words: Vec<String> = self.typed.split_whitespace().map(str::to_lowercase).collect();
-        let parts = Part::ALL.into_iter().filter(|part| !words.is_empty() || *part == self.part);
+        let parts = HelpTab::ALL.into_iter().filter(|part| !words.is_empty() || *part == self.part);
         let mut found = false;
         for part in parts {
             let rows: Vec<Row> = part.rows(ui.ctx()).into_iter().filter(|row| row.fits(&words)).collect();

@@ -29,7 +29,7 @@ const TAB_MARGIN_PT: f32 = 2.5 * GRID;
 
 /// What may stand in the bar or in its menu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum BarItem {
     History,
     Export,
     Session,
@@ -41,7 +41,7 @@ enum Part {
     CopyFigure,
 }
 
-impl Part {
+impl BarItem {
     /// The first keeps its place in the bar longest.
     const BY_PRIORITY: [Self; 9] = [
         Self::History,
@@ -124,25 +124,25 @@ struct Shown {
     /// Names of all views beside each other; else one menu of them.
     tabs: bool,
     /// What else.
-    parts: Vec<Part>,
+    parts: Vec<BarItem>,
 }
 
 impl Shown {
     fn in_room(ui: &Ui, cx: &PanelCtx<'_>, room: f32) -> Self {
         let ends = symbol_button_width(ui, "◧") + symbol_button_width(ui, "◨") + symbol_button_width(ui, "⋯");
         let room = room - ends - 3.0 * GAP_PT - 2.0 * WIDE_GAP_PT;
-        let history = Part::History.width(ui, cx);
+        let history = BarItem::History.width(ui, cx);
         let all_tabs: f32 = ViewKind::ALL.into_iter().map(|view| tab_width(ui, view) + GAP_PT).sum();
         let tabs = all_tabs + history <= room;
         let mut left = room - if tabs { all_tabs } else { views_button_width(ui, cx) };
-        let fits = |part: &Part| {
+        let fits = |part: &BarItem| {
             left -= part.width(ui, cx);
             left >= 0.0
         };
-        Self { tabs, parts: Part::BY_PRIORITY.into_iter().take_while(fits).collect() }
+        Self { tabs, parts: BarItem::BY_PRIORITY.into_iter().take_while(fits).collect() }
     }
 
-    fn has(&self, part: Part) -> bool {
+    fn has(&self, part: BarItem) -> bool {
         self.parts.contains(&part)
     }
 }
@@ -152,7 +152,7 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = GAP_PT;
         let shown = Shown::in_room(ui, cx, ui.available_width());
-        if shown.has(Part::History) {
+        if shown.has(BarItem::History) {
             for (command, symbol) in [(UiCommand::Back, "⏴"), (UiCommand::Forward, "⏵")] {
                 symbol_ui(ui, cx, command, symbol, requests);
             }
@@ -170,7 +170,7 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
             ui.spacing_mut().item_spacing.x = GAP_PT;
             symbol_ui(ui, cx, UiCommand::ToggleInspector, "◨", requests);
             more_ui(ui, cx, &shown, requests);
-            for part in Part::FROM_THE_RIGHT.into_iter().filter(|part| shown.has(*part)) {
+            for part in BarItem::FROM_THE_RIGHT.into_iter().filter(|part| shown.has(*part)) {
                 part_ui(ui, cx, part, requests);
             }
         });
@@ -184,10 +184,10 @@ fn symbol_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, symbol: &str, r
 }
 
 /// A part on the right of the bar.
-fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: Part, requests: &mut WindowRequests) {
+fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: BarItem, requests: &mut WindowRequests) {
     match part {
-        Part::Session => session_menu_ui(ui, cx, requests),
-        Part::Compare => compare_ui(ui, cx, requests),
+        BarItem::Session => session_menu_ui(ui, cx, requests),
+        BarItem::Compare => compare_ui(ui, cx, requests),
         _ => {
             for command in part.commands().iter().copied() {
                 match part.symbol(cx) {
@@ -208,14 +208,14 @@ fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: Part, requests: &mut WindowRequ
 /// The menu with what has no room in the bar, and with what is rarely needed.
 fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &Shown, requests: &mut WindowRequests) {
     let menu = menu_ui(ui, Button::new("⋯").frame_when_inactive(false), |ui| {
-        for part in Part::BY_PRIORITY.into_iter().filter(|part| !shown.has(*part)) {
+        for part in BarItem::BY_PRIORITY.into_iter().filter(|part| !shown.has(*part)) {
             match part {
-                Part::Session => drop(ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests))),
-                Part::Compare => drop(ui.menu_button("Compare", |ui| compare_contents_ui(ui, cx, requests))),
+                BarItem::Session => drop(ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests))),
+                BarItem::Compare => drop(ui.menu_button("Compare", |ui| compare_contents_ui(ui, cx, requests))),
                 _ => part.commands().iter().for_each(|command| item_ui(ui, cx, *command, requests)),
             }
         }
-        if shown.parts.len() < Part::BY_PRIORITY.len() {
+        if shown.parts.len() < BarItem::BY_PRIORITY.len() {
             ui.separator();
         }
         for command in [UiCommand::NewWindow, UiCommand::Palette] {

@@ -76,7 +76,7 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
     ui.separator();
     if !cx.pane.view.facts().reads_corpus {
         let patterns = patterns(cx, capture, focus);
-        for (part, what) in Part::of_focus(&patterns, focus) {
+        for (part, what) in PatternSlice::of_focus(&patterns, focus) {
             if ui.button(format!("Copy {what}")).clicked() {
                 cx.send(Command::Copy { what, text: tab_separated(&part.table(&patterns, capture)) });
             }
@@ -114,13 +114,13 @@ fn patterns(cx: &ViewCtx<'_>, capture: &Capture, focus: Focus) -> Vec<Arc<ReadPa
 
 /// What can be copied of what was under the pointer: rows and columns of the patterns.
 #[derive(Clone, Copy)]
-enum Part {
+enum PatternSlice {
     Pair(usize, usize),
     Query(usize),
     Key(usize),
 }
 
-impl Part {
+impl PatternSlice {
     /// Those that some pattern shows a weight of, with what the menu calls them.
     fn of_focus(patterns: &[Arc<ReadPattern>], focus: Focus) -> Vec<(Self, String)> {
         let Some(first) = patterns.first() else { return Vec::new() };

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use super::{CorpusRun, Order, Passes, parts::Parts, read};
+use super::{CorpusRun, Order, Passes, parts::PassCache, read};
 use crate::{
     capture::Capture,
     corpus::{
@@ -34,7 +34,7 @@ pub struct Begun {
     /// Inputs in the copy that was shown last.
     n_shown: usize,
     /// What is kept on disk, if anything is.
-    parts: Option<Parts>,
+    parts: Option<PassCache>,
     n_recalled: usize,
 }
 
@@ -134,7 +134,7 @@ fn begin(
     if let Some((n_fit, free)) = n_fit.zip(free) {
         return Err(Stop::Failed(too_large(n_inputs, n_bytes, free, n_fit)));
     }
-    let parts = shelf.map(|(scratch, identity)| Parts::new(scratch, identity, model, &list, &order.options));
+    let parts = shelf.map(|(scratch, identity)| PassCache::new(scratch, identity, model, &list, &order.options));
     let mut begun = Begun { list: Arc::new(list), passes, pace: Pace::default(), n_shown: 0, parts, n_recalled: 0 };
     begun.recall(model, control)?;
     Ok(begun)
@@ -216,7 +216,7 @@ impl Begun {
         }
         let (started, before) = (Instant::now(), self.n_tokens());
         self.passes.run_next(asked, self.parts.as_mut(), &go_on)?;
-        if let Some(trouble) = self.parts.as_ref().and_then(Parts::trouble) {
+        if let Some(trouble) = self.parts.as_ref().and_then(PassCache::trouble) {
             control.tell(EventKind::NotKept(trouble));
         }
         self.pace.secs += started.elapsed().as_secs_f64();

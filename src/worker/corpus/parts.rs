@@ -34,7 +34,7 @@ const FORMAT: u32 = 3;
 
 /// Where the passes of one corpus are kept.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct PassCache {
     scratch: Scratch,
     key: Key,
     /// The number of the next one.
@@ -59,7 +59,7 @@ pub struct Failed {
     pub was_run: bool,
 }
 
-impl Parts {
+impl PassCache {
     /// Of a list that goes through a model known as `identity`.
     pub fn new(
         scratch: &Scratch,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{
     CorpusRun, input_of, packs,
-    parts::{Failed, Parts, Pass},
+    parts::{Failed, Pass, PassCache},
     run_pack,
 };
 use crate::{
@@ -227,7 +227,7 @@ impl Passes {
     pub fn run_next(
         &mut self,
         order: Order<'_>,
-        parts: Option<&mut Parts>,
+        parts: Option<&mut PassCache>,
         control: &Control<'_>,
     ) -> Result<(), Cancelled> {
         let Some(pack) = self.waiting.pop_front() else { return Ok(()) };

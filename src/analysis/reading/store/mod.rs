@@ -17,7 +17,9 @@ use std::{
 
 mod question;
 
-pub use question::{Answer, Ask, Finding, Key, LineFilter, Lines, Part, Question, Subject, Want, answer, stack_cost};
+pub use question::{
+    Answer, Ask, Finding, Key, LineFilter, Lines, PatternRows, Question, Subject, Want, answer, stack_cost,
+};
 
 use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
 use crate::{
@@ -107,7 +109,7 @@ impl PatternStore {
         reading: &Reading,
         rows: Range<usize>,
     ) -> Option<Result<Arc<ReadPattern>, Refusal>> {
-        match self.get_or_want(subject, Question::Part(Part { reading: reading.clone(), rows }))? {
+        match self.get_or_want(subject, Question::Part(PatternRows { reading: reading.clone(), rows }))? {
             Ok(Finding::Pattern(pattern)) => Some(Ok(pattern)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
@@ -118,7 +120,7 @@ impl PatternStore {
     pub fn lines_of_part(
         &self,
         subject: &Subject,
-        part: Part,
+        part: PatternRows,
         filter: EdgeFilter,
     ) -> Option<Result<Arc<Lines>, Refusal>> {
         match self.get_or_want(subject, Question::LinesOfPart(part, filter.into()))? {
@@ -202,8 +204,8 @@ impl PatternStore {
             _ => None,
         };
         let axes = match &key.question {
-            Question::Part(Part { reading, .. })
-            | Question::LinesOfPart(Part { reading, .. }, _)
+            Question::Part(PatternRows { reading, .. })
+            | Question::LinesOfPart(PatternRows { reading, .. }, _)
             | Question::Strip(reading, ..) => {
                 let of_axes = Key { question: Question::Axes(any_head(reading)), ..key.clone() };
                 match self.known.borrow().get(&of_axes) {

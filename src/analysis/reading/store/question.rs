@@ -58,9 +58,9 @@ pub enum Question {
     /// What rows and columns are, whichever head is read.
     Axes(Reading),
     /// Some rows of a pattern that is too long to be held whole.
-    Part(Part),
+    Part(PatternRows),
     /// The lines that are drawn of them.
-    LinesOfPart(Part, LineFilter),
+    LinesOfPart(PatternRows, LineFilter),
     /// A strip of rows of a pattern, at a level of detail above 0 (see [`long`]).
     Strip(Reading, u32, usize),
     /// One head in numbers, as the model computed it.
@@ -78,7 +78,7 @@ pub enum Question {
 
 /// Some rows of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Part {
+pub struct PatternRows {
     pub reading: Reading,
     pub rows: Range<usize>,
 }
@@ -211,8 +211,8 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             pattern(reading).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
         }
         Question::Axes(reading) => Ok(Finding::Axes(axes(&want.subject.this, reading))),
-        Question::Part(Part { reading, rows }) => part(reading, rows.clone()).map(Finding::Pattern),
-        Question::LinesOfPart(Part { reading, rows }, filter) => {
+        Question::Part(PatternRows { reading, rows }) => part(reading, rows.clone()).map(Finding::Pattern),
+        Question::LinesOfPart(PatternRows { reading, rows }, filter) => {
             part(reading, rows.clone()).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
         }
         Question::Strip(reading, level, strip) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Part, Piece, Section,
+    Piece, Section, TitledPiece,
     agreement::Agreement,
     bars::{BarColumn, Bars},
     facts::{Facts, Strip},
@@ -114,9 +114,9 @@ fn by_side(capture: &Capture, answers: &[Answered], with_special: bool) -> Vec<S
             Arc::new(Bars { side, positions, tokens, columns })
         };
         notes.extend(signs);
-        let mut parts = vec![Part { title: String::new(), meaning: String::new(), piece }];
+        let mut parts = vec![TitledPiece { title: String::new(), meaning: String::new(), piece }];
         if let Some(agreement) = Agreement::of(&scores) {
-            parts.push(Part {
+            parts.push(TitledPiece {
                 title: format!("Do the methods agree? {}", agreement.verdict()),
                 meaning:
                     "Kendall’s τ between the sizes that two methods give the tokens: 1 same order, 0 unrelated, −1 \
@@ -153,7 +153,7 @@ fn numbered(what: &str, first: usize, n: usize) -> MapAxis {
 }
 
 /// What is drawn of one report.
-fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
+fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<TitledPiece> {
     let mut parts = Vec::new();
     let mut facts = Facts::default();
     let leaves = report.leaves();
@@ -184,13 +184,13 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<Part> {
             value => of_value((capture, report), (value, about), head),
         };
         if let Some(piece) = piece {
-            parts.push(Part { title: titled(title, leaf, head), meaning: about.meaning.to_owned(), piece });
+            parts.push(TitledPiece { title: titled(title, leaf, head), meaning: about.meaning.to_owned(), piece });
         }
     }
     if !facts.lines.is_empty() {
         let piece: Arc<dyn Piece> = Arc::new(facts);
         // Maps come with the numbers that one needs to read them.
-        parts.insert(0, Part { title: String::new(), meaning: String::new(), piece });
+        parts.insert(0, TitledPiece { title: String::new(), meaning: String::new(), piece });
     }
     parts
 }

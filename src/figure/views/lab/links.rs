@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Part, Piece, room};
+use super::{Hit, Piece, TitledPiece, room};
 use crate::{
     analysis::explain::{
         alignment::{Gold, Links},
@@ -197,7 +197,7 @@ impl Piece for LinkGrid {
 }
 
 /// The links of the head that is looked at, and those of its layer's mean.
-pub fn parts(report: &Report, head: HeadId) -> Vec<Part> {
+pub fn parts(report: &Report, head: HeadId) -> Vec<TitledPiece> {
     let words = |name: &str| -> Vec<String> {
         let found = report.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         found.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default()
@@ -230,9 +230,9 @@ pub fn parts(report: &Report, head: HeadId) -> Vec<Part> {
         let meaning = "AER = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), with links A and hand-made links, sure S and \
             possible P: 0 is best";
         let title = format!("{title}{}", all.worth(row));
-        Part { title, meaning: meaning.to_owned(), piece: Arc::new(piece) }
+        TitledPiece { title, meaning: meaning.to_owned(), piece: Arc::new(piece) }
     };
-    let mut parts: Vec<Part> = shown
+    let mut parts: Vec<TitledPiece> = shown
         .into_iter()
         .filter_map(|(name, one, title)| Some(grid(&own, own.row(&name)?, weights_of(one), (&title, LARGEST))))
         .collect();

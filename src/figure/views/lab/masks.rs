@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Part, Piece, Section,
+    Piece, Section, TitledPiece,
     compose::{Answered, table, token_axis},
     curves::Curves,
     map::{Map, MapAxis},
@@ -23,7 +23,7 @@ pub fn section(capture: &Capture, answer: &Answered) -> Option<Section> {
     let report = answer.report.as_deref().filter(|report| report.method.picture == Picture::Search)?;
     let leaves = report.leaves();
     let sides: Vec<Side> = Side::ALL.into_iter().filter(|side| is_told(&leaves, *side)).collect();
-    let parts: Vec<Part> = if sides.is_empty() {
+    let parts: Vec<TitledPiece> = if sides.is_empty() {
         of_side(capture, report, &leaves, None)
     } else {
         sides.into_iter().flat_map(|side| of_side(capture, report, &leaves, Some(side))).collect()
@@ -41,7 +41,7 @@ fn is_told(leaves: &[Leaf<'_>], side: Side) -> bool {
     leaves.iter().any(|leaf| leaf.name.split('.').nth(1) == Some(side.name()))
 }
 
-fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option<Side>) -> Vec<Part> {
+fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option<Side>) -> Vec<TitledPiece> {
     let own = || leaves.iter().filter(|leaf| side.is_none_or(|side| leaf.name.split('.').nth(1) == Some(side.name())));
     let named = |first: &'static str, last: &'static str| {
         own().filter(move |leaf| leaf.name.split('.').next() == Some(first) && leaf.name.ends_with(last))
@@ -49,7 +49,7 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
     let titled = |title: &str| side.map_or_else(|| title.to_owned(), |side| format!("{title}: {}", side_text(side)));
     let mut parts = Vec::new();
     let mut add = |title: &str, meaning: &str, piece: Arc<dyn Piece>| {
-        parts.push(Part { title: titled(title), meaning: meaning.to_owned(), piece });
+        parts.push(TitledPiece { title: titled(title), meaning: meaning.to_owned(), piece });
     };
     let margin = report.parameters.iter().find(|(name, _)| name == "margin").and_then(|(_, value)| value.as_f64());
     // Layers are told as they are found, so the grid knows how many there are.

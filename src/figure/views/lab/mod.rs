@@ -102,7 +102,7 @@ impl Hit {
 
 /// A piece with what stands above it.
 #[derive(Clone)]
-pub struct Part {
+pub struct TitledPiece {
     /// Its title; empty where the heading says it all.
     pub title: String,
     /// What that means, in a sentence.
@@ -110,7 +110,7 @@ pub struct Part {
     pub piece: Arc<dyn Piece>,
 }
 
-impl Part {
+impl TitledPiece {
     /// The width that suits it: a title over a narrow piece is not broken into single words.
     pub fn width(&self) -> f32 {
         self.piece.width().max(room([self.title.as_str()], MOST_TITLE_PT))
@@ -126,7 +126,7 @@ pub struct Section {
     /// What a person should know about this very run.
     pub notes: Vec<String>,
     /// What is drawn, one below the other.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TitledPiece>,
 }
 
 /// Everything that is shown of a question, as a figure.
@@ -137,14 +137,14 @@ pub struct LabScene {
 }
 
 impl LabScene {
-    fn parts(&self) -> impl Iterator<Item = &Part> {
+    fn parts(&self) -> impl Iterator<Item = &TitledPiece> {
         self.sections.iter().flat_map(|section| &section.parts)
     }
 }
 
 impl Scene for LabScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        self.parts().map(Part::width).fold(240.0, f32::max)
+        self.parts().map(TitledPiece::width).fold(240.0, f32::max)
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {

@@ -10,7 +10,7 @@ use crate::model::{
 
 /// `{name}.weight` and perhaps `{name}.bias`: some of the outputs of a linear map.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'n> {
+pub(crate) struct LinearPart<'n> {
     pub name: &'n str,
     pub d_out: usize,
     pub bias: bool,
@@ -34,7 +34,7 @@ impl Weights<'_> {
         stored: Stored,
         bias: bool,
     ) -> Result<Linear, LoadError> {
-        let parts: Vec<_> = names.iter().map(|name| Part { name, d_out, bias }).collect();
+        let parts: Vec<_> = names.iter().map(|name| LinearPart { name, d_out, bias }).collect();
         if stored == Stored::OutIn || names.len() == 1 {
             return self.linear_of(&parts, d_in, stored, None);
         }
@@ -47,7 +47,7 @@ impl Weights<'_> {
     /// of their own.
     pub fn linear_of(
         &mut self,
-        parts: &[Part<'_>],
+        parts: &[LinearPart<'_>],
         d_in: usize,
         stored: Stored,
         order: Option<&[usize]>,
@@ -89,7 +89,7 @@ impl Weights<'_> {
         }
         let weight = self.weight(&values, (d_in, d_out), Stored::OutIn)?;
         self.scratch = values;
-        let bias = self.biases(&[Part { name, d_out, bias }], None)?;
+        let bias = self.biases(&[LinearPart { name, d_out, bias }], None)?;
         let bias = bias.map(|bias| bias.into_iter().map(|bias| bias * factor).collect());
         let bias = bias.map(|bias: Vec<f32>| Tensor::from_vec(bias, d_out, &self.device)).transpose()?;
         Ok(Linear { weight, bias })
@@ -131,7 +131,7 @@ impl Weights<'_> {
     }
 
     /// The biases of all parts, zero where a part has none; `None` when no part has one.
-    fn biases(&mut self, parts: &[Part<'_>], order: Option<&[usize]>) -> Result<Option<Vec<f32>>, LoadError> {
+    fn biases(&mut self, parts: &[LinearPart<'_>], order: Option<&[usize]>) -> Result<Option<Vec<f32>>, LoadError> {
         if parts.iter().all(|part| !part.bias) {
             return Ok(None);
         }

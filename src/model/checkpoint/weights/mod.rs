@@ -24,7 +24,7 @@ use self::{
     names::{OLD_NAMES, Placement},
 };
 pub(crate) use self::{
-    linear::{Part, Stored},
+    linear::{LinearPart, Stored},
     shards::{names as weight_files, tensor_names, wrapper as weights_wrapper},
 };
 use super::{

@@ -112,7 +112,7 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Op
         let lines = match part {
             None => cx.patterns.lines(&subject, reading, filter),
             Some(strip) => {
-                let part = store::Part { reading: reading.clone(), rows: long::strip_rows(strip, n_rows) };
+                let part = store::PatternRows { reading: reading.clone(), rows: long::strip_rows(strip, n_rows) };
                 cx.patterns.lines_of_part(&subject, part, filter)
             }
         };

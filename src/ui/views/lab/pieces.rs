@@ -17,7 +17,7 @@ use crate::{
     capture::Capture,
     figure::{
         chart::Chart,
-        views::lab::{Answered, Hit, Part, Section, compose},
+        views::lab::{Answered, Hit, Section, TitledPiece, compose},
     },
     ids::{CaptureId, HeadId, Side},
     session::{AnswerTo, Command, Focus, PaneCommand, SelectionCommand},
@@ -151,7 +151,7 @@ impl Pieces {
         ui: &mut Ui,
         cx: &ViewCtx<'_>,
         (capture, columns): (&Capture, &[AskedColumn]),
-        (part, nth, sections): (&Part, usize, &Arc<Vec<Section>>),
+        (part, nth, sections): (&TitledPiece, usize, &Arc<Vec<Section>>),
     ) {
         if !part.title.is_empty() {
             let title = RichText::new(&part.title).size(text_size::SMALL).strong().color(cx.theme.text_weak);
@@ -245,7 +245,7 @@ fn in_rows<'a, 'b>(cards: &'b [Card<'a>], n_columns: usize, width: f32) -> Vec<&
 }
 
 /// A part that is a chart, with what is under the pointer.
-fn chart_ui(ui: &mut Ui, cx: &ViewCtx<'_>, part: &Part, (chart, nth): (&Chart, usize)) {
+fn chart_ui(ui: &mut Ui, cx: &ViewCtx<'_>, part: &TitledPiece, (chart, nth): (&Chart, usize)) {
     let piece = &part.piece;
     let room = ui.clip_rect().width().min(ui.available_width());
     let size = vec2(part.width().max(CHART_PT.0).min(room).max(piece.least_width()), CHART_PT.1);
@@ -274,7 +274,7 @@ fn said_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str) {
 }
 
 /// Parts that fit beside each other where there is much room, in rows.
-fn side_by_side(parts: &[Part], room: f32) -> Vec<&[Part]> {
+fn side_by_side(parts: &[TitledPiece], room: f32) -> Vec<&[TitledPiece]> {
     let mut rows = Vec::new();
     let mut rest = parts;
     while !rest.is_empty() {
@@ -291,7 +291,7 @@ fn side_by_side(parts: &[Part], room: f32) -> Vec<&[Part]> {
 }
 
 /// Marks the rows of the token that is held or under the pointer elsewhere.
-fn held_ui(ui: &Ui, cx: &ViewCtx<'_>, part: &Part, area: Rect) {
+fn held_ui(ui: &Ui, cx: &ViewCtx<'_>, part: &TitledPiece, area: Rect) {
     let stack = cx.pane.selection.stack();
     let focus = cx.pane.selection.pinned;
     let sides = [(focus.query, stack.query_side()), (focus.key, stack.key_side())];

@@ -44,7 +44,7 @@ pub(super) struct Checkpoint {
 
 /// Where a part of an archive lies in the file, in bytes.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct ArchivePart {
     start: u64,
     len: u64,
 }
@@ -104,7 +104,7 @@ fn parts<R: io::Read + io::Seek>(
     archive: &mut ZipArchive<R>,
     root: &str,
     file_len: u64,
-) -> Result<HashMap<String, Part>, Unreadable> {
+) -> Result<HashMap<String, ArchivePart>, Unreadable> {
     let mut parts = HashMap::new();
     for idx in 0..archive.len() {
         let part = archive.by_index_raw(idx).map_err(|error| damaged(&error))?;
@@ -119,7 +119,7 @@ fn parts<R: io::Read + io::Seek>(
         if start.checked_add(len).is_none_or(|end| end > file_len) {
             return Err(Unreadable::Damaged(format!("the values of part {name} are cut off")));
         }
-        parts.insert(name.to_owned(), Part { start, len });
+        parts.insert(name.to_owned(), ArchivePart { start, len });
     }
     Ok(parts)
 }
@@ -145,7 +145,7 @@ fn pickle<R: io::Read + io::Seek>(archive: &mut ZipArchive<R>, root: &str) -> Re
 }
 
 /// Checks a tensor against its storage, so that nobody else has to.
-fn place(tensor: Described, parts: &HashMap<String, Part>) -> Result<Entry, String> {
+fn place(tensor: Described, parts: &HashMap<String, ArchivePart>) -> Result<Entry, String> {
     let Described { dtype_name, storage, offset, shape, strides } = tensor;
     let Some(dtype) = Dtype::from_name(&dtype_name) else {
         return Ok(Entry { dtype_name, dtype: None, shape, strides: None, start: 0 });
