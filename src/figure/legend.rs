@@ -38,7 +38,7 @@ pub struct Legend {
 }
 
 /// Where its parts stand, from its left top corner.
-struct Places {
+struct LegendLayout {
     /// Left top corners of the marks.
     marks: Vec<Vec2>,
     scale: f32,
@@ -94,7 +94,7 @@ impl Legend {
     }
 
     /// Marks from the left, row by row, and the scale at the right: in their row, or where that is full below them.
-    fn places(&self, width: f32, pen: &mut Pen<'_>) -> Places {
+    fn places(&self, width: f32, pen: &mut Pen<'_>) -> LegendLayout {
         let scale = self.scale_width(pen);
         let widths: Vec<f32> = self
             .marks
@@ -113,7 +113,7 @@ impl Legend {
         let marks: Vec<Vec2> = widths.into_iter().map(place).collect();
         let below = marks.last().map_or(0.0, |last| last.y + ROW_PT);
         let scale = if is_beside { 0.0 } else { below };
-        Places { marks, scale, height: GAP_PT + scale.max(below - ROW_PT) + ROW_PT }
+        LegendLayout { marks, scale, height: GAP_PT + scale.max(below - ROW_PT) + ROW_PT }
     }
 
     /// Draws it into `area`, which is as high as it says.

@@ -93,7 +93,7 @@ impl Environment {
         variable: &dyn Fn(&str) -> Option<OsString>,
         home: Option<PathBuf>,
     ) -> Result<Self, HubError> {
-        let places = Places { variable, home };
+        let places = HubPaths { variable, home };
         let endpoint = places.text("HF_ENDPOINT").unwrap_or_else(|| DEFAULT_ENDPOINT.to_owned());
         let endpoint = endpoint.trim().trim_end_matches('/').to_owned();
         if !(endpoint.starts_with("http://") || endpoint.starts_with("https://")) {
@@ -112,17 +112,17 @@ impl Environment {
 impl Cache {
     /// The cache that the variables of this process name; `None` without a home folder.
     pub fn from_environment() -> Option<Self> {
-        Places { variable: &|name| env::var_os(name), home: env::home_dir() }.cache().map(Self::at)
+        HubPaths { variable: &|name| env::var_os(name), home: env::home_dir() }.cache().map(Self::at)
     }
 }
 
 /// Where the variables point.
-struct Places<'a> {
+struct HubPaths<'a> {
     variable: &'a dyn Fn(&str) -> Option<OsString>,
     home: Option<PathBuf>,
 }
 
-impl Places<'_> {
+impl HubPaths<'_> {
     fn set(&self, name: &str) -> Option<OsString> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }

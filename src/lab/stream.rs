@@ -21,7 +21,7 @@ pub(super) const NO_STREAM: &str = "its layers have no residual stream: recurren
 
 /// Where the stream is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StreamPoint {
     Entering(usize),
     /// Between attention within the sequence and attention to another one, in a decoder's layer.
     BeforeCross(usize),
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The parts of the stream of `own` at a position.
-    pub fn parts(&mut self, own: StackKind, position: usize, place: Place) -> Result<VectorParts, LabError> {
+    pub fn parts(&mut self, own: StackKind, position: usize, place: StreamPoint) -> Result<VectorParts, LabError> {
         let missing = || LabError::unsuited(NO_STREAM);
         let n_layers = self.capture.stack(own).map_or(0, |stack| stack.layers.len());
         if n_layers == 0 {
@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
         let mut parts = self.entry(own, position)?;
         let crosses = own == StackKind::Decoder && self.capture.stack(StackKind::Cross).is_some();
         for layer in 0..n_layers {
-            if place == Place::Entering(layer) {
+            if place == StreamPoint::Entering(layer) {
                 break;
             }
             let shape = self.bench.model.block_shape(own, layer)?;
@@ -91,7 +91,7 @@ impl<'a> Walk<'a> {
             carry(&mut parts, &shape.attention, &name(own, "norm bias"));
             self.attention(&mut parts, own, layer, position)?;
             settle(&mut parts, &shape.attention, &name(own, "norm bias"));
-            if place == Place::BeforeCross(layer) {
+            if place == StreamPoint::BeforeCross(layer) {
                 return Ok(parts);
             }
             if let Some(norms) = shape.cross.as_ref().filter(|_| crosses) {
@@ -172,12 +172,12 @@ impl<'a> Walk<'a> {
     }
 
     /// Refuses parts that are not all there is.
-    fn check(&self, parts: &VectorParts, own: StackKind, position: usize, place: Place) -> Result<(), LabError> {
+    fn check(&self, parts: &VectorParts, own: StackKind, position: usize, place: StreamPoint) -> Result<(), LabError> {
         let layers = self.capture.stack(own).map_or(&[][..], |stack| &stack.layers);
         let stream: Option<&Matrix> = match place {
-            Place::Entering(layer) => layers.get(layer).and_then(|layer| layer.resid_pre()),
-            Place::Leaving => layers.last().and_then(|layer| layer.rows(Site::ResidPost)),
-            Place::BeforeCross(_) => return Ok(()),
+            StreamPoint::Entering(layer) => layers.get(layer).and_then(|layer| layer.resid_pre()),
+            StreamPoint::Leaving => layers.last().and_then(|layer| layer.rows(Site::ResidPost)),
+            StreamPoint::BeforeCross(_) => return Ok(()),
         };
         let row = stream.and_then(|stream| stream.row(position)).ok_or_else(|| LabError::unsuited(NO_STREAM))?;
         if add_up(parts.vectors.iter().map(Vec::as_slice), row) {

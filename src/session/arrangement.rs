@@ -15,14 +15,14 @@ const MAX_RUNS: usize = Documents::MAX;
 /// The panes row by row, with the runs that they show, and all runs.
 #[derive(Clone, Debug)]
 pub(super) struct Arrangement {
-    rows: Vec<Vec<Place>>,
+    rows: Vec<Vec<PlacedPane>>,
     active: PaneId,
     runs: Vec<Run>,
 }
 
 /// A pane with the run that it shows.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct PlacedPane {
     pane: PaneId,
     document: DocumentId,
     minus: Option<HeadRef>,
@@ -45,7 +45,7 @@ impl Arrangement {
     pub fn of(panes: &Panes, documents: &Documents) -> Self {
         let place = |pane: &Pane| {
             let Pane { id, document, minus, linked, .. } = *pane;
-            Place { pane: id, document, minus, linked, head: pane.selection.head }
+            PlacedPane { pane: id, document, minus, linked, head: pane.selection.head }
         };
         let run = |document: &Document| Run {
             id: document.id,
@@ -61,11 +61,11 @@ impl Arrangement {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = &Place> {
+    fn places(&self) -> impl Iterator<Item = &PlacedPane> {
         self.rows.iter().flatten()
     }
 
-    fn place(&self, pane: PaneId) -> Option<&Place> {
+    fn place(&self, pane: PaneId) -> Option<&PlacedPane> {
         self.places().find(|place| place.pane == pane)
     }
 
@@ -254,7 +254,7 @@ impl Panes {
         let gone = here.places().filter(|place| there.place(place.pane).is_none());
         let effects: Vec<Effect> = gone.flat_map(|place| self.stop(place.pane)).collect();
         let mut all: Vec<Pane> = std::mem::take(&mut self.rows).into_iter().flatten().chain(closed).collect();
-        let mut take = |place: &Place| {
+        let mut take = |place: &PlacedPane| {
             let at = all.iter().position(|pane| pane.id == place.pane)?;
             Some(all.swap_remove(at))
         };

@@ -35,21 +35,21 @@ const MAX_WINDOWS: usize = 64;
 pub struct SessionEngine {
     /// Where things are kept; `None` where nothing is to be.
     folder: Option<PathBuf>,
-    own: Option<Place>,
+    own: Option<LockedFile>,
     /// What others have left behind, with their numbers.
-    left: Vec<(u64, Place)>,
+    left: Vec<(u64, LockedFile)>,
 }
 
 /// A file of a window, and the lock that says whose it is.
 #[derive(Debug)]
-struct Place {
+struct LockedFile {
     file: PathBuf,
     lock: PathBuf,
     /// Held for as long as this lives.
     held: File,
 }
 
-impl Place {
+impl LockedFile {
     /// `None` when somebody else has it.
     fn take(folder: &Path, number: usize) -> io::Result<Option<Self>> {
         let [file, lock] = ["attnscope", "lock"].map(|ending| folder.join(format!("window-{number}.{ending}")));
@@ -92,7 +92,7 @@ impl SessionEngine {
             if self.own.is_some() && !left_before {
                 continue;
             }
-            let Some(place) = Place::take(&folder, number)? else { continue };
+            let Some(place) = LockedFile::take(&folder, number)? else { continue };
             if left_before {
                 self.left.push((number as u64, place));
             } else {
@@ -200,7 +200,7 @@ fn turn(folder: &Path) -> io::Result<File> {
 }
 
 /// What a window left behind; `None` when it is of no use to anybody.
-fn look(number: u64, place: &Place) -> Option<LeftBehind> {
+fn look(number: u64, place: &LockedFile) -> Option<LeftBehind> {
     let kept = fs::metadata(&place.file).and_then(|metadata| metadata.modified());
     let age = kept.ok().and_then(|kept| SystemTime::now().duration_since(kept).ok());
     let json = json_file::read(&read_bounded(&place.file).ok()?).ok()?;

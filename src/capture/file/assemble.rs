@@ -13,7 +13,7 @@ use super::{
         self, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, PredictionEntry, StackEntry, TokensEntry,
         default_scale,
     },
-    place::{Place, What},
+    place::{TensorSlot, What},
     record,
 };
 use crate::{
@@ -38,15 +38,15 @@ pub(super) struct Described {
 /// The tensors of one input.
 #[derive(Default)]
 pub(super) struct Input {
-    tensors: Vec<(Place, Entry)>,
-    places: BTreeSet<Place>,
+    tensors: Vec<(TensorSlot, Entry)>,
+    places: BTreeSet<TensorSlot>,
     /// Tensors whose names mean nothing to us.
     pub(super) n_ignored: usize,
 }
 
 impl Input {
     /// Adds a tensor. `input0/x` and `input00/x` would be the same place, which is refused.
-    pub(super) fn add(&mut self, place: Place, entry: Entry) -> Result<(), FileError> {
+    pub(super) fn add(&mut self, place: TensorSlot, entry: Entry) -> Result<(), FileError> {
         if !self.places.insert(place) {
             return Err(FileError::tensor(&entry.name, "appears twice under another spelling"));
         }
@@ -57,9 +57,9 @@ impl Input {
     /// Whether there is anything to look at.
     pub(super) fn has_attention(&self) -> bool {
         self.places.iter().any(|place| match *place {
-            Place::Layer { what: What::Site(Site::Pattern | Site::Scores), .. } => true,
-            Place::Layer { stack, layer, what: What::Site(Site::Q) } => {
-                self.places.contains(&Place::Layer { stack, layer, what: What::Site(Site::K) })
+            TensorSlot::Layer { what: What::Site(Site::Pattern | Site::Scores), .. } => true,
+            TensorSlot::Layer { stack, layer, what: What::Site(Site::Q) } => {
+                self.places.contains(&TensorSlot::Layer { stack, layer, what: What::Site(Site::K) })
             }
             _ => false,
         })
@@ -204,7 +204,7 @@ impl Input {
             }
             let mut layers: BTreeMap<usize, Guess> = BTreeMap::new();
             for (place, entry) in &self.tensors {
-                let Place::Layer { stack, layer, what } = *place else { continue };
+                let TensorSlot::Layer { stack, layer, what } = *place else { continue };
                 if stack == kind {
                     if layer >= metadata::MAX_LAYERS {
                         return Err(FileError::tensor(&entry.name, "has a layer number that no model has"));
@@ -223,7 +223,7 @@ impl Input {
     /// Every shape is the one that the specs and token counts imply; counts were checked before.
     fn check_shapes(&self, specs: &[StackSpec]) -> Result<(), FileError> {
         for (place, entry) in &self.tensors {
-            let Place::Layer { stack, layer, what } = *place else { continue };
+            let TensorSlot::Layer { stack, layer, what } = *place else { continue };
             let spec = specs.iter().find(|spec| spec.kind == stack);
             let Some(spec) = spec.and_then(|spec| spec.layers.get(layer)) else {
                 return Err(FileError::tensor(&entry.name, "is of a layer that the model does not have"));
@@ -251,9 +251,8 @@ impl Input {
 
     fn d_model(&self, specs: &[StackSpec]) -> usize {
         let resid = self.tensors.iter().find_map(|(place, entry)| match place {
-            Place::Stack { site: Site::ResidFinal, .. } | Place::Layer { what: What::Site(Site::ResidPre), .. } => {
-                entry.shape.get(1).copied()
-            }
+            TensorSlot::Stack { site: Site::ResidFinal, .. }
+            | TensorSlot::Layer { what: What::Site(Site::ResidPre), .. } => entry.shape.get(1).copied(),
             _ => None,
         });
         let of_heads = || specs.first()?.layers.first().map(|layer| layer.n_heads * layer.d_head);
@@ -262,17 +261,17 @@ impl Input {
 }
 
 /// Which axes of a tensor count the tokens of which side; checks the rank on the way.
-fn sides(place: Place, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
+fn sides(place: TensorSlot, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
     let (rank, sides) = match place {
-        Place::Logits => {
+        TensorSlot::Logits => {
             let fits = matches!(entry.shape.len(), 1 | 2);
             (if fits { entry.shape.len() } else { 2 }, Vec::new())
         }
-        Place::Picture => (3, Vec::new()),
-        Place::Stack { stack, .. } => (2, vec![(stack.query_side(), 0)]),
-        Place::Global(stack) => (1, vec![(stack.query_side(), 0)]),
-        Place::Embed(side) => (2, vec![(side, 0)]),
-        Place::Layer { stack, what, .. } => match what {
+        TensorSlot::Picture => (3, Vec::new()),
+        TensorSlot::Stack { stack, .. } => (2, vec![(stack.query_side(), 0)]),
+        TensorSlot::Global(stack) => (1, vec![(stack.query_side(), 0)]),
+        TensorSlot::Embed(side) => (2, vec![(side, 0)]),
+        TensorSlot::Layer { stack, what, .. } => match what {
             // One row stands for every query, or holds what each distance adds.
             What::Bias if entry.shape.get(1) == Some(&1) => (3, Vec::new()),
             What::GlobalKeys | What::GlobalValues => (3, vec![(stack.key_side(), 1)]),

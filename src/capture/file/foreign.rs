@@ -9,7 +9,7 @@ use super::{
     assemble::{Described, Input},
     entry::{Entry, Stored},
     metadata::{ModelEntry, TokenEntry, TokenStyles, TokensEntry, rows_are_partial},
-    place::{Place, What},
+    place::{TensorSlot, What},
 };
 use crate::{
     capture::{Capture, Computation, Site},
@@ -88,13 +88,13 @@ impl Found {
         values: Vec<f32>,
     ) -> Result<(), FileError> {
         let shape = layer_shape(&name, shape)?;
-        self.add(Place::Layer { stack, layer, what: What::Site(Site::Pattern) }, name, shape.to_vec(), values)
+        self.add(TensorSlot::Layer { stack, layer, what: What::Site(Site::Pattern) }, name, shape.to_vec(), values)
     }
 
     /// Adds a tensor whose name says where it belongs.
     pub(super) fn add(
         &mut self,
-        place: Place,
+        place: TensorSlot,
         name: String,
         shape: Vec<usize>,
         values: Vec<f32>,

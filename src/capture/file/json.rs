@@ -14,7 +14,7 @@ use super::{
     foreign::{self, Found},
     lists::{Layer, List, Tokens, Values},
     metadata::MAX_LAYERS,
-    place::{Place, What},
+    place::{TensorSlot, What},
 };
 use crate::{
     capture::{Capture, Site},
@@ -41,7 +41,7 @@ pub(super) fn read(
     reading.tokens.extend(tokens);
     for Layer { stack, site, idx, name, shape, values } in single_layers_joined(reading.layers)? {
         let shape = foreign::layer_shape(&name, &shape)?.to_vec();
-        found.add(Place::Layer { stack, layer: idx, what: What::Site(site) }, name, shape, values)?;
+        found.add(TensorSlot::Layer { stack, layer: idx, what: What::Site(site) }, name, shape, values)?;
     }
     for (side, tokens) in reading.tokens {
         found.set_tokens(side, tokens)?;

@@ -11,7 +11,7 @@ use super::{
     FileError,
     foreign::{self, Found},
     npy::Array,
-    place::{self, Place, What},
+    place::{self, TensorSlot, What},
 };
 use crate::{
     capture::Capture,
@@ -66,7 +66,7 @@ pub(super) fn read(
 enum Role {
     Stack(StackKind),
     Layer(usize),
-    Site(Place),
+    Site(TensorSlot),
     Tokens(Side),
     Rows,
     TokenStyle,
@@ -89,7 +89,7 @@ fn role(name: &str, n_unnamed: usize) -> Option<Role> {
         Some(if n_unnamed == 1 { Role::Stack(StackKind::SelfAttention) } else { Role::Layer(layer) })
     } else {
         match place::place(name) {
-            (None, Some(place @ Place::Layer { .. })) => Some(Role::Site(place)),
+            (None, Some(place @ TensorSlot::Layer { .. })) => Some(Role::Site(place)),
             _ => None,
         }
     }
@@ -113,7 +113,7 @@ fn take<R: Read + Seek>(
             let shape = foreign::layer_shape(name, &array.shape)?;
             found.add_layer(StackKind::SelfAttention, layer, name.to_owned(), &shape, array.read_all(member)?)?;
         }
-        Role::Site(place @ Place::Layer { what, .. }) => {
+        Role::Site(place @ TensorSlot::Layer { what, .. }) => {
             let shape = match what {
                 What::Site(site) if !site.is_per_head() => array.shape.clone(),
                 What::Sink => array.shape.clone(),

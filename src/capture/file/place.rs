@@ -8,7 +8,7 @@ use crate::{
 
 /// Where a tensor belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum TensorSlot {
     Layer {
         stack: StackKind,
         layer: usize,
@@ -55,23 +55,24 @@ impl What {
 }
 
 /// Which input a name belongs to, and what it is there; `None` for names that mean nothing to us.
-pub(super) fn place(name: &str) -> (Option<usize>, Option<Place>) {
+pub(super) fn place(name: &str) -> (Option<usize>, Option<TensorSlot>) {
     let (input, name) = numbered(name);
     match name {
-        "logits" => return (input, Some(Place::Logits)),
-        PICTURE => return (input, Some(Place::Picture)),
+        "logits" => return (input, Some(TensorSlot::Logits)),
+        PICTURE => return (input, Some(TensorSlot::Picture)),
         _ => {}
     }
     let parts: Vec<&str> = name.splitn(4, '.').collect();
     let place = match parts[..] {
-        [stack, "global"] => StackKind::from_name(stack).map(Place::Global),
+        [stack, "global"] => StackKind::from_name(stack).map(TensorSlot::Global),
         [of, site] => Site::from_name(site).and_then(|site| match site.spec().per {
-            Per::Stack => StackKind::from_name(of).map(|stack| Place::Stack { stack, site }),
-            Per::Sequence => Side::from_name(of).map(Place::Embed),
+            Per::Stack => StackKind::from_name(of).map(|stack| TensorSlot::Stack { stack, site }),
+            Per::Sequence => Side::from_name(of).map(TensorSlot::Embed),
             Per::Layer => None,
         }),
-        [stack, layer, what] => StackKind::from_name(stack)
-            .and_then(|stack| Some(Place::Layer { stack, layer: layer.parse().ok()?, what: What::from_name(what)? })),
+        [stack, layer, what] => StackKind::from_name(stack).and_then(|stack| {
+            Some(TensorSlot::Layer { stack, layer: layer.parse().ok()?, what: What::from_name(what)? })
+        }),
         _ => None,
     };
     (input, place)

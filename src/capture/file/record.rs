@@ -8,7 +8,7 @@ use std::{
 use super::{
     FileError,
     entry::Entry,
-    place::{Place, What},
+    place::{TensorSlot, What},
     values::{self, RowNotes, Rows},
 };
 use crate::{
@@ -30,7 +30,7 @@ pub(super) struct Recorded {
 
 /// Reads the values of `tensors`, whose shapes were checked against `specs`.
 pub(super) fn read(
-    mut tensors: Vec<(Place, Entry)>,
+    mut tensors: Vec<(TensorSlot, Entry)>,
     source: &mut (impl Read + Seek),
     specs: &[StackSpec],
     computation: &Computation,
@@ -40,7 +40,7 @@ pub(super) fn read(
     let mut recorded =
         Recorded { stacks, embeds: BTreeMap::new(), logits: None, picture: None, deviating: None, missing: None };
     // Rows are only whole with their sinks.
-    tensors.sort_by_key(|(place, _)| !matches!(place, Place::Layer { what: What::Sink, .. }));
+    tensors.sort_by_key(|(place, _)| !matches!(place, TensorSlot::Layer { what: What::Sink, .. }));
     for (place, entry) in tensors {
         recorded.take(place, &entry, computation, source)?;
     }
@@ -60,36 +60,36 @@ pub(super) fn read(
 impl Recorded {
     fn take(
         &mut self,
-        place: Place,
+        place: TensorSlot,
         entry: &Entry,
         computation: &Computation,
         source: &mut (impl Read + Seek),
     ) -> Result<(), FileError> {
         match place {
-            Place::Picture => self.picture = Some(picture(entry, source)?),
-            Place::Logits => {
+            TensorSlot::Picture => self.picture = Some(picture(entry, source)?),
+            TensorSlot::Logits => {
                 let shape = if let [n_classes] = entry.shape[..] { [1, n_classes] } else { entry.shape_of()? };
                 self.logits = Some(matrix(entry, shape, source)?);
             }
-            Place::Global(stack) => {
+            TensorSlot::Global(stack) => {
                 let flags = entry.read(source)?;
                 values::check_finite(entry, &flags)?;
                 if let Some(stack) = self.stack(stack) {
                     stack.global = (0..flags.len()).filter(|position| flags[*position] != 0.0).collect();
                 }
             }
-            Place::Stack { stack, site } => self.take_site((stack, 0, site), entry, computation, source)?,
-            Place::Embed(side) => {
+            TensorSlot::Stack { stack, site } => self.take_site((stack, 0, site), entry, computation, source)?,
+            TensorSlot::Embed(side) => {
                 self.embeds.insert(side, matrix(entry, entry.shape_of()?, source)?);
             }
-            Place::Layer { stack, layer, what: What::Sink } => {
+            TensorSlot::Layer { stack, layer, what: What::Sink } => {
                 let data = matrix(entry, entry.shape_of()?, source)?;
                 values::check_sink(entry, data.as_slice())?;
                 if let Some(layer) = self.layer(stack, layer) {
                     layer.sink = Some(data);
                 }
             }
-            Place::Layer { stack, layer, what: What::Bias } => {
+            TensorSlot::Layer { stack, layer, what: What::Bias } => {
                 let data = entry.read(source)?;
                 values::check_finite(entry, &data)?;
                 // Layers that share a bias have it once in memory, as in a run.
@@ -103,7 +103,7 @@ impl Recorded {
                     layer.bias = Some(bias);
                 }
             }
-            Place::Layer { stack, layer, what: what @ (What::GlobalKeys | What::GlobalValues) } => {
+            TensorSlot::Layer { stack, layer, what: what @ (What::GlobalKeys | What::GlobalValues) } => {
                 let data = entry.read(source)?;
                 values::check_finite(entry, &data)?;
                 let data = PerHead::new(data, entry.shape_of()?);
@@ -113,7 +113,7 @@ impl Recorded {
                     *slot = Some(data);
                 }
             }
-            Place::Layer { stack, layer, what: What::Site(site) } => {
+            TensorSlot::Layer { stack, layer, what: What::Site(site) } => {
                 self.take_site((stack, layer, site), entry, computation, source)?;
             }
         }

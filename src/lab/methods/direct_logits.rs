@@ -16,7 +16,7 @@ use crate::{
         method::Parameters,
         options::{Scope, Visit},
         patterns::by_stack,
-        stream::{NO_STREAM, Place, Walk},
+        stream::{NO_STREAM, StreamPoint, Walk},
     },
     model::{HeadReads, Site},
 };
@@ -100,7 +100,7 @@ fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
     let mut walk = Walk::new(bench)?;
     let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(bench);
-    let components = walk.parts(own, position, Place::Leaving)?;
+    let components = walk.parts(own, position, StreamPoint::Leaving)?;
     report.notes.extend(walk.notes());
     let capture = walk.capture();
     let last = capture.stack(own).and_then(|stack| stack.layers.last()?.rows(Site::ResidPost)?.row(position));

@@ -16,7 +16,7 @@ use crate::{
         Bench, Column, LabError, Method, Target, Unasked,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, read_stack, whole},
-        stream::{NO_STREAM, Place, Walk, frozen},
+        stream::{NO_STREAM, StreamPoint, Walk, frozen},
     },
     model::{FinalNorm, Projection},
     text::norm_text,
@@ -183,7 +183,7 @@ struct Score<'a> {
 /// Queries or keys of the head.
 struct Reader<'a> {
     stack: StackKind,
-    place: Place,
+    place: StreamPoint,
     norm: Option<FinalNorm>,
     map: &'a Projection,
     vector_norm: Option<&'a FinalNorm>,
@@ -318,7 +318,7 @@ fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     }
     let queries = Reader {
         stack: own,
-        place: if is_cross { Place::BeforeCross(layer) } else { Place::Entering(layer) },
+        place: if is_cross { StreamPoint::BeforeCross(layer) } else { StreamPoint::Entering(layer) },
         norm: score.norm.clone(),
         map: &maps.query,
         vector_norm: maps.query_norm.as_ref(),
@@ -326,7 +326,7 @@ fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let of_keys = if is_cross { StackKind::Encoder } else { own };
     let keys = Reader {
         stack: of_keys,
-        place: if is_cross { Place::Leaving } else { Place::Entering(layer) },
+        place: if is_cross { StreamPoint::Leaving } else { StreamPoint::Entering(layer) },
         norm: if is_cross { bench.model.final_norm(StackKind::Encoder)? } else { score.norm.clone() },
         map: &maps.key,
         vector_norm: maps.key_norm.as_ref(),

@@ -172,7 +172,7 @@ vocabulary! {
 }
 
 /// States that can be masked: one row per token.
-struct Place {
+struct MaskedStates {
     side: Side,
     stack: StackKind,
     site: Site,
@@ -180,7 +180,7 @@ struct Place {
     states: Matrix,
 }
 
-impl Place {
+impl MaskedStates {
     /// The states with each row `g · x + (1 - g) · baseline`.
     fn masked(&self, gates: &[f64], baseline: &[f64]) -> Result<Edit, LabError> {
         let [n, width] = self.states.shape();
@@ -195,15 +195,16 @@ impl Place {
 }
 
 /// The places of a run, those of a side's embeddings first.
-fn places(capture: &Capture, depth: Depth, notes: &mut Vec<String>) -> Vec<Place> {
+fn places(capture: &Capture, depth: Depth, notes: &mut Vec<String>) -> Vec<MaskedStates> {
     let mut all = Vec::new();
     let sides = Side::ALL.into_iter().filter(|side| !capture.tokens(*side).is_empty());
     for side in sides {
         let stack = side.stack();
         let n_layers = capture.model().stack(stack).map_or(0, |stack| stack.layers.len());
         let rows = |site: Site, layer: usize| capture.stack(stack)?.layers.get(layer)?.rows(site).cloned();
-        let place = |(site, layer): (Site, usize)| Some(Place { side, stack, site, layer, states: rows(site, layer)? });
-        let own: Vec<Place> = (0..n_layers)
+        let place =
+            |(site, layer): (Site, usize)| Some(MaskedStates { side, stack, site, layer, states: rows(site, layer)? });
+        let own: Vec<MaskedStates> = (0..n_layers)
             .map(|layer| (Site::ResidPre, layer))
             .chain([(Site::ResidPost, n_layers.saturating_sub(1))])
             .filter_map(place)
@@ -211,7 +212,7 @@ fn places(capture: &Capture, depth: Depth, notes: &mut Vec<String>) -> Vec<Place
         if own.is_empty() {
             // Recurrent networks have no layers between, but embeddings they have.
             let embedded = capture.embed(side).cloned();
-            all.extend(embedded.map(|states| Place { side, stack, site: Site::Embed, layer: 0, states }));
+            all.extend(embedded.map(|states| MaskedStates { side, stack, site: Site::Embed, layer: 0, states }));
             if depth == Depth::Layers {
                 notes.push(format!("{} has no layers with a state per token: its embeddings are masked", side.name()));
             }
@@ -234,7 +235,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The divergence with masked states, and its gradient by the gates.
-    fn divergence(&self, place: &Place, baseline: &[f64], gates: &[f64]) -> Result<(f64, Vec<f64>), LabError> {
+    fn divergence(&self, place: &MaskedStates, baseline: &[f64], gates: &[f64]) -> Result<(f64, Vec<f64>), LabError> {
         let mut plan: RunPlan = self.bench.plan(Sites::NONE, Logits::Skip);
         plan.edits.push(place.masked(gates, baseline)?);
         plan.layers = Some(vec![place.layer]);
@@ -256,7 +257,7 @@ impl Search<'_> {
         Ok((f64::from(found.value), slopes.collect()))
     }
 
-    fn smallest(&self, place: &Place, (nth, n_places): (usize, usize)) -> Result<Mask, LabError> {
+    fn smallest(&self, place: &MaskedStates, (nth, n_places): (usize, usize)) -> Result<Mask, LabError> {
         let MaskingOptions { margin, n_steps, seed, .. } = self.options;
         let baseline = self.options.baseline.of(&place.states);
         let options = MaskOptions { n_steps, margin, seed, ..MaskOptions::default() };
@@ -293,7 +294,7 @@ fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<R
     })?;
     let plain = p.iter().map(|p| *p as f32).collect();
     let search = Search { bench, aim, plain, options };
-    let mut found: Vec<(&Place, Mask)> = Vec::with_capacity(places.len());
+    let mut found: Vec<(&MaskedStates, Mask)> = Vec::with_capacity(places.len());
     for (nth, place) in places.iter().enumerate() {
         found.push((place, search.smallest(place, (nth, places.len()))?));
         (bench.partial)(&told(report.clone(), &places, &found));
@@ -306,7 +307,7 @@ fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<R
 }
 
 /// Refuses what would take too long, before anything is run for it.
-fn refuse_too_long(bench: &Bench<'_>, places: &[Place], options: MaskingOptions) -> Result<(), LabError> {
+fn refuse_too_long(bench: &Bench<'_>, places: &[MaskedStates], options: MaskingOptions) -> Result<(), LabError> {
     let spec = bench.model.spec();
     let n_layers: usize = spec.stacks.iter().map(|stack| stack.layers.len()).sum();
     let n: usize = bench.input.tokens.values().map(Vec::len).max().unwrap_or(1);
@@ -324,7 +325,7 @@ fn refuse_too_long(bench: &Bench<'_>, places: &[Place], options: MaskingOptions)
 }
 
 /// What is known, by side.
-fn told(mut report: Report, places: &[Place], found: &[(&Place, Mask)]) -> Report {
+fn told(mut report: Report, places: &[MaskedStates], found: &[(&MaskedStates, Mask)]) -> Report {
     let mut sides: Vec<Side> = places.iter().map(|place| place.side).collect();
     sides.dedup();
     let [mut scores, mut grids, mut layers, mut searches] = [const { Vec::new() }; 4];

@@ -30,13 +30,13 @@ const END_BYTES: u64 = 1 << 20;
 /// The files of one checkpoint, by name.
 #[derive(Clone, Debug)]
 pub struct ModelFiles {
-    place: Place,
+    place: FilesSource,
     /// Names of configuration and vocabulary files that were read.
     read: Arc<Mutex<BTreeSet<String>>>,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum FilesSource {
     Folder {
         root: PathBuf,
         /// The weights file the user pointed at, when it was not the folder.
@@ -103,7 +103,7 @@ impl ModelFiles {
             (Some(root), Some(name)) if is_weights => {
                 // A bare name lies in the current folder.
                 let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
-                Ok(Self::at(Place::Folder { root: root.to_owned(), weights: Some(name.to_owned()) }))
+                Ok(Self::at(FilesSource::Folder { root: root.to_owned(), weights: Some(name.to_owned()) }))
             }
             (_, name) => Err(formats::not_weights(name.unwrap_or_default(), path.display().to_string())),
         }
@@ -111,15 +111,15 @@ impl ModelFiles {
 
     /// A folder in Hugging Face layout.
     pub fn folder(root: impl Into<PathBuf>) -> Self {
-        Self::at(Place::Folder { root: root.into(), weights: None })
+        Self::at(FilesSource::Folder { root: root.into(), weights: None })
     }
 
     /// Files inside the program, as `(name, bytes)`.
     pub fn embedded(name: impl Into<String>, files: &'static [(&'static str, &'static [u8])]) -> Self {
-        Self::at(Place::Embedded { name: name.into(), files })
+        Self::at(FilesSource::Embedded { name: name.into(), files })
     }
 
-    fn at(place: Place) -> Self {
+    fn at(place: FilesSource) -> Self {
         Self { place, read: Arc::default() }
     }
 
@@ -127,36 +127,36 @@ impl ModelFiles {
     /// the folder's name, or that of the first folder around it that says more than `model`.
     pub fn default_name(&self) -> String {
         match &self.place {
-            Place::Folder { root, .. } => {
+            FilesSource::Folder { root, .. } => {
                 // Only an absolute path is sure to end in a name: `.` and `..` do not.
                 let absolute = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
                 checkpoint_name(&absolute).unwrap_or_else(|| "model".to_owned())
             }
-            Place::Embedded { name, .. } => name.clone(),
+            FilesSource::Embedded { name, .. } => name.clone(),
         }
     }
 
     /// Where the checkpoint is, for messages.
     pub fn location(&self) -> String {
         match &self.place {
-            Place::Folder { root, .. } => root.display().to_string(),
-            Place::Embedded { name, .. } => name.clone(),
+            FilesSource::Folder { root, .. } => root.display().to_string(),
+            FilesSource::Embedded { name, .. } => name.clone(),
         }
     }
 
     /// Where one file is, for messages.
     pub fn location_of(&self, name: &str) -> String {
         match &self.place {
-            Place::Folder { root, .. } => root.join(name).display().to_string(),
-            Place::Embedded { name: model, .. } => format!("{model}/{name}"),
+            FilesSource::Folder { root, .. } => root.join(name).display().to_string(),
+            FilesSource::Embedded { name: model, .. } => format!("{model}/{name}"),
         }
     }
 
     /// The weights file the user pointed at, if it was not the folder.
     pub(crate) fn chosen_weights(&self) -> Option<&str> {
         match &self.place {
-            Place::Folder { weights, .. } => weights.as_deref(),
-            Place::Embedded { .. } => None,
+            FilesSource::Folder { weights, .. } => weights.as_deref(),
+            FilesSource::Embedded { .. } => None,
         }
     }
 
@@ -191,7 +191,7 @@ impl ModelFiles {
     /// When the folder itself cannot be listed.
     pub(super) fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        if let Place::Folder { root, .. } = &self.place {
+        if let FilesSource::Folder { root, .. } = &self.place {
             list(root, "", &mut entries)?;
         }
         Ok(entries)
@@ -200,7 +200,7 @@ impl ModelFiles {
     /// Bytes of all files together.
     pub fn size_bytes(&self) -> u64 {
         match &self.place {
-            Place::Folder { root, .. } => fs::read_dir(root)
+            FilesSource::Folder { root, .. } => fs::read_dir(root)
                 .into_iter()
                 .flatten()
                 // Snapshots in the hub's cache are links, so the size is that of the target.
@@ -208,7 +208,7 @@ impl ModelFiles {
                 .filter(fs::Metadata::is_file)
                 .map(|metadata| metadata.len())
                 .sum(),
-            Place::Embedded { files, .. } => files.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
+            FilesSource::Embedded { files, .. } => files.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
         }
     }
 
@@ -217,8 +217,8 @@ impl ModelFiles {
     /// is all of a configuration or vocabulary.
     pub fn identify(&self, tell: &mut dyn FnMut(&[u8])) {
         let (root, chosen) = match &self.place {
-            Place::Folder { root, weights } => (root, weights.as_deref().unwrap_or_default()),
-            Place::Embedded { name, .. } => return tell(name.as_bytes()),
+            FilesSource::Folder { root, weights } => (root, weights.as_deref().unwrap_or_default()),
+            FilesSource::Embedded { name, .. } => return tell(name.as_bytes()),
         };
         tell(fs::canonicalize(root).unwrap_or_else(|_| root.clone()).as_os_str().as_encoded_bytes());
         tell(chosen.as_bytes());
@@ -241,8 +241,8 @@ impl ModelFiles {
     /// Whether there is a file of this name.
     pub fn contains(&self, name: &str) -> bool {
         match &self.place {
-            Place::Folder { root, .. } => root.join(name).is_file(),
-            Place::Embedded { files, .. } => files.iter().any(|(file, _)| *file == name),
+            FilesSource::Folder { root, .. } => root.join(name).is_file(),
+            FilesSource::Embedded { files, .. } => files.iter().any(|(file, _)| *file == name),
         }
     }
 
@@ -256,8 +256,8 @@ impl ModelFiles {
         }
         self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
         match &self.place {
-            Place::Folder { root, .. } => Some(read_bounded(&root.join(name)).map(Cow::Owned)),
-            Place::Embedded { files, .. } => {
+            FilesSource::Folder { root, .. } => Some(read_bounded(&root.join(name)).map(Cow::Owned)),
+            FilesSource::Embedded { files, .. } => {
                 files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| Ok(Cow::Borrowed(*bytes)))
             }
         }
@@ -270,7 +270,7 @@ impl ModelFiles {
 
     /// The commit of a snapshot in the hub's cache.
     pub(super) fn commit(&self) -> Option<String> {
-        let Place::Folder { root, .. } = &self.place else { return None };
+        let FilesSource::Folder { root, .. } = &self.place else { return None };
         let root = fs::canonicalize(root).ok()?;
         let is_snapshot = root.parent()?.file_name()? == "snapshots";
         let name = root.file_name()?.to_str()?;
@@ -279,7 +279,7 @@ impl ModelFiles {
 
     /// SHA-256 of a file that is a link into the hub's cache, which names large contents by it.
     pub(super) fn blob_digest(&self, name: &str) -> Option<String> {
-        let Place::Folder { root, .. } = &self.place else { return None };
+        let FilesSource::Folder { root, .. } = &self.place else { return None };
         let blob = fs::read_link(root.join(name)).ok()?;
         let is_blob = blob.parent()?.file_name()? == "blobs";
         let name = blob.file_name()?.to_str()?;
@@ -295,12 +295,12 @@ impl ModelFiles {
     /// the same file at once open one each.
     pub(crate) fn reader(&self, name: &str) -> io::Result<(Box<dyn ReadSeek>, u64)> {
         match &self.place {
-            Place::Folder { root, .. } => {
+            FilesSource::Folder { root, .. } => {
                 let file = File::open(root.join(name))?;
                 let len = file.metadata()?.len();
                 Ok((Box::new(file), len))
             }
-            Place::Embedded { files, .. } => {
+            FilesSource::Embedded { files, .. } => {
                 let bytes = files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| *bytes);
                 let bytes = bytes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
                 Ok((Box::new(Cursor::new(bytes)), bytes.len() as u64))

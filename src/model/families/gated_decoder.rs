@@ -46,7 +46,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Varian
     let mut blocks = Vec::new();
     for (layer, window) in windows.into_iter().enumerate() {
         let rotary = places[own(window)].filter(|_| turned[layer]);
-        blocks.push(block(config, weights, variant, &shape, Place { layer, window, rotary })?);
+        blocks.push(block(config, weights, variant, &shape, LayerPlan { layer, window, rotary })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
     let mut head = head(config, weights, output, &word)?;
@@ -171,7 +171,7 @@ fn norm(weights: &mut Weights<'_>, variant: &Variant, name: &str, d: usize, eps:
 
 /// What sets one layer apart.
 #[derive(Clone, Copy)]
-struct Place {
+struct LayerPlan {
     layer: usize,
     window: Option<usize>,
     /// Which of the rotary embeddings is its own; `None` where queries and keys are not turned.
@@ -183,9 +183,9 @@ fn block(
     weights: &mut Weights<'_>,
     variant: &Variant,
     shape: &Shape,
-    place: Place,
+    place: LayerPlan,
 ) -> Result<Block, LoadError> {
-    let Place { layer, window, rotary } = place;
+    let LayerPlan { layer, window, rotary } = place;
     let Shape { d_model, d_mlp, eps, spec, biased, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (wide, added) = (spec.n_heads * spec.d_head, shape.multipliers.added);

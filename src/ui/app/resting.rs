@@ -14,7 +14,7 @@ const REST_AFTER_SECS: f64 = 2.0;
 pub struct Rest {
     /// In egui's seconds; none while it rests.
     due_secs: Option<f64>,
-    places: Places,
+    places: FocusSweep,
 }
 
 /// How far egui is with forgetting where widgets were that are gone.
@@ -23,7 +23,7 @@ pub struct Rest {
 /// for the neighbour of a focused one (`find_widget_in_direction` in egui's memory). So once nothing has the focus, a
 /// widget that does not exist is given it for one frame, and its neighbour is looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Places {
+enum FocusSweep {
     #[default]
     Kept,
     /// From the next frame on nobody has the focus.
@@ -43,15 +43,15 @@ impl App {
     pub(super) fn forget_places(&mut self, ctx: &egui::Context) {
         let acts = ctx.input(|input| !input.events.is_empty());
         self.rest.places = match self.rest.places {
-            Places::Kept => return,
-            Places::Asked if !acts => {
+            FocusSweep::Kept => return,
+            FocusSweep::Asked if !acts => {
                 ctx.memory_mut(|memory| memory.move_focus(FocusDirection::Up));
                 ctx.request_repaint();
-                Places::Looking
+                FocusSweep::Looking
             }
-            Places::Asked | Places::Looking => {
+            FocusSweep::Asked | FocusSweep::Looking => {
                 ctx.memory_mut(|memory| memory.surrender_focus(nobody()));
-                Places::Kept
+                FocusSweep::Kept
             }
         };
     }
@@ -79,7 +79,7 @@ impl App {
                 if ctx.memory(|memory| memory.focused().is_none()) {
                     ctx.memory_mut(|memory| memory.request_focus(nobody()));
                     ctx.request_repaint();
-                    self.rest.places = Places::Asked;
+                    self.rest.places = FocusSweep::Asked;
                 }
                 give_back();
                 give_back_of_libraries();

@@ -34,7 +34,7 @@ impl Side {
 
 /// Where a panel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PanelPlace {
     /// Not shown.
     Closed,
     Beside,
@@ -79,23 +79,23 @@ pub struct Sides {
 
 impl Sides {
     /// Where a panel is. The left one goes last: without an input there is nothing to see.
-    pub fn place(self, side: Side, room: Room) -> Place {
+    pub fn place(self, side: Side, room: Room) -> PanelPlace {
         let wanted = self.decided[side as usize];
         let before = match side {
-            Side::Right if self.place(Side::Left, room) == Place::Beside => LEAST_PANEL_PT,
+            Side::Right if self.place(Side::Left, room) == PanelPlace::Beside => LEAST_PANEL_PT,
             Side::Left | Side::Right => 0.0,
         };
         match wanted {
-            Some(false) => Place::Closed,
-            _ if room.of_panels() >= before + LEAST_PANEL_PT => Place::Beside,
-            Some(true) => Place::Over,
-            None => Place::Closed,
+            Some(false) => PanelPlace::Closed,
+            _ if room.of_panels() >= before + LEAST_PANEL_PT => PanelPlace::Beside,
+            Some(true) => PanelPlace::Over,
+            None => PanelPlace::Closed,
         }
     }
 
     /// Opens a closed panel and closes an open one.
     pub fn toggle(&mut self, side: Side, room: Room) {
-        if self.place(side, room) == Place::Closed {
+        if self.place(side, room) == PanelPlace::Closed {
             self.open(side, room);
         } else {
             self.decided[side as usize] = Some(false);
@@ -105,7 +105,7 @@ impl Sides {
     /// Opens a panel. Of two that would lie over the view the other one waits until there is room for it.
     pub fn open(&mut self, side: Side, room: Room) {
         self.decided[side as usize] = Some(true);
-        let over = |side| self.place(side, room) == Place::Over;
+        let over = |side| self.place(side, room) == PanelPlace::Over;
         if over(side) && over(side.other()) {
             self.decided[side.other() as usize] = None;
         }
@@ -160,13 +160,13 @@ mod tests {
         Room { width, n_columns: 1 }
     }
 
-    fn places(sides: Sides, room: Room) -> [Place; 2] {
+    fn places(sides: Sides, room: Room) -> [PanelPlace; 2] {
         [Side::Left, Side::Right].map(|side| sides.place(side, room))
     }
 
     #[test]
     fn panels_make_room_the_one_with_the_input_last() {
-        use Place::{Beside, Closed};
+        use PanelPlace::{Beside, Closed};
         let sides = Sides::default();
         for (width, expected) in [
             (720.0, [Closed, Closed]),
@@ -185,13 +185,17 @@ mod tests {
     fn what_is_opened_stays_open_and_what_is_closed_stays_closed() {
         let mut sides = Sides::default();
         sides.toggle(Side::Left, room(720.0));
-        assert_eq!(places(sides, room(720.0)), [Place::Over, Place::Closed]);
-        assert_eq!(places(sides, room(1280.0)), [Place::Beside, Place::Beside]);
-        assert_eq!(places(sides, room(240.0)), [Place::Over, Place::Closed]);
+        assert_eq!(places(sides, room(720.0)), [PanelPlace::Over, PanelPlace::Closed]);
+        assert_eq!(places(sides, room(1280.0)), [PanelPlace::Beside, PanelPlace::Beside]);
+        assert_eq!(places(sides, room(240.0)), [PanelPlace::Over, PanelPlace::Closed]);
         sides.toggle(Side::Right, room(720.0));
-        assert_eq!(places(sides, room(720.0)), [Place::Closed, Place::Over], "one over the view at a time");
+        assert_eq!(places(sides, room(720.0)), [PanelPlace::Closed, PanelPlace::Over], "one over the view at a time");
         sides.toggle(Side::Right, room(720.0));
-        assert_eq!(places(sides, room(720.0)), [Place::Closed, Place::Closed]);
-        assert_eq!(places(sides, room(2560.0)), [Place::Beside, Place::Closed], "what was closed stays closed");
+        assert_eq!(places(sides, room(720.0)), [PanelPlace::Closed, PanelPlace::Closed]);
+        assert_eq!(
+            places(sides, room(2560.0)),
+            [PanelPlace::Beside, PanelPlace::Closed],
+            "what was closed stays closed"
+        );
     }
 }

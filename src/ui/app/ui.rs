@@ -7,7 +7,7 @@ use eframe::egui::{self, CentralPanel, Frame, Margin, Panel, Ui};
 use super::{
     App, Sheet,
     panes::panes_ui,
-    sides::{LEAST_PANEL_PT, Place, Room, Side, panel_over_ui, side_panel_ui},
+    sides::{LEAST_PANEL_PT, PanelPlace, Room, Side, panel_over_ui, side_panel_ui},
 };
 use crate::{
     ids::PaneId,
@@ -83,22 +83,22 @@ impl App {
                 ui.add_space(2.0 * GRID);
             });
         };
-        if places[0] == Place::Beside {
-            let other = if places[1] == Place::Beside { LEAST_PANEL_PT } else { 0.0 };
+        if places[0] == PanelPlace::Beside {
+            let other = if places[1] == PanelPlace::Beside { LEAST_PANEL_PT } else { 0.0 };
             let widest = (room.of_panels() - other).min(window_width * WIDEST);
             side_panel_ui(ui, "left panel", widest, side(Panel::left("left panel")), &mut left_ui);
         }
-        if places[1] == Place::Beside {
+        if places[1] == PanelPlace::Beside {
             let taken = window_width - ui.available_width();
             let widest = (room.of_panels() - taken).min(window_width * WIDEST);
             side_panel_ui(ui, "inspector", widest, side(Panel::right("inspector")), |ui| right_ui(ui, views));
         }
         let ground = Frame::new().fill(theme.canvas);
         let center = CentralPanel::default().frame(ground).show(ui, |ui| panes_ui(ui, &view_cx, views));
-        if places[0] == Place::Over {
+        if places[0] == PanelPlace::Over {
             panel_over_ui(ui, &theme, Side::Left, (bar(sides), panels), &mut left_ui);
         }
-        if places[1] == Place::Over {
+        if places[1] == PanelPlace::Over {
             panel_over_ui(ui, &theme, Side::Right, (bar(sides), panels), |ui| right_ui(ui, views));
         }
 

@@ -35,14 +35,14 @@ impl Facts {
     }
 
     /// Where values begin and how wide they are, where names have `name` points; and whether they stand below these.
-    fn places(&self, width: f32) -> Places {
+    fn places(&self, width: f32) -> FactColumns {
         let name = self.name_width();
         // In the width that suits it a value has just as much as it needs, but for rounding.
         let is_below = width - name < LEAST_VALUE_PT.min(self.value_width()) - 0.5;
         if is_below {
-            Places { name: width, value: width - INDENT_PT, indent: INDENT_PT, is_below }
+            FactColumns { name: width, value: width - INDENT_PT, indent: INDENT_PT, is_below }
         } else {
-            Places { name: name - 2.0 * GRID, value: width - name, indent: name, is_below }
+            FactColumns { name: name - 2.0 * GRID, value: width - name, indent: name, is_below }
         }
     }
 
@@ -64,7 +64,7 @@ impl Facts {
 }
 
 /// Where names and values stand.
-struct Places {
+struct FactColumns {
     name: f32,
     value: f32,
     indent: f32,

@@ -10,7 +10,7 @@ use super::{
         product::{Onto, Product, Target, Threads, View},
         simd,
     },
-    block::{Input, Place},
+    block::{BlockRows, Input},
     scratch::{give_back, with_scratch},
 };
 use crate::spec::AttentionParams;
@@ -69,7 +69,7 @@ impl Input<'_> {
         let (pattern, buffer) = buffer.split_at_mut(n);
         let (slope, buffer) = buffer.split_at_mut(n);
         let (row_slope, cap_slope) = buffer.split_at_mut(keys.len());
-        let place = Place { buffer: Target::new(pattern), start: 0, row_stride: keys.len() };
+        let place = BlockRows { buffer: Target::new(pattern), start: 0, row_stride: keys.len() };
         self.pattern(head, &rows, &keys, place, |nth, scores| {
             if let Some(cap) = softcap {
                 simd::cap_slope(self.level, scores, cap, &mut cap_slope[nth * keys.len()..][..scores.len()]);

@@ -64,13 +64,13 @@ pub(super) enum Kept {
 
 /// Where the rows of a block are: `[rows, keys]` of a buffer.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BlockRows {
     pub buffer: Target,
     pub start: usize,
     pub row_stride: usize,
 }
 
-impl Place {
+impl BlockRows {
     /// # Safety
     /// These rows were written before, and no other task writes them meanwhile.
     #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
@@ -136,7 +136,7 @@ impl Input<'_> {
             let keys = seen(self.params.mask, &rows, n_query, n_key);
             let Kept::Pattern(pattern) = kept else {
                 return with_scratch(self.scratch(), |buffer| {
-                    let place = Place { buffer: Target::new(buffer), start: 0, row_stride: keys.len() };
+                    let place = BlockRows { buffer: Target::new(buffer), start: 0, row_stride: keys.len() };
                     self.block(head, &rows, &keys, place, out);
                     if let Kept::Sink(shares) = kept {
                         let of_row = |nth: usize| sink_share(&buffer[nth * keys.len()..(nth + 1) * keys.len()]);
@@ -158,13 +158,13 @@ impl Input<'_> {
                     pattern.write(start + row * n_key + keys.end, std::iter::repeat_n(0.0, rest));
                 }
             }
-            let place = Place { buffer: pattern, start: start + keys.start, row_stride: n_key };
+            let place = BlockRows { buffer: pattern, start: start + keys.start, row_stride: n_key };
             self.block(head, &rows, &keys, place, out);
         });
     }
 
     /// The pattern of some rows of a head, in `place`, and their rows of the result.
-    fn block(&self, head: usize, rows: &Range<usize>, keys: &Range<usize>, place: Place, out: Target) {
+    fn block(&self, head: usize, rows: &Range<usize>, keys: &Range<usize>, place: BlockRows, out: Target) {
         let (width, d) = (self.width(), self.v.d);
         self.pattern(head, rows, keys, place, |_, _| {});
         let product = Product {
@@ -202,7 +202,7 @@ impl Input<'_> {
         head: usize,
         rows: &Range<usize>,
         keys: &Range<usize>,
-        place: Place,
+        place: BlockRows,
         mut scored: impl FnMut(usize, &[f32]),
     ) {
         let AttentionParams { scale, softcap, mask, .. } = *self.params;

@@ -301,7 +301,7 @@ fn address_row(typed: &str) -> Option<Row> {
 /// The head or the layer that was typed: `L3H5`, `cross L2H1`, `L4`.
 fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<Row> {
     let capture = cx.document.latest_capture()?;
-    let Place { stack, layer, head } = Place::parse(typed)?;
+    let TypedHead { stack, layer, head } = TypedHead::parse(typed)?;
     let stack = stack.unwrap_or(cx.pane.selection.stack());
     let several = capture.model().stacks.len() > 1;
     let name = |text: String| if several { format!("{stack} {text}") } else { text };
@@ -337,13 +337,13 @@ fn absence(model: &ModelSpec, stack: StackKind, layer: usize, head: Option<usize
 
 /// A head, or a layer, as people write it.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct TypedHead {
     stack: Option<StackKind>,
     layer: usize,
     head: Option<usize>,
 }
 
-impl Place {
+impl TypedHead {
     /// `L3H5`, `l3 h5`, `cross L2H1`, `L4`.
     fn parse(typed: &str) -> Option<Self> {
         let typed = typed.trim().to_lowercase();
@@ -394,13 +394,13 @@ mod tests {
 
     #[test]
     fn heads_are_read_as_people_write_them() {
-        let place = |stack, layer, head| Some(Place { stack, layer, head });
-        assert_eq!(Place::parse("L3H5"), place(None, 3, Some(5)));
-        assert_eq!(Place::parse(" l12 h0 "), place(None, 12, Some(0)));
-        assert_eq!(Place::parse("cross L2H1"), place(Some(StackKind::Cross), 2, Some(1)));
-        assert_eq!(Place::parse("L4"), place(None, 4, None));
+        let place = |stack, layer, head| Some(TypedHead { stack, layer, head });
+        assert_eq!(TypedHead::parse("L3H5"), place(None, 3, Some(5)));
+        assert_eq!(TypedHead::parse(" l12 h0 "), place(None, 12, Some(0)));
+        assert_eq!(TypedHead::parse("cross L2H1"), place(Some(StackKind::Cross), 2, Some(1)));
+        assert_eq!(TypedHead::parse("L4"), place(None, 4, None));
         for other in ["light", "lh", "L", "3", "cross", "L1H", "L1Hx", "l1h2h3"] {
-            assert_eq!(Place::parse(other), None, "{other}");
+            assert_eq!(TypedHead::parse(other), None, "{other}");
         }
     }
 
