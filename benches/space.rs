@@ -26,7 +26,7 @@ use attnscope::{
     session::{Command, Loadable, PickChange, SelectionCommand, Session, Settings, ViewKind},
     spec::{LayerSpec, Longer, Modality, ModelSpec, StackSpec, TextSpec},
     ui::{
-        Asked, CommandQueue, PanelCtx, hovering,
+        CommandQueue, PanelCtx, QueuedCommand, hovering,
         painting::{self, Painting},
         theme::Theme,
         views::Views,
@@ -167,7 +167,7 @@ impl Window {
             let cx = PanelCtx::new(&self.session, &theme, &commands, &self.patterns);
             self.views.ui(self.session.pane().view, ui, &cx);
         });
-        for Asked { command, .. } in hovering::join(&self.session, Vec::new(), commands.take()) {
+        for QueuedCommand { command, .. } in hovering::join(&self.session, Vec::new(), commands.take()) {
             self.ask(command);
         }
         let (shapes, pixels_per_point) = (output.shapes.clone(), output.pixels_per_point);

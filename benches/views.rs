@@ -18,7 +18,7 @@ use attnscope::{
     capture::Capture,
     ids::StackKind,
     session::{Focus, Loadable, Session, Settings, ViewKind},
-    ui::{Asked, CommandQueue, PanelCtx, hovering, theme::Theme, views::Views},
+    ui::{CommandQueue, PanelCtx, QueuedCommand, hovering, theme::Theme, views::Views},
 };
 use eframe::egui::{Context, Event, RawInput, Rect, pos2, vec2};
 
@@ -77,7 +77,7 @@ impl Stage {
         });
         // Beside the window in the program; here the first frames pay for it.
         self.patterns.read_now();
-        for Asked { command, .. } in hovering::join(&self.session, Vec::new(), commands.take()) {
+        for QueuedCommand { command, .. } in hovering::join(&self.session, Vec::new(), commands.take()) {
             let _ = self.session.apply(command);
         }
         let (shapes, pixels_per_point) = (output.shapes.clone(), output.pixels_per_point);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, Overlay, QueryStep, Selection, Surveys,
-    ViewKind, ViewOptions, gallery::Asked, history::History,
+    ViewKind, ViewOptions, gallery::ExampleQuestion, history::History,
 };
 use crate::{
     analysis::{
@@ -36,7 +36,7 @@ pub struct Pane {
     /// The joint query–key planes of the selected stack.
     pub projection: Loadable<Arc<Projection>>,
     /// What the last projection job was asked for, so that one that failed or was stopped is not asked for again.
-    pub(super) projecting: Option<super::projections::Asked>,
+    pub(super) projecting: Option<super::projections::LayoutRequest>,
     /// What was asked about its whole cloud.
     pub surveys: Surveys,
     /// What it asked the laboratory.
@@ -76,7 +76,7 @@ pub struct PendingSelection {
     pub key: Option<usize>,
     pub space: Option<Space>,
     /// What to ask the laboratory.
-    pub asked: Option<Asked>,
+    pub asked: Option<ExampleQuestion>,
 }
 
 impl PendingSelection {

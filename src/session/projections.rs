@@ -31,7 +31,7 @@ impl ProjectionKey {
 
 /// What a pane asked for last.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct LayoutRequest {
     key: ProjectionKey,
     /// The head that was to come first.
     first: HeadId,
@@ -76,7 +76,7 @@ impl Projections {
             }
             if before.running == first {
                 if let Some(pane) = panes.get_mut(id) {
-                    pane.projecting = Some(Asked { first, ..before });
+                    pane.projecting = Some(LayoutRequest { first, ..before });
                 }
                 return Vec::new();
             }
@@ -95,14 +95,14 @@ impl Projections {
             .unwrap_or(id);
         let job = jobs.next();
         let Some(pane) = panes.get_mut(id) else { return Vec::new() };
-        pane.projecting = Some(Asked { key, first, lane, running: first });
+        pane.projecting = Some(LayoutRequest { key, first, lane, running: first });
         if let Some(projection) = ready {
             pane.projection = Loadable::Ready(projection);
             return Vec::new();
         }
         if let (None, Some((asked, other))) = (before, shared) {
             // Another pane shows the same: they wait together.
-            pane.projecting = Some(Asked { first: asked.running, ..asked });
+            pane.projecting = Some(LayoutRequest { first: asked.running, ..asked });
             pane.projection = other;
             return Vec::new();
         }

@@ -16,13 +16,13 @@ const MAX_KEPT: usize = 12;
 /// The questions of a pane, one of each kind.
 #[derive(Clone, Debug, Default)]
 pub struct Surveys {
-    asked: Vec<Asked>,
+    asked: Vec<HeldSurvey>,
     kept: Vec<(SurveyKey, Arc<Finding>)>,
 }
 
 /// A question with what is known about it.
 #[derive(Clone, Debug)]
-struct Asked {
+struct HeldSurvey {
     kind: QuestionKind,
     key: SurveyKey,
     answer: Loadable<Arc<Finding>>,
@@ -74,7 +74,7 @@ impl Surveys {
             Some(Effect::Submit(job, Request::Survey { pane, survey: Arc::new(survey) }))
         };
         self.asked.retain(|asked| asked.kind != kind);
-        self.asked.push(Asked { kind, key, answer });
+        self.asked.push(HeldSurvey { kind, key, answer });
         effect
     }
 
@@ -117,7 +117,7 @@ impl Surveys {
         self.asked.retain(|asked| !matches!(asked.answer, Loadable::Empty));
     }
 
-    fn slot(&mut self, kind: QuestionKind) -> Option<&mut Asked> {
+    fn slot(&mut self, kind: QuestionKind) -> Option<&mut HeldSurvey> {
         self.asked.iter_mut().find(|asked| asked.kind == kind)
     }
 }

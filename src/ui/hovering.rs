@@ -1,6 +1,6 @@
 //! What is under the pointer: what was reported while the frame was drawn, and nothing where nobody reported anything.
 
-use super::Asked;
+use super::QueuedCommand;
 use crate::{
     ids::PaneId,
     session::{Command, Focus, PaneCommand, Session},
@@ -8,9 +8,10 @@ use crate::{
 
 /// What panels and views asked for in a frame, in the order in which it happens: first what is under the pointer now, so
 /// that a click in the same frame decides after it.
-pub fn join(session: &Session, panels: Vec<Asked>, views: Vec<Asked>) -> Vec<Asked> {
-    let looks =
-        |asked: &Asked| matches!(asked.command, Command::InPane(PaneCommand::Hover(_) | PaneCommand::HoverPoint(_)));
+pub fn join(session: &Session, panels: Vec<QueuedCommand>, views: Vec<QueuedCommand>) -> Vec<QueuedCommand> {
+    let looks = |asked: &QueuedCommand| {
+        matches!(asked.command, Command::InPane(PaneCommand::Hover(_) | PaneCommand::HoverPoint(_)))
+    };
     let (in_panels, panels): (Vec<_>, Vec<_>) = panels.into_iter().partition(looks);
     let (in_views, views): (Vec<_>, Vec<_>) = views.into_iter().partition(looks);
     // What a person points at in a panel is nearer than a view behind it.
@@ -20,8 +21,8 @@ pub fn join(session: &Session, panels: Vec<Asked>, views: Vec<Asked>) -> Vec<Ask
 
 /// What has to be said to each pane so that it knows what is under the pointer now; the pane that the pointer is in comes
 /// last, since those that are linked with it follow it.
-fn hovered(session: &Session, reported: &[Asked]) -> Vec<Asked> {
-    let at = |asked: &Asked| asked.pane.unwrap_or(session.panes.active_id());
+fn hovered(session: &Session, reported: &[QueuedCommand]) -> Vec<QueuedCommand> {
+    let at = |asked: &QueuedCommand| asked.pane.unwrap_or(session.panes.active_id());
     let focus = reported.iter().rev().find_map(|asked| match asked.command {
         Command::InPane(PaneCommand::Hover(focus)) => Some((at(asked), focus)),
         _ => None,
@@ -35,7 +36,7 @@ fn hovered(session: &Session, reported: &[Asked]) -> Vec<Asked> {
     let linked = |id: PaneId| session.panes.get(id).is_some_and(|pane| pane.linked);
     let mut said = Vec::new();
     for pane in session.panes.iter() {
-        let here = |command: Command| Asked { pane: Some(pane.id), command };
+        let here = |command: Command| QueuedCommand { pane: Some(pane.id), command };
         let spot = spot_of(pane.id);
         if pane.selection.spot != spot {
             said.push(here(Command::InPane(PaneCommand::HoverPoint(spot))));
@@ -48,7 +49,10 @@ fn hovered(session: &Session, reported: &[Asked]) -> Vec<Asked> {
     let is_new = |(id, focus): &(PaneId, Focus)| session.panes.get(*id).is_some_and(|it| it.selection.hover != *focus);
     let new = focus.filter(is_new);
     said.extend(
-        new.map(|(pane, focus)| Asked { pane: Some(pane), command: Command::InPane(PaneCommand::Hover(focus)) }),
+        new.map(|(pane, focus)| QueuedCommand {
+            pane: Some(pane),
+            command: Command::InPane(PaneCommand::Hover(focus)),
+        }),
     );
     said
 }

@@ -66,7 +66,7 @@ pub struct ViewCtx<'a> {
 impl ViewCtx<'_> {
     /// Asks for something in this pane.
     pub fn send(&self, command: Command) {
-        self.commands.push(Asked { pane: Some(self.pane.id), command });
+        self.commands.push(QueuedCommand { pane: Some(self.pane.id), command });
     }
 
     /// Why `view` cannot be shown in this pane, in words; `None` when it can.
@@ -125,12 +125,12 @@ impl<'a> Deref for PanelCtx<'a> {
 
 /// A command, and the pane it is meant for; without one the active pane.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct QueuedCommand {
     pub pane: Option<PaneId>,
     pub command: Command,
 }
 
-impl From<Command> for Asked {
+impl From<Command> for QueuedCommand {
     fn from(command: Command) -> Self {
         Self { pane: None, command }
     }
@@ -138,16 +138,16 @@ impl From<Command> for Asked {
 
 /// Commands collected while a frame is drawn, applied after it.
 #[derive(Default)]
-pub struct CommandQueue(RefCell<Vec<Asked>>);
+pub struct CommandQueue(RefCell<Vec<QueuedCommand>>);
 
 impl CommandQueue {
     /// Adds a command.
-    pub fn push(&self, asked: impl Into<Asked>) {
+    pub fn push(&self, asked: impl Into<QueuedCommand>) {
         self.0.borrow_mut().push(asked.into());
     }
 
     /// Takes everything that was asked for.
-    pub fn take(&self) -> Vec<Asked> {
+    pub fn take(&self) -> Vec<QueuedCommand> {
         self.0.take()
     }
 }

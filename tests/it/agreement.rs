@@ -13,7 +13,7 @@ use attnscope::{
     session::{Command, Focus, Loadable, SelectionCommand, Session, Settings, ViewKind},
     text::{decimal_text, weight_text},
     ui::{
-        Asked, CommandQueue, PanelCtx, hovering,
+        CommandQueue, PanelCtx, QueuedCommand, hovering,
         panels::inspector_ui,
         theme::Theme,
         views::{Views, shown_pattern},
@@ -64,7 +64,7 @@ fn show(view: ViewKind, options: &ReadingOptions, head: HeadId, pinned: Focus) -
             if stage.patterns.read_now() {
                 ui.ctx().request_repaint();
             }
-            for Asked { command, .. } in hovering::join(&stage.session, Vec::new(), commands.take()) {
+            for QueuedCommand { command, .. } in hovering::join(&stage.session, Vec::new(), commands.take()) {
                 let _ = stage.session.apply(command);
             }
         },

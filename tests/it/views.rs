@@ -12,7 +12,7 @@ use attnscope::{
     ids::{HeadId, StackKind},
     protocol::{Event, EventKind, Request},
     session::{Command, Effect, Focus, Loadable, SelectionCommand, Session, Settings, ViewKind},
-    ui::{Asked, CommandQueue, PanelCtx, hovering, theme::Theme, views::Views},
+    ui::{CommandQueue, PanelCtx, QueuedCommand, hovering, theme::Theme, views::Views},
 };
 use eframe::egui::{
     Event as Input, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2,
@@ -64,7 +64,7 @@ impl Stage {
                 if stage.patterns.read_now() {
                     ui.ctx().request_repaint();
                 }
-                for Asked { command, .. } in hovering::join(&stage.session, Vec::new(), commands.take()) {
+                for QueuedCommand { command, .. } in hovering::join(&stage.session, Vec::new(), commands.take()) {
                     stage.asked.push(command.clone());
                     let effects = stage.session.apply(command);
                     stage.measure(effects);
@@ -97,7 +97,7 @@ impl Stage {
                     let commands = CommandQueue::default();
                     let cx = PanelCtx::new(&stage.session, &theme, &commands, &stage.patterns);
                     stage.views.options_ui(stage.session.pane().view, ui, &cx);
-                    for Asked { command, .. } in commands.take() {
+                    for QueuedCommand { command, .. } in commands.take() {
                         stage.asked.push(command.clone());
                         let _ = stage.session.apply(command);
                     }

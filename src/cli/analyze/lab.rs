@@ -52,7 +52,7 @@ struct OtherDirection {
 
 /// A question to the laboratory with what it is asked about.
 #[derive(Debug)]
-pub struct Asked {
+pub struct LabArguments {
     lab: LabOptions,
     call: MethodCall,
     files: fields::Files,
@@ -64,7 +64,7 @@ pub struct Asked {
 const YES: &str = "yes";
 const EDIT_OUT: &str = "edit_out";
 
-impl Asked {
+impl LabArguments {
     /// A command with the flags of a method.
     pub fn augment(command: Command, method: &Registered) -> Command {
         let (command, call) = (LabOptions::augment_args(command), (method.begin)());

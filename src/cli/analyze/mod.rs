@@ -32,7 +32,7 @@ pub enum Method {
     /// Scores of heads.
     Heads(Box<heads::HeadsOptions>),
     /// A method of the laboratory.
-    Lab(Box<lab::Asked>),
+    Lab(Box<lab::LabArguments>),
 }
 
 impl Subcommand for Method {
@@ -43,7 +43,9 @@ impl Subcommand for Method {
             "Without an input, text models read random tokens that repeat and vision models the bundled \
              pictures.\n\nExample: attnscope analyze heads --model demo:gpt",
         );
-        let of = |method: &Registered| titled(lab::Asked::augment(Command::new(method.spec.name), method), method.spec);
+        let of = |method: &Registered| {
+            titled(lab::LabArguments::augment(Command::new(method.spec.name), method), method.spec)
+        };
         command.subcommand(heads).subcommands(ALL.iter().map(of)).subcommand_required(true).arg_required_else_help(true)
     }
 
@@ -61,7 +63,7 @@ impl FromArgMatches for Method {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         match ALL.iter().find(|method| method.spec.name == name) {
-            Some(method) => Ok(Self::Lab(Box::new(lab::Asked::read(method, matches)?))),
+            Some(method) => Ok(Self::Lab(Box::new(lab::LabArguments::read(method, matches)?))),
             None => Ok(Self::Heads(Box::new(heads::HeadsOptions::from_arg_matches(matches)?))),
         }
     }

@@ -53,7 +53,7 @@ pub struct Example {
     /// What the run is changed by; the plain run opens beside it.
     pub changes: &'static [WhatIf],
     /// What the laboratory is asked, where the view is that.
-    pub asks: Option<Asked>,
+    pub asks: Option<ExampleQuestion>,
     /// Whether it has a card in the strip, too.
     pub in_strip: bool,
 }
@@ -83,7 +83,7 @@ impl Example {
 
 /// What an example asks the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ExampleQuestion {
     pub question: Question,
     /// The column that stands alone, by its name; all that answer the question where there is none.
     pub alone: Option<&'static str>,
@@ -93,7 +93,7 @@ pub struct Asked {
     pub gold: Option<&'static str>,
 }
 
-impl Asked {
+impl ExampleQuestion {
     /// The same as options of a pane.
     pub fn options(self) -> LabOptions {
         let Self { question, alone, gold, target: _ } = self;

@@ -1,13 +1,13 @@
 //! Examples that change a run, or ask the laboratory.
 
 use super::{
-    Asked, Example, ExampleInput, Topic, WhatIf,
+    Example, ExampleInput, ExampleQuestion, Topic, WhatIf,
     examples::{BERT, BILSTM, CAPTIONS, GPT, SENTIMENT, TRANSLATE},
 };
 use crate::{analysis::explain::report::Question, lab::Target, session::ViewKind};
 
 /// About the output that the model itself would tell.
-const ASKED: Asked = Asked {
+const ASKED: ExampleQuestion = ExampleQuestion {
     question: Question::Depends,
     alone: None,
     target: Target { position: None, class: None, against: None },
@@ -131,7 +131,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         topic: Topic::Lab,
         input: ExampleInput::Text("A warm and funny film with a great cast."),
         view: ViewKind::Lab,
-        asks: Some(Asked { question: Question::Believe, alone: Some("faithfulness"), ..ASKED }),
+        asks: Some(ExampleQuestion { question: Question::Believe, alone: Some("faithfulness"), ..ASKED }),
         ..BILSTM
     },
     Example {
@@ -142,7 +142,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text("There was a boy named Ben. His mom said, \"Come here,"),
         view: ViewKind::Lab,
         query: Some(5),
-        asks: Some(Asked { question: Question::Fact, alone: Some("trace"), ..ASKED }),
+        asks: Some(ExampleQuestion { question: Question::Fact, alone: Some("trace"), ..ASKED }),
         ..GPT
     },
     Example {
@@ -153,7 +153,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text(">>fra<< He bought a white house."),
         target: Some("Il a acheté une maison blanche."),
         view: ViewKind::Lab,
-        asks: Some(Asked { question: Question::Aligns, gold: Some("0-0 1-1 1-2 2-3 4-4 3-5 5-6"), ..ASKED }),
+        asks: Some(ExampleQuestion { question: Question::Aligns, gold: Some("0-0 1-1 1-2 2-3 4-4 3-5 5-6"), ..ASKED }),
         ..TRANSLATE
     },
     Example {
@@ -164,7 +164,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Sample("scene-1"),
         view: ViewKind::Lab,
         head: Some((0, 2)),
-        asks: Some(Asked { target: Target { position: Some(1), class: None, against: None }, ..ASKED }),
+        asks: Some(ExampleQuestion { target: Target { position: Some(1), class: None, against: None }, ..ASKED }),
         ..CAPTIONS
     },
 ];

@@ -17,7 +17,7 @@ use crate::{
         PaneCommand, SessionCommand, saved::EXTENSION,
     },
     ui::{
-        Asked,
+        QueuedCommand,
         commands::{UiCommand, other_appearance},
         hovering, painting,
         panels::{Palette, PathSheet, WindowRequests, focus_search},
@@ -118,7 +118,7 @@ impl App {
         let (mut panels, mut views) = (self.commands.take(), self.view_commands.take());
         if self.pictures.is_taking() {
             // No pointer belongs on a picture.
-            let looks = |asked: &Asked| {
+            let looks = |asked: &QueuedCommand| {
                 matches!(asked.command, Command::InPane(PaneCommand::Hover(_) | PaneCommand::HoverPoint(_)))
             };
             panels.retain(|asked| !looks(asked));
@@ -183,7 +183,7 @@ impl App {
     }
 
     fn apply_commands(&mut self, ctx: &egui::Context) {
-        for Asked { pane, command } in self.commands.take() {
+        for QueuedCommand { pane, command } in self.commands.take() {
             let pane = pane.unwrap_or_else(|| self.session.pane().id);
             match &command {
                 Command::SetText(_) | Command::SetTextB(_) | Command::SetTarget(_) => self.run_soon(ctx),

@@ -30,7 +30,7 @@ pub struct AskedColumn {
 }
 
 /// Everything that a pane shows of its question.
-pub struct Asked {
+pub struct LabColumns {
     /// In order.
     pub columns: Vec<AskedColumn>,
     /// Methods that say nothing here, and why.
@@ -38,11 +38,11 @@ pub struct Asked {
 }
 
 /// Asks for what is not there yet.
-pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> Asked {
+pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> LabColumns {
     let (target, known) = (cx.pane.options.target, &cx.pane.explanations);
     // While something is dragged, what has begun is finished first; letting go asks for what is there then.
     let is_dragging = ui.input(|input| input.pointer.any_down());
-    let mut asked = Asked { columns: Vec::new(), unsuited: Vec::new() };
+    let mut asked = LabColumns { columns: Vec::new(), unsuited: Vec::new() };
     for Wanted { column, ask } in cx.pane.wanted(capture) {
         let ask = match ask {
             Ok(ask) => ask,
@@ -77,7 +77,7 @@ pub fn show(cx: &ViewCtx<'_>, column: &Column, shown: bool) {
     controls::edit_options(cx, |options| options.lab.show(column, shown));
 }
 
-impl Asked {
+impl LabColumns {
     fn without(&mut self, title: &'static str, why: String) {
         match self.unsuited.iter_mut().find(|(_, known)| *known == why) {
             Some((titles, _)) => titles.push(title),

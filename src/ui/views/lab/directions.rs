@@ -2,7 +2,7 @@
 
 use eframe::egui::{Button, ComboBox, RichText, Ui};
 
-use super::asked::Asked;
+use super::asked::LabColumns;
 use crate::{
     capture::Capture,
     lab::{FieldValue, MethodCall, Scope},
@@ -14,7 +14,7 @@ use crate::{
 const SYMMETRIZE: &str = "symmetrize";
 
 /// Draws the choices, where words are aligned.
-pub fn directions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &Asked) {
+pub fn directions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &LabColumns) {
     let is_alignment = |ask: &MethodCall| matches!(ask, MethodCall::Alignment(_));
     let Some(column) = asked.columns.iter().find(|column| is_alignment(&column.ask)) else { return };
     let weak = |text: &str| RichText::new(text).color(cx.theme.text_weak);

@@ -17,7 +17,7 @@ use eframe::egui::{
     containers::menu::{MenuButton, MenuConfig},
 };
 
-use self::{asked::Asked, pieces::Pieces};
+use self::{asked::LabColumns, pieces::Pieces};
 pub use self::{
     outcome::{OutcomeChoice, outcome_label},
     target::explained_output,
@@ -149,7 +149,7 @@ fn questions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
 }
 
 /// What can be done with the answers: others shown, saved, copied.
-fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked) {
+fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &LabColumns) {
     let has_answers = asked.columns.iter().any(|column| column.answer.report.is_some());
     let copy = ui.add_enabled(has_answers, Button::new(COPY));
     if copy.on_hover_text("Copy all results as a table for a spreadsheet").clicked() {

@@ -9,7 +9,7 @@ use eframe::egui::{
 use egui_plot::Corner;
 
 use super::{
-    asked::{Asked, AskedColumn},
+    asked::{AskedColumn, LabColumns},
     index, options,
 };
 use crate::{
@@ -54,7 +54,7 @@ pub struct Pieces {
 
 impl Pieces {
     /// Draws the answers of a pane.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &Asked) {
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &LabColumns) {
         let (question, head) = (cx.pane.options.lab.question, cx.pane.selection.head);
         let special = cx.pane.options.lab.special;
         let answers = asked.answers();
@@ -98,7 +98,7 @@ impl Pieces {
         &mut self,
         ui: &mut Ui,
         cx: &ViewCtx<'_>,
-        (capture, asked): (&Capture, &Asked),
+        (capture, asked): (&Capture, &LabColumns),
         (card, sections): (&Card<'_>, &Arc<Vec<Section>>),
     ) {
         let is_open = heading_ui(ui, cx, capture, card);
@@ -214,7 +214,7 @@ impl Card<'_> {
 }
 
 /// What is about all methods, then each method in order.
-fn cards<'a>(sections: &'a [Section], asked: &'a Asked) -> Vec<Card<'a>> {
+fn cards<'a>(sections: &'a [Section], asked: &'a LabColumns) -> Vec<Card<'a>> {
     let find = |name: &str| asked.columns.iter().find(|column| column.column.name == name);
     let mut n_parts = 0;
     let of_section = |section: &'a Section| {

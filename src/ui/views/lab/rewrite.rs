@@ -2,7 +2,7 @@
 
 use eframe::egui::Ui;
 
-use super::asked::Asked;
+use super::asked::LabColumns;
 use crate::{
     lab::edit_of,
     session::{ChangeCommand, Command},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Draws a button for the change that was found, where there is one.
-pub fn add_ui(ui: &mut Ui, cx: &ViewCtx<'_>, asked: &Asked) {
+pub fn add_ui(ui: &mut Ui, cx: &ViewCtx<'_>, asked: &LabColumns) {
     let found = asked.columns.iter().filter_map(|column| column.answer.report.as_deref()).find_map(edit_of);
     let Some(edit) = found else { return };
     let add = ui.button("Add to What if").on_hover_text("Run with this change; What if lists it and can switch it off");
