@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CaptureParts, Rows, ShapeError, SiteValues, StackCapture, Width, bias::expected_shape};
+use super::{CaptureParts, RowKind, ShapeError, SiteValues, StackCapture, Width, bias::expected_shape};
 use crate::{
     ids::{Side, StackKind},
     spec::LayerSpec,
@@ -38,8 +38,8 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
                 Width::Embedding | Width::Model | Width::Mlp => *widths.entry(of.width).or_insert(n_cols),
             };
             let expected = match (of.rows, layer) {
-                (Rows::Queries, Some((_, spec))) => vec![spec.n_heads, n_query, width],
-                (Rows::Keys, Some((_, spec))) => vec![spec.n_kv_heads, n_key, width],
+                (RowKind::Queries, Some((_, spec))) => vec![spec.n_heads, n_query, width],
+                (RowKind::Keys, Some((_, spec))) => vec![spec.n_kv_heads, n_key, width],
                 _ => vec![n_query, width],
             };
             if value.shape() != expected {

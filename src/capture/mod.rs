@@ -33,6 +33,6 @@ pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use patches::{PatchLook, THUMBNAIL_PX};
 pub use positions::{PositionTable, PositionTables};
-pub use site::{Per, Rows, Site, SiteSpec, SiteValue, SiteValues, Width};
+pub use site::{Per, RowKind, Site, SiteSpec, SiteValue, SiteValues, Width};
 pub use site_set::Sites;
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

@@ -39,25 +39,25 @@ pub enum Site {
 
 /// Every site, in forward order.
 const TABLE: [SiteSpec; 15] = [
-    SiteSpec::new(Site::Embed, "embed", Rows::Stream, Width::Embedding)
+    SiteSpec::new(Site::Embed, "embed", RowKind::Stream, Width::Embedding)
         .once_per(Per::Sequence)
         .called("the embeddings"),
-    SiteSpec::new(Site::ResidPre, "resid_pre", Rows::Stream, Width::Model)
+    SiteSpec::new(Site::ResidPre, "resid_pre", RowKind::Stream, Width::Model)
         .chosen_as("resid")
         .patched_as("the residual stream before"),
-    SiteSpec::new(Site::Q, "q", Rows::Queries, Width::Head),
-    SiteSpec::new(Site::K, "k", Rows::Keys, Width::Head),
-    SiteSpec::new(Site::V, "v", Rows::Keys, Width::Head),
-    SiteSpec::new(Site::Scores, "scores", Rows::Queries, Width::Keys),
-    SiteSpec::new(Site::Pattern, "pattern", Rows::Queries, Width::Keys),
-    SiteSpec::new(Site::Z, "z", Rows::Queries, Width::Head).patched_as("the z of"),
-    SiteSpec::new(Site::AttnOut, "attn_out", Rows::Stream, Width::Model).patched_as("the attention output of"),
-    SiteSpec::new(Site::ResidMid, "resid_mid", Rows::Stream, Width::Model),
-    SiteSpec::new(Site::MlpGate, "mlp_gate", Rows::Stream, Width::Mlp).of_mlp(),
-    SiteSpec::new(Site::MlpHidden, "mlp_hidden", Rows::Stream, Width::Mlp).of_mlp(),
-    SiteSpec::new(Site::MlpOut, "mlp_out", Rows::Stream, Width::Model).of_mlp().patched_as("the MLP output of"),
-    SiteSpec::new(Site::ResidPost, "resid_post", Rows::Stream, Width::Model).called("the residual stream after"),
-    SiteSpec::new(Site::ResidFinal, "resid_final", Rows::Stream, Width::Model)
+    SiteSpec::new(Site::Q, "q", RowKind::Queries, Width::Head),
+    SiteSpec::new(Site::K, "k", RowKind::Keys, Width::Head),
+    SiteSpec::new(Site::V, "v", RowKind::Keys, Width::Head),
+    SiteSpec::new(Site::Scores, "scores", RowKind::Queries, Width::Keys),
+    SiteSpec::new(Site::Pattern, "pattern", RowKind::Queries, Width::Keys),
+    SiteSpec::new(Site::Z, "z", RowKind::Queries, Width::Head).patched_as("the z of"),
+    SiteSpec::new(Site::AttnOut, "attn_out", RowKind::Stream, Width::Model).patched_as("the attention output of"),
+    SiteSpec::new(Site::ResidMid, "resid_mid", RowKind::Stream, Width::Model),
+    SiteSpec::new(Site::MlpGate, "mlp_gate", RowKind::Stream, Width::Mlp).of_mlp(),
+    SiteSpec::new(Site::MlpHidden, "mlp_hidden", RowKind::Stream, Width::Mlp).of_mlp(),
+    SiteSpec::new(Site::MlpOut, "mlp_out", RowKind::Stream, Width::Model).of_mlp().patched_as("the MLP output of"),
+    SiteSpec::new(Site::ResidPost, "resid_post", RowKind::Stream, Width::Model).called("the residual stream after"),
+    SiteSpec::new(Site::ResidFinal, "resid_final", RowKind::Stream, Width::Model)
         .chosen_as("resid")
         .once_per(Per::Stack)
         .called("the residual stream after the final norm"),
@@ -81,7 +81,7 @@ pub struct SiteSpec {
     /// The name by which it is asked for, maybe together with others.
     pub choice: &'static str,
     pub per: Per,
-    pub rows: Rows,
+    pub rows: RowKind,
     pub width: Width,
     /// Its name in a sentence, before the layer or head.
     pub words: Option<&'static str>,
@@ -103,7 +103,7 @@ pub enum Per {
 
 /// The rows of a site's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum RowKind {
     /// The tokens of the stream: `[n, width]`.
     Stream,
     /// Queries, of each head: `[heads, n_query, width]`.
@@ -128,7 +128,7 @@ pub enum Width {
 }
 
 impl SiteSpec {
-    const fn new(site: Site, name: &'static str, rows: Rows, width: Width) -> Self {
+    const fn new(site: Site, name: &'static str, rows: RowKind, width: Width) -> Self {
         Self {
             site,
             name,
@@ -192,7 +192,7 @@ impl Site {
 
     /// Whether there is one value per head.
     pub const fn is_per_head(self) -> bool {
-        !matches!(self.spec().rows, Rows::Stream)
+        !matches!(self.spec().rows, RowKind::Stream)
     }
 
     /// Whether there is one in each layer, and not one of a whole stack or sequence.
@@ -202,7 +202,7 @@ impl Site {
 
     /// Whether its rows are keys, and not queries or tokens of the stream.
     pub const fn is_of_keys(self) -> bool {
-        matches!(self.spec().rows, Rows::Keys)
+        matches!(self.spec().rows, RowKind::Keys)
     }
 
     /// Whether it has a value for each pair of a query and a key.

@@ -13,7 +13,7 @@ use crate::{
     corpus::list::ListOptions,
     export,
     ids::{ModelId, StackKind},
-    protocol::{Between, MeanInputs, Rows},
+    protocol::{Between, MeanInputs, PatchedRows},
     worker::{Means, Stop, corpus},
 };
 
@@ -106,7 +106,7 @@ pub fn run(options: &DirectionOptions) -> Result<(), CliError> {
             0
         }
     };
-    let rows = Rows { site, stack, layer, head: None, positions: Vec::new() };
+    let rows = PatchedRows { site, stack, layer, head: None, positions: Vec::new() };
     let along = if options.remove { Along::Remove } else { Along::Add(options.add) };
     let wanted = Between { rows, plus, minus, mean, along };
     let mut said = Vec::new();

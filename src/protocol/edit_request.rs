@@ -25,7 +25,7 @@ pub enum EditRequest {
     },
     /// Rows of a site are those of another run of the model.
     Taken {
-        rows: Rows,
+        rows: PatchedRows,
         from: Box<PatchSource>,
     },
     /// A head adds the mean of what it adds over many inputs, everywhere.
@@ -145,7 +145,7 @@ impl EditRequest {
 
 /// Rows of a site.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rows {
+pub struct PatchedRows {
     pub site: Site,
     pub stack: StackKind,
     /// Layer, from 0.
@@ -155,7 +155,7 @@ pub struct Rows {
     pub positions: Vec<usize>,
 }
 
-impl Rows {
+impl PatchedRows {
     /// What they are, in words: `the residual stream before layer 2`.
     pub fn what(&self) -> String {
         self.site.in_words(self.layer, self.head)
@@ -179,7 +179,7 @@ pub struct PatchSource {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Between {
     /// Where: a site without heads, and the rows that are changed, all where none are named.
-    pub rows: Rows,
+    pub rows: PatchedRows,
     pub plus: MeanInputs,
     /// Inputs that it leads away from.
     pub minus: MeanInputs,

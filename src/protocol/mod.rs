@@ -17,7 +17,7 @@ pub use capture_file::CaptureFile;
 pub use corpus::{
     CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, LeftOut,
 };
-pub use edit_request::{Between, EditRequest, PatchSource, Rows};
+pub use edit_request::{Between, EditRequest, PatchSource, PatchedRows};
 pub use event::{Drawn, Event, EventKind};
 pub use failure::{Failure, TooLong};
 pub use mean::MeanInputs;

@@ -8,7 +8,7 @@ use crate::{
     capture::{Edit, MeanOf, ReplaceToken, Site},
     ids::{HeadId, ModelId},
     model::{Encoded, Input, Model, ModelError},
-    protocol::{EditRequest, Rows},
+    protocol::{EditRequest, PatchedRows},
 };
 
 /// What it takes to find out what a change means.
@@ -41,7 +41,7 @@ pub(super) fn resolve(request: EditRequest, input: &Encoded, aids: &mut Aids<'_>
                 return Err(ModelError::Edit(why.to_owned()).into());
             }
             let HeadId { stack, layer, head: of } = head;
-            let rows = Rows { site: Site::Z, stack, layer, head: Some(of), positions: Vec::new() };
+            let rows = PatchedRows { site: Site::Z, stack, layer, head: Some(of), positions: Vec::new() };
             let mean = aids.means.of((aids.id, model), &rows, (&over, MeanOf::All), (&control, &mut aids.said))?;
             patch_sources::everywhere(head, &mean, n)
         }

@@ -11,7 +11,7 @@ use crate::{
     corpus::list::{Content, InputList, ListOptions},
     ids::{HeadId, ModelId, StackKind},
     model::{Control, Encoded, Logits, Model, ModelError, Preparation, Progress, RunPlan, Sites, Stage},
-    protocol::{Between, Failure, LeftOut, MeanInputs, PatchSource, Rows},
+    protocol::{Between, Failure, LeftOut, MeanInputs, PatchSource, PatchedRows},
     spec::ModelSpec,
     text::{counted, grouped, sentence},
 };
@@ -39,7 +39,7 @@ struct Mean {
 #[derive(Debug)]
 struct Taken {
     model: ModelId,
-    rows: Rows,
+    rows: PatchedRows,
     over: (MeanInputs, MeanOf),
     mean: Mean,
 }
@@ -58,11 +58,11 @@ impl Means {
     pub(super) fn of(
         &mut self,
         (id, model): (ModelId, &Model),
-        rows: &Rows,
+        rows: &PatchedRows,
         (over, of): (&MeanInputs, MeanOf),
         (control, said): Watched<'_>,
     ) -> Result<Vec<f32>, Stop> {
-        let rows = Rows { positions: Vec::new(), ..rows.clone() };
+        let rows = PatchedRows { positions: Vec::new(), ..rows.clone() };
         let is_it =
             |taken: &&Taken| taken.model == id && taken.rows == rows && taken.over.0 == *over && taken.over.1 == of;
         let mean = if let Some(known) = self.0.iter().find(is_it) {
@@ -110,7 +110,7 @@ impl Means {
                  differ, or take another mean"
             )));
         }
-        let Rows { site, stack, layer, ref positions, .. } = *rows;
+        let PatchedRows { site, stack, layer, ref positions, .. } = *rows;
         Ok(Edit::Direction(Direction {
             site,
             stack,
@@ -137,7 +137,7 @@ fn listed(over: &MeanInputs) -> Result<(Arc<InputList>, Vec<usize>, Preparation)
 }
 
 /// Why a model has no such rows of any input, in words.
-fn missing(spec: &ModelSpec, rows: &Rows) -> Option<String> {
+fn missing(spec: &ModelSpec, rows: &PatchedRows) -> Option<String> {
     let Some(stack) = spec.stack(rows.stack) else {
         let names: Vec<&str> = spec.stacks.iter().map(|stack| stack.kind.name()).collect();
         return Some(format!("there is no stack {}, only {}", rows.stack.name(), names.join(", ")));
@@ -148,7 +148,7 @@ fn missing(spec: &ModelSpec, rows: &Rows) -> Option<String> {
 }
 
 /// Why a run has no such rows, in words.
-fn unrecorded(rows: &Rows) -> Stop {
+fn unrecorded(rows: &PatchedRows) -> Stop {
     let site = rows.site.name();
     let why = if rows.stack == StackKind::Cross {
         format!("cross-attention has no {site} of its own: its queries are tokens of the decoder, so take that stack")
@@ -178,7 +178,12 @@ impl Sum {
 }
 
 /// The mean of a site over tokens of all inputs. One that cannot be read is left out, as it is of a corpus.
-fn mean(model: &Model, rows: &Rows, (over, of): (&MeanInputs, MeanOf), control: &Control<'_>) -> Result<Mean, Stop> {
+fn mean(
+    model: &Model,
+    rows: &PatchedRows,
+    (over, of): (&MeanInputs, MeanOf),
+    control: &Control<'_>,
+) -> Result<Mean, Stop> {
     if let Some(why) = missing(model.spec(), rows) {
         return Err(ModelError::Edit(why).into());
     }
@@ -267,8 +272,8 @@ fn plan(site: Site, layer: usize) -> RunPlan {
 }
 
 /// The recorded values of a site, one row per token.
-fn matrix(capture: &Capture, rows: &Rows) -> Option<Matrix> {
-    let Rows { site, stack, layer, head, .. } = *rows;
+fn matrix(capture: &Capture, rows: &PatchedRows) -> Option<Matrix> {
+    let PatchedRows { site, stack, layer, head, .. } = *rows;
     if site == Site::Embed {
         return capture.embed(stack.query_side()).filter(|_| stack != StackKind::Cross).cloned();
     }
@@ -282,7 +287,7 @@ fn matrix(capture: &Capture, rows: &Rows) -> Option<Matrix> {
 /// The patch that puts rows of another run in their place here.
 pub(super) fn taken(
     model: &Model,
-    rows: Rows,
+    rows: PatchedRows,
     donor: &PatchSource,
     (control, said): Watched<'_>,
 ) -> Result<Edit, Stop> {
@@ -306,7 +311,7 @@ pub(super) fn taken(
         })?;
         values.extend_from_slice(row);
     }
-    let Rows { site, stack, layer, head, positions } = rows;
+    let PatchedRows { site, stack, layer, head, positions } = rows;
     let shape = [positions.len(), there.n_cols()];
     let value = Matrix::new(values, shape).map_err(|error| refused(error.to_string()))?;
     Ok(Edit::Patch(Patch { site, stack, layer, head, positions, value }))

@@ -7,7 +7,7 @@ use attnscope::{
     corpus::list::{InputList, Kind, ListOptions},
     ids::{ModelId, StackKind},
     model::{Encoded, Input, Logits, Model, Preparation, RunPlan, Sites, uninterrupted},
-    protocol::{Between, EditRequest, MeanInputs, Rows},
+    protocol::{Between, EditRequest, MeanInputs, PatchedRows},
     worker::{Means, Stop},
 };
 
@@ -118,7 +118,7 @@ const BAD: &str = "a dull and lifeless film\na waste of time\nstupid and boring\
 #[test]
 fn a_direction_between_two_sets_leads_from_one_to_the_other() {
     let (model, input) = demo("demo:sentiment", "a film about a ship");
-    let rows = Rows { site: Site::ResidPost, stack: SELF, layer: 1, head: None, positions: Vec::new() };
+    let rows = PatchedRows { site: Site::ResidPost, stack: SELF, layer: 1, head: None, positions: Vec::new() };
     let of = |plus: MeanInputs, minus: MeanInputs, along: Along| {
         direction(&model, &Between { rows: rows.clone(), plus, minus, mean: MeanOf::Words, along })
     };
@@ -196,7 +196,7 @@ fn a_mean_is_over_all_inputs_of_a_list_and_says_what_it_leaves_out() {
         texts.iter().map(text).collect::<Vec<_>>()
     };
     let of = |plus: &str, (site, stack), mean, how| {
-        let rows = Rows { site, stack, layer: 1, head: None, positions: Vec::new() };
+        let rows = PatchedRows { site, stack, layer: 1, head: None, positions: Vec::new() };
         let prepared = |inputs| match inputs {
             MeanInputs::Listed { name, list, sources, .. } => MeanInputs::Listed { name, list, sources, how },
             bundled @ MeanInputs::Bundled(_) => bundled,
@@ -251,7 +251,8 @@ fn a_mean_is_over_all_inputs_of_a_list_and_says_what_it_leaves_out() {
 #[test]
 fn cross_attention_says_whose_stream_it_reads() {
     let (model, _) = demo("demo:translate", "a dog");
-    let rows = Rows { site: Site::ResidPost, stack: StackKind::Cross, layer: 0, head: None, positions: Vec::new() };
+    let rows =
+        PatchedRows { site: Site::ResidPost, stack: StackKind::Cross, layer: 0, head: None, positions: Vec::new() };
     let (plus, minus) = (set("plus", "a dog"), set("minus", "two cats"));
     let wanted = Between { rows, plus, minus, mean: MeanOf::Words, along: Along::Remove };
     let said = direction(&model, &wanted).unwrap_err();

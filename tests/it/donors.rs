@@ -12,7 +12,7 @@ use attnscope::{
     corpus::list::{InputList, Kind, ListOptions},
     ids::{DocumentId, HeadId, ModelId, Side, StackKind},
     model::{Input, Preparation},
-    protocol::{EditRequest, EventKind, MeanInputs, PatchSource, Request, Rows},
+    protocol::{EditRequest, EventKind, MeanInputs, PatchSource, PatchedRows, Request},
     session::{ChangeCommand, Command, ViewKind},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, accesskit::Role, vec2};
@@ -48,7 +48,7 @@ fn probabilities(capture: &Capture) -> Vec<(u32, f32)> {
 }
 
 fn taken(site: Site, layer: usize, positions: Vec<usize>, text: &str) -> EditRequest {
-    let rows = Rows { site, stack: StackKind::SelfAttention, layer, head: None, positions };
+    let rows = PatchedRows { site, stack: StackKind::SelfAttention, layer, head: None, positions };
     let (name, input) = ("the other".to_owned(), Input::text(text));
     let from = PatchSource { name, input, generation: None, edits: Vec::new(), positions: None };
     EditRequest::Taken { rows, from: Box::new(from) }

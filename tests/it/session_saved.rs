@@ -418,14 +418,14 @@ fn an_unknown_change_is_named_and_left_out_and_the_rest_is_shown() {
 fn changes_come_back() {
     use attnscope::{
         model::{Input, Preparation, TextInput},
-        protocol::{Between, MeanInputs, PatchSource, Rows},
+        protocol::{Between, MeanInputs, PatchSource, PatchedRows},
     };
     let edits = vec![
         ablated(1),
         EditRequest::Word { side: attnscope::ids::Side::Only, position: 2, text: "zwölf".to_owned() },
         EditRequest::MeanOver { head: HeadId::single(0, 1), over: MeanInputs::Bundled("demo:sentences") },
         EditRequest::Between(Box::new(Between {
-            rows: Rows {
+            rows: PatchedRows {
                 site: attnscope::capture::Site::ResidPost,
                 stack: attnscope::ids::StackKind::SelfAttention,
                 layer: 1,
@@ -438,7 +438,7 @@ fn changes_come_back() {
             along: attnscope::capture::Along::Add(2.0),
         })),
         EditRequest::Taken {
-            rows: Rows {
+            rows: PatchedRows {
                 site: attnscope::capture::Site::Z,
                 stack: attnscope::ids::StackKind::SelfAttention,
                 layer: 1,

@@ -17,7 +17,7 @@ use super::{
     record,
 };
 use crate::{
-    capture::{AppliedEdit, Capture, CaptureParts, Computation, InputInfo, Matrix, Rows, Site, Token, Width},
+    capture::{AppliedEdit, Capture, CaptureParts, Computation, InputInfo, Matrix, RowKind, Site, Token, Width},
     ids::{CaptureId, Side, StackKind},
     spec::{ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -279,9 +279,9 @@ fn sides(place: TensorSlot, entry: &Entry) -> Result<Vec<(Side, usize)>, FileErr
             What::Sink => (2, vec![(stack.query_side(), 1)]),
             What::Site(site) => {
                 let (rank, side) = match site.spec().rows {
-                    Rows::Stream => (2, stack.query_side()),
-                    Rows::Queries => (3, stack.query_side()),
-                    Rows::Keys => (3, stack.key_side()),
+                    RowKind::Stream => (2, stack.query_side()),
+                    RowKind::Queries => (3, stack.query_side()),
+                    RowKind::Keys => (3, stack.key_side()),
                 };
                 let keys = site.is_of_pairs().then_some((stack.key_side(), rank - 1));
                 (rank, [(side, rank - 2)].into_iter().chain(keys).collect())

@@ -9,7 +9,7 @@ use super::{
     FileError,
     entry::Entry,
     place::{TensorSlot, What},
-    values::{self, RowNotes, Rows},
+    values::{self, RowNotes, RowRules},
 };
 use crate::{
     capture::{AppliedEdit, Computation, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, SiteValue, StackCapture},
@@ -131,7 +131,7 @@ impl Recorded {
         match site {
             Site::Pattern => {
                 let sink = self.layer(stack, layer).and_then(|layer| layer.sink.clone());
-                let rows = Rows {
+                let rows = RowRules {
                     partial: computation.partial_rows,
                     sink: sink.as_ref().map(Matrix::as_slice),
                     free: &written_heads(computation, stack, layer, entry.shape[0]),

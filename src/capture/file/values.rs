@@ -24,7 +24,7 @@ pub(super) fn check_scores(entry: &Entry, values: &[f32]) -> Result<(), FileErro
 }
 
 /// What the rows of a pattern must hold, and what is known of each.
-pub(super) struct Rows<'a> {
+pub(super) struct RowRules<'a> {
     /// Whether the file declares that rows may be incomplete.
     pub(super) partial: bool,
     /// `[heads, n_query]`: what went to a learned sink.
@@ -45,7 +45,7 @@ pub(super) struct RowNotes {
 }
 
 /// No NaN, nothing negative, every row as `rows` says.
-pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &Rows<'_>) -> Result<RowNotes, FileError> {
+pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &RowRules<'_>) -> Result<RowNotes, FileError> {
     let [_, n_rows, n_cols] = entry.shape[..] else { return Err(FileError::tensor(&entry.name, "is not a pattern")) };
     let n_rows = n_rows.max(1);
     let is_free = |idx: usize| rows.free.contains(&(idx / n_rows / n_cols.max(1)));

@@ -12,7 +12,7 @@ const END: &str = "\u{1F}end of table";
 const AFTER: &str = "\n\u{1F}end of table";
 
 pub(super) fn parse(text: &str, wanted: Option<&str>) -> Result<InputList, ListError> {
-    let mut rows = Rows::new(text);
+    let mut rows = Records::new(text);
     let Some(header) = rows.next_row() else { return Err(ListError::Empty("the file is empty")) };
     let names = unique(header);
     let mut records = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn parse(text: &str, wanted: Option<&str>) -> Result<InputList, ListE
 }
 
 /// The records of a table.
-struct Rows<'a> {
+struct Records<'a> {
     reader: csv_core::Reader,
     rest: &'a [u8],
     /// What comes after `rest`.
@@ -74,7 +74,7 @@ struct Rows<'a> {
     is_over: bool,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> Records<'a> {
     fn new(text: &'a str) -> Self {
         let reader = ReaderBuilder::new().delimiter(separator(text)).build();
         let (output, ends) = (vec![0; 1 << 12], vec![0; 64]);

@@ -172,7 +172,7 @@ impl Method for FaithfulnessOptions {
 }
 
 /// The row that is read, in one head or in all of a layer.
-struct Row<'a> {
+struct ExplainedRow<'a> {
     bench: &'a Bench<'a>,
     aim: Aim,
     heads: Vec<HeadId>,
@@ -185,7 +185,7 @@ struct Row<'a> {
     start: Option<Start>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> ExplainedRow<'a> {
     fn of(bench: &'a Bench<'a>, aim: Aim, options: FaithfulnessOptions) -> Result<Self, LabError> {
         let plain = bench.plain()?;
         let model = plain.model();
@@ -464,7 +464,7 @@ fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Target)
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
-    let row = Row::of(bench, aim, options)?;
+    let row = ExplainedRow::of(bench, aim, options)?;
     let side = row.heads[0].stack.key_side();
     let weights = row.weights();
     let mut report = Report::new(&SPEC);

@@ -12,7 +12,7 @@ use super::{
     relative::RelativeBias,
 };
 use crate::{
-    capture::{Rows, Width},
+    capture::{RowKind, Width},
     ids::{Side, StackKind},
     model::{
         kernels::{self, Linear},
@@ -253,10 +253,10 @@ impl Layer<'_> {
             let one = self.scores(attention, n_key);
             for site in of_layer() {
                 match site.rows {
-                    Rows::Stream => {}
+                    RowKind::Stream => {}
                     _ if site.width == Width::Keys => scores = scores.saturating_add(one),
-                    Rows::Queries => sites += VALUE * h as u64 * self.n * d,
-                    Rows::Keys => sites += VALUE * kv as u64 * n_key * d,
+                    RowKind::Queries => sites += VALUE * h as u64 * self.n * d,
+                    RowKind::Keys => sites += VALUE * kv as u64 * n_key * d,
                 }
             }
             if attention.sink.is_some()
@@ -268,7 +268,7 @@ impl Layer<'_> {
                 scores = scores.saturating_add(bias_bytes(bias, attention, (self.n, n_key)));
             }
         }
-        for site in of_layer().filter(|site| site.rows == Rows::Stream) {
+        for site in of_layer().filter(|site| site.rows == RowKind::Stream) {
             let width = self.block.mlp.width_of(site.site).unwrap_or_else(|| self.block.mlp.d_model());
             sites += VALUE * self.n * width;
         }

@@ -16,7 +16,7 @@ use crate::{
         ModelError,
         input::Payload,
         kernels::{self, Activation, Linear},
-        run::{At, Row, Run, Site},
+        run::{At, Run, Site, SiteRow},
     },
     spec::{LayerSpec, Mask, StackSpec},
 };
@@ -90,11 +90,11 @@ impl Recurrent {
         })?;
         let keys = if matches!(self.score, Score::Additive { .. }) { keys } else { run.at(Site::K, ATTENTION, keys)? };
         let values = run.at(Site::V, ATTENTION, values)?;
-        let mut rows = Rows::default();
+        let mut rows = RecordedRows::default();
         let mut features = Vec::with_capacity(n_query);
         for idx in 0..n_query {
             run.checkpoint()?;
-            let row = Row { idx, of: n_query };
+            let row = SiteRow { idx, of: n_query };
             let scores = self.scores(&state, &keys, row, &mut rows, run)?;
             let scores = run.row(Site::Scores, ATTENTION, row, scores)?;
             rows.scores.push(scores.clone());
@@ -127,8 +127,8 @@ impl Recurrent {
         &self,
         state: &Tensor,
         keys: &Tensor,
-        row: Row,
-        rows: &mut Rows,
+        row: SiteRow,
+        rows: &mut RecordedRows,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let query = match &self.score {
@@ -159,14 +159,14 @@ impl Recurrent {
 
 /// What is recorded row by row.
 #[derive(Default)]
-struct Rows {
+struct RecordedRows {
     q: Vec<Tensor>,
     scores: Vec<Tensor>,
     pattern: Vec<Tensor>,
     z: Vec<Tensor>,
 }
 
-impl Rows {
+impl RecordedRows {
     fn record(&self, run: &mut Run<'_>) -> Result<(), ModelError> {
         let sites =
             [(Site::Q, &self.q), (Site::Scores, &self.scores), (Site::Pattern, &self.pattern), (Site::Z, &self.z)];

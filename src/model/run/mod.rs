@@ -104,7 +104,7 @@ pub(crate) type Rows = BTreeMap<Side, Vec<Range<usize>>>;
 
 /// One row of a site whose rows come one after the other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct SiteRow {
     pub idx: usize,
     /// How many rows there will be.
     pub of: usize,
@@ -266,7 +266,7 @@ impl<'a> Run<'a> {
 
     /// Passes one row `[heads, 1, width]` on, after edits and tap. It is not recorded: that is done for all
     /// rows together, by [`Self::record`].
-    pub fn row(&mut self, site: Site, at: At, row: Row, mut x: Tensor) -> Result<Tensor, ModelError> {
+    pub fn row(&mut self, site: Site, at: At, row: SiteRow, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
         for (edit, edited) in plan.edits.iter().zip(&mut self.edited) {
             if edit.touches(site, at.stack, at.layer) {

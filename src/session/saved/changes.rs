@@ -8,7 +8,7 @@ use crate::{
     capture::{Along, Edit, MeanOf, Site},
     ids::{HeadId, Side, StackKind},
     model::{Choice, Generation, Input, Preparation, TextInput},
-    protocol::{Between, EditRequest, MeanInputs, PatchSource, Rows},
+    protocol::{Between, EditRequest, MeanInputs, PatchSource, PatchedRows},
     session::{BUNDLED_CORPORA, Change},
 };
 
@@ -107,7 +107,7 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
             let (MeanInputs::Bundled(plus), MeanInputs::Bundled(minus)) = (&between.plus, &between.minus) else {
                 return None;
             };
-            let Rows { site, stack, layer, head, positions } = between.rows.clone();
+            let PatchedRows { site, stack, layer, head, positions } = between.rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
             let mut json = json!({ "between": serde_json::to_value(rows).ok()?, "plus": plus, "minus": minus });
             json["tokens"] = between.mean.name().into();
@@ -118,7 +118,7 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
             json
         }
         EditRequest::Taken { rows, from } => {
-            let Rows { site, stack, layer, head, positions } = rows.clone();
+            let PatchedRows { site, stack, layer, head, positions } = rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
             let writes = from.generation.map(|Generation { max_new_tokens, choice }| WrittenWriting {
                 max_tokens: max_new_tokens,
@@ -163,7 +163,7 @@ fn requested(json: &Value) -> Option<EditRequest> {
     }
     if let Some(rows) = fields.get("between") {
         let WrittenRows { site, stack, layer, head, positions } = WrittenRows::deserialize(rows).ok()?;
-        let rows = Rows { site: Site::from_name(&site)?, stack, layer, head, positions };
+        let rows = PatchedRows { site: Site::from_name(&site)?, stack, layer, head, positions };
         let set = |name: &str| BUNDLED_CORPORA.into_iter().find(|(known, _)| text(name) == Some(known));
         let (plus, minus) = (MeanInputs::Bundled(set("plus")?.0), MeanInputs::Bundled(set("minus")?.0));
         let mean = MeanOf::from_name(text("tokens")?)?;
@@ -179,7 +179,7 @@ fn requested(json: &Value) -> Option<EditRequest> {
     let WrittenRows { site, stack, layer, head, positions } = WrittenRows::deserialize(fields.get("take")?).ok()?;
     let WrittenDonor { name, input, writes, edits, positions: there } =
         WrittenDonor::deserialize(fields.get("from")?).ok()?;
-    let rows = Rows { site: Site::from_name(&site)?, stack, layer, head, positions };
+    let rows = PatchedRows { site: Site::from_name(&site)?, stack, layer, head, positions };
     let generation = writes.map(|WrittenWriting { max_tokens, sampled }| Generation {
         max_new_tokens: max_tokens,
         choice: sampled.map_or(Choice::Greedy, |(temperature, top_p, seed)| Choice::Sample {

@@ -33,12 +33,12 @@ pub struct FrameTimes {
     rows: SyncSender<String>,
     tessellation_nanos: Arc<AtomicU64>,
     frame: u64,
-    current: Row,
+    current: FrameTiming,
 }
 
 /// One frame.
 #[derive(Clone, Debug, Default)]
-pub struct Row {
+pub struct FrameTiming {
     /// Since the process started.
     pub at: Duration,
     /// `App::logic`.
@@ -67,7 +67,7 @@ impl FrameTimes {
                 }
             }
         })?;
-        Ok(Self { rows, tessellation_nanos: Arc::default(), frame: 0, current: Row::default() })
+        Ok(Self { rows, tessellation_nanos: Arc::default(), frame: 0, current: FrameTiming::default() })
     }
 
     /// Starts measuring tessellation.
@@ -80,7 +80,7 @@ impl FrameTimes {
         if self.frame > 0 {
             let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
             let tessellation = Duration::from_nanos(self.tessellation_nanos.swap(0, Ordering::Relaxed));
-            let Row { at, logic, ui, visible } = std::mem::take(&mut self.current);
+            let FrameTiming { at, logic, ui, visible } = std::mem::take(&mut self.current);
             let row = format!(
                 "{},{:.3},{:.3},{:.3},{:.3},{},{visible},{}",
                 self.frame,
@@ -97,7 +97,7 @@ impl FrameTimes {
     }
 
     /// The frame that is being drawn.
-    pub const fn current(&mut self) -> &mut Row {
+    pub const fn current(&mut self) -> &mut FrameTiming {
         &mut self.current
     }
 }

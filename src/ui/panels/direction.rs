@@ -6,7 +6,7 @@ use eframe::egui::{Button, Id, Ui};
 use crate::{
     capture::{Along, Capture, MeanOf, Site},
     ids::{HeadId, StackKind},
-    protocol::{Between, EditRequest, MeanInputs, Rows},
+    protocol::{Between, EditRequest, MeanInputs, PatchedRows},
     session::{ChangeCommand, Command, Document},
     ui::{PanelCtx, views::drag, widgets::stepper_ui},
 };
@@ -38,7 +38,7 @@ pub fn sets(cx: &PanelCtx<'_>) -> Result<Vec<MeanInputs>, &'static str> {
 
 /// The change: a direction added, or what lies along it taken away, in the stream after a layer of the selected stack.
 pub fn edit(cx: &PanelCtx<'_>, layer: usize, [plus, minus]: [&MeanInputs; 2], along: Along) -> EditRequest {
-    let rows = Rows { site: Site::ResidPost, stack: stack(cx), layer, head: None, positions: Vec::new() };
+    let rows = PatchedRows { site: Site::ResidPost, stack: stack(cx), layer, head: None, positions: Vec::new() };
     let (plus, minus) = (plus.clone(), minus.clone());
     EditRequest::Between(Box::new(Between { rows, plus, minus, mean: MeanOf::Words, along }))
 }
@@ -97,7 +97,7 @@ pub fn layer_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, between
     let rows = &between.rows;
     let n_layers = capture.model().stack(rows.stack).map_or(0, |stack| stack.layers.len());
     if let Some(layer) = stepper_ui(ui, cx.theme, "After layer", rows.layer, n_layers) {
-        let rows = Rows { layer, ..rows.clone() };
+        let rows = PatchedRows { layer, ..rows.clone() };
         let edit = EditRequest::Between(Box::new(Between { rows, ..between.clone() }));
         cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag(ui))));
     }

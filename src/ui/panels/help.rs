@@ -51,7 +51,7 @@ impl HelpTab {
         }
     }
 
-    fn rows(self, ctx: &egui::Context) -> Vec<Row> {
+    fn rows(self, ctx: &egui::Context) -> Vec<HelpRow> {
         match self {
             Self::Keys => {
                 let keys = UiCommand::all();
@@ -61,17 +61,17 @@ impl HelpTab {
                     Some((keys_text(ctx, &it.shortcut()?), name.unwrap_or_default() + it.tooltip()))
                 });
                 let more = MORE.into_iter().map(|(keys, what)| (keys.to_owned(), what.to_owned()));
-                keys.chain(more).map(|(keys, what)| Row::new(keys, what, "")).collect()
+                keys.chain(more).map(|(keys, what)| HelpRow::new(keys, what, "")).collect()
             }
             Self::HowTo => how_to(),
-            Self::Glossary => TERMS.iter().map(|term| Row::new(term.name, term.meaning, term.formula)).collect(),
+            Self::Glossary => TERMS.iter().map(|term| HelpRow::new(term.name, term.meaning, term.formula)).collect(),
             Self::Methods => {
                 let of = |method: &MethodSpec| {
                     let about = match method.source {
                         "" => method.caveat.to_owned(),
                         source => format!("{} ({source})", method.caveat),
                     };
-                    Row::new(method.title, about, method.formula)
+                    HelpRow::new(method.title, about, method.formula)
                 };
                 lab::ALL.iter().map(|method| method.spec).chain([&detect::METHOD]).map(of).collect()
             }
@@ -80,13 +80,13 @@ impl HelpTab {
 }
 
 /// A line of the sheet.
-struct Row {
+struct HelpRow {
     name: String,
     meaning: String,
     formula: String,
 }
 
-impl Row {
+impl HelpRow {
     fn new(name: impl Into<String>, meaning: impl Into<String>, formula: impl Into<String>) -> Self {
         Self { name: name.into(), meaning: meaning.into(), formula: formula.into() }
     }
@@ -99,13 +99,13 @@ impl Row {
 }
 
 /// The rows of the table: what one wants, and the steps.
-fn how_to() -> Vec<Row> {
+fn how_to() -> Vec<HelpRow> {
     let rows = HOW_TO.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| I want to"));
     let plain = |cell: &str| cell.replace("**", "").replace('`', "").trim().to_owned();
     let row = |line: &str| {
         let cells: Vec<String> = line.split('|').map(plain).filter(|it| !it.is_empty()).collect();
         let (what, steps) = cells.split_first()?;
-        Some(Row::new(what, steps.join("  ›  "), ""))
+        Some(HelpRow::new(what, steps.join("  ›  "), ""))
     };
     rows.filter_map(row).collect()
 }
@@ -154,7 +154,7 @@ impl HelpSheet {
         let parts = HelpTab::ALL.into_iter().filter(|part| !words.is_empty() || *part == self.part);
         let mut found = false;
         for part in parts {
-            let rows: Vec<Row> = part.rows(ui.ctx()).into_iter().filter(|row| row.fits(&words)).collect();
+            let rows: Vec<HelpRow> = part.rows(ui.ctx()).into_iter().filter(|row| row.fits(&words)).collect();
             if rows.is_empty() {
                 continue;
             }
@@ -172,7 +172,7 @@ impl HelpSheet {
     }
 }
 
-fn row_ui(ui: &mut Ui, theme: &Theme, row: &Row) {
+fn row_ui(ui: &mut Ui, theme: &Theme, row: &HelpRow) {
     ui.horizontal_top(|ui| {
         let width = TERM_PT.min(0.4 * ui.available_width());
         let size = egui::vec2(width, 0.0);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn all_words_that_were_typed_must_be_there() {
-        let row = Row::new("Rollout", "Attention of all layers multiplied together.", "");
+        let row = HelpRow::new("Rollout", "Attention of all layers multiplied together.", "");
         assert!(
             row.fits(&["layers".to_owned(), "roll".to_owned()]) && !row.fits(&["layers".to_owned(), "τ".to_owned()])
         );

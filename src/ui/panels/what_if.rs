@@ -8,7 +8,7 @@ use crate::{
     capture::{Capture, Edit, MeanOf, SetPattern, Site, words::token_text},
     ids::{HeadId, Side},
     lab::{Column, FieldValues, Method as _, PatchingOptions},
-    protocol::{Between, EditRequest, PatchSource, Rows},
+    protocol::{Between, EditRequest, PatchSource, PatchedRows},
     session::{Change, ChangeCommand, Command, Document, HeadRef, SelectionCommand},
     text::{capitalised, sentence},
     ui::{
@@ -178,7 +178,7 @@ fn donors_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
                     };
                     for site in offered(false).chain(offered(true)) {
                         let head = site.is_per_head().then_some(head);
-                        let rows = Rows { site, stack, layer, head, positions: vec![position] };
+                        let rows = PatchedRows { site, stack, layer, head, positions: vec![position] };
                         if ui.button(capitalised(&rows.what())).clicked() {
                             let taken = EditRequest::Taken { rows, from: Box::new(donor.clone()) };
                             cx.send(Command::Change(ChangeCommand::Add(vec![taken])));

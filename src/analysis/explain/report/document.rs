@@ -91,11 +91,11 @@ impl Serialize for Report {
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Matrix { values, .. } | Self::Grid { values, .. } => Rows(values).serialize(serializer),
+            Self::Matrix { values, .. } | Self::Grid { values, .. } => MatrixRows(values).serialize(serializer),
             Self::Heads { values, .. } => {
                 let heads = (0..values.shape()[0]).filter_map(|head| values.head(head));
                 let mut list = serializer.serialize_seq(None)?;
-                heads.into_iter().try_for_each(|head| list.serialize_element(&Rows(&head)))?;
+                heads.into_iter().try_for_each(|head| list.serialize_element(&MatrixRows(&head)))?;
                 list.end()
             }
             Self::Tokens { values, .. } => values.serialize(serializer),
@@ -136,9 +136,9 @@ fn table<S: Serializer>(columns: &[Column], serializer: S) -> Result<S::Ok, S::E
 }
 
 /// A matrix as a list of rows.
-struct Rows<'a>(&'a Matrix);
+struct MatrixRows<'a>(&'a Matrix);
 
-impl Serialize for Rows<'_> {
+impl Serialize for MatrixRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((0..self.0.n_rows()).filter_map(|row| self.0.row(row)))
     }

@@ -18,7 +18,7 @@ use crate::{
 pub use document::{Document, model_json, tokens_json};
 pub use method::{Form, MethodSpec, Picture, Scores, Sorted, ValueSpec};
 pub use question::Question;
-pub use rows::{ROW_NAMES, Row};
+pub use rows::{ROW_NAMES, ReportRow};
 
 /// The answer of one method.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ pub const ROW_NAMES: [&str; 10] =
 
 /// One line of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct ReportRow {
     /// The value's name, with those of the groups around it: `relevance.cross`.
     pub value: String,
     /// Layer, from 0.
@@ -29,7 +29,7 @@ pub struct Row {
     pub text: Option<String>,
 }
 
-impl Row {
+impl ReportRow {
     /// The cells by [`ROW_NAMES`]; empty ones for what the row is not about.
     ///
     /// `token(side, position)` is what a person reads for a token.
@@ -63,10 +63,10 @@ impl Row {
 
 impl Report {
     /// Every number of the report, in the order of its values, row by row.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<ReportRow> {
         let mut rows = Vec::new();
         for Leaf { name, layer, value } in self.leaves() {
-            add(value, &Row { value: name, layer, ..Row::default() }, &mut rows);
+            add(value, &ReportRow { value: name, layer, ..ReportRow::default() }, &mut rows);
         }
         rows
     }
@@ -77,13 +77,13 @@ fn shortest(value: f32) -> f64 {
     if value.is_finite() { value.to_string().parse().unwrap_or_else(|_| f64::from(value)) } else { f64::from(value) }
 }
 
-fn add(value: &Value, at: &Row, out: &mut Vec<Row>) {
-    let mut number = |row: Row, number: f64| out.push(Row { number: Some(number), ..row });
+fn add(value: &Value, at: &ReportRow, out: &mut Vec<ReportRow>) {
+    let mut number = |row: ReportRow, number: f64| out.push(ReportRow { number: Some(number), ..row });
     match value {
         Value::Matrix { rows, cols, values } => matrix(values, rows, cols, at, out),
         Value::Heads { rows, cols, values } => {
             for (head, values) in (0..values.shape()[0]).filter_map(|head| Some((head, values.head(head)?))) {
-                matrix(&values, rows, cols, &Row { head: Some(head), ..at.clone() }, out);
+                matrix(&values, rows, cols, &ReportRow { head: Some(head), ..at.clone() }, out);
             }
         }
         Value::Tokens { axis, values } => {
@@ -94,37 +94,37 @@ fn add(value: &Value, at: &Row, out: &mut Vec<Row>) {
         Value::Grid { axis, first_layer, values } => {
             for (nth, row) in values.rows().enumerate() {
                 for (layer, value) in row.iter().enumerate() {
-                    let at = Row { layer: Some(first_layer + layer), ..with_row(at, axis, nth) };
+                    let at = ReportRow { layer: Some(first_layer + layer), ..with_row(at, axis, nth) };
                     number(at, shortest(*value));
                 }
             }
         }
         Value::Table(columns) => {
             for column in columns {
-                let at = Row { value: format!("{}.{}", at.value, column.name), ..at.clone() };
+                let at = ReportRow { value: format!("{}.{}", at.value, column.name), ..at.clone() };
                 for nth in 0..column.cells.len() {
-                    out.push(cell(&column.cells, nth, Row { row: Some(nth), ..at.clone() }));
+                    out.push(cell(&column.cells, nth, ReportRow { row: Some(nth), ..at.clone() }));
                 }
             }
         }
         Value::List(values) => {
             for (nth, value) in values.iter().enumerate() {
-                number(Row { row: Some(nth), ..at.clone() }, *value);
+                number(ReportRow { row: Some(nth), ..at.clone() }, *value);
             }
         }
         Value::Number(value) => number(at.clone(), *value),
         Value::Count(value) => number(at.clone(), *value as f64),
-        Value::Flag(value) => out.push(Row { text: Some(value.to_string()), ..at.clone() }),
-        Value::Text(text) | Value::Missing(text) => out.push(Row { text: Some(text.clone()), ..at.clone() }),
+        Value::Flag(value) => out.push(ReportRow { text: Some(value.to_string()), ..at.clone() }),
+        Value::Text(text) | Value::Missing(text) => out.push(ReportRow { text: Some(text.clone()), ..at.clone() }),
         // Taken apart before.
         Value::Layers(_) | Value::Group(_) => {}
     }
 }
 
-fn matrix(values: &Matrix, rows: &Axis, cols: &Axis, at: &Row, out: &mut Vec<Row>) {
+fn matrix(values: &Matrix, rows: &Axis, cols: &Axis, at: &ReportRow, out: &mut Vec<ReportRow>) {
     for (nth, row) in values.rows().enumerate() {
         let at = with_row(at, rows, nth);
-        out.extend(row.iter().enumerate().map(|(nth, value)| Row {
+        out.extend(row.iter().enumerate().map(|(nth, value)| ReportRow {
             column: Some(cols.position(nth)),
             column_side: Some(cols.side),
             number: Some(shortest(*value)),
@@ -133,20 +133,20 @@ fn matrix(values: &Matrix, rows: &Axis, cols: &Axis, at: &Row, out: &mut Vec<Row
     }
 }
 
-fn with_row(at: &Row, axis: &Axis, nth: usize) -> Row {
-    Row { row: Some(axis.position(nth)), row_side: Some(axis.side), ..at.clone() }
+fn with_row(at: &ReportRow, axis: &Axis, nth: usize) -> ReportRow {
+    ReportRow { row: Some(axis.position(nth)), row_side: Some(axis.side), ..at.clone() }
 }
 
-fn cell(cells: &Cells, nth: usize, row: Row) -> Row {
+fn cell(cells: &Cells, nth: usize, row: ReportRow) -> ReportRow {
     let several = |words: Vec<String>| Some(words.join(" "));
     match cells {
-        Cells::Index(cells) => Row { number: cells.get(nth).map(|&index| index as f64), ..row },
-        Cells::Number(cells) => Row { number: cells.get(nth).copied(), ..row },
-        Cells::Text(cells) => Row { text: cells.get(nth).cloned(), ..row },
-        Cells::Texts(cells) => Row { text: cells.get(nth).cloned().and_then(several), ..row },
+        Cells::Index(cells) => ReportRow { number: cells.get(nth).map(|&index| index as f64), ..row },
+        Cells::Number(cells) => ReportRow { number: cells.get(nth).copied(), ..row },
+        Cells::Text(cells) => ReportRow { text: cells.get(nth).cloned(), ..row },
+        Cells::Texts(cells) => ReportRow { text: cells.get(nth).cloned().and_then(several), ..row },
         Cells::Numbers(cells) => {
             let words = cells.get(nth).map(|numbers| numbers.iter().map(f64::to_string).collect());
-            Row { text: words.and_then(several), ..row }
+            ReportRow { text: words.and_then(several), ..row }
         }
     }
 }

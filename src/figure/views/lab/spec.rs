@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Answered, LabOptions, LabScene, compose, logit_name, silent};
 use crate::{
-    analysis::explain::report::{Report, Row},
+    analysis::explain::report::{Report, ReportRow},
     capture::Capture,
     figure::{
         Captions, ViewKind,
@@ -112,7 +112,7 @@ fn table(capture: &Capture, answers: &[Answered]) -> Table {
         let options: Vec<String> = report.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let options = options.join(" ");
         for row in report.rows() {
-            let Row { number, text, .. } = &row;
+            let ReportRow { number, text, .. } = &row;
             numbers.push(number.map_or(f32::NAN, |number| number as f32));
             let own = [report.method.name.to_owned(), options.clone()];
             let cells = row.cells(token);

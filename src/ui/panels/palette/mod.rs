@@ -15,7 +15,7 @@ mod paths;
 mod rows;
 
 pub use rows::Chosen;
-use rows::Row;
+use rows::PaletteRow;
 
 use super::{WindowRequests, token_search::hits};
 use crate::{
@@ -141,7 +141,7 @@ impl Palette {
     }
 
     /// Draws the rows; the one that was clicked.
-    fn rows_ui(&self, ui: &mut Ui, theme: &Theme, rows: &[Row], moved: bool) -> Option<usize> {
+    fn rows_ui(&self, ui: &mut Ui, theme: &Theme, rows: &[PaletteRow], moved: bool) -> Option<usize> {
         let mut clicked = None;
         ui.spacing_mut().item_spacing.y = 0.0;
         let height = ROW_PT * rows.len().min(SHOWN_ROWS) as f32;
@@ -179,7 +179,7 @@ impl Palette {
 }
 
 /// Name with the letters that were meant, what it does, and its key or kind.
-fn row_ui(ui: &Ui, theme: &Theme, rect: Rect, row: &Row) {
+fn row_ui(ui: &Ui, theme: &Theme, rect: Rect, row: &PaletteRow) {
     let faded = |color: Color32| if row.reason.is_some() { color.gamma_multiply(ABSENT_OPACITY) } else { color };
     let inner = rect.shrink2(vec2(2.0 * GRID, 0.0));
     let small = FontId::proportional(text_size::SMALL);

@@ -2,7 +2,7 @@
 
 use super::{
     fuzzy::Fit,
-    rows::{Chosen, Row},
+    rows::{Chosen, PaletteRow},
 };
 use crate::{
     session::{PathKind, Typed},
@@ -15,13 +15,21 @@ use crate::{
 };
 
 /// The rows of what was typed, where that is a path or names a model of the hub. Bundled models are rows of their own.
-pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<Row> {
+pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<PaletteRow> {
     if is_bundled(typed) {
         return Vec::new();
     }
     let own = |detail: String, chosen: Option<Chosen>| {
         let reason = chosen.is_none().then(|| detail.clone());
-        Row { kind: "Path", text: told(typed.trim()).into_owned(), detail, chosen, reason, synonyms: &[], fit: found() }
+        PaletteRow {
+            kind: "Path",
+            text: told(typed.trim()).into_owned(),
+            detail,
+            chosen,
+            reason,
+            synonyms: &[],
+            fit: found(),
+        }
     };
     match looker.look(typed) {
         None => Vec::new(),
@@ -65,8 +73,8 @@ fn about(cx: &PanelCtx<'_>, looked: &Looked) -> String {
     }
 }
 
-fn completions(looked: &Looked) -> impl Iterator<Item = Row> {
-    looked.completions.iter().map(|completion| Row {
+fn completions(looked: &Looked) -> impl Iterator<Item = PaletteRow> {
+    looked.completions.iter().map(|completion| PaletteRow {
         kind: completion.what,
         text: completion.name.clone(),
         detail: "Go on with this name (Tab)".to_owned(),

@@ -64,7 +64,7 @@ impl Chosen {
 }
 
 /// One row of the palette.
-pub struct Row {
+pub struct PaletteRow {
     /// What it is: shown at its right where it has no key.
     pub kind: &'static str,
     pub text: String,
@@ -79,7 +79,7 @@ pub struct Row {
     pub fit: Fit,
 }
 
-impl Row {
+impl PaletteRow {
     /// The row with how it fits `typed`, if it does: by its name, or by words that begin another one of it.
     fn fitting(self, typed: &str) -> Option<Self> {
         let of_synonym =
@@ -98,14 +98,14 @@ impl Row {
 
 /// What fits `typed`, best first; without anything typed, everything in its order. `hits` are the tokens that have it
 /// in them.
-pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<Row> {
-    let mut rows: Vec<Row> = named(cx).filter_map(|row| row.fitting(typed)).collect();
+pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<PaletteRow> {
+    let mut rows: Vec<PaletteRow> = named(cx).filter_map(|row| row.fitting(typed)).collect();
     rows.extend(kind_rows(cx, typed));
     if !typed.trim().is_empty() {
         rows.extend(terms().filter_map(|row| row.fitting(typed)));
         rows.sort_by_key(|row| std::cmp::Reverse(row.fit.score));
     }
-    let mut first: Vec<Row> = address_row(typed).into_iter().chain(head_row(cx, typed)).collect();
+    let mut first: Vec<PaletteRow> = address_row(typed).into_iter().chain(head_row(cx, typed)).collect();
     first.extend(rows);
     first.extend(mentioning_rows(typed));
     first.extend(token_rows(cx, hits));
@@ -113,14 +113,22 @@ pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<Row> {
 }
 
 /// An example by its index.
-fn example_row(idx: usize, fit: Fit) -> Row {
+fn example_row(idx: usize, fit: Fit) -> PaletteRow {
     let Example { title, hint, .. } = EXAMPLES[idx];
     let chosen = Some(Chosen::session(Command::OpenExample(idx)));
-    Row { kind: "Example", text: title.to_owned(), detail: hint.to_owned(), chosen, reason: None, synonyms: &[], fit }
+    PaletteRow {
+        kind: "Example",
+        text: title.to_owned(),
+        detail: hint.to_owned(),
+        chosen,
+        reason: None,
+        synonyms: &[],
+        fit,
+    }
 }
 
 /// Examples that mention what was typed elsewhere than in their titles.
-fn mentioning_rows(typed: &str) -> impl Iterator<Item = Row> {
+fn mentioning_rows(typed: &str) -> impl Iterator<Item = PaletteRow> {
     let mentions = !typed.trim().is_empty();
     let mentions = move |example: &Example| mentions && fit(typed, example.title).is_none() && example.mentions(typed);
     let found = EXAMPLES.iter().enumerate().filter(move |(_, example)| mentions(example));
@@ -128,7 +136,7 @@ fn mentioning_rows(typed: &str) -> impl Iterator<Item = Row> {
 }
 
 /// Heads of the kinds whose name has what was typed in it, with their scores.
-fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
+fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<PaletteRow> {
     let needle = typed.trim().to_lowercase();
     let is_meant = |detector: &Detector| detector.definition().title.to_lowercase().contains(&needle);
     let meant: Vec<Detector> = Detector::kinds().filter(is_meant).collect();
@@ -139,7 +147,7 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
         let fit = fit(typed, detector.definition().title)?;
         let chosen = head.map(|head| Chosen::session(Command::Select(SelectionCommand::ShowHead(head))));
         let reason = head.is_none().then(|| detail.clone());
-        Some(Row { kind: "Head", text, detail, chosen, reason, synonyms: &[], fit })
+        Some(PaletteRow { kind: "Head", text, detail, chosen, reason, synonyms: &[], fit })
     };
     let waiting = |why: &str| {
         let rows = meant.iter().map(|it| row(*it, it.definition().title.to_owned(), why.to_owned(), None));
@@ -151,7 +159,7 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
         None => return waiting("The heads are being ranked"),
     };
     let n_each = MAX_HEADS / meant.len();
-    let of_kind = |kind: &Kind| -> Vec<Row> {
+    let of_kind = |kind: &Kind| -> Vec<PaletteRow> {
         let Definition { title, threshold, .. } = kind.detector.definition();
         let rows = match &kind.heads {
             Err(why) => {
@@ -180,8 +188,8 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<Row> {
 }
 
 /// Everything that has a name of its own.
-fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
-    let row = |kind, text: String, detail: String, chosen| Row {
+fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> + 'a {
+    let row = |kind, text: String, detail: String, chosen| PaletteRow {
         kind,
         text,
         detail,
@@ -199,7 +207,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
         };
         let text = command.text().to_owned();
         let synonyms = command.synonyms();
-        Row { reason, synonyms, ..row(kind, text, command.tooltip().to_owned(), Chosen::Window(command)) }
+        PaletteRow { reason, synonyms, ..row(kind, text, command.tooltip().to_owned(), Chosen::Window(command)) }
     });
     let head = cx.pane.selection.head;
     let unchangeable = cx.document.unchangeable();
@@ -207,14 +215,14 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
     let changes = changes.into_iter().map(move |HeadChange { name, meaning, synonyms, edits }| {
         let change = Chosen::session(Command::Change(ChangeCommand::Add(edits)));
         let reason = unchangeable.map(ToOwned::to_owned);
-        Row { reason, synonyms, ..row("What if", format!("{name} · {head}"), meaning.to_owned(), change) }
+        PaletteRow { reason, synonyms, ..row("What if", format!("{name} · {head}"), meaning.to_owned(), change) }
     });
     let directions = direction_rows(cx);
     let methods = Column::all().map(move |column| {
         let reason = cx.view_unavailable(ViewKind::OF_ANSWERS).map(ToOwned::to_owned);
         let detail = format!("{} {}", column.method.question.text(), column.method.caveat);
         let show = Chosen::session(Command::ShowMethod(column.name));
-        Row { reason, ..row("Explain", column.title.to_owned(), detail, show) }
+        PaletteRow { reason, ..row("Explain", column.title.to_owned(), detail, show) }
     });
     let model = move |kind, source: ModelSource| {
         let open = Chosen::session(Command::OpenModel(source.clone()));
@@ -238,9 +246,9 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = Row> + 'a {
 }
 
 /// The directions that can be added after the selected layer, or why there is none.
-fn direction_rows(cx: &PanelCtx<'_>) -> Vec<Row> {
+fn direction_rows(cx: &PanelCtx<'_>) -> Vec<PaletteRow> {
     let layer = cx.pane.selection.head.layer;
-    let row = |text: String, detail: String, chosen: Option<Chosen>| Row {
+    let row = |text: String, detail: String, chosen: Option<Chosen>| PaletteRow {
         kind: "What if",
         text,
         reason: chosen.is_none().then(|| detail.clone()),
@@ -265,8 +273,8 @@ fn direction_rows(cx: &PanelCtx<'_>) -> Vec<Row> {
 }
 
 /// The glossary, whose meanings stand in the list.
-fn terms() -> impl Iterator<Item = Row> {
-    TERMS.iter().map(|term| Row {
+fn terms() -> impl Iterator<Item = PaletteRow> {
+    TERMS.iter().map(|term| PaletteRow {
         kind: "Glossary",
         text: term.name.to_owned(),
         detail: term.meaning.to_owned(),
@@ -278,7 +286,7 @@ fn terms() -> impl Iterator<Item = Row> {
 }
 
 /// The place whose address was typed or pasted.
-fn address_row(typed: &str) -> Option<Row> {
+fn address_row(typed: &str) -> Option<PaletteRow> {
     let typed = typed.trim();
     if !typed.starts_with(SCHEME) {
         return None;
@@ -287,7 +295,7 @@ fn address_row(typed: &str) -> Option<Row> {
         Ok(address) => (Some(Chosen::session(Command::Session(SessionCommand::GoTo(Box::new(address))))), None),
         Err(error) => (None, Some(crate::text::sentence(&error.to_string()))),
     };
-    Some(Row {
+    Some(PaletteRow {
         kind: "Link",
         text: typed.to_owned(),
         detail: "Go to this view".to_owned(),
@@ -299,7 +307,7 @@ fn address_row(typed: &str) -> Option<Row> {
 }
 
 /// The head or the layer that was typed: `L3H5`, `cross L2H1`, `L4`.
-fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<Row> {
+fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<PaletteRow> {
     let capture = cx.document.latest_capture()?;
     let TypedHead { stack, layer, head } = TypedHead::parse(typed)?;
     let stack = stack.unwrap_or(cx.pane.selection.stack());
@@ -311,7 +319,7 @@ fn head_row(cx: &PanelCtx<'_>, typed: &str) -> Option<Row> {
     let reason = absence(capture.model(), stack, layer, head);
     let detail = if head.is_some() { "Select this head" } else { "Select the head of this number in this layer" };
     let at = (0..text.chars().count()).collect();
-    Some(Row {
+    Some(PaletteRow {
         kind: "Head",
         text,
         detail: detail.to_owned(),
@@ -362,7 +370,7 @@ impl TypedHead {
 }
 
 /// Tokens that have what was typed in them; as many as can be looked through.
-fn token_rows(cx: &PanelCtx<'_>, hits: &[usize]) -> Vec<Row> {
+fn token_rows(cx: &PanelCtx<'_>, hits: &[usize]) -> Vec<PaletteRow> {
     let Some(capture) = cx.document.latest_capture() else { return Vec::new() };
     let side = cx.pane.selection.stack().query_side();
     let tokens = capture.tokens(side);
@@ -371,7 +379,7 @@ fn token_rows(cx: &PanelCtx<'_>, hits: &[usize]) -> Vec<Row> {
         (name, true) => format!("{} token #{position}: pin it as query", capitalised(name)),
         (_, false) => format!("Token #{position}: pin it as query"),
     };
-    let row = |&position: &usize| Row {
+    let row = |&position: &usize| PaletteRow {
         kind: "Token",
         text: tokens.get(position).map_or_else(String::new, |token| token.text.trim().to_owned()),
         detail: place(position),
