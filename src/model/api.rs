@@ -23,7 +23,7 @@ pub use objective::Objective;
 pub use reading::HeadReads;
 pub use variants::{Start, Variant};
 pub use weights::{FinalNorm, Projection};
-pub use wiring::{BlockShape, BranchNorms, Entry, HeadMaps};
+pub use wiring::{BlockShape, BranchNorms, HeadMaps, StreamStart};
 
 use candle_core::Tensor;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use crate::{
     analysis::{
         explain::report::Report,
         projection::Projection,
-        reading::store::{Answer, Key},
+        reading::store::{Answer, PatternKey},
         survey::Finding,
     },
     capture::{Capture, RgbaBuffer},
@@ -66,7 +66,7 @@ pub enum EventKind {
     /// An explanation would take longer than it may.
     TakesLong(Estimate),
     /// One of the answers to [`Request::Read`](super::Request::Read).
-    Found(Box<Key>, Answer),
+    Found(Box<PatternKey>, Answer),
     /// That was the last one.
     FoundAll,
     Drawn(Drawn),

@@ -53,7 +53,7 @@ pub struct Wanted {
 
 /// Everything that an answer depends on.
 #[derive(Clone, Debug, PartialEq)]
-struct Key {
+struct AnswerKey {
     capture: CaptureId,
     column: &'static str,
     ask: MethodCall,
@@ -62,8 +62,8 @@ struct Key {
 
 /// A question with its answer.
 #[derive(Clone, Debug)]
-struct Entry {
-    key: Key,
+struct CachedAnswer {
+    key: AnswerKey,
     answer: Loadable<Arc<Report>>,
     /// What was looked at when it was asked.
     subject: Subject,
@@ -90,7 +90,7 @@ pub enum AnswerTo {
 /// The explanations of a pane, the newest last.
 #[derive(Clone, Debug, Default)]
 pub struct Explanations {
-    asked: Vec<Entry>,
+    asked: Vec<CachedAnswer>,
     /// Which input they are about.
     about: u64,
     /// A run that translates the other way, where some document shows one.
@@ -101,8 +101,8 @@ pub struct Explanations {
 pub(super) const OVERLAY: &str = "overlay";
 
 impl Explanations {
-    fn entry(&self, capture: CaptureId, wanted: (&str, &MethodCall), target: Target) -> Option<&Entry> {
-        let is_it = |Entry { key, .. }: &&Entry| {
+    fn entry(&self, capture: CaptureId, wanted: (&str, &MethodCall), target: Target) -> Option<&CachedAnswer> {
+        let is_it = |CachedAnswer { key, .. }: &&CachedAnswer| {
             key.capture == capture && key.target == target && (key.column, &key.ask) == wanted
         };
         self.asked.iter().rev().find(is_it)
@@ -126,7 +126,9 @@ impl Explanations {
 
     /// The answer to a question about a run, in whichever column it was asked.
     pub fn answer_to(&self, capture: CaptureId, ask: &MethodCall, target: Target) -> Option<&Loadable<Arc<Report>>> {
-        let is_it = |Entry { key, .. }: &&Entry| key.capture == capture && key.target == target && key.ask == *ask;
+        let is_it = |CachedAnswer { key, .. }: &&CachedAnswer| {
+            key.capture == capture && key.target == target && key.ask == *ask
+        };
         self.asked.iter().rev().find(is_it).map(|entry| &entry.answer)
     }
 
@@ -153,7 +155,7 @@ impl Explanations {
     /// The newest answer of a column about an output of a run, with whichever options: one about another output never
     /// stands in for it.
     fn newest(&self, capture: CaptureId, column: &str, target: Target) -> Option<(&Arc<Report>, Subject)> {
-        let is_it = |key: &Key| key.capture == capture && key.column == column && key.target == target;
+        let is_it = |key: &AnswerKey| key.capture == capture && key.column == column && key.target == target;
         let mut of = self.asked.iter().rev().filter(|it| is_it(&it.key));
         of.find_map(|entry| {
             let own = entry.answer.latest().map(|report| (report, entry.subject));
@@ -197,7 +199,7 @@ impl Explanations {
 
     pub(super) fn on_event(&mut self, job: JobId, event: EventKind) {
         let Some(place) = self.asked.iter().position(|entry| entry.answer.job() == Some(job)) else { return };
-        let Entry { answer, before, long, .. } = &mut self.asked[place];
+        let CachedAnswer { answer, before, long, .. } = &mut self.asked[place];
         match event {
             EventKind::Progress(progress) => answer.report(progress),
             EventKind::Explaining(report) => answer.improve(report),
@@ -218,7 +220,7 @@ impl Explanations {
 
     /// Stops what a column waits for; it says so, and is not asked again by itself.
     pub(super) fn stop(&mut self, column: &str) {
-        for Entry { key, answer, .. } in &mut self.asked {
+        for CachedAnswer { key, answer, .. } in &mut self.asked {
             if key.column == column && answer.is_pending() {
                 let details = "Run it again, or change an option".to_owned();
                 answer.fail(Failure { summary: "It was stopped".to_owned(), details });
@@ -249,14 +251,14 @@ impl Explanations {
         (capture, column): (CaptureId, &str),
         is_shown: impl Fn(&str) -> bool,
     ) -> Vec<Effect> {
-        let is_left = |Entry { key, answer, .. }: &Entry| {
+        let is_left = |CachedAnswer { key, answer, .. }: &CachedAnswer| {
             answer.is_pending() && key.column != column && (key.capture != capture || !is_shown(key.column))
         };
         let left = self.asked.iter().filter(|entry| is_left(entry));
         let effects = left.map(|entry| Effect::Cancel(Lane::Explain(pane, entry.key.column))).collect();
         self.asked.retain(|entry| !is_left(entry));
         // The same column with other options takes the place of one that is still on its way.
-        self.asked.retain(|Entry { key, answer, .. }| {
+        self.asked.retain(|CachedAnswer { key, answer, .. }| {
             key.capture == capture && !(key.column == column && answer.is_pending())
         });
         let surplus = (self.asked.len() + 1).saturating_sub(MAX_KEPT);
@@ -405,8 +407,8 @@ impl Pane {
             }
             Err(summary) => answer.fail(Failure { summary, details: String::new() }),
         }
-        let key = Key { capture, column, ask, target };
-        self.explanations.asked.push(Entry { key, answer, subject, before, long: None });
+        let key = AnswerKey { capture, column, ask, target };
+        self.explanations.asked.push(CachedAnswer { key, answer, subject, before, long: None });
         effects
     }
 

@@ -18,7 +18,7 @@ use super::{
     saved::{Opens, Saved, SavedDocument},
 };
 use crate::{
-    corpus::list::Kind,
+    corpus::list::ListKind,
     ids::DocumentId,
     model::ImageSource,
     protocol::{CorpusOptions, CorpusSource, Failure, Lane, LoadedModel, ModelSource, Request},
@@ -392,7 +392,7 @@ impl Session {
 
     /// Opens a file or folder as a corpus, on a bundled model if there is none.
     pub(super) fn open_listed(&mut self, id: DocumentId, path: PathBuf, has_pictures: bool) -> Vec<Effect> {
-        if !has_pictures && Kind::of_name(&path.to_string_lossy()) != Kind::Text {
+        if !has_pictures && ListKind::of_name(&path.to_string_lossy()) != ListKind::Text {
             return self.choose_corpus(id, path);
         }
         let has_model = self.documents.find(id).is_some_and(Document::has_model);

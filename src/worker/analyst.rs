@@ -9,7 +9,7 @@ use super::{JobControl, Stop, Wake, Worker, idle::give_back_in, projector, threa
 use crate::{
     analysis::reading::{
         ReadPattern, Refusal,
-        store::{self, Answer, Ask, Finding, Key, PatternStore, Question, Want},
+        store::{self, Answer, Ask, Finding, PatternKey, PatternStore, Question, Want},
     },
     ids::JobId,
     protocol::{EventKind, Failure, Lane, Request},
@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct AnalysisEngine {
     /// The last answer: a request that supersedes another one often begins with what was just found.
-    last: Option<(Key, Answer)>,
+    last: Option<(PatternKey, Answer)>,
     /// Its own compute threads; without them those of the caller.
     pool: Option<ThreadPool>,
 }
@@ -55,11 +55,11 @@ impl Engine for AnalysisEngine {
                 details,
             }));
         };
-        let mut patterns: Vec<(Key, Arc<ReadPattern>)> = Vec::new();
+        let mut patterns: Vec<(PatternKey, Arc<ReadPattern>)> = Vec::new();
         for mut want in wants {
             control.check()?;
             if let (Question::Lines(reading, _), None) = (&want.key.question, &want.pattern) {
-                let of_pattern = Key { question: Question::Pattern(reading.clone()), ..want.key.clone() };
+                let of_pattern = PatternKey { question: Question::Pattern(reading.clone()), ..want.key.clone() };
                 let known = patterns.iter().find(|(key, _)| *key == of_pattern);
                 want.pattern = known.map(|(_, pattern)| Arc::clone(pattern));
             }

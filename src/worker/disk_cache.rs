@@ -49,14 +49,14 @@ enum Trouble {
     Told,
 }
 
-/// What a result depends on, on its way to become a [`Key`]. Every part counts with its length, so that no two
+/// What a result depends on, on its way to become a [`CacheKey`]. Every part counts with its length, so that no two
 /// lists of parts are alike.
 #[derive(Clone)]
 pub struct Fingerprint(Context);
 
 /// The name of a result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(String);
+pub struct CacheKey(String);
 
 impl Fingerprint {
     /// Of a kind of results.
@@ -73,8 +73,8 @@ impl Fingerprint {
     }
 
     /// The key of all of it.
-    pub fn key(self) -> Key {
-        Key(hexadecimal(self.0.finish().as_ref()))
+    pub fn key(self) -> CacheKey {
+        CacheKey(hexadecimal(self.0.finish().as_ref()))
     }
 }
 
@@ -107,30 +107,30 @@ impl Scratch {
     }
 
     /// What was kept under a key; `None` when there is nothing, or when it is damaged.
-    pub fn read(&self, key: &Key) -> Option<Vec<u8>> {
+    pub fn read(&self, key: &CacheKey) -> Option<Vec<u8>> {
         read_at(&self.file(key))
     }
 
     /// Keeps `bytes` under a key, and makes room for them.
-    pub fn write(&self, key: &Key, bytes: &[u8]) {
+    pub fn write(&self, key: &CacheKey, bytes: &[u8]) {
         self.write_at(&self.file(key), bytes);
     }
 
     /// The nth part that was kept under a key; `None` when it is missing or damaged.
-    pub fn read_part(&self, key: &Key, nth: usize) -> Option<Vec<u8>> {
+    pub fn read_part(&self, key: &CacheKey, nth: usize) -> Option<Vec<u8>> {
         read_at(&part(&self.folder(key), nth))
     }
 
     /// Keeps the nth part of a result that grows; those before it stay.
-    pub fn write_part(&self, key: &Key, nth: usize, bytes: &[u8]) {
+    pub fn write_part(&self, key: &CacheKey, nth: usize, bytes: &[u8]) {
         self.write_at(&part(&self.folder(key), nth), bytes);
     }
 
-    fn file(&self, key: &Key) -> PathBuf {
+    fn file(&self, key: &CacheKey) -> PathBuf {
         self.root.join(&key.0[..2]).join(&key.0[2..])
     }
 
-    fn folder(&self, key: &Key) -> PathBuf {
+    fn folder(&self, key: &CacheKey) -> PathBuf {
         self.file(key).with_extension("parts")
     }
 
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    fn key(name: &str) -> Key {
+    fn key(name: &str) -> CacheKey {
         Fingerprint::new("test").and(name.as_bytes()).key()
     }
 

@@ -1,6 +1,6 @@
 //! Finished layouts on disk, by the points and options that they depend on.
 
-use super::disk_cache::{Fingerprint, Key, Scratch};
+use super::disk_cache::{CacheKey, Fingerprint, Scratch};
 use crate::{
     analysis::projection::{LayoutOptions, Refined, Shelf},
     projection::Points,
@@ -27,7 +27,7 @@ impl Shelf for Scratch {
 }
 
 /// Another version of the program may lay points out in another way.
-fn key(points: Points<'_>, options: &LayoutOptions) -> Option<Key> {
+fn key(points: Points<'_>, options: &LayoutOptions) -> Option<CacheKey> {
     let options = serde_json::to_vec(options).ok()?;
     let size = [points.n() as u64, points.width() as u64].map(u64::to_le_bytes).concat();
     let fingerprint = Fingerprint::new("layout").and(env!("CARGO_PKG_VERSION").as_bytes()).and(&options).and(&size);

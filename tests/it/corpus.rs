@@ -7,7 +7,7 @@ use attnscope::{
     capture::Capture,
     corpus::{
         Corpus, CorpusError, CorpusView, Filter, Kept, Label, Selection, SortBy,
-        list::{Content, InputList, Kind, ListError, ListOptions, Split},
+        list::{Content, InputList, ListError, ListKind, ListOptions, Split},
     },
     ids::{HeadId, Side, StackKind},
     model::{Engine, Input, Logits, Model, ModelFiles, RunPlan, Site, Sites, locate, uninterrupted},
@@ -15,7 +15,7 @@ use attnscope::{
 
 use crate::support::synthetic;
 
-fn parse(text: impl AsRef<[u8]>, kind: Kind, column: Option<&str>) -> Result<InputList, ListError> {
+fn parse(text: impl AsRef<[u8]>, kind: ListKind, column: Option<&str>) -> Result<InputList, ListError> {
     let options = ListOptions { text_column: column.map(str::to_owned), split: Split::Lines };
     InputList::parse(text.as_ref(), kind, &options)
 }
@@ -28,7 +28,7 @@ fn texts(list: &InputList) -> Vec<&str> {
 #[test]
 fn a_table_has_texts_with_annotations() {
     let table = "\u{FEFF}id;Review;stars\r\n1;\"A film; with \"\"quotes\"\"\r\nand a second line\";5\r\n\r\n2;Short;\r\n3;;4\r\n";
-    let list = parse(table, Kind::Table, None).unwrap();
+    let list = parse(table, ListKind::Table, None).unwrap();
     assert_eq!(texts(&list), ["A film; with \"quotes\"\r\nand a second line", "Short"]);
     assert_eq!(list.columns, ["id", "stars"]);
     assert_eq!(list.items[1].values, [Some("2".to_owned()), None]);
@@ -36,19 +36,19 @@ fn a_table_has_texts_with_annotations() {
 
     // Without a telling name the longest column is the text; a name that is given decides.
     let table = "a,b\nx,much longer than the other\n";
-    assert_eq!(texts(&parse(table, Kind::Table, None).unwrap()), ["much longer than the other"]);
-    assert_eq!(texts(&parse(table, Kind::Table, Some("A")).unwrap()), ["x"]);
+    assert_eq!(texts(&parse(table, ListKind::Table, None).unwrap()), ["much longer than the other"]);
+    assert_eq!(texts(&parse(table, ListKind::Table, Some("A")).unwrap()), ["x"]);
     // A single column needs no remark, and a last line no end.
-    let list = parse("label\nfirst\nsecond", Kind::Table, None).unwrap();
+    let list = parse("label\nfirst\nsecond", ListKind::Table, None).unwrap();
     assert_eq!((texts(&list), list.notes.len()), (vec!["first", "second"], 0));
     let long = format!("text\tx\n{}\t1\n", "long ".repeat(5000));
-    assert_eq!(texts(&parse(long, Kind::Table, None).unwrap())[0].len(), 25_000);
+    assert_eq!(texts(&parse(long, ListKind::Table, None).unwrap())[0].len(), 25_000);
 }
 
 #[test]
 fn json_gives_the_same_lists() {
     let objects = r#"[{"text": "One", "n": 1, "tags": ["a"]}, {"text": "Two", "label": "b", "n": null}, {"text": ""}]"#;
-    let list = parse(objects, Kind::Json, None).unwrap();
+    let list = parse(objects, ListKind::Json, None).unwrap();
     assert_eq!(texts(&list), ["One", "Two"]);
     assert_eq!(list.columns, ["n", "tags", "label"]);
     assert_eq!(
@@ -56,50 +56,50 @@ fn json_gives_the_same_lists() {
         [("n".to_owned(), "1".to_owned()), ("tags".to_owned(), "[\"a\"]".to_owned())]
     );
     let lines = "{\"text\": \"One\"}\n\n{\"text\": \"Two\", \"n\": 2}\n";
-    assert_eq!(texts(&parse(lines, Kind::JsonLines, None).unwrap()), ["One", "Two"]);
-    assert_eq!(texts(&parse(r#"["One", "Two"]"#, Kind::Json, None).unwrap()), ["One", "Two"]);
-    assert_eq!(texts(&parse("\"One\"\n\"Two\"", Kind::JsonLines, None).unwrap()), ["One", "Two"]);
+    assert_eq!(texts(&parse(lines, ListKind::JsonLines, None).unwrap()), ["One", "Two"]);
+    assert_eq!(texts(&parse(r#"["One", "Two"]"#, ListKind::Json, None).unwrap()), ["One", "Two"]);
+    assert_eq!(texts(&parse("\"One\"\n\"Two\"", ListKind::JsonLines, None).unwrap()), ["One", "Two"]);
 }
 
 #[test]
 fn plain_text_has_an_input_a_line_or_a_sentence() {
     let text = "A first\nline. A second (2.5 m)?\n\n  \nAnother paragraph!\n";
     assert_eq!(
-        texts(&parse(text, Kind::Text, None).unwrap()),
+        texts(&parse(text, ListKind::Text, None).unwrap()),
         ["A first", "line. A second (2.5 m)?", "Another paragraph!"]
     );
     let options = ListOptions { text_column: None, split: Split::Sentences };
-    let list = InputList::parse(text.as_bytes(), Kind::Text, &options).unwrap();
+    let list = InputList::parse(text.as_bytes(), ListKind::Text, &options).unwrap();
     assert_eq!(texts(&list), ["A first line.", "A second (2.5 m)?", "Another paragraph!"]);
     let paragraphs: Vec<_> = list.items.iter().map(|item| item.values[0].as_deref()).collect();
     assert_eq!(paragraphs, [Some("1"), Some("1"), Some("2")]);
-    assert_eq!(parse("line\n".repeat(1_000_000), Kind::Text, None).unwrap().items.len(), 1_000_000);
+    assert_eq!(parse("line\n".repeat(1_000_000), ListKind::Text, None).unwrap().items.len(), 1_000_000);
 }
 
 #[test]
 fn lists_that_cannot_be_read_say_why() {
-    let cases: [(&[u8], Kind, Option<&str>, &str); 15] = [
-        (b"", Kind::Text, None, "the file is empty"),
-        (b" \n\t\n", Kind::Table, None, "the file is empty"),
-        (b"text,label\n", Kind::Table, None, "a header and no rows"),
-        (b"text\n\"\"\n", Kind::Table, None, "all of its texts are empty"),
-        (b"a,b\n1,2\n", Kind::Table, Some("text"), "no column “text”; there are a, b"),
-        (b"one line\n", Kind::Text, Some("review"), "without columns, so none is called “review”"),
-        (b"a,b\n1,2\n1,2,3\n", Kind::Table, None, "row 2 has 3 fields, but the header has 2"),
-        (b"a,b\n1,2\n\"1,2\n3,4\n", Kind::Table, None, "row 2 begins a quotation that never ends"),
-        (b"\x89PNG\xFF\0\0", Kind::Text, None, "byte 0 cannot be read"),
-        (b"text\0\0", Kind::Text, None, "byte 4 cannot be read"),
-        (b"\xFF\xFEa\0", Kind::Text, None, "UTF-16"),
-        (b"{\"text\": \"a\"}", Kind::Json, None, "is a list of texts or of objects"),
-        (b"[1, 2]", Kind::Json, None, "entry 1 is neither a text nor an object"),
-        (b"\"a\"\n{\"text\": \"b\"}\n", Kind::JsonLines, None, "line 1 is a text among objects"),
-        (b"{\"n\": 1}\nnonsense\n", Kind::JsonLines, None, "line 2 is not JSON"),
+    let cases: [(&[u8], ListKind, Option<&str>, &str); 15] = [
+        (b"", ListKind::Text, None, "the file is empty"),
+        (b" \n\t\n", ListKind::Table, None, "the file is empty"),
+        (b"text,label\n", ListKind::Table, None, "a header and no rows"),
+        (b"text\n\"\"\n", ListKind::Table, None, "all of its texts are empty"),
+        (b"a,b\n1,2\n", ListKind::Table, Some("text"), "no column “text”; there are a, b"),
+        (b"one line\n", ListKind::Text, Some("review"), "without columns, so none is called “review”"),
+        (b"a,b\n1,2\n1,2,3\n", ListKind::Table, None, "row 2 has 3 fields, but the header has 2"),
+        (b"a,b\n1,2\n\"1,2\n3,4\n", ListKind::Table, None, "row 2 begins a quotation that never ends"),
+        (b"\x89PNG\xFF\0\0", ListKind::Text, None, "byte 0 cannot be read"),
+        (b"text\0\0", ListKind::Text, None, "byte 4 cannot be read"),
+        (b"\xFF\xFEa\0", ListKind::Text, None, "UTF-16"),
+        (b"{\"text\": \"a\"}", ListKind::Json, None, "is a list of texts or of objects"),
+        (b"[1, 2]", ListKind::Json, None, "entry 1 is neither a text nor an object"),
+        (b"\"a\"\n{\"text\": \"b\"}\n", ListKind::JsonLines, None, "line 1 is a text among objects"),
+        (b"{\"n\": 1}\nnonsense\n", ListKind::JsonLines, None, "line 2 is not JSON"),
     ];
     for (bytes, kind, column, expected) in cases {
         let said = parse(bytes, kind, column).unwrap_err().to_string();
         assert!(said.contains(expected), "{expected}: {said}");
     }
-    let said = parse(r#"[{"body": "x", "n": "y"}]"#, Kind::Json, Some("text")).unwrap_err().to_string();
+    let said = parse(r#"[{"body": "x", "n": "y"}]"#, ListKind::Json, Some("text")).unwrap_err().to_string();
     assert_eq!(said, "it has no column “text”; there are body, n");
 }
 
@@ -335,7 +335,7 @@ fn inputs_of_a_corpus_and_one_input_are_clouds_alike() {
 fn texts_of_a_table_are_taken_apart_and_keep_what_is_known_of_their_row() {
     let options = ListOptions { text_column: Some("note".to_owned()), split: Split::Sentences };
     let table = "id,note,title\n1,The cat sat. It slept!,A\n2,A dog ran.,B\n";
-    let list = InputList::parse(table.as_bytes(), Kind::Table, &options).unwrap();
+    let list = InputList::parse(table.as_bytes(), ListKind::Table, &options).unwrap();
     let texts: Vec<(&Content, Vec<(String, String)>)> =
         list.items.iter().map(|item| (&item.content, list.annotations(item))).collect();
     let of = |text: &str, id: &str, title: &str| {
@@ -345,6 +345,6 @@ fn texts_of_a_table_are_taken_apart_and_keep_what_is_known_of_their_row() {
     assert!(texts.iter().map(|(text, known)| ((*text).clone(), known.clone())).eq(expected), "{texts:?}");
     assert_eq!(list.text_columns, ["note", "id", "title"], "the one that was taken comes first");
     let lines = b"{\"n\": 1, \"body\": \"One. Two.\", \"by\": \"x\"}";
-    let list = InputList::parse(lines, Kind::JsonLines, &ListOptions { text_column: None, ..options }).unwrap();
+    let list = InputList::parse(lines, ListKind::JsonLines, &ListOptions { text_column: None, ..options }).unwrap();
     assert_eq!((list.items.len(), list.text_columns), (2, vec!["body".to_owned(), "by".to_owned()]));
 }

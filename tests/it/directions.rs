@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use attnscope::{
     capture::{Along, Direction, DirectionOf, Edit, Excerpt, Keep, Matrix, MeanOf, Patch, Site},
-    corpus::list::{InputList, Kind, ListOptions},
+    corpus::list::{InputList, ListKind, ListOptions},
     ids::{ModelId, StackKind},
     model::{Encoded, Input, Logits, Model, Preparation, RunPlan, Sites, uninterrupted},
     protocol::{Between, EditRequest, MeanInputs, PatchedRows},
@@ -91,7 +91,7 @@ fn a_direction_moves_rows_as_a_patch_of_the_moved_rows_does() {
 }
 
 fn set(name: &str, texts: &str) -> MeanInputs {
-    let list = InputList::parse(texts.as_bytes(), Kind::Text, &ListOptions::default()).unwrap();
+    let list = InputList::parse(texts.as_bytes(), ListKind::Text, &ListOptions::default()).unwrap();
     let sources = (0..list.items.len()).collect();
     MeanInputs::Listed { name: name.to_owned(), list: Arc::new(list), sources, how: Preparation::default() }
 }

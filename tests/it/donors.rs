@@ -9,7 +9,7 @@ use attnscope::{
     },
     capture::{Ablate, Ablation, AppliedEdit, Capture, Cut, Edit, HideToken, Knockout, Patch, Scope, SetPattern, Site},
     cli::open::OpenOptions,
-    corpus::list::{InputList, Kind, ListOptions},
+    corpus::list::{InputList, ListKind, ListOptions},
     ids::{DocumentId, HeadId, ModelId, Side, StackKind},
     model::{Input, Preparation},
     protocol::{EditRequest, EventKind, MeanInputs, PatchSource, PatchedRows, Request},
@@ -119,7 +119,7 @@ fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one()
     assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
     let head = HeadId::single(2, 1);
     let list = |texts: &str| {
-        let list = Arc::new(InputList::parse(texts.as_bytes(), Kind::Text, &ListOptions::default()).unwrap());
+        let list = Arc::new(InputList::parse(texts.as_bytes(), ListKind::Text, &ListOptions::default()).unwrap());
         let sources = (0..list.items.len()).collect();
         EditRequest::MeanOver {
             head,

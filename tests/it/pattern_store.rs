@@ -199,7 +199,7 @@ fn the_analysis_thread_tells_each_answer_and_a_refusal_is_one() {
         let pattern = store.pattern(&long, &reading).unwrap().unwrap();
         assert_eq!(pattern.matrix, read(Captures::one(&long.this), &reading).unwrap().matrix);
     }
-    let key = |reading: &Reading| attnscope::analysis::reading::store::Key {
+    let key = |reading: &Reading| attnscope::analysis::reading::store::PatternKey {
         this: long.this.id(),
         other: None,
         question: Question::Pattern(reading.clone()),

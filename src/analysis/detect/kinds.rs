@@ -9,13 +9,13 @@ use crate::{
 
 /// One kind, with every head that has a score.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kind {
+pub struct KindRanking {
     pub detector: Detector,
     /// Heads with their scores, the highest first, ties in order of layer and head; why there are none.
     pub heads: Result<Vec<(HeadId, f32)>, Undefined>,
 }
 
-impl Kind {
+impl KindRanking {
     /// Heads with their scores, the highest first; none where the kind is not defined.
     pub fn ranked(&self) -> &[(HeadId, f32)] {
         self.heads.as_deref().unwrap_or_default()
@@ -37,18 +37,18 @@ impl Kind {
 pub struct HeadKinds {
     pub stack: StackKind,
     /// In the order of [`Detector::ALL`].
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<KindRanking>,
 }
 
 impl HeadKinds {
     /// The ranking of one kind.
-    pub fn of(&self, detector: Detector) -> Option<&Kind> {
+    pub fn of(&self, detector: Detector) -> Option<&KindRanking> {
         self.kinds.iter().find(|kind| kind.detector == detector)
     }
 
     /// What one head is called, with its scores.
     pub fn of_head(&self, head: HeadId) -> Vec<(Detector, f32)> {
-        let score = |kind: &Kind| Some((kind.detector, kind.score(head)?));
+        let score = |kind: &KindRanking| Some((kind.detector, kind.score(head)?));
         self.kinds.iter().filter_map(score).filter(|(detector, score)| detector.holds(*score)).collect()
     }
 }
@@ -57,8 +57,8 @@ impl HeadKinds {
 pub fn kinds(capture: &Capture, stack: StackKind, go_on: &mut dyn FnMut() -> bool) -> Option<HeadKinds> {
     let probe = Probe::new(capture, stack);
     let layers = capture.model().stack(stack).map_or(&[][..], |spec| &spec.layers);
-    let mut kinds: Vec<Kind> =
-        Detector::kinds().map(|detector| Kind { detector, heads: Err(Undefined::NotRecorded) }).collect();
+    let mut kinds: Vec<KindRanking> =
+        Detector::kinds().map(|detector| KindRanking { detector, heads: Err(Undefined::NotRecorded) }).collect();
     for (layer, shape) in layers.iter().enumerate() {
         for head in 0..shape.n_heads {
             if !go_on() {

@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub use definition::{Definition, Detector};
-pub use kinds::{HeadKinds, Kind, kinds};
+pub use kinds::{HeadKinds, KindRanking, kinds};
 
 use image::Patches;
 

@@ -10,20 +10,20 @@ const MOST: usize = 4;
 
 /// Everything that a layout on its way depends on.
 #[derive(Clone, Copy, PartialEq)]
-struct Key {
+struct LayoutKey {
     cloud: CloudId,
     options: ProjectionOptions,
     head: HeadId,
 }
 
-impl Key {
+impl LayoutKey {
     fn of(planes: &Projection, head: HeadId) -> Self {
         Self { cloud: planes.cloud.id(), options: planes.options, head }
     }
 }
 
 /// What there was of the last heads that were left.
-pub struct Left<T>(Mutex<Vec<(Key, T)>>);
+pub struct Left<T>(Mutex<Vec<(LayoutKey, T)>>);
 
 impl<T> Default for Left<T> {
     fn default() -> Self {
@@ -34,7 +34,7 @@ impl<T> Default for Left<T> {
 impl<T> Left<T> {
     pub fn put(&self, planes: &Projection, head: HeadId, what: T) {
         let mut left = self.lock();
-        left.push((Key::of(planes, head), what));
+        left.push((LayoutKey::of(planes, head), what));
         let surplus = left.len().saturating_sub(MOST);
         left.drain(..surplus);
     }
@@ -43,11 +43,11 @@ impl<T> Left<T> {
         let mut left = self.lock();
         // What is asked of one cloud tells that nobody looks at the others.
         left.retain(|(key, _)| key.cloud == planes.cloud.id());
-        let at = left.iter().position(|(key, _)| *key == Key::of(planes, head))?;
+        let at = left.iter().position(|(key, _)| *key == LayoutKey::of(planes, head))?;
         Some(left.remove(at).1)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Key, T)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(LayoutKey, T)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     FileError,
-    entry::Entry,
+    entry::CheckedTensor,
     metadata::{
         self, GeneratedEntry, ImageEntry, InputEntry, ModelEntry, PredictionEntry, StackEntry, TokensEntry,
         default_scale,
@@ -38,7 +38,7 @@ pub(super) struct Described {
 /// The tensors of one input.
 #[derive(Default)]
 pub(super) struct Input {
-    tensors: Vec<(TensorSlot, Entry)>,
+    tensors: Vec<(TensorSlot, CheckedTensor)>,
     places: BTreeSet<TensorSlot>,
     /// Tensors whose names mean nothing to us.
     pub(super) n_ignored: usize,
@@ -46,7 +46,7 @@ pub(super) struct Input {
 
 impl Input {
     /// Adds a tensor. `input0/x` and `input00/x` would be the same place, which is refused.
-    pub(super) fn add(&mut self, place: TensorSlot, entry: Entry) -> Result<(), FileError> {
+    pub(super) fn add(&mut self, place: TensorSlot, entry: CheckedTensor) -> Result<(), FileError> {
         if !self.places.insert(place) {
             return Err(FileError::tensor(&entry.name, "appears twice under another spelling"));
         }
@@ -261,7 +261,7 @@ impl Input {
 }
 
 /// Which axes of a tensor count the tokens of which side; checks the rank on the way.
-fn sides(place: TensorSlot, entry: &Entry) -> Result<Vec<(Side, usize)>, FileError> {
+fn sides(place: TensorSlot, entry: &CheckedTensor) -> Result<Vec<(Side, usize)>, FileError> {
     let (rank, sides) = match place {
         TensorSlot::Logits => {
             let fits = matches!(entry.shape.len(), 1 | 2);

@@ -12,7 +12,7 @@ const CHUNK: usize = 1 << 20;
 
 /// One tensor. Checked: `shape` has exactly `n_values` values, which are where `values` says.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct CheckedTensor {
     pub(super) name: String,
     pub(super) shape: Vec<usize>,
     pub(super) n_values: usize,
@@ -30,7 +30,7 @@ pub(super) enum Stored {
     Memory(Arc<[f32]>),
 }
 
-impl Entry {
+impl CheckedTensor {
     /// The shape of a tensor with `N` axes.
     pub(super) fn shape_of<const N: usize>(&self) -> Result<[usize; N], FileError> {
         <[usize; N]>::try_from(&self.shape[..])

@@ -7,7 +7,7 @@ use std::io;
 use super::{
     FileError,
     assemble::{Described, Input},
-    entry::{Entry, Stored},
+    entry::{CheckedTensor, Stored},
     metadata::{ModelEntry, TokenEntry, TokenStyles, TokensEntry, rows_are_partial},
     place::{TensorSlot, What},
 };
@@ -99,7 +99,7 @@ impl Found {
         shape: Vec<usize>,
         values: Vec<f32>,
     ) -> Result<(), FileError> {
-        let entry = Entry { name, shape, n_values: values.len(), values: Stored::Memory(values.into()) };
+        let entry = CheckedTensor { name, shape, n_values: values.len(), values: Stored::Memory(values.into()) };
         self.input.add(place, entry)
     }
 

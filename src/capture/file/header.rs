@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     FileError,
-    entry::{Entry, Stored},
+    entry::{CheckedTensor, Stored},
     place,
 };
 use crate::tensor_file::{Declared, Header, HeaderError};
@@ -20,7 +20,7 @@ const MAX_HEADER: u64 = 100_000_000;
 /// Everything a file says about itself.
 pub(super) struct Described {
     /// In the order of their values.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<CheckedTensor>,
     pub(super) metadata: HashMap<String, String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn read(source: &mut (impl Read + Seek)) -> Result<Described, FileErr
 }
 
 /// Values are `f32`, those of a picture bytes.
-fn entry(tensor: Declared, data_start: u64) -> Result<Entry, FileError> {
+fn entry(tensor: Declared, data_start: u64) -> Result<CheckedTensor, FileError> {
     place::check_name(&tensor.name)?;
     let offset = data_start + tensor.begin;
     let (value_bytes, values) = match tensor.dtype.as_str() {
@@ -75,5 +75,5 @@ fn entry(tensor: Declared, data_start: u64) -> Result<Entry, FileError> {
         return Err(FileError::tensor(&tensor.name, problem));
     }
     let n_values = (tensor.n_bytes() / value_bytes as u64) as usize;
-    Ok(Entry { name: tensor.name, shape: tensor.shape, n_values, values })
+    Ok(CheckedTensor { name: tensor.name, shape: tensor.shape, n_values, values })
 }

@@ -44,7 +44,7 @@ pub(super) fn read(
 /// An array whose header was read and whose values come next.
 pub(super) struct Array {
     name: String,
-    kind: Kind,
+    kind: NumberKind,
     pub(super) shape: Vec<usize>,
     /// Bytes of the header with everything before it.
     header_bytes: u64,
@@ -54,7 +54,7 @@ pub(super) struct Array {
 
 /// What the values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum NumberKind {
     Float {
         bytes: usize,
         big_endian: bool,
@@ -88,7 +88,7 @@ impl Array {
         let mut text = vec![0u8; header_len];
         source.read_exact(&mut text)?;
         let text = String::from_utf8_lossy(&text);
-        let kind = Kind::of(text_of(&text).ok_or_else(|| refuse("has no plain numbers as values"))?)
+        let kind = NumberKind::of(text_of(&text).ok_or_else(|| refuse("has no plain numbers as values"))?)
             .map_err(|problem| FileError::tensor(name, problem))?;
         if !field(&text, "fortran_order").is_some_and(|order| order.starts_with("False")) {
             return Err(refuse("is in Fortran order; save np.ascontiguousarray(a)"));
@@ -150,7 +150,7 @@ impl Array {
 
     /// Reads the next `n` values as `f32`.
     fn read_floats(&self, source: &mut impl Read, n: usize) -> Result<Vec<f32>, FileError> {
-        let Kind::Float { bytes, big_endian } = self.kind else {
+        let NumberKind::Float { bytes, big_endian } = self.kind else {
             return Err(FileError::tensor(&self.name, "has texts where numbers belong"));
         };
         let mut values = Vec::new();
@@ -171,7 +171,7 @@ impl Array {
         foreign::check_n_tokens(n)?;
         let mut texts = Vec::new();
         let kind = self.kind;
-        if matches!(kind, Kind::Float { .. }) {
+        if matches!(kind, NumberKind::Float { .. }) {
             return Err(FileError::tensor(&self.name, "has numbers where texts belong"));
         }
         self.for_each_item(source, n, kind.bytes(), |item| texts.push(kind.text(item)))?;
@@ -208,7 +208,7 @@ impl Array {
     }
 }
 
-impl Kind {
+impl NumberKind {
     /// What a type such as `<f4` means; otherwise what is wrong with it.
     fn of(descr: &str) -> Result<Self, String> {
         let (order, rest) = descr.split_at_checked(1).unwrap_or(("", ""));
@@ -302,12 +302,12 @@ mod tests {
 
     #[test]
     fn types_are_numbers_or_texts() {
-        assert_eq!(Kind::of(">f8"), Ok(Kind::Float { bytes: 8, big_endian: true }));
-        assert_eq!(Kind::of("<U12").map(Kind::bytes), Ok(48));
-        assert_eq!(Kind::of("|S3"), Ok(Kind::Bytes(3)));
-        assert!(Kind::of("|O").is_err_and(|problem| problem.contains("pickle")));
+        assert_eq!(NumberKind::of(">f8"), Ok(NumberKind::Float { bytes: 8, big_endian: true }));
+        assert_eq!(NumberKind::of("<U12").map(NumberKind::bytes), Ok(48));
+        assert_eq!(NumberKind::of("|S3"), Ok(NumberKind::Bytes(3)));
+        assert!(NumberKind::of("|O").is_err_and(|problem| problem.contains("pickle")));
         for wrong in ["<i8", "<f3", "<U99999999999999999999", "<U4000000000", "", "<", "é", "|V2"] {
-            assert!(Kind::of(wrong).is_err(), "{wrong}");
+            assert!(NumberKind::of(wrong).is_err(), "{wrong}");
         }
     }
 

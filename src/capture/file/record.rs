@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     FileError,
-    entry::Entry,
+    entry::CheckedTensor,
     place::{TensorSlot, What},
     values::{self, RowNotes, RowRules},
 };
@@ -30,7 +30,7 @@ pub(super) struct Recorded {
 
 /// Reads the values of `tensors`, whose shapes were checked against `specs`.
 pub(super) fn read(
-    mut tensors: Vec<(TensorSlot, Entry)>,
+    mut tensors: Vec<(TensorSlot, CheckedTensor)>,
     source: &mut (impl Read + Seek),
     specs: &[StackSpec],
     computation: &Computation,
@@ -61,7 +61,7 @@ impl Recorded {
     fn take(
         &mut self,
         place: TensorSlot,
-        entry: &Entry,
+        entry: &CheckedTensor,
         computation: &Computation,
         source: &mut (impl Read + Seek),
     ) -> Result<(), FileError> {
@@ -123,7 +123,7 @@ impl Recorded {
     fn take_site(
         &mut self,
         (stack, layer, site): (StackKind, usize, Site),
-        entry: &Entry,
+        entry: &CheckedTensor,
         computation: &Computation,
         source: &mut (impl Read + Seek),
     ) -> Result<(), FileError> {
@@ -202,7 +202,7 @@ fn written_heads(computation: &Computation, stack: StackKind, layer: usize, n_he
 }
 
 /// `[height, width, 3 or 4]` bytes.
-fn picture(entry: &Entry, source: &mut (impl Read + Seek)) -> Result<RgbaBuffer, FileError> {
+fn picture(entry: &CheckedTensor, source: &mut (impl Read + Seek)) -> Result<RgbaBuffer, FileError> {
     let [height, width, n_channels @ (3 | 4)] = entry.shape[..] else {
         return Err(FileError::tensor(&entry.name, "has no height, width and three or four channels"));
     };
@@ -215,7 +215,7 @@ fn picture(entry: &Entry, source: &mut (impl Read + Seek)) -> Result<RgbaBuffer,
     Ok(RgbaBuffer { width, height, pixels })
 }
 
-fn matrix(entry: &Entry, shape: [usize; 2], source: &mut (impl Read + Seek)) -> Result<Matrix, FileError> {
+fn matrix(entry: &CheckedTensor, shape: [usize; 2], source: &mut (impl Read + Seek)) -> Result<Matrix, FileError> {
     let data = entry.read(source)?;
     values::check_finite(entry, &data)?;
     Matrix::new(data, shape).map_err(|error| FileError::tensor(&entry.name, error.to_string()))

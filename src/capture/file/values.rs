@@ -1,6 +1,6 @@
 //! Whether the values of a tensor can be what its name says.
 
-use super::{FileError, entry::Entry};
+use super::{FileError, entry::CheckedTensor};
 
 /// A row of a pattern may miss 1 by this much (half-precision software does) …
 const ROW_TOLERANCE: f64 = 1e-2;
@@ -8,7 +8,7 @@ const ROW_TOLERANCE: f64 = 1e-2;
 const ROW_NOTE: f64 = 1e-3;
 
 /// Every value a number, none infinite.
-pub(super) fn check_finite(entry: &Entry, values: &[f32]) -> Result<(), FileError> {
+pub(super) fn check_finite(entry: &CheckedTensor, values: &[f32]) -> Result<(), FileError> {
     match values.iter().position(|value| !value.is_finite()) {
         Some(idx) => Err(not_a_weight(entry, idx, values[idx])),
         None => Ok(()),
@@ -16,7 +16,7 @@ pub(super) fn check_finite(entry: &Entry, values: &[f32]) -> Result<(), FileErro
 }
 
 /// Scores may be `-inf` where masked, and nothing else that is not finite.
-pub(super) fn check_scores(entry: &Entry, values: &[f32]) -> Result<(), FileError> {
+pub(super) fn check_scores(entry: &CheckedTensor, values: &[f32]) -> Result<(), FileError> {
     match values.iter().position(|&value| value.is_nan() || value == f32::INFINITY) {
         Some(idx) => Err(not_a_weight(entry, idx, values[idx])),
         None => Ok(()),
@@ -45,7 +45,7 @@ pub(super) struct RowNotes {
 }
 
 /// No NaN, nothing negative, every row as `rows` says.
-pub(super) fn check_pattern(entry: &Entry, values: &[f32], rows: &RowRules<'_>) -> Result<RowNotes, FileError> {
+pub(super) fn check_pattern(entry: &CheckedTensor, values: &[f32], rows: &RowRules<'_>) -> Result<RowNotes, FileError> {
     let [_, n_rows, n_cols] = entry.shape[..] else { return Err(FileError::tensor(&entry.name, "is not a pattern")) };
     let n_rows = n_rows.max(1);
     let is_free = |idx: usize| rows.free.contains(&(idx / n_rows / n_cols.max(1)));
@@ -128,7 +128,7 @@ fn dropped_at_random(values: &[f32], n_cols: usize) -> bool {
 }
 
 /// Every value between 0 and 1, up to rounding.
-pub(super) fn check_sink(entry: &Entry, values: &[f32]) -> Result<(), FileError> {
+pub(super) fn check_sink(entry: &CheckedTensor, values: &[f32]) -> Result<(), FileError> {
     match values.iter().position(|value| !(0.0..=1.0 + ROW_TOLERANCE as f32).contains(value)) {
         Some(idx) if (1.0..).contains(&values[idx]) => {
             Err(FileError::tensor(&entry.name, format!("has a value above 1 ({})", values[idx])))
@@ -138,7 +138,7 @@ pub(super) fn check_sink(entry: &Entry, values: &[f32]) -> Result<(), FileError>
     }
 }
 
-fn not_a_weight(entry: &Entry, idx: usize, value: f32) -> FileError {
+fn not_a_weight(entry: &CheckedTensor, idx: usize, value: f32) -> FileError {
     let mut place = Vec::new();
     let mut rest = idx;
     for &n in entry.shape.iter().rev() {

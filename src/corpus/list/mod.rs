@@ -49,7 +49,7 @@ pub enum Content {
 
 /// How the bytes of a file are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ListKind {
     Text,
     /// Columns with a header, separated by commas, semicolons or tabs (RFC 4180).
     Table,
@@ -118,7 +118,7 @@ pub enum ListError {
     Json(String),
 }
 
-impl Kind {
+impl ListKind {
     /// Judges by a file's name; what is not known is plain text.
     pub fn of_name(name: &str) -> Self {
         match name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).as_deref() {
@@ -142,18 +142,18 @@ impl InputList {
     ///
     /// # Errors
     /// See [`ListError`].
-    pub fn parse(bytes: &[u8], kind: Kind, options: &ListOptions) -> Result<Self, ListError> {
+    pub fn parse(bytes: &[u8], kind: ListKind, options: &ListOptions) -> Result<Self, ListError> {
         let text = decoded(bytes)?;
         let mut list = match kind {
-            Kind::Text => match &options.text_column {
+            ListKind::Text => match &options.text_column {
                 None => text::parse(text, options.split),
                 Some(wanted) => Err(ListError::NoColumns(wanted.clone())),
             },
-            Kind::Table => table::parse(text, options.text_column.as_deref()),
-            Kind::Json => json::parse(text, options.text_column.as_deref()),
-            Kind::JsonLines => json::parse_lines(text, options.text_column.as_deref()),
+            ListKind::Table => table::parse(text, options.text_column.as_deref()),
+            ListKind::Json => json::parse(text, options.text_column.as_deref()),
+            ListKind::JsonLines => json::parse_lines(text, options.text_column.as_deref()),
         }?;
-        if kind != Kind::Text && options.split == Split::Sentences {
+        if kind != ListKind::Text && options.split == Split::Sentences {
             list.items = text::split(list.items)?;
         }
         if list.items.is_empty() { Err(ListError::Empty("all of its texts are empty")) } else { Ok(list) }

@@ -64,7 +64,7 @@ pub struct HeadMaps {
 
 /// What the stream begins with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct StreamStart {
     /// Factor on what stands for each token.
     pub scale: f32,
     /// What is added to it, `[n, d_model]` each, by name.
@@ -202,7 +202,7 @@ impl Model {
     ///
     /// # Errors
     /// When the weights cannot be read.
-    pub fn entry(&self, input: &Encoded, side: Side) -> Result<Option<Entry>, ModelError> {
+    pub fn entry(&self, input: &Encoded, side: Side) -> Result<Option<StreamStart>, ModelError> {
         let tower: Option<(&Tower, &Payload)> = match (&self.network.body, side) {
             (Body::Single(tower), Side::Only) => Some((tower, &input.source)),
             (Body::EncoderDecoder { encoder, .. }, Side::Encoder) => Some((encoder, &input.source)),
@@ -230,7 +230,7 @@ impl Model {
             let segments = if segments.is_empty() { &zeros } else { segments };
             add("segment embedding", &table.index_select(&Tensor::new(segments.as_slice(), table.device())?, 0)?)?;
         }
-        Ok(Some(Entry { scale: text.scale, added, norm: text.norm.as_ref().map(FinalNorm::of).transpose()? }))
+        Ok(Some(StreamStart { scale: text.scale, added, norm: text.norm.as_ref().map(FinalNorm::of).transpose()? }))
     }
 
     fn attention(&self, stack: StackKind, layer: usize) -> Option<&MultiHead> {

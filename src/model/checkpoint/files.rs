@@ -58,7 +58,7 @@ pub(crate) struct Adapter {
 
 /// Something in a model's folder, or in folders in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct FolderEntry {
     /// From the folder, with `/` between parts.
     pub name: String,
     pub kind: EntryKind,
@@ -189,7 +189,7 @@ impl ModelFiles {
     ///
     /// # Errors
     /// When the folder itself cannot be listed.
-    pub(super) fn entries(&self) -> io::Result<Vec<Entry>> {
+    pub(super) fn entries(&self) -> io::Result<Vec<FolderEntry>> {
         let mut entries = Vec::new();
         if let FilesSource::Folder { root, .. } = &self.place {
             list(root, "", &mut entries)?;
@@ -333,7 +333,7 @@ fn not_there(path: &Path, error: io::Error) -> LoadError {
 }
 
 /// Adds what lies in a folder, whose own name is `prefix`.
-fn list(folder: &Path, prefix: &str, entries: &mut Vec<Entry>) -> io::Result<()> {
+fn list(folder: &Path, prefix: &str, entries: &mut Vec<FolderEntry>) -> io::Result<()> {
     let mut names: Vec<_> =
         fs::read_dir(folder)?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
@@ -349,7 +349,7 @@ fn list(folder: &Path, prefix: &str, entries: &mut Vec<Entry>) -> io::Result<()>
             _ => EntryKind::Other,
         };
         let name = format!("{prefix}{name}");
-        entries.push(Entry { name: name.clone(), kind });
+        entries.push(FolderEntry { name: name.clone(), kind });
         if kind == EntryKind::Folder && depth < MAX_DEPTH {
             // What cannot be listed has nothing to say.
             list(&path, &format!("{name}/"), entries).ok();

@@ -43,7 +43,7 @@ pub(super) fn way_of_adapter(kind: &str) -> String {
 }
 
 /// What weights are not that can be read.
-pub(super) struct Kind {
+pub(super) struct UnreadableFormat {
     /// Whether a path in a folder, in small letters, belongs to it.
     pub is: fn(&str) -> bool,
     /// To follow “only ”.
@@ -55,16 +55,20 @@ const FROM_PYTORCH: &str = "Open the PyTorch model that it was made from: of thi
 const DOWNLOAD: &str = "Download the same model in the format of transformers";
 
 /// The first that fits is told.
-pub(super) const KINDS: [Kind; 26] = [
-    Kind { is: |path| file_name(path).starts_with("open_clip_"), what: "a model of OpenCLIP", advice: RECORD },
-    Kind {
+pub(super) const KINDS: [UnreadableFormat; 26] = [
+    UnreadableFormat {
+        is: |path| file_name(path).starts_with("open_clip_"),
+        what: "a model of OpenCLIP",
+        advice: RECORD,
+    },
+    UnreadableFormat {
         is: |path| path == "ckpt.pt",
         what: "a checkpoint of nanoGPT",
         advice: "In Python make a GPT2LMHeadModel of transformers of its model_args, with activation_function=\"gelu\"; give it \
                  the weights without “_orig_mod.”, those of c_attn, c_proj and c_fc transposed and missing biases as zeros; \
                  then `model.save_pretrained(FOLDER)`",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| {
             let is_dictionary = path.starts_with("dict.") && path.strip_suffix(".txt").is_some();
             is_dictionary || ["checkpoint_best.pt", "checkpoint_last.pt"].contains(&path)
@@ -74,63 +78,63 @@ pub(super) const KINDS: [Kind; 26] = [
                  convert_ARCHITECTURE_original_pytorch_checkpoint_to_pytorch.py, or record its attention in Python and open \
                  the recording, as docs/captures.md shows",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| path.contains("_step_") && path.strip_suffix(".pt").is_some(),
         what: "a checkpoint of OpenNMT",
         advice: RECORD,
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &["shared_vocabulary.json", "shared_vocabulary.txt"]),
         what: "a model of CTranslate2",
         advice: FROM_PYTORCH,
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &[".keras", "model.weights.h5"]),
         what: "a model of Keras",
         advice: "Write it in the format of transformers, `model.export_to_transformers(FOLDER)` where KerasHub has that, or \
                  open the model that it was made from",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| file_name(path) == "sae_weights.safetensors",
         what: "a sparse autoencoder",
         advice: "Open the model whose activations it is of",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| path.contains("staticembedding/"),
         what: "a table of static vectors of sentence-transformers",
         advice: "It has no attention; open a sentence-transformer that has a transformer",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &[".gguf", ".ggml", ".llamafile"]),
         what: "weights for llama.cpp",
         advice: "Open the model that they were made from, or convert them in Python, \
                  `AutoModelForCausalLM.from_pretrained(FOLDER, gguf_file=FILE).save_pretrained(NEW_FOLDER)`",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| file_name(path).starts_with("consolidated") && ends(path, &[".pth", ".pt", ".safetensors"]),
         what: "weights in the original format of LLaMA or Mistral",
         advice: "Download the same model in the format of transformers, or convert it with its script \
                  convert_llama_weights_to_hf.py or convert_mistral_weights_to_hf.py",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &[".onnx", ".onnx_data", ".ort"]),
         what: "a graph for ONNX Runtime",
         advice: FROM_PYTORCH,
     },
-    Kind { is: |path| path.contains("openvino"), what: "a graph for OpenVINO", advice: FROM_PYTORCH },
-    Kind {
+    UnreadableFormat { is: |path| path.contains("openvino"), what: "a graph for OpenVINO", advice: FROM_PYTORCH },
+    UnreadableFormat {
         is: |path| path.contains(".mlpackage") || path.contains(".mlmodel"),
         what: "a graph for Core ML",
         advice: FROM_PYTORCH,
     },
-    Kind {
+    UnreadableFormat {
         is: |path| {
             ends(path, &[".tflite", ".engine", ".plan", ".trt", ".pte", ".mnn", ".dlc", ".task", ".mar", ".pt2"])
         },
         what: "a model compiled for another program",
         advice: FROM_PYTORCH,
     },
-    Kind {
+    UnreadableFormat {
         is: |path| {
             path.contains(".ckpt.data-")
                 || ends(path, &[".h5", ".keras", "saved_model.pb", ".ckpt.index", ".ckpt.meta"])
@@ -139,13 +143,13 @@ pub(super) const KINDS: [Kind; 26] = [
         advice: "Convert them with version 4 of transformers, \
                  `AutoModel.from_pretrained(FOLDER, from_tf=True).save_pretrained(NEW_FOLDER)`",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &[".msgpack"]),
         what: "weights for Flax",
         advice: "Convert them with version 4 of transformers, \
                  `AutoModel.from_pretrained(FOLDER, from_flax=True).save_pretrained(NEW_FOLDER)`",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| {
             let parts = ["mp_rank_", "zero_pp_rank_", "bf16_zero_pp_rank_", "fp16_zero_pp_rank_"];
             ends(path, &["_states.pt"]) && parts.iter().any(|part| file_name(path).starts_with(part))
@@ -154,39 +158,39 @@ pub(super) const KINDS: [Kind; 26] = [
         advice: "Put it together, `python zero_to_fp32.py FOLDER NEW_FOLDER --safe_serialization`, and put the model's \
                  config.json beside it",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &[".distcp"]),
         what: "a checkpoint of FSDP in parts",
         advice: "Put it together, `accelerate merge-weights FOLDER NEW_FOLDER`, and put the model's config.json beside it",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &["model_optim_rng.pt", "latest_checkpointed_iteration.txt", ".nemo"]),
         what: "a checkpoint of Megatron or NeMo",
         advice: "Export it to the format of transformers, as Megatron Bridge and NeMo do",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &[".pdparams", ".pdiparams", ".mindir"]),
         what: "weights for Paddle or MindSpore",
         advice: DOWNLOAD,
     },
-    Kind {
+    UnreadableFormat {
         is: |path| path.contains("ocdbt.process_") || ends(path, &["_checkpoint_metadata", "checkpoint/_metadata"]),
         what: "a checkpoint of JAX (Orbax)",
         advice: DOWNLOAD,
     },
-    Kind { is: |path| ends(path, &[".ot"]), what: "weights for Rust (tch)", advice: DOWNLOAD },
-    Kind { is: |path| ends(path, &[".npz", ".npy"]), what: "arrays of NumPy or MLX", advice: DOWNLOAD },
-    Kind {
+    UnreadableFormat { is: |path| ends(path, &[".ot"]), what: "weights for Rust (tch)", advice: DOWNLOAD },
+    UnreadableFormat { is: |path| ends(path, &[".npz", ".npy"]), what: "arrays of NumPy or MLX", advice: DOWNLOAD },
+    UnreadableFormat {
         is: |path| ends(path, &[".ckpt"]),
         what: "a checkpoint of PyTorch Lightning or another trainer",
         advice: "Load it with its own class in Python, and save the model in it, `model.save_pretrained(FOLDER)`",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &[".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".xz", ".bz2", ".zst"]),
         what: "an archive",
         advice: "Unpack it, and open the folder that comes out",
     },
-    Kind {
+    UnreadableFormat {
         is: |path| ends(path, &[".incomplete", ".part", ".crdownload", ".aria2", ".download"]),
         what: "a download that was broken off",
         advice: "Download the model again",
@@ -194,7 +198,7 @@ pub(super) const KINDS: [Kind; 26] = [
 ];
 
 /// What trainers write beside a model; the state of a random generator has a number.
-pub(super) const TRAINING: Kind = Kind {
+pub(super) const TRAINING: UnreadableFormat = UnreadableFormat {
     is: |path| {
         let names = ["optimizer.", "scheduler.", "scaler.", "trainer_state.json", "training_args.bin", "rng_state"];
         [&names[..], &["random_states_"]].concat().iter().any(|name| file_name(path).starts_with(name))
@@ -236,7 +240,7 @@ const TENSORS: [(&str, &str, &str); 4] = [
 /// Why a file is not a model.
 pub(super) fn not_weights(name: &str, path: String) -> LoadError {
     match KINDS.iter().find(|kind| (kind.is)(&name.to_lowercase())) {
-        Some(Kind { what, advice, .. }) => {
+        Some(UnreadableFormat { what, advice, .. }) => {
             let what = format!("this file does not hold weights that can be read, but {what}");
             LoadError::OtherKind { what, advice: (*advice).to_owned(), path }
         }

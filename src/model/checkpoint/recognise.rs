@@ -4,8 +4,8 @@
 use std::{cmp::Reverse, fmt::Write as _};
 
 use super::{
-    files::{Adapter, Entry, EntryKind, ModelFiles},
-    formats::{FORMATS, KINDS, Kind, TRAINING, WEIGHTS_EXTENSIONS, way_of_adapter},
+    files::{Adapter, EntryKind, FolderEntry, ModelFiles},
+    formats::{FORMATS, KINDS, TRAINING, UnreadableFormat, WEIGHTS_EXTENSIONS, way_of_adapter},
 };
 use crate::model::LoadError;
 
@@ -28,7 +28,7 @@ pub(super) fn folder(files: &ModelFiles) -> LoadError {
     }
     let expected =
         |name: &str| name == "config.json" || FORMATS.iter().any(|(single, index)| [*single, *index].contains(&name));
-    if let Some(Entry { name, .. }) =
+    if let Some(FolderEntry { name, .. }) =
         entries.iter().find(|entry| entry.kind != EntryKind::File && expected(&entry.name))
     {
         let what = format!(
@@ -42,17 +42,17 @@ pub(super) fn folder(files: &ModelFiles) -> LoadError {
     if let Some((what, advice)) = parts(&entries) {
         return other(what, advice);
     }
-    let only = |kind: &Kind| {
-        let Entry { name, .. } = entries.iter().find(|entry| (kind.is)(&entry.name.to_lowercase()))?;
+    let only = |kind: &UnreadableFormat| {
+        let FolderEntry { name, .. } = entries.iter().find(|entry| (kind.is)(&entry.name.to_lowercase()))?;
         let what = format!("this folder has no weights that can be read, only {} ({name})", kind.what);
         Some(other(what, kind.advice.to_owned()))
     };
     let weights = entries.iter().find(|entry| is_weights(entry));
     KINDS.iter().find_map(only).unwrap_or_else(|| match weights {
-        Some(Entry { name, .. }) if !files.contains("config.json") => {
+        Some(FolderEntry { name, .. }) if !files.contains("config.json") => {
             LoadError::LoneWeights { file: name.clone(), path: path.clone() }
         }
-        Some(Entry { name, .. }) => {
+        Some(FolderEntry { name, .. }) => {
             let what = format!("this model folder has weights under a name of their own ({name})");
             other(what, format!("Open that file, {}, or call it {}", files.location_of(name), FORMATS[0].0))
         }
@@ -70,7 +70,7 @@ pub(super) fn adapter(adapter: &Adapter, path: String) -> LoadError {
 }
 
 /// Models in folders further down: what is said of them, and the place of one.
-fn below(entries: &[Entry]) -> Option<(String, String)> {
+fn below(entries: &[FolderEntry]) -> Option<(String, String)> {
     let mut places: Vec<&str> = entries
         .iter()
         .filter_map(|entry| entry.name.strip_suffix("/config.json"))
@@ -95,8 +95,8 @@ fn below(entries: &[Entry]) -> Option<(String, String)> {
 }
 
 /// Weights in parts without the index that says which part holds what.
-fn parts(entries: &[Entry]) -> Option<(String, String)> {
-    let part = |entry: &Entry| {
+fn parts(entries: &[FolderEntry]) -> Option<(String, String)> {
+    let part = |entry: &FolderEntry| {
         let (start, total) = entry.name.split_once("-of-")?;
         let total: usize = total.split('.').next()?.parse().ok()?;
         let number: usize = start.rsplit('-').next()?.parse().ok()?;
@@ -112,7 +112,7 @@ fn parts(entries: &[Entry]) -> Option<(String, String)> {
 }
 
 /// Whether something in the folder itself is called as weights are, and is not known to be something else.
-fn is_weights(entry: &Entry) -> bool {
+fn is_weights(entry: &FolderEntry) -> bool {
     let name = entry.name.to_lowercase();
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     entry.kind == EntryKind::File

@@ -4,7 +4,7 @@ use eframe::egui::{CollapsingHeader, RichText, Ui};
 
 use crate::{
     analysis::{
-        detect::{Definition, Detector, HeadKinds, Kind},
+        detect::{Definition, Detector, HeadKinds, KindRanking},
         reading::store::stack_cost,
     },
     ids::HeadId,
@@ -55,7 +55,7 @@ pub fn kinds_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     });
 }
 
-fn kind_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: &HeadKinds, kind: &Kind) {
+fn kind_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: &HeadKinds, kind: &KindRanking) {
     let Some(&(head, score)) = kind.ranked().first() else { return };
     let is_one = kind.detector.holds(score);
     let row = BarRow {
@@ -84,7 +84,7 @@ fn head_text(kinds: &HeadKinds, head: HeadId) -> String {
 }
 
 /// Definition, threshold and the next heads of a kind.
-fn about(kinds: &HeadKinds, kind: &Kind) -> String {
+fn about(kinds: &HeadKinds, kind: &KindRanking) -> String {
     let Definition { meaning, formula, threshold, applies, .. } = kind.detector.definition();
     let mut lines = vec![(*meaning).to_owned(), (*formula).to_owned()];
     if let Some((least, source)) = threshold {
@@ -108,7 +108,7 @@ fn about(kinds: &HeadKinds, kind: &Kind) -> String {
 }
 
 fn undefined_text(kinds: &HeadKinds) -> String {
-    let reason = |kind: &Kind| {
+    let reason = |kind: &KindRanking| {
         let why = kind.heads.as_ref().err()?;
         Some(format!("{}: {why}", kind.detector.definition().title))
     };

@@ -8,7 +8,7 @@ use crate::{
     capture::Capture,
     corpus::{
         Corpus, Kept, Label,
-        list::{Content, InputList, Item, Kind, ListOptions},
+        list::{Content, InputList, Item, ListKind, ListOptions},
     },
     ids::Side,
     model::Model,
@@ -75,11 +75,11 @@ pub(super) fn listed(source: &CorpusSource, control: &JobControl) -> Result<List
     match source {
         CorpusSource::Captures(file) => Ok(Listed::Run(file.clone())),
         CorpusSource::Lines(text) => {
-            let list = InputList::parse(text.as_bytes(), Kind::Text, &ListOptions::default());
+            let list = InputList::parse(text.as_bytes(), ListKind::Text, &ListOptions::default());
             list.map(Listed::ToRun).map_err(|_| failed("There are no lines to run", "Paste one text per line"))
         }
         CorpusSource::Path { path, list } => {
-            let is_json = matches!(Kind::of_name(&path.to_string_lossy()), Kind::Json);
+            let is_json = matches!(ListKind::of_name(&path.to_string_lossy()), ListKind::Json);
             // A JSON file is a list of texts, or the attention of another program.
             if let Some(format) = capture_file::format(path) {
                 match capture_file::open(path, format, control) {

@@ -7,7 +7,7 @@ use super::{
     job::{Known, Listed, check_kind, listed, plan},
 };
 use crate::{
-    corpus::list::{Content, Kind},
+    corpus::list::{Content, ListKind},
     ids::Side,
     protocol::{CorpusLook, CorpusOrder, CorpusSource, EventKind},
     worker::{JobControl, Stop},
@@ -52,5 +52,5 @@ pub fn look(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobContr
 }
 
 fn is_plain(path: &std::path::Path) -> bool {
-    path.is_file() && Kind::of_name(&path.to_string_lossy()) == Kind::Text
+    path.is_file() && ListKind::of_name(&path.to_string_lossy()) == ListKind::Text
 }

@@ -17,14 +17,14 @@ pub(super) use read::is_picture;
 pub use read::{CorpusFileError, read};
 
 use crate::{
-    corpus::list::{Content, Kind, ListOptions},
+    corpus::list::{Content, ListKind, ListOptions},
     model::{ImageSource, Input, ModelFiles, Preparation, TextInput},
 };
 
 /// Whether a path that was taken for a model or a capture is a list of inputs, and whether of pictures: a JSON file
 /// with texts, or a folder with pictures and no checkpoint.
 pub(super) fn listed_in(path: &Path) -> Option<(PathBuf, bool)> {
-    let is_json = path.is_file() && Kind::of_name(&path.to_string_lossy()) == Kind::Json;
+    let is_json = path.is_file() && ListKind::of_name(&path.to_string_lossy()) == ListKind::Json;
     let files = ModelFiles::folder(path);
     let is_folder = path.is_dir() && !path.join("config.json").exists() && !files.has_weights();
     if !is_json && !is_folder {

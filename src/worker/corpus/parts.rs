@@ -26,7 +26,7 @@ use crate::{
     outputs::OutputKind,
     protocol::CorpusOptions,
     spec::HeadKind,
-    worker::disk_cache::{Fingerprint, Key, Scratch},
+    worker::disk_cache::{CacheKey, Fingerprint, Scratch},
 };
 
 /// How parts are written; another number makes all old ones unknown.
@@ -36,7 +36,7 @@ const FORMAT: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct PassCache {
     scratch: Scratch,
-    key: Key,
+    key: CacheKey,
     /// The number of the next one.
     next: usize,
 }
@@ -142,12 +142,12 @@ fn stamp(metadata: std::io::Result<fs::Metadata>) -> Vec<u8> {
 /// What stands before the numbers.
 #[derive(Serialize, Deserialize)]
 struct Header {
-    inputs: Vec<Entry>,
+    inputs: Vec<KeptInput>,
     left_out: Vec<Failed>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct KeptInput {
     source: usize,
     /// Text, second text, picture and target.
     info: [Option<String>; 4],
@@ -192,7 +192,7 @@ fn encode(pass: &Pass) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn entry(source: usize, capture: &Capture) -> Entry {
+fn entry(source: usize, capture: &Capture) -> KeptInput {
     let InputInfo { text, text_b, image, target, part } = capture.input().clone();
     let piece = |token: &Token| {
         let Token { text, id, special, span, segment } = token.clone();
@@ -205,7 +205,7 @@ fn entry(source: usize, capture: &Capture) -> Entry {
         (per_head, layer.resid_pre().map(Matrix::shape))
     };
     let stacks = capture.stacks().iter();
-    Entry {
+    KeptInput {
         source,
         info: [text, text_b, image, target],
         part,
@@ -263,7 +263,7 @@ fn image(picture: Picture, values: &mut &[u8]) -> Option<ImageInfo> {
     Some(ImageInfo { grid, n_prefix, patch_px, crop: CropRect { x, y, width, height }, source })
 }
 
-fn capture(entry: Entry, values: &mut &[u8], model: &Model) -> Option<Capture> {
+fn capture(entry: KeptInput, values: &mut &[u8], model: &Model) -> Option<Capture> {
     let [text, text_b, name, target] = entry.info;
     let token =
         |(text, id, special, start, end, segment): Piece| Token { text, id, special, span: start..end, segment };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    corpus::list::{Content, InputList, Item, Kind, ListError, ListOptions, MAX_INPUTS},
+    corpus::list::{Content, InputList, Item, ListError, ListKind, ListOptions, MAX_INPUTS},
     model::bundled,
     text::{PICTURE_FILES, PICTURE_KINDS, bytes_text, counted, unreadable},
 };
@@ -78,7 +78,7 @@ pub fn read(path: &Path, options: &ListOptions) -> Result<InputList, CorpusFileE
     if let Some(name) = path.to_str().filter(|name| name.starts_with(BUNDLED)) {
         return match bundled::corpus(name) {
             Some(bundled::BundledCorpus::Table(bytes)) => {
-                InputList::parse(bytes, Kind::Table, options).map_err(list_error)
+                InputList::parse(bytes, ListKind::Table, options).map_err(list_error)
             }
             Some(bundled::BundledCorpus::Pictures(pictures)) => Ok(drawn(&pictures)),
             None => Err(CorpusFileError::NoSuchBundled { name: name.to_owned() }),
@@ -100,7 +100,7 @@ pub fn read(path: &Path, options: &ListOptions) -> Result<InputList, CorpusFileE
     }
     let bytes = fs::read(path).map_err(io_error)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    InputList::parse(&bytes, Kind::of_name(&name), options).map_err(list_error)
+    InputList::parse(&bytes, ListKind::of_name(&name), options).map_err(list_error)
 }
 
 fn ending_of(path: &Path) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use attnscope::{
     corpus::{
         Corpus, Label,
-        list::{Content, InputList, Kind, ListOptions},
+        list::{Content, InputList, ListKind, ListOptions},
     },
     model::{Input, Preparation},
     protocol::{CorpusLook, CorpusOrder, CorpusPlan, CorpusSoFar, CorpusSource, EventKind, LeftOut, LoadedModel},
@@ -21,7 +21,9 @@ pub fn answer(order: &CorpusOrder, model: &LoadedModel) -> EventKind {
             Ok(list) => list,
             Err(error) => return EventKind::Failed(failure(&error.to_string())),
         },
-        CorpusSource::Lines(text) => InputList::parse(text.as_bytes(), Kind::Text, &ListOptions::default()).unwrap(),
+        CorpusSource::Lines(text) => {
+            InputList::parse(text.as_bytes(), ListKind::Text, &ListOptions::default()).unwrap()
+        }
         CorpusSource::Captures(_) => return EventKind::Failed(failure("No captures here")),
     };
     let mut corpus = Corpus::new(u64::MAX);

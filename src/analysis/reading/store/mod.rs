@@ -18,7 +18,7 @@ use std::{
 mod question;
 
 pub use question::{
-    Answer, Ask, Finding, Key, LineFilter, Lines, PatternRows, Question, Subject, Want, answer, stack_cost,
+    Answer, Ask, Finding, LineFilter, Lines, PatternKey, PatternRows, Question, Subject, Want, answer, stack_cost,
 };
 
 use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
@@ -34,9 +34,9 @@ pub const AT_ONCE: usize = 1 << 16;
 #[derive(Debug)]
 pub struct PatternStore {
     budget_bytes: usize,
-    known: RefCell<HashMap<Key, Known>>,
+    known: RefCell<HashMap<PatternKey, Known>>,
     wanted: RefCell<Vec<Want>>,
-    asked: RefCell<Vec<Key>>,
+    asked: RefCell<Vec<PatternKey>>,
     now: Cell<u64>,
     read_at_once: Cell<usize>,
 }
@@ -180,7 +180,7 @@ impl PatternStore {
     }
 
     /// What is known about a question.
-    pub fn get(&self, key: &Key) -> Option<Answer> {
+    pub fn get(&self, key: &PatternKey) -> Option<Answer> {
         let known = self.known.borrow();
         let found = known.get(key)?;
         found.last_used.set(self.now.get());
@@ -188,14 +188,14 @@ impl PatternStore {
     }
 
     /// Asks for something in this frame. Wants that are not repeated in the next frame are forgotten.
-    pub fn want(&self, key: Key, subject: Subject) {
+    pub fn want(&self, key: PatternKey, subject: Subject) {
         let mut wanted = self.wanted.borrow_mut();
         if wanted.iter().any(|want| want.key == key) {
             return;
         }
         let pattern = match &key.question {
             Question::Lines(reading, _) => {
-                let of_pattern = Key { question: Question::Pattern(reading.clone()), ..key.clone() };
+                let of_pattern = PatternKey { question: Question::Pattern(reading.clone()), ..key.clone() };
                 match self.known.borrow().get(&of_pattern) {
                     Some(Known { answer: Ok(Finding::Pattern(pattern)), .. }) => Some(Arc::clone(pattern)),
                     _ => None,
@@ -207,7 +207,7 @@ impl PatternStore {
             Question::Part(PatternRows { reading, .. })
             | Question::LinesOfPart(PatternRows { reading, .. }, _)
             | Question::Strip(reading, ..) => {
-                let of_axes = Key { question: Question::Axes(any_head(reading)), ..key.clone() };
+                let of_axes = PatternKey { question: Question::Axes(any_head(reading)), ..key.clone() };
                 match self.known.borrow().get(&of_axes) {
                     Some(Known { answer: Ok(Finding::Axes(axes)), .. }) => Some(axes.clone()),
                     _ => None,
@@ -248,11 +248,11 @@ impl PatternStore {
     }
 
     /// Takes an answer in.
-    pub fn insert(&self, key: Key, answer: Answer) {
+    pub fn insert(&self, key: PatternKey, answer: Answer) {
         self.asked.borrow_mut().retain(|asked| *asked != key);
         let of_pattern = match (&key.question, &answer) {
             (Question::Lines(reading, _), Ok(Finding::Lines(lines))) => {
-                let key = Key { question: Question::Pattern(reading.clone()), ..key.clone() };
+                let key = PatternKey { question: Question::Pattern(reading.clone()), ..key.clone() };
                 Some((key, Finding::Pattern(Arc::clone(&lines.pattern))))
             }
             _ => None,
@@ -296,7 +296,7 @@ impl PatternStore {
             _ => false,
         };
         let other = subject.other.as_ref().filter(|_| subtracts);
-        let key = Key { this: subject.this.id(), other: other.map(|other| other.id()), question };
+        let key = PatternKey { this: subject.this.id(), other: other.map(|other| other.id()), question };
         if let Some(answer) = self.get(&key) {
             return Some(answer);
         }
@@ -313,8 +313,8 @@ impl PatternStore {
         Some(found)
     }
 
-    fn put(&self, key: Key, answer: Answer) {
-        let n_bytes = answer.as_ref().map_or(0, Finding::size_bytes) + size_of::<Key>();
+    fn put(&self, key: PatternKey, answer: Answer) {
+        let n_bytes = answer.as_ref().map_or(0, Finding::size_bytes) + size_of::<PatternKey>();
         let last_used = Cell::new(self.now.get());
         self.known.borrow_mut().insert(key, Known { answer, n_bytes, last_used });
     }
@@ -326,7 +326,7 @@ impl PatternStore {
             return;
         }
         let mut known = self.known.borrow_mut();
-        let mut old: Vec<(u64, Key)> = known
+        let mut old: Vec<(u64, PatternKey)> = known
             .iter()
             .map(|(key, known)| (known.last_used.get(), key.clone()))
             .filter(|(last_used, _)| last_used + 1 < self.now.get())

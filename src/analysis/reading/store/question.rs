@@ -39,7 +39,7 @@ impl Subject {
 
 /// Everything that an answer depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct PatternKey {
     /// The capture that is read.
     pub this: CaptureId,
     /// The one that is subtracted; `None` where the question subtracts none.
@@ -177,7 +177,7 @@ impl Finding {
 /// A question that waits for its answer, with what it takes to find it.
 #[derive(Clone, Debug)]
 pub struct Want {
-    pub key: Key,
+    pub key: PatternKey,
     pub subject: Subject,
     /// The pattern that lines are drawn of, where it is known already.
     pub pattern: Option<Arc<ReadPattern>>,

@@ -9,7 +9,7 @@ use super::{Facts, FigureExtent, Group, ViewScope, ViewSpec, heatmap::HeatmapSce
 use crate::{
     analysis::{
         attention,
-        detect::{self, Detector, Kind},
+        detect::{self, Detector, KindRanking},
         reading::{Heads, ReadPattern, Source},
     },
     capture::Capture,
@@ -112,7 +112,7 @@ impl Places {
     }
 
     /// Heads that have a score, highest first; `only` those of the kind.
-    pub fn by_kind(kind: &Kind, only: bool) -> Self {
+    pub fn by_kind(kind: &KindRanking, only: bool) -> Self {
         let ranked = &kind.ranked()[..if only { kind.n_of_kind() } else { kind.ranked().len() }];
         let cells: Vec<_> = ranked.iter().map(|(head, score)| Some((*head, Some(*score)))).collect();
         Self { n_cols: columns(cells.len()), cells, by_layer: false }
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn sorted_heads_come_highest_first_and_those_below_the_threshold_are_left_out() {
         let ranked = vec![(head(1, 1), 0.9), (head(0, 0), 0.7), (head(0, 1), 0.1)];
-        let kind = Kind { detector: Detector::Previous, heads: Ok(ranked) };
+        let kind = KindRanking { detector: Detector::Previous, heads: Ok(ranked) };
         assert_eq!(Places::by_kind(&kind, false).cells.len(), 3);
         let only = Places::by_kind(&kind, true);
         let scores: Vec<f32> = only.cells.iter().flatten().filter_map(|(_, score)| *score).collect();

@@ -21,7 +21,7 @@ use crate::{
         report::{Cells, Column as TableColumn, MethodSpec, Question, Report, Value, ValueSpec},
     },
     capture::{Matrix, Patch, RankOne},
-    corpus::list::{Content, InputList, Kind, ListOptions},
+    corpus::list::{Content, InputList, ListKind, ListOptions},
     ids::{HeadId, Side, StackKind},
     lab::{
         Aim, Bench, Column, LabError, Method, Target, Unasked,
@@ -355,7 +355,7 @@ fn corpus(bench: &Bench<'_>, texts: &[String]) -> Vec<Input> {
         return texts.iter().map(|text| prepared(text.clone())).collect();
     }
     let Some(bundled::BundledCorpus::Table(bytes)) = bundled::corpus("demo:sentences") else { return Vec::new() };
-    let list = InputList::parse(bytes, Kind::Table, &ListOptions::default()).unwrap_or_default();
+    let list = InputList::parse(bytes, ListKind::Table, &ListOptions::default()).unwrap_or_default();
     let text = |content: Content| if let Content::Text(text) = content { Some(prepared(text)) } else { None };
     list.items.into_iter().filter_map(|item| text(item.content)).collect()
 }

@@ -33,7 +33,7 @@ impl Dtype {
 /// One tensor of a file, as declared and checked: the file is long enough for it, and as many values
 /// as the shape says are stored.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct TensorEntry {
     /// The type's name, as safetensors calls it where it has one.
     pub dtype_name: String,
     /// `None` for types that weights do not have (integers, booleans, eight-bit floats).
@@ -45,7 +45,7 @@ pub(super) struct Entry {
     pub start: u64,
 }
 
-impl Entry {
+impl TensorEntry {
     /// Number of values; whoever made the entry checked that it fits.
     pub fn n_values(&self) -> usize {
         self.shape.iter().product()

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::entry::{Dtype, Entry, MAX_DIMS, is_presentable};
+use super::entry::{Dtype, MAX_DIMS, TensorEntry, is_presentable};
 use crate::tensor_file::{Declared, Header};
 
 /// Headers above this size are refused; those of the largest public models are a few MiB.
@@ -12,7 +12,7 @@ const MAX_HEADER_BYTES: u64 = 32 << 20;
 ///
 /// # Errors
 /// One clause that says what is wrong with the file.
-pub(super) fn read(file: &mut dyn Read, file_len: u64) -> Result<Vec<(String, Entry)>, String> {
+pub(super) fn read(file: &mut dyn Read, file_len: u64) -> Result<Vec<(String, TensorEntry)>, String> {
     let header = Header::read(file, file_len, MAX_HEADER_BYTES).map_err(|error| error.to_string())?;
     if let Some(Declared { name, .. }) = header.tensors.iter().find(|tensor| !is_presentable(&tensor.name)) {
         return Err(format!("a name in it has {} bytes or is not text", name.len()));
@@ -25,7 +25,7 @@ pub(super) fn read(file: &mut dyn Read, file_len: u64) -> Result<Vec<(String, En
     header.tensors.into_iter().map(entry).collect()
 }
 
-fn entry(tensor: &Declared, data_start: u64) -> Result<Entry, String> {
+fn entry(tensor: &Declared, data_start: u64) -> Result<TensorEntry, String> {
     let Declared { dtype: dtype_name, shape, begin, .. } = tensor;
     if !is_presentable(dtype_name) {
         return Err("has no dtype".to_owned());
@@ -40,7 +40,7 @@ fn entry(tensor: &Declared, data_start: u64) -> Result<Entry, String> {
         return Err(format!("has the shape {shape:?} in {dtype_name}, but {} bytes", tensor.n_bytes()));
     }
     let (dtype_name, shape) = (dtype_name.clone(), shape.clone());
-    Ok(Entry { dtype_name, dtype, shape, strides: None, start: data_start + begin })
+    Ok(TensorEntry { dtype_name, dtype, shape, strides: None, start: data_start + begin })
 }
 
 fn check_disjoint(tensors: &[Declared]) -> Result<(), String> {

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use candle_core::{DType, Device, Tensor};
 
 use self::{
-    entry::Entry,
+    entry::TensorEntry,
     names::{OLD_NAMES, Placement},
 };
 pub(crate) use self::{
@@ -49,7 +49,7 @@ pub(crate) struct Weights<'a> {
     /// Names of the weight files.
     shards: Vec<String>,
     /// Tensor name to shard and place.
-    entries: BTreeMap<String, (usize, Entry)>,
+    entries: BTreeMap<String, (usize, TensorEntry)>,
     /// What all names begin with: that of a part whose family does not know that it is one.
     scope: &'static str,
     /// Where the file has what the family knows under its own prefix.
@@ -208,7 +208,7 @@ impl<'a> Weights<'a> {
             (false, true) => Role::Skipped,
             (false, false) => Role::Unexpected,
         };
-        let fact = |(name, (_, entry)): (&String, &(usize, Entry))| TensorFact {
+        let fact = |(name, (_, entry)): (&String, &(usize, TensorEntry))| TensorFact {
             name: name.clone(),
             dtype: entry.dtype_name.clone(),
             shape: entry.shape.clone(),

@@ -4,7 +4,7 @@ use std::io::{self, Read, SeekFrom};
 
 use rayon::prelude::*;
 
-use super::entry::{Dtype, Entry, extent};
+use super::entry::{Dtype, TensorEntry, extent};
 use crate::model::{LoadError, checkpoint::ModelFiles};
 
 /// Values per task: large enough that opening the file once per task costs nothing.
@@ -17,7 +17,7 @@ pub(super) fn fill(
     files: &ModelFiles,
     shard: &str,
     name: &str,
-    entry: &Entry,
+    entry: &TensorEntry,
     out: &mut [f32],
 ) -> Result<(), LoadError> {
     let path = || files.location_of(shard);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::Entry;
+use super::entry::TensorEntry;
 use crate::model::{
     LoadError,
     checkpoint::{ModelFiles, formats::way_of_adapter},
@@ -69,7 +69,7 @@ fn adapter(name: &str) -> Option<&'static str> {
 }
 
 /// Judges by names and types alone; a `quantization_config` is noticed before.
-pub(super) fn check(files: &ModelFiles, entries: &BTreeMap<String, (usize, Entry)>) -> Result<(), LoadError> {
+pub(super) fn check(files: &ModelFiles, entries: &BTreeMap<String, (usize, TensorEntry)>) -> Result<(), LoadError> {
     let by_name = entries.keys().find_map(|name| QUANTISED_NAMES.iter().find(|(suffix, _)| name.ends_with(suffix)));
     let by_type = || {
         let weights = entries.iter().filter(|(name, _)| name.ends_with("weight"));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    entry::Entry,
+    entry::TensorEntry,
     header,
     pickle::{self, Unreadable},
 };
@@ -82,7 +82,7 @@ fn stays_inside(name: &str) -> bool {
 }
 
 /// What one weights file declares, and the keys inside it that lead there, if any.
-pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, Entry)>, String), LoadError> {
+pub(super) fn open(files: &ModelFiles, shard: &str) -> Result<(Vec<(String, TensorEntry)>, String), LoadError> {
     let (file, path) = (shard.to_owned(), files.location_of(shard));
     let io_error = |source| LoadError::Io { file: file.clone(), path: path.clone(), source };
     let (mut reader, len) = files.reader(shard).map_err(io_error)?;

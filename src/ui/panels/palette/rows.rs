@@ -2,7 +2,7 @@
 
 use super::fuzzy::{Fit, fit};
 use crate::{
-    analysis::detect::{Definition, Detector, Kind},
+    analysis::detect::{Definition, Detector, KindRanking},
     capture::Along,
     glossary::TERMS,
     ids::{HeadId, StackKind},
@@ -159,7 +159,7 @@ fn kind_rows(cx: &PanelCtx<'_>, typed: &str) -> Vec<PaletteRow> {
         None => return waiting("The heads are being ranked"),
     };
     let n_each = MAX_HEADS / meant.len();
-    let of_kind = |kind: &Kind| -> Vec<PaletteRow> {
+    let of_kind = |kind: &KindRanking| -> Vec<PaletteRow> {
         let Definition { title, threshold, .. } = kind.detector.definition();
         let rows = match &kind.heads {
             Err(why) => {

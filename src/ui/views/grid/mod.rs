@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        detect::{HeadKinds, Kind},
+        detect::{HeadKinds, KindRanking},
         reading::{ReadPattern, Reading, Refusal, store::Subject},
     },
     capture::{Capture, Matrix, RgbaBuffer},
@@ -183,7 +183,7 @@ fn arranged(
     Ok((places, kind_text(kind, n, &title)))
 }
 
-fn kind_text(kind: &Kind, n: usize, title: &str) -> String {
+fn kind_text(kind: &KindRanking, n: usize, title: &str) -> String {
     let of_kind = kind.n_of_kind();
     format!("By the score for {title}, highest first: {of_kind} of {} reach the threshold", counted(n, "head"))
 }

@@ -13,7 +13,7 @@ use attnscope::{
         Capture,
         file::{self, Contents, Format},
     },
-    corpus::list::{InputList, Kind, ListOptions, Split},
+    corpus::list::{InputList, ListKind, ListOptions, Split},
     ids::{CaptureId, HeadId},
     model::{
         Engine, Input, LoadError, Model, ModelError, ModelFiles, RunPlan, TextInput,
@@ -379,7 +379,7 @@ fn look_at(capture: &Capture) {
 
 fn list(path: &Path) -> Result<(), String> {
     let bytes = fs::read(path).map_err(|error| error.to_string())?;
-    let kind = Kind::of_name(&path.to_string_lossy());
+    let kind = ListKind::of_name(&path.to_string_lossy());
     for split in [Split::Lines, Split::Sentences] {
         InputList::parse(&bytes, kind, &ListOptions { split, ..ListOptions::default() })
             .map_err(|error| error.to_string())?;

@@ -16,7 +16,7 @@ use std::{
 use zip::{CompressionMethod, ZipArchive, result::ZipError};
 
 use self::tensors::Described;
-use super::entry::{Dtype, Entry, extent, in_order, is_presentable};
+use super::entry::{Dtype, TensorEntry, extent, in_order, is_presentable};
 use crate::model::checkpoint::files::ReadSeek;
 
 /// Above this, a pickle describes more tensors than any checkpoint has.
@@ -38,7 +38,7 @@ pub(super) enum Unreadable {
 /// The tensors of a checkpoint, and the keys that lead to them when they are not on top.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
-    pub entries: Vec<(String, Entry)>,
+    pub entries: Vec<(String, TensorEntry)>,
     pub wrapper: String,
 }
 
@@ -145,10 +145,10 @@ fn pickle<R: io::Read + io::Seek>(archive: &mut ZipArchive<R>, root: &str) -> Re
 }
 
 /// Checks a tensor against its storage, so that nobody else has to.
-fn place(tensor: Described, parts: &HashMap<String, ArchivePart>) -> Result<Entry, String> {
+fn place(tensor: Described, parts: &HashMap<String, ArchivePart>) -> Result<TensorEntry, String> {
     let Described { dtype_name, storage, offset, shape, strides } = tensor;
     let Some(dtype) = Dtype::from_name(&dtype_name) else {
-        return Ok(Entry { dtype_name, dtype: None, shape, strides: None, start: 0 });
+        return Ok(TensorEntry { dtype_name, dtype: None, shape, strides: None, start: 0 });
     };
     let part = parts.get(&storage).ok_or_else(|| format!("lies in the part {storage}, which is missing"))?;
     let size = dtype.size_bytes() as u64;
@@ -164,7 +164,7 @@ fn place(tensor: Described, parts: &HashMap<String, ArchivePart>) -> Result<Entr
     }
     let start = part.start + offset as u64 * size;
     let strides = (!in_order(&shape, &strides)).then_some(strides);
-    Ok(Entry { dtype_name, dtype: Some(dtype), shape, strides, start })
+    Ok(TensorEntry { dtype_name, dtype: Some(dtype), shape, strides, start })
 }
 
 fn damaged(error: &dyn std::error::Error) -> Unreadable {
