@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{
     Cloud, Space,
     joint::Joint,
-    projection::{ColorBy, ProjectionOptions, Values, values},
+    projection::{ColorBy, PointValues, ProjectionOptions, values},
     search::Hits,
 };
 use crate::{
@@ -200,14 +200,14 @@ impl Labels {
             Shared::Told(by) => by,
         };
         match values(cloud, self.space, head, by) {
-            Values::Type => Err("query or key is not a property of a token".to_owned()),
-            Values::Missing(reason) => Err(reason),
-            Values::Groups(groups) => Ok(groups.of.concat()),
-            Values::Numbers(numbers) if numbers.cyclic => {
+            PointValues::Type => Err("query or key is not a property of a token".to_owned()),
+            PointValues::Missing(reason) => Err(reason),
+            PointValues::Groups(groups) => Ok(groups.of.concat()),
+            PointValues::Numbers(numbers) if numbers.cyclic => {
                 let part = |x: f32| x.is_finite().then_some((x * PARTS as f32) as u32 % PARTS as u32);
                 Ok(numbers.of.concat().into_iter().map(part).collect())
             }
-            Values::Numbers(numbers) => Ok(parts(&numbers.of.concat())),
+            PointValues::Numbers(numbers) => Ok(parts(&numbers.of.concat())),
         }
     }
 }

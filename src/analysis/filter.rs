@@ -2,7 +2,7 @@
 
 use super::{
     Cloud, Space,
-    projection::{ColorBy, Values, values},
+    projection::{ColorBy, PointValues, values},
     search::Hits,
 };
 use crate::ids::HeadId;
@@ -31,14 +31,14 @@ pub fn filter(cloud: &Cloud, space: Space, head: HeadId, condition: &Condition) 
 }
 
 /// Queries and keys of which it holds, by point, in ascending order.
-pub fn among(values: &Values, is: &Is) -> [Vec<u32>; 2] {
+pub fn among(values: &PointValues, is: &Is) -> [Vec<u32>; 2] {
     match (values, is) {
-        (Values::Numbers(numbers), &Is::Between(from, to)) => {
+        (PointValues::Numbers(numbers), &Is::Between(from, to)) => {
             let wraps = numbers.cyclic && from > to;
             let inside = |x: f32| if wraps { x >= from || x <= to } else { (from..=to).contains(&x) };
             numbers.of.each_ref().map(|side| indices(side.iter().copied().map(inside)))
         }
-        (Values::Groups(groups), Is::OneOf(names)) => {
+        (PointValues::Groups(groups), Is::OneOf(names)) => {
             let wanted: Vec<bool> = groups.names.iter().map(|name| names.contains(name)).collect();
             let inside = |group: Option<u32>| group.is_some_and(|group| wanted.get(group as usize) == Some(&true));
             groups.of.each_ref().map(|side| indices(side.iter().copied().map(inside)))

@@ -23,7 +23,7 @@ pub trait Method: Clone + fmt::Debug + PartialEq + Into<MethodCall> {
     /// What it says of itself.
     const SPEC: &'static MethodSpec;
     /// How the window offers it.
-    const COLUMNS: &'static [Column];
+    const COLUMNS: &'static [MethodPreset];
 
     /// The options that the command line begins with.
     fn begin() -> Self;
@@ -95,7 +95,7 @@ impl Unasked {
 
 /// A method as it is shown: some are there several times, with other options.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub struct MethodPreset {
     /// Its name in files and on the command line.
     pub name: &'static str,
     pub title: &'static str,
@@ -106,13 +106,13 @@ pub struct Column {
     pub ask: fn(&Sight<'_>) -> Result<MethodCall, Unasked>,
 }
 
-impl PartialEq for Column {
+impl PartialEq for MethodPreset {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl Column {
+impl MethodPreset {
     /// Every column, in the order in which they are shown.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         super::methods::ALL.iter().flat_map(|method| method.columns)

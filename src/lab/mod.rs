@@ -26,7 +26,7 @@ use crate::{
 
 pub use aim::{Aim, Target};
 pub use effort::{Estimate, Patience};
-pub use method::{Column, Method, Sight, Unasked};
+pub use method::{Method, MethodPreset, Sight, Unasked};
 pub use methods::*;
 pub use options::{FieldValue, FieldValues, OptionField, Scope, joined, split_texts};
 pub use outcome::outcome_id;

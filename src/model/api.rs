@@ -39,7 +39,7 @@ use crate::{
         input::{Encoded, ImageProcessor, Input, InputError, Reader, TextEncoder, replaced},
         network::{Network, cost::Lengths, head::Outcome},
         opinion,
-        run::{Control, Edit, Recorded, Run, RunPlan, Site, Sites, Tapped, Taps, Values, edits, uniformity},
+        run::{Control, Edit, Recorded, RecordedSites, Run, RunPlan, Site, Sites, Tapped, Taps, edits, uniformity},
         writing::{Decoding, complete},
     },
     spec::ModelSpec,
@@ -304,7 +304,7 @@ impl Model {
     }
 
     fn differentiate(&self, value: &Tensor, tapped: &[Tapped]) -> Result<Gradients, ModelError> {
-        let mut gradients = Values::of(&self.spec.stacks);
+        let mut gradients = RecordedSites::of(&self.spec.stacks);
         if !tapped.is_empty() {
             let grads = value.backward()?;
             for Tapped { site, at, zeros } in tapped {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     ids::{HeadId, PaneId, Side},
-    lab::{Column, Patience},
+    lab::{MethodPreset, Patience},
     protocol::{CorpusOptions, Lane, ModelSource},
     text::counted,
 };
@@ -242,7 +242,7 @@ impl Session {
 
     /// Shows a method of the laboratory under its question, and leads to it.
     fn show_method(&mut self, name: &'static str) -> Vec<Effect> {
-        let Some(column) = Column::from_name(name) else { return Vec::new() };
+        let Some(column) = MethodPreset::from_name(name) else { return Vec::new() };
         let pane = self.panes.active_mut();
         let nth = pane.sought_method.map_or(0, |(nth, _)| nth + 1);
         pane.sought_method = Some((nth, name));

@@ -12,7 +12,7 @@ use crate::{
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
     ids::{CaptureId, HeadId, JobId, ModelId, PaneId, Side},
-    lab::{Column, Estimate, FieldValues, MethodCall, Patience, Sight, Target, Unasked},
+    lab::{Estimate, FieldValues, MethodCall, MethodPreset, Patience, Sight, Target, Unasked},
     model::{Generation, Input, Progress},
     protocol::{EventKind, Explanation, Failure, Lane, Request},
     text::sentence,
@@ -23,12 +23,12 @@ const MAX_KEPT: usize = 48;
 
 impl LabOptions {
     /// Whether a column is there.
-    pub fn shows(&self, column: &Column) -> bool {
+    pub fn shows(&self, column: &MethodPreset) -> bool {
         self.shown.get(column.name).copied().unwrap_or(column.starts)
     }
 
     /// Adds a column or takes it away.
-    pub fn show(&mut self, column: &Column, shown: bool) {
+    pub fn show(&mut self, column: &MethodPreset, shown: bool) {
         // What is as it began is not remembered, so that it may begin otherwise in another version.
         if shown == column.starts {
             self.shown.remove(column.name);
@@ -38,7 +38,7 @@ impl LabOptions {
     }
 
     /// Options of a column that were turned.
-    pub fn turned(&self, column: &Column) -> Cow<'_, FieldValues> {
+    pub fn turned(&self, column: &MethodPreset) -> Cow<'_, FieldValues> {
         self.turned.get(column.name).map_or_else(Cow::default, Cow::Borrowed)
     }
 }
@@ -46,7 +46,7 @@ impl LabOptions {
 /// A column that a pane shows, and what is asked for it.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    pub column: &'static Column,
+    pub column: &'static MethodPreset,
     /// The question; why there is none otherwise.
     pub ask: Result<MethodCall, Unasked>,
 }
@@ -292,7 +292,7 @@ impl Pane {
     /// The columns that the laboratory shows, in order.
     pub fn wanted(&self, capture: &Capture) -> Vec<Wanted> {
         let sight = self.sight(capture);
-        let shown = Column::under(self.options.question()).filter(|column| self.options.lab.shows(column));
+        let shown = MethodPreset::under(self.options.question()).filter(|column| self.options.lab.shows(column));
         shown.map(|column| Wanted { column, ask: column.ask(&sight, &self.options.lab.turned(column)) }).collect()
     }
 

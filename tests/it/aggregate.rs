@@ -9,7 +9,7 @@ use attnscope::{
         attention,
         filter::{Condition, Is, filter},
         lengths_of,
-        projection::{AnnotationKey, ColorBy, Meaning, SizeBy, Sizing, Tint, Values, looks, tints, values},
+        projection::{AnnotationKey, ColorBy, Meaning, PointValues, SizeBy, Sizing, Tint, looks, tints, values},
     },
     capture::{Capture, Matrix, THUMBNAIL_PX},
     corpus::{Corpus, CorpusView, Label, Selection},
@@ -202,7 +202,7 @@ fn colours_tell_what_is_known_of_inputs() {
 
     // One input has values: their lengths, of keys alone.
     let alone = Cloud::Input(Arc::clone(&captures[0]));
-    let Values::Numbers(norms) = values(&alone, QK, head, ColorBy::ValueNorm) else { panic!("no values") };
+    let PointValues::Numbers(norms) = values(&alone, QK, head, ColorBy::ValueNorm) else { panic!("no values") };
     let expected = captures[0].v(head).unwrap().row(3).unwrap().iter().map(|x| x * x).sum::<f32>().sqrt();
     near(norms.of[1][3], f64::from(expected));
     assert!(norms.of[0].iter().all(|norm| norm.is_nan()));
@@ -223,7 +223,7 @@ fn colours_tell_what_is_known_of_inputs() {
     };
     assert_eq!(colours, ends);
     let largest = both.range.unwrap()[1];
-    let Values::Numbers(numbers) = &both.values else { panic!("no numbers") };
+    let PointValues::Numbers(numbers) = &both.values else { panic!("no numbers") };
     assert!(
         (0..2).all(|side| numbers.of[side].iter().zip(&of[side]).all(|(norm, step)| *norm < largest || *step == 5))
     );
@@ -258,7 +258,7 @@ fn patches_have_places_colours_and_looks() {
         assert_eq!(many.place(Side::Only, n + point).unwrap().1, ((point - 1) / 6, (point - 1) % 6));
     }
     let numbers = |by| match values(&many, QK, head, by) {
-        Values::Numbers(numbers) => numbers.of[0].clone(),
+        PointValues::Numbers(numbers) => numbers.of[0].clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!((numbers(ColorBy::Row)[n + 7], numbers(ColorBy::Column)[n + 9]), (1.0, 2.0));

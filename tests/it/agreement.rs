@@ -6,7 +6,7 @@ use attnscope::{
         read, store::PatternStore,
     },
     figure::{
-        data::{self, DataFormat, Table, Values},
+        data::{self, DataFormat, DataValues, Table},
         spec,
     },
     ids::HeadId,
@@ -193,17 +193,17 @@ fn exported(session: &Session) -> Table {
 fn rows_of(session: &Session) -> [Vec<(String, u32, u32, u32)>; 2] {
     let table = &exported(session);
     let head = match table.column("head") {
-        Some(Values::Index(heads)) => heads.iter().map(u32::to_string).collect(),
-        Some(Values::Text(heads)) => heads.clone(),
+        Some(DataValues::Index(heads)) => heads.iter().map(u32::to_string).collect(),
+        Some(DataValues::Text(heads)) => heads.clone(),
         other => panic!("{other:?}"),
     };
     let index = |name: &str| match table.column(name) {
-        Some(Values::Index(positions)) => positions.clone(),
+        Some(DataValues::Index(positions)) => positions.clone(),
         other => panic!("{other:?}"),
     };
     let by_value_norm = session.pane().options.reading.by_value_norm;
     let name = if by_value_norm { "weight_by_value_norm" } else { "weight" };
-    let Some(Values::Number(weights)) = table.column(name) else { panic!("no weights") };
+    let Some(DataValues::Number(weights)) = table.column(name) else { panic!("no weights") };
     assert!(table.provenance.contains(&format!("\"by_value_norm\":{by_value_norm}")), "{}", table.provenance);
     let places = || head.iter().cloned().zip(index("query")).zip(index("key"));
     let mut csv = Vec::new();

@@ -8,7 +8,7 @@ use attnscope::{
         detect::{Detector, Probe},
         explain::{
             alignment::Setting,
-            report::{Cells, Report, Value},
+            report::{ColumnValues, Report, Value},
             rollout::RolloutOptions,
         },
     },
@@ -295,7 +295,9 @@ fn asked(tried: &Tried) -> Vec<Claim> {
             let report =
                 tried.ask(&MethodCall::Alignment(AlignmentOptions { setting: Setting::Output, gold, reverse: None }));
             let table = report.value("alignments").unwrap();
-            let (Cells::Text(heads), Cells::Number(rates)) = (column(table, "head"), column(table, "aer")) else {
+            let (ColumnValues::Text(heads), ColumnValues::Number(rates)) =
+                (column(table, "head"), column(table, "aer"))
+            else {
                 panic!("{table:?}")
             };
             let rate = |name: &str| rates[heads.iter().position(|head| head == name).unwrap()];

@@ -5,7 +5,7 @@ use std::fs;
 
 use attnscope::{
     analysis::explain::{
-        report::{Cells, Report, Value},
+        report::{ColumnValues, Report, Value},
         rollout::RolloutOptions,
     },
     capture::HideToken,
@@ -86,7 +86,7 @@ pub fn number(report: &Report, name: &str) -> f64 {
     of(report, name)[0]
 }
 
-pub fn column<'a>(value: &'a Value, name: &str) -> &'a Cells {
+pub fn column<'a>(value: &'a Value, name: &str) -> &'a ColumnValues {
     let Value::Table(columns) = value else { panic!("{value:?} is no table") };
     &columns.iter().find(|column| column.name == name).unwrap().cells
 }
@@ -153,10 +153,10 @@ fn what_an_output_depends_on_is_pytorchs() {
         assert_near(&of(&lens, "probability"), &expected(&reference["lens"]["probability"], &[]), &probability);
         let Some(Value::Layers(layers)) = lens.value("layers") else { panic!("no layers") };
         for (layer, value) in layers.iter().enumerate() {
-            let Cells::Numbers(probabilities) = column(value, "probabilities") else { panic!() };
+            let ColumnValues::Numbers(probabilities) = column(value, "probabilities") else { panic!() };
             let json = &reference["lens"]["probabilities"][layer];
             assert_near(&probabilities.concat(), &expected(json, &[]), &probability);
-            let Cells::Texts(tokens) = column(value, "tokens") else { panic!() };
+            let ColumnValues::Texts(tokens) = column(value, "tokens") else { panic!() };
             let ids = expected(&reference["lens"]["tokens"][layer], &[]);
             let labels = ids.iter().map(|id| model.outcome_label(*id as u32)).collect::<Vec<_>>();
             assert_eq!(tokens.concat(), labels, "{name}, layer {layer}");
@@ -182,7 +182,9 @@ fn a_logit_is_the_sum_of_its_parts_or_a_sentence_says_why_not() {
             let found = ask(&model, &input, &MethodCall::DirectLogits(DirectLogits), target);
             let (sum, logit) = (number(&found, "sum"), number(&found, "logit"));
             assert!((sum - logit).abs() <= 2e-5 * logit.abs().max(1.0), "{name}: {sum} is not {logit}");
-            let Cells::Number(parts) = column(found.value("components").unwrap(), "contribution") else { panic!() };
+            let ColumnValues::Number(parts) = column(found.value("components").unwrap(), "contribution") else {
+                panic!()
+            };
             let added = parts.iter().sum::<f64>() + number(&found, "constant");
             assert!((added - sum).abs() < 1e-9 * sum.abs().max(1.0), "{name}");
         }
@@ -203,7 +205,7 @@ fn the_lens_of_the_last_layer_is_the_prediction() {
         let found =
             try_ask(&model, &input, NO_EDITS, &MethodCall::Lens(LensOptions { n_top: 3 }), Target::default()).unwrap();
         let Some(Value::Layers(layers)) = found.report.value("layers") else { panic!("{name}") };
-        let Cells::Numbers(told) = column(layers.last().unwrap(), "probabilities") else { panic!() };
+        let ColumnValues::Numbers(told) = column(layers.last().unwrap(), "probabilities") else { panic!() };
         let predicted = &found.capture.prediction().unwrap().rows;
         assert_eq!(told.len(), predicted.len(), "{name}");
         for (told, predicted) in told.iter().zip(predicted) {

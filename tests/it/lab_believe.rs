@@ -5,7 +5,7 @@ use attnscope::{
         alignment::Setting,
         divergence::{kl, tvd},
         normalizers::softmax,
-        report::{Cells, Report, Value},
+        report::{ColumnValues, Report, Value},
     },
     capture::{Capture, Matrix, Normalize, Normalizer, Scope, SetPattern},
     ids::{HeadId, StackKind},
@@ -155,7 +155,7 @@ fn words_are_linked_and_held_against_gold() {
     let (model, input) = demo("demo:translate", "the cat sees the dog");
     let plain = MethodCall::Alignment(AlignmentOptions { setting: Setting::Output, gold: None, reverse: None });
     let found = ask(&model, &input, &plain, Target::default());
-    let Cells::Texts(links) = column(found.value("alignments").unwrap(), "links") else { panic!() };
+    let ColumnValues::Texts(links) = column(found.value("alignments").unwrap(), "links") else { panic!() };
     assert!(links.iter().any(|links| !links.is_empty()));
     // Held against what one line itself says, that line is perfect.
     let best = links.iter().position(|links| !links.is_empty()).unwrap();
@@ -168,7 +168,7 @@ fn words_are_linked_and_held_against_gold() {
     );
     let table = against.value("alignments").unwrap();
     for (name, perfect) in [("aer", 0.0), ("precision", 1.0), ("recall", 1.0)] {
-        let Cells::Number(values) = column(table, name) else { panic!() };
+        let ColumnValues::Number(values) = column(table, name) else { panic!() };
         assert_eq!(values[best], perfect, "{name}");
     }
     let wrong = MethodCall::Alignment(AlignmentOptions {

@@ -10,7 +10,7 @@ use attnscope::{
     },
     capture::{Ablate, Ablation},
     ids::{HeadId, Side, StackKind},
-    lab::{AttentionOptions, Column, FieldValues, MethodCall, Scope, Sight, Target},
+    lab::{AttentionOptions, FieldValues, MethodCall, MethodPreset, Scope, Sight, Target},
     model::{Edit, Encoded, Engine, ImageSource, Input, Logits, Model, RunPlan, Variant, locate, uninterrupted},
 };
 
@@ -71,8 +71,8 @@ fn every_option_is_found_by_its_name_and_refuses_what_is_out_of_its_range() {
     let sight = Sight { capture: &capture, head: HeadId::default(), query: Some(1), key: None, reverse: None };
     let scope = Scope::from(&sight);
     let mut n_options = 0;
-    for column in Column::all() {
-        assert_eq!(Column::from_name(column.name), Some(column));
+    for column in MethodPreset::all() {
+        assert_eq!(MethodPreset::from_name(column.name), Some(column));
         let Ok(begins) = column.ask(&sight, &FieldValues::new()) else { continue };
         assert_eq!(begins.spec(), column.method, "{}", column.name);
         // Remembered and set again it is the same question.
@@ -93,7 +93,7 @@ fn every_option_is_found_by_its_name_and_refuses_what_is_out_of_its_range() {
         }
     }
     assert!(n_options > 20, "{n_options}");
-    let none = Column::from_name("alignment").unwrap().ask(&sight, &FieldValues::new());
+    let none = MethodPreset::from_name("alignment").unwrap().ask(&sight, &FieldValues::new());
     assert!(none.unwrap_err().why.contains("from one text to another"));
 }
 
@@ -114,7 +114,7 @@ fn every_value_of_every_method_is_described_by_it() {
         let stack = capture.model().stacks[0].kind;
         let head = HeadId { stack, layer: 0, head: 0 };
         let sight = Sight { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
-        for column in Column::all() {
+        for column in MethodPreset::all() {
             let Ok(mut call) = column.ask(&sight, &quick) else { continue };
             let said = [("object", "the"), ("other", text)].map(|(name, said)| (name.to_owned(), said.into()));
             call.change(&said.into(), &Scope::from(&sight)).unwrap();
@@ -188,7 +188,7 @@ fn begins(name: &str, model: &Model, input: &Encoded) -> Report {
     let capture = model.forward(input, &RunPlan::default(), &uninterrupted).unwrap();
     let head = HeadId { stack: capture.model().stacks[0].kind, ..HeadId::default() };
     let sight = Sight { capture: &capture, head, query: None, key: None, reverse: None };
-    let question = Column::from_name(name).unwrap().ask(&sight, &FieldValues::new()).unwrap();
+    let question = MethodPreset::from_name(name).unwrap().ask(&sight, &FieldValues::new()).unwrap();
     ask(model, input, &question, Target::default())
 }
 

@@ -2,7 +2,7 @@
 
 use attnscope::{
     ids::{HeadId, StackKind},
-    lab::{Column, FieldValues, Scope, Sight},
+    lab::{FieldValues, MethodPreset, Scope, Sight},
     model::{RunPlan, uninterrupted},
 };
 use serde_json::Value;
@@ -46,7 +46,7 @@ fn options_are_called_alike_and_begin_alike_in_the_window_and_on_the_command_lin
     let head = HeadId { stack: StackKind::Encoder, layer: 0, head: 0 };
     let sight = Sight { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
     let mut n_answers = 0;
-    for column in Column::all() {
+    for column in MethodPreset::all() {
         let words = words(column.name);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let shown = column.ask(&sight, &FieldValues::new()).unwrap();

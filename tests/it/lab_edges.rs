@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use attnscope::{
     analysis::explain::{
         alignment::{Setting, Symmetrize},
-        report::{Cells, Report, Value},
+        report::{ColumnValues, Report, Value},
     },
     capture::Capture,
     ids::{HeadId, StackKind},
@@ -83,7 +83,7 @@ fn the_parts_of_a_score_add_up_to_it_in_every_family() {
                     "{name}, {stack}, {than:?}, {table}: {sum}, not {expected}"
                 );
             }
-            let Cells::Text(parts) = column(found.value("by_query").unwrap(), "part") else { panic!() };
+            let ColumnValues::Text(parts) = column(found.value("by_query").unwrap(), "part") else { panic!() };
             assert!(!parts.is_empty(), "{name}: {parts:?}");
         }
     }
@@ -118,7 +118,7 @@ fn two_directions_become_one_alignment() {
         })
     };
     let links = |report: &Report, table: &str| -> Vec<BTreeSet<String>> {
-        let Cells::Texts(all) = column(report.value(table).unwrap(), "links") else { panic!() };
+        let ColumnValues::Texts(all) = column(report.value(table).unwrap(), "links") else { panic!() };
         all.iter().map(|links| links.iter().cloned().collect()).collect()
     };
     let of_way = |way| ask(&model, &forward, &asked(&back, way), Target::default());
@@ -130,7 +130,7 @@ fn two_directions_become_one_alignment() {
     }
     // The first pair is of the first layers: what both link, and what either links.
     let first_layer = |report: &Report| {
-        let Cells::Text(heads) = column(report.value("alignments").unwrap(), "head") else { panic!() };
+        let ColumnValues::Text(heads) = column(report.value("alignments").unwrap(), "head") else { panic!() };
         links(report, "alignments")[heads.iter().position(|head| head == "L0").unwrap()].clone()
     };
     let alone = MethodCall::Alignment(AlignmentOptions { setting: Setting::Output, gold: None, reverse: None });

@@ -4,7 +4,7 @@ use std::fs;
 
 use attnscope::{
     analysis::explain::{
-        report::{Cells, Report, Value},
+        report::{ColumnValues, Report, Value},
         trace::noise,
     },
     capture::{Cut, Knockout, Matrix, Patch, Scope},
@@ -234,9 +234,9 @@ fn memories_that_fire_are_told_with_what_they_promote() {
     let found =
         ask(&model, &input, &MethodCall::Memories(MemoryOptions { layer: Some(1), n_top: 4 }), Target::default());
     let memories = found.value("memories").unwrap();
-    let Cells::Number(sizes) = column(memories, "contribution") else { panic!() };
+    let ColumnValues::Number(sizes) = column(memories, "contribution") else { panic!() };
     assert!(sizes.len() == 4 && sizes.is_sorted_by(|a, b| a >= b), "{sizes:?}");
-    let Cells::Numbers(p) = column(memories, "probabilities") else { panic!() };
+    let ColumnValues::Numbers(p) = column(memories, "probabilities") else { panic!() };
     assert!(p.iter().all(|p| p.len() == 4 && p.is_sorted_by(|a, b| a >= b) && p.iter().sum::<f64>() <= 1.0));
     let said =
         refused(&model, &input, &MethodCall::Memories(MemoryOptions { layer: Some(99), n_top: 4 }), Target::default());

@@ -6,7 +6,7 @@ use std::{fs, sync::Arc};
 use attnscope::{
     analysis::explain::{
         normalizers::softmax,
-        report::{Cells, Question, Report, Value},
+        report::{ColumnValues, Question, Report, Value},
     },
     capture::{Matrix, Patch, RankOne},
     figure::{
@@ -109,8 +109,8 @@ fn a_change_of_rank_one_is_the_same_as_that_of_the_checkpoints_weight() {
 
 pub fn numbers(report: &Report, table: &str, name: &str) -> Vec<f64> {
     match column(report.value(table).unwrap(), name) {
-        Cells::Number(values) => values.clone(),
-        Cells::Index(values) => values.iter().map(|value| *value as f64).collect(),
+        ColumnValues::Number(values) => values.clone(),
+        ColumnValues::Index(values) => values.iter().map(|value| *value as f64).collect(),
         other => panic!("{other:?}"),
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use attnscope::{
-    analysis::explain::report::{Cells, Report, Value},
+    analysis::explain::report::{ColumnValues, Report, Value},
     capture::{Excerpt, Keep, Matrix, Patch},
     ids::{Side, StackKind},
     lab::{MethodCall, PatchingOptions, Target},
@@ -37,10 +37,10 @@ struct Pair {
 
 fn pairs(report: &Report) -> Vec<Pair> {
     let column = |name| column(report.value("largest").unwrap(), name);
-    let (Cells::Text(heads), Cells::Index(positions)) = (column("head"), column("position")) else {
+    let (ColumnValues::Text(heads), ColumnValues::Index(positions)) = (column("head"), column("position")) else {
         panic!("no pairs")
     };
-    let (Cells::Number(estimates), Cells::Number(exact)) = (column("estimate"), column("exact")) else {
+    let (ColumnValues::Number(estimates), ColumnValues::Number(exact)) = (column("estimate"), column("exact")) else {
         panic!("no effects")
     };
     let pair = |nth: usize| {

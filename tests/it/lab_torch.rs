@@ -6,7 +6,7 @@ use std::fs;
 use attnscope::{
     analysis::explain::{
         alignment::Setting,
-        report::{Cells, Report, Value},
+        report::{ColumnValues, Report, Value},
     },
     capture::Cut,
     ids::StackKind,
@@ -152,10 +152,10 @@ fn memories_are_pytorchs() {
         let found = ask(&model, &input, &MethodCall::Memories(MemoryOptions { layer: Some(layer), n_top }), target);
         let what = format!("memories of {}, layer {layer}", text(case, "model"));
         let table = found.value("memories").unwrap();
-        let Cells::Index(indices) = column(table, "index") else { panic!("{what}") };
+        let ColumnValues::Index(indices) = column(table, "index") else { panic!("{what}") };
         assert_eq!(indices.iter().map(|idx| *idx as f64).collect::<Vec<_>>(), all(&case["index"]), "{what}");
         for name in ["coefficient", "contribution"] {
-            let Cells::Number(values) = column(table, name) else { panic!("{what}") };
+            let ColumnValues::Number(values) = column(table, name) else { panic!("{what}") };
             assert_near(values, &all(&case[name]), &format!("{what}, {name}"));
         }
         for name in ["n_active", "n_memories"] {
@@ -166,10 +166,10 @@ fn memories_are_pytorchs() {
             continue;
         };
         n_with_tokens += 1;
-        let Cells::Texts(tokens) = column(table, "tokens") else { panic!("{what}") };
+        let ColumnValues::Texts(tokens) = column(table, "tokens") else { panic!("{what}") };
         let labels: Vec<String> = all(ids).iter().map(|id| model.outcome_label(*id as u32)).collect();
         assert_eq!(tokens.concat(), labels, "{what}");
-        let Cells::Numbers(p) = column(table, "probabilities") else { panic!("{what}") };
+        let ColumnValues::Numbers(p) = column(table, "probabilities") else { panic!("{what}") };
         assert_near(&p.concat(), &all(&case["probabilities"]), &what);
     }
     assert!(n_with_tokens >= 6);
@@ -276,8 +276,8 @@ fn alignments_are_numpys() {
                 assert_eq!(words, Some(&case[format!("{side}_words")]));
             }
             let table = found.value("alignments").unwrap();
-            let Cells::Text(heads) = column(table, "head") else { panic!() };
-            let Cells::Texts(links) = column(table, "links") else { panic!() };
+            let ColumnValues::Text(heads) = column(table, "head") else { panic!() };
+            let ColumnValues::Texts(links) = column(table, "links") else { panic!() };
             let lines = list(case, "lines");
             assert_eq!(heads.len(), lines.len());
             for (nth, line) in lines.iter().enumerate() {
@@ -286,7 +286,7 @@ fn alignments_are_numpys() {
                 let expected: Vec<&str> = list(line, "links").iter().map(|link| link.as_str().unwrap()).collect();
                 assert_eq!(links[nth], expected, "{head}, {}", setting.name());
                 for name in ["aer", "precision", "recall"] {
-                    let Cells::Number(values) = column(table, name) else { panic!() };
+                    let ColumnValues::Number(values) = column(table, name) else { panic!() };
                     let is_same = line[name].as_f64().map_or(values[nth].is_nan(), |x| (values[nth] - x).abs() < 1e-8);
                     assert!(is_same, "{head}, {name}: {}, not {}", values[nth], line[name]);
                 }

@@ -11,7 +11,7 @@ use attnscope::{
     },
     cli::open::OpenOptions,
     ids::{HeadId, Side},
-    lab::{AlignmentOptions, Column, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
+    lab::{AlignmentOptions, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, MethodPreset, Patience, Target},
     protocol::{Event, EventKind, Explanation, Request},
     session::{AnswerTo, Command, Loadable, PaneCommand, SelectionCommand, Split, ViewKind, gallery::EXAMPLES},
 };
@@ -274,7 +274,7 @@ fn two_directions_of_a_translation_are_put_together_and_held_against_gold() {
     let reverse = |play: &Play| {
         let pane = play.session.panes.get(left).unwrap();
         let capture = play.session.document_of(pane).latest_capture().unwrap();
-        let column = Column::from_name("alignment").unwrap();
+        let column = MethodPreset::from_name("alignment").unwrap();
         match column.ask(&pane.sight(capture), &pane.options.lab.turned(column)).unwrap() {
             MethodCall::Alignment(AlignmentOptions { reverse, gold, .. }) => (reverse, gold),
             other => panic!("{other:?}"),

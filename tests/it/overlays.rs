@@ -12,7 +12,7 @@ use attnscope::{
         },
     },
     capture::{Capture, Matrix, PerHead},
-    figure::{data::Values, spec},
+    figure::{data::DataValues, spec},
     ids::{HeadId, Side, StackKind},
     lab::{MethodCall, Norms, Target},
     protocol::{EventKind, Request},
@@ -274,7 +274,7 @@ fn figures_and_numbers_of_an_overlay_say_what_they_are() {
         let drawn = spec::all(&figure.spec, subject).unwrap();
         let table = spec::table(&drawn, &figure.spec, subject).unwrap();
         let column = table.columns.iter().find(|column| column.name == "rollout_scores").unwrap();
-        let Values::Number(numbers) = &column.values else { panic!("no numbers") };
+        let DataValues::Number(numbers) = &column.values else { panic!("no numbers") };
         assert!(numbers.iter().all(|number| (1..=8).any(|nth| *number == nth as f32 * 0.25)), "{numbers:?}");
         let told: serde_json::Value = serde_json::from_str(&table.provenance).unwrap();
         assert_eq!(told["explanation"]["method"], "rollout");

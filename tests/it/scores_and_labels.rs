@@ -15,8 +15,8 @@ use attnscope::{
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     lab::{
-        Column, GradientOptions, LeaveOneOutOptions, LeaveOut, MethodCall, Of, RelevanceQuestion, Rule, Sight, Target,
-        outcome_id,
+        GradientOptions, LeaveOneOutOptions, LeaveOut, MethodCall, MethodPreset, Of, RelevanceQuestion, Rule, Sight,
+        Target, outcome_id,
     },
     model::{Edit, Encoded, Engine, Input, LoadError, Logits, Model, ModelFiles, RunPlan, Sites, uninterrupted},
     outputs::OutputKind,
@@ -121,7 +121,7 @@ fn every_method_answers_for_scores_and_labels_or_says_why_not() {
         let quick = [("steps", 2), ("permutations", 3), ("samples", 1), ("every", 4)];
         let quick = quick.map(|(name, value)| (name.to_owned(), json!(value))).into();
         let mut refused = BTreeSet::new();
-        for column in Column::all() {
+        for column in MethodPreset::all() {
             let Ok(mut call) = column.ask(&sight, &quick) else { continue };
             let said = [("object", "obscene"), ("other", "a")].map(|(name, said)| (name.to_owned(), json!(said)));
             call.change(&said.into(), &attnscope::lab::Scope::from(&sight)).unwrap();

@@ -11,7 +11,7 @@ use attnscope::{
     analysis::{
         Cloud, Space,
         point_set::Spot,
-        projection::{ColorBy, LayoutMethod, LayoutOptions, ProjectionOptions, Values, project, tints, values},
+        projection::{ColorBy, LayoutMethod, LayoutOptions, PointValues, ProjectionOptions, project, tints, values},
         search::{Search, SearchKind},
     },
     capture::{Capture, Matrix},
@@ -127,7 +127,7 @@ fn position_embeddings_are_those_of_the_checkpoint() {
     let cloud = Cloud::Positions(Arc::new(vit));
     let text = |point| cloud.token(Side::Only, point).unwrap().text.to_owned();
     assert_eq!((text(0), text(1), text(4)), ("[CLS]".to_owned(), "r0 c0".to_owned(), "r1 c0".to_owned()));
-    let Values::Numbers(rows) = values(&cloud, Space::Positions, HeadId::single(0, 0), ColorBy::Row) else {
+    let PointValues::Numbers(rows) = values(&cloud, Space::Positions, HeadId::single(0, 0), ColorBy::Row) else {
         panic!("patches have rows, without a picture too")
     };
     assert_eq!((rows.of[0][4], rows.of[1].len()), (1.0, 0));

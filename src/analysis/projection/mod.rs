@@ -13,7 +13,7 @@ mod tint;
 
 pub use refine::{Aside, Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
 pub use tint::{
-    AnnotationKey, ColorBy, Groups, Meaning, Numbers, SizeBy, Sizing, Tint, Tints, Values, is_quick, looks, tints,
+    AnnotationKey, ColorBy, Groups, Meaning, Numbers, PointValues, SizeBy, Sizing, Tint, Tints, is_quick, looks, tints,
     values,
 };
 

@@ -5,7 +5,7 @@
 use serde::de::{Error, IgnoredAny, MapAccess};
 
 use super::{
-    lists::{Layer, List, Tokens, Values},
+    lists::{Layer, LayerNumbers, List, Tokens},
     metadata::MAX_LAYERS,
 };
 use crate::{
@@ -46,7 +46,7 @@ pub(super) struct Record {
 }
 
 /// Reads one view; `values` tells where the parser is when it gives up.
-pub(super) fn read<'de, A: MapAccess<'de>>(mut map: A, values: &mut Values) -> Result<Record, A::Error> {
+pub(super) fn read<'de, A: MapAccess<'de>>(mut map: A, values: &mut LayerNumbers) -> Result<Record, A::Error> {
     let mut record = Record::default();
     let mut has_attention = false;
     while let Some(key) = map.next_key::<String>()? {
@@ -85,13 +85,13 @@ impl Record {
 /// The view of the first sentence alone, whose length says where the second one begins.
 const FIRST_SENTENCE: &str = "Sentence A -> Sentence A";
 
-fn block(values: &mut Values) -> Block {
+fn block(values: &mut LayerNumbers) -> Block {
     let shape = values.shape.iter().map(|n| n.unwrap_or(0)).collect();
     Block { shape, flat: std::mem::take(&mut values.flat) }
 }
 
 fn vectors<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Block, A::Error> {
-    let mut values = Values::default();
+    let mut values = LayerNumbers::default();
     map.next_value_seed(List { values: &mut values, depth: 0 })?;
     Ok(block(&mut values))
 }

@@ -12,7 +12,7 @@ use super::{
     FileError,
     bertviz::{self, Record},
     foreign::{self, Found},
-    lists::{Layer, List, Tokens, Values},
+    lists::{Layer, LayerNumbers, List, Tokens},
     metadata::MAX_LAYERS,
     place::{TensorSlot, What},
 };
@@ -225,7 +225,7 @@ impl<'de> Visitor<'de> for Stack<'_> {
         for idx in 0.. {
             let name = format!("{}[{idx}]", self.name);
             self.reading.at.clone_from(&name);
-            let mut element = Element { values: Values::default(), record: None };
+            let mut element = Element { values: LayerNumbers::default(), record: None };
             match list.next_element_seed(&mut element) {
                 Ok(None) => break,
                 Ok(Some(())) => {}
@@ -242,7 +242,7 @@ impl<'de> Visitor<'de> for Stack<'_> {
                 self.reading.records.push(record);
                 continue;
             }
-            let Values { flat, .. } = element.values;
+            let LayerNumbers { flat, .. } = element.values;
             let shape = element.values.shape.into_iter().map(|n| n.unwrap_or(0)).collect();
             self.reading.layers.push(Layer { stack: self.kind, site: Site::Pattern, idx, name, shape, values: flat });
         }
@@ -255,7 +255,7 @@ impl<'de> Visitor<'de> for Stack<'_> {
         while let Some(part) = map.next_key::<String>()? {
             let name = format!("{}.{}", self.name, tensor_file::shown(&part));
             self.reading.at.clone_from(&name);
-            let mut element = Element { values: Values::default(), record: None };
+            let mut element = Element { values: LayerNumbers::default(), record: None };
             if let Err(error) = map.next_value_seed(&mut element) {
                 self.reading.place = element.values.at;
                 return Err(error);
@@ -274,7 +274,7 @@ impl<'de> Visitor<'de> for Stack<'_> {
 
 /// What stands in the list of a stack: a layer, or an object of BertViz with several.
 struct Element {
-    values: Values,
+    values: LayerNumbers,
     record: Option<Record>,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Layer {
 
 /// The numbers of one layer, and the shape that its lists have had so far.
 #[derive(Default)]
-pub(super) struct Values {
+pub(super) struct LayerNumbers {
     pub(super) flat: Vec<f32>,
     /// The length of the lists at each depth, once one has ended.
     pub(super) shape: Vec<Option<usize>>,
@@ -33,7 +33,7 @@ pub(super) struct Values {
 
 /// A list inside a layer, or a number of one.
 pub(super) struct List<'a> {
-    pub(super) values: &'a mut Values,
+    pub(super) values: &'a mut LayerNumbers,
     pub(super) depth: usize,
 }
 

@@ -44,7 +44,7 @@ pub fn write(captures: &[&Capture], contents: Contents, out: &mut dyn Write) -> 
         collect(capture, contents, &prefix, &mut tensors);
     }
     // Pictures last: their values have one byte, so the next ones would not be aligned.
-    tensors.sort_by_key(|tensor| matches!(tensor.values, Values::Picture(_)));
+    tensors.sort_by_key(|tensor| matches!(tensor.values, TensorValues::Picture(_)));
     let mut header = Map::new();
     header.insert("__metadata__".to_owned(), Value::Object(metadata));
     let mut offset = 0;
@@ -68,11 +68,11 @@ pub fn write(captures: &[&Capture], contents: Contents, out: &mut dyn Write) -> 
 struct Tensor<'a> {
     name: String,
     shape: Vec<usize>,
-    values: Values<'a>,
+    values: TensorValues<'a>,
 }
 
 /// What a tensor holds, where it already is.
-enum Values<'a> {
+enum TensorValues<'a> {
     Floats(&'a [f32]),
     /// 1 for the tokens that are meant, 0 for the others.
     Flags(Vec<f32>),
@@ -84,7 +84,7 @@ fn is_opaque(picture: &RgbaBuffer) -> bool {
     picture.pixels.chunks_exact(4).all(|pixel| pixel[3] == u8::MAX)
 }
 
-impl Values<'_> {
+impl TensorValues<'_> {
     fn n_bytes(&self) -> usize {
         match self {
             Self::Floats(values) => size_of_val(*values),
@@ -151,7 +151,11 @@ fn entry(value: &impl Serialize) -> io::Result<Value> {
 fn collect<'a>(capture: &'a Capture, contents: Contents, prefix: &str, tensors: &mut Vec<Tensor<'a>>) {
     let wanted = |site: Site| contents.sites.contains(site);
     let mut add = |name: String, shape: &[usize], values: &'a [f32]| {
-        tensors.push(Tensor { name: format!("{prefix}{name}"), shape: shape.to_vec(), values: Values::Floats(values) });
+        tensors.push(Tensor {
+            name: format!("{prefix}{name}"),
+            shape: shape.to_vec(),
+            values: TensorValues::Floats(values),
+        });
     };
     for stack in capture.stacks() {
         let kind = stack.kind;
@@ -192,7 +196,7 @@ fn collect<'a>(capture: &'a Capture, contents: Contents, prefix: &str, tensors: 
     for stack in capture.stacks().iter().filter(|stack| !stack.global.is_empty()) {
         let n = capture.query_tokens(stack.kind).len();
         let flags = (0..n).map(|position| f32::from(u8::from(stack.global.contains(&position))));
-        let (name, values) = (format!("{prefix}{}.global", stack.kind), Values::Flags(flags.collect()));
+        let (name, values) = (format!("{prefix}{}.global", stack.kind), TensorValues::Flags(flags.collect()));
         tensors.push(Tensor { name, shape: vec![n], values });
     }
     if let Some(picture) = capture.image().and_then(|image| image.source.as_ref()) {
@@ -200,7 +204,7 @@ fn collect<'a>(capture: &'a Capture, contents: Contents, prefix: &str, tensors: 
         tensors.push(Tensor {
             name: format!("{prefix}{PICTURE}"),
             shape: vec![picture.height, picture.width, n_channels],
-            values: Values::Picture(picture),
+            values: TensorValues::Picture(picture),
         });
     }
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     analysis::{CloudToken, Space},
     cli::layout::Method,
-    figure::data::{self, Array, Column, DataFormat, Table, Values},
+    figure::data::{self, Array, DataColumn, DataFormat, DataValues, Table},
     projection::{correlation::Correlation, space::Norms},
 };
 
@@ -43,13 +43,13 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     key_tokens: Option<Vec<Value>>,
     #[serde(flatten)]
-    cells: Cells<'a>,
+    cells: CellsByKind<'a>,
 }
 
 /// Cells by what they are.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Cells<'a> {
+enum CellsByKind<'a> {
     Heads(Vec<Cell<'a>>),
     Layers(Vec<Cell<'a>>),
     Tables(Vec<Cell<'a>>),
@@ -105,9 +105,9 @@ impl Results<'_> {
             tokens: table(if queries.is_empty() { &keys } else { &queries }),
             key_tokens: self.clouds.two_sides().then(|| table(&keys)),
             cells: match space {
-                Space::QueriesKeys | Space::Values => Cells::Heads(cells),
-                Space::Residual => Cells::Layers(cells),
-                Space::Positions => Cells::Tables(cells),
+                Space::QueriesKeys | Space::Values => CellsByKind::Heads(cells),
+                Space::Residual => CellsByKind::Layers(cells),
+                Space::Positions => CellsByKind::Tables(cells),
             },
         }
     }
@@ -222,36 +222,36 @@ impl Results<'_> {
         let each = |of: &dyn Fn(&HeadLayout, &'static str, &CloudToken<'_>) -> String| {
             let of_head =
                 |head| sides().into_iter().flat_map(move |(side, rows)| rows.iter().map(move |row| (head, side, row)));
-            Values::Text(self.heads.iter().flat_map(of_head).map(|(head, side, row)| of(head, side, row)).collect())
+            DataValues::Text(self.heads.iter().flat_map(of_head).map(|(head, side, row)| of(head, side, row)).collect())
         };
         let mut columns = Vec::new();
         if space != Space::Positions {
-            columns.push(Column { name: "layer".into(), values: each(&|head, _, _| head.head.layer.to_string()) });
+            columns.push(DataColumn { name: "layer".into(), values: each(&|head, _, _| head.head.layer.to_string()) });
         }
         if space.is_per_head() {
-            columns.push(Column { name: "head".into(), values: each(&|head, _, _| head.head.head.to_string()) });
+            columns.push(DataColumn { name: "head".into(), values: each(&|head, _, _| head.head.head.to_string()) });
         }
         if space.is_joint() {
-            columns.push(Column { name: "side".into(), values: each(&|_, side, _| side.to_owned()) });
+            columns.push(DataColumn { name: "side".into(), values: each(&|_, side, _| side.to_owned()) });
         }
         columns.extend([
-            Column { name: "input".into(), values: each(&|_, _, row| row.input.to_string()) },
-            Column { name: "position".into(), values: each(&|_, _, row| row.position.to_string()) },
-            Column {
+            DataColumn { name: "input".into(), values: each(&|_, _, row| row.input.to_string()) },
+            DataColumn { name: "position".into(), values: each(&|_, _, row| row.position.to_string()) },
+            DataColumn {
                 name: "id".into(),
                 values: each(&|_, _, row| row.id.map_or_else(String::new, |id| id.to_string())),
             },
-            Column { name: "text".into(), values: each(&|_, _, row| text(row)) },
-            Column { name: "special".into(), values: each(&|_, _, row| u8::from(row.special).to_string()) },
+            DataColumn { name: "text".into(), values: each(&|_, _, row| text(row)) },
+            DataColumn { name: "special".into(), values: each(&|_, _, row| u8::from(row.special).to_string()) },
         ]);
         let cloud = self.clouds.cloud();
         for name in cloud.annotations() {
             let values = each(&|_, _, row| cloud.annotation(row.input, name).unwrap_or_default().to_owned());
-            columns.push(Column { name: name.clone().into(), values });
+            columns.push(DataColumn { name: name.clone().into(), values });
         }
         for (axis, name) in ["x", "y", "z"].into_iter().take(self.dims()).enumerate() {
             let values = self.heads.iter().flat_map(|head| head.layout.iter().skip(axis).step_by(self.dims()).copied());
-            columns.push(Column { name: name.into(), values: Values::Number(values.collect()) });
+            columns.push(DataColumn { name: name.into(), values: DataValues::Number(values.collect()) });
         }
         Table { provenance: String::new(), columns }
     }

@@ -12,7 +12,7 @@ use crate::{
     cli::{CliError, show_progress, target::TargetOptions},
     figure::{ViewKind, spec::FigureSpec, views::lab::Answered},
     ids::HeadId,
-    lab::{self, Bench, Column, FieldValues, Scope, Sight},
+    lab::{self, Bench, FieldValues, MethodPreset, Scope, Sight},
     model::{Input, Logits, Model, RunPlan},
     text::sentence,
 };
@@ -49,8 +49,8 @@ impl ExplainedFlags {
     }
 
     /// The columns that are shown.
-    fn columns(&self, question: Question) -> Result<Vec<&'static Column>, CliError> {
-        let of_question = || Column::under(question);
+    fn columns(&self, question: Question) -> Result<Vec<&'static MethodPreset>, CliError> {
+        let of_question = || MethodPreset::under(question);
         if self.methods.is_empty() {
             return Ok(of_question().filter(|column| column.starts).collect());
         }

@@ -9,7 +9,7 @@ use std::{
 use safetensors::{Dtype, tensor::TensorView};
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
-use super::{Column, Table, Values};
+use super::{DataColumn, DataValues, Table};
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,11 +108,11 @@ fn json(table: &Table, out: &mut dyn Write) -> io::Result<()> {
             let comma = if nth > 0 { "," } else { "" };
             write!(out, "{comma}\"{}\":", column.name)?;
             match &column.values {
-                Values::Index(values) => write!(out, "{}", values[row])?,
+                DataValues::Index(values) => write!(out, "{}", values[row])?,
                 // JSON knows no infinity.
-                Values::Number(values) if !values[row].is_finite() => out.write_all(b"null")?,
-                Values::Number(values) => write!(out, "{}", Shortest(values[row]))?,
-                Values::Text(values) => serde_json::to_writer(&mut *out, &values[row])?,
+                DataValues::Number(values) if !values[row].is_finite() => out.write_all(b"null")?,
+                DataValues::Number(values) => write!(out, "{}", Shortest(values[row]))?,
+                DataValues::Text(values) => serde_json::to_writer(&mut *out, &values[row])?,
             }
         }
         out.write_all(b"}")?;
@@ -124,10 +124,10 @@ fn npz(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let mut arrays: Vec<Array> = table
         .columns
         .iter()
-        .map(|Column { name, values }| match values {
-            Values::Index(values) => Array::indices(name.to_string(), values),
-            Values::Number(values) => Array::numbers(name.to_string(), &[values.len()], values),
-            Values::Text(values) => Array::texts(name.to_string(), values),
+        .map(|DataColumn { name, values }| match values {
+            DataValues::Index(values) => Array::indices(name.to_string(), values),
+            DataValues::Number(values) => Array::numbers(name.to_string(), &[values.len()], values),
+            DataValues::Text(values) => Array::texts(name.to_string(), values),
         })
         .collect();
     arrays.push(Array::text("provenance".to_owned(), &table.provenance));
@@ -201,9 +201,9 @@ fn tensors(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let mut views = Vec::new();
     for column in &table.columns {
         let (kind, bytes): (Dtype, &[u8]) = match &column.values {
-            Values::Index(values) => (Dtype::U32, bytemuck::cast_slice(values)),
-            Values::Number(values) => (Dtype::F32, bytemuck::cast_slice(values)),
-            Values::Text(_) => continue,
+            DataValues::Index(values) => (Dtype::U32, bytemuck::cast_slice(values)),
+            DataValues::Number(values) => (Dtype::F32, bytemuck::cast_slice(values)),
+            DataValues::Text(_) => continue,
         };
         let view = TensorView::new(kind, vec![column.values.len()], bytes);
         views.push((&*column.name, view.map_err(|error| io::Error::other(error.to_string()))?));
@@ -213,7 +213,7 @@ fn tensors(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         .columns
         .iter()
         .filter_map(|column| match &column.values {
-            Values::Text(values) => Some((column.name.to_string(), values.clone().into())),
+            DataValues::Text(values) => Some((column.name.to_string(), values.clone().into())),
             _ => None,
         })
         .collect();

@@ -15,26 +15,26 @@ pub use rows::{heads, heatmap, image, links, of_key, of_query, pair, points};
 pub struct Table {
     /// What the rows are about, as JSON: model, input, options.
     pub provenance: String,
-    pub columns: Vec<Column>,
+    pub columns: Vec<DataColumn>,
 }
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct DataColumn {
     pub name: Cow<'static, str>,
-    pub values: Values,
+    pub values: DataValues,
 }
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum DataValues {
     /// Positions, layers, heads.
     Index(Vec<u32>),
     Number(Vec<f32>),
     Text(Vec<String>),
 }
 
-impl Values {
+impl DataValues {
     /// Number of rows.
     pub const fn len(&self) -> usize {
         match self {
@@ -71,7 +71,7 @@ impl Table {
     }
 
     /// The column of this name.
-    pub fn column(&self, name: &str) -> Option<&Values> {
+    pub fn column(&self, name: &str) -> Option<&DataValues> {
         self.columns.iter().find(|column| column.name == name).map(|column| &column.values)
     }
 
@@ -83,9 +83,9 @@ impl Table {
         }
         for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
             match (&mut mine.values, theirs.values) {
-                (Values::Index(mine), Values::Index(theirs)) => mine.extend(theirs),
-                (Values::Number(mine), Values::Number(theirs)) => mine.extend(theirs),
-                (Values::Text(mine), Values::Text(theirs)) => mine.extend(theirs),
+                (DataValues::Index(mine), DataValues::Index(theirs)) => mine.extend(theirs),
+                (DataValues::Number(mine), DataValues::Number(theirs)) => mine.extend(theirs),
+                (DataValues::Text(mine), DataValues::Text(theirs)) => mine.extend(theirs),
                 _ => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Column, Table, Values};
+use super::{DataColumn, DataValues, Table};
 use crate::{
     analysis::{
         Cloud, Space,
@@ -33,7 +33,7 @@ fn heads_of(read: &ReadPattern) -> (String, String) {
 
 /// Rows of cells of patterns.
 #[derive(Default)]
-struct Cells {
+struct CellRows {
     stack: Vec<String>,
     layer: Vec<String>,
     head: Vec<String>,
@@ -46,7 +46,7 @@ struct Cells {
     name: Option<Cow<'static, str>>,
 }
 
-impl Cells {
+impl CellRows {
     fn push(&mut self, read: &ReadPattern, (layer, head): &(String, String), row: usize, col: usize) {
         let (Some(query), Some(key)) = (read.rows.position(row), read.cols.position(col)) else { return };
         let Some(value) = read.value(row, col) else { return };
@@ -62,30 +62,30 @@ impl Cells {
     }
 
     fn table(self) -> Table {
-        let column = |name: &'static str, values| Column { name: name.into(), values };
+        let column = |name: &'static str, values| DataColumn { name: name.into(), values };
         let columns = vec![
-            column("stack", Values::Text(self.stack)),
+            column("stack", DataValues::Text(self.stack)),
             column("layer", numbers_or_text(self.layer)),
             column("head", numbers_or_text(self.head)),
-            column("query", Values::Index(self.query)),
-            column("query_text", Values::Text(self.query_text)),
-            column("key", Values::Index(self.key)),
-            column("key_text", Values::Text(self.key_text)),
-            Column { name: self.name.unwrap_or("weight".into()), values: Values::Number(self.value) },
+            column("query", DataValues::Index(self.query)),
+            column("query_text", DataValues::Text(self.query_text)),
+            column("key", DataValues::Index(self.key)),
+            column("key_text", DataValues::Text(self.key_text)),
+            DataColumn { name: self.name.unwrap_or("weight".into()), values: DataValues::Number(self.value) },
         ];
         Table { provenance: String::new(), columns }
     }
 }
 
 /// Numbers where every value is one; several heads taken together stay a list.
-fn numbers_or_text(values: Vec<String>) -> Values {
+fn numbers_or_text(values: Vec<String>) -> DataValues {
     let numbers: Option<Vec<u32>> = values.iter().map(|value| value.parse().ok()).collect();
-    numbers.map_or(Values::Text(values), Values::Index)
+    numbers.map_or(DataValues::Text(values), DataValues::Index)
 }
 
 /// One row per line that is drawn: by head, query, key.
 pub fn heads(heads: &[HeadLines]) -> Table {
-    let mut cells = Cells::default();
+    let mut cells = CellRows::default();
     for head in heads {
         let names = heads_of(&head.read);
         for edge in &head.set.edges {
@@ -97,7 +97,7 @@ pub fn heads(heads: &[HeadLines]) -> Table {
 
 /// One row per cell that shows a weight.
 pub fn heatmap(read: &ReadPattern) -> Table {
-    let (mut cells, names) = (Cells::default(), heads_of(read));
+    let (mut cells, names) = (CellRows::default(), heads_of(read));
     for row in 0..read.rows.len() {
         for col in 0..read.cols.len() {
             if read.blank(row, col).is_none() {
@@ -110,7 +110,7 @@ pub fn heatmap(read: &ReadPattern) -> Table {
 
 /// The cells of one query, one row per key that shows a weight.
 pub fn of_query(read: &ReadPattern, row: usize) -> Table {
-    let (mut cells, names) = (Cells::default(), heads_of(read));
+    let (mut cells, names) = (CellRows::default(), heads_of(read));
     for col in (0..read.cols.len()).filter(|&col| read.blank(row, col).is_none()) {
         cells.push(read, &names, row, col);
     }
@@ -119,7 +119,7 @@ pub fn of_query(read: &ReadPattern, row: usize) -> Table {
 
 /// The cells of one key, one row per query that shows a weight.
 pub fn of_key(read: &ReadPattern, col: usize) -> Table {
-    let (mut cells, names) = (Cells::default(), heads_of(read));
+    let (mut cells, names) = (CellRows::default(), heads_of(read));
     for row in (0..read.rows.len()).filter(|&row| read.blank(row, col).is_none()) {
         cells.push(read, &names, row, col);
     }
@@ -129,7 +129,7 @@ pub fn of_key(read: &ReadPattern, col: usize) -> Table {
 /// One cell: its weight with the score before softmax, where the pattern is of one head, and the weight's rank
 /// among the keys of its query. Without a row where nothing is shown.
 pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -> Table {
-    let mut cells = Cells::default();
+    let mut cells = CellRows::default();
     if read.blank(row, col).is_none() {
         cells.push(read, &heads_of(read), row, col);
     }
@@ -139,19 +139,20 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
     }
     if read.heads.len() == 1 && !read.signed && read.explained().is_none() {
         let score = read.score(capture, (row, col)).unwrap_or(f32::NAN);
-        table.columns.push(Column { name: "score".into(), values: Values::Number(vec![score]) });
+        table.columns.push(DataColumn { name: "score".into(), values: DataValues::Number(vec![score]) });
     }
     if let Some((rank, n)) = read.rank(row, col) {
-        table.columns.push(Column { name: "rank".into(), values: Values::Index(vec![rank as u32]) });
-        table.columns.push(Column { name: "of".into(), values: Values::Index(vec![n as u32]) });
+        table.columns.push(DataColumn { name: "rank".into(), values: DataValues::Index(vec![rank as u32]) });
+        table.columns.push(DataColumn { name: "of".into(), values: DataValues::Index(vec![n as u32]) });
     }
     table
 }
 
 /// Every head by what it gives to a pair, strongest first.
 pub fn links(links: &Links) -> Table {
-    let of = |number: fn(&Link) -> usize| Values::Index(links.heads.iter().map(|link| number(link) as u32).collect());
-    let column = |name: &'static str, values| Column { name: name.into(), values };
+    let of =
+        |number: fn(&Link) -> usize| DataValues::Index(links.heads.iter().map(|link| number(link) as u32).collect());
+    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let [weight, average] = if links.source == Source::ByValueNorm {
         ["weight_by_value_norm", "average_by_value_norm"]
     } else {
@@ -160,12 +161,12 @@ pub fn links(links: &Links) -> Table {
     let columns = vec![
         column("layer", of(|link| link.head.layer)),
         column("head", of(|link| link.head.head)),
-        column("query_text", Values::Text(vec![links.query.clone(); links.heads.len()])),
-        column("key_text", Values::Text(vec![links.key.clone(); links.heads.len()])),
-        column(weight, Values::Number(links.heads.iter().map(|link| link.weight).collect())),
+        column("query_text", DataValues::Text(vec![links.query.clone(); links.heads.len()])),
+        column("key_text", DataValues::Text(vec![links.key.clone(); links.heads.len()])),
+        column(weight, DataValues::Number(links.heads.iter().map(|link| link.weight).collect())),
         column("rank", of(|link| link.rank)),
         column("of", of(|link| link.n_keys)),
-        column(average, Values::Number(links.heads.iter().map(|link| link.average.unwrap_or(f32::NAN)).collect())),
+        column(average, DataValues::Number(links.heads.iter().map(|link| link.average.unwrap_or(f32::NAN)).collect())),
     ];
     Table { provenance: String::new(), columns }
 }
@@ -187,24 +188,24 @@ pub fn image(scene: &ImageScene) -> Table {
     };
     let (rows, cols): (Vec<_>, Vec<_>) = (0..n).map(place).unzip();
     let role = if scene.picked.1 == Role::Query { "key" } else { "query" };
-    let column = |name: &'static str, values| Column { name: name.into(), values };
+    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let columns = vec![
-        column("stack", Values::Text(vec![scene.read.stack.name().to_owned(); n])),
+        column("stack", DataValues::Text(vec![scene.read.stack.name().to_owned(); n])),
         column("layer", numbers_or_text(vec![layer; n])),
         column("head", numbers_or_text(vec![head; n])),
-        column("role", Values::Text(vec![role.to_owned(); n])),
-        column("position", Values::Index((0..n as u32).collect())),
-        column("text", Values::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
+        column("role", DataValues::Text(vec![role.to_owned(); n])),
+        column("position", DataValues::Index((0..n as u32).collect())),
+        column("text", DataValues::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
         column("row", numbers_or_text(rows)),
         column("col", numbers_or_text(cols)),
-        Column { name: scene.read.value_name(), values: Values::Number(weights) },
+        DataColumn { name: scene.read.value_name(), values: DataValues::Number(weights) },
     ];
     Table { provenance: String::new(), columns }
 }
 
 /// One row per arrow that is drawn: by query, then key.
 fn flows(read: &ReadPattern, flows: &Flows) -> Table {
-    let (mut cells, names) = (Cells::default(), heads_of(read));
+    let (mut cells, names) = (CellRows::default(), heads_of(read));
     let mut drawn: Vec<_> = flows.drawn.iter().map(|flow| (flow.query, flow.key)).collect();
     drawn.sort_unstable();
     for (query, key) in drawn {
@@ -244,20 +245,20 @@ pub fn points<'a>(
             }
         }
     }
-    let column = |name: &'static str, values| Column { name: name.into(), values };
-    let stack = column("stack", Values::Text(stack));
-    let layer = (space != Space::Positions).then(|| column("layer", Values::Index(layer)));
-    let head = space.is_per_head().then(|| column("head", Values::Index(head)));
+    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
+    let stack = column("stack", DataValues::Text(stack));
+    let layer = (space != Space::Positions).then(|| column("layer", DataValues::Index(layer)));
+    let head = space.is_per_head().then(|| column("head", DataValues::Index(head)));
     let columns = vec![
-        column("kind", Values::Text(kind)),
-        column("position", Values::Index(position)),
-        column("text", Values::Text(text)),
-        column("x", Values::Number(x)),
-        column("y", Values::Number(y)),
+        column("kind", DataValues::Text(kind)),
+        column("position", DataValues::Index(position)),
+        column("text", DataValues::Text(text)),
+        column("x", DataValues::Number(x)),
+        column("y", DataValues::Number(y)),
     ];
     // In the plane there is no third coordinate, and one input needs no number.
-    let depth = z.iter().any(|z| *z != 0.0).then(|| column("z", Values::Number(z)));
-    let input = (cloud.n_inputs() > 1).then(|| column("input", Values::Index(input)));
+    let depth = z.iter().any(|z| *z != 0.0).then(|| column("z", DataValues::Number(z)));
+    let input = (cloud.n_inputs() > 1).then(|| column("input", DataValues::Index(input)));
     let cell = [Some(stack), layer, head].into_iter().flatten();
     Table { provenance: String::new(), columns: cell.chain(columns).chain(depth).chain(input).collect() }
 }

@@ -8,13 +8,13 @@ use crate::{
     analysis::explain::{
         divergence::tvd,
         rank::descending,
-        report::{Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Value, ValueSpec},
+        report::{ColumnValues, MethodSpec, Picture, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::{Ablate, Ablation, head_name},
     glossary,
     ids::{HeadId, StackKind},
     lab::{
-        Aim, Bench, Column, LabError, Method, Target,
+        Aim, Bench, LabError, Method, MethodPreset, Target,
         aim::one_number,
         method::Parameters,
         options::{Scope, Visit, choose},
@@ -61,7 +61,7 @@ const WAYS: [(Ablation, &str, &str); 4] = [
 
 impl Method for Ablation {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "ablation",
         title: "Head ablation",
         method: &SPEC,
@@ -171,7 +171,9 @@ fn told(bench: &Bench<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), foun
         }
     }
     if !names.is_empty() {
-        report.values.push((Cow::Borrowed("flips"), Value::Table(vec![TableColumn::new("head", Cells::Text(names))])));
+        report
+            .values
+            .push((Cow::Borrowed("flips"), Value::Table(vec![TableColumn::new("head", ColumnValues::Text(names))])));
     }
     report
 }

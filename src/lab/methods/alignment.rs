@@ -9,7 +9,10 @@ use crate::{
         alignment::{
             Aer, Gold, Links, Setting, Symmetrize, agreement, between_words, coverage, links, monotonicity, symmetrized,
         },
-        report::{Axis, Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Sorted, Value, ValueSpec},
+        report::{
+            Axis, ColumnValues, MethodSpec, Picture, Question, Report, ReportColumn as TableColumn, Sorted, Value,
+            ValueSpec,
+        },
     },
     capture::{
         Capture, Matrix, PerHead, Token,
@@ -17,7 +20,7 @@ use crate::{
     },
     ids::{Side, StackKind},
     lab::{
-        Bench, Column, LabError, Method, Target, Unasked,
+        Bench, LabError, Method, MethodPreset, Target, Unasked,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose},
         patterns::patterns,
@@ -81,7 +84,7 @@ pub struct AlignmentOptions {
 
 impl Method for AlignmentOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "alignment",
         title: "Word alignment",
         method: &SPEC,
@@ -308,7 +311,7 @@ fn alignment(
             }
         }
         let mut table = lines.columns();
-        table.push(TableColumn::new("agreement", Cells::Number(agreements)));
+        table.push(TableColumn::new("agreement", ColumnValues::Number(agreements)));
         report = report.with_value("symmetrized", Value::Table(table));
         report.notes.push(format!(
             "L1 + L0 combines layer 1 of this model with layer 0 of the other direction, which is {}",
@@ -356,13 +359,13 @@ impl Lines<'_> {
 
     fn columns(self) -> Vec<TableColumn> {
         let mut columns = vec![
-            TableColumn::new("head", Cells::Text(self.heads)),
-            TableColumn::new("links", Cells::Texts(self.links)),
-            TableColumn::new("monotonicity", Cells::Number(self.orders)),
+            TableColumn::new("head", ColumnValues::Text(self.heads)),
+            TableColumn::new("links", ColumnValues::Texts(self.links)),
+            TableColumn::new("monotonicity", ColumnValues::Number(self.orders)),
         ];
         if self.gold.is_some() {
             let named = ["aer", "precision", "recall"].into_iter().zip(self.worth);
-            columns.extend(named.map(|(name, values)| TableColumn::new(name, Cells::Number(values))));
+            columns.extend(named.map(|(name, values)| TableColumn::new(name, ColumnValues::Number(values))));
         }
         columns
     }

@@ -8,7 +8,7 @@ use super::{MAP, SCORES};
 use crate::{
     analysis::explain::report::{MethodSpec, Question, Report, Scores, Value},
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit, choose, layer_or_last, read_position},
         patterns::{by_stack, patterns},
@@ -42,7 +42,7 @@ pub struct AttentionOptions {
 
 impl Method for AttentionOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "attention",
         title: "Attention",
         method: &SPEC,

@@ -11,12 +11,14 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         rank::{descending, spearman},
-        report::{Axis, Cells, Column as TableColumn, Form, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{
+            Axis, ColumnValues, Form, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec,
+        },
     },
     capture::{Matrix, Patch, PerHead, head_name, words},
     ids::{HeadId, StackKind},
     lab::{
-        Aim, Bench, Column, LabError, Method, Target, Unasked,
+        Aim, Bench, LabError, Method, MethodPreset, Target, Unasked,
         aim::one_number,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, whole},
@@ -86,7 +88,7 @@ pub struct PatchingOptions {
 
 impl Method for PatchingOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "attribution-patching",
         title: "Attribution patching",
         method: &SPEC,
@@ -256,12 +258,15 @@ fn exact(
         tokens.and_then(|tokens| tokens.get(position)).map_or_else(String::new, |it| words::shown(&it.text, position))
     };
     let table = Value::Table(vec![
-        TableColumn::new("head", Cells::Text(tried.iter().map(|(nth, at, _)| head_name(head(*nth, *at))).collect())),
-        TableColumn::new("position", Cells::Index(tried.iter().map(|(_, _, position)| *position).collect())),
-        TableColumn::new("token", Cells::Text(tried.iter().map(|(nth, _, at)| token(*nth, *at)).collect())),
-        TableColumn::new("estimate", Cells::Number(estimates.clone())),
-        TableColumn::new("exact", Cells::Number(exact.clone())),
-        TableColumn::new("error", Cells::Number(errors.clone())),
+        TableColumn::new(
+            "head",
+            ColumnValues::Text(tried.iter().map(|(nth, at, _)| head_name(head(*nth, *at))).collect()),
+        ),
+        TableColumn::new("position", ColumnValues::Index(tried.iter().map(|(_, _, position)| *position).collect())),
+        TableColumn::new("token", ColumnValues::Text(tried.iter().map(|(nth, _, at)| token(*nth, *at)).collect())),
+        TableColumn::new("estimate", ColumnValues::Number(estimates.clone())),
+        TableColumn::new("exact", ColumnValues::Number(exact.clone())),
+        TableColumn::new("error", ColumnValues::Number(errors.clone())),
     ]);
     if tried.is_empty() {
         return Ok(report);

@@ -6,12 +6,14 @@ use crate::{
     analysis::explain::{
         attribution::{DirectLogits as Parts, FinalNorm, direct_logits},
         dense::Dense,
-        report::{Cells, Column as TableColumn, Form, MethodSpec, Question, Report, Sorted, Value, ValueSpec},
+        report::{
+            ColumnValues, Form, MethodSpec, Question, Report, ReportColumn as TableColumn, Sorted, Value, ValueSpec,
+        },
     },
     capture::head_name,
     ids::{HeadId, StackKind},
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         aim::one_number,
         method::Parameters,
         options::{Scope, Visit},
@@ -55,7 +57,7 @@ pub struct DirectLogits;
 
 impl Method for DirectLogits {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "dla",
         title: "Direct logit attribution",
         method: &SPEC,
@@ -137,8 +139,8 @@ fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
     let kinds = [own, StackKind::Cross].into_iter().filter(|kind| *kind == own || own == StackKind::Decoder);
     let heads = kinds.filter_map(|kind| Some((Cow::Borrowed(kind.name()), heads(kind)?))).collect();
     let table = Value::Table(vec![
-        TableColumn::new("component", Cells::Text(components.names.clone())),
-        TableColumn::new("contribution", Cells::Number(found.parts.clone())),
+        TableColumn::new("component", ColumnValues::Text(components.names.clone())),
+        TableColumn::new("contribution", ColumnValues::Number(found.parts.clone())),
     ]);
     report.values = vec![(Cow::Borrowed("components"), table)];
     report.values.extend(by_stack("heads", heads));

@@ -8,12 +8,12 @@ use crate::{
     analysis::explain::{
         dense::{Dense, wide},
         edges::{VectorParts, edge},
-        report::{Cells, Column as TableColumn, Form, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{ColumnValues, Form, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::{Capture, Matrix, head_name},
     ids::{HeadId, StackKind},
     lab::{
-        Bench, Column, LabError, Method, Target, Unasked,
+        Bench, LabError, Method, MethodPreset, Target, Unasked,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, read_stack, whole},
         stream::{NO_STREAM, StreamPoint, Walk, frozen},
@@ -104,7 +104,7 @@ impl Than {
 
 impl Method for EdgeOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "edges",
         title: "Why this edge",
         method: &SPEC,
@@ -377,8 +377,8 @@ fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         let mut order: Vec<usize> = (0..values.len()).collect();
         order.sort_by(|a, b| values[*b].abs().total_cmp(&values[*a].abs()));
         Value::Table(vec![
-            TableColumn::new("part", Cells::Text(order.iter().map(|nth| names[*nth].clone()).collect())),
-            TableColumn::new("contribution", Cells::Number(order.iter().map(|nth| values[*nth]).collect())),
+            TableColumn::new("part", ColumnValues::Text(order.iter().map(|nth| names[*nth].clone()).collect())),
+            TableColumn::new("contribution", ColumnValues::Number(order.iter().map(|nth| values[*nth]).collect())),
         ])
     };
     let n = key_parts.names.len();
@@ -387,9 +387,18 @@ fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     order.sort_by(|a, b| size(b).total_cmp(&size(a)));
     order.truncate(n_top);
     let pairs = Value::Table(vec![
-        TableColumn::new("query_part", Cells::Text(order.iter().map(|at| query_parts.names[at / n].clone()).collect())),
-        TableColumn::new("key_part", Cells::Text(order.iter().map(|at| key_parts.names[at % n].clone()).collect())),
-        TableColumn::new("contribution", Cells::Number(order.iter().map(|at| found.pairs.as_slice()[*at]).collect())),
+        TableColumn::new(
+            "query_part",
+            ColumnValues::Text(order.iter().map(|at| query_parts.names[at / n].clone()).collect()),
+        ),
+        TableColumn::new(
+            "key_part",
+            ColumnValues::Text(order.iter().map(|at| key_parts.names[at % n].clone()).collect()),
+        ),
+        TableColumn::new(
+            "contribution",
+            ColumnValues::Number(order.iter().map(|at| found.pairs.as_slice()[*at]).collect()),
+        ),
     ]);
     Ok(report
         .with_value("by_query", table(&query_parts.names, &found.by_query()))

@@ -9,7 +9,7 @@ use crate::{
     },
     capture::PerHead,
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit},
         patterns::{by_stack, patterns},
@@ -48,7 +48,7 @@ pub struct Effective;
 
 impl Method for Effective {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "effective",
         title: "Effective attention",
         method: &SPEC,

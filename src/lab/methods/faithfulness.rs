@@ -20,7 +20,7 @@ use crate::{
     glossary,
     ids::{HeadId, Side, StackKind},
     lab::{
-        Aim, Bench, Column, LabError, Method, Target,
+        Aim, Bench, LabError, Method, MethodPreset, Target,
         aim::one_number,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, read_position, read_stack, seed, whole},
@@ -121,7 +121,7 @@ pub struct FaithfulnessOptions {
 
 impl Method for FaithfulnessOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "faithfulness",
         title: "Faithfulness of this head",
         method: &SPEC,

@@ -8,7 +8,7 @@ use crate::{
         rollout::RolloutOptions,
     },
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         aim::predicted_side,
         method::Parameters,
         options::{Scope, Visit, read_position},
@@ -43,7 +43,7 @@ pub struct FlowOptions {
 
 impl Method for FlowOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "flow",
         title: "Flow",
         method: &SPEC,

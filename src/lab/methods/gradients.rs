@@ -13,7 +13,7 @@ use crate::{
     capture::{Matrix, Patch, PerHead},
     ids::Side,
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, whole},
         patterns::{by_stack, of_stack, pattern_gradients, patterns},
@@ -87,9 +87,15 @@ vocabulary! {
 
 impl Method for GradientOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[
-        Column { name: "gradients", title: "Gradient", method: &SPEC, starts: true, ask: |_| Ok(Self::begin().into()) },
-        Column {
+    const COLUMNS: &'static [MethodPreset] = &[
+        MethodPreset {
+            name: "gradients",
+            title: "Gradient",
+            method: &SPEC,
+            starts: true,
+            ask: |_| Ok(Self::begin().into()),
+        },
+        MethodPreset {
             name: "integrated",
             title: "Integrated gradients",
             method: &SPEC,

@@ -14,7 +14,7 @@ use crate::{
     capture::{Cut, HideToken, Knockout, Matrix, Scope as EditScope},
     ids::{HeadId, StackKind},
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         aim::one_number,
         effort::Work,
         method::Parameters,
@@ -68,7 +68,7 @@ pub struct KnockoutOptions {
 
 impl Method for KnockoutOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "knockout",
         title: "Attention knockout",
         method: &SPEC,

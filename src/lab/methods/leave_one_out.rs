@@ -12,7 +12,7 @@ use crate::{
     capture::{Capture, HideToken, MaskToken},
     ids::Side,
     lab::{
-        Aim, Bench, Column, LabError, Method, MethodCall, Sight, Target, Unasked,
+        Aim, Bench, LabError, Method, MethodCall, MethodPreset, Sight, Target, Unasked,
         method::Parameters,
         options::{Scope, Visit, choose},
         patterns::by_stack,
@@ -72,22 +72,22 @@ fn of_text(sight: &Sight<'_>, by: LeaveOut) -> Result<MethodCall, Unasked> {
 
 impl Method for LeaveOneOutOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[
-        Column {
+    const COLUMNS: &'static [MethodPreset] = &[
+        MethodPreset {
             name: "hidden",
             title: "If hidden",
             method: &SPEC,
             starts: true,
             ask: |_| Ok(Self { by: LeaveOut::Hide }.into()),
         },
-        Column {
+        MethodPreset {
             name: "masked",
             title: "If masked",
             method: &SPEC,
             starts: false,
             ask: |sight| of_text(sight, LeaveOut::Mask),
         },
-        Column {
+        MethodPreset {
             name: "deleted",
             title: "If deleted",
             method: &SPEC,

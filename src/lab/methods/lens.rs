@@ -9,11 +9,11 @@ use crate::{
         attribution::{LensReading, read_lens},
         dense::{Dense, wide},
         rank::descending,
-        report::{Axis, Cells, Column as TableColumn, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{Axis, ColumnValues, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::Matrix,
     lab::{
-        Aim, Bench, Column, LabError, Method, TOP, Target,
+        Aim, Bench, LabError, Method, MethodPreset, TOP, Target,
         aim::one_number,
         method::Parameters,
         options::{Scope, Visit, whole},
@@ -68,8 +68,13 @@ pub struct LensOptions {
 
 impl Method for LensOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] =
-        &[Column { name: "lens", title: "Logit lens", method: &SPEC, starts: true, ask: |_| Ok(Self::begin().into()) }];
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
+        name: "lens",
+        title: "Logit lens",
+        method: &SPEC,
+        starts: true,
+        ask: |_| Ok(Self::begin().into()),
+    }];
 
     fn begin() -> Self {
         Self { n_top: TOP }
@@ -148,14 +153,14 @@ fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, LabEr
     let table = |layer: &Vec<LensReading>| {
         let tops = || layer.iter().map(|reading| &reading.top);
         Value::Table(vec![
-            TableColumn::new("position", Cells::Index(positions.clone())),
+            TableColumn::new("position", ColumnValues::Index(positions.clone())),
             TableColumn::new(
                 "tokens",
-                Cells::Texts(tops().map(|top| top.iter().map(|(id, _)| label(*id)).collect()).collect()),
+                ColumnValues::Texts(tops().map(|top| top.iter().map(|(id, _)| label(*id)).collect()).collect()),
             ),
             TableColumn::new(
                 if has_probabilities { "probabilities" } else { "scores" },
-                Cells::Numbers(tops().map(|top| top.iter().map(|(_, p)| *p).collect()).collect()),
+                ColumnValues::Numbers(tops().map(|top| top.iter().map(|(_, p)| *p).collect()).collect()),
             ),
         ])
     };
@@ -175,9 +180,9 @@ fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, LabEr
     let report = report.with_value(
         "target",
         Value::Table(vec![
-            TableColumn::new("position", Cells::Index(positions.clone())),
-            TableColumn::new("id", Cells::Index(asked.clone())),
-            TableColumn::new("token", Cells::Text(asked.into_iter().map(label).collect())),
+            TableColumn::new("position", ColumnValues::Index(positions.clone())),
+            TableColumn::new("id", ColumnValues::Index(asked.clone())),
+            TableColumn::new("token", ColumnValues::Text(asked.into_iter().map(label).collect())),
         ]),
     );
     if !has_probabilities {

@@ -12,12 +12,12 @@ use crate::{
     analysis::explain::{
         dense::Dense,
         masks::{Mask, MaskOptions, smallest_mask},
-        report::{Cells, Column as TableColumn, MethodSpec, Picture, Question, Report, Value, ValueSpec},
+        report::{ColumnValues, MethodSpec, Picture, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::{Capture, Matrix, Patch},
     ids::{HeadId, Side, StackKind},
     lab::{
-        Aim, Bench, Column, LabError, Method, Target,
+        Aim, Bench, LabError, Method, MethodPreset, Target,
         aim::{one_number, probabilities},
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, real, seed, whole},
@@ -74,7 +74,7 @@ impl MaskingOptions {
 
 impl Method for MaskingOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "masks",
         title: "Smallest mask",
         method: &SPEC,
@@ -340,12 +340,14 @@ fn told(mut report: Report, places: &[MaskedStates], found: &[(&MaskedStates, Ma
             grids.push((name(), Value::grid(side, Dense::from_fn(first.gates.len(), all, gate).to_matrix())));
         }
         let table = Value::Table(vec![
-            TableColumn::new("layer", Cells::Index((0..own.len()).collect())),
-            TableColumn::new("kept", Cells::Index(own.iter().map(|mask| n_kept(mask)).collect())),
-            TableColumn::new("divergence", Cells::Number(own.iter().map(|mask| mask.divergence).collect())),
+            TableColumn::new("layer", ColumnValues::Index((0..own.len()).collect())),
+            TableColumn::new("kept", ColumnValues::Index(own.iter().map(|mask| n_kept(mask)).collect())),
+            TableColumn::new("divergence", ColumnValues::Number(own.iter().map(|mask| mask.divergence).collect())),
             TableColumn::new(
                 "within_margin",
-                Cells::Text(own.iter().map(|mask| if mask.within_margin { "yes" } else { "no" }.to_owned()).collect()),
+                ColumnValues::Text(
+                    own.iter().map(|mask| if mask.within_margin { "yes" } else { "no" }.to_owned()).collect(),
+                ),
             ),
         ]);
         layers.push((name(), table));

@@ -8,11 +8,11 @@ use crate::{
         memories::{n_active, norms, ranked},
         normalizers::softmax,
         rank::descending,
-        report::{Cells, Column as TableColumn, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{ColumnValues, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::Matrix,
     lab::{
-        Bench, Column, LabError, Method, TOP, Target,
+        Bench, LabError, Method, MethodPreset, TOP, Target,
         aim::one_number,
         method::Parameters,
         options::{Scope, Visit, layer_or_last, whole},
@@ -56,7 +56,7 @@ pub struct MemoryOptions {
 
 impl Method for MemoryOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "ff",
         title: "Feed-forward memories",
         method: &SPEC,
@@ -123,9 +123,12 @@ fn memories(
     let vectors = Matrix::new(vectors, [shown.len() + 1, width]).map_err(|_| LabError::unsuited(NO_STREAM))?;
     let mut report = Report::new(&SPEC).with_parameter("position", position).with_parameter("layer", layer);
     let mut columns = vec![
-        TableColumn::new("index", Cells::Index(shown.iter().map(|memory| memory.index).collect())),
-        TableColumn::new("coefficient", Cells::Number(shown.iter().map(|memory| memory.coefficient).collect())),
-        TableColumn::new("contribution", Cells::Number(shown.iter().map(|memory| memory.contribution).collect())),
+        TableColumn::new("index", ColumnValues::Index(shown.iter().map(|memory| memory.index).collect())),
+        TableColumn::new("coefficient", ColumnValues::Number(shown.iter().map(|memory| memory.coefficient).collect())),
+        TableColumn::new(
+            "contribution",
+            ColumnValues::Number(shown.iter().map(|memory| memory.contribution).collect()),
+        ),
     ];
     let says_one_of = matches!(aim.outputs, OutputKind::Tokens | OutputKind::Classes);
     if let (Ok(_), false, true) = (bench.model.unembedding(0), bench.model.reads_whole(), says_one_of) {
@@ -139,8 +142,8 @@ fn memories(
             tokens.push(labels);
             probabilities.push(values);
         }
-        columns.push(TableColumn::new("tokens", Cells::Texts(tokens)));
-        columns.push(TableColumn::new("probabilities", Cells::Numbers(probabilities)));
+        columns.push(TableColumn::new("tokens", ColumnValues::Texts(tokens)));
+        columns.push(TableColumn::new("probabilities", ColumnValues::Numbers(probabilities)));
         let note = "the weight of the final norm is included in the values, its mean and scale are not";
         report.notes.push(note.to_owned());
     } else {

@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use super::{
     Answer, Bench, LabError, Target,
-    method::{Column, Method, Parameters},
+    method::{Method, MethodPreset, Parameters},
     options::{FieldValues, Scope, Visit},
 };
 use crate::{
@@ -69,7 +69,7 @@ const SCORES: ValueSpec = ValueSpec::new("scores", "Scores", "");
 pub struct Registered {
     pub spec: &'static MethodSpec,
     /// How the window offers it.
-    pub columns: &'static [Column],
+    pub columns: &'static [MethodPreset],
     /// A question with the options that the command line begins with.
     pub begin: fn() -> MethodCall,
 }

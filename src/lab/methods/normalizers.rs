@@ -13,7 +13,7 @@ use crate::{
     capture::{Normalize, Normalizer, PerHead, Scope as EditScope},
     ids::HeadId,
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit, real},
         patterns::by_stack,
@@ -66,7 +66,7 @@ pub struct NormalizerOptions {
 
 impl Method for NormalizerOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "normalizers",
         title: "Sparser normalisers",
         method: &SPEC,

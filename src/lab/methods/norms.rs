@@ -10,7 +10,7 @@ use crate::{
     capture::{Matrix, PerHead, StackCapture},
     ids::{HeadId, StackKind},
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         head_outputs::{add_up, by_head, head_parts},
         method::Parameters,
         options::{Scope, Visit},
@@ -54,7 +54,7 @@ pub struct Norms;
 
 impl Method for Norms {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "norms",
         title: "Norm-based attention",
         method: &SPEC,

@@ -14,7 +14,7 @@ use crate::{
     capture::{Capture, Matrix},
     ids::{Side, StackKind},
     lab::{
-        Bench, Column, LabError, Method, Target,
+        Bench, LabError, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit, choose, first_layer},
         patterns::{NOTHING_TO_MULTIPLY, by_stack, of_stack, pattern_gradients, patterns, square_stacks},
@@ -74,7 +74,7 @@ vocabulary! {
 
 impl Method for RelevanceQuestion {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "relevance",
         title: "Relevance",
         method: &SPEC,

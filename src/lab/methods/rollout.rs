@@ -14,7 +14,7 @@ use crate::{
     capture::{Capture, Matrix},
     ids::StackKind,
     lab::{
-        Bench, Column, LabError, Method, Sight, Target, Unasked,
+        Bench, LabError, Method, MethodPreset, Sight, Target, Unasked,
         aim::predicted_side,
         method::Parameters,
         options::{Scope, Visit, choose, first_layer, real},
@@ -41,7 +41,7 @@ const SPEC: MethodSpec = MethodSpec {
 
 impl Method for RolloutOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "rollout",
         title: "Rollout",
         method: &SPEC,

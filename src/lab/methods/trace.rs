@@ -13,7 +13,7 @@ use crate::{
     capture::{Capture, Matrix, Patch},
     ids::{Side, StackKind},
     lab::{
-        Aim, Bench, Column, LabError, Method, Target, Unasked,
+        Aim, Bench, LabError, Method, MethodPreset, Target, Unasked,
         aim::one_number,
         effort::Work,
         method::Parameters,
@@ -94,7 +94,7 @@ impl TraceOptions {
 
 impl Method for TraceOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "trace",
         title: "Causal tracing",
         method: &SPEC,

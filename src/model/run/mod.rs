@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, ops::Range};
 use candle_core::{DType, Tensor, Var};
 use rayon::prelude::*;
 
-pub(crate) use self::recording::{Recorded, Values};
+pub(crate) use self::recording::{Recorded, RecordedSites};
 use self::{
     edits::{added_to_mlp, apply},
     recording::Recording,

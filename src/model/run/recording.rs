@@ -17,14 +17,14 @@ pub(crate) struct Recording {
     /// Bytes that patterns, scores and biases may still take.
     budget: u64,
     n_omitted: usize,
-    values: Values,
+    values: RecordedSites,
     /// The bias that all layers of a stack share, so that they also share its storage.
     shared_bias: Option<(StackKind, PerHead)>,
 }
 
 /// Values of sites, each in its place.
 #[derive(Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct RecordedSites {
     stacks: BTreeMap<StackKind, StackCapture>,
     embeds: BTreeMap<Side, Matrix>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Recorded {
 impl Recording {
     /// Nothing yet; `budget` is for patterns, scores and biases.
     pub fn new(stacks: &[StackSpec], budget: u64) -> Self {
-        Self { budget, n_omitted: 0, values: Values::of(stacks), shared_bias: None }
+        Self { budget, n_omitted: 0, values: RecordedSites::of(stacks), shared_bias: None }
     }
 
     /// Keeps the bias of a layer, as long as it is within the budget.
@@ -166,7 +166,7 @@ impl Run<'_> {
     }
 }
 
-impl Values {
+impl RecordedSites {
     /// Nothing yet of these stacks.
     pub fn of(stacks: &[StackSpec]) -> Self {
         let empty = |spec: &StackSpec| (spec.kind, StackCapture::empty(spec.kind, spec.layers.len()));

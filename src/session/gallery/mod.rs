@@ -12,7 +12,7 @@ use crate::{
     analysis::explain::report::Question,
     capture::Edit,
     ids::StackKind,
-    lab::{Column, FieldValues, Target},
+    lab::{FieldValues, MethodPreset, Target},
 };
 
 /// The examples; the first one is open when the window opens.
@@ -97,7 +97,7 @@ impl ExampleQuestion {
     /// The same as options of a pane.
     pub fn options(self) -> LabOptions {
         let Self { question, alone, gold, target: _ } = self;
-        let others = Column::all().filter(|column| alone.is_some_and(|name| name != column.name));
+        let others = MethodPreset::all().filter(|column| alone.is_some_and(|name| name != column.name));
         let shown = others.map(|column| (column.name.to_owned(), false)).collect();
         let links = gold.map(|gold| ("alignment".to_owned(), FieldValues::from([("gold".to_owned(), gold.into())])));
         LabOptions { question, shown, turned: links.into_iter().collect(), ..LabOptions::default() }

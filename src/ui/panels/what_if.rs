@@ -7,7 +7,7 @@ use crate::{
     analysis::{attention, reading::align::align},
     capture::{Capture, Edit, MeanOf, SetPattern, Site, words::token_text},
     ids::{HeadId, Side},
-    lab::{Column, FieldValues, Method as _, PatchingOptions},
+    lab::{FieldValues, Method as _, MethodPreset, PatchingOptions},
     protocol::{Between, EditRequest, PatchSource, PatchedRows},
     session::{Change, ChangeCommand, Command, Document, HeadRef, SelectionCommand},
     text::{capitalised, sentence},
@@ -110,7 +110,7 @@ fn mean_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, between: &Between) {
 
 /// The way to the method that estimates every activation patch at once.
 fn patching_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture) {
-    let Some(column) = Column::from_name(PatchingOptions::SPEC.name) else { return };
+    let Some(column) = MethodPreset::from_name(PatchingOptions::SPEC.name) else { return };
     let reason = column.ask(&cx.pane.sight(capture), &FieldValues::new()).err();
     let button = ui.add_enabled(reason.is_none(), Button::new(format!("{}…", column.title)));
     let button = button.on_disabled_hover_text(reason.map_or_else(String::new, |unasked| sentence(&unasked.why)));

@@ -6,7 +6,7 @@ use serde::{
 };
 use serde_json::json;
 
-use super::{Cells, Column, Question, Report, Value};
+use super::{ColumnValues, Question, Report, ReportColumn, Value};
 use crate::{
     analysis::explain::compare,
     capture::{Capture, Matrix, Token},
@@ -113,19 +113,19 @@ impl Serialize for Value {
 }
 
 /// One object per row.
-fn table<S: Serializer>(columns: &[Column], serializer: S) -> Result<S::Ok, S::Error> {
-    struct At<'a>(&'a [Column], usize);
+fn table<S: Serializer>(columns: &[ReportColumn], serializer: S) -> Result<S::Ok, S::Error> {
+    struct At<'a>(&'a [ReportColumn], usize);
     impl Serialize for At<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let Self(columns, row) = *self;
             let mut map = serializer.serialize_map(Some(columns.len()))?;
-            for Column { name, cells } in columns {
+            for ReportColumn { name, cells } in columns {
                 match cells {
-                    Cells::Index(cells) => map.serialize_entry(name, &cells.get(row))?,
-                    Cells::Number(cells) => map.serialize_entry(name, &cells.get(row))?,
-                    Cells::Text(cells) => map.serialize_entry(name, &cells.get(row))?,
-                    Cells::Texts(cells) => map.serialize_entry(name, &cells.get(row))?,
-                    Cells::Numbers(cells) => map.serialize_entry(name, &cells.get(row))?,
+                    ColumnValues::Index(cells) => map.serialize_entry(name, &cells.get(row))?,
+                    ColumnValues::Number(cells) => map.serialize_entry(name, &cells.get(row))?,
+                    ColumnValues::Text(cells) => map.serialize_entry(name, &cells.get(row))?,
+                    ColumnValues::Texts(cells) => map.serialize_entry(name, &cells.get(row))?,
+                    ColumnValues::Numbers(cells) => map.serialize_entry(name, &cells.get(row))?,
                 }
             }
             map.end()
@@ -157,7 +157,7 @@ impl<K: AsRef<str>, V: Serialize> Serialize for Named<'_, K, V> {
 mod tests {
     use serde_json::json;
 
-    use super::super::{Axis, Cells, Column, MethodSpec, Report, Value};
+    use super::super::{Axis, ColumnValues, MethodSpec, Report, ReportColumn, Value};
     use crate::{
         capture::{Matrix, PerHead},
         ids::Side,
@@ -169,8 +169,8 @@ mod tests {
         let matrix = Matrix::new(vec![0.1, 0.9, f32::NAN, 1.0], [2, 2]).unwrap();
         let heads = PerHead::new(vec![0.5, 0.25], [2, 1, 1]).unwrap();
         let table = vec![
-            Column::new("index", Cells::Index(vec![7, 3])),
-            Column::new("tokens", Cells::Texts(vec![vec!["a".to_owned(), "b".to_owned()], Vec::new()])),
+            ReportColumn::new("index", ColumnValues::Index(vec![7, 3])),
+            ReportColumn::new("tokens", ColumnValues::Texts(vec![vec!["a".to_owned(), "b".to_owned()], Vec::new()])),
         ];
         Report::new(&FLOW)
             .with_parameter("query", 1)

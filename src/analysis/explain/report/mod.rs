@@ -165,7 +165,7 @@ pub enum Value {
         values: Matrix,
     },
     /// Named columns of one length.
-    Table(Vec<Column>),
+    Table(Vec<ReportColumn>),
     /// Numbers without tokens: one per head, per permutation, …
     List(Vec<f64>),
     Number(f64),
@@ -251,21 +251,21 @@ impl From<Vec<f64>> for Value {
 
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct ReportColumn {
     pub name: Cow<'static, str>,
-    pub cells: Cells,
+    pub cells: ColumnValues,
 }
 
-impl Column {
+impl ReportColumn {
     /// A column.
-    pub fn new(name: impl Into<Cow<'static, str>>, cells: Cells) -> Self {
+    pub fn new(name: impl Into<Cow<'static, str>>, cells: ColumnValues) -> Self {
         Self { name: name.into(), cells }
     }
 }
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cells {
+pub enum ColumnValues {
     /// Layers, heads, positions, ids.
     Index(Vec<usize>),
     Number(Vec<f64>),
@@ -275,7 +275,7 @@ pub enum Cells {
     Numbers(Vec<Vec<f64>>),
 }
 
-impl Cells {
+impl ColumnValues {
     /// Number of rows.
     pub const fn len(&self) -> usize {
         match self {

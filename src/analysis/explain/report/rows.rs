@@ -1,6 +1,6 @@
 //! A report as one long table: a line for each number, with the layer, head and tokens that it is about.
 
-use super::{Axis, Cells, Leaf, Report, Value};
+use super::{Axis, ColumnValues, Leaf, Report, Value};
 use crate::{capture::Matrix, ids::Side};
 
 /// The columns of the table, in their order.
@@ -137,14 +137,14 @@ fn with_row(at: &ReportRow, axis: &Axis, nth: usize) -> ReportRow {
     ReportRow { row: Some(axis.position(nth)), row_side: Some(axis.side), ..at.clone() }
 }
 
-fn cell(cells: &Cells, nth: usize, row: ReportRow) -> ReportRow {
+fn cell(cells: &ColumnValues, nth: usize, row: ReportRow) -> ReportRow {
     let several = |words: Vec<String>| Some(words.join(" "));
     match cells {
-        Cells::Index(cells) => ReportRow { number: cells.get(nth).map(|&index| index as f64), ..row },
-        Cells::Number(cells) => ReportRow { number: cells.get(nth).copied(), ..row },
-        Cells::Text(cells) => ReportRow { text: cells.get(nth).cloned(), ..row },
-        Cells::Texts(cells) => ReportRow { text: cells.get(nth).cloned().and_then(several), ..row },
-        Cells::Numbers(cells) => {
+        ColumnValues::Index(cells) => ReportRow { number: cells.get(nth).map(|&index| index as f64), ..row },
+        ColumnValues::Number(cells) => ReportRow { number: cells.get(nth).copied(), ..row },
+        ColumnValues::Text(cells) => ReportRow { text: cells.get(nth).cloned(), ..row },
+        ColumnValues::Texts(cells) => ReportRow { text: cells.get(nth).cloned().and_then(several), ..row },
+        ColumnValues::Numbers(cells) => {
             let words = cells.get(nth).map(|numbers| numbers.iter().map(f64::to_string).collect());
             ReportRow { text: words.and_then(several), ..row }
         }

@@ -15,7 +15,7 @@ pub use choice::{AnnotationKey, ColorBy};
 pub use cost::is_quick;
 use size::size_factor;
 pub use size::{SizeBy, Sizing};
-pub use values::{Groups, Numbers, Values, values};
+pub use values::{Groups, Numbers, PointValues, values};
 
 /// Steps of a scale of colours.
 const STEPS: usize = 32;
@@ -76,7 +76,7 @@ pub struct Tints {
     /// How large points are.
     pub sizes: Sizing,
     /// What the tints were made of.
-    pub values: Values,
+    pub values: PointValues,
     /// The smallest and the largest of the values, where these are numbers that differ.
     pub range: Option<[f32; 2]>,
 }
@@ -119,13 +119,13 @@ pub fn tints(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Tints {
     let values = values(cloud, space, head, by);
     let own = || space.sides(head.stack).map(|side| vec![Tint::Type; side.map_or(0, |side| cloud.n(side))]);
     let ([queries, keys], meaning) = match &values {
-        Values::Type => (own(), Meaning::Type),
-        Values::Missing(reason) => (own(), Meaning::Missing(reason.clone())),
-        Values::Numbers(numbers) => of_numbers(numbers),
-        Values::Groups(groups) => of_groups(groups),
+        PointValues::Type => (own(), Meaning::Type),
+        PointValues::Missing(reason) => (own(), Meaning::Missing(reason.clone())),
+        PointValues::Numbers(numbers) => of_numbers(numbers),
+        PointValues::Groups(groups) => of_groups(groups),
     };
     let range = match &values {
-        Values::Numbers(numbers) => Some(numbers.range()).filter(|[low, high]| low < high),
+        PointValues::Numbers(numbers) => Some(numbers.range()).filter(|[low, high]| low < high),
         _ => None,
     };
     Tints { queries, keys, meaning, sizes: Sizing::Same, values, range }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ColorBy, Values};
+use super::{ColorBy, PointValues};
 use crate::{
     analysis::{Cloud, Space},
     ids::HeadId,
@@ -93,11 +93,11 @@ impl Sizing {
     }
 
     /// Of what is known about the points of one head.
-    pub(super) fn of(by: SizeBy, values: &Values) -> Self {
+    pub(super) fn of(by: SizeBy, values: &PointValues) -> Self {
         let numbers = match values {
-            Values::Numbers(numbers) => numbers,
-            Values::Missing(reason) => return Self::Missing(reason.clone()),
-            Values::Type | Values::Groups(_) => return Self::Same,
+            PointValues::Numbers(numbers) => numbers,
+            PointValues::Missing(reason) => return Self::Missing(reason.clone()),
+            PointValues::Type | PointValues::Groups(_) => return Self::Same,
         };
         let [low, high] = numbers.range();
         let span = if high > low { high - low } else { 1.0 };

@@ -22,7 +22,7 @@ const GREY: f32 = 0.05;
 
 /// One value per query and per key.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Values {
+pub enum PointValues {
     /// Query or key.
     #[default]
     Type,
@@ -69,14 +69,14 @@ pub struct Groups {
 }
 
 /// What is known about the points of one cell of a space; nothing is known about kinds that it does not have.
-pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Values {
+pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> PointValues {
     let sides = space.sides(head.stack);
     let there = || sides.into_iter().flatten();
     let numbers = |of: [Vec<f32>; 2], unit: &'static str, nothing: &str| {
         if of.iter().flatten().any(|value| value.is_finite()) {
-            Values::Numbers(Numbers { of, unit, ends: None, cyclic: false })
+            PointValues::Numbers(Numbers { of, unit, ends: None, cyclic: false })
         } else {
-            Values::Missing(nothing.to_owned())
+            PointValues::Missing(nothing.to_owned())
         }
     };
     let each = |number: &dyn Fn(CloudToken<'_>) -> f32| per_point(cloud, sides, number);
@@ -101,24 +101,26 @@ pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Values 
             Some(hsv[channel]).filter(|_| channel > 0 || hsv[1] >= GREY)
         })
     };
-    let nothing = |values: Values| match values {
-        Values::Missing(_) => Values::Missing("there is no picture".to_owned()),
+    let nothing = |values: PointValues| match values {
+        PointValues::Missing(_) => PointValues::Missing("there is no picture".to_owned()),
         values => values,
     };
     match by {
-        ColorBy::ValueNorm if !space.is_joint() => Values::Missing("values are shown under “Points are”".to_owned()),
-        ColorBy::Received if !space.is_per_head() => Values::Missing("attention is received per head".to_owned()),
-        ColorBy::Type => Values::Type,
+        ColorBy::ValueNorm if !space.is_joint() => {
+            PointValues::Missing("values are shown under “Points are”".to_owned())
+        }
+        ColorBy::Received if !space.is_per_head() => PointValues::Missing("attention is received per head".to_owned()),
+        ColorBy::Type => PointValues::Type,
         ColorBy::Position => {
             let of = each(&|token| token.position as f32 / token.n_positions.saturating_sub(1).max(1) as f32);
-            Values::Numbers(Numbers { of, unit: "", ends: Some([("first", 0.0), ("last", 1.0)]), cyclic: false })
+            PointValues::Numbers(Numbers { of, unit: "", ends: Some([("first", 0.0), ("last", 1.0)]), cyclic: false })
         }
         ColorBy::PositionCounted => numbers(each(&|token| token.position as f32), "", "there are no tokens"),
         ColorBy::PositionModulo => {
             let longest = there().flat_map(|side| cloud.tokens(side)).map(|token| token.n_positions).max();
             let names = (0..MODULUS.min(longest.unwrap_or(0))).map(|at| at.to_string()).collect();
             let group = |token: CloudToken<'_>| Some((token.position % MODULUS) as u32);
-            Values::Groups(Groups { of: per_point(cloud, sides, &group), names })
+            PointValues::Groups(Groups { of: per_point(cloud, sides, &group), names })
         }
         ColorBy::Kind => {
             let of_side = |side| {
@@ -127,7 +129,7 @@ pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Values 
                 kinds.into_iter().map(|kind| Some(u32::from(kind))).collect()
             };
             let of = sides.map(|side| side.map_or_else(Vec::new, of_side));
-            Values::Groups(Groups { of, names: KINDS.map(ToOwned::to_owned).to_vec() })
+            PointValues::Groups(Groups { of, names: KINDS.map(ToOwned::to_owned).to_vec() })
         }
         ColorBy::Length => {
             let lengths = |side| cloud.tokens(side).map(|token| length(token.text)).collect();
@@ -141,7 +143,7 @@ pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Values 
         }
         ColorBy::Received => match received(cloud, space, head) {
             Ok(received) => numbers(of_keys(received), "", "there are no keys"),
-            Err(reason) => Values::Missing(reason.to_string()),
+            Err(reason) => PointValues::Missing(reason.to_string()),
         },
         ColorBy::InputLength => numbers(each(&|token| token.n_positions as f32), "tokens", "there are no tokens"),
         ColorBy::Input => inputs(cloud, sides),
@@ -154,10 +156,10 @@ pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Values 
         ColorBy::Hue => {
             let of: [Vec<f32>; 2] = hsv(0);
             if there().all(|side| (0..cloud.n(side)).all(|point| cloud.place(side, point).is_none())) {
-                return Values::Missing("there is no picture".to_owned());
+                return PointValues::Missing("there is no picture".to_owned());
             }
             let ends = Some([("red", 0.0), ("red", 1.0)]);
-            Values::Numbers(Numbers { of, unit: "", ends, cyclic: true })
+            PointValues::Numbers(Numbers { of, unit: "", ends, cyclic: true })
         }
         ColorBy::Saturation => nothing(numbers(hsv(1), "", "")),
         ColorBy::Brightness => nothing(numbers(hsv(2), "", "")),
@@ -189,21 +191,21 @@ fn per_point<T>(cloud: &Cloud, sides: [Option<Side>; 2], of: &dyn Fn(CloudToken<
 }
 
 /// Few inputs by name, many by their order.
-fn inputs(cloud: &Cloud, sides: [Option<Side>; 2]) -> Values {
+fn inputs(cloud: &Cloud, sides: [Option<Side>; 2]) -> PointValues {
     let n = cloud.n_inputs();
     if n <= super::MOST_GROUPS {
         let names = (0..n).map(|nth| cloud.input_name(nth).to_owned()).collect();
         let group = |token: CloudToken<'_>| Some(token.input as u32);
-        return Values::Groups(Groups { of: per_point(cloud, sides, &group), names });
+        return PointValues::Groups(Groups { of: per_point(cloud, sides, &group), names });
     }
     let of = per_point(cloud, sides, &|token| token.input as f32);
     let ends = Some([("first input", 0.0), ("last input", (n - 1) as f32)]);
-    Values::Numbers(Numbers { of, unit: "", ends, cyclic: false })
+    PointValues::Numbers(Numbers { of, unit: "", ends, cyclic: false })
 }
 
 /// Numbers where all values are numbers, else groups in the order in which they come.
-fn annotation(cloud: &Cloud, sides: [Option<Side>; 2], key: AnnotationKey) -> Values {
-    let missing = || Values::Missing(NO_ANNOTATION.to_owned());
+fn annotation(cloud: &Cloud, sides: [Option<Side>; 2], key: AnnotationKey) -> PointValues {
+    let missing = || PointValues::Missing(NO_ANNOTATION.to_owned());
     let Some(name) = key.name(cloud) else { return missing() };
     let of_inputs: Vec<Option<&str>> = (0..cloud.n_inputs()).map(|nth| cloud.annotation(nth, name)).collect();
     if of_inputs.iter().all(Option::is_none) {
@@ -214,7 +216,7 @@ fn annotation(cloud: &Cloud, sides: [Option<Side>; 2], key: AnnotationKey) -> Va
         let numbers: Vec<f32> =
             of_inputs.iter().map(|text| text.as_ref().and_then(number).unwrap_or(f32::NAN)).collect();
         let of = per_point(cloud, sides, &|token| numbers[token.input]);
-        return Values::Numbers(Numbers { of, unit: "", ends: None, cyclic: false });
+        return PointValues::Numbers(Numbers { of, unit: "", ends: None, cyclic: false });
     }
     let mut names: Vec<String> = Vec::new();
     let groups: Vec<Option<u32>> = of_inputs
@@ -228,5 +230,5 @@ fn annotation(cloud: &Cloud, sides: [Option<Side>; 2], key: AnnotationKey) -> Va
             }) as u32)
         })
         .collect();
-    Values::Groups(Groups { of: per_point(cloud, sides, &|token| groups[token.input]), names })
+    PointValues::Groups(Groups { of: per_point(cloud, sides, &|token| groups[token.input]), names })
 }

@@ -7,7 +7,7 @@ use crate::{
     analysis::survey::{Average, Finding, Question},
     figure::{
         ViewKind,
-        data::{Column, Table, Values},
+        data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, Group, ViewSpec, heads_text, heatmap::visit_color_map, spec},
     },
@@ -91,17 +91,17 @@ fn table(average: &Average) -> Table {
     }
     let head = average.head;
     let rows = part.len();
-    let column = |name: &'static str, values| Column { name: name.into(), values };
+    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let columns = vec![
-        column("stack", Values::Text(vec![head.stack.name().to_owned(); rows])),
-        column("layer", Values::Index(vec![head.layer as u32; rows])),
-        column("head", Values::Index(vec![head.head as u32; rows])),
-        column("part", Values::Text(part)),
-        column("value", Values::Text(value)),
-        column("query", Values::Number(query)),
-        column("key", Values::Number(key)),
-        column("weight", Values::Number(weight)),
-        column("n", Values::Number(n)),
+        column("stack", DataValues::Text(vec![head.stack.name().to_owned(); rows])),
+        column("layer", DataValues::Index(vec![head.layer as u32; rows])),
+        column("head", DataValues::Index(vec![head.head as u32; rows])),
+        column("part", DataValues::Text(part)),
+        column("value", DataValues::Text(value)),
+        column("query", DataValues::Number(query)),
+        column("key", DataValues::Number(key)),
+        column("weight", DataValues::Number(weight)),
+        column("n", DataValues::Number(n)),
     ];
     Table { provenance: String::new(), columns }
 }

@@ -10,7 +10,7 @@ use crate::{
     },
     figure::{
         ViewKind,
-        data::{Column, Table, Values},
+        data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec, plain},
         views::{Facts, FigureExtent, Group, ViewSpec, heads_text, scatter::visit_scaling, spec},
     },
@@ -72,19 +72,19 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
 /// One row per head.
 fn table(found: &Finding) -> Table {
     let Finding::Proxies(proxies) = found else { return Table::default() };
-    let index = |name: &'static str, of: &dyn Fn(usize) -> usize| Column {
+    let index = |name: &'static str, of: &dyn Fn(usize) -> usize| DataColumn {
         name: name.into(),
-        values: Values::Index((0..proxies.len()).map(|row| of(row) as u32).collect()),
+        values: DataValues::Index((0..proxies.len()).map(|row| of(row) as u32).collect()),
     };
-    let number = |name: &'static str, of: &dyn Fn(usize) -> Option<f64>| Column {
+    let number = |name: &'static str, of: &dyn Fn(usize) -> Option<f64>| DataColumn {
         name: name.into(),
-        values: Values::Number((0..proxies.len()).map(|row| of(row).map_or(f32::NAN, |x| x as f32)).collect()),
+        values: DataValues::Number((0..proxies.len()).map(|row| of(row).map_or(f32::NAN, |x| x as f32)).collect()),
     };
     let before = |row: usize| -> &Correlation { &proxies[row].correlations.before };
     let after = |row: usize| -> &Correlation { &proxies[row].correlations.after };
     let stacks = proxies.iter().map(|proxy| proxy.head.stack.name().to_owned()).collect();
     let columns = vec![
-        Column { name: "stack".into(), values: Values::Text(stacks) },
+        DataColumn { name: "stack".into(), values: DataValues::Text(stacks) },
         index("layer", &|row| proxies[row].head.layer),
         index("head", &|row| proxies[row].head.head),
         number("c", &|row| Some(proxies[row].c)),

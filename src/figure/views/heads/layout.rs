@@ -45,7 +45,7 @@ pub struct HeadsLayoutInput {
 
 /// One of the two token columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Column {
+pub enum TokenColumn {
     Query,
     Key,
 }
@@ -137,10 +137,10 @@ impl HeadsLayout {
     }
 
     /// Tokens in a column.
-    pub const fn n_tokens(&self, column: Column) -> usize {
+    pub const fn n_tokens(&self, column: TokenColumn) -> usize {
         match column {
-            Column::Query => self.n_query,
-            Column::Key => self.n_key,
+            TokenColumn::Query => self.n_query,
+            TokenColumn::Key => self.n_key,
         }
     }
 
@@ -150,19 +150,19 @@ impl HeadsLayout {
     }
 
     /// The cell of a token.
-    pub fn token_rect(&self, column: Column, position: usize) -> Rect {
+    pub fn token_rect(&self, column: TokenColumn, position: usize) -> Rect {
         let x = match column {
-            Column::Query => self.queries,
-            Column::Key => self.keys,
+            TokenColumn::Query => self.queries,
+            TokenColumn::Key => self.keys,
         };
         Rect::from_x_y_ranges(x, self.row(column, position))
     }
 
     /// The space for bars beside a token.
-    pub fn strip_rect(&self, column: Column, position: usize) -> Rect {
+    pub fn strip_rect(&self, column: TokenColumn, position: usize) -> Rect {
         let x = match column {
-            Column::Query => self.query_strip,
-            Column::Key => self.key_strip,
+            TokenColumn::Query => self.query_strip,
+            TokenColumn::Key => self.key_strip,
         };
         Rect::from_x_y_ranges(x.shrink(TEXT_PAD_PT), self.row(column, position).shrink(3.0))
     }
@@ -173,7 +173,7 @@ impl HeadsLayout {
             let y = self.row(column, position).center();
             self.reach.map_or(y, |reach| y.clamp(reach.min, reach.max))
         };
-        [pos2(self.lines.min, y(Column::Query, query)), pos2(self.lines.max, y(Column::Key, key))]
+        [pos2(self.lines.min, y(TokenColumn::Query, query)), pos2(self.lines.max, y(TokenColumn::Key, key))]
     }
 
     /// The same where lines leave towards tokens beyond `rows` (queries, keys).
@@ -196,7 +196,7 @@ impl HeadsLayout {
 
     /// Queries and keys that touch `y`.
     pub fn rows_in(&self, y: Rangef) -> [Range<usize>; 2] {
-        [Column::Query, Column::Key].map(|column| {
+        [TokenColumn::Query, TokenColumn::Key].map(|column| {
             let row = |y: f32| (y - self.shift[column as usize]) / self.row_height;
             let n = self.n_tokens(column);
             let first = row(y.min).floor().max(0.0) as usize;
@@ -207,7 +207,7 @@ impl HeadsLayout {
 
     /// Queries and keys that the line mesh covers: the visible ones and some around, in steps.
     pub fn mesh_rows(&self, visible: &[Range<usize>; 2]) -> [Range<usize>; 2] {
-        [Column::Query, Column::Key].map(|column| {
+        [TokenColumn::Query, TokenColumn::Key].map(|column| {
             let visible = &visible[column as usize];
             let first = visible.start / ROW_BLOCK * ROW_BLOCK;
             let last = visible.end.div_ceil(ROW_BLOCK) * ROW_BLOCK;
@@ -217,7 +217,7 @@ impl HeadsLayout {
 
     /// The space for lines beside `rows` (queries, keys).
     pub fn lines_extent(&self, rows: &[Range<usize>; 2]) -> Rect {
-        let sides = [Column::Query, Column::Key].map(|column| {
+        let sides = [TokenColumn::Query, TokenColumn::Key].map(|column| {
             let rows = &rows[column as usize];
             Rangef::new(self.row(column, rows.start).min, self.row(column, rows.end).min)
         });
@@ -245,7 +245,7 @@ impl HeadsLayout {
         best.map(|(_, line)| (line.query as usize, line.key as usize))
     }
 
-    fn row(&self, column: Column, position: usize) -> Rangef {
+    fn row(&self, column: TokenColumn, position: usize) -> Rangef {
         let top = self.shift[column as usize] + position as f32 * self.row_height;
         Rangef::new(top, top + self.row_height)
     }
@@ -339,7 +339,7 @@ mod tests {
         }
         let end = layout.scrolled(Rangef::new(layout.height() - 500.0, layout.height()));
         let bottom = |column, position| end.token_rect(column, position).bottom();
-        assert!((bottom(Column::Query, 6) - bottom(Column::Key, 199)).abs() < 1.0, "both end together");
+        assert!((bottom(TokenColumn::Query, 6) - bottom(TokenColumn::Key, 199)).abs() < 1.0, "both end together");
         assert_eq!(layout.scrolled(Rangef::new(0.0, 9000.0)), layout, "nothing moves where everything fits");
     }
 

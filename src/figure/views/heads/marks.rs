@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use emath::{Rangef, Rect, Vec2, pos2};
 
-use super::layout::{Column, HeadsLayout, TEXT_PAD_PT};
+use super::layout::{HeadsLayout, TEXT_PAD_PT, TokenColumn};
 use crate::figure::{
     font::Align,
     list::{Line, Rgba, faded},
@@ -54,7 +54,7 @@ pub fn bars(
     weights: impl Fn(usize, usize) -> Vec<(Ink, f32)>,
     palette: &Palette,
 ) -> Vec<(Rect, Rgba)> {
-    let column = if row.is_some() { Column::Key } else { Column::Query };
+    let column = if row.is_some() { TokenColumn::Key } else { TokenColumn::Query };
     let mut bars = Vec::new();
     for idx in seen[column as usize].clone() {
         let weights = match (row, col) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use emath::{Rangef, Rect, Vec2, pos2, vec2};
 
-use self::layout::{Column, HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT};
+use self::layout::{HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT, TokenColumn};
 use super::{Pinned, caveat_text, grouped, joined, subject_text};
 use crate::{
     analysis::{
@@ -250,14 +250,14 @@ impl HeadsScene {
         pen.text(&text, SMALL, pen.palette.text, at, Align::Center);
     }
 
-    fn column(&self, layout: &HeadsLayout, origin: Vec2, column: Column, pen: &mut Pen<'_>) {
+    fn column(&self, layout: &HeadsLayout, origin: Vec2, column: TokenColumn, pen: &mut Pen<'_>) {
         let Some(read) = self.read() else { return };
         let (row, col) = self.pinned.in_pattern(read);
         let (axis, held, tint, align) = match column {
-            Column::Query => (&read.rows, row, pen.palette.query, Align::Right),
-            Column::Key => (&read.cols, col, pen.palette.key, Align::Left),
+            TokenColumn::Query => (&read.rows, row, pen.palette.query, Align::Right),
+            TokenColumn::Key => (&read.cols, col, pen.palette.key, Align::Left),
         };
-        let hidden = if column == Column::Query { &read.marks.hidden_rows } else { &read.marks.hidden_cols };
+        let hidden = if column == TokenColumn::Query { &read.marks.hidden_rows } else { &read.marks.hidden_cols };
         for (idx, group) in axis.groups.iter().enumerate() {
             let cell = layout.token_rect(column, idx).translate(origin).shrink2(vec2(TEXT_PAD_PT, 0.0));
             let text = pen.type_.fit(&group.text, BODY, cell.width()).into_owned();
@@ -331,8 +331,8 @@ impl Scene for HeadsScene {
         if !self.pinned.is_empty() {
             self.bars(&layout, origin, pen);
         }
-        self.column(&layout, origin, Column::Query, pen);
-        self.column(&layout, origin, Column::Key, pen);
+        self.column(&layout, origin, TokenColumn::Query, pen);
+        self.column(&layout, origin, TokenColumn::Key, pen);
         if self.has_legend {
             let height = self.legend_height(area.width(), pen);
             let top = (origin.y + layout.height()).min(area.bottom() - height).max(area.top());

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     analysis::explain::{
         compare,
-        report::{Axis, Cells, Column, Form, Leaf, Picture, Question, Report, Sorted, Value, ValueSpec},
+        report::{Axis, ColumnValues, Form, Leaf, Picture, Question, Report, ReportColumn, Sorted, Value, ValueSpec},
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
@@ -289,7 +289,7 @@ fn said(report: &Report, name: &str, values: &Matrix) -> Option<Vec<String>> {
     let Value::Layers(layers) = report.value(name)? else { return None };
     let tops = |layer: &Value| match layer {
         Value::Table(columns) => columns.iter().find_map(|column| match &column.cells {
-            Cells::Texts(cells) => Some(cells.clone()),
+            ColumnValues::Texts(cells) => Some(cells.clone()),
             _ => None,
         }),
         _ => None,
@@ -329,12 +329,12 @@ fn by_head(leaves: &[Leaf<'_>], name: &str, title: &str, head: HeadId) -> Option
 }
 
 /// A table of values, its numbers in the form that the method gives them.
-pub(super) fn table(columns: &[Column], form: Form, sorted: &[(&str, Sorted)]) -> Grid {
+pub(super) fn table(columns: &[ReportColumn], form: Form, sorted: &[(&str, Sorted)]) -> Grid {
     let n_rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
     let mut order: Vec<usize> = (0..n_rows).collect();
     let numbers = |name: &str| {
         columns.iter().find(|column| column.name == name).and_then(|column| match &column.cells {
-            Cells::Number(cells) => Some(cells),
+            ColumnValues::Number(cells) => Some(cells),
             _ => None,
         })
     };
@@ -346,13 +346,13 @@ pub(super) fn table(columns: &[Column], form: Form, sorted: &[(&str, Sorted)]) -
         });
     }
     order.truncate(MAX_ROWS);
-    let text = |cells: &Cells, row: usize| match cells {
-        Cells::Number(cells) => cells.get(row).map(|value| form.text(*value)).unwrap_or_default(),
+    let text = |cells: &ColumnValues, row: usize| match cells {
+        ColumnValues::Number(cells) => cells.get(row).map(|value| form.text(*value)).unwrap_or_default(),
         cells => cell_text(cells, row),
     };
-    let column = |column: &Column| {
+    let column = |column: &ReportColumn| {
         let cells = order.iter().map(|row| text(&column.cells, *row)).collect();
-        let numbers = matches!(column.cells, Cells::Index(_) | Cells::Number(_));
+        let numbers = matches!(column.cells, ColumnValues::Index(_) | ColumnValues::Number(_));
         let name = match &*column.name {
             "aer" => "AER".to_owned(),
             name => crate::text::capitalised(&name.replace('_', " ")),
@@ -373,20 +373,20 @@ impl Form {
     }
 }
 
-fn cell_text(cells: &Cells, row: usize) -> String {
+fn cell_text(cells: &ColumnValues, row: usize) -> String {
     let joined = |words: Vec<String>| {
         let rest = if words.len() > MAX_WORDS { " …" } else { "" };
         words.into_iter().take(MAX_WORDS).collect::<Vec<_>>().join(" · ") + rest
     };
     match cells {
-        Cells::Index(cells) => cells.get(row).map(usize::to_string).unwrap_or_default(),
-        Cells::Number(cells) => cells.get(row).map(|value| norm_text(*value)).unwrap_or_default(),
-        Cells::Text(cells) => cells.get(row).cloned().unwrap_or_default(),
-        Cells::Texts(cells) => {
+        ColumnValues::Index(cells) => cells.get(row).map(usize::to_string).unwrap_or_default(),
+        ColumnValues::Number(cells) => cells.get(row).map(|value| norm_text(*value)).unwrap_or_default(),
+        ColumnValues::Text(cells) => cells.get(row).cloned().unwrap_or_default(),
+        ColumnValues::Texts(cells) => {
             let quoted = |words: &Vec<String>| joined(words.iter().map(|word| format!("“{word}”")).collect());
             cells.get(row).map(quoted).unwrap_or_default()
         }
-        Cells::Numbers(cells) => {
+        ColumnValues::Numbers(cells) => {
             cells.get(row).map(|all| joined(all.iter().map(|value| norm_text(*value)).collect())).unwrap_or_default()
         }
     }

@@ -30,7 +30,7 @@ pub struct Grid {
 }
 
 /// Where the cells of a table stand.
-struct Cells {
+struct CellLayout {
     widths: Vec<f32>,
     /// Lines of the names, then of each row.
     lines: Vec<usize>,
@@ -49,7 +49,7 @@ impl Grid {
     }
 
     /// Where cells stand beside each other; none where there is no room for that.
-    fn cells(&self, width: f32) -> Option<Cells> {
+    fn cells(&self, width: f32) -> Option<CellLayout> {
         let wanted = self.widths();
         let least: Vec<f32> = self
             .columns
@@ -74,7 +74,7 @@ impl Grid {
             self.columns.iter().zip(&widths).filter_map(n_lines_of).max().unwrap_or(1).max(1)
         };
         let lines = (0..=self.n_rows()).map(lines_of).collect();
-        Some(Cells { widths, lines })
+        Some(CellLayout { widths, lines })
     }
 
     /// A row as names with values.
@@ -93,7 +93,7 @@ impl Grid {
         }
     }
 
-    fn draw_cells(&self, cells: &Cells, area: Rect, pen: &mut Pen<'_>) {
+    fn draw_cells(&self, cells: &CellLayout, area: Rect, pen: &mut Pen<'_>) {
         let (weak, text, rule) = (pen.palette.text_weak, pen.palette.text, pen.palette.rule);
         let spans = self.spans(area.width());
         let mut left = area.left();

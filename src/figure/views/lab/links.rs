@@ -8,7 +8,7 @@ use super::{Hit, Piece, TitledPiece, room};
 use crate::{
     analysis::explain::{
         alignment::{Gold, Links},
-        report::{Cells, Column, Report, Value},
+        report::{ColumnValues, Report, ReportColumn, Value},
     },
     capture::Matrix,
     figure::{
@@ -254,7 +254,7 @@ pub fn parts(report: &Report, head: HeadId) -> Vec<TitledPiece> {
 
 /// A table of alignments.
 struct Alignments<'a> {
-    columns: &'a [Column],
+    columns: &'a [ReportColumn],
     names: &'a [String],
     links: &'a [Vec<String>],
 }
@@ -264,7 +264,7 @@ impl<'a> Alignments<'a> {
         let Some(Value::Table(columns)) = report.value(name) else { return None };
         let cells = |name: &str| columns.iter().find(|column| column.name == name).map(|column| &column.cells);
         match (cells("head")?, cells("links")?) {
-            (Cells::Text(names), Cells::Texts(links)) => Some(Self { columns, names, links }),
+            (ColumnValues::Text(names), ColumnValues::Texts(links)) => Some(Self { columns, names, links }),
             _ => None,
         }
     }
@@ -284,7 +284,7 @@ impl<'a> Alignments<'a> {
     fn number(&self, name: &str, row: usize) -> Option<f64> {
         let column = self.columns.iter().find(|column| column.name == name)?;
         match &column.cells {
-            Cells::Number(cells) => cells.get(row).filter(|value| value.is_finite()).copied(),
+            ColumnValues::Number(cells) => cells.get(row).filter(|value| value.is_finite()).copied(),
             _ => None,
         }
     }

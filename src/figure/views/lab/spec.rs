@@ -10,7 +10,7 @@ use crate::{
     capture::Capture,
     figure::{
         Captions, ViewKind,
-        data::{Column, Table, Values},
+        data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, Group, ViewSpec, spec},
     },
@@ -136,11 +136,11 @@ fn table(capture: &Capture, answers: &[Answered]) -> Table {
         "column_token",
         "text",
     ];
-    let mut columns: Vec<Column> = names
+    let mut columns: Vec<DataColumn> = names
         .into_iter()
         .zip(texts)
-        .map(|(name, cells)| Column { name: name.into(), values: Values::Text(cells) })
+        .map(|(name, cells)| DataColumn { name: name.into(), values: DataValues::Text(cells) })
         .collect();
-    columns.insert(columns.len() - 1, Column { name: "result".into(), values: Values::Number(numbers) });
+    columns.insert(columns.len() - 1, DataColumn { name: "result".into(), values: DataValues::Number(numbers) });
     Table { provenance: String::new(), columns }
 }

@@ -18,13 +18,13 @@ use crate::{
         dense::wide,
         rank::descending,
         rank_one::rank_one,
-        report::{Cells, Column as TableColumn, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{ColumnValues, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::{Matrix, Patch, RankOne},
     corpus::list::{Content, InputList, ListKind, ListOptions},
     ids::{HeadId, Side, StackKind},
     lab::{
-        Aim, Bench, Column, LabError, Method, Target, Unasked,
+        Aim, Bench, LabError, Method, MethodPreset, Target, Unasked,
         aim::{one_number, probabilities},
         head_outputs::add_up,
         method::Parameters,
@@ -118,7 +118,7 @@ impl RewriteOptions {
 
 impl Method for RewriteOptions {
     const SPEC: &'static MethodSpec = &SPEC;
-    const COLUMNS: &'static [Column] = &[Column {
+    const COLUMNS: &'static [MethodPreset] = &[MethodPreset {
         name: "rank-one",
         title: "Rank-one edit",
         method: &SPEC,
@@ -391,16 +391,16 @@ fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Resul
     let side = aim.side;
     let (before, after) =
         (said(bench, &prompts, (side, &object), None)?, said(bench, &prompts, (side, &object), Some(&edit))?);
-    let new = |all: &[Said]| Cells::Number(all.iter().map(|said| said.object).collect());
+    let new = |all: &[Said]| ColumnValues::Number(all.iter().map(|said| said.object).collect());
     let old = |all: &[Said]| {
-        Cells::Number(all.iter().map(|said| said.p.get(aim.id as usize).copied().unwrap_or(f64::NAN)).collect())
+        ColumnValues::Number(all.iter().map(|said| said.p.get(aim.id as usize).copied().unwrap_or(f64::NAN)).collect())
     };
     let best = |all: &[Said]| {
-        Cells::Text(all.iter().map(|said| bench.model.outcome_label(descending(&said.p)[0] as u32)).collect())
+        ColumnValues::Text(all.iter().map(|said| bench.model.outcome_label(descending(&said.p)[0] as u32)).collect())
     };
     let table = Value::Table(vec![
-        TableColumn::new("kind", Cells::Text(prompts.iter().map(|prompt| prompt.kind.to_owned()).collect())),
-        TableColumn::new("text", Cells::Text(prompts.iter().map(|prompt| prompt.text.clone()).collect())),
+        TableColumn::new("kind", ColumnValues::Text(prompts.iter().map(|prompt| prompt.kind.to_owned()).collect())),
+        TableColumn::new("text", ColumnValues::Text(prompts.iter().map(|prompt| prompt.text.clone()).collect())),
         TableColumn::new("new_before", new(&before)),
         TableColumn::new("new_after", new(&after)),
         TableColumn::new("old_before", old(&before)),

@@ -6,7 +6,7 @@ use crate::{
     capture::Along,
     glossary::TERMS,
     ids::{HeadId, StackKind},
-    lab::Column,
+    lab::MethodPreset,
     protocol::{CorpusSource, MeanInputs, ModelSource},
     session::{
         Address, BUNDLED_CORPORA, BookmarkCommand, ChangeCommand, Command, CorpusCommand, Focus, SelectionCommand,
@@ -218,7 +218,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> + 'a {
         PaletteRow { reason, synonyms, ..row("What if", format!("{name} · {head}"), meaning.to_owned(), change) }
     });
     let directions = direction_rows(cx);
-    let methods = Column::all().map(move |column| {
+    let methods = MethodPreset::all().map(move |column| {
         let reason = cx.view_unavailable(ViewKind::OF_ANSWERS).map(ToOwned::to_owned);
         let detail = format!("{} {}", column.method.question.text(), column.method.caveat);
         let show = Chosen::session(Command::ShowMethod(column.name));

@@ -4,7 +4,7 @@ use eframe::egui::{Id, Mesh, Painter, Rect, Role, Shape, Ui, WidgetInfo};
 
 use super::{
     Scene,
-    layout::{Column, HeadsLayout},
+    layout::{HeadsLayout, TokenColumn},
     lines::HeadLines,
     paint,
 };
@@ -50,7 +50,7 @@ pub fn headings_ui(ui: &Ui, rect: Rect, layout: &HeadsLayout, n_of_tokens: [usiz
 }
 
 /// Draws the visible tokens of one column; returns what the pointer means, and where.
-pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -> Option<(Focus, Rect)> {
+pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: TokenColumn) -> Option<(Focus, Rect)> {
     let selection = &cx.pane.selection;
     let axis = scene.axis(column);
     let (focus, held) = (scene.rows_of(selection.focus()), scene.rows_of(selection.pinned));
@@ -69,16 +69,16 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
             paint::picked(ui.painter(), cell, column, cx.theme);
         }
         let is_hidden = scene.marks().is_some_and(|marks| match column {
-            Column::Query => marks.hidden_rows.contains(&row),
-            Column::Key => marks.hidden_cols.contains(&row),
+            TokenColumn::Query => marks.hidden_rows.contains(&row),
+            TokenColumn::Key => marks.hidden_cols.contains(&row),
         });
         let note = if is_picked { ", picked" } else { "" };
         let note = if is_hidden { ", hidden" } else { note };
         let (text, position) = (&group.text, group.positions.start);
         let (here, name, pinned, focused) = match column {
-            Column::Query if scene.has_one_row() => (Focus::NONE, "Explained", None, None),
-            Column::Query => (Focus::query(position), "Query", held.query, focus.query),
-            Column::Key => (Focus::key(position), "Key", held.key, focus.key),
+            TokenColumn::Query if scene.has_one_row() => (Focus::NONE, "Explained", None, None),
+            TokenColumn::Query => (Focus::query(position), "Query", held.query, focus.query),
+            TokenColumn::Key => (Focus::key(position), "Key", held.key, focus.key),
         };
         let response = ui.interact(cell, token_id(ui, column, row), roving.sense(row));
         roving.keys(ui, &response, row, axis.groups.len(), Along::Column);
@@ -100,7 +100,7 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: Column) -
         let is_token = axis.rest_at(row).is_none();
         if response.double_clicked() && !here.is_empty() && is_token {
             let stack = selection.stack();
-            let side = if column == Column::Query { stack.query_side() } else { stack.key_side() };
+            let side = if column == TokenColumn::Query { stack.query_side() } else { stack.key_side() };
             toggle_hidden(cx, side, group.positions.clone());
         } else if response.clicked() && !here.is_empty() {
             cx.send(Command::Select(SelectionCommand::Pin(clicked(selection.pinned, here, is_pinned))));
@@ -123,7 +123,7 @@ const fn clicked(pinned: Focus, here: Focus, was_pinned: bool) -> Focus {
     }
 }
 
-fn token_id(ui: &Ui, column: Column, position: usize) -> Id {
+fn token_id(ui: &Ui, column: TokenColumn, position: usize) -> Id {
     ui.scope_id().with((column, position))
 }
 

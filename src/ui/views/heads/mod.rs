@@ -42,7 +42,7 @@ mod swatches;
 mod words;
 
 pub use crate::figure::views::heads::layout;
-use layout::{Column, HeadsLayout, HeadsLayoutInput, Line};
+use layout::{HeadsLayout, HeadsLayoutInput, Line, TokenColumn};
 use lines::{HeadLines, LinesOf};
 use minimap::Minimap;
 
@@ -130,10 +130,10 @@ impl Scene<'_> {
         self.heads.first().is_some_and(|head| head.lines.pattern.has_one_row())
     }
 
-    fn axis(&self, column: Column) -> &Axis {
+    fn axis(&self, column: TokenColumn) -> &Axis {
         match column {
-            Column::Query => &self.axes[0],
-            Column::Key => &self.axes[1],
+            TokenColumn::Query => &self.axes[0],
+            TokenColumn::Key => &self.axes[1],
         }
     }
 
@@ -323,7 +323,8 @@ impl HeadsView {
             paint::leaving(&painter, ui.clip_rect(), scene, &lines.drawn, cx.theme);
         }
         self.reveal_held(ui, cx, scene);
-        let over_columns = [Column::Query, Column::Key].map(|column| columns::column_ui(ui, cx, scene, column));
+        let over_columns =
+            [TokenColumn::Query, TokenColumn::Key].map(|column| columns::column_ui(ui, cx, scene, column));
         // What is said of a token stands at its outer side, where nothing is compared.
         let sides = [RectAlign::LEFT_START, RectAlign::RIGHT_START];
         let over = over_columns.into_iter().zip(sides).find_map(|(over, side)| Some((over?, side)));
@@ -360,7 +361,7 @@ impl HeadsView {
             return;
         }
         let held = scene.rows_of(held);
-        for (column, row) in [(Column::Query, held.query), (Column::Key, held.key)] {
+        for (column, row) in [(TokenColumn::Query, held.query), (TokenColumn::Key, held.key)] {
             let hidden = row.filter(|row| !scene.visible[column as usize].contains(row));
             if let Some(row) = hidden {
                 let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());

@@ -10,7 +10,7 @@ use eframe::egui::{
 
 use super::{
     Scene,
-    layout::{Column, HeadsLayout, Line, TEXT_PAD_PT},
+    layout::{HeadsLayout, Line, TEXT_PAD_PT, TokenColumn},
 };
 use crate::{
     figure::{
@@ -74,10 +74,10 @@ pub fn veil(painter: &Painter, rect: Rect, theme: &Theme) {
 }
 
 /// Marks a token that was picked in the joint space: a bar at its outer edge.
-pub fn picked(painter: &Painter, cell: Rect, column: Column, theme: &Theme) {
+pub fn picked(painter: &Painter, cell: Rect, column: TokenColumn, theme: &Theme) {
     let x = match column {
-        Column::Query => cell.left()..=cell.left() + PICKED_PT,
-        Column::Key => cell.right() - PICKED_PT..=cell.right(),
+        TokenColumn::Query => cell.left()..=cell.left() + PICKED_PT,
+        TokenColumn::Key => cell.right() - PICKED_PT..=cell.right(),
     };
     painter.rect_filled(cell, 2, theme.accent.gamma_multiply(0.12));
     painter.rect_filled(Rect::from_x_y_ranges(x, cell.y_range()), 0, theme.accent);
@@ -115,10 +115,10 @@ pub struct TokenLook {
 }
 
 /// One token's text in its cell; returns whether it had to be cut.
-pub fn token(painter: &Painter, cell: Rect, column: Column, text: &str, look: TokenLook, theme: &Theme) -> bool {
+pub fn token(painter: &Painter, cell: Rect, column: TokenColumn, text: &str, look: TokenLook, theme: &Theme) -> bool {
     let tint = match column {
-        Column::Query => theme.query,
-        Column::Key => theme.key,
+        TokenColumn::Query => theme.query,
+        TokenColumn::Key => theme.key,
     };
     let mut color = if look.rest { theme.text_weak } else { theme.text };
     if look.left_out {
@@ -129,8 +129,8 @@ pub fn token(painter: &Painter, cell: Rect, column: Column, text: &str, look: To
     let galley = painter.layout_job(job);
     let inner = cell.shrink2(vec2(TEXT_PAD_PT, 0.0));
     let align = match column {
-        Column::Query => Align2::RIGHT_CENTER,
-        Column::Key => Align2::LEFT_CENTER,
+        TokenColumn::Query => Align2::RIGHT_CENTER,
+        TokenColumn::Key => Align2::LEFT_CENTER,
     };
     let text_rect = align.align_size_within_rect(galley.size(), inner);
     if look.hovered || look.pinned {

@@ -9,7 +9,7 @@ use crate::{
     capture::Capture,
     figure::views::lab::Answered,
     ids::Side,
-    lab::{Column, Estimate, MethodCall},
+    lab::{Estimate, MethodCall, MethodPreset},
     session::{AnswerTo, Command, Loadable, PaneCommand, Wanted},
     text::sentence,
     ui::{ViewCtx, views::controls},
@@ -17,7 +17,7 @@ use crate::{
 
 /// A column that can be asked, with what is known of it.
 pub struct AskedColumn {
-    pub column: &'static Column,
+    pub column: &'static MethodPreset,
     pub ask: MethodCall,
     pub answer: Answered,
     /// Which question it is the answer to.
@@ -73,7 +73,7 @@ pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> LabColumns {
 }
 
 /// Adds a column or takes it away.
-pub fn show(cx: &ViewCtx<'_>, column: &Column, shown: bool) {
+pub fn show(cx: &ViewCtx<'_>, column: &MethodPreset, shown: bool) {
     controls::edit_options(cx, |options| options.lab.show(column, shown));
 }
 

@@ -6,7 +6,7 @@ use super::asked;
 use crate::{
     analysis::explain::report::Question,
     capture::Capture,
-    lab::Column,
+    lab::MethodPreset,
     text::sentence,
     ui::{ViewCtx, theme::GRID},
 };
@@ -14,12 +14,12 @@ use crate::{
 /// Draws the index, where answers stand one below the other.
 pub fn index_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let (lab, sight) = (&cx.pane.options.lab, cx.pane.sight(capture));
-    if lab.question == Question::Depends || Column::under(lab.question).count() < 2 {
+    if lab.question == Question::Depends || MethodPreset::under(lab.question).count() < 2 {
         return;
     }
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
-        for column in Column::under(lab.question) {
+        for column in MethodPreset::under(lab.question) {
             let ask = column.ask(&sight, &lab.turned(column));
             let shown = lab.shows(column);
             let (text, name, color) = if shown {

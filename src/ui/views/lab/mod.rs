@@ -27,7 +27,7 @@ use crate::{
     analysis::explain::report::Question,
     capture::Capture,
     ids::StackKind,
-    lab::Column,
+    lab::MethodPreset,
     session::{Command, FigureCommand},
     text::sentence,
     ui::{
@@ -170,7 +170,7 @@ fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &LabCo
 /// A box for each method that answers the question.
 fn methods_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let (lab, sight) = (&cx.pane.options.lab, cx.pane.sight(capture));
-    for column in Column::under(lab.question) {
+    for column in MethodPreset::under(lab.question) {
         let ask = column.ask(&sight, &lab.turned(column));
         let mut shown = lab.shows(column);
         let response = ui.add_enabled(ask.is_ok() || shown, eframe::egui::Checkbox::new(&mut shown, column.title));
