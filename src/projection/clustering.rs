@@ -130,7 +130,7 @@ impl Clustering {
         let search = Search::new(Prepared::new(points, Metric::Euclidean), owners, same, k);
         let mut sums = [Sum::default(); 2];
         for (at, rows) in looked.chunks(ROWS).enumerate() {
-            dispatch(Group { search: &search, rows, sums: &mut sums });
+            dispatch(RowGroup { search: &search, rows, sums: &mut sums });
             if !progress(at * ROWS + rows.len(), looked.len()) {
                 return Err(ProjectionError::Stopped);
             }
@@ -226,13 +226,13 @@ impl Search {
 }
 
 /// Neighbours of up to [`ROWS`] points.
-struct Group<'a> {
+struct RowGroup<'a> {
     search: &'a Search,
     rows: &'a [usize],
     sums: &'a mut [Sum; 2],
 }
 
-impl WithSimd for Group<'_> {
+impl WithSimd for RowGroup<'_> {
     type Output = ();
 
     #[inline(always)]

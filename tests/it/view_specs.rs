@@ -8,7 +8,7 @@ use attnscope::{
         reading::{Reading, Source},
     },
     capture::Site,
-    figure::{Group, ViewKind},
+    figure::{ViewGroup, ViewKind},
     model::Sites,
     session::{Address, saved::Saved},
     ui::commands::UiCommand,
@@ -62,7 +62,7 @@ fn every_view_has_a_command_with_its_key_and_belongs_to_a_question() {
         let key = command.shortcut().unwrap_or_else(|| panic!("{view:?} has no key"));
         assert_eq!(key.logical_key.symbol_or_name(), view.spec().key.to_string());
     }
-    for group in Group::ALL {
+    for group in ViewGroup::ALL {
         assert!(ViewKind::ALL.iter().any(|view| view.spec().group == group), "no view answers: {}", group.question());
     }
 }

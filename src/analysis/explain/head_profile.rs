@@ -134,7 +134,7 @@ fn largest(row: &[f32]) -> Option<usize> {
 
 /// What a pattern looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum PatternShape {
     /// Most weight in one column.
     Vertical,
     /// Most weight on one diagonal next to the main one or on that.
@@ -183,13 +183,13 @@ impl Shapes {
     }
 
     /// The class: vertical and diagonal above 0.5, both above 0.3, blocks above 0.3.
-    pub fn class(&self) -> Shape {
+    pub fn class(&self) -> PatternShape {
         match (self.vertical, self.diagonal, self.block) {
-            (vertical, diagonal, _) if vertical > 0.3 && diagonal > 0.3 => Shape::Both,
-            (vertical, _, _) if vertical > 0.5 => Shape::Vertical,
-            (_, diagonal, _) if diagonal > 0.5 => Shape::Diagonal,
-            (_, _, block) if block > 0.3 => Shape::Block,
-            _ => Shape::Heterogeneous,
+            (vertical, diagonal, _) if vertical > 0.3 && diagonal > 0.3 => PatternShape::Both,
+            (vertical, _, _) if vertical > 0.5 => PatternShape::Vertical,
+            (_, diagonal, _) if diagonal > 0.5 => PatternShape::Diagonal,
+            (_, _, block) if block > 0.3 => PatternShape::Block,
+            _ => PatternShape::Heterogeneous,
         }
     }
 }
@@ -245,8 +245,11 @@ mod tests {
     fn shapes_of_the_worked_example() {
         let shapes = Shapes::of(&pattern(), &[0, 0, 0, 1, 1]);
         toy::assert_near(&[shapes.vertical, shapes.diagonal, shapes.block], &[0.28, 0.35, 0.09]);
-        assert_eq!(shapes.class(), Shape::Heterogeneous);
+        assert_eq!(shapes.class(), PatternShape::Heterogeneous);
         let both = Shapes { vertical: 0.6, diagonal: 0.35, block: 0.0 };
-        assert_eq!((both.class(), Shapes { diagonal: 0.1, ..both }.class()), (Shape::Both, Shape::Vertical));
+        assert_eq!(
+            (both.class(), Shapes { diagonal: 0.1, ..both }.class()),
+            (PatternShape::Both, PatternShape::Vertical)
+        );
     }
 }

@@ -11,7 +11,7 @@ pub type Axes = [Arc<Axis>; 2];
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// One per row or column.
-    pub groups: Vec<Group>,
+    pub groups: Vec<AxisGroup>,
     /// By position: its row or column.
     pub(super) group_of: Vec<u32>,
     /// What the last columns are, which are no keys.
@@ -48,7 +48,7 @@ impl Rest {
 }
 
 impl Axis {
-    pub(super) fn new(groups: Vec<Group>) -> Self {
+    pub(super) fn new(groups: Vec<AxisGroup>) -> Self {
         let by_position = groups.iter().zip(0u32..).flat_map(|(group, idx)| group.positions.clone().map(move |_| idx));
         Self { group_of: by_position.collect(), groups, rest: Vec::new(), writes: false }
     }
@@ -71,7 +71,7 @@ impl Axis {
             let position = self.group_of.len();
             self.group_of.push(self.groups.len() as u32);
             let text = column.text().to_owned();
-            self.groups.push(Group { positions: position..position + 1, text, left_out: None });
+            self.groups.push(AxisGroup { positions: position..position + 1, text, left_out: None });
         }
         self.rest = rest;
         self
@@ -153,7 +153,7 @@ impl Axis {
 
     /// Bytes that it holds.
     pub fn size_bytes(&self) -> usize {
-        let texts: usize = self.groups.iter().map(|group| group.text.len() + size_of::<Group>()).sum();
+        let texts: usize = self.groups.iter().map(|group| group.text.len() + size_of::<AxisGroup>()).sum();
         texts + size_of_val(&*self.group_of)
     }
 
@@ -165,7 +165,7 @@ impl Axis {
 
 /// One row or column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct AxisGroup {
     /// Token positions that it stands for; never empty.
     pub positions: Range<usize>,
     pub text: String,

@@ -43,7 +43,7 @@ mod subtract;
 mod weigh;
 
 pub use aggregate::members;
-pub use axis::{Axes, Axis, Group, LeftOut, Rest};
+pub use axis::{Axes, Axis, AxisGroup, LeftOut, Rest};
 pub use choice::{Over, ReadingOptions, Together};
 pub use explained::{Explained, Extent, can_be_shown, family};
 pub use marks::{Marks, ablated};

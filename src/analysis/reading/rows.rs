@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use super::{
-    Axes, Axis, Explained, Extent, Group, LeftOut, Marks, Policy, ReadPattern, Reading, Refusal, RowLabels, RowMass,
-    Source, aggregate, left_out_keys, rest, sentences,
+    Axes, Axis, AxisGroup, Explained, Extent, LeftOut, Marks, Policy, ReadPattern, Reading, Refusal, RowLabels,
+    RowMass, Source, aggregate, left_out_keys, rest, sentences,
 };
 use crate::{
     capture::{Capture, Matrix, Token, words},
@@ -135,7 +135,7 @@ fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Optio
         let out = outside.and_then(|outside| outside[axis].get(position)) == Some(&true);
         out.then_some(LeftOut::Sentence)
     };
-    let group = |positions: Range<usize>, text, left_out| Group { positions, text, left_out };
+    let group = |positions: Range<usize>, text, left_out| AxisGroup { positions, text, left_out };
     let rows = if let Some(explained) = one_row {
         Axis::new(vec![group(0..queries.len(), explained.row_text(queries.len()), None)])
     } else if reading.rows == RowLabels::Written && writes(capture, stack) {
@@ -206,7 +206,7 @@ struct Merger<'a> {
     base: &'a Matrix,
     /// The query of its first row.
     first_query: usize,
-    rows: &'a [Group],
+    rows: &'a [AxisGroup],
     cols: &'a Axis,
     /// By key position; shorter where nothing follows.
     hidden: Vec<bool>,
@@ -320,7 +320,7 @@ fn everywhere(sights: &[Sight<'_>], cols: &Axis) -> Vec<usize> {
 fn visible(sights: &[Sight<'_>], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
     let n_cols = cols.n_of_tokens();
     let (n_query, n_key) = (rows.n_tokens(), cols.n_tokens());
-    let of_row = |row: &Group| {
+    let of_row = |row: &AxisGroup| {
         let seen =
             row.positions.clone().flat_map(|query| sights.iter().map(move |sight| sight.near(query, n_query, n_key)));
         let seen = seen.filter(|keys| !keys.is_empty()).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));

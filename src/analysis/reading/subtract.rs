@@ -134,7 +134,7 @@ fn counterparts(map: &Map, this: &super::Axis, other: &super::Axis) -> Vec<Optio
             (0..this.n_of_tokens()).map(|at| alignment.to_other(at)).collect()
         }
         Map::Patches(alignment) => {
-            let place = |group: super::Group| other.group_of(alignment.to_other(group.positions.start)?);
+            let place = |group: super::AxisGroup| other.group_of(alignment.to_other(group.positions.start)?);
             of_tokens(this).into_iter().map(place).collect()
         }
     };

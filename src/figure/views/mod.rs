@@ -18,7 +18,7 @@ pub mod scatter;
 pub mod seen;
 mod spec;
 
-pub use spec::{Facts, FigureExtent, Group, ViewScope, ViewSpec};
+pub use spec::{Facts, FigureExtent, ViewGroup, ViewScope, ViewSpec};
 
 use crate::{
     analysis::reading::ReadPattern,

@@ -29,7 +29,7 @@ pub struct ViewSpec {
     /// What it shows, in one sentence without its full stop.
     pub help: &'static str,
     pub key: char,
-    pub group: Group,
+    pub group: ViewGroup,
     /// What other parts of the program ask about it.
     pub facts: Facts,
     /// How many heads one figure holds.
@@ -93,14 +93,14 @@ impl ViewScope<'_> {
 
 /// The question that a group of views answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum ViewGroup {
     Look,
     Heads,
     Explain,
     Corpus,
 }
 
-impl Group {
+impl ViewGroup {
     /// Every group, in the order of the questions.
     pub const ALL: [Self; 4] = [Self::Look, Self::Heads, Self::Explain, Self::Corpus];
 

@@ -1,7 +1,7 @@
 //! Classifiers of before transformers, as `examples/train_polarity.py` writes them.
 
 use super::{
-    Body, ClassHead, Config, Family, Group, HeadKind, LayerSpec, LoadError, Modality, Network, Reads, Stored,
+    Body, ClassHead, Config, Family, FamilyGroup, HeadKind, LayerSpec, LoadError, Modality, Network, Reads, Stored,
     TextEmbedding, TextSpec, Transform, Weights, classifier, config_keys, linear,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-pub(super) const FAMILIES: &[Family] = &[Family::new("bilstm", Group::Recurrent, build)];
+pub(super) const FAMILIES: &[Family] = &[Family::new("bilstm", FamilyGroup::Recurrent, build)];
 
 const MAX: usize = 1 << 16;
 

@@ -5,10 +5,10 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::{
-    Ask, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, Group, Head, HeadKind, ImageSpec, Layers,
-    Linear, LoadError, Modality, Names, Network, OutputKind, PAD, Pictures, Pool, Positions, ProcessorClass, Reads,
-    Similarity, Stack, StackKind, Stored, TextEmbedding, TextPosition, TextSpec, TokenizerClass, Tower, Transform,
-    Weights, classifier, config_keys, layer_norm, opinion,
+    Ask, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, FamilyGroup, Head, HeadKind, ImageSpec,
+    Layers, Linear, LoadError, Modality, Names, Network, OutputKind, PAD, Pictures, Pool, Positions, ProcessorClass,
+    Reads, Similarity, Stack, StackKind, Stored, TextEmbedding, TextPosition, TextSpec, TokenizerClass, Tower,
+    Transform, Weights, classifier, config_keys, layer_norm, opinion,
 };
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -18,12 +18,12 @@ pub(super) const FAMILIES: &[Family] = &[
         classes: &["CLIPModel"],
         image_processor: Some(&ProcessorClass::CLIP),
         opinion: Some(Ask::Any(opinion::clip)),
-        ..Family::new("clip", Group::TwoTowers, build)
+        ..Family::new("clip", FamilyGroup::TwoTowers, build)
     },
     Family {
         harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         image_processor: Some(&ProcessorClass::CLIP),
-        ..Family::new("clip_vision_model", Group::TwoTowers, build_vision)
+        ..Family::new("clip_vision_model", FamilyGroup::TwoTowers, build_vision)
     },
     Family {
         model_type: "clip_text_model",

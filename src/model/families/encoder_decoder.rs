@@ -1,17 +1,20 @@
 //! An encoder of one family and a decoder of another, joined by attention (captions, OCR).
 
 use super::{
-    Body, Config, Family, Group, LoadError, Modality, Network, StackKind, TokenizerClass, Tower, Weights, config_keys,
-    linear, lookup, parts::encoder_decoder,
+    Body, Config, Family, FamilyGroup, LoadError, Modality, Network, StackKind, TokenizerClass, Tower, Weights,
+    config_keys, linear, lookup, parts::encoder_decoder,
 };
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
         harmless: &[config_keys::CAUSALITY],
         tokenizer: TokenizerClass::OF_ENCODER,
-        ..Family::new("encoder-decoder", Group::EncoderDecoder, build)
+        ..Family::new("encoder-decoder", FamilyGroup::EncoderDecoder, build)
     },
-    Family { harmless: &[config_keys::CAUSALITY], ..Family::new("vision-encoder-decoder", Group::Captions, build) },
+    Family {
+        harmless: &[config_keys::CAUSALITY],
+        ..Family::new("vision-encoder-decoder", FamilyGroup::Captions, build)
+    },
 ];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {

@@ -25,7 +25,7 @@ pub(super) struct Family {
     /// What names of its classes begin with, where a file without a `model_type` is told by them.
     pub classes: &'static [&'static str],
     /// Where it is listed; `None` for what is only ever a section of another configuration.
-    pub group: Option<Group>,
+    pub group: Option<FamilyGroup>,
     /// `None` for a section that is built by the family around it.
     pub build: Option<Build>,
     /// Keys that change no number of a forward pass, beside those of all families.
@@ -69,43 +69,43 @@ impl Family {
         opinion: None,
     };
 
-    pub const fn new(model_type: &'static str, group: Group, build: OwnBuild) -> Self {
+    pub const fn new(model_type: &'static str, group: FamilyGroup, build: OwnBuild) -> Self {
         Self { model_type, group: Some(group), build: Some(Build::Own(build)), ..Self::BASE }
     }
 
     pub const fn encoder(model_type: &'static str, build: OwnBuild) -> Self {
         let harmless = &[config_keys::CAUSALITY, config_keys::TABLES];
-        Self { harmless, ..Self::new(model_type, Group::Encoder, build) }
+        Self { harmless, ..Self::new(model_type, FamilyGroup::Encoder, build) }
     }
 
     pub const fn vision(model_type: &'static str, processor: &'static ProcessorClass, build: OwnBuild) -> Self {
         let harmless = &[config_keys::CAUSALITY, config_keys::BACKBONE];
-        Self { harmless, image_processor: Some(processor), ..Self::new(model_type, Group::Vision, build) }
+        Self { harmless, image_processor: Some(processor), ..Self::new(model_type, FamilyGroup::Vision, build) }
     }
 
     pub const fn decoder(model_type: &'static str, build: OwnBuild) -> Self {
-        Self { limits: &[config_keys::CAUSAL], ..Self::new(model_type, Group::Decoder, build) }
+        Self { limits: &[config_keys::CAUSAL], ..Self::new(model_type, FamilyGroup::Decoder, build) }
     }
 
     pub const fn encoder_decoder(model_type: &'static str, build: OwnBuild) -> Self {
-        Self { group: Some(Group::EncoderDecoder), ..Self::decoder(model_type, build) }
+        Self { group: Some(FamilyGroup::EncoderDecoder), ..Self::decoder(model_type, build) }
     }
 
     pub const fn gated(variant: &'static Variant) -> Self {
-        let (group, build) = (Some(Group::Decoder), Some(Build::Gated(variant)));
+        let (group, build) = (Some(FamilyGroup::Decoder), Some(Build::Gated(variant)));
         let (harmless, limits): (&[&[_]], &[&[_]]) = (&[config_keys::BESIDE_ROTARY], &[config_keys::CAUSAL]);
         Self { model_type: variant.family, group, build, harmless, limits, ..Self::BASE }
     }
 
     pub const fn plain(plain: &'static Plain) -> Self {
-        let (group, build) = (Some(Group::Decoder), Some(Build::Plain(plain)));
+        let (group, build) = (Some(FamilyGroup::Decoder), Some(Build::Plain(plain)));
         Self { model_type: plain.family, group, build, limits: &[config_keys::CAUSAL], ..Self::BASE }
     }
 }
 
 /// What families are, by what they read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum FamilyGroup {
     Encoder,
     Decoder,
     EncoderDecoder,
@@ -116,7 +116,7 @@ pub(super) enum Group {
 }
 
 vocabulary! {
-    Group:
+    FamilyGroup:
     /// As it is listed.
     title;
     Encoder("encoders"),

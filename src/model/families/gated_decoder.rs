@@ -8,7 +8,7 @@ use super::{
     layer_norm, map, network, qkv, variant::Biased,
 };
 
-struct Shape {
+struct DecoderShape {
     d_model: usize,
     d_mlp: usize,
     eps: f32,
@@ -62,12 +62,12 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Varian
     Ok(network(variant.family, (d_model, n_vocab), embedding, stack, head))
 }
 
-fn shape(config: &Config, variant: &Variant) -> Result<Shape, LoadError> {
+fn shape(config: &Config, variant: &Variant) -> Result<DecoderShape, LoadError> {
     let d_model = config.d_model()?;
     let multipliers = (variant.multipliers)(config)?;
     let mut spec = heads(config, variant, d_model)?;
     spec.scale = multipliers.scores.unwrap_or(spec.scale);
-    Ok(Shape {
+    Ok(DecoderShape {
         d_model,
         d_mlp: config.d_mlp()?.unwrap_or(4 * d_model),
         eps: config.norm_eps(variant.eps.0, variant.eps.1)?,
@@ -182,11 +182,11 @@ fn block(
     config: &Config,
     weights: &mut Weights<'_>,
     variant: &Variant,
-    shape: &Shape,
+    shape: &DecoderShape,
     place: LayerPlan,
 ) -> Result<Block, LoadError> {
     let LayerPlan { layer, window, rotary } = place;
-    let Shape { d_model, d_mlp, eps, spec, biased, .. } = *shape;
+    let DecoderShape { d_model, d_mlp, eps, spec, biased, .. } = *shape;
     let name = |part: &str| format!("model.layers.{layer}.{part}");
     let (wide, added) = (spec.n_heads * spec.d_head, shape.multipliers.added);
     let qkv = if variant.fused {
@@ -240,7 +240,7 @@ fn qk_norm(
     config: &Config,
     weights: &mut Weights<'_>,
     variant: &Variant,
-    shape: &Shape,
+    shape: &DecoderShape,
     name: &str,
 ) -> Result<Option<QkNorm>, LoadError> {
     let LayerSpec { n_heads, n_kv_heads, d_head, .. } = shape.spec;

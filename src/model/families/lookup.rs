@@ -1,7 +1,7 @@
 //! Families by `model_type`, and what to say of one that is not among them.
 
 use super::{
-    Ask, Body, ClassIds, Config, FAMILIES, Family, FirstRead, Group, LoadError, Network, ProcessorClass,
+    Ask, Body, ClassIds, Config, FAMILIES, Family, FamilyGroup, FirstRead, LoadError, Network, ProcessorClass,
     TokenizerClass, Weights, family::Build, gated_decoder, head_class, plain_decoder, refused,
 };
 
@@ -19,7 +19,7 @@ pub(super) fn of_config(config: &Config) -> &'static Family {
 }
 
 /// The `model_type`s of a group, in order.
-fn types_of(group: Group) -> Vec<&'static str> {
+fn types_of(group: FamilyGroup) -> Vec<&'static str> {
     let families = FAMILIES.iter().copied().flatten().filter(|family| family.group == Some(group));
     let mut types: Vec<_> = families.map(|family| family.model_type).collect();
     types.sort_unstable();
@@ -28,7 +28,7 @@ fn types_of(group: Group) -> Vec<&'static str> {
 
 /// All that can be opened, group by group.
 fn all_types() -> impl Iterator<Item = &'static str> {
-    Group::ALL.into_iter().flat_map(types_of)
+    FamilyGroup::ALL.into_iter().flat_map(types_of)
 }
 
 /// How many `model_type`s can be opened, which of them are called much like this one, and where all are listed.
@@ -62,7 +62,7 @@ fn likely_type(class: &str) -> Option<&'static str> {
 
 /// All supported `model_type`s by what they are, to read.
 pub(crate) fn listed() -> impl Iterator<Item = (&'static str, String)> {
-    Group::ALL.into_iter().map(|group| (group.title(), types_of(group).join(", ")))
+    FamilyGroup::ALL.into_iter().map(|group| (group.title(), types_of(group).join(", ")))
 }
 
 /// Whether a checkpoint of this `model_type` can be opened.

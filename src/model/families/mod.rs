@@ -66,7 +66,7 @@ pub(crate) use self::{
 use self::{
     decoder::{Output, map, network},
     encoder::{BERT_BLOCK, BlockNames, HeadNames, Sizes, blocks, count_from, embedding},
-    family::{Family, Group},
+    family::{Family, FamilyGroup},
     head_class::HeadClass,
     parts::{
         ClassHead, classifier, cross, layer_norm, linear, mlp, n_classes, outcomes, qkv, table_name, vocabulary_map,

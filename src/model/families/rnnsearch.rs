@@ -1,7 +1,7 @@
 //! Recurrent translators with attention, as `examples/train_classic.py` writes them.
 
 use super::{
-    Body, Config, Family, Group, Head, LayerSpec, Linear, LoadError, Modality, Network, Stored, TextEmbedding,
+    Body, Config, Family, FamilyGroup, Head, LayerSpec, Linear, LoadError, Modality, Network, Stored, TextEmbedding,
     TextSpec, Weights, linear,
 };
 use crate::model::network::{
@@ -9,7 +9,7 @@ use crate::model::network::{
     recurrent::{Recurrent, Score},
 };
 
-pub(super) const FAMILIES: &[Family] = &[Family::new("rnnsearch", Group::EncoderDecoder, build)];
+pub(super) const FAMILIES: &[Family] = &[Family::new("rnnsearch", FamilyGroup::EncoderDecoder, build)];
 
 const MAX: usize = 1 << 16;
 

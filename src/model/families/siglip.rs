@@ -5,11 +5,11 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::{
-    Activation, Ask, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, Group, HeadKind, ImageSpec,
-    LayerSpec, Linear, LoadError, Modality, MultiHead, Network, OutputKind, PAD, Pictures, Pool, ProcessorClass, Reads,
-    Similarity, StackKind, TextPosition, TokenizerClass, Tower, Transform, Weights, classifier, clip::HalfStack,
-    clip::TEXT, clip::VISION, clip::layers, clip::number, clip::text_tower, clip::vision_network, config_keys,
-    layer_norm, linear, mlp, opinion,
+    Activation, Ask, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, FamilyGroup, HeadKind,
+    ImageSpec, LayerSpec, Linear, LoadError, Modality, MultiHead, Network, OutputKind, PAD, Pictures, Pool,
+    ProcessorClass, Reads, Similarity, StackKind, TextPosition, TokenizerClass, Tower, Transform, Weights, classifier,
+    clip::HalfStack, clip::TEXT, clip::VISION, clip::layers, clip::number, clip::text_tower, clip::vision_network,
+    config_keys, layer_norm, linear, mlp, opinion,
 };
 use crate::model::{network::similarity::Probe, run::At};
 
@@ -19,13 +19,13 @@ pub(super) const FAMILIES: &[Family] = &[
         tokenizer: TokenizerClass::class(Convention::Siglip),
         image_processor: Some(&ProcessorClass::SIGLIP),
         opinion: Some(Ask::Any(opinion::siglip)),
-        ..Family::new("siglip", Group::TwoTowers, build)
+        ..Family::new("siglip", FamilyGroup::TwoTowers, build)
     },
     Family {
         harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         image_processor: Some(&ProcessorClass::SIGLIP),
         opinion: Some(Ask::Any(|settings, _| opinion::siglip_vision(settings))),
-        ..Family::new("siglip_vision_model", Group::TwoTowers, build_vision)
+        ..Family::new("siglip_vision_model", FamilyGroup::TwoTowers, build_vision)
     },
     Family {
         model_type: "siglip_text_model",

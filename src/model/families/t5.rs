@@ -44,7 +44,7 @@ const N_CTX: usize = 2048;
 const MAX: usize = 1 << 20;
 
 /// What encoder and decoder have in common.
-struct Shape {
+struct T5Shape {
     d_model: usize,
     d_mlp: usize,
     /// Of self-attention; attention to the encoder has no bias.
@@ -58,7 +58,7 @@ struct Shape {
 const OUTPUT: &str = "lm_head.weight";
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    let shape = Shape::read(config)?;
+    let shape = T5Shape::read(config)?;
     let d_model = shape.d_model;
     let n_vocab = config.n_vocab()?;
     let n_layers = config.size(&["num_layers", "num_hidden_layers"], 4096)?;
@@ -95,7 +95,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     Ok(encoder_decoder(family, modality, d_model, tower(source, encoder), None, tower(target, decoder), head))
 }
 
-impl Shape {
+impl T5Shape {
     fn read(config: &Config) -> Result<Self, LoadError> {
         let d_model = config.d_model()?;
         let n_heads = config.size(&["num_heads", "num_attention_heads"], MAX)?;

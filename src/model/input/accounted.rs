@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     convention::{Convention, has_own_code},
-    settings::{CONFIG, Settings},
+    settings::{CONFIG, SmallFiles},
 };
 use crate::model::checkpoint::{audit::TokenizerKeys, config_log::short};
 
@@ -93,7 +93,7 @@ const UNSUPPORTED: &[&str] = &[
 ];
 
 /// Sorts the keys after everything was asked, and tells `settings` of flags that nobody follows.
-pub(super) fn account(settings: &Settings) -> TokenizerKeys {
+pub(super) fn account(settings: &SmallFiles) -> TokenizerKeys {
     let mut keys = TokenizerKeys::default();
     let (mut flags, mut unsupported) = (Vec::new(), Vec::new());
     let goes_by_file = settings.convention == Convention::Other;

@@ -17,7 +17,7 @@ use super::{
     file::{ModelPart, TokenizerFile, Vocabulary},
     parts::TokenizerParts,
     pieces::languages,
-    settings::Settings,
+    settings::SmallFiles,
     template,
     tokens::SpecialTokens,
 };
@@ -30,7 +30,7 @@ pub(super) fn build(
     mut file: TokenizerFile,
     parts: TokenizerParts,
     tokens: &SpecialTokens,
-    settings: &Settings,
+    settings: &SmallFiles,
 ) -> Result<Tokenizer, String> {
     let told = |error: tokenizers::Error| error.to_string();
     let processor = std::mem::take(&mut file.post_processor);
@@ -52,7 +52,7 @@ fn model(
     part: ModelPart,
     parts: &TokenizerParts,
     tokens: &SpecialTokens,
-    settings: &Settings,
+    settings: &SmallFiles,
 ) -> Result<ModelWrapper, String> {
     let mut part = part;
     let told = |error: tokenizers::Error| error.to_string();
@@ -104,7 +104,7 @@ pub(super) fn unknown_of(
     vocabulary: &Vocabulary,
     parts: &TokenizerParts,
     tokens: &SpecialTokens,
-    settings: &Settings,
+    settings: &SmallFiles,
 ) -> Option<usize> {
     let Vocabulary::Scores(entries) = vocabulary else { return None };
     let default = parts.model["unk_id"].as_u64().and_then(|id| usize::try_from(id).ok());
@@ -132,7 +132,7 @@ fn with_languages(pieces: Vec<(String, f64)>, tokens: &SpecialTokens) -> Vec<(St
 
 /// What the class puts around a text; `of_file` is what the file has.
 fn processor_of(
-    settings: &Settings,
+    settings: &SmallFiles,
     tokens: &SpecialTokens,
     tokenizer: &Tokenizer,
     of_file: Option<PostProcessorWrapper>,
@@ -195,14 +195,14 @@ fn processor_of(
 }
 
 /// Whether the checkpoint says what begins and ends a text; beside a `tokenizer.json` that counts for nothing.
-fn says_ends(settings: &Settings) -> bool {
+fn says_ends(settings: &SmallFiles) -> bool {
     let says = |key| settings.ends_count && settings.get(key).is_some();
     says("add_bos_token") | says("add_eos_token")
 }
 
 /// `update_post_processor`: what `add_bos_token` and `add_eos_token` say.
 pub(super) fn around(
-    settings: &Settings,
+    settings: &SmallFiles,
     tokens: &SpecialTokens,
     named: impl Fn(&str) -> Result<(String, u32), String>,
 ) -> Result<PostProcessorWrapper, String> {

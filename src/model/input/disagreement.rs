@@ -8,7 +8,7 @@ use tokenizers::{
     Tokenizer,
 };
 
-use super::{file::TokenizerFile, settings::Settings};
+use super::{file::TokenizerFile, settings::SmallFiles};
 
 /// What a file says, beside its vocabulary.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Written {
     /// Tells `settings` of all that the class's `tokenizer` does in another way.
     ///
     /// `model` is what the class sets beside the vocabulary.
-    pub fn compare(&self, tokenizer: &Tokenizer, model: &Value, settings: &Settings) {
+    pub fn compare(&self, tokenizer: &Tokenizer, model: &Value, settings: &SmallFiles) {
         let mut parts = Vec::new();
         let mut part = |what: &str, file: &Value, class: &Value| {
             if file != class {
@@ -173,7 +173,7 @@ fn described(part: &Value, other: &Value) -> String {
 }
 
 /// Tells `settings` of a beginning or an end that the checkpoint asks for, or does not want, in vain.
-pub(super) fn check_ends(tokenizer: &Tokenizer, settings: &Settings) {
+pub(super) fn check_ends(tokenizer: &Tokenizer, settings: &SmallFiles) {
     if settings.ends_count {
         return;
     }

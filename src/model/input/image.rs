@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     InputError,
     picture::Picture,
-    processor::{Keys, NO_CLASS, ProcessorClass, Settings},
+    processor::{Keys, NO_CLASS, ProcessorClass, ProcessorSettings},
     read,
     resample::{Pixels8, resize},
 };
@@ -20,7 +20,7 @@ use crate::{
 /// How a checkpoint wants its pictures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageProcessor {
-    settings: Settings,
+    settings: ProcessorSettings,
     source: &'static str,
 }
 
@@ -67,11 +67,11 @@ impl ImageProcessor {
                     Some(_) => return Err(bad(file, "image_processor is not an object")),
                 }
             }
-            let settings = Settings::read(&values, &model, own).map_err(|reason| bad(file, &reason))?;
+            let settings = ProcessorSettings::read(&values, &model, own).map_err(|reason| bad(file, &reason))?;
             return Ok(Self { settings, source: file });
         }
         let class = own.ok_or_else(|| bad(FILE, &format!("it is missing, and {NO_CLASS}")))?;
-        Ok(Self { settings: Settings::of_class(class, size_px), source: "the defaults of the processor" })
+        Ok(Self { settings: ProcessorSettings::of_class(class, size_px), source: "the defaults of the processor" })
     }
 
     /// What became of the keys of the file.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokenizers::{PreTokenizerWrapper, Tokenizer, pre_tokenizers::sequence::Sequence};
 
-use super::settings::Settings;
+use super::settings::SmallFiles;
 
 /// From how many ids on a vocabulary can be one of them.
 const N_VOCAB: usize = 100_000;
@@ -14,7 +14,7 @@ const WORDS: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\
 ///
 /// # Errors
 /// Only when the library fails.
-pub(super) fn fix_words(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
+pub(super) fn fix_words(tokenizer: &mut Tokenizer, settings: &SmallFiles) -> tokenizers::Result<()> {
     let asked = settings.flag(FLAG);
     let Some(old) = tokenizer.get_pre_tokenizer().cloned() else { return Ok(()) };
     if tokenizer.get_vocab_size(true) <= N_VOCAB || !may_be_wrong(settings) {
@@ -43,7 +43,7 @@ pub(super) fn fix_words(tokenizer: &mut Tokenizer, settings: &Settings) -> token
 }
 
 /// Whether a checkpoint is of such a model and was written before version 5.
-fn may_be_wrong(settings: &Settings) -> bool {
+fn may_be_wrong(settings: &SmallFiles) -> bool {
     let model = &settings.model;
     let text = |key: &str| model.get(key).and_then(Value::as_str);
     let is_older = text("transformers_version").is_none_or(|version| {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{convention::Convention, settings::Settings, tokens::SpecialTokens};
+use super::{convention::Convention, settings::SmallFiles, tokens::SpecialTokens};
 use crate::capture::spelling::WORD_END;
 
 /// CLIP's words: English endings, letters, single digits, and runs of anything else but spaces.
@@ -25,7 +25,7 @@ pub(super) struct TokenizerParts {
 
 impl TokenizerParts {
     /// What the class sets; `None` for one that goes by the file. `rules` are compiled ones of `SentencePiece`.
-    pub fn of(settings: &Settings, tokens: &SpecialTokens, rules: Option<&Value>) -> Option<Self> {
+    pub fn of(settings: &SmallFiles, tokens: &SpecialTokens, rules: Option<&Value>) -> Option<Self> {
         let unknown = tokens.role("unk_token");
         match settings.convention {
             Convention::Bert | Convention::MpNet => Some(Self::of_words(settings, unknown)),
@@ -47,7 +47,7 @@ impl TokenizerParts {
         }
     }
 
-    fn of_words(settings: &Settings, unknown: Option<&str>) -> Self {
+    fn of_words(settings: &SmallFiles, unknown: Option<&str>) -> Self {
         Self {
             normalizer: json!({
                 "type": "BertNormalizer",
@@ -67,7 +67,7 @@ impl TokenizerParts {
         }
     }
 
-    fn of_bytes(settings: &Settings, unknown: Option<&str>) -> Self {
+    fn of_bytes(settings: &SmallFiles, unknown: Option<&str>) -> Self {
         let prefix = || flag(settings, "add_prefix_space", false);
         let mut model = json!({
             "type": "BPE", "unk_token": null, "fuse_unk": false, "byte_fallback": false, "end_of_word_suffix": null
@@ -92,7 +92,7 @@ impl TokenizerParts {
         Self { normalizer, pre_tokenizer, decoder: bytes(true, true), model }
     }
 
-    fn of_merges(settings: &Settings, unknown: Option<&str>) -> Self {
+    fn of_merges(settings: &SmallFiles, unknown: Option<&str>) -> Self {
         let model = |unknown: Option<&str>| {
             json!({
                 "type": "BPE", "unk_token": unknown, "fuse_unk": true, "byte_fallback": true, "end_of_word_suffix": null
@@ -123,7 +123,7 @@ impl TokenizerParts {
         }
     }
 
-    fn of_scores(settings: &Settings, rules: Option<&Value>) -> Self {
+    fn of_scores(settings: &SmallFiles, rules: Option<&Value>) -> Self {
         let compiled = || rules.cloned().unwrap_or_default();
         let by_prefix = || if flag(settings, "add_prefix_space", true) { "always" } else { "never" };
         let model = |unk_id: u64| json!({ "type": "Unigram", "unk_id": unk_id, "byte_fallback": false });
@@ -175,7 +175,7 @@ impl TokenizerParts {
     }
 }
 
-fn flag(settings: &Settings, key: &str, default: bool) -> bool {
+fn flag(settings: &SmallFiles, key: &str, default: bool) -> bool {
     settings.flag(key).unwrap_or(default)
 }
 

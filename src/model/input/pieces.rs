@@ -19,7 +19,7 @@ use super::{
     canonical::Canonical,
     convention::Convention,
     sentencepiece::{Found, PieceKind, SentencePiece},
-    settings::Settings,
+    settings::SmallFiles,
 };
 
 /// Cuts text into pieces with the ids of a checkpoint.
@@ -48,7 +48,7 @@ pub(super) struct PieceCutter {
 pub(super) fn tokenizer(
     bytes: &[u8],
     vocab: Option<&BTreeMap<String, u32>>,
-    settings: &Settings,
+    settings: &SmallFiles,
 ) -> Result<(Tokenizer, PieceCutter), String> {
     let (mut model, pieces) = SentencePiece::parse(bytes)?;
     // T5, mBART, Marian and Gemma have no such flag.
@@ -173,7 +173,7 @@ struct Names(BTreeMap<u32, String>);
 
 impl Names {
     /// Names all pieces and the tokens that the family adds; with the id of each piece.
-    fn lay_out(&mut self, pieces: &[(String, PieceKind)], settings: &Settings) -> Vec<u32> {
+    fn lay_out(&mut self, pieces: &[(String, PieceKind)], settings: &SmallFiles) -> Vec<u32> {
         // The families that fairseq trained put tokens of their own in front.
         let (front, offset): (&[&str], u32) = match settings.convention {
             Convention::XlmRoberta | Convention::MBart | Convention::MBart50 => (&["<s>", "<pad>", "</s>", "<unk>"], 1),
@@ -204,7 +204,7 @@ impl Names {
     }
 
     /// All tokens to look for in text before it is cut; names those that have no id yet.
-    fn special_tokens(&mut self, pieces: &[(String, PieceKind)], settings: &Settings) -> Vec<AddedToken> {
+    fn special_tokens(&mut self, pieces: &[(String, PieceKind)], settings: &SmallFiles) -> Vec<AddedToken> {
         let added = settings.added_tokens();
         for (id, token) in &added {
             self.0.insert(*id, token.content.clone());
@@ -239,7 +239,7 @@ impl Names {
 fn marian_ids(
     pieces: &[(String, PieceKind)],
     vocab: &BTreeMap<String, u32>,
-    settings: &Settings,
+    settings: &SmallFiles,
     names: &mut Names,
 ) -> Result<Vec<u32>, String> {
     let unknown = settings.token("unk_token").map(|token| token.content).unwrap_or_default();
@@ -249,7 +249,7 @@ fn marian_ids(
 }
 
 /// Tokens that a family has behind the pieces of its model.
-fn extra_names(settings: &Settings) -> Box<dyn Iterator<Item = String>> {
+fn extra_names(settings: &SmallFiles) -> Box<dyn Iterator<Item = String>> {
     match settings.convention {
         Convention::T5 => {
             // Declared ids would be the same; a million of them would be a mistake.
@@ -284,7 +284,7 @@ static LANGUAGES: [&str; 52] = [
 const N_MBART_LANGUAGES: usize = 25;
 
 /// ALBERT changes letters before the model sees them.
-fn prepare(settings: &Settings) -> tokenizers::Result<Option<NormalizerWrapper>> {
+fn prepare(settings: &SmallFiles) -> tokenizers::Result<Option<NormalizerWrapper>> {
     let mut steps: Vec<NormalizerWrapper> = Vec::new();
     if matches!(settings.convention, Convention::Albert) {
         steps.extend([Replace::new("``", "\"")?.into(), Replace::new("''", "\"")?.into()]);

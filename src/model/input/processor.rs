@@ -12,7 +12,7 @@ use super::{
 
 /// How pictures are made ready. Sizes are height and width.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Settings {
+pub(super) struct ProcessorSettings {
     pub resize: Option<TargetSize>,
     pub filter: Filter,
     pub crop: Option<(usize, usize)>,
@@ -161,7 +161,7 @@ const HARMLESS: [&str; 11] = [
     "use_fast",
 ];
 
-impl Settings {
+impl ProcessorSettings {
     /// Reads a processor's file; `model` is what `config.json` says, and `own` the class of the model's family.
     ///
     /// # Errors

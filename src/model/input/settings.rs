@@ -24,7 +24,7 @@ const GENERATION: &str = "generation_config.json";
 
 /// The contents of the small files; `null` where there is none.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct SmallFiles {
     /// `tokenizer_config.json`.
     pub tokenizer: Value,
     /// `special_tokens_map.json`.
@@ -48,7 +48,7 @@ pub(super) struct Settings {
     warnings: RefCell<Vec<String>>,
 }
 
-impl Settings {
+impl SmallFiles {
     /// `tokenizer_of` knows the classes of families, `is_byte_level` whether the `tokenizer.json` has bytes for letters.
     ///
     /// # Errors

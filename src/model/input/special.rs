@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{convention::Convention, settings::Settings};
+use super::{convention::Convention, settings::SmallFiles};
 
 /// Special ids of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct SpecialIds {
 
 impl SpecialIds {
     /// From `generation_config.json`, else `config.json`, else the tokens that the tokenizer names.
-    pub(super) fn new(settings: &Settings, id_of: impl Fn(&str) -> Option<u32>) -> Self {
+    pub(super) fn new(settings: &SmallFiles, id_of: impl Fn(&str) -> Option<u32>) -> Self {
         let named = |role: &str| settings.token(role).and_then(|token| id_of(&token.content));
         let first = |key: &str| ids(settings, key).first().copied();
         let bos = first("bos_token_id").or_else(|| named("bos_token"));
@@ -46,14 +46,14 @@ impl SpecialIds {
 }
 
 /// The value of `key`, in the order in which the transformers library looks.
-fn nested<'a>(settings: &'a Settings, key: &str) -> Option<&'a Value> {
+fn nested<'a>(settings: &'a SmallFiles, key: &str) -> Option<&'a Value> {
     let decoder = || ["decoder", "text_config"].into_iter().find_map(|part| settings.model.get(part)?.get(key));
     let known = |value: &&Value| !value.is_null();
     let from_generation = settings.generation.get(key).filter(known);
     from_generation.or_else(|| settings.model.get(key).filter(known)).or_else(|| decoder().filter(known))
 }
 
-fn ids(settings: &Settings, key: &str) -> Vec<u32> {
+fn ids(settings: &SmallFiles, key: &str) -> Vec<u32> {
     nested(settings, key).map(id_list).unwrap_or_default()
 }
 

@@ -5,12 +5,12 @@ use tokenizers::{
     processors::template::{SpecialToken, Template, TemplateProcessing},
 };
 
-use super::{convention::Convention, settings::Settings};
+use super::{convention::Convention, settings::SmallFiles};
 
 /// Where special tokens go around one text and around two, by their roles.
 ///
 /// Byte-level families are not here: their processors also trim spaces.
-fn templates(settings: &Settings) -> (String, String) {
+fn templates(settings: &SmallFiles) -> (String, String) {
     // ALBERT's class puts nothing else around a text once either is said.
     let says_ends = ["add_bos_token", "add_eos_token"].iter().any(|key| settings.get(key).is_some());
     let (single, pair) = match settings.convention {
@@ -44,7 +44,7 @@ fn templates(settings: &Settings) -> (String, String) {
 /// # Errors
 /// When the vocabulary lacks one of them.
 pub(super) fn processor(
-    settings: &Settings,
+    settings: &SmallFiles,
     tokenizer: &Tokenizer,
     language: &str,
 ) -> Result<TemplateProcessing, String> {

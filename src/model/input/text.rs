@@ -11,7 +11,7 @@ use super::{
     guard::guarded,
     read,
     sentences::SentenceRules,
-    settings::Settings,
+    settings::SmallFiles,
     vocabulary,
 };
 use crate::{
@@ -64,7 +64,7 @@ impl TextEncoder {
             let bytes = read(files, TOKENIZER_JSON).ok().flatten().unwrap_or_default();
             bytes.windows(BYTE_LEVEL.len()).any(|part| part == BYTE_LEVEL)
         };
-        let mut settings = Settings::from_files(files, tokenizer_of, is_byte_level)?;
+        let mut settings = SmallFiles::from_files(files, tokenizer_of, is_byte_level)?;
         let mut json = json_of(files, &settings)?;
         if settings.has_own_pieces(files)
             && let Some(bytes) = json.take()
@@ -282,7 +282,7 @@ fn cleaned(text: String) -> String {
 }
 
 /// The `tokenizer.json` that counts.
-fn json_of(files: &ModelFiles, settings: &Settings) -> Result<Option<Cow<'static, [u8]>>, InputError> {
+fn json_of(files: &ModelFiles, settings: &SmallFiles) -> Result<Option<Cow<'static, [u8]>>, InputError> {
     let bad = |error: std::io::Error| InputError::BadFile { file: TOKENIZER_JSON, reason: error.to_string() };
     files.read(&settings.json_file()).transpose().map_err(bad)
 }

@@ -9,7 +9,7 @@ use tokenizers::{AddedToken, Tokenizer};
 use super::{
     convention::Convention,
     pieces::languages,
-    settings::{MAX_ADDED_ID, ROLES, Settings, added_token},
+    settings::{MAX_ADDED_ID, ROLES, SmallFiles, added_token},
 };
 
 /// Special tokens of a checkpoint and of its class.
@@ -25,7 +25,7 @@ pub(super) struct SpecialTokens {
 
 impl SpecialTokens {
     /// `in_file` are the added tokens of the `tokenizer.json`, where there is one.
-    pub fn of(settings: &Settings, in_file: &[(u32, AddedToken)]) -> Self {
+    pub fn of(settings: &SmallFiles, in_file: &[(u32, AddedToken)]) -> Self {
         let decoder = settings.get("added_tokens_decoder").and_then(Value::as_object);
         let mut added = BTreeMap::new();
         // The other small files count only where `tokenizer_config.json` does not list the added tokens.
@@ -88,7 +88,7 @@ impl SpecialTokens {
     ///
     /// # Errors
     /// Only when the library fails.
-    pub fn add_to(&self, tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
+    pub fn add_to(&self, tokenizer: &mut Tokenizer, settings: &SmallFiles) -> tokenizers::Result<()> {
         let present = tokenizer.get_added_vocabulary().get_added_tokens_decoder();
         // The library gives the id after the largest one, and there may be none.
         if present.contains_key(&u32::MAX) {
@@ -138,7 +138,7 @@ struct Extra {
 }
 
 impl Extra {
-    fn of(settings: &Settings, map: &Value) -> Self {
+    fn of(settings: &SmallFiles, map: &Value) -> Self {
         const EXTRA: &str = "extra_special_tokens";
         const ADDITIONAL: &str = "additional_special_tokens";
         let mut named = Vec::new();
@@ -168,14 +168,14 @@ impl Extra {
 }
 
 /// A value that the checkpoint gives for a role; the older file goes over the other.
-fn value_of<'a>(settings: &'a Settings, map: &'a Value, role: &str) -> Option<&'a Value> {
+fn value_of<'a>(settings: &'a SmallFiles, map: &'a Value, role: &str) -> Option<&'a Value> {
     let own = settings.get(role);
     map.get(role).or(own)
 }
 
 /// Special tokens without a role where `tokenizer_config.json` lists none: those of the class, and those of the older
 /// `special_tokens_map.json`.
-fn of_class(settings: &Settings, given: Vec<AddedToken>) -> Vec<AddedToken> {
+fn of_class(settings: &SmallFiles, given: Vec<AddedToken>) -> Vec<AddedToken> {
     let special = |text: &str| AddedToken::from(text, true);
     let mut tokens: Vec<AddedToken> = match settings.convention {
         Convention::Camembert if given.is_empty() => ["<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"].map(special).into(),

@@ -16,7 +16,7 @@ use super::{
     parts::TokenizerParts,
     pieces, read,
     sentencepiece::{PieceKind, SentencePiece},
-    settings::Settings,
+    settings::SmallFiles,
     template,
     tokens::SpecialTokens,
 };
@@ -46,7 +46,7 @@ const BYTE_LEVEL: [Convention; 6] = [
 type Codecs = (Codec, Option<Codec>, &'static str);
 
 /// Builds a tokenizer from whichever old vocabulary there is.
-pub(super) fn codecs(files: &ModelFiles, settings: &Settings) -> Result<Codecs, InputError> {
+pub(super) fn codecs(files: &ModelFiles, settings: &SmallFiles) -> Result<Codecs, InputError> {
     if let Some(class) = settings.unknown_class() {
         return Err(InputError::UnknownTokenizer { class: class.to_owned() });
     }
@@ -95,7 +95,7 @@ fn marian(
     model: &[u8],
     vocab_file: &'static str,
     vocab: &[u8],
-    settings: &Settings,
+    settings: &SmallFiles,
 ) -> Result<Codec, InputError> {
     let ids = pieces::ids_by_name(vocab).map_err(|error| bad(vocab_file, &error))?;
     let (tokenizer, cutter) = pieces::tokenizer(model, Some(&ids), settings).map_err(|error| bad(file, &error))?;
@@ -107,7 +107,7 @@ fn processed(
     file: &'static str,
     mut tokenizer: Tokenizer,
     cutter: pieces::PieceCutter,
-    settings: &Settings,
+    settings: &SmallFiles,
 ) -> Result<Codec, InputError> {
     let language = settings.text("src_lang").unwrap_or("en_XX");
     let processor = template::processor(settings, &tokenizer, language).map_err(|error| bad(file, &error))?;
@@ -120,7 +120,7 @@ fn processed(
 ///
 /// # Errors
 /// One clause that says what is wrong with the file.
-pub(super) fn from_json(bytes: &[u8], settings: &Settings) -> Result<Tokenizer, String> {
+pub(super) fn from_json(bytes: &[u8], settings: &SmallFiles) -> Result<Tokenizer, String> {
     let told = |error: tokenizers::Error| error.to_string();
     if TokenizerParts::of(settings, &SpecialTokens::of(settings, &[]), None).is_none() {
         return by_file(bytes, settings).map_err(told);
@@ -151,7 +151,7 @@ pub(super) fn from_json(bytes: &[u8], settings: &Settings) -> Result<Tokenizer, 
 }
 
 /// For classes that go by the file, with the tokens that the checkpoint names.
-fn by_file(bytes: &[u8], settings: &Settings) -> tokenizers::Result<Tokenizer> {
+fn by_file(bytes: &[u8], settings: &SmallFiles) -> tokenizers::Result<Tokenizer> {
     let mut tokenizer = Tokenizer::from_bytes(bytes)?;
     let present = tokenizer.get_added_vocabulary().get_added_tokens_decoder();
     let mut in_file: Vec<_> = present.iter().map(|(id, token)| (*id, token.clone())).collect();
@@ -179,7 +179,7 @@ fn by_file(bytes: &[u8], settings: &Settings) -> tokenizers::Result<Tokenizer> {
 }
 
 /// What every class does in the end.
-fn finish(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<()> {
+fn finish(tokenizer: &mut Tokenizer, settings: &SmallFiles) -> tokenizers::Result<()> {
     tokenizer.set_encode_special_tokens(settings.flag("split_special_tokens").unwrap_or(false));
     disagreement::check_ends(tokenizer, settings);
     mistral::fix_words(tokenizer, settings)
@@ -187,7 +187,7 @@ fn finish(tokenizer: &mut Tokenizer, settings: &Settings) -> tokenizers::Result<
 
 /// The class's own tokenizer of the pieces and scores of a model, as transformers 5 makes it. Not so where that gives a
 /// piece another id than the weights have, as fairseq's families and T5's extra ids get.
-fn of_class(file: &'static str, bytes: &[u8], settings: &Settings) -> Result<Codec, InputError> {
+fn of_class(file: &'static str, bytes: &[u8], settings: &SmallFiles) -> Result<Codec, InputError> {
     let (model, pieces) = SentencePiece::parse(bytes).map_err(|error| bad(file, &error))?;
     let added = |(id, (text, kind)): (u32, &(String, PieceKind))| {
         let token = AddedToken::from(text, *kind == PieceKind::Control).normalized(false);
@@ -202,7 +202,7 @@ fn of_class(file: &'static str, bytes: &[u8], settings: &Settings) -> Result<Cod
 }
 
 /// A tokenizer of the settings' class around an older vocabulary.
-fn around_vocabulary(model: ModelPart, file: &'static str, settings: &Settings) -> Result<Codec, InputError> {
+fn around_vocabulary(model: ModelPart, file: &'static str, settings: &SmallFiles) -> Result<Codec, InputError> {
     let tokens = SpecialTokens::of(settings, &[]);
     let parts = TokenizerParts::of(settings, &tokens, None).ok_or(InputError::MissingTokenizer)?;
     built(model, parts, &tokens, file, settings)
@@ -213,7 +213,7 @@ fn built(
     parts: TokenizerParts,
     tokens: &SpecialTokens,
     file: &'static str,
-    settings: &Settings,
+    settings: &SmallFiles,
 ) -> Result<Codec, InputError> {
     let model = TokenizerFile { model, ..TokenizerFile::default() };
     let mut tokenizer = classes::build(model, parts, tokens, settings).map_err(|error| bad(file, &error))?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     Deviation, Limit, Plan,
-    settings::{Rope, Settings},
+    settings::{ConfigMap, Rope},
 };
 use crate::spec::HeadKind;
 
@@ -27,7 +27,7 @@ macro_rules! cached {
 }
 
 /// The plan of a decoder that the library can follow.
-pub(super) fn plan(plan: Plan, settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(super) fn plan(plan: Plan, settings: &ConfigMap, head: Option<HeadKind>) -> Result<Plan, String> {
     if settings.is_off("is_causal") {
         return Err("its decoders see only what was read before, and this one sees all".to_owned());
     }
@@ -75,7 +75,7 @@ fn within(window: Option<usize>) -> Option<Limit> {
 }
 
 /// Refuses heads of another width than the library computes.
-fn shared_width(settings: &Settings) -> Result<(), String> {
+fn shared_width(settings: &ConfigMap) -> Result<(), String> {
     let shared = settings.needed("hidden_size")? / settings.needed("num_attention_heads")?.max(1);
     match settings.size("head_dim") {
         Some(width) if width != shared => Err(format!("its heads share the width, and these are {width} wide")),
@@ -83,7 +83,7 @@ fn shared_width(settings: &Settings) -> Result<(), String> {
     }
 }
 
-pub(crate) fn llama(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn llama(settings: &ConfigMap) -> Result<Plan, String> {
     shared_width(settings)?;
     if settings.flag("attention_bias") || settings.flag("mlp_bias") {
         return Err("its Llama has no biases, and this checkpoint does".to_owned());
@@ -106,7 +106,7 @@ pub(crate) fn llama(settings: &Settings) -> Result<Plan, String> {
     }))
 }
 
-pub(crate) fn mistral(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn mistral(settings: &ConfigMap) -> Result<Plan, String> {
     let window = settings.clone().or_unless_null("sliding_window", 4096).size("sliding_window");
     let theta = plain_rope(&settings.rope())?;
     let settings = settings.clone().or(&common()).with("rope_theta", theta).with("sliding_window", Value::Null);
@@ -118,7 +118,7 @@ pub(crate) fn mistral(settings: &Settings) -> Result<Plan, String> {
     Ok(Plan { limit: within(window), ..plan })
 }
 
-pub(crate) fn qwen2(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn qwen2(settings: &ConfigMap) -> Result<Plan, String> {
     shared_width(settings)?;
     let window = settings.size("sliding_window").filter(|_| settings.flag("use_sliding_window"));
     let theta = plain_rope(&settings.rope())?;
@@ -132,7 +132,7 @@ pub(crate) fn qwen2(settings: &Settings) -> Result<Plan, String> {
     Ok(Plan { limit: within(window), ..plan })
 }
 
-pub(crate) fn qwen3(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn qwen3(settings: &ConfigMap) -> Result<Plan, String> {
     let window = settings.size("sliding_window").filter(|_| settings.flag("use_sliding_window"));
     let theta = plain_rope(&settings.rope())?;
     let overlaid = settings.clone().or(&json!({ "head_dim": 128 })).or(&common()).with("rope_theta", theta);
@@ -146,7 +146,7 @@ pub(crate) fn qwen3(settings: &Settings) -> Result<Plan, String> {
 }
 
 /// Gemma's heads, and what is not the same in the library.
-fn of_gemma(settings: &Settings) -> Result<(Settings, Vec<Deviation>), String> {
+fn of_gemma(settings: &ConfigMap) -> Result<(ConfigMap, Vec<Deviation>), String> {
     if settings.flag("use_bidirectional_attention") {
         return Err("its Gemma sees only what was read before, and this one sees all".to_owned());
     }
@@ -161,7 +161,7 @@ fn of_gemma(settings: &Settings) -> Result<(Settings, Vec<Deviation>), String> {
     Ok((settings, deviations.into_iter().collect()))
 }
 
-pub(crate) fn gemma(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn gemma(settings: &ConfigMap) -> Result<Plan, String> {
     let theta = plain_rope(&settings.rope())?;
     let (settings, deviations) = of_gemma(settings)?;
     // It takes one of two names for the activation, and the class means the tanh formula under both.
@@ -174,7 +174,7 @@ pub(crate) fn gemma(settings: &Settings) -> Result<Plan, String> {
     Ok(Plan { deviations, ..plan })
 }
 
-pub(crate) fn gemma2(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn gemma2(settings: &ConfigMap) -> Result<Plan, String> {
     let theta = plain_rope(&settings.rope())?;
     let (settings, deviations) = of_gemma(settings)?;
     let window = settings.size("sliding_window").or(Some(4096));
@@ -191,7 +191,7 @@ pub(crate) fn gemma2(settings: &Settings) -> Result<Plan, String> {
     Ok(Plan { limit: within(window), deviations, ..plan })
 }
 
-pub(crate) fn gemma3(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn gemma3(settings: &ConfigMap) -> Result<Plan, String> {
     let (settings, mut deviations) = of_gemma(settings)?;
     let nested = settings.section("rope_parameters");
     let of_kind = |kind: &str| nested.as_ref().and_then(|nested| nested.section(kind));
@@ -201,7 +201,7 @@ pub(crate) fn gemma3(settings: &Settings) -> Result<Plan, String> {
     };
     let theta = number("full_attention", "rope_theta", 1e6);
     let local = number("sliding_attention", "rope_local_base_freq", 1e4);
-    let is_stretched = |section: Option<Settings>| {
+    let is_stretched = |section: Option<ConfigMap>| {
         let kind = section.and_then(|section| section.text("rope_type").or(section.text("type")).map(str::to_owned));
         kind.is_some_and(|kind| kind != "default")
     };
@@ -237,7 +237,7 @@ pub(crate) fn gemma3(settings: &Settings) -> Result<Plan, String> {
 }
 
 /// Every how many layers one sees all.
-fn pattern(settings: &Settings) -> Result<usize, String> {
+fn pattern(settings: &ConfigMap) -> Result<usize, String> {
     let Some(kinds) = settings.list("layer_types") else {
         let named =
             ["sliding_window_pattern", "_sliding_window_pattern"].into_iter().find_map(|key| settings.size(key));
@@ -249,7 +249,7 @@ fn pattern(settings: &Settings) -> Result<usize, String> {
     if is_regular { Ok(every) } else { Err("its Gemma 3 has windows in regular turns alone".to_owned()) }
 }
 
-pub(crate) fn phi3(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn phi3(settings: &ConfigMap) -> Result<Plan, String> {
     shared_width(settings)?;
     let rope = settings.rope();
     let window = settings.size("sliding_window");

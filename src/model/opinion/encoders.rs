@@ -5,12 +5,12 @@ use candle_nn::Module as _;
 use candle_transformers::models::{bert, distilbert};
 use serde_json::json;
 
-use super::{Compared, Deviation, Output, Plan, row, settings::Settings};
+use super::{Compared, Deviation, Output, Plan, row, settings::ConfigMap};
 use crate::{ids::StackKind, spec::HeadKind};
 
 const STREAM: Compared = Compared::Final(StackKind::SelfAttention);
 
-pub(crate) fn bert(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn bert(settings: &ConfigMap, head: Option<HeadKind>) -> Result<Plan, String> {
     if settings.flag("is_decoder") {
         return Err("its BERT attends in both directions alone, and this one is a decoder".to_owned());
     }
@@ -42,7 +42,7 @@ pub(crate) fn bert(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, 
     }))
 }
 
-pub(crate) fn distilbert(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn distilbert(settings: &ConfigMap, head: Option<HeadKind>) -> Result<Plan, String> {
     let settings = settings.clone().or(&json!({
         "vocab_size": 30522, "dim": 768, "n_layers": 6, "n_heads": 12, "hidden_dim": 3072, "activation": "gelu",
         "max_position_embeddings": 512, "initializer_range": 0.02, "pad_token_id": 0,

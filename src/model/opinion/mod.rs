@@ -20,7 +20,7 @@ pub(crate) use self::{
     decoders::{gemma, gemma2, gemma3, llama, mistral, phi3, qwen2, qwen3},
     encoders::{bert, distilbert},
     seq2seq::{marian, mt5, t5},
-    settings::Settings,
+    settings::ConfigMap,
     tensors::Tensors,
     towers::{clip, siglip, siglip_vision},
     vision::{dinov2, vit},
@@ -184,9 +184,9 @@ fn row(ids: &[u32]) -> candle_core::Result<Tensor> {
 /// How the library can be asked about a family.
 #[derive(Clone, Copy)]
 pub(crate) enum Ask {
-    Any(fn(&Settings, Option<HeadKind>) -> Result<Plan, String>),
+    Any(fn(&ConfigMap, Option<HeadKind>) -> Result<Plan, String>),
     /// Of which the library gives the logits of the next token alone.
-    Decoder(fn(&Settings) -> Result<Plan, String>),
+    Decoder(fn(&ConfigMap) -> Result<Plan, String>),
 }
 
 /// How the library can be asked about this checkpoint, whose head is `head`; `ask` is what its family says.
@@ -194,7 +194,7 @@ pub(crate) enum Ask {
 /// # Errors
 /// A clause that says why it cannot.
 pub(crate) fn plan(config: &Config, ask: Option<Ask>, head: Option<HeadKind>) -> Result<Plan, String> {
-    let settings = &Settings::new(config.entries());
+    let settings = &ConfigMap::new(config.entries());
     match ask {
         None => {
             let model_type = config.model_type().unwrap_or_default();

@@ -4,12 +4,12 @@ use candle_core::DType;
 use candle_transformers::models::{marian, t5};
 use serde_json::json;
 
-use super::{Compared, Deviation, Limit, Output, Plan, row, settings::Settings};
+use super::{Compared, Deviation, Limit, Output, Plan, row, settings::ConfigMap};
 use crate::{ids::StackKind, spec::HeadKind};
 
 const ENCODER: Compared = Compared::Final(StackKind::Encoder);
 
-pub(crate) fn t5(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn t5(settings: &ConfigMap, head: Option<HeadKind>) -> Result<Plan, String> {
     let settings = settings.clone().or(&json!({
         "vocab_size": 32128, "d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
         "relative_attention_num_buckets": 32, "dropout_rate": 0.1, "layer_norm_epsilon": 1e-6,
@@ -57,11 +57,11 @@ pub(crate) fn t5(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, St
 }
 
 /// mT5, whose class never scales what its output map reads.
-pub(crate) fn mt5(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn mt5(settings: &ConfigMap, head: Option<HeadKind>) -> Result<Plan, String> {
     t5(&settings.clone().with("scale_decoder_outputs", false), head)
 }
 
-pub(crate) fn marian(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn marian(settings: &ConfigMap) -> Result<Plan, String> {
     let settings = settings.clone().or(&json!({
         "vocab_size": 58101, "max_position_embeddings": 1024, "encoder_layers": 12, "encoder_ffn_dim": 4096,
         "encoder_attention_heads": 16, "decoder_layers": 12, "decoder_ffn_dim": 4096, "decoder_attention_heads": 16,

@@ -5,17 +5,17 @@ use serde_json::{Map, Value};
 
 /// A configuration, in which `null` counts as not said.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings(Map<String, Value>);
+pub(crate) struct ConfigMap(Map<String, Value>);
 
 /// The rotary embedding that a configuration asks for, whichever version wrote it.
 pub(crate) struct Rope {
     pub kind: String,
     pub theta: f64,
     /// Everything that stands beside the kind.
-    pub section: Settings,
+    pub section: ConfigMap,
 }
 
-impl Settings {
+impl ConfigMap {
     pub fn new(values: &Map<String, Value>) -> Self {
         Self(values.clone())
     }

@@ -12,7 +12,7 @@ use candle_transformers::models::{
 };
 use serde_json::{Value, json};
 
-use super::{Compared, Deviation, Output, Plan, row, settings::Settings};
+use super::{Compared, Deviation, Output, Plan, row, settings::ConfigMap};
 use crate::{ids::StackKind, spec::HeadKind};
 
 const VISION: Compared = Compared::Final(StackKind::Vision);
@@ -27,11 +27,11 @@ fn compares(head: Option<HeadKind>) -> Result<(), String> {
 }
 
 /// One half's configuration.
-fn half(settings: &Settings, name: &str, defaults: &Value) -> Settings {
-    settings.section(name).unwrap_or_else(|| Settings::new(&serde_json::Map::new())).or(defaults)
+fn half(settings: &ConfigMap, name: &str, defaults: &Value) -> ConfigMap {
+    settings.section(name).unwrap_or_else(|| ConfigMap::new(&serde_json::Map::new())).or(defaults)
 }
 
-pub(crate) fn clip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn clip(settings: &ConfigMap, head: Option<HeadKind>) -> Result<Plan, String> {
     compares(head)?;
     let text = half(
         settings,
@@ -113,7 +113,7 @@ pub(crate) fn clip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, 
     Ok(Plan { deviations, picture_px, ..plan })
 }
 
-pub(crate) fn siglip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn siglip(settings: &ConfigMap, head: Option<HeadKind>) -> Result<Plan, String> {
     compares(head)?;
     let text: siglip::TextConfig = half(settings, "text_config", &json!({})).parse()?;
     let vision: siglip::VisionConfig = half(settings, "vision_config", &json!({})).parse()?;
@@ -140,7 +140,7 @@ pub(crate) fn siglip(settings: &Settings, head: Option<HeadKind>) -> Result<Plan
     Ok(Plan { picture_px, ..plan })
 }
 
-pub(crate) fn siglip_vision(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn siglip_vision(settings: &ConfigMap) -> Result<Plan, String> {
     let config: siglip::VisionConfig = settings.parse()?;
     let picture_px = Some(config.image_size);
     let plan = Plan::new("siglip", move |tensors, reading| {

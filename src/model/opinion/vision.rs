@@ -5,7 +5,7 @@ use candle_nn::{Module as _, layer_norm, linear};
 use candle_transformers::models::{dinov2, vit};
 use serde_json::json;
 
-use super::{Compared, Deviation, Output, Plan, Tensors, settings::Settings};
+use super::{Compared, Deviation, Output, Plan, Tensors, settings::ConfigMap};
 use crate::{ids::StackKind, model::ModelError, spec::HeadKind};
 
 const STREAM: Compared = Compared::Final(StackKind::SelfAttention);
@@ -21,7 +21,7 @@ const VIT_NAMES: [(&str, &str); 7] = [
     ("mlp.fc2.", "output.dense."),
 ];
 
-pub(crate) fn vit(settings: &Settings, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn vit(settings: &ConfigMap, head: Option<HeadKind>) -> Result<Plan, String> {
     let settings = settings.clone().or(&json!({
         "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
         "hidden_act": "gelu", "layer_norm_eps": 1e-12, "image_size": 224, "patch_size": 16, "num_channels": 3,
@@ -69,7 +69,7 @@ const DINO_NAMES: [(&str, &str); 7] = [
     ("layer_scale2.lambda1", "ls2.gamma"),
 ];
 
-pub(crate) fn dinov2(settings: &Settings) -> Result<Plan, String> {
+pub(crate) fn dinov2(settings: &ConfigMap) -> Result<Plan, String> {
     let settings = settings.clone().or(&json!({
         "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "mlp_ratio": 4, "image_size": 224,
         "patch_size": 14, "qkv_bias": true, "hidden_act": "gelu", "layer_norm_eps": 1e-6,

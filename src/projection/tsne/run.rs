@@ -90,7 +90,7 @@ impl<const D: usize> Run<D> {
         }
         let total: f64 = self.parts.iter().map(|part| part.sum).sum();
         let exaggerated = iteration < options.exaggerated_iterations;
-        let settings = Settings {
+        let settings = StepSettings {
             exaggeration: if exaggerated { options.exaggeration } else { 1.0 },
             momentum: options.momentum[usize::from(!exaggerated)],
             rate: self.rate,
@@ -100,7 +100,7 @@ impl<const D: usize> Run<D> {
         self.advance(settings);
     }
 
-    fn advance(&mut self, settings: Settings) {
+    fn advance(&mut self, settings: StepSettings) {
         let states = self.points.chunks_mut(BLOCK).zip(self.steps.chunks_mut(BLOCK)).zip(self.gains.chunks_mut(BLOCK));
         let forces = self.attraction.chunks(BLOCK).zip(self.repulsion.chunks(BLOCK));
         for (((points, steps), gains), (attraction, repulsion)) in states.zip(forces) {
@@ -132,7 +132,7 @@ impl<const D: usize> Run<D> {
 
 /// What one step goes by.
 #[derive(Clone, Copy)]
-struct Settings {
+struct StepSettings {
     exaggeration: f32,
     momentum: f32,
     rate: f32,

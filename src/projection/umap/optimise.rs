@@ -25,12 +25,12 @@ const LARGEST: f32 = 4.0;
 pub(super) struct Run<const D: usize> {
     points: Vec<[f32; D]>,
     parts: Vec<EdgeSamples<D>>,
-    settings: Settings,
+    settings: SampleSettings,
 }
 
 /// What all samples go by.
 #[derive(Clone, Copy, Debug)]
-struct Settings {
+struct SampleSettings {
     n: u32,
     a: f32,
     b: f32,
@@ -94,7 +94,7 @@ impl<const D: usize> Run<D> {
             }
             part
         });
-        let settings = Settings {
+        let settings = SampleSettings {
             n: n as u32,
             a: curve.a as f32,
             b: curve.b as f32,
@@ -126,7 +126,7 @@ impl<const D: usize> Run<D> {
 struct Epoch<'a, const D: usize> {
     part: &'a mut EdgeSamples<D>,
     points: &'a [[f32; D]],
-    settings: Settings,
+    settings: SampleSettings,
     rate: f32,
 }
 
@@ -179,7 +179,7 @@ impl<const D: usize> Epoch<'_, D> {
             }
             let mut random = [1u32; WIDE];
             random[..wide].copy_from_slice(&part.random[first..first + wide]);
-            let group = Group { heads: &heads, counts: &counts, samples: &samples[..longest] };
+            let group = PointGroup { heads: &heads, counts: &counts, samples: &samples[..longest] };
             let moved = group.samples::<S, D, V>(simd, points, settings, rate, &mut random);
             part.random[first..first + wide].copy_from_slice(&random[..wide]);
             for lane in 0..wide {
@@ -192,23 +192,23 @@ impl<const D: usize> Epoch<'_, D> {
 }
 
 /// Sixteen points and the edges that are sampled.
-struct Group<'a> {
+struct PointGroup<'a> {
     heads: &'a [u32; WIDE],
     counts: &'a [u32; WIDE],
     samples: &'a [[u32; WIDE]],
 }
 
-impl Group<'_> {
+impl PointGroup<'_> {
     #[inline(always)]
     fn samples<S: Simd, const D: usize, const V: usize>(
         &self,
         simd: S,
         points: &[[f32; D]],
-        settings: Settings,
+        settings: SampleSettings,
         rate: f32,
         random: &mut [u32; WIDE],
     ) -> [[f32; WIDE]; D] {
-        let Settings { n, a, b, negative_rate, .. } = settings;
+        let SampleSettings { n, a, b, negative_rate, .. } = settings;
         let zero = simd.splat_f32s(0.0);
         let mut here = gather(points, self.heads);
         let head = S::as_simd_u32s(self.heads).0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Facts, FigureExtent, Group, ViewScope, ViewSpec, heatmap::HeatmapScene, matrix::columns, spec};
+use super::{Facts, FigureExtent, ViewGroup, ViewScope, ViewSpec, heatmap::HeatmapScene, matrix::columns, spec};
 use crate::{
     analysis::{
         attention,
@@ -34,7 +34,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     synonyms: &["model view", "all heads", "attention of every head", "thumbnails of heads"],
     help: "Attention of every head as small maps: rows are layers, or heads sorted by a kind",
     key: '9',
-    group: Group::Heads,
+    group: ViewGroup::Heads,
     facts: Facts::PATTERNS,
     extent: FigureExtent::Stack,
     options: &["grid", "heatmap"],

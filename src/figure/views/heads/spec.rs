@@ -6,7 +6,7 @@ use crate::{
     figure::{
         ViewKind, data,
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{Facts, FigureExtent, Group, ViewSpec, heads_text, spec},
+        views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
     ids::HeadId,
     text::capitalised,
@@ -21,7 +21,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     synonyms: &["head view", "attention lines", "bertviz"],
     help: "Attention of one or more heads, as lines from queries to keys",
     key: '1',
-    group: Group::Look,
+    group: ViewGroup::Look,
     facts: Facts { has_rest_columns: true, ..Facts::PATTERNS },
     extent: FigureExtent::Layer,
     options: &["heads"],

@@ -7,7 +7,7 @@ use crate::{
     figure::{
         ViewKind, data,
         spec::{FigureError, NamedScene, OnePattern, ResolvedSpec},
-        views::{Facts, FigureExtent, Group, ViewSpec, spec},
+        views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
     },
     text::capitalised,
 };
@@ -21,7 +21,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     synonyms: &["attention map", "attention matrix", "attention pattern", "attention weights"],
     help: "Attention of one head as a matrix: rows are queries, columns are keys",
     key: '2',
-    group: Group::Look,
+    group: ViewGroup::Look,
     facts: Facts { has_color_scale: true, has_log_colors: true, has_rest_columns: true, ..Facts::PATTERNS },
     extent: FigureExtent::Head,
     options: &["heatmap"],

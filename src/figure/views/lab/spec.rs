@@ -12,7 +12,7 @@ use crate::{
         Captions, ViewKind,
         data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{Facts, FigureExtent, Group, ViewSpec, spec},
+        views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
     },
     ids::{HeadId, Side},
 };
@@ -36,7 +36,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     ],
     help: "What a prediction depends on, by several methods side by side",
     key: '8',
-    group: Group::Explain,
+    group: ViewGroup::Explain,
     facts: Facts::ANSWERS,
     extent: FigureExtent::Head,
     options: &["lab"],

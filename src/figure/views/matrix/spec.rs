@@ -6,7 +6,7 @@ use crate::{
     figure::{
         ViewKind, data,
         spec::{FigureError, NamedScene, ResolvedSpec, refined},
-        views::{Facts, FigureExtent, Group, ViewSpec, spec},
+        views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
     },
     ids::{HeadId, StackKind},
     text::capitalised,
@@ -21,7 +21,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     synonyms: &["all heads matrix", "grid of heads", "small multiples"],
     help: "The query–key map of every head, side by side",
     key: '5',
-    group: Group::Heads,
+    group: ViewGroup::Heads,
     facts: Facts::POINTS,
     extent: FigureExtent::Stack,
     options: &["scatter"],

@@ -6,7 +6,7 @@ use crate::{
     figure::{
         ViewKind, data,
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{Facts, FigureExtent, Group, ViewSpec, spec},
+        views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
     },
     ids::HeadId,
     text::capitalised,
@@ -21,7 +21,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     synonyms: &["embedding", "joint space", "pca", "projection", "scatter plot", "tsne", "umap"],
     help: "Queries and keys of one head as points: near means a high score",
     key: '4',
-    group: Group::Heads,
+    group: ViewGroup::Heads,
     facts: Facts::POINTS,
     extent: FigureExtent::Head,
     options: &["scatter"],
