@@ -45,7 +45,7 @@ impl LabOptions {
 
 /// A column that a pane shows, and what is asked for it.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct ColumnRequest {
     pub column: &'static MethodPreset,
     /// The question; why there is none otherwise.
     pub ask: Result<MethodCall, Unasked>,
@@ -290,17 +290,19 @@ impl Pane {
     }
 
     /// The columns that the laboratory shows, in order.
-    pub fn wanted(&self, capture: &Capture) -> Vec<Wanted> {
+    pub fn wanted(&self, capture: &Capture) -> Vec<ColumnRequest> {
         let sight = self.sight(capture);
         let shown = MethodPreset::under(self.options.question()).filter(|column| self.options.lab.shows(column));
-        shown.map(|column| Wanted { column, ask: column.ask(&sight, &self.options.lab.turned(column)) }).collect()
+        shown
+            .map(|column| ColumnRequest { column, ask: column.ask(&sight, &self.options.lab.turned(column)) })
+            .collect()
     }
 
     /// What the laboratory has answered of what the pane shows.
     pub(super) fn answers(&self, capture: &Capture) -> Vec<Answered> {
         let (known, target) = (&self.explanations, self.options.target);
         // A figure has no veil: the answer to another question is not in it.
-        let answer = |Wanted { column, ask }: Wanted| {
+        let answer = |ColumnRequest { column, ask }: ColumnRequest| {
             let (report, _) = known
                 .shown(capture.id(), (column.name, &ask.ok()?), target, self.subject())
                 .filter(|(_, to)| *to == AnswerTo::This)?;

@@ -52,7 +52,7 @@ struct Held {
 }
 
 /// A load as it was asked for.
-struct Wanted {
+struct LoadRequest {
     id: ModelId,
     source: ModelSource,
     replaces: Option<ModelId>,
@@ -79,8 +79,8 @@ impl ModelEngine {
         Self { scratch, ..self }
     }
 
-    fn load(&mut self, wanted: Wanted, control: &JobControl) -> Result<EventKind, Stop> {
-        let Wanted { id, source, replaces } = wanted;
+    fn load(&mut self, wanted: LoadRequest, control: &JobControl) -> Result<EventKind, Stop> {
+        let LoadRequest { id, source, replaces } = wanted;
         if let ModelSource::Path(path) = &source {
             let opened = capture_file::format(path).map(|format| capture_file::open(path, format, control));
             if opened.as_ref().is_none_or(|opened| matches!(opened, Err(Stop::Failed(_))))
@@ -212,7 +212,7 @@ impl Engine for ModelEngine {
         match request {
             Request::Load { id, source, replaces, sees, .. } => {
                 sees.map(|picture| open_picture(&picture)).transpose().map_err(ModelError::from)?;
-                self.load(Wanted { id, source, replaces }, control)
+                self.load(LoadRequest { id, source, replaces }, control)
             }
             Request::Forget(id) => {
                 self.models.remove(&id);
@@ -233,7 +233,7 @@ impl Engine for ModelEngine {
             Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {
-                let wanted = projector::Wanted { cloud, stack, options, known, first };
+                let wanted = projector::ProjectionRequest { cloud, stack, options, known, first };
                 self.engine.install(|| projector::project(&wanted, (&NoShelf, &Aside::default()), control))
             }
             Request::Survey { survey, .. } => self.engine.install(|| surveyor::answer(&survey, control)),

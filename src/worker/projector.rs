@@ -66,7 +66,7 @@ impl Engine for ProjectionEngine {
             let details = format!("Please report this: {:?}", request.lane());
             return Err(Stop::Failed(Failure { summary: "This cannot be projected".to_owned(), details }));
         };
-        let wanted = Wanted { cloud, stack, options, known, first };
+        let wanted = ProjectionRequest { cloud, stack, options, known, first };
         let shelf: &(dyn Shelf + Sync) = self.scratch.as_ref().map_or(&NoShelf, |scratch| scratch);
         let answer = self.pool.install(|| project(&wanted, (shelf, &self.aside), control));
         if let Some(trouble) = self.scratch.as_ref().and_then(Scratch::trouble) {
@@ -77,7 +77,7 @@ impl Engine for ProjectionEngine {
 }
 
 /// A projection as it was asked for.
-pub(super) struct Wanted {
+pub(super) struct ProjectionRequest {
     pub cloud: Cloud,
     pub stack: StackKind,
     pub options: ProjectionOptions,
@@ -88,11 +88,11 @@ pub(super) struct Wanted {
 /// Projects on the compute threads of the caller: principal components at once, then what was asked for, head by
 /// head, shown while it is refined.
 pub(super) fn project(
-    wanted: &Wanted,
+    wanted: &ProjectionRequest,
     (shelf, aside): (&dyn Shelf, &Aside),
     control: &JobControl,
 ) -> Result<EventKind, Stop> {
-    let Wanted { cloud, stack, options, known, first } = wanted;
+    let ProjectionRequest { cloud, stack, options, known, first } = wanted;
     let nothing = || Failure {
         summary: cloud.lacks(*stack, options.space).map_or_else(
             || "There are no points to project, or they are not finite".to_owned(),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use attnscope::{
-    model::kernels::{self, Activation, Bias, KernelPath, Linear, Norm, NormKind, Wanted, Windows, with_path},
+    model::kernels::{self, Activation, Bias, KeptCopies, KernelPath, Linear, Norm, NormKind, Windows, with_path},
     spec::{AttentionParams, Mask},
 };
 use candle_core::{D, DType, Device, Tensor, Var};
@@ -277,10 +277,10 @@ fn windows_have_the_scores_patterns_and_gradients_of_all_pairs() {
             let pattern = kernels::softmax(&scores, Mask::NONE).unwrap();
             (kernels::attend(&pattern, &x[2], Mask::NONE).unwrap(), scores, pattern)
         };
-        let alone = |x: &[Tensor]| windows.attend(&x[0], &x[1], &x[2], Wanted::default()).unwrap();
+        let alone = |x: &[Tensor]| windows.attend(&x[0], &x[1], &x[2], KeptCopies::default()).unwrap();
         check(&format!("{windows:?}"), &inputs, |x| alone(x).z, |x| of_pairs(x).0);
         let [q, k, v] = &inputs;
-        let all = windows.attend(q, k, v, Wanted { scores: true, pattern: true }).unwrap();
+        let all = windows.attend(q, k, v, KeptCopies { scores: true, pattern: true }).unwrap();
         assert_eq!(max_abs_diff(&all.z, &alone(&inputs).z), 0.0, "copies change z of {windows:?}");
         let (_, scores, pattern) = of_pairs(&inputs);
         assert!(max_abs_diff(&all.pattern.unwrap(), &pattern) <= 1e-6, "{windows:?}");

@@ -20,7 +20,7 @@ const MOST_TIMES: f64 = 4.0;
 
 /// Rows of a site are moved along a direction, such as the difference of the means of two sets of inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
+#[serde(into = "DirectionJson", try_from = "DirectionJson")]
 pub struct Direction {
     /// Where; a site without heads.
     pub site: Site,
@@ -113,7 +113,7 @@ impl Named for MeanOf {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct DirectionJson {
     direction: String,
     vector: Vec<f32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +126,7 @@ struct Written {
     of: Option<DirectionOf>,
 }
 
-impl From<Direction> for Written {
+impl From<Direction> for DirectionJson {
     fn from(Direction { site, stack, layer, positions, vector, along, of }: Direction) -> Self {
         let (add, remove) = match along {
             Along::Add(factor) => (Some(factor), None),
@@ -136,10 +136,12 @@ impl From<Direction> for Written {
     }
 }
 
-impl TryFrom<Written> for Direction {
+impl TryFrom<DirectionJson> for Direction {
     type Error = String;
 
-    fn try_from(Written { direction, vector, add, remove, positions, of }: Written) -> Result<Self, String> {
+    fn try_from(
+        DirectionJson { direction, vector, add, remove, positions, of }: DirectionJson,
+    ) -> Result<Self, String> {
         let along = match (add, remove) {
             (Some(factor), None) => Along::Add(factor),
             (None, Some(true)) => Along::Remove,

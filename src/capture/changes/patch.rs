@@ -16,7 +16,7 @@ use crate::{
 
 /// Rows of a site take values from elsewhere, such as another run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
+#[serde(into = "PatchJson", try_from = "PatchJson")]
 pub struct Patch {
     pub site: Site,
     /// Which stack; of [`Site::Embed`], the one that its sequence enters.
@@ -30,23 +30,23 @@ pub struct Patch {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct PatchJson {
     patch: String,
     positions: Vec<usize>,
     #[serde(with = "rows")]
     value: Matrix,
 }
 
-impl From<Patch> for Written {
+impl From<Patch> for PatchJson {
     fn from(Patch { site, stack, layer, head, positions, value }: Patch) -> Self {
         Self { patch: site_name(stack, site, layer, head), positions, value }
     }
 }
 
-impl TryFrom<Written> for Patch {
+impl TryFrom<PatchJson> for Patch {
     type Error = String;
 
-    fn try_from(Written { patch, positions, value }: Written) -> Result<Self, String> {
+    fn try_from(PatchJson { patch, positions, value }: PatchJson) -> Result<Self, String> {
         let (stack, site, layer, head) = place_of_site(&patch)?;
         if positions.len() != value.n_rows() || site.is_per_head() != head.is_some() {
             return Err(format!("“{patch}” needs a row for each position, and a head where the site has heads"));

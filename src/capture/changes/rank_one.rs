@@ -10,7 +10,7 @@ use crate::ids::StackKind;
 /// The second matrix of a layer's MLP has a change of rank one, `left · rightᵀ`, as editing an association
 /// makes it (Meng et al. 2022).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
+#[serde(into = "RankOneJson", try_from = "RankOneJson")]
 pub struct RankOne {
     pub stack: StackKind,
     /// In which layer, from 0.
@@ -22,22 +22,22 @@ pub struct RankOne {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct RankOneJson {
     rank_one: String,
     left: Vec<f32>,
     right: Vec<f32>,
 }
 
-impl From<RankOne> for Written {
+impl From<RankOne> for RankOneJson {
     fn from(RankOne { stack, layer, left, right }: RankOne) -> Self {
         Self { rank_one: format!("{}L{layer}", stack_prefix(stack)), left, right }
     }
 }
 
-impl TryFrom<Written> for RankOne {
+impl TryFrom<RankOneJson> for RankOne {
     type Error = String;
 
-    fn try_from(Written { rank_one, left, right }: Written) -> Result<Self, String> {
+    fn try_from(RankOneJson { rank_one, left, right }: RankOneJson) -> Result<Self, String> {
         match place(&rank_one) {
             Some((stack, layer, None)) => Ok(Self { stack, layer, left, right }),
             Some((.., Some(_))) | None => Err(format!("“{rank_one}” is no layer such as L3")),

@@ -12,7 +12,7 @@ use super::{file::TokenizerFile, settings::SmallFiles};
 
 /// What a file says, beside its vocabulary.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct DeclaredTokenizer {
     normalizer: Value,
     pre_tokenizer: Value,
     decoder: Value,
@@ -20,7 +20,7 @@ pub(super) struct Written {
     model: Map<String, Value>,
 }
 
-impl Written {
+impl DeclaredTokenizer {
     pub fn of(file: &TokenizerFile) -> Self {
         Self {
             normalizer: plain::<NormalizerWrapper>(&file.normalizer),

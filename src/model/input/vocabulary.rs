@@ -10,7 +10,7 @@ use super::{
     InputError, classes,
     codec::Codec,
     convention::Convention,
-    disagreement::{self, Written},
+    disagreement::{self, DeclaredTokenizer},
     file::{Merge, ModelPart, TokenizerFile, Vocabulary},
     mistral,
     parts::TokenizerParts,
@@ -139,7 +139,7 @@ pub(super) fn from_json(bytes: &[u8], settings: &SmallFiles) -> Result<Tokenizer
         ));
         return by_file(bytes, settings).map_err(told);
     }
-    let written = Written::of(&file);
+    let written = DeclaredTokenizer::of(&file);
     let mut model = parts.model.clone();
     if let Some(unknown) = classes::unknown_of(&file.model.vocab, &parts, &tokens, settings) {
         model["unk_id"] = unknown.into();

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, cpu::erf::erf_f64};
 
 pub use attention::{
-    Attended, Bias, Wanted, Windows, attention, attention_by_parts, attention_scores, attention_with_pattern,
+    Attended, Bias, KeptCopies, Windows, attention, attention_by_parts, attention_scores, attention_with_pattern,
     attention_with_sink, scratch_values, sink_shares,
 };
 use backend::is_fused;

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     model::{
         ModelError,
-        kernels::{self, Attended, Linear, Wanted, Windows},
+        kernels::{self, Attended, KeptCopies, Linear, Windows},
         run::{At, Run, Site},
     },
     spec::{AttentionParams, Mask},
@@ -189,7 +189,7 @@ impl WithGlobal {
         let is_recorded = run.records(Site::Scores, at) || run.records(Site::Pattern, at);
         if !is_changed && !(run.is_differentiated() && (run.fixes_patterns() || is_recorded)) {
             let has_room = |site: Site, run: &mut Run<'_>| run.has_room(site, at, n_heads * n * n);
-            let wanted = Wanted { scores: has_room(Site::Scores, run), pattern: has_room(Site::Pattern, run) };
+            let wanted = KeptCopies { scores: has_room(Site::Scores, run), pattern: has_room(Site::Pattern, run) };
             let Attended { z, scores, pattern } = windows.attend(q, k, v, wanted)?;
             if let Some(scores) = scores {
                 let own = kernels::attention_scores(&own_q, &global.k, None, &own_params)?;

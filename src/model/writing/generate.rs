@@ -62,7 +62,7 @@ pub(crate) fn complete<'a>(
         .collect();
     let most = spec.limits().most;
     let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), chosen, most, control };
-    let Written { ids, probabilities, ended } =
+    let Continuation { ids, probabilities, ended } =
         writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
     let first = prompt.len();
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
@@ -94,7 +94,7 @@ fn classes(network: &Network) -> Option<&Vec<String>> {
 }
 
 /// What was written after a prompt.
-struct Written {
+struct Continuation {
     /// Without the token that ended it.
     ids: Vec<u32>,
     /// What the model gave each of them.
@@ -118,7 +118,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Continues `prompt`, attending to `source` where there is an encoder, until a token that ends the
     /// text or a limit.
-    fn write(&self, prompt: &[u32], source: Option<&Payload>) -> Result<Written, ModelError> {
+    fn write(&self, prompt: &[u32], source: Option<&Payload>) -> Result<Continuation, ModelError> {
         let head = self.head()?;
         if !self.network.writes_forward() {
             return Err(input_error(
@@ -139,7 +139,7 @@ impl Writer<'_> {
         let mut sampler = Sampler::new(self.plan.choice);
         let mut cache = Cache::default();
         let mut read = prompt.to_vec();
-        let mut written = Written { ids: Vec::new(), probabilities: Vec::new(), ended: false };
+        let mut written = Continuation { ids: Vec::new(), probabilities: Vec::new(), ended: false };
         while written.ids.len() < limit {
             done.store(written.ids.len(), Ordering::Relaxed);
             let next = read[cache.n..].to_vec();

@@ -14,7 +14,7 @@ use crate::{
 
 /// A change with whether it is made.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct SavedChange {
     edit: Value,
     #[serde(default = "yes")]
     on: bool,
@@ -30,7 +30,7 @@ const fn yes() -> bool {
 /// # Errors
 /// Those of the serializer.
 pub fn serialize<S: Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::Error> {
-    let written = |change: &Change| Some(Written { edit: to_json(&change.edit)?, on: change.on });
+    let written = |change: &Change| Some(SavedChange { edit: to_json(&change.edit)?, on: change.on });
     changes.iter().filter_map(written).collect::<Vec<_>>().serialize(to)
 }
 
@@ -39,8 +39,8 @@ pub fn serialize<S: Serializer>(changes: &[Change], to: S) -> Result<S::Ok, S::E
 /// # Errors
 /// For what is no list of changes.
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Change>, D::Error> {
-    let known = |written: Written| Some(Change { edit: from_json(&written.edit).ok()?, on: written.on });
-    Ok(Vec::<Written>::deserialize(from)?.into_iter().filter_map(known).collect())
+    let known = |written: SavedChange| Some(Change { edit: from_json(&written.edit).ok()?, on: written.on });
+    Ok(Vec::<SavedChange>::deserialize(from)?.into_iter().filter_map(known).collect())
 }
 
 /// Why changes of a list are left out, a clause each.

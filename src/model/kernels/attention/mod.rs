@@ -19,7 +19,7 @@ use self::block::{Input, Kept};
 pub use self::{
     bias::Bias,
     scratch::scratch_values,
-    windows::{Attended, Wanted, Windows},
+    windows::{Attended, KeptCopies, Windows},
 };
 use super::{
     attend,

@@ -10,7 +10,7 @@ use crate::{
     figure::views::lab::Answered,
     ids::Side,
     lab::{Estimate, MethodCall, MethodPreset},
-    session::{AnswerTo, Command, Loadable, PaneCommand, Wanted},
+    session::{AnswerTo, ColumnRequest, Command, Loadable, PaneCommand},
     text::sentence,
     ui::{ViewCtx, views::controls},
 };
@@ -43,7 +43,7 @@ pub fn ask(ui: &Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>) -> LabColumns {
     // While something is dragged, what has begun is finished first; letting go asks for what is there then.
     let is_dragging = ui.input(|input| input.pointer.any_down());
     let mut asked = LabColumns { columns: Vec::new(), unsuited: Vec::new() };
-    for Wanted { column, ask } in cx.pane.wanted(capture) {
+    for ColumnRequest { column, ask } in cx.pane.wanted(capture) {
         let ask = match ask {
             Ok(ask) => ask,
             Err(unasked) => {

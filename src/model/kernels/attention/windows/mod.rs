@@ -36,7 +36,7 @@ pub struct Windows {
 
 /// What [`Windows::attend`] keeps a copy of.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted {
+pub struct KeptCopies {
     /// Scores `[heads, n, n]`.
     pub scores: bool,
     /// Patterns `[heads, n, n]`.
@@ -72,7 +72,7 @@ impl Windows {
     ///
     /// # Shapes
     /// - as [`Self::scores`]; `v`: `[kv_heads, n, d_head]`, any strides
-    pub fn attend(&self, q: &Tensor, k: &Tensor, v: &Tensor, wanted: Wanted) -> Result<Attended> {
+    pub fn attend(&self, q: &Tensor, k: &Tensor, v: &Tensor, wanted: KeptCopies) -> Result<Attended> {
         if !is_fused(q) {
             let scores = self.scores(q, k)?;
             let pattern = softmax(&scores, Mask::NONE)?;
@@ -172,7 +172,7 @@ impl<'a> Input<'a> {
         widest.unwrap_or(0) * (self.k.d + self.v.d + more)
     }
 
-    fn run(&self, copies: [Target; 2], wanted: Wanted) -> Vec<f32> {
+    fn run(&self, copies: [Target; 2], wanted: KeptCopies) -> Vec<f32> {
         let (n_heads, n, d, width) = (self.q.n_heads, self.q.n, self.v.d, self.q.n_heads * self.v.d);
         let rows = rows_per_task(n).min(n);
         let scratch = self.scratch(rows);
@@ -297,7 +297,7 @@ impl CustomOp3 for WindowsOp {
         let input = Input::of(&self.0, [(s1, l1), (s2, l2), (s3, l3)])?;
         let shape = (input.q.n, input.q.n_heads * input.v.d);
         let nothing = || Target::new(&mut []);
-        Ok((CpuStorage::F32(input.run([nothing(), nothing()], Wanted::default())), Shape::from(shape)))
+        Ok((CpuStorage::F32(input.run([nothing(), nothing()], KeptCopies::default())), Shape::from(shape)))
     }
 
     fn bwd(
