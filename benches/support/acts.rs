@@ -3,7 +3,7 @@
 use attnscope::{
     analysis::{
         Space, explain::report::Question, point_set::PointSet, projection::LayoutMethod, reading::Together,
-        search::Search,
+        search::SearchQuery,
     },
     capture::{Ablate, Ablation, Edit, HideToken, Normalize, Normalizer, RgbaBuffer, Scope, Sharpen},
     export::png_bytes,
@@ -243,8 +243,8 @@ fn layout(day: &mut Day) {
 fn search(day: &mut Day) {
     let text = day.random.text(&["the", "dog", "er", "."]).to_owned();
     day.any([
-        Command::Select(SelectionCommand::Search(Search { text, ..Search::default() })),
-        Command::Select(SelectionCommand::Search(Search::default())),
+        Command::Select(SelectionCommand::Search(SearchQuery { text, ..SearchQuery::default() })),
+        Command::Select(SelectionCommand::Search(SearchQuery::default())),
     ]);
 }
 

@@ -47,7 +47,7 @@ impl SearchKind {
 
 /// What is looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Search {
+pub struct SearchQuery {
     pub text: String,
     pub kind: SearchKind,
     /// Whether upper and lower case differ.
@@ -108,7 +108,7 @@ enum Matcher {
     Ids(Vec<u32>),
 }
 
-impl Search {
+impl SearchQuery {
     fn matcher(&self) -> Result<Matcher, SearchError> {
         let text = if self.kind == SearchKind::Regex { &self.text } else { self.text.trim() };
         if text.is_empty() {

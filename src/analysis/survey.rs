@@ -8,7 +8,7 @@ use super::{
     point_set::{PointSet, Spot},
     projection::{LayoutOptions, ProjectionOptions},
     proxy::{self, HeadPlot, HeadProxy},
-    search::{self, Hits, RankedHead, Search},
+    search::{self, Hits, RankedHead, SearchQuery},
 };
 use crate::{
     ids::{CloudId, HeadId, StackKind},
@@ -37,7 +37,7 @@ pub enum Question {
     /// The same in one head, with pairs to be drawn.
     Plot(HeadId),
     /// Which tokens are meant, and in which heads they lie together.
-    Search(Search),
+    Search(SearchQuery),
     /// A head's mean attention by position and by offset, and for each value of an annotation.
     Average(HeadId, Option<String>),
 }

@@ -27,7 +27,7 @@ pub struct Figure {
     pub items: Vec<Item>,
     /// Whether nothing but the ground and what is said below is painted.
     pub is_empty: bool,
-    /// The fonts that [`Run::face`] counts.
+    /// The fonts that [`GlyphRun::face`] counts.
     pub faces: Vec<Face>,
     /// One line for title bars, lists of files and screen readers.
     pub title: String,
@@ -102,12 +102,12 @@ pub struct Text {
     /// Whether the text as a whole reads from right to left.
     pub right_to_left: bool,
     pub color: Rgba,
-    pub runs: Vec<Run>,
+    pub runs: Vec<GlyphRun>,
 }
 
 /// Glyphs of one face.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
+pub struct GlyphRun {
     /// Into [`Figure::faces`].
     pub face: usize,
     pub glyphs: Vec<Glyph>,

@@ -31,7 +31,7 @@ impl Affinities {
         if k > 0 {
             let rows = conditional.par_chunks_mut(k * 64).zip(neighbors.distances().par_chunks(k * 64));
             rows.for_each(|(weights, distances)| {
-                dispatch(Search { k, perplexity, distances, weights });
+                dispatch(PerplexitySearch { k, perplexity, distances, weights });
             });
         }
         let half = 0.5 / neighbors.n() as f32;
@@ -109,14 +109,14 @@ impl Affinities {
 }
 
 /// Conditional probabilities of some points.
-struct Search<'a> {
+struct PerplexitySearch<'a> {
     k: usize,
     perplexity: f32,
     distances: &'a [f32],
     weights: &'a mut [f32],
 }
 
-impl WithSimd for Search<'_> {
+impl WithSimd for PerplexitySearch<'_> {
     type Output = ();
 
     #[inline(always)]

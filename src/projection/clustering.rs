@@ -127,7 +127,7 @@ impl Clustering {
     ) -> Result<Self, ProjectionError> {
         let values: Vec<f32> = among.iter().flat_map(|&i| points.row(i)).copied().collect();
         let points = Points::new(&values, among.len(), points.width())?;
-        let search = Search::new(Prepared::new(points, Metric::Euclidean), owners, same, k);
+        let search = ClusterSearch::new(Prepared::new(points, Metric::Euclidean), owners, same, k);
         let mut sums = [Sum::default(); 2];
         for (at, rows) in looked.chunks(ROWS).enumerate() {
             dispatch(RowGroup { search: &search, rows, sums: &mut sums });
@@ -180,7 +180,7 @@ enum Same {
     Labels { labels: Vec<u32>, within: u32 },
 }
 
-struct Search {
+struct ClusterSearch {
     panels: Panels,
     /// `‖x‖²`, infinite where there is no point.
     squares: Vec<f32>,
@@ -190,7 +190,7 @@ struct Search {
     points: Prepared,
 }
 
-impl Search {
+impl ClusterSearch {
     fn new(points: Prepared, owners: Vec<u32>, same: Same, k: usize) -> Self {
         let Prepared { values, n, width, .. } = &points;
         let panels = dispatch(Pack { values, n: *n, width: *width });
@@ -227,7 +227,7 @@ impl Search {
 
 /// Neighbours of up to [`ROWS`] points.
 struct RowGroup<'a> {
-    search: &'a Search,
+    search: &'a ClusterSearch,
     rows: &'a [usize],
     sums: &'a mut [Sum; 2],
 }
@@ -238,7 +238,7 @@ impl WithSimd for RowGroup<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { search, rows, sums } = self;
-        let Search { points, panels, squares, k, same, .. } = search;
+        let ClusterSearch { points, panels, squares, k, same, .. } = search;
         let (width, wide, n) = (points.width, panels.wide(), points.n);
         let mut gathered = Vec::with_capacity(ROWS * width);
         for &row in rows {

@@ -17,7 +17,7 @@ const MAX_RUNS: usize = Documents::MAX;
 pub(super) struct Arrangement {
     rows: Vec<Vec<PlacedPane>>,
     active: PaneId,
-    runs: Vec<Run>,
+    runs: Vec<OpenRun>,
 }
 
 /// A pane with the run that it shows.
@@ -32,7 +32,7 @@ struct PlacedPane {
 
 /// A run, and what belongs to it as long as others are open.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct OpenRun {
     id: DocumentId,
     plain: Option<DocumentId>,
     has_corpus: bool,
@@ -47,7 +47,7 @@ impl Arrangement {
             let Pane { id, document, minus, linked, .. } = *pane;
             PlacedPane { pane: id, document, minus, linked, head: pane.selection.head }
         };
-        let run = |document: &Document| Run {
+        let run = |document: &Document| OpenRun {
             id: document.id,
             plain: document.plain,
             has_corpus: document.corpus.is_some(),
@@ -69,7 +69,7 @@ impl Arrangement {
         self.places().find(|place| place.pane == pane)
     }
 
-    fn run(&self, id: DocumentId) -> Option<&Run> {
+    fn run(&self, id: DocumentId) -> Option<&OpenRun> {
         self.runs.iter().find(|run| run.id == id)
     }
 
@@ -84,7 +84,7 @@ impl Arrangement {
 
 /// What one command opened and closed.
 #[derive(Debug)]
-struct Step {
+struct ArrangementStep {
     before: Arrangement,
     after: Arrangement,
     /// The run of which it is part of a step, as with the first change.
@@ -94,7 +94,7 @@ struct Step {
     runs: Vec<(usize, Document)>,
 }
 
-impl Step {
+impl ArrangementStep {
     /// Steps that lay behind a run before this one.
     fn steps_before(&self, document: &Document) -> usize {
         self.before.run(document.id).or_else(|| self.after.run(document.id)).map_or(0, |run| run.n_steps)
@@ -115,8 +115,8 @@ pub(super) enum Turn {
 /// The steps around the current arrangement.
 #[derive(Debug, Default)]
 pub(super) struct Arrangements {
-    past: Vec<Step>,
-    future: Vec<Step>,
+    past: Vec<ArrangementStep>,
+    future: Vec<ArrangementStep>,
 }
 
 impl Arrangements {
@@ -132,13 +132,13 @@ impl Arrangements {
             return *self = Self::default();
         }
         self.end_redo();
-        let steps = |run: &&Run| {
+        let steps = |run: &&OpenRun| {
             let loads = |now: &Document| now.model.is_pending() && now.model.job() != run.loading;
             documents.find(run.id).is_some_and(|now| now.n_steps() > run.n_steps || loads(now))
         };
         let with = before.runs.iter().find(steps).map(|run| run.id);
-        self.past.push(Step { before, after, with, panes: closed.0, runs: closed.1 });
-        let n_runs = |past: &[Step]| past.iter().map(|step| step.runs.len()).sum::<usize>();
+        self.past.push(ArrangementStep { before, after, with, panes: closed.0, runs: closed.1 });
+        let n_runs = |past: &[ArrangementStep]| past.iter().map(|step| step.runs.len()).sum::<usize>();
         while self.past.len() > MAX_STEPS || n_runs(&self.past) > MAX_RUNS {
             self.past.remove(0);
         }
@@ -228,7 +228,7 @@ impl Documents {
     }
 
     /// Gives a run what belongs to it beside the others that are open now: a corpus is with the run that had it.
-    fn put_back(&mut self, run: Run, opened: &[DocumentId]) -> Vec<Effect> {
+    fn put_back(&mut self, run: OpenRun, opened: &[DocumentId]) -> Vec<Effect> {
         let source = |it: &Document| it.corpus.as_ref().map(|corpus| corpus.source.clone());
         let returned: Vec<_> = opened.iter().filter_map(|id| self.find(*id).and_then(source)).collect();
         let closed = self.closed.iter().find_map(|(_, closed)| closed.corpus.as_ref()).map(|corpus| corpus.copy());

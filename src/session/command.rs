@@ -9,7 +9,7 @@ use super::{
 use crate::{
     analysis::{
         point_set::{PointSet, Spot},
-        search::Search,
+        search::SearchQuery,
         survey::Question,
     },
     capture::{Excerpt, RgbaBuffer},
@@ -188,7 +188,7 @@ pub enum SelectionCommand {
     /// Pick points out of a joint space; none, to let go of all.
     PickPoints(PointSet, PickChange),
     /// Look for something in the joint spaces; nothing, to look for nothing.
-    Search(Search),
+    Search(SearchQuery),
     /// Subtract another head from the selected one, or none.
     Subtract(Option<HeadRef>),
 }

@@ -13,7 +13,7 @@ use crate::{
         Space, attention,
         projection::Projection,
         reading::{self, ReadingOptions},
-        search::Search,
+        search::SearchQuery,
     },
     capture::Capture,
     ids::{DocumentId, HeadId, PaneId, StackKind},
@@ -46,7 +46,7 @@ pub struct Pane {
     /// What is shown in place of attention.
     pub overlay: Option<Overlay>,
     /// What is looked for in its joint spaces.
-    pub search: Search,
+    pub search: SearchQuery,
     pub(super) history: History,
     /// What to select once the capture of an example or an `open` request has arrived.
     pub(super) pending: Option<PendingSelection>,
@@ -112,7 +112,7 @@ impl Pane {
             surveys: Surveys::default(),
             explanations: Explanations::default(),
             overlay: None,
-            search: Search::default(),
+            search: SearchQuery::default(),
             history: History::default(),
             pending: None,
             own_options: None,

@@ -5,7 +5,7 @@ use crate::protocol::ModelSource;
 
 /// What has to be done for the experiment that a document went back or forward to.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct UndoStep {
     /// It has none, where there were some.
     pub loses_changes: bool,
     /// The model that has to be opened for it; where there is none, it is run.
@@ -14,7 +14,7 @@ pub(super) struct Step {
 
 impl Document {
     /// Goes to the experiment that was run before the current one, or after it; `None` where nothing is left to do.
-    pub(super) fn step_back(&mut self, backwards: bool) -> Option<Step> {
+    pub(super) fn step_back(&mut self, backwards: bool) -> Option<UndoStep> {
         let depth = self.undo.depth();
         // What was taken out of a corpus since the last run comes back first.
         if self.corpus.as_deref_mut().is_some_and(|corpus| corpus.undo(backwards, depth)) {
@@ -29,6 +29,6 @@ impl Document {
         self.experiment = experiment;
         self.drag = None;
         let opens = source.filter(|source| loaded.as_ref() != Some(source) || is_loading);
-        Some(Step { loses_changes: had_changes && !has_changes, opens })
+        Some(UndoStep { loses_changes: had_changes && !has_changes, opens })
     }
 }

@@ -8,7 +8,7 @@ use attnscope::{
         cluster::{self, Shared},
         projection::{self, ProjectionOptions, ScaleChoice},
         proxy,
-        search::{self, Hits, Search, SearchError, SearchKind},
+        search::{self, Hits, SearchError, SearchKind, SearchQuery},
     },
     capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, Site, StackCapture, Token},
     corpus::{Corpus, CorpusView, Kept},
@@ -100,7 +100,7 @@ fn planted() -> Cloud {
 }
 
 fn find(cloud: &Cloud, text: &str, kind: SearchKind, case: bool) -> Result<Vec<u32>, SearchError> {
-    let hits = Search { text: text.to_owned(), kind, case }.find(cloud, SELF, Space::QueriesKeys)?;
+    let hits = SearchQuery { text: text.to_owned(), kind, case }.find(cloud, SELF, Space::QueriesKeys)?;
     assert_eq!(hits.queries, hits.keys, "of one sequence");
     Ok(hits.queries)
 }
@@ -126,7 +126,7 @@ fn searches_find_parts_words_expressions_and_ids() {
 
     // The same in every input of a corpus, whose tokens have no places any more.
     let cloud = Cloud::Inputs(Arc::new(CorpusView::all(corpus)));
-    let hits = Search { text: "asking".to_owned(), kind: SearchKind::Word, case: false }
+    let hits = SearchQuery { text: "asking".to_owned(), kind: SearchKind::Word, case: false }
         .find(&cloud, SELF, Space::QueriesKeys)
         .unwrap();
     assert_eq!((hits.queries.as_slice(), hits.n_inputs, hits.n_tokens()), (&[6, 7, 17, 18][..], 2, 4));
@@ -141,7 +141,7 @@ fn searches_find_parts_words_expressions_and_ids() {
 fn the_head_with_the_planted_cluster_comes_first() {
     let cloud = planted();
     let rank = |hits: &Hits| search::rank(&cloud, SELF, hits, ProjectionOptions::default(), &mut |_, _| true).unwrap();
-    let royal = Search { text: "king,queen,prince,duchess".to_owned(), kind: SearchKind::Word, case: false };
+    let royal = SearchQuery { text: "king,queen,prince,duchess".to_owned(), kind: SearchKind::Word, case: false };
     let hits = royal.find(&cloud, SELF, Space::QueriesKeys).unwrap();
     assert_eq!((hits.n_tokens(), hits.n_inputs), (40, 40));
     let ranked = rank(&hits);
@@ -151,7 +151,7 @@ fn the_head_with_the_planted_cluster_comes_first() {
     assert!(first > 0.9 && second.abs() < 0.1, "{first} {second}");
     assert!(ranked[0].found.across.is_some(), "different words are together, not copies of one");
     // One word alone is measured among all points.
-    let one = Search { text: "king".to_owned(), kind: SearchKind::Word, case: false }
+    let one = SearchQuery { text: "king".to_owned(), kind: SearchKind::Word, case: false }
         .find(&cloud, SELF, Space::QueriesKeys)
         .unwrap();
     assert_eq!(rank(&one)[0].found.across, None);

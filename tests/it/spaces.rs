@@ -12,7 +12,7 @@ use attnscope::{
         Cloud, Space,
         point_set::Spot,
         projection::{ColorBy, LayoutMethod, LayoutOptions, PointValues, ProjectionOptions, project, tints, values},
-        search::{Search, SearchKind},
+        search::{SearchKind, SearchQuery},
     },
     capture::{Capture, Matrix},
     corpus::{Corpus, CorpusView, Kept, list::ListOptions},
@@ -196,7 +196,7 @@ fn points_of_one_kind_are_laid_out_as_they_are() {
         let told = tints(&cloud, space, projection.heads[0].head, ColorBy::Frequency);
         assert_eq!(told.queries.len() + told.keys.len(), n);
         // A token that is found is found in every space.
-        let search = Search { text: "king".to_owned(), kind: SearchKind::Word, case: false };
+        let search = SearchQuery { text: "king".to_owned(), kind: SearchKind::Word, case: false };
         let hits = search.find(&cloud, SELF, space).unwrap();
         assert_eq!((hits.n_tokens(), hits.queries.len()), (2, 2));
         let ranked = attnscope::analysis::search::rank(&cloud, SELF, &hits, options, &mut |_, _| true).unwrap();

@@ -8,7 +8,7 @@ use attnscope::{
         explain::{report::Report, rollout::RolloutOptions},
         point_set::Spot,
         projection::{LayoutMethod, ProjectionOptions, ScaleChoice},
-        search::{Search, SearchKind},
+        search::{SearchKind, SearchQuery},
         survey::{Finding, Question, Survey},
     },
     ids::{HeadId, JobId, PaneId, StackKind},
@@ -21,7 +21,7 @@ use attnscope::{
 use crate::support::{play::Play, synthetic};
 
 fn looking_for(text: &str) -> Question {
-    Question::Search(Search { text: text.to_owned(), ..Search::default() })
+    Question::Search(SearchQuery { text: text.to_owned(), ..SearchQuery::default() })
 }
 
 fn found(play: &Play, question: Question) -> Option<Arc<Finding>> {
@@ -132,7 +132,7 @@ fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
     assert_eq!(plot.proxy, proxies[5], "one head's numbers are those among all");
     assert!(plot.pairs.len() == 900 && plot.curve.windows(2).all(|steps| steps[0].c < steps[1].c));
     let EventKind::Failed(failure) =
-        ask(Question::Search(Search { text: "(".to_owned(), kind: SearchKind::Regex, case: false }))
+        ask(Question::Search(SearchQuery { text: "(".to_owned(), kind: SearchKind::Regex, case: false }))
     else {
         panic!()
     };
@@ -144,7 +144,10 @@ fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
 #[test]
 fn a_search_marks_its_hits_and_ranks_the_heads() {
     let mut play = Play::showing("one two three two");
-    play.does(Command::Select(SelectionCommand::Search(Search { text: "two".to_owned(), ..Search::default() })));
+    play.does(Command::Select(SelectionCommand::Search(SearchQuery {
+        text: "two".to_owned(),
+        ..SearchQuery::default()
+    })));
     let pane = play.session.pane();
     let question = pane.search_question().unwrap();
     assert!(pane.hits(play.session.document()).is_none(), "not asked yet");
@@ -156,7 +159,7 @@ fn a_search_marks_its_hits_and_ranks_the_heads() {
     assert_eq!((hits.len(), hits.contains(Spot::Query(1)), hits.contains(Spot::Key(2))), (4, true, false));
     let heads = pane.cloud(document).unwrap().heads(pane.selection.stack());
     assert_eq!(pane.ranking(document).unwrap().len(), heads.len());
-    play.does(Command::Select(SelectionCommand::Search(Search::default())));
+    play.does(Command::Select(SelectionCommand::Search(SearchQuery::default())));
     let pane = play.session.pane();
     assert!(pane.search_question().is_none() && pane.hits(play.session.document()).is_none());
 }

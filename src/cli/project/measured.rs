@@ -12,7 +12,7 @@ use crate::{
     analysis::{
         cluster::{self, RankedHead},
         projection::{ProjectionOptions, ScaleChoice},
-        search::{Hits, Search},
+        search::{Hits, SearchQuery},
     },
     cli::{CliError, show_progress},
     ids::HeadId,
@@ -23,7 +23,7 @@ use crate::{
 /// Answers for every head of the stack.
 #[derive(Default)]
 pub struct Measured {
-    search: Option<(Search, Hits, Vec<RankedHead>)>,
+    search: Option<(SearchQuery, Hits, Vec<RankedHead>)>,
     shared: BTreeMap<String, Vec<RankedHead>>,
 }
 
@@ -47,7 +47,7 @@ impl Measured {
             |done: usize, total: usize| show_progress(Progress { stage: Stage::Project, done, total }).is_ok();
         let mut measured = Self::default();
         if let Some(text) = &options.search {
-            let search = Search { text: text.clone(), kind: options.search_as, case: options.match_case };
+            let search = SearchQuery { text: text.clone(), kind: options.search_as, case: options.match_case };
             let hits = search.find(cloud, stack, options.space).map_err(|error| CliError::Usage(error.to_string()))?;
             let ranked = cluster::rank(cloud, stack, &hits, space, &mut tell).unwrap_or_default();
             measured.search = Some((search, hits, ranked));

@@ -15,7 +15,7 @@ use super::{
     face::Face,
     fallback::{Choice, Fallback, FontSource},
 };
-use crate::figure::list::{Glyph, Rgba, Run, Text};
+use crate::figure::list::{Glyph, GlyphRun, Rgba, Text};
 
 /// What stands for the rest of a text that was cut.
 const ELLIPSIS: char = '…';
@@ -60,7 +60,7 @@ impl Typesetter {
         Self { measure: Some(Box::new(measure)), ..Self::new(FontSource::Bundled) }
     }
 
-    /// Every face that was needed so far; [`Run::face`] counts them.
+    /// Every face that was needed so far; [`GlyphRun::face`] counts them.
     pub fn faces(&self) -> &[Face] {
         self.fallback.faces()
     }
@@ -190,7 +190,7 @@ impl Typesetter {
         right_to_left: bool,
         size: f32,
         pen: &mut f32,
-    ) -> Option<Run> {
+    ) -> Option<GlyphRun> {
         while self.shapers.len() <= face {
             let font = self.fallback.faces().get(self.shapers.len())?.font()?;
             self.shapers.push(ShaperData::new(&font));
@@ -223,7 +223,7 @@ impl Typesetter {
             *pen += glyph.advance;
             glyph
         });
-        Some(Run { face, glyphs: glyphs.collect() })
+        Some(GlyphRun { face, glyphs: glyphs.collect() })
     }
 }
 

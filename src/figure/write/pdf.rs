@@ -18,7 +18,7 @@ use krilla::{
 
 use super::WriteError;
 use crate::figure::{
-    list::{Cells, Figure, Item, Line, Rgba, Run, Sampling, Text},
+    list::{Cells, Figure, GlyphRun, Item, Line, Rgba, Sampling, Text},
     paper,
     path::{Path, Segment},
 };
@@ -134,7 +134,7 @@ impl Writer<'_> {
 }
 
 /// Glyphs in em, offsets relative to the pen. Each has its cluster's bytes, from which text is extracted.
-fn embedded(run: &Run, size: f32, pen: &mut f32) -> Vec<KrillaGlyph> {
+fn embedded(run: &GlyphRun, size: f32, pen: &mut f32) -> Vec<KrillaGlyph> {
     let glyph = |glyph: &crate::figure::list::Glyph| {
         let offset = glyph.x - *pen;
         *pen += glyph.advance;

@@ -225,7 +225,7 @@ fn places(capture: &Capture, depth: Depth, notes: &mut Vec<String>) -> Vec<Maske
 }
 
 /// One place's search.
-struct Search<'a> {
+struct MaskSearch<'a> {
     bench: &'a Bench<'a>,
     aim: Aim,
     /// The outcomes' probabilities without masks.
@@ -233,7 +233,7 @@ struct Search<'a> {
     options: MaskingOptions,
 }
 
-impl Search<'_> {
+impl MaskSearch<'_> {
     /// The divergence with masked states, and its gradient by the gates.
     fn divergence(&self, place: &MaskedStates, baseline: &[f64], gates: &[f64]) -> Result<(f64, Vec<f64>), LabError> {
         let mut plan: RunPlan = self.bench.plan(Sites::NONE, Logits::Skip);
@@ -293,7 +293,7 @@ fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<R
         p = aim.distribution(logits).unwrap_or_default();
     })?;
     let plain = p.iter().map(|p| *p as f32).collect();
-    let search = Search { bench, aim, plain, options };
+    let search = MaskSearch { bench, aim, plain, options };
     let mut found: Vec<(&MaskedStates, Mask)> = Vec::with_capacity(places.len());
     for (nth, place) in places.iter().enumerate() {
         found.push((place, search.smallest(place, (nth, places.len()))?));

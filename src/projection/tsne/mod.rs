@@ -11,7 +11,7 @@ mod tree;
 
 pub use options::TsneOptions;
 
-use self::run::Run;
+use self::run::TsneRun;
 use super::{
     Affinities, Neighbors, Pca, Points, Progress, ProjectionError, check_dims,
     dims::{InDims, in_dims},
@@ -22,7 +22,7 @@ use crate::random::SplitMix;
 /// A t-SNE layout that is being made.
 #[derive(Clone, Debug)]
 pub struct Tsne {
-    run: InDims<Run<2>, Run<3>>,
+    run: InDims<TsneRun<2>, TsneRun<3>>,
     options: TsneOptions,
     perplexity: f32,
     iteration: usize,
@@ -64,8 +64,8 @@ impl Tsne {
         let start = small(start, options.seed);
         let rate = options.learning_rate_for(neighbors.n());
         let run = match options.dims {
-            2 => InDims::Plane(Run::new(affinities, start.as_chunks().0, rate)),
-            _ => InDims::Space(Run::new(affinities, start.as_chunks().0, rate)),
+            2 => InDims::Plane(TsneRun::new(affinities, start.as_chunks().0, rate)),
+            _ => InDims::Space(TsneRun::new(affinities, start.as_chunks().0, rate)),
         };
         Ok(Self { run, options, perplexity, iteration: 0 })
     }

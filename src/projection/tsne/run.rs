@@ -23,7 +23,7 @@ const BLOCK: usize = 4096;
 
 /// Points on their way, in `D` dimensions.
 #[derive(Clone, Debug)]
-pub(super) struct Run<const D: usize> {
+pub(super) struct TsneRun<const D: usize> {
     affinities: Affinities,
     points: Vec<[f32; D]>,
     /// The last step of each point.
@@ -36,7 +36,7 @@ pub(super) struct Run<const D: usize> {
     rate: f32,
 }
 
-impl<const D: usize> Run<D> {
+impl<const D: usize> TsneRun<D> {
     pub fn new(affinities: Affinities, start: &[[f32; D]], rate: f32) -> Self {
         let n = start.len();
         let tree = Tree::new(n);

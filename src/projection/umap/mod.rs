@@ -13,7 +13,7 @@ mod options;
 pub use curve::Curve;
 pub use options::UmapOptions;
 
-use self::optimise::Run;
+use self::optimise::UmapRun;
 use super::{
     Neighbors, Pca, Points, Progress, ProjectionError, check_dims,
     dims::{InDims, in_dims},
@@ -24,7 +24,7 @@ use crate::random::SplitMix;
 /// A UMAP layout that is being made.
 #[derive(Clone, Debug)]
 pub struct Umap {
-    run: InDims<Run<2>, Run<3>>,
+    run: InDims<UmapRun<2>, UmapRun<3>>,
     epoch: usize,
     epochs: usize,
 }
@@ -66,8 +66,8 @@ impl Umap {
         let graph = graph::fuzzy(neighbors);
         let epochs = options.epochs_for(neighbors.n());
         let run = match options.dims {
-            2 => InDims::Plane(Run::new(&graph, start.as_chunks().0, epochs, options)?),
-            _ => InDims::Space(Run::new(&graph, start.as_chunks().0, epochs, options)?),
+            2 => InDims::Plane(UmapRun::new(&graph, start.as_chunks().0, epochs, options)?),
+            _ => InDims::Space(UmapRun::new(&graph, start.as_chunks().0, epochs, options)?),
         };
         Ok(Self { run, epoch: 0, epochs })
     }

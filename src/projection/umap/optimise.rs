@@ -22,7 +22,7 @@ const LARGEST: f32 = 4.0;
 
 /// Points on their way, in `D` dimensions.
 #[derive(Clone, Debug)]
-pub(super) struct Run<const D: usize> {
+pub(super) struct UmapRun<const D: usize> {
     points: Vec<[f32; D]>,
     parts: Vec<EdgeSamples<D>>,
     settings: SampleSettings,
@@ -56,7 +56,7 @@ struct EdgeSamples<const D: usize> {
     moved: Vec<[f32; D]>,
 }
 
-impl<const D: usize> Run<D> {
+impl<const D: usize> UmapRun<D> {
     pub fn new(
         graph: &Affinities,
         start: &[[f32; D]],

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{ImageRef, ModelRef, SavedPart, changes, lenient_field, reference::settled};
 use crate::{
-    analysis::search::Search,
+    analysis::search::SearchQuery,
     capture::Excerpt,
     corpus::{
         Kept,
@@ -121,7 +121,7 @@ pub struct SavedPane {
     /// Whether it follows the other panes.
     pub linked: bool,
     /// What is looked for in its joint spaces.
-    pub search: Search,
+    pub search: SearchQuery,
     /// The output that the laboratory is asked about.
     pub target: SavedTarget,
     /// Options of the views. One that is not understood loses itself alone.
@@ -152,7 +152,7 @@ impl Default for SavedPane {
             is_final: false,
             minus: None,
             linked: true,
-            search: Search::default(),
+            search: SearchQuery::default(),
             target: SavedTarget::default(),
             options: ViewOptions::default(),
             unknown: Map::new(),

@@ -9,7 +9,7 @@ use eframe::egui;
 
 use super::{OpenError, Outcome};
 use crate::{
-    analysis::search::Search,
+    analysis::search::SearchQuery,
     cli::open::OpenOptions,
     corpus::list::ListOptions,
     ids::JobId,
@@ -71,7 +71,11 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         commands.push(Command::Corpus(CorpusCommand::Open(CorpusSource::Path { path, list })));
     }
     if let Some(text) = options.search.clone() {
-        commands.push(Command::Select(SelectionCommand::Search(Search { text, kind: options.search_as, case: false })));
+        commands.push(Command::Select(SelectionCommand::Search(SearchQuery {
+            text,
+            kind: options.search_as,
+            case: false,
+        })));
     }
     commands
 }

@@ -6,7 +6,7 @@ use eframe::egui::{self, ColorImage, Event as EguiEvent};
 
 use super::{
     App, Sheet,
-    pictures::{self, Purpose, Step, Unplaced},
+    pictures::{self, Purpose, ScreenshotStep, Unplaced},
 };
 use crate::{
     export::ExportRequest,
@@ -88,10 +88,10 @@ impl App {
 
     pub(super) fn take_picture(&mut self, ctx: &egui::Context) {
         match self.pictures.step() {
-            Step::Idle => {}
-            Step::Wait => ctx.request_repaint(),
-            Step::Request => self.shell.screenshot(ctx),
-            Step::GaveUp => self.commands.push(Command::Notify(Failure {
+            ScreenshotStep::Idle => {}
+            ScreenshotStep::Wait => ctx.request_repaint(),
+            ScreenshotStep::Request => self.shell.screenshot(ctx),
+            ScreenshotStep::GaveUp => self.commands.push(Command::Notify(Failure {
                 summary: "The system gave no picture of the window".to_owned(),
                 details: "Show the window and try again".to_owned(),
             })),

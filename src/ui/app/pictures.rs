@@ -60,7 +60,7 @@ impl Unplaced {
 
 /// What the caller does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ScreenshotStep {
     Idle,
     Wait,
     /// Ask for the screenshot now.
@@ -89,16 +89,16 @@ impl Pictures {
     }
 
     /// Counts one frame.
-    pub fn step(&mut self) -> Step {
-        let Some(shot) = &mut self.shot else { return Step::Idle };
+    pub fn step(&mut self) -> ScreenshotStep {
+        let Some(shot) = &mut self.shot else { return ScreenshotStep::Idle };
         shot.frames = shot.frames.saturating_add(1);
         if shot.frames == SETTLE_FRAMES + 1 {
-            Step::Request
+            ScreenshotStep::Request
         } else if shot.frames > GIVE_UP_FRAMES {
             self.shot = None;
-            Step::GaveUp
+            ScreenshotStep::GaveUp
         } else {
-            Step::Wait
+            ScreenshotStep::Wait
         }
     }
 
@@ -176,10 +176,13 @@ mod tests {
     #[test]
     fn a_picture_is_taken_after_the_frame_has_settled() {
         let mut pictures = Pictures::default();
-        assert_eq!(pictures.step(), Step::Idle);
+        assert_eq!(pictures.step(), ScreenshotStep::Idle);
         pictures.start(Purpose::Save);
         assert!(pictures.is_taking());
-        assert_eq!([pictures.step(), pictures.step(), pictures.step()], [Step::Wait, Step::Wait, Step::Request]);
+        assert_eq!(
+            [pictures.step(), pictures.step(), pictures.step()],
+            [ScreenshotStep::Wait, ScreenshotStep::Wait, ScreenshotStep::Request]
+        );
         assert_eq!(pictures.receive(), Some(Purpose::Save));
         assert!(!pictures.is_taking());
     }
@@ -188,7 +191,7 @@ mod tests {
     fn a_window_that_never_answers_does_not_hide_its_messages_for_ever() {
         let mut pictures = Pictures::default();
         pictures.start(Purpose::Save);
-        let gave_up = (0..=GIVE_UP_FRAMES).map(|_| pictures.step()).any(|step| step == Step::GaveUp);
+        let gave_up = (0..=GIVE_UP_FRAMES).map(|_| pictures.step()).any(|step| step == ScreenshotStep::GaveUp);
         assert!(gave_up && !pictures.is_taking());
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn parse(pickle: &[u8]) -> Result<Object, Unreadable> {
     let mut stack = Stack::empty();
     let mut costs = Costs { stack: Vec::new(), memo: HashMap::new(), copies_left: pickle.len().max(MIN_COPIES) };
     loop {
-        let step = Step::next(rest).map_err(Unreadable::Damaged)?;
+        let step = StackEffect::next(rest).map_err(Unreadable::Damaged)?;
         costs.admit(step).map_err(Unreadable::Damaged)?;
         let n_rest = rest.len();
         let ends = match stack.read(&mut rest) {
@@ -50,7 +50,7 @@ pub(super) fn parse(pickle: &[u8]) -> Result<Object, Unreadable> {
 
 /// What an instruction does to the stack, as far as costs go.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum StackEffect {
     Header,
     /// Copies the top into the memo.
     Put(u32),
@@ -62,7 +62,7 @@ enum Step {
     Other,
 }
 
-impl Step {
+impl StackEffect {
     /// Looks at the next instruction without running it.
     fn next(rest: &[u8]) -> Result<Self, String> {
         let cut_off = || "its description of the tensors is cut off".to_owned();
@@ -94,11 +94,11 @@ struct Costs {
 
 impl Costs {
     /// Refuses a copy that would be one too many.
-    fn admit(&mut self, step: Step) -> Result<(), String> {
+    fn admit(&mut self, step: StackEffect) -> Result<(), String> {
         let copied = match step {
-            Step::Put(_) => self.stack.last(),
-            Step::Get(id) => self.memo.get(&id),
-            Step::Header | Step::Collect | Step::Other => None,
+            StackEffect::Put(_) => self.stack.last(),
+            StackEffect::Get(id) => self.memo.get(&id),
+            StackEffect::Header | StackEffect::Collect | StackEffect::Other => None,
         };
         let n_objects = copied.map_or(0, |cost| cost.n_objects);
         self.copies_left = self
@@ -109,23 +109,25 @@ impl Costs {
     }
 
     /// Follows what an instruction of `n_bytes` did to the stack, which now has `len` objects.
-    fn update(&mut self, step: Step, len: usize, n_bytes: usize) -> Result<(), String> {
+    fn update(&mut self, step: StackEffect, len: usize, n_bytes: usize) -> Result<(), String> {
         match step {
-            Step::Header => {}
-            Step::Put(id) => {
+            StackEffect::Header => {}
+            StackEffect::Put(id) => {
                 self.memo.extend(self.stack.last().map(|cost| (id, *cost)));
             }
-            Step::Get(id) => self.stack.extend(self.memo.get(&id)),
-            Step::Other if len > self.stack.len() => {
+            StackEffect::Get(id) => self.stack.extend(self.memo.get(&id)),
+            StackEffect::Other if len > self.stack.len() => {
                 self.stack.push(Cost { n_objects: 1 + n_bytes / TEXT_BYTES, depth: 0 });
             }
-            Step::Collect | Step::Other => {
+            StackEffect::Collect | StackEffect::Other => {
                 let parts = self.stack.split_off(len.saturating_sub(1).min(self.stack.len()));
                 let n_objects = parts.iter().map(|cost| cost.n_objects).sum::<usize>();
                 let deepest = |parts: &[Cost]| parts.iter().map(|cost| cost.depth + 1).max().unwrap_or(0);
                 let cost = match (step, parts.split_first()) {
                     // The list is there already; only its new items are a level below it.
-                    (Step::Collect, Some((list, items))) => Cost { n_objects, depth: list.depth.max(deepest(items)) },
+                    (StackEffect::Collect, Some((list, items))) => {
+                        Cost { n_objects, depth: list.depth.max(deepest(items)) }
+                    }
                     _ => Cost { n_objects: n_objects + 1, depth: deepest(&parts) },
                 };
                 if cost.depth > MAX_DEPTH {
@@ -139,9 +141,9 @@ impl Costs {
 }
 
 /// What the reader could not do.
-fn explain(error: &candle_core::Error, step: Step, stack: &[Object]) -> Unreadable {
+fn explain(error: &candle_core::Error, step: StackEffect, stack: &[Object]) -> Unreadable {
     // Objects that only Python code can fill: the one in question is on top.
-    if let (Step::Collect, Some(class)) = (step, stack.last().and_then(class_name)) {
+    if let (StackEffect::Collect, Some(class)) = (step, stack.last().and_then(class_name)) {
         let what = format!("contains an object of the class {class}, which only Python can read");
         return Unreadable::Foreign { what, advice: SAVE_WEIGHTS };
     }
