@@ -37,7 +37,7 @@ pub enum Ask {
 
 /// What was answered, with [`FACTS`] from every server on the way.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HubResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Body,
@@ -123,7 +123,7 @@ impl Client {
     }
 
     /// Asks for `path` below the endpoint, such as `/api/models/gpt2`.
-    pub fn ask(&self, path: &str, ask: Ask) -> Result<Answer, Trouble> {
+    pub fn ask(&self, path: &str, ask: Ask) -> Result<HubResponse, Trouble> {
         let start = format!("{}{path}", self.endpoint.to_string().trim_end_matches('/'));
         let mut uri: Uri = start.parse().map_err(|_| Trouble::Final(HubError::Endpoint(start)))?;
         let mut facts = HeaderMap::new();
@@ -151,7 +151,7 @@ impl Client {
     }
 
     /// As [`Self::ask`], for a file that the server has listed.
-    pub fn ask_file(&self, path: &str, name: &str, ask: Ask) -> Result<Answer, Trouble> {
+    pub fn ask_file(&self, path: &str, name: &str, ask: Ask) -> Result<HubResponse, Trouble> {
         self.ask(path, ask).map_err(|trouble| match trouble {
             Trouble::Final(HubError::NotFound { .. }) => self.lie(format!("{name} is listed, but not there")).into(),
             other => other,
@@ -193,12 +193,12 @@ impl Client {
         request.call()
     }
 
-    fn judge(&self, uri: &Uri, response: Response<Body>, facts: HeaderMap) -> Result<Answer, Trouble> {
+    fn judge(&self, uri: &Uri, response: Response<Body>, facts: HeaderMap) -> Result<HubResponse, Trouble> {
         let (parts, body) = response.into_parts();
         let (status, mut headers) = (parts.status, parts.headers);
         headers.extend(facts.into_iter().filter_map(|(name, value)| Some((name?, value))));
         if status.is_success() || status.is_redirection() || status == StatusCode::RANGE_NOT_SATISFIABLE {
-            return Ok(Answer { status, headers, body });
+            return Ok(HubResponse { status, headers, body });
         }
         let host = self.host();
         if matches!(status.as_u16(), 401 | 403) && !same_origin(uri, &self.endpoint) {

@@ -13,7 +13,7 @@ use super::{
     Environment, HubError, Monitor, Plan, PlannedFile, Transfer,
     attempts::Attempts,
     cache::RepoFolder,
-    client::{Answer, Ask, Client, is_web_page, number},
+    client::{Ask, Client, HubResponse, is_web_page, number},
     pace::Pace,
     partial::Partial,
     plan::file_path,
@@ -131,9 +131,9 @@ impl Fetch<'_> {
     }
 
     /// Whether the answer continues what is here; a server that ignores the range sends all of it again.
-    fn check(&self, file: &PlannedFile, partial: &mut Partial, answer: &Answer) -> Result<(), Trouble> {
+    fn check(&self, file: &PlannedFile, partial: &mut Partial, answer: &HubResponse) -> Result<(), Trouble> {
         let PlannedFile { name, size_bytes, .. } = file;
-        let Answer { status, headers, .. } = answer;
+        let HubResponse { status, headers, .. } = answer;
         if is_web_page(headers) {
             return Err(self.client.lie(format!("a web page instead of {name}")).into());
         }
@@ -162,7 +162,7 @@ impl Fetch<'_> {
         }
     }
 
-    fn take_in(&mut self, file: &PlannedFile, partial: &mut Partial, answer: Answer) -> Result<(), Trouble> {
+    fn take_in(&mut self, file: &PlannedFile, partial: &mut Partial, answer: HubResponse) -> Result<(), Trouble> {
         let PlannedFile { name, size_bytes, .. } = file;
         let start = partial.len();
         let mut reader = answer.body.into_reader();

@@ -10,7 +10,7 @@ use super::{
     address::encoded,
     attempts::Attempts,
     checksum::Checksum,
-    client::{Answer, Ask, Client, is_web_page, number},
+    client::{Ask, Client, HubResponse, is_web_page, number},
     id::is_plain,
     needed::{is_hostile, needed},
     trouble::Trouble,
@@ -140,7 +140,7 @@ impl Planner<'_> {
     fn listing(&self) -> Result<Listing, HubError> {
         let path = format!("/api/models/{}/revision/{}?blobs=true", self.id.name(), encoded(self.id.revision()));
         self.persistently(|| {
-            let Answer { headers, body, .. } = self.client.ask(&path, Ask::Content { from: 0 })?;
+            let HubResponse { headers, body, .. } = self.client.ask(&path, Ask::Content { from: 0 })?;
             if is_web_page(&headers) {
                 return Err(self.client.lie("a web page instead of the list of files").into());
             }
@@ -164,7 +164,7 @@ impl Planner<'_> {
         let Sibling { rfilename: name, size, lfs } = file;
         let path = file_path(self.id, commit, name);
         let answer = self.persistently(|| self.client.ask_file(&path, name, Ask::Facts))?;
-        let Answer { status, headers, .. } = answer;
+        let HubResponse { status, headers, .. } = answer;
         let Some(etag) = etag(&headers) else {
             return Err(self.client.lie(format!("{name} has no ETag that could name its content")));
         };

@@ -53,7 +53,7 @@ pub struct Bench<'a> {
 
 /// What a method answered.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct LabAnswer {
     /// The run that is explained, with patterns and prediction.
     pub capture: Capture,
     pub report: Report,

@@ -161,7 +161,7 @@ pub(super) struct Shown<'a> {
 
 /// What follows from a command or an answer about the session as a whole.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct SessionOutcome {
     pub effects: Vec<Effect>,
     /// What is shown from now on, instead of all that is open, and where it came from.
     pub replacement: Option<(Saved, Origin)>,
@@ -182,7 +182,7 @@ pub(super) enum Origin {
     },
 }
 
-impl From<Vec<Effect>> for Answer {
+impl From<Vec<Effect>> for SessionOutcome {
     fn from(effects: Vec<Effect>) -> Self {
         Self { effects, replacement: None }
     }
@@ -196,7 +196,7 @@ impl Keeping {
         shown: Shown<'_>,
         settings: &Settings,
         jobs: &mut Jobs,
-    ) -> Answer {
+    ) -> SessionOutcome {
         if !matches!(command, SessionCommand::Keep | SessionCommand::SaveTo(_)) {
             self.anew = None;
         }
@@ -301,14 +301,14 @@ impl Keeping {
         self.ask(Doing::Discarding, SessionRequest::SetAside { json, is_end: false }, jobs)
     }
 
-    fn recover(&mut self, idx: usize, shown: Shown<'_>, jobs: &mut Jobs) -> Answer {
+    fn recover(&mut self, idx: usize, shown: Shown<'_>, jobs: &mut Jobs) -> SessionOutcome {
         if idx >= self.left.len() {
-            return Answer::default();
+            return SessionOutcome::default();
         }
         let Left { number, mut saved, .. } = self.left.remove(idx);
         let effects = if self.kept.is_some() { self.set_aside(shown, jobs) } else { Vec::new() };
         let file = saved.saved_as.take();
-        Answer { effects, replacement: Some((saved, Origin::Left(file, number))) }
+        SessionOutcome { effects, replacement: Some((saved, Origin::Left(file, number))) }
     }
 
     pub(super) fn on_event(
@@ -319,10 +319,12 @@ impl Keeping {
         settings: &mut Settings,
         notices: &mut Notices,
         jobs: &mut Jobs,
-    ) -> Answer {
-        let Some(at) = self.jobs.iter().position(|(waiting, _)| *waiting == job) else { return Answer::default() };
+    ) -> SessionOutcome {
+        let Some(at) = self.jobs.iter().position(|(waiting, _)| *waiting == job) else {
+            return SessionOutcome::default();
+        };
         if matches!(event, EventKind::Progress(_)) {
-            return Answer::default();
+            return SessionOutcome::default();
         }
         let (_, doing) = self.jobs.remove(at);
         match (event, doing) {
@@ -375,7 +377,7 @@ impl Keeping {
             (EventKind::Failed(failure), _) => notices.fail(Cause::Job(job), failure),
             _ => {}
         }
-        Answer::default()
+        SessionOutcome::default()
     }
 
     /// Takes in answers after which the same is shown.
@@ -413,12 +415,12 @@ impl Keeping {
         is_kept: bool,
         shown: Shown<'_>,
         jobs: &mut Jobs,
-    ) -> Answer {
+    ) -> SessionOutcome {
         // Nothing that was not saved is lost by looking at something else; what was only opened needs no keeping.
         let effects = if self.kept.is_some() && !is_kept { self.set_aside(shown, jobs) } else { Vec::new() };
         let file = saved.saved_as.take();
         let origin = if is_kept { Origin::Closed(file) } else { Origin::File(from) };
-        Answer { effects, replacement: Some((saved, origin)) }
+        SessionOutcome { effects, replacement: Some((saved, origin)) }
     }
 
     /// Takes note of where the session came from that is shown now.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Document, Documents, Keeping, Settings,
-    autosave::{Answer, Doing, Origin, Shown},
+    autosave::{Doing, Origin, SessionOutcome, Shown},
     jobs::Jobs,
     saved::{Saved, SavedDocument, SavedPane},
 };
@@ -22,7 +22,13 @@ pub enum Anew {
 }
 
 impl Keeping {
-    pub(super) fn on_new(&mut self, anew: Anew, shown: Shown<'_>, settings: &Settings, jobs: &mut Jobs) -> Answer {
+    pub(super) fn on_new(
+        &mut self,
+        anew: Anew,
+        shown: Shown<'_>,
+        settings: &Settings,
+        jobs: &mut Jobs,
+    ) -> SessionOutcome {
         match anew {
             Anew::Ask if self.is_unsaved(shown) => self.anew = Some(anew),
             Anew::Stay => self.anew = None,
@@ -41,7 +47,7 @@ impl Keeping {
                 return self.ask(Doing::Closing, SessionRequest::SetAside { json, is_end: false }, jobs).into();
             }
         }
-        Answer::default()
+        SessionOutcome::default()
     }
 
     /// Whether nothing is shown and nothing was written down.
@@ -74,11 +80,11 @@ impl Keeping {
     }
 
     /// Shows nothing, in one pane with the options of the user.
-    pub(super) fn close_everything(&self, documents: &Documents, settings: &Settings) -> Answer {
+    pub(super) fn close_everything(&self, documents: &Documents, settings: &Settings) -> SessionOutcome {
         let document = SavedDocument { writing: settings.writing, ..SavedDocument::default() };
         let pane = SavedPane { active: true, options: settings.views.clone(), ..SavedPane::default() };
         let blank = Saved { documents: vec![document], panes: vec![pane], ..Saved::default() };
         let origin = Origin::New { was_blank: self.is_blank(documents) };
-        Answer { effects: Vec::new(), replacement: Some((blank, origin)) }
+        SessionOutcome { effects: Vec::new(), replacement: Some((blank, origin)) }
     }
 }

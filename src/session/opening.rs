@@ -9,7 +9,7 @@ use std::{
 use super::{
     Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, Focus, Loadable, PathKind, Session,
     arrangement::{Arrangements, Turn},
-    autosave::{Answer, Shown, file_name},
+    autosave::{SessionOutcome, Shown, file_name},
     corpora::CorpusInput,
     document::Behind,
     gallery::EXAMPLES,
@@ -510,8 +510,8 @@ impl Session {
     }
 
     /// Does what follows from a command or an answer about the session as a whole.
-    pub(super) fn replace_session(&mut self, answer: Answer) -> Vec<Effect> {
-        let Answer { mut effects, replacement } = answer;
+    pub(super) fn replace_session(&mut self, answer: SessionOutcome) -> Vec<Effect> {
+        let SessionOutcome { mut effects, replacement } = answer;
         if let Some((saved, origin)) = replacement {
             effects.extend(self.open_saved(saved));
             let Self { documents, panes, keeping, settings, notices, jobs, .. } = self;

@@ -174,9 +174,9 @@ impl Shell {
         }
         let choice = self.desktop.pick(purpose);
         self.spawn("file-dialog", move || match wait_for(choice) {
-            Answer::Chosen(paths) => ShellEvent::Chosen(purpose, paths),
-            Answer::Closed => ShellEvent::Dismissed(None),
-            Answer::NotShown => ShellEvent::NoDialog(PathFor::Open(purpose), String::new()),
+            DialogOutcome::Chosen(paths) => ShellEvent::Chosen(purpose, paths),
+            DialogOutcome::Closed => ShellEvent::Dismissed(None),
+            DialogOutcome::NotShown => ShellEvent::NoDialog(PathFor::Open(purpose), String::new()),
         });
     }
 
@@ -187,12 +187,12 @@ impl Shell {
         let choice = self.desktop.save(default_name, extension);
         let name = default_name.to_owned();
         self.spawn("save-dialog", move || match wait_for(choice) {
-            Answer::Chosen(paths) => match paths.into_iter().next() {
+            DialogOutcome::Chosen(paths) => match paths.into_iter().next() {
                 Some(path) => ShellEvent::SaveTo(picture, with_extension(path, extension, also)),
                 None => ShellEvent::Dismissed(Some(picture)),
             },
-            Answer::Closed => ShellEvent::Dismissed(Some(picture)),
-            Answer::NotShown => ShellEvent::NoDialog(PathFor::Save { number: picture, extension, also }, name),
+            DialogOutcome::Closed => ShellEvent::Dismissed(Some(picture)),
+            DialogOutcome::NotShown => ShellEvent::NoDialog(PathFor::Save { number: picture, extension, also }, name),
         });
     }
 
@@ -265,18 +265,18 @@ impl Shell {
 
 /// What became of a dialog.
 #[derive(Debug)]
-enum Answer {
+enum DialogOutcome {
     Chosen(Vec<PathBuf>),
     Closed,
     NotShown,
 }
 
-fn wait_for(choice: Choice) -> Answer {
+fn wait_for(choice: Choice) -> DialogOutcome {
     let started = Instant::now();
     match block_on(choice) {
-        Some(paths) => Answer::Chosen(paths),
-        None if started.elapsed() < Duration::from_secs_f64(NO_DIALOG_SECS) => Answer::NotShown,
-        None => Answer::Closed,
+        Some(paths) => DialogOutcome::Chosen(paths),
+        None if started.elapsed() < Duration::from_secs_f64(NO_DIALOG_SECS) => DialogOutcome::NotShown,
+        None => DialogOutcome::Closed,
     }
 }
 

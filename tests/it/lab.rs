@@ -11,8 +11,8 @@ use attnscope::{
     capture::HideToken,
     ids::Side,
     lab::{
-        Answer, Bench, DirectLogits, Effective, GradientOptions, LabError, LeaveOneOutOptions, LeaveOut, LensOptions,
-        MemoryOptions, MethodCall, Norms, Of, RelevanceQuestion, Rule, Target, answer,
+        Bench, DirectLogits, Effective, GradientOptions, LabAnswer, LabError, LeaveOneOutOptions, LeaveOut,
+        LensOptions, MemoryOptions, MethodCall, Norms, Of, RelevanceQuestion, Rule, Target, answer,
     },
     model::{Edit, Encoded, Engine, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
 };
@@ -50,7 +50,7 @@ pub fn try_ask(
     edits: &[Edit],
     ask: &MethodCall,
     target: Target,
-) -> Result<Answer, LabError> {
+) -> Result<LabAnswer, LabError> {
     answer(Bench::new(model, input, edits, &uninterrupted, &|_| {}), ask, target)
 }
 

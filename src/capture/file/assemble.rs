@@ -37,14 +37,14 @@ pub(super) struct Described {
 
 /// The tensors of one input.
 #[derive(Default)]
-pub(super) struct Input {
+pub(super) struct InputTensors {
     tensors: Vec<(TensorSlot, CheckedTensor)>,
     places: BTreeSet<TensorSlot>,
     /// Tensors whose names mean nothing to us.
     pub(super) n_ignored: usize,
 }
 
-impl Input {
+impl InputTensors {
     /// Adds a tensor. `input0/x` and `input00/x` would be the same place, which is refused.
     pub(super) fn add(&mut self, place: TensorSlot, entry: CheckedTensor) -> Result<(), FileError> {
         if !self.places.insert(place) {

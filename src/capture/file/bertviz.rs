@@ -24,7 +24,7 @@ pub(super) fn is_setting(name: &str) -> bool {
 
 /// Lists of all layers.
 #[derive(Default)]
-struct Block {
+struct LayerLists {
     shape: Vec<usize>,
     flat: Vec<f32>,
 }
@@ -36,10 +36,10 @@ pub(super) struct Record {
     pub(super) name: String,
     /// What the page calls it: `All`, `Encoder`, `Sentence A -> Sentence B`.
     view: Option<String>,
-    attention: Block,
+    attention: LayerLists,
     /// Vectors, in the neuron view.
-    queries: Option<Block>,
-    keys: Option<Block>,
+    queries: Option<LayerLists>,
+    keys: Option<LayerLists>,
     /// Tokens that are queries, and that are keys.
     left: Vec<String>,
     right: Vec<String>,
@@ -85,12 +85,12 @@ impl Record {
 /// The view of the first sentence alone, whose length says where the second one begins.
 const FIRST_SENTENCE: &str = "Sentence A -> Sentence A";
 
-fn block(values: &mut LayerNumbers) -> Block {
+fn block(values: &mut LayerNumbers) -> LayerLists {
     let shape = values.shape.iter().map(|n| n.unwrap_or(0)).collect();
-    Block { shape, flat: std::mem::take(&mut values.flat) }
+    LayerLists { shape, flat: std::mem::take(&mut values.flat) }
 }
 
-fn vectors<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Block, A::Error> {
+fn vectors<'de, A: MapAccess<'de>>(map: &mut A) -> Result<LayerLists, A::Error> {
     let mut values = LayerNumbers::default();
     map.next_value_seed(List { values: &mut values, depth: 0 })?;
     Ok(block(&mut values))
@@ -148,7 +148,8 @@ fn layers(record: Record, stack: StackKind, numbers: Option<&[usize]>) -> Vec<La
     let Record { name, attention, queries, keys, .. } = record;
     let parts = [("attn", Site::Pattern, Some(attention)), ("queries", Site::Q, queries), ("keys", Site::K, keys)];
     let mut layers = Vec::new();
-    for (part, site, Block { shape, flat }) in parts.into_iter().filter_map(|(part, site, it)| Some((part, site, it?)))
+    for (part, site, LayerLists { shape, flat }) in
+        parts.into_iter().filter_map(|(part, site, it)| Some((part, site, it?)))
     {
         let Some((&n_layers, of_layer)) = shape.split_first().filter(|(_, rest)| rest.len() == 3) else {
             layers.push(Layer { stack, site, idx: 0, name: format!("{name}.{part}"), shape, values: flat });

@@ -6,7 +6,7 @@ use std::io;
 
 use super::{
     FileError,
-    assemble::{Described, Input},
+    assemble::{Described, InputTensors},
     entry::{CheckedTensor, Stored},
     metadata::{ModelEntry, TokenEntry, TokenStyles, TokensEntry, rows_are_partial},
     place::{TensorSlot, What},
@@ -22,7 +22,7 @@ pub(super) const MAX_TOKENS: usize = 1 << 16;
 /// What was found in such a file so far.
 #[derive(Default)]
 pub(super) struct Found {
-    input: Input,
+    input: InputTensors,
     tokens: TokensEntry,
     partial_rows: bool,
     token_style: Option<String>,

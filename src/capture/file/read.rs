@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     FileError,
-    assemble::{Described, Input},
+    assemble::{Described, InputTensors},
     header,
     metadata::{self, InputEntry, ModelEntry, TokenStyles, TokensEntry},
     place::place,
@@ -30,7 +30,7 @@ pub(super) fn read(
         return Err(FileError::Version(version.chars().take(16).collect()));
     }
     let model: ModelEntry = text("model").map_or_else(|| Ok(ModelEntry::default()), |m| metadata::parse("model", m))?;
-    let mut inputs: BTreeMap<Option<usize>, Input> = BTreeMap::new();
+    let mut inputs: BTreeMap<Option<usize>, InputTensors> = BTreeMap::new();
     for entry in header.entries {
         let (input, place) = place(&entry.name);
         let input = inputs.entry(input).or_default();

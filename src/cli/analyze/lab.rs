@@ -12,7 +12,7 @@ use crate::{
     },
     cli::{CliError, edits::EditOptions, engine, inputs::OneInput, open_model, show_progress, target::TargetOptions},
     export,
-    lab::{self, Answer, Bench, LabError, MethodCall, Patience, Registered, Reverse, edit_of},
+    lab::{self, Bench, LabAnswer, LabError, MethodCall, Patience, Registered, Reverse, edit_of},
     model::{Input, Logits, Model, RunPlan},
 };
 
@@ -117,7 +117,7 @@ impl LabArguments {
         let edits = edits.edits();
         let quiet = |_: &Report| {};
         let bench = Bench::new(&model, &encoded, &edits, &show_progress, &quiet).with_patience(self.patience);
-        let Answer { capture, report } = lab::answer(bench, &call, target.target(&model)?).map_err(failed)?;
+        let LabAnswer { capture, report } = lab::answer(bench, &call, target.target(&model)?).map_err(failed)?;
         let document = Document { report: &report, captures: &[capture], with_special: *special };
         let document = serde_json::to_value(document).map_err(|error| CliError::Failed(error.to_string()))?;
         write(&document, out)?;

@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    Answer, Bench, LabError, Target,
+    Bench, LabAnswer, LabError, Target,
     method::{Method, MethodPreset, Parameters},
     options::{FieldValues, Scope, Visit},
 };
@@ -177,12 +177,12 @@ impl MethodCall {
 ///
 /// # Errors
 /// When the question does not suit the model or the input, a run fails, or somebody says stop.
-pub fn answer(bench: Bench<'_>, call: &MethodCall, target: Target) -> Result<Answer, LabError> {
+pub fn answer(bench: Bench<'_>, call: &MethodCall, target: Target) -> Result<LabAnswer, LabError> {
     let mut report = call.run(&bench, target)?;
     let own = call.parameters().into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
     let mut parameters: Vec<(Cow<'static, str>, Value)> = own.collect();
     parameters.append(&mut report.parameters);
     report.parameters = parameters;
     let Some(capture) = bench.plain.into_inner() else { return Err(LabError::unsuited("nothing was run")) };
-    Ok(Answer { capture, report })
+    Ok(LabAnswer { capture, report })
 }

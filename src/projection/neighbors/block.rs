@@ -34,7 +34,7 @@ impl All {
 }
 
 /// Finds the neighbours of `rows`.
-pub(super) struct Block<'a> {
+pub(super) struct RowSearch<'a> {
     pub points: &'a Prepared,
     pub all: &'a All,
     pub rows: Range<usize>,
@@ -46,7 +46,7 @@ pub(super) struct Block<'a> {
     pub distances: &'a mut [f32],
 }
 
-impl WithSimd for Block<'_> {
+impl WithSimd for RowSearch<'_> {
     type Output = ();
 
     #[inline(always)]

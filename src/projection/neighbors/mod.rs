@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use self::block::{All, Block};
+use self::block::{All, RowSearch};
 use super::{Metric, Points, Progress, ProjectionError, dispatch::dispatch, points::Prepared, products};
 
 /// Points whose neighbours are searched together; between such blocks the search can be stopped.
@@ -66,7 +66,7 @@ impl Neighbors {
             }
             let rows = at * BLOCK..(at * BLOCK + BLOCK).min(n);
             let size = rows.len();
-            dispatch(Block { points, all: &all, rows, k, buffers, indices, distances });
+            dispatch(RowSearch { points, all: &all, rows, k, buffers, indices, distances });
             if !progress(done.fetch_add(size, Ordering::Relaxed) + size, n) {
                 stopped.store(true, Ordering::Relaxed);
             }

@@ -10,7 +10,7 @@ use super::{
         product::{Onto, Product, Target, Threads, View},
         simd,
     },
-    block::{BlockRows, Input},
+    block::{BlockInput, BlockRows},
     scratch::{give_back, with_scratch},
 };
 use crate::spec::AttentionParams;
@@ -22,7 +22,7 @@ pub(super) struct Gradients {
     pub v: Vec<f32>,
 }
 
-impl Input<'_> {
+impl BlockInput<'_> {
     /// Patterns are computed again, block by block. One task for each key/value head, so that its gradients are
     /// added up by one thread and in one order.
     pub fn gradients(&self, grad: &[f32]) -> Gradients {

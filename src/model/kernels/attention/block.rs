@@ -41,7 +41,7 @@ impl<'a> BiasRows<'a> {
 }
 
 /// What attention is computed from.
-pub(super) struct Input<'a> {
+pub(super) struct BlockInput<'a> {
     pub q: Views<'a>,
     pub k: Views<'a>,
     pub v: Views<'a>,
@@ -81,7 +81,7 @@ impl BlockRows {
     }
 }
 
-impl Input<'_> {
+impl BlockInput<'_> {
     /// The result `[n_query, heads · d_head]`; all of what is kept is written.
     pub fn run(&self, kept: Kept) -> Vec<f32> {
         // SAFETY: all rows of all heads are written.
@@ -94,7 +94,7 @@ impl Input<'_> {
     /// The results of parts that attend each for itself, one after the other: each of some rows of the queries to
     /// some of the keys and values.
     pub fn run_parts(&self, parts: &[(Range<usize>, Range<usize>)]) -> Vec<f32> {
-        let of = |(rows, keys): &(Range<usize>, Range<usize>)| Input {
+        let of = |(rows, keys): &(Range<usize>, Range<usize>)| BlockInput {
             q: self.q.rows(rows),
             k: self.k.rows(keys),
             v: self.v.rows(keys),

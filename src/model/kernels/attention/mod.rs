@@ -15,7 +15,7 @@ use std::{ops::Range, sync::Arc};
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, bail};
 
-use self::block::{Input, Kept};
+use self::block::{BlockInput, Kept};
 pub use self::{
     bias::Bias,
     scratch::scratch_values,
@@ -205,7 +205,7 @@ impl AttentionOp {
     fn with_input<R>(
         &self,
         [(s1, l1), (s2, l2), (s3, l3)]: [Stored<'_>; 3],
-        f: impl FnOnce(Input<'_>) -> Result<R>,
+        f: impl FnOnce(BlockInput<'_>) -> Result<R>,
     ) -> Result<R> {
         let (q, k, v) = (Views::of(s1, l1)?, Views::of(s2, l2)?, Views::of(s3, l3)?);
         let (group, params, level) = (q.group(&k)?, &self.params, Level::current());
@@ -215,7 +215,7 @@ impl AttentionOp {
         if params.sink.as_ref().is_some_and(|sink| sink.len() != q.n_heads) {
             bail!("{} sinks for {} heads", params.sink.as_ref().map_or(0, |sink| sink.len()), q.n_heads);
         }
-        Bias::with_rows(self.bias.as_ref(), &q, k.n, |bias| f(Input { q, k, v, group, bias, params, level }))
+        Bias::with_rows(self.bias.as_ref(), &q, k.n, |bias| f(BlockInput { q, k, v, group, bias, params, level }))
     }
 }
 

@@ -11,10 +11,10 @@ use super::{
         },
         scratch::{give_back, with_scratch},
     },
-    Block, Input, matrix,
+    RowBlock, WindowInput, matrix,
 };
 
-impl Input<'_> {
+impl WindowInput<'_> {
     /// Gradients of queries, keys and values, `[n, heads · d_head]` each. Patterns are computed again; one task for
     /// each key/value head, so that its gradients are added up in one order.
     pub fn gradients(&self, grad: &[f32]) -> [Vec<f32>; 3] {
@@ -38,7 +38,7 @@ impl Input<'_> {
     }
 
     /// Adds what a block has to do with the gradients.
-    fn block_gradients(&self, block: &Block<'_>, grad: &[f32], buffer: &mut [f32], [dq, dk, dv]: [Target; 3]) {
+    fn block_gradients(&self, block: &RowBlock<'_>, grad: &[f32], buffer: &mut [f32], [dq, dk, dv]: [Target; 3]) {
         let (head, n_rows, n_columns) = (block.head, block.rows.len(), block.n_columns());
         let (kv, d) = (head / self.group, self.v.d);
         let (pattern, buffer) = buffer.split_at_mut(n_rows * n_columns);

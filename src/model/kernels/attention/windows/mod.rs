@@ -87,7 +87,7 @@ impl Windows {
         let (Storage::Cpu(s1), Storage::Cpu(s2), Storage::Cpu(s3)) = (&*s1, &*s2, &*s3) else {
             bail!("the kernels take tensors on the CPU only")
         };
-        let input = Input::of(self, [(s1, l1), (s2, l2), (s3, l3)])?;
+        let input = WindowInput::of(self, [(s1, l1), (s2, l2), (s3, l3)])?;
         let (n_heads, n) = (input.q.n_heads, input.q.n);
         let copy = |wanted: bool, hidden: f32| if wanted { vec![hidden; n_heads * n * n] } else { Vec::new() };
         let (mut scores, mut pattern) = (copy(wanted.scores, f32::NEG_INFINITY), copy(wanted.pattern, 0.0));
@@ -104,7 +104,7 @@ impl Windows {
 }
 
 /// What attention is computed from.
-struct Input<'a> {
+struct WindowInput<'a> {
     q: Views<'a>,
     k: Views<'a>,
     v: Views<'a>,
@@ -114,14 +114,14 @@ struct Input<'a> {
 }
 
 /// Some rows of a head, and the keys that any of them sees: first those that all see, then those of the window.
-struct Block<'a> {
+struct RowBlock<'a> {
     head: usize,
     rows: Range<usize>,
     near: Range<usize>,
     global: &'a [usize],
 }
 
-impl Block<'_> {
+impl RowBlock<'_> {
     fn n_columns(&self) -> usize {
         self.global.len() + self.near.len()
     }
@@ -148,7 +148,7 @@ const fn matrix(data: &[f32], row_stride: usize) -> View<'_> {
     View { data, start: 0, row_stride, col_stride: 1 }
 }
 
-impl<'a> Input<'a> {
+impl<'a> WindowInput<'a> {
     fn of(windows: &'a Windows, [(s1, l1), (s2, l2), (s3, l3)]: [(&'a CpuStorage, &'a Layout); 3]) -> Result<Self> {
         let (q, k, v) = (Views::of(s1, l1)?, Views::of(s2, l2)?, Views::of(s3, l3)?);
         let group = q.group(&k)?;
@@ -159,9 +159,9 @@ impl<'a> Input<'a> {
         Ok(Self { q, k, v, group, windows, level: Level::current() })
     }
 
-    fn block(&self, head: usize, rows: Range<usize>) -> Block<'a> {
+    fn block(&self, head: usize, rows: Range<usize>) -> RowBlock<'a> {
         let near = seen(self.windows.mask, &rows, self.q.n, self.k.n);
-        Block { head, rows, near, global: &self.windows.global }
+        RowBlock { head, rows, near, global: &self.windows.global }
     }
 
     /// The most values that a block's columns take, `more` for each column besides the keys' and values' own.
@@ -224,7 +224,13 @@ impl<'a> Input<'a> {
     }
 
     /// The pattern of a block; `scored` is shown each row's scores. `keys` is left with the block's keys.
-    fn pattern(&self, block: &Block<'_>, keys: &mut [f32], pattern: &mut [f32], mut scored: impl FnMut(usize, &[f32])) {
+    fn pattern(
+        &self,
+        block: &RowBlock<'_>,
+        keys: &mut [f32],
+        pattern: &mut [f32],
+        mut scored: impl FnMut(usize, &[f32]),
+    ) {
         let Windows { scale, mask, .. } = *self.windows;
         let (n_columns, n_global) = (block.n_columns(), block.global.len());
         block.gather(self.k.head(block.head / self.group), self.k.d, keys);
@@ -262,7 +268,7 @@ impl<'a> Input<'a> {
     }
 
     /// Puts a row of a block where its keys stand.
-    fn copy(&self, block: &Block<'_>, nth: usize, row: &[f32], into: Target) {
+    fn copy(&self, block: &RowBlock<'_>, nth: usize, row: &[f32], into: Target) {
         let n = self.k.n;
         let visible = self.windows.mask.visible(block.rows.start + nth, self.q.n, n);
         let (global, near) = row.split_at(block.global.len());
@@ -294,7 +300,7 @@ impl CustomOp3 for WindowsOp {
         s3: &CpuStorage,
         l3: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        let input = Input::of(&self.0, [(s1, l1), (s2, l2), (s3, l3)])?;
+        let input = WindowInput::of(&self.0, [(s1, l1), (s2, l2), (s3, l3)])?;
         let shape = (input.q.n, input.q.n_heads * input.v.d);
         let nothing = || Target::new(&mut []);
         Ok((CpuStorage::F32(input.run([nothing(), nothing()], KeptCopies::default())), Shape::from(shape)))
@@ -308,6 +314,6 @@ impl CustomOp3 for WindowsOp {
         _res: &Tensor,
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        go_back([q, k, v], grad, |stored, grad| Ok(Input::of(&self.0, stored)?.gradients(grad)))
+        go_back([q, k, v], grad, |stored, grad| Ok(WindowInput::of(&self.0, stored)?.gradients(grad)))
     }
 }
