@@ -16,7 +16,8 @@ use std::{
 use attnscope::{
     analysis::explain::rollout::RolloutOptions,
     lab::{
-        Bench, FlowOptions, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Subject, Target, TraceOptions, answer,
+        Bench, FlowOptions, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, SubjectSpan, Target, TraceOptions,
+        answer,
     },
     model::{Encoded, Engine, Input, Model, ModelFiles, Objective, RunPlan, Site, Taps, uninterrupted},
 };
@@ -49,7 +50,7 @@ fn main() {
     report("flow of a row", 3, || explain(&bert, &encoded, &flow, target));
     let gpt2 = open("gpt2");
     let encoded = of_length(&gpt2, 20);
-    let trace = MethodCall::Trace(TraceOptions::of(Subject::Positions(2..5)));
+    let trace = MethodCall::Trace(TraceOptions::of(SubjectSpan::Positions(2..5)));
     let target = Target { class: Some(7), ..Target::default() };
     let first = OnceLock::new();
     report("causal tracing", 1, || {

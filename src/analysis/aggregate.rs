@@ -9,7 +9,7 @@ use super::{Cloud, attention};
 use crate::{
     capture::{Computation, Matrix, Normalizer},
     ids::HeadId,
-    projection::correlation::Segment,
+    projection::correlation::InputSegment,
     spec::Sight,
 };
 
@@ -79,7 +79,7 @@ pub fn refusal(cloud: &Cloud, head: HeadId) -> Option<AggregateError> {
 pub fn patterns(
     cloud: &Cloud,
     head: HeadId,
-    each: &mut dyn FnMut(usize, &Segment, &Matrix) -> bool,
+    each: &mut dyn FnMut(usize, &InputSegment, &Matrix) -> bool,
 ) -> Result<(), AggregateError> {
     if let Some(refusal) = refusal(cloud, head) {
         return Err(refusal);
@@ -140,7 +140,7 @@ pub fn by_position(
     head: HeadId,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<PositionMean, AggregateError> {
-    let longest = |of: &dyn Fn(&Segment) -> usize| {
+    let longest = |of: &dyn Fn(&InputSegment) -> usize| {
         cloud.segments(head.stack).iter().map(of).max().unwrap_or(0).min(MOST_POSITIONS)
     };
     let (n_query, n_key) = (longest(&|segment| segment.queries.len()), longest(&|segment| segment.keys.len()));

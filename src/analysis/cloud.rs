@@ -7,7 +7,7 @@ use crate::{
     capture::{Capture, ImageInfo, Matrix, PatchLook, PositionTable, PositionTables, Token, words},
     corpus::CorpusView,
     ids::{CloudId, HeadId, Side, StackKind},
-    projection::correlation::Segment,
+    projection::correlation::InputSegment,
     spec::ModelSpec,
 };
 
@@ -196,12 +196,14 @@ impl Cloud {
     }
 
     /// Which queries meet which keys: one entry per input.
-    pub fn segments(&self, stack: StackKind) -> Vec<Segment> {
+    pub fn segments(&self, stack: StackKind) -> Vec<InputSegment> {
         let (queries, keys) = (stack.query_side(), stack.key_side());
         match self {
-            Self::Input(capture) => Segment::whole(capture.query_tokens(stack).len(), capture.key_tokens(stack).len()),
+            Self::Input(capture) => {
+                InputSegment::whole(capture.query_tokens(stack).len(), capture.key_tokens(stack).len())
+            }
             Self::Inputs(view) => (0..self.n_inputs())
-                .map(|nth| Segment { queries: view.points(queries, nth), keys: view.points(keys, nth) })
+                .map(|nth| InputSegment { queries: view.points(queries, nth), keys: view.points(keys, nth) })
                 .collect(),
             Self::Positions(_) => Vec::new(),
         }

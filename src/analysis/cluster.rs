@@ -15,7 +15,7 @@ use crate::{
     ids::{HeadId, StackKind},
     projection::{
         clustering::{Clustering, Labelled, Marked},
-        correlation::Segment,
+        correlation::InputSegment,
         to_the_end,
     },
 };
@@ -94,7 +94,7 @@ pub fn rank_shared(
         },
     };
     let within = u32::from(shared == Shared::Position);
-    let of = |head: HeadId, segments: &[Segment]| {
+    let of = |head: HeadId, segments: &[InputSegment]| {
         let of_head;
         let labels = if let Some(labels) = &labels {
             labels
@@ -111,7 +111,7 @@ pub fn rank_shared(
 fn ranked(
     cloud: &Cloud,
     (stack, space): (StackKind, Space),
-    of: &(dyn Fn(HeadId, &[Segment]) -> Option<Clustering> + Sync),
+    of: &(dyn Fn(HeadId, &[InputSegment]) -> Option<Clustering> + Sync),
     progress: &mut dyn FnMut(usize, usize) -> bool,
 ) -> Option<Vec<RankedHead>> {
     let (heads, segments) = (cloud.cells(stack, space), cloud.segments(stack));
@@ -164,7 +164,7 @@ impl Labels {
         &self,
         cloud: &Cloud,
         head: HeadId,
-        segments: &[Segment],
+        segments: &[InputSegment],
         options: ProjectionOptions,
     ) -> Option<Clustering> {
         let joint = Joint::of(cloud, head, segments, options)?;
@@ -178,7 +178,7 @@ impl Labels {
         &self,
         cloud: &Cloud,
         head: HeadId,
-        segments: &[Segment],
+        segments: &[InputSegment],
         options: ProjectionOptions,
         (labels, within): (&[Option<u32>], u32),
     ) -> Option<Clustering> {

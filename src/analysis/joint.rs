@@ -8,7 +8,7 @@ use crate::{
     ids::HeadId,
     projection::{
         Points, ProjectionError,
-        correlation::Segment,
+        correlation::InputSegment,
         space::{Scale, Transform},
     },
 };
@@ -38,7 +38,7 @@ impl Together<'_> {
 
 impl Joint {
     /// `None` when there are none, when their widths differ, or when a value is not finite.
-    pub fn of(cloud: &Cloud, cell: HeadId, segments: &[Segment], options: ProjectionOptions) -> Option<Self> {
+    pub fn of(cloud: &Cloud, cell: HeadId, segments: &[InputSegment], options: ProjectionOptions) -> Option<Self> {
         match cloud.points_of(options.space, cell) {
             [Some(q), Some(k)] => Self::both([q, k], segments, options.scale.scale(), options.translate_keys).ok(),
             [Some(only), None] => points(&only).is_ok().then_some(Self::One(only, false)),
@@ -50,7 +50,7 @@ impl Joint {
     /// Queries and keys; `segments` says which meet which.
     pub fn both(
         [q, k]: [Matrix; 2],
-        segments: &[Segment],
+        segments: &[InputSegment],
         scale: Scale,
         translate_keys: bool,
     ) -> Result<Self, ProjectionError> {

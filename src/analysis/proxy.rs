@@ -7,7 +7,7 @@ use super::{Cloud, joint::Joint, projection::ProjectionOptions};
 use crate::{
     ids::{HeadId, StackKind},
     projection::{
-        correlation::{self, Correlations, Pair, ScaleProbe, ScaleStep, Segment},
+        correlation::{self, Correlations, InputSegment, Pair, ScaleProbe, ScaleStep},
         space::{Norms, norm_ratio},
         to_the_end,
     },
@@ -89,14 +89,14 @@ pub fn plot(cloud: &Cloud, head: HeadId, options: ProjectionOptions, n_pairs: us
 fn of_segments(
     cloud: &Cloud,
     head: HeadId,
-    segments: &[Segment],
+    segments: &[InputSegment],
     options: ProjectionOptions,
     with_ranks: bool,
 ) -> Option<HeadProxy> {
     of_joint(&Joint::of(cloud, head, segments, options)?, head, segments, with_ranks)
 }
 
-fn of_joint(joint: &Joint, head: HeadId, segments: &[Segment], with_ranks: bool) -> Option<HeadProxy> {
+fn of_joint(joint: &Joint, head: HeadId, segments: &[InputSegment], with_ranks: bool) -> Option<HeadProxy> {
     let ([queries, keys], transform) = joint.queries_and_keys()?;
     let correlations = Correlations::of(queries, keys, segments, transform, with_ranks, &to_the_end).ok()?;
     Some(HeadProxy { head, c: transform.c, correlations, norms: Norms::of(queries, keys) })

@@ -16,7 +16,7 @@ use crate::{
         Typesetter,
         data::{self, DataFormat, Table},
         paper,
-        spec::{self, Drawing, FigureError, FigureSpec, Subject},
+        spec::{self, Drawing, FigureError, FigureInput, FigureSpec},
         views::lab::Answered,
         write::{FigureFormat, PixelOptions, pixels, svg},
     },
@@ -71,9 +71,9 @@ pub struct FigurePreview {
 
 impl FigureRequest {
     /// What is drawn.
-    pub fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> FigureInput<'_> {
         let captures = Captures { this: &self.capture, other: self.other.as_deref() };
-        Subject { captures, cloud: &self.cloud, answers: &self.answers }
+        FigureInput { captures, cloud: &self.cloud, answers: &self.answers }
     }
 
     fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, FigureError> {

@@ -10,7 +10,7 @@ use super::{
     measure::text_size::{BODY, SMALL},
     palette::Palette,
     paper::POINTS_PER_CM,
-    path::{Path, Segment},
+    path::{Path, PathStep},
     pen::Pen,
     small::SmallMap,
 };
@@ -149,11 +149,11 @@ fn scaled(items: Vec<Item>, scale: f32) -> Vec<Item> {
     let rect = |rect: Rect| Rect::from_min_max(point(rect.min), point(rect.max));
     let one = |item| match item {
         Item::Fill(path, color) => {
-            let segment = |segment: &Segment| match *segment {
-                Segment::Move(to) => Segment::Move(point(to)),
-                Segment::Line(to) => Segment::Line(point(to)),
-                Segment::Cubic(a, b, to) => Segment::Cubic(point(a), point(b), point(to)),
-                Segment::Close => Segment::Close,
+            let segment = |segment: &PathStep| match *segment {
+                PathStep::Move(to) => PathStep::Move(point(to)),
+                PathStep::Line(to) => PathStep::Line(point(to)),
+                PathStep::Cubic(a, b, to) => PathStep::Cubic(point(a), point(b), point(to)),
+                PathStep::Close => PathStep::Close,
             };
             Item::Fill(path.segments().iter().map(segment).collect::<Path>(), color)
         }

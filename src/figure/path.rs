@@ -9,7 +9,7 @@ const QUARTER: f32 = 0.552_284_8;
 
 /// One step of an outline.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Segment {
+pub enum PathStep {
     Move(Pos2),
     Line(Pos2),
     /// A cubic curve: two handles and the end.
@@ -19,20 +19,20 @@ pub enum Segment {
 
 /// One or more closed outlines, filled by non-zero winding.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Path(Vec<Segment>);
+pub struct Path(Vec<PathStep>);
 
 impl Path {
     /// The steps, in their order.
-    pub fn segments(&self) -> &[Segment] {
+    pub fn segments(&self) -> &[PathStep] {
         &self.0
     }
 
     /// Between which heights it lies, handles of curves included; `None` when it is empty.
     pub fn rows(&self) -> Option<[f32; 2]> {
         let heights = self.0.iter().flat_map(|segment| match *segment {
-            Segment::Move(to) | Segment::Line(to) => [to.y; 3],
-            Segment::Cubic(a, b, to) => [a.y, b.y, to.y],
-            Segment::Close => [f32::NAN; 3],
+            PathStep::Move(to) | PathStep::Line(to) => [to.y; 3],
+            PathStep::Cubic(a, b, to) => [a.y, b.y, to.y],
+            PathStep::Close => [f32::NAN; 3],
         });
         let both = |[least, most]: [f32; 2], y: f32| [least.min(y), most.max(y)];
         let [least, most] = heights.fold([f32::INFINITY, f32::NEG_INFINITY], both);
@@ -61,7 +61,7 @@ impl Path {
         let starts = [vec2(0.0, r), vec2(-r, 0.0), vec2(0.0, -r), vec2(r, 0.0)];
         let [left_top, right_top, right_bottom, left_bottom] = corners(rect);
         // Clockwise from the left end of the top edge.
-        path.0.push(Segment::Move(left_top + vec2(r, 0.0)));
+        path.0.push(PathStep::Move(left_top + vec2(r, 0.0)));
         for (corner, (before, after)) in [right_top, right_bottom, left_bottom, left_top].into_iter().zip([
             (vec2(-r, 0.0), starts[0]),
             (vec2(0.0, -r), starts[1]),
@@ -69,11 +69,11 @@ impl Path {
             (vec2(0.0, r), starts[3]),
         ]) {
             let (from, to) = (corner + before, corner + after);
-            path.0.push(Segment::Line(from));
+            path.0.push(PathStep::Line(from));
             let towards = |point: Pos2| point + (corner - point) * QUARTER;
-            path.0.push(Segment::Cubic(towards(from), towards(to), to));
+            path.0.push(PathStep::Cubic(towards(from), towards(to), to));
         }
-        path.0.push(Segment::Close);
+        path.0.push(PathStep::Close);
         path
     }
 
@@ -110,14 +110,14 @@ impl Path {
     pub fn add_polygon(&mut self, corners: impl IntoIterator<Item = Pos2>) {
         let mut corners = corners.into_iter();
         let Some(first) = corners.next() else { return };
-        self.0.push(Segment::Move(first));
-        self.0.extend(corners.map(Segment::Line));
-        self.0.push(Segment::Close);
+        self.0.push(PathStep::Move(first));
+        self.0.extend(corners.map(PathStep::Line));
+        self.0.push(PathStep::Close);
     }
 }
 
-impl FromIterator<Segment> for Path {
-    fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Self {
+impl FromIterator<PathStep> for Path {
+    fn from_iter<I: IntoIterator<Item = PathStep>>(segments: I) -> Self {
         Self(segments.into_iter().collect())
     }
 }

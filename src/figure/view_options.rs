@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::views::{
     average::AverageOptions,
-    distance::Shown,
+    distance::ShownCorrelation,
     grid::GridOptions,
     heads::HeadsOptions,
     heatmap::{ColorScale, HeatmapOptions},
@@ -38,7 +38,7 @@ pub struct ViewOptions {
     pub image: ImageOptions,
     /// Scatter and matrix views.
     pub scatter: ScatterOptions,
-    pub distance: Shown,
+    pub distance: ShownCorrelation,
     pub average: AverageOptions,
     pub lab: LabOptions,
     /// The output that is explained. It belongs to an input and is not remembered with the rest.

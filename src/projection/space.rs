@@ -6,7 +6,7 @@
 
 use super::{
     Points, ProjectionError,
-    correlation::{ScaleProbe, Segment},
+    correlation::{InputSegment, ScaleProbe},
 };
 
 /// How the query–key scale `c` is chosen.
@@ -49,7 +49,7 @@ impl Transform {
     pub fn choose(
         queries: Points<'_>,
         keys: Points<'_>,
-        segments: &[Segment],
+        segments: &[InputSegment],
         scale: Scale,
         translate_keys: bool,
     ) -> Result<Self, ProjectionError> {

@@ -69,7 +69,7 @@ pub enum EventKind {
     Found(Box<PatternKey>, Answer),
     /// That was the last one.
     FoundAll,
-    Drawn(Drawn),
+    Drawn(RenderedFigure),
     Exported(PathBuf),
     Session(Box<SessionAnswer>),
     /// The models in the local cache, by name.
@@ -92,7 +92,7 @@ pub enum EventKind {
 
 /// A figure that was drawn.
 #[derive(Clone, Debug)]
-pub enum Drawn {
+pub enum RenderedFigure {
     Preview(Arc<Preview>),
     /// As pixels.
     Pixels(Arc<RgbaBuffer>),

@@ -18,7 +18,7 @@ pub use corpus::{
     CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, LeftOut,
 };
 pub use edit_request::{Between, EditRequest, PatchSource, PatchedRows};
-pub use event::{Drawn, Event, EventKind};
+pub use event::{Event, EventKind, RenderedFigure};
 pub use failure::{Failure, TooLong};
 pub use mean::MeanInputs;
 pub use model::{LoadedModel, ModelSource};

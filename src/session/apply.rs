@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect,
     Focus, HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind, ViewOptions,
-    arrangement::Arrangement, autosave::Shown, examples::neighbour, figures::figure, navigation::Way, notices::Causes,
+    arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure, navigation::Way,
+    notices::Causes,
 };
 use crate::{
     ids::{HeadId, PaneId, Side},
@@ -421,7 +422,7 @@ impl Session {
             SessionCommand::UseModel => keeping.use_model(documents),
             SessionCommand::LeaveModel => keeping.leave_model(documents),
             command => {
-                let answer = keeping.on_command(command, Shown { documents, panes }, settings, jobs);
+                let answer = keeping.on_command(command, OpenState { documents, panes }, settings, jobs);
                 return self.replace_session(answer);
             }
         }

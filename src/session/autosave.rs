@@ -154,7 +154,7 @@ pub(super) fn file_name(path: &Path) -> String {
 
 /// What a session can be written down from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown<'a> {
+pub(super) struct OpenState<'a> {
     pub documents: &'a Documents,
     pub panes: &'a Panes,
 }
@@ -193,7 +193,7 @@ impl Keeping {
     pub(super) fn on_command(
         &mut self,
         command: SessionCommand,
-        shown: Shown<'_>,
+        shown: OpenState<'_>,
         settings: &Settings,
         jobs: &mut Jobs,
     ) -> SessionOutcome {
@@ -248,16 +248,16 @@ impl Keeping {
     }
 
     /// What is shown, as it can be written down.
-    pub(super) fn saved(&self, shown: Shown<'_>) -> Saved {
+    pub(super) fn saved(&self, shown: OpenState<'_>) -> Saved {
         Saved::of(shown.documents, shown.panes, self)
     }
 
     /// What is kept for the case of a crash: it knows its file, too.
-    pub(super) fn to_keep(&self, shown: Shown<'_>) -> Saved {
+    pub(super) fn to_keep(&self, shown: OpenState<'_>) -> Saved {
         Saved { saved_as: self.file.clone(), ..self.saved(shown) }
     }
 
-    fn keep_if_changed(&mut self, shown: Shown<'_>, jobs: &mut Jobs) -> Vec<Effect> {
+    fn keep_if_changed(&mut self, shown: OpenState<'_>, jobs: &mut Jobs) -> Vec<Effect> {
         if self.is_blank(shown.documents) {
             return Vec::new();
         }
@@ -277,7 +277,7 @@ impl Keeping {
     }
 
     /// Writes it to its file, or asks for one.
-    pub(super) fn save(&mut self, shown: Shown<'_>, jobs: &mut Jobs) -> Vec<Effect> {
+    pub(super) fn save(&mut self, shown: OpenState<'_>, jobs: &mut Jobs) -> Vec<Effect> {
         match self.file.clone() {
             Some(SavedAs { path, checksum }) => self.save_to(path, checksum, shown, jobs),
             None => self.save_as(),
@@ -289,19 +289,25 @@ impl Keeping {
         vec![Effect::SaveSession { name }]
     }
 
-    fn save_to(&mut self, path: PathBuf, replaces: Option<String>, shown: Shown<'_>, jobs: &mut Jobs) -> Vec<Effect> {
+    fn save_to(
+        &mut self,
+        path: PathBuf,
+        replaces: Option<String>,
+        shown: OpenState<'_>,
+        jobs: &mut Jobs,
+    ) -> Vec<Effect> {
         let saved = self.saved(shown);
         let json = Arc::new(saved.to_json());
         self.ask(Doing::Saving(Box::new(saved)), SessionRequest::Write { path, json, replaces }, jobs)
     }
 
     /// What is shown now can be had again as the session that was closed last.
-    fn set_aside(&mut self, shown: Shown<'_>, jobs: &mut Jobs) -> Vec<Effect> {
+    fn set_aside(&mut self, shown: OpenState<'_>, jobs: &mut Jobs) -> Vec<Effect> {
         let json = Some(Arc::new(self.to_keep(shown).to_json()));
         self.ask(Doing::Discarding, SessionRequest::SetAside { json, is_end: false }, jobs)
     }
 
-    fn recover(&mut self, idx: usize, shown: Shown<'_>, jobs: &mut Jobs) -> SessionOutcome {
+    fn recover(&mut self, idx: usize, shown: OpenState<'_>, jobs: &mut Jobs) -> SessionOutcome {
         if idx >= self.left.len() {
             return SessionOutcome::default();
         }
@@ -315,7 +321,7 @@ impl Keeping {
         &mut self,
         job: JobId,
         event: EventKind,
-        shown: Shown<'_>,
+        shown: OpenState<'_>,
         settings: &mut Settings,
         notices: &mut Notices,
         jobs: &mut Jobs,
@@ -413,7 +419,7 @@ impl Keeping {
         mut saved: Saved,
         from: SavedAs,
         is_kept: bool,
-        shown: Shown<'_>,
+        shown: OpenState<'_>,
         jobs: &mut Jobs,
     ) -> SessionOutcome {
         // Nothing that was not saved is lost by looking at something else; what was only opened needs no keeping.
@@ -427,7 +433,7 @@ impl Keeping {
     pub(super) fn took_up(
         &mut self,
         origin: Origin,
-        shown: Shown<'_>,
+        shown: OpenState<'_>,
         settings: &mut Settings,
         notices: &mut Notices,
         jobs: &mut Jobs,

@@ -8,7 +8,7 @@ use crate::{
     export::FigureRequest,
     figure::FigureExtent,
     ids::JobId,
-    protocol::{DrawFor, Drawn, EventKind, Failure, Request},
+    protocol::{DrawFor, EventKind, Failure, RenderedFigure, Request},
     text::sentence,
 };
 
@@ -121,7 +121,7 @@ impl Keeping {
         let Some(bookmark) = self.bookmarks.iter_mut().find(|bookmark| bookmark.drawing == Some(job)) else { return };
         match event {
             EventKind::Progress(_) => return,
-            EventKind::Drawn(Drawn::Thumbnail(text)) => bookmark.thumbnail = text,
+            EventKind::Drawn(RenderedFigure::Thumbnail(text)) => bookmark.thumbnail = text,
             // A bookmark without a picture is one, too.
             _ => {}
         }

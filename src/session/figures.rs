@@ -21,7 +21,7 @@ use crate::{
         views::lab::Answered,
     },
     ids::{HeadId, JobId},
-    protocol::{DrawFor, Drawn, EventKind, Request},
+    protocol::{DrawFor, EventKind, RenderedFigure, Request},
     text::grouped,
 };
 
@@ -203,18 +203,18 @@ impl FigureDialog {
 
     pub(super) fn on_event(&mut self, job: JobId, kind: EventKind, notices: &mut Notices) -> Vec<Effect> {
         match kind {
-            EventKind::Drawn(Drawn::Preview(preview)) => self.preview = Loadable::Ready(preview),
-            EventKind::Drawn(Drawn::Pixels(pixels)) => {
+            EventKind::Drawn(RenderedFigure::Preview(preview)) => self.preview = Loadable::Ready(preview),
+            EventKind::Drawn(RenderedFigure::Pixels(pixels)) => {
                 self.copying = None;
                 notices.inform(Cause::Job(job), "Picture copied", "");
                 return vec![Effect::CopyPicture(pixels)];
             }
-            EventKind::Drawn(Drawn::Svg(svg)) => {
+            EventKind::Drawn(RenderedFigure::Svg(svg)) => {
                 self.copying = None;
                 notices.inform(Cause::Job(job), "SVG copied", "");
                 return vec![Effect::CopyText(svg)];
             }
-            EventKind::Drawn(Drawn::Numbers(numbers)) => {
+            EventKind::Drawn(RenderedFigure::Numbers(numbers)) => {
                 self.copying = None;
                 let n_rows = grouped(numbers.lines().count().saturating_sub(1));
                 notices.inform(Cause::Job(job), format!("Numbers copied: {n_rows} rows"), "");

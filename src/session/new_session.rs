@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Document, Documents, Keeping, Settings,
-    autosave::{Doing, Origin, SessionOutcome, Shown},
+    autosave::{Doing, OpenState, Origin, SessionOutcome},
     jobs::Jobs,
     saved::{Saved, SavedDocument, SavedPane},
 };
@@ -25,7 +25,7 @@ impl Keeping {
     pub(super) fn on_new(
         &mut self,
         anew: Anew,
-        shown: Shown<'_>,
+        shown: OpenState<'_>,
         settings: &Settings,
         jobs: &mut Jobs,
     ) -> SessionOutcome {
@@ -65,7 +65,7 @@ impl Keeping {
     }
 
     /// Whether somebody has done something that is in no file of theirs.
-    fn is_unsaved(&self, shown: Shown<'_>) -> bool {
+    fn is_unsaved(&self, shown: OpenState<'_>) -> bool {
         match &self.written {
             Some(written) => *written != self.saved(shown),
             None => self.kept.is_some() && !self.is_blank(shown.documents),

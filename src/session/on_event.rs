@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Cause, Document, Documents, Effect, Loadable, Pane, Session, autosave::Shown, corpora::not_kept};
+use super::{Cause, Document, Documents, Effect, Loadable, Pane, Session, autosave::OpenState, corpora::not_kept};
 use crate::{
     ids::{DocumentId, JobId, PaneId},
     protocol::{Event, EventKind, Failure},
@@ -56,7 +56,7 @@ impl Session {
         let Self { documents, panes, download, figures, keeping, projections, settings, notices, jobs, .. } = self;
         match waiting {
             Waiting::Session => {
-                let answer = keeping.on_event(job, event, Shown { documents, panes }, settings, notices, jobs);
+                let answer = keeping.on_event(job, event, OpenState { documents, panes }, settings, notices, jobs);
                 return self.replace_session(answer);
             }
             Waiting::Download => return download.on_event(job, event, notices, jobs),

@@ -9,7 +9,7 @@ use std::{
 use super::{
     Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, Focus, Loadable, PathKind, Session,
     arrangement::{Arrangements, Turn},
-    autosave::{SessionOutcome, Shown, file_name},
+    autosave::{OpenState, SessionOutcome, file_name},
     corpora::CorpusInput,
     document::Behind,
     gallery::EXAMPLES,
@@ -515,7 +515,7 @@ impl Session {
         if let Some((saved, origin)) = replacement {
             effects.extend(self.open_saved(saved));
             let Self { documents, panes, keeping, settings, notices, jobs, .. } = self;
-            effects.extend(keeping.took_up(origin, Shown { documents, panes }, settings, notices, jobs));
+            effects.extend(keeping.took_up(origin, OpenState { documents, panes }, settings, notices, jobs));
         }
         effects
     }

@@ -12,7 +12,7 @@ pub struct Selection {
     /// The head that single-head views show and the inspector describes.
     pub head: HeadId,
     /// The heads of the layer that the Heads view draws beside the selected one.
-    drawn: Drawn,
+    drawn: VisibleHeads,
     /// Held by a click until `Esc`.
     pub pinned: Focus,
     /// Under the pointer; gone when the pointer leaves.
@@ -28,7 +28,7 @@ pub struct Selection {
 /// Which heads of the layer the Heads view draws. The selected head is always one of them, so that titles, readouts and
 /// files, which are of the selected head, never name one that is not drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-enum Drawn {
+enum VisibleHeads {
     /// Every head.
     #[default]
     All,
@@ -42,19 +42,19 @@ impl Selection {
     /// The heads of the layer whose lines are drawn together in the Heads view; the selected one is among them.
     pub const fn heads_on(&self) -> HeadSet {
         match self.drawn {
-            Drawn::All => HeadSet::ALL,
-            Drawn::Alone => HeadSet::only(self.head.head),
-            Drawn::Several(heads) => heads.with(self.head.head),
+            VisibleHeads::All => HeadSet::ALL,
+            VisibleHeads::Alone => HeadSet::only(self.head.head),
+            VisibleHeads::Several(heads) => heads.with(self.head.head),
         }
     }
 
     /// Draws these heads and the selected one.
     pub(super) fn draw(&mut self, heads: HeadSet) {
         self.drawn = match heads {
-            HeadSet::ALL => Drawn::All,
-            HeadSet::NONE => Drawn::Alone,
-            heads if heads == HeadSet::only(self.head.head) => Drawn::Alone,
-            heads => Drawn::Several(heads),
+            HeadSet::ALL => VisibleHeads::All,
+            HeadSet::NONE => VisibleHeads::Alone,
+            heads if heads == HeadSet::only(self.head.head) => VisibleHeads::Alone,
+            heads => VisibleHeads::Several(heads),
         };
     }
 

@@ -6,7 +6,7 @@ use super::{JobControl, Stop, thread::Engine};
 use crate::{
     export::{self, FigureRequest, Preview, thumbnail},
     figure::spec::FigureError,
-    protocol::{DrawFor, Drawn, EventKind, Failure, Request},
+    protocol::{DrawFor, EventKind, Failure, RenderedFigure, Request},
     text::sentence,
 };
 
@@ -39,16 +39,16 @@ impl Engine for FileEngine {
 ///
 /// # Errors
 /// When nothing can be drawn.
-pub fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<Drawn, FigureError> {
+pub fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<RenderedFigure, FigureError> {
     Ok(match purpose {
-        DrawFor::Preview(max_px) => Drawn::Preview(Arc::new(Preview::Figure(figure.preview(max_px)?))),
+        DrawFor::Preview(max_px) => RenderedFigure::Preview(Arc::new(Preview::Figure(figure.preview(max_px)?))),
         DrawFor::PreviewNumbers(format, n_rows) => {
-            Drawn::Preview(Arc::new(Preview::Numbers(figure.preview_numbers(format, n_rows)?)))
+            RenderedFigure::Preview(Arc::new(Preview::Numbers(figure.preview_numbers(format, n_rows)?)))
         }
-        DrawFor::CopyPng => Drawn::Pixels(Arc::new(figure.pixels()?)),
-        DrawFor::CopySvg => Drawn::Svg(figure.svg()?),
-        DrawFor::CopyNumbers => Drawn::Numbers(figure.numbers()?),
-        DrawFor::Thumbnail(max_px) => Drawn::Thumbnail(thumbnail::encode(&figure.preview(max_px)?.pixels)),
+        DrawFor::CopyPng => RenderedFigure::Pixels(Arc::new(figure.pixels()?)),
+        DrawFor::CopySvg => RenderedFigure::Svg(figure.svg()?),
+        DrawFor::CopyNumbers => RenderedFigure::Numbers(figure.numbers()?),
+        DrawFor::Thumbnail(max_px) => RenderedFigure::Thumbnail(thumbnail::encode(&figure.preview(max_px)?.pixels)),
     })
 }
 

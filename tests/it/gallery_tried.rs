@@ -16,7 +16,7 @@ use attnscope::{
     ids::{HeadId, Side},
     lab::{
         AlignmentOptions, FaithfulnessOptions, GradientOptions, LeaveOneOutOptions, LeaveOut, MethodCall, Of,
-        RelevanceQuestion, Rule, Subject, TraceOptions,
+        RelevanceQuestion, Rule, SubjectSpan, TraceOptions,
     },
     model::{Edit, Encoded, Model, RunPlan, uninterrupted},
     session::gallery::{EXAMPLES, Example, Topic},
@@ -272,7 +272,7 @@ fn asked(tried: &Tried) -> Vec<Claim> {
         }
         "Come here, Ben" => {
             let subject = tried.example.query.unwrap();
-            let ask = MethodCall::Trace(TraceOptions::of(Subject::Positions(subject..subject + 1)));
+            let ask = MethodCall::Trace(TraceOptions::of(SubjectSpan::Positions(subject..subject + 1)));
             let report = tried.ask(&ask);
             let Some(Value::Grid { values, .. }) = report.value("effect") else { panic!("{report:?}") };
             let total = number(&report, "clean") - number(&report, "corrupted");

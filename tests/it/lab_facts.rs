@@ -10,7 +10,7 @@ use attnscope::{
     capture::{Cut, Knockout, Matrix, Patch, Scope},
     ids::{HeadId, Side, StackKind},
     lab::{
-        Bench, Effective, KnockoutOptions, LabError, MemoryOptions, MethodCall, Patience, Restore, Subject, Target,
+        Bench, Effective, KnockoutOptions, LabError, MemoryOptions, MethodCall, Patience, Restore, SubjectSpan, Target,
         TraceOptions, answer,
     },
     model::{Edit, Logits, RunPlan, Site, Sites, uninterrupted},
@@ -23,7 +23,7 @@ use crate::{
     parity,
 };
 
-fn trace_of(subject: Subject, restore: Restore, noise: f64) -> MethodCall {
+fn trace_of(subject: SubjectSpan, restore: Restore, noise: f64) -> MethodCall {
     MethodCall::Trace(TraceOptions { subject, noise, n_samples: 3, restore, window: 1, seed: 7, every: 1 })
 }
 
@@ -31,7 +31,7 @@ fn trace_of(subject: Subject, restore: Restore, noise: f64) -> MethodCall {
 fn what_is_restored_where_the_answer_is_read_brings_it_back() {
     for name in ["bert", "gpt2", "families/llama", "vit", "families/bart", "families/t5"] {
         let (model, input) = fixture(name);
-        let asked = trace_of(Subject::Positions(1..3), Restore::Stream, 3.0);
+        let asked = trace_of(SubjectSpan::Positions(1..3), Restore::Stream, 3.0);
         let found = try_ask(&model, &input, NO_EDITS, &asked, Target::default()).unwrap();
         let (clean, corrupted) = (number(&found.report, "clean"), number(&found.report, "corrupted"));
         let p = f64::from(found.capture.prediction().unwrap().rows.last().unwrap().top[0].value);
@@ -53,7 +53,7 @@ fn what_is_restored_where_the_answer_is_read_brings_it_back() {
         }
         // Without noise nothing is lost, whatever is restored.
         for restore in Restore::ALL {
-            let nothing = ask(&model, &input, &trace_of(Subject::Positions(1..3), restore, 0.0), Target::default());
+            let nothing = ask(&model, &input, &trace_of(SubjectSpan::Positions(1..3), restore, 0.0), Target::default());
             assert!(of(&nothing, "effect").iter().all(|effect| effect.abs() < 1e-6), "{name}, {restore:?}");
         }
     }
@@ -71,7 +71,7 @@ fn a_restored_state_is_a_run_with_that_patch() {
         [(Restore::Stream, Site::ResidPost), (Restore::Mlp, Site::MlpOut), (Restore::Attention, Site::AttnOut)]
     {
         let asked = MethodCall::Trace(TraceOptions {
-            subject: Subject::Positions(0..2),
+            subject: SubjectSpan::Positions(0..2),
             noise: 2.0,
             n_samples: 1,
             restore,
@@ -144,13 +144,13 @@ fn a_cut_edge_is_a_run_with_that_edit_and_subjects_have_to_be_there() {
         }
     }
     for (subject, why) in
-        [(Subject::parse("9000..9001"), "no token among"), (Subject::parse("elephant"), "not in the text")]
+        [(SubjectSpan::parse("9000..9001"), "no token among"), (SubjectSpan::parse("elephant"), "not in the text")]
     {
         let (model, input) = demo("demo:gpt", "the cat sat on the mat");
         let said = refused(&model, &input, &trace_of(subject, Restore::Stream, 3.0), Target::default());
         assert!(said.contains(why), "{said}");
     }
-    assert_eq!(Subject::parse("2..5"), Subject::Positions(2..5));
+    assert_eq!(SubjectSpan::parse("2..5"), SubjectSpan::Positions(2..5));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn what_takes_long_is_told_first_and_begins_when_that_is_wanted() {
         answer(bench, asked, Target::default())
     };
     let trace = |n_samples: usize, every: usize| {
-        let options = TraceOptions::of(Subject::Positions(1..2));
+        let options = TraceOptions::of(SubjectSpan::Positions(1..2));
         MethodCall::Trace(TraceOptions { n_samples, every, ..options })
     };
     let knockout =

@@ -16,7 +16,7 @@ use attnscope::{
     ids::{HeadId, Side, StackKind},
     lab::{
         Baseline, Depth, GradientOptions, MaskingOptions, MethodCall, Of, RelevanceQuestion, RewriteOptions, Rule,
-        Subject, Target, edit_of,
+        SubjectSpan, Target, edit_of,
     },
     model::{Edit, Encoded, Input, Logits, Model, Objective, RunPlan, Site, Sites, Taps, Variant, uninterrupted},
 };
@@ -125,7 +125,7 @@ fn an_association_is_written_over_and_other_prompts_are_checked() {
         let options = RewriteOptions {
             layer: Some(1),
             neighbours: vec![neighbour.to_owned()],
-            ..RewriteOptions::of(Subject::Positions(1..3), Some(object.to_owned()))
+            ..RewriteOptions::of(SubjectSpan::Positions(1..3), Some(object.to_owned()))
         };
         // The sentences of the program once, and a few others.
         let corpus: Vec<String> =
@@ -151,7 +151,7 @@ fn an_association_is_written_over_and_other_prompts_are_checked() {
         assert!(said.contains("the new object"), "{said}");
     }
     let (model, input) = demo("demo:bilstm", "a fine film");
-    let asked = MethodCall::RankOne(RewriteOptions::of(Subject::Positions(0..1), Some("negative".to_owned())));
+    let asked = MethodCall::RankOne(RewriteOptions::of(SubjectSpan::Positions(0..1), Some("negative".to_owned())));
     assert!(refused(&model, &input, &asked, Target::default()).contains("feed-forward"));
 }
 
@@ -210,7 +210,7 @@ fn a_divergence_has_the_right_slope() {
 fn an_object_of_several_tokens_is_written_whole() {
     let (model, input) = demo("demo:gpt", "The little dog ran to the");
     let corpus = vec!["The old king went to the sea and sang a song about the dog".to_owned()];
-    let options = RewriteOptions { layer: Some(1), corpus, ..RewriteOptions::of(Subject::Positions(1..3), None) };
+    let options = RewriteOptions { layer: Some(1), corpus, ..RewriteOptions::of(SubjectSpan::Positions(1..3), None) };
     let asked = MethodCall::RankOne(RewriteOptions { object: Some("big red house".to_owned()), ..options.clone() });
     let found = ask(&model, &input, &asked, Target::default());
     let new = &found.parameters.iter().find(|(name, _)| name == "new").unwrap().1;
@@ -235,7 +235,7 @@ fn an_object_of_several_tokens_is_written_whole() {
     // A masked model writes one token at its mask.
     let (model, input) = demo("demo:bert", "the cat sat on the [MASK] .");
     let corpus = vec!["the dog ran home".to_owned()];
-    let options = RewriteOptions { n_steps: 1, corpus, ..RewriteOptions::of(Subject::Positions(1..3), None) };
+    let options = RewriteOptions { n_steps: 1, corpus, ..RewriteOptions::of(SubjectSpan::Positions(1..3), None) };
     let asked = MethodCall::RankOne(RewriteOptions { object: Some("old station wagon".to_owned()), ..options });
     let found = ask(&model, &input, &asked, Target::default());
     assert!(found.notes.iter().any(|note| note.contains("only the first")), "{:?}", found.notes);

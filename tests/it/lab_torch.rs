@@ -12,7 +12,7 @@ use attnscope::{
     ids::StackKind,
     lab::{
         AlignmentOptions, Effective, FaithfulnessOptions, KnockoutOptions, MemoryOptions, MethodCall,
-        NormalizerOptions, Restore, Subject, Target, TraceOptions,
+        NormalizerOptions, Restore, SubjectSpan, Target, TraceOptions,
     },
     model::{Encoded, Engine, Input, Model, locate, uninterrupted},
 };
@@ -83,7 +83,7 @@ fn traces_are_pytorchs() {
         let (model, input, target) = opened(case);
         let [from, to] = all(&case["subject"])[..] else { panic!() };
         let asked = MethodCall::Trace(TraceOptions {
-            subject: Subject::Positions(from as usize..to as usize),
+            subject: SubjectSpan::Positions(from as usize..to as usize),
             noise: real(case, "noise"),
             n_samples: whole(case, "samples"),
             restore: Restore::from_name(text(case, "restore")).unwrap(),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use attnscope::projection::{
     Affinities, Metric, Neighbors, Pca, Points, ProjectionError,
-    correlation::{Correlations, Segment},
+    correlation::{Correlations, InputSegment},
     quality::{self, Gathering},
     space::{Scale, Transform},
     to_the_end,
@@ -186,7 +186,7 @@ fn what_cannot_be_laid_out_is_said() {
     assert!(choose(Scale::Fixed(0.0)).contains("scale is 0") && choose(Scale::Fixed(f64::NAN)).contains("scale"));
     let widths = Transform::choose(cloud, short, &[], Scale::Auto, true).unwrap_err();
     assert_eq!(widths, ProjectionError::Widths { queries: 3, keys: 1 });
-    let beyond = [Segment { queries: 0..11, keys: 0..3 }];
+    let beyond = [InputSegment { queries: 0..11, keys: 0..3 }];
     let transform = Transform::identity(3);
     assert!(
         Correlations::of(cloud, cloud, &beyond, &transform, true, &to_the_end)
@@ -218,6 +218,6 @@ fn long_searches_stop_when_told() {
     assert_eq!(Tsne::prepare(cloud, TsneOptions::default(), &stop).map(|_| ()), stopped);
     assert_eq!(Umap::prepare(cloud, &UmapOptions::default(), &stop).map(|_| ()), stopped);
     assert_eq!(quality::trustworthiness(cloud, cloud, 5, &stop).map(|_| ()), stopped);
-    let whole = Segment::whole(2000, 2000);
+    let whole = InputSegment::whole(2000, 2000);
     assert_eq!(Correlations::of(cloud, cloud, &whole, &Transform::identity(3), true, &stop).map(|_| ()), stopped);
 }

@@ -8,7 +8,7 @@ use attnscope::{
             Source, Which, axes,
             long::{Pool, STRIP_ROWS, is_long, n_strips, overview_level, read_part, reduce, strip_rows},
             read,
-            store::{PatternRows, PatternStore, Subject},
+            store::{CapturePair, PatternRows, PatternStore},
         },
         stats::{Choices, head_stats},
     },
@@ -192,7 +192,7 @@ fn a_long_text_is_asked_about_in_parts_and_the_whole_of_a_very_long_one_is_refus
     let long = Arc::new(capture(2_100, layer(), Computation::default()));
     assert!(is_long(&long, &reading) && !is_long(&capture(2_048, layer(), Computation::default()), &reading));
     let whole = read(Captures::one(&long), &reading).unwrap();
-    let subject = Subject::one(Arc::clone(&long));
+    let subject = CapturePair::one(Arc::clone(&long));
     let store = PatternStore::default();
     let rows = strip_rows(20, 2_100);
     let ask = || {

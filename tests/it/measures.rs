@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use attnscope::projection::{
     Affinities, Metric, Neighbors, Pca,
     clustering::{Clustering, Marked},
-    correlation::{self, Correlation, Correlations, ScaleProbe, Segment},
+    correlation::{self, Correlation, Correlations, InputSegment, ScaleProbe},
     quality::{self, Gathering},
     space::{Norms, Scale, Transform},
     to_the_end,
@@ -34,11 +34,11 @@ fn joint_space_and_its_correlations_are_numpys() {
     let (queries, keys) = (singles(&reference["queries"]), singles(&reference["keys"]));
     let (queries, keys) = (points(&queries, width), points(&keys, width));
     let range = |ends: &Value| ends[0].as_u64().unwrap() as usize..ends[1].as_u64().unwrap() as usize;
-    let segments: Vec<Segment> = reference["segments"]
+    let segments: Vec<InputSegment> = reference["segments"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|segment| Segment { queries: range(&segment[0]), keys: range(&segment[1]) })
+        .map(|segment| InputSegment { queries: range(&segment[0]), keys: range(&segment[1]) })
         .collect();
     let transform = Transform::choose(queries, keys, &segments, Scale::Auto, true).unwrap();
     near(transform.c, reference["c"].as_f64().unwrap(), 1e-6);
@@ -155,7 +155,7 @@ fn scale_and_translation_leave_softmax_alone() {
         scores.into_iter().map(move |score| score.exp() / sum).collect::<Vec<f64>>()
     };
     for scale in [Scale::Auto, Scale::None, Scale::Fixed(0.3), Scale::Search] {
-        let transform = Transform::choose(queries, keys, &Segment::whole(11, 14), scale, true).unwrap();
+        let transform = Transform::choose(queries, keys, &InputSegment::whole(11, 14), scale, true).unwrap();
         let joint = transform.apply(queries, keys).unwrap();
         let (moved_q, moved_k) = joint.split_at(q.len());
         for (raw, moved) in q.chunks(6).zip(moved_q.chunks(6)) {
@@ -177,7 +177,7 @@ fn a_searched_scale_is_no_worse_than_any_other() {
     let (q, k) = (random.cloud(40, 8), random.cloud(50, 8));
     let q: Vec<f32> = q.into_iter().map(|x| x * 5.0).collect();
     let (queries, keys) = (points(&q, 8), points(&k, 8));
-    let segments = Segment::whole(40, 50);
+    let segments = InputSegment::whole(40, 50);
     let pooled = |c: f64| {
         let transform = Transform { c, translation: vec![0.0; 8] };
         let found = Correlations::of(queries, keys, &segments, &transform, true, &to_the_end).unwrap();
@@ -211,7 +211,7 @@ fn correlations_at_a_scale_are_those_of_the_transform() {
     let (q, k) = (random.cloud(30, 8), random.cloud(24, 8));
     let q: Vec<f32> = q.into_iter().map(|x| x * 3.0 + 1.0).collect();
     let (queries, keys) = (points(&q, 8), points(&k, 8));
-    let segments = [Segment { queries: 0..12, keys: 0..10 }, Segment { queries: 12..30, keys: 10..24 }];
+    let segments = [InputSegment { queries: 0..12, keys: 0..10 }, InputSegment { queries: 12..30, keys: 10..24 }];
     for translate in [false, true] {
         let probe = ScaleProbe::new(queries, keys, &segments, translate).unwrap();
         assert_eq!(probe.n_pairs(), 12 * 10 + 18 * 14);
@@ -231,7 +231,7 @@ fn correlations_at_a_scale_are_those_of_the_transform() {
     assert!(probe.at(best).pooled < probe.at(0.2).pooled && probe.at(best).pooled < probe.at(5.0).pooled);
     // The toy of the definition: mean Pearson per query for scales, numpy's numbers.
     let (q, k) = ([2.0, 1.0, 1.5, -0.5, 3.0, 0.5], [-0.5, 0.2, 0.1, -0.3, 0.4, 0.6, -0.2, -0.4]);
-    let toy = ScaleProbe::new(points(&q, 2), points(&k, 2), &Segment::whole(3, 4), false).unwrap();
+    let toy = ScaleProbe::new(points(&q, 2), points(&k, 2), &InputSegment::whole(3, 4), false).unwrap();
     let expected = [(0.2, -0.999_993), (0.8, -0.997_723), (1.0, -0.993_821), (2.5, -0.804_219), (5.0, 0.001_710)];
     for (c, expected) in expected {
         near(toy.at(c).per_query.unwrap(), expected, 1e-6);
@@ -243,7 +243,7 @@ fn sampled_pairs_are_pairs_and_spread_over_all_inputs() {
     let mut random = Random(11);
     let (q, k) = (random.cloud(50, 4), random.cloud(60, 4));
     let (queries, keys) = (points(&q, 4), points(&k, 4));
-    let segments = [Segment { queries: 0..20, keys: 0..30 }, Segment { queries: 20..50, keys: 30..60 }];
+    let segments = [InputSegment { queries: 0..20, keys: 0..30 }, InputSegment { queries: 20..50, keys: 30..60 }];
     let transform = Transform::choose(queries, keys, &segments, Scale::Auto, true).unwrap();
     let joint = transform.apply(queries, keys).unwrap();
     let all = correlation::sample(queries, keys, &segments, &transform, usize::MAX).unwrap();

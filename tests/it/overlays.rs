@@ -269,8 +269,11 @@ fn figures_and_numbers_of_an_overlay_say_what_they_are() {
             explain(&mut play, eight(0.25));
         }
         let figure = play.session.figure().unwrap();
-        let subject =
-            spec::Subject { captures: Captures::one(&figure.capture), cloud: &figure.cloud, answers: &figure.answers };
+        let subject = spec::FigureInput {
+            captures: Captures::one(&figure.capture),
+            cloud: &figure.cloud,
+            answers: &figure.answers,
+        };
         let drawn = spec::all(&figure.spec, subject).unwrap();
         let table = spec::table(&drawn, &figure.spec, subject).unwrap();
         let column = table.columns.iter().find(|column| column.name == "rollout_scores").unwrap();
@@ -302,8 +305,11 @@ fn an_answer_by_heads_is_drawn_of_all_heads_that_are_on() {
     explain(&mut play, norms);
     let drawn = |play: &Play| {
         let figure = play.session.figure().unwrap();
-        let subject =
-            spec::Subject { captures: Captures::one(&figure.capture), cloud: &figure.cloud, answers: &figure.answers };
+        let subject = spec::FigureInput {
+            captures: Captures::one(&figure.capture),
+            cloud: &figure.cloud,
+            answers: &figure.answers,
+        };
         let drawn = spec::all(&figure.spec, subject).unwrap();
         (drawn.len(), drawn[0].scene.captions())
     };

@@ -8,7 +8,7 @@ use attnscope::{
         edges::{EdgeFilter, select},
         reading::{
             Captures, LeaveOut, Minus, Reading, Refusal, Whose, read,
-            store::{Ask, Finding, PatternStore, Question, Subject, Want, answer},
+            store::{Ask, CapturePair, Finding, PatternStore, Question, Want, answer},
         },
     },
     ids::{CaptureId, HeadId, StackKind},
@@ -37,8 +37,8 @@ impl Scribe {
 }
 
 /// Long enough not to be read at once.
-fn long() -> Subject {
-    Subject::one(Arc::new(synthetic::causal_text_capture(300, 2, 4)))
+fn long() -> CapturePair {
+    CapturePair::one(Arc::new(synthetic::causal_text_capture(300, 2, 4)))
 }
 
 fn readings() -> Vec<Reading> {
@@ -49,7 +49,7 @@ fn readings() -> Vec<Reading> {
 fn short_texts_are_read_at_once_and_long_ones_are_asked_for_once() {
     let store = PatternStore::default();
     let mut scribe = Scribe::default();
-    let short = Subject::one(Arc::new(synthetic::text_capture(12, 1, 2)));
+    let short = CapturePair::one(Arc::new(synthetic::text_capture(12, 1, 2)));
     let reading = Reading::of(HeadId::single(0, 1));
     let pattern = store.pattern(&short, &reading).unwrap().unwrap();
     assert_eq!(pattern.matrix, read(Captures::one(&short.this), &reading).unwrap().matrix);

@@ -9,7 +9,7 @@ use attnscope::{
     },
     capture::Matrix,
     ids::{HeadId, StackKind},
-    projection::correlation::Segment,
+    projection::correlation::InputSegment,
 };
 
 use crate::support::synthetic::{self, Random};
@@ -19,7 +19,7 @@ fn matrix(rows: &[[f32; 2]]) -> Matrix {
 }
 
 fn project_one([q, k]: [&Matrix; 2], options: ProjectionOptions) -> Option<HeadProjection> {
-    projection::project_points([q, k], &Segment::whole(q.n_rows(), k.n_rows()), HeadId::single(0, 0), options)
+    projection::project_points([q, k], &InputSegment::whole(q.n_rows(), k.n_rows()), HeadId::single(0, 0), options)
 }
 
 fn untranslated() -> ProjectionOptions {

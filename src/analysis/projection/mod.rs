@@ -23,7 +23,7 @@ use crate::{
     ids::{HeadId, StackKind},
     projection::{
         Pca,
-        correlation::{Correlation, Correlations, Segment},
+        correlation::{Correlation, Correlations, InputSegment},
         space::Scale,
         to_the_end,
     },
@@ -171,7 +171,7 @@ pub fn project_head(cloud: &Cloud, head: HeadId, options: ProjectionOptions) -> 
 fn of_segments(
     cloud: &Cloud,
     head: HeadId,
-    segments: &[Segment],
+    segments: &[InputSegment],
     options: ProjectionOptions,
 ) -> Option<HeadProjection> {
     of_joint(&Joint::of(cloud, head, segments, options)?, segments, head, options)
@@ -182,7 +182,7 @@ fn of_segments(
 /// `None` when their widths differ, or when a value is not finite.
 pub fn project_points(
     [q, k]: [&Matrix; 2],
-    segments: &[Segment],
+    segments: &[InputSegment],
     head: HeadId,
     options: ProjectionOptions,
 ) -> Option<HeadProjection> {
@@ -191,7 +191,12 @@ pub fn project_points(
     of_joint(&joint, segments, head, options)
 }
 
-fn of_joint(joint: &Joint, segments: &[Segment], head: HeadId, options: ProjectionOptions) -> Option<HeadProjection> {
+fn of_joint(
+    joint: &Joint,
+    segments: &[InputSegment],
+    head: HeadId,
+    options: ProjectionOptions,
+) -> Option<HeadProjection> {
     let together = joint.together().ok()?;
     let points = together.points().ok()?;
     let dims = options.layout.dims;

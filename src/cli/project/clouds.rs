@@ -8,7 +8,7 @@ use crate::{
     capture::Matrix,
     cli::CliError,
     ids::{HeadId, StackKind},
-    projection::correlation::Segment,
+    projection::correlation::InputSegment,
     spec::ModelSpec,
 };
 
@@ -19,7 +19,7 @@ pub struct Clouds {
     stack: StackKind,
     space: Space,
     heads: Vec<HeadId>,
-    segments: Vec<Segment>,
+    segments: Vec<InputSegment>,
 }
 
 impl Clouds {
@@ -92,7 +92,7 @@ impl Clouds {
     }
 
     /// Which queries meet which keys.
-    pub fn segments(&self) -> &[Segment] {
+    pub fn segments(&self) -> &[InputSegment] {
         &self.segments
     }
 

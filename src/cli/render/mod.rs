@@ -11,18 +11,18 @@ mod source;
 pub use options::RenderOptions;
 pub use parse::{Numbers, parse_numbers};
 
-use self::{output::Target, source::Source};
+use self::{output::FigureOutput, source::Source};
 use super::CliError;
 use crate::{
     analysis::reading::Captures,
     figure::{
         Typesetter, paper,
-        spec::{self, Subject},
+        spec::{self, FigureInput},
     },
 };
 
 pub fn run(options: &RenderOptions) -> Result<(), CliError> {
-    let target = Target::new(options)?;
+    let target = FigureOutput::new(options)?;
     // A size that makes no figure is told before anything is computed.
     options.paper().page()?;
     let (spec, source) = if let Some(session) = &options.session {
@@ -36,8 +36,11 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
     for note in capture.notes() {
         log::warn!("{note}");
     }
-    let subject =
-        Subject { captures: Captures { this: &capture, other: other.as_deref() }, cloud: &cloud, answers: &answers };
+    let subject = FigureInput {
+        captures: Captures { this: &capture, other: other.as_deref() },
+        cloud: &cloud,
+        answers: &answers,
+    };
     let drawn = spec::all(&spec, subject)?;
     if spec.sheet.is_none() {
         target.check(&drawn)?;

@@ -28,11 +28,11 @@ fn extension(path: &Path) -> String {
 }
 
 /// Where figures go.
-pub struct Target {
+pub struct FigureOutput {
     out: Option<PathBuf>,
 }
 
-impl Target {
+impl FigureOutput {
     /// Checks what can be checked before anything is computed.
     pub fn new(options: &RenderOptions) -> Result<Self, CliError> {
         if let Some(out) = &options.out {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Captions, FigureError, FigureSpec, NamedScene, Page, Sheet, Subject, Typesetter};
+use super::{Captions, FigureError, FigureInput, FigureSpec, NamedScene, Page, Sheet, Typesetter};
 use crate::{
     analysis::{
         Cloud,
@@ -35,7 +35,7 @@ pub struct Drawing {
 pub fn draw(
     mut drawn: Vec<NamedScene>,
     spec: &FigureSpec,
-    subject: Subject<'_>,
+    subject: FigureInput<'_>,
     type_: &mut Typesetter,
 ) -> Result<Vec<Drawing>, FigureError> {
     let page = spec.paper.page()?;
@@ -82,7 +82,7 @@ fn finished(
     page: &Page,
     heads: &[String],
     spec: &FigureSpec,
-    subject: Subject<'_>,
+    subject: FigureInput<'_>,
     type_: &mut Typesetter,
 ) -> Figure {
     let title = format!("{} of {}, {}", spec.view.label(), heads.join(", "), subject.captures.this.model().name);
@@ -108,7 +108,7 @@ fn sheet_captions(drawn: &[NamedScene]) -> Captions {
 /// Where a file came from.
 pub fn provenance(
     spec: &FigureSpec,
-    subject: Subject<'_>,
+    subject: FigureInput<'_>,
     heads: &[String],
     figure: Option<(&Figure, &Typesetter)>,
 ) -> Value {

@@ -161,7 +161,7 @@ impl From<WriteError> for FigureError {
 
 /// What is drawn.
 #[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
+pub struct FigureInput<'a> {
     /// The captures whose patterns are read.
     pub captures: Captures<'a>,
     /// What joint spaces are made of.
@@ -174,7 +174,7 @@ pub struct Subject<'a> {
 ///
 /// # Errors
 /// When nothing is drawn.
-pub fn table(drawn: &[NamedScene], spec: &FigureSpec, subject: Subject<'_>) -> Result<Table, FigureError> {
+pub fn table(drawn: &[NamedScene], spec: &FigureSpec, subject: FigureInput<'_>) -> Result<Table, FigureError> {
     let mut table = Table::default();
     for it in drawn {
         table.append((it.table)());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{FigureError, FigureSpec, Subject, Subtrahend};
+use super::{FigureError, FigureInput, FigureSpec, Subtrahend};
 use crate::{
     analysis::{
         Cloud, Space, attention,
@@ -45,8 +45,8 @@ pub struct ResolvedSpec<'a> {
 
 impl<'a> ResolvedSpec<'a> {
     /// Checks layers, heads and tokens.
-    pub fn new(spec: &'a FigureSpec, subject: Subject<'a>) -> Result<Self, FigureError> {
-        let Subject { captures: Captures { this: capture, other }, cloud, answers } = subject;
+    pub fn new(spec: &'a FigureSpec, subject: FigureInput<'a>) -> Result<Self, FigureError> {
+        let FigureInput { captures: Captures { this: capture, other }, cloud, answers } = subject;
         let stack = stack(spec, capture)?;
         let mut layers = spec.layers.clone();
         let many = spec.sheet.is_some() || spec.each.layer;

@@ -23,7 +23,7 @@ pub struct NamedScene {
 }
 
 /// Every figure that was asked for.
-pub fn all(spec: &FigureSpec, subject: super::Subject<'_>) -> Result<Vec<NamedScene>, FigureError> {
+pub fn all(spec: &FigureSpec, subject: super::FigureInput<'_>) -> Result<Vec<NamedScene>, FigureError> {
     (spec.view.spec().figures)(&ResolvedSpec::new(spec, subject)?)
 }
 

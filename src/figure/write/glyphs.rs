@@ -14,7 +14,7 @@ use vello_cpu::{
 use crate::figure::{
     font::Face,
     list::Text,
-    path::{Path, Segment},
+    path::{Path, PathStep},
 };
 
 /// Pixels of one em of a colour glyph's picture; three times a usual figure's text at 300 dots per inch.
@@ -28,10 +28,10 @@ pub(super) fn bez_path(path: &Path) -> BezPath {
     let mut bez = BezPath::new();
     for segment in path.segments() {
         match *segment {
-            Segment::Move(to) => bez.move_to(point(to)),
-            Segment::Line(to) => bez.line_to(point(to)),
-            Segment::Cubic(a, b, to) => bez.curve_to(point(a), point(b), point(to)),
-            Segment::Close => bez.close_path(),
+            PathStep::Move(to) => bez.move_to(point(to)),
+            PathStep::Line(to) => bez.line_to(point(to)),
+            PathStep::Cubic(a, b, to) => bez.curve_to(point(a), point(b), point(to)),
+            PathStep::Close => bez.close_path(),
         }
     }
     bez

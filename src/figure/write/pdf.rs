@@ -20,7 +20,7 @@ use super::WriteError;
 use crate::figure::{
     list::{Cells, Figure, GlyphRun, Item, Line, Rgba, Sampling, Text},
     paper,
-    path::{Path, Segment},
+    path::{Path, PathStep},
 };
 
 /// The figure as a PDF file, cut into pages where it says so; one point is one of PDF's units. The same figure gives the same
@@ -220,10 +220,10 @@ fn pdf_path(path: &Path) -> Option<kg::Path> {
     let mut builder = kg::PathBuilder::new();
     for segment in path.segments() {
         match *segment {
-            Segment::Move(to) => builder.move_to(to.x, to.y),
-            Segment::Line(to) => builder.line_to(to.x, to.y),
-            Segment::Cubic(a, b, to) => builder.cubic_to(a.x, a.y, b.x, b.y, to.x, to.y),
-            Segment::Close => builder.close(),
+            PathStep::Move(to) => builder.move_to(to.x, to.y),
+            PathStep::Line(to) => builder.line_to(to.x, to.y),
+            PathStep::Cubic(a, b, to) => builder.cubic_to(a.x, a.y, b.x, b.y, to.x, to.y),
+            PathStep::Close => builder.close(),
         }
     }
     builder.finish()

@@ -17,7 +17,7 @@ use crate::{
     figure::{
         font::Face,
         list::{Cells, Figure, Item, Line, Rgba, Sampling, Text},
-        path::{Path, Segment},
+        path::{Path, PathStep},
     },
 };
 
@@ -64,14 +64,14 @@ struct Writer<'a> {
     body: String,
     defs: String,
     n_clips: usize,
-    glyphs: BTreeMap<(usize, u32), Drawn>,
+    glyphs: BTreeMap<(usize, u32), GlyphForm>,
     /// Pictures by where their pixels are, so that one that is drawn twice is stored once.
     pictures: Vec<Arc<[u8]>>,
 }
 
 /// How a glyph in `<defs>` is drawn.
 #[derive(Clone, Copy, PartialEq)]
-enum Drawn {
+enum GlyphForm {
     Nothing,
     Outline,
     /// A picture whose sides are [`glyphs::COLOR_EM`] em.
@@ -181,9 +181,9 @@ impl<'a> Writer<'a> {
             let Some(face) = self.figure.faces.get(run.face) else { continue };
             for glyph in &run.glyphs {
                 let units = match self.define(run.face, face, glyph.id) {
-                    Drawn::Nothing => continue,
-                    Drawn::Outline => face.units_per_em(),
-                    Drawn::Picture => glyphs::COLOR_PX,
+                    GlyphForm::Nothing => continue,
+                    GlyphForm::Outline => face.units_per_em(),
+                    GlyphForm::Picture => glyphs::COLOR_PX,
                 };
                 let scale = Precise(f64::from(text.size) / f64::from(units));
                 let [x, y] = [glyph.x, glyph.y].map(Num);
@@ -220,15 +220,15 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts a glyph into `<defs>`, once.
-    fn define(&mut self, face_idx: usize, face: &Face, id: u32) -> Drawn {
+    fn define(&mut self, face_idx: usize, face: &Face, id: u32) -> GlyphForm {
         if let Some(known) = self.glyphs.get(&(face_idx, id)) {
             return *known;
         }
         let drawn = match glyphs::ink(face, id) {
-            Ink::None => Drawn::Nothing,
+            Ink::None => GlyphForm::Nothing,
             Ink::Outline(outline) => {
                 put(&mut self.defs, format_args!("<path id=\"g{face_idx}-{id}\" d=\"{}\"/>\n", outline.to_svg()));
-                Drawn::Outline
+                GlyphForm::Outline
             }
             Ink::Color => {
                 let (side, pixels) = glyphs::color_pixels(face, id);
@@ -241,7 +241,7 @@ impl<'a> Writer<'a> {
                          xlink:href=\"{url}\"/>\n"
                     ),
                 );
-                Drawn::Picture
+                GlyphForm::Picture
             }
         };
         self.glyphs.insert((face_idx, id), drawn);
@@ -337,13 +337,13 @@ impl fmt::Display for Data<'_> {
         let xy = |at: emath::Pos2| (Num(at.x), Num(at.y));
         for segment in self.0.segments() {
             match *segment {
-                Segment::Move(to) => write!(f, "M{} {}", xy(to).0, xy(to).1)?,
-                Segment::Line(to) => write!(f, "L{} {}", xy(to).0, xy(to).1)?,
-                Segment::Cubic(a, b, to) => {
+                PathStep::Move(to) => write!(f, "M{} {}", xy(to).0, xy(to).1)?,
+                PathStep::Line(to) => write!(f, "L{} {}", xy(to).0, xy(to).1)?,
+                PathStep::Cubic(a, b, to) => {
                     let [(ax, ay), (bx, by), (x, y)] = [a, b, to].map(xy);
                     write!(f, "C{ax} {ay} {bx} {by} {x} {y}")?;
                 }
-                Segment::Close => f.write_str("Z")?,
+                PathStep::Close => f.write_str("Z")?,
             }
         }
         Ok(())

@@ -8,7 +8,9 @@ use crate::{
     analysis::explain::{
         divergence::tvd,
         rank::descending,
-        report::{ColumnValues, MethodSpec, Picture, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{
+            ColumnValues, MethodPicture, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec,
+        },
     },
     capture::{Ablate, Ablation, head_name},
     glossary,
@@ -48,7 +50,7 @@ const SPEC: MethodSpec = MethodSpec {
         ValueSpec::new("change", "Change of the output without each head", glossary::TOTAL_VARIATION.meaning),
         ValueSpec::new("flips", "Heads whose removal changes the answer", ""),
     ],
-    picture: Picture::SelectedHead,
+    picture: MethodPicture::SelectedHead,
     ..MethodSpec::EMPTY
 };
 

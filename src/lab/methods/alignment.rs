@@ -10,8 +10,8 @@ use crate::{
             Aer, Gold, Links, Setting, Symmetrize, agreement, between_words, coverage, links, monotonicity, symmetrized,
         },
         report::{
-            Axis, ColumnValues, MethodSpec, Picture, Question, Report, ReportColumn as TableColumn, Sorted, Value,
-            ValueSpec,
+            Axis, ColumnValues, MethodPicture, MethodSpec, Question, Report, ReportColumn as TableColumn, Sorted,
+            Value, ValueSpec,
         },
     },
     capture::{
@@ -65,7 +65,7 @@ const SPEC: MethodSpec = MethodSpec {
         ValueSpec::new("coverage", "Attention that each source token gets", "Around 1 where each is translated once"),
         ValueSpec::of_files("weights"),
     ],
-    picture: Picture::WordLinks,
+    picture: MethodPicture::WordLinks,
     ..MethodSpec::EMPTY
 };
 

@@ -12,7 +12,9 @@ use crate::{
     analysis::explain::{
         dense::Dense,
         masks::{Mask, MaskOptions, smallest_mask},
-        report::{ColumnValues, MethodSpec, Picture, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{
+            ColumnValues, MethodPicture, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec,
+        },
     },
     capture::{Capture, Matrix, Patch},
     ids::{HeadId, Side, StackKind},
@@ -48,7 +50,7 @@ const SPEC: MethodSpec = MethodSpec {
         ValueSpec::new("masks", "Masks", ""),
         ValueSpec::new("search", "Search", ""),
     ],
-    picture: Picture::Search,
+    picture: MethodPicture::Search,
     ..MethodSpec::EMPTY
 };
 

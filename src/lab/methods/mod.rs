@@ -57,7 +57,7 @@ pub use normalizers::NormalizerOptions;
 pub use norms::Norms;
 pub use rank_one::{RewriteOptions, edit_of};
 pub use relevance::{RelevanceQuestion, Rule};
-pub use trace::{Restore, Subject, TraceOptions};
+pub use trace::{Restore, SubjectSpan, TraceOptions};
 
 /// The map of a method that gives every token a row.
 const MAP: ValueSpec = ValueSpec::new("matrix", "From every token (across) to every other (down)", "");

@@ -61,7 +61,7 @@ const SPEC: MethodSpec = MethodSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceOptions {
     /// The tokens that are made unrecognisable.
-    pub subject: Subject,
+    pub subject: SubjectSpan,
     /// How much noise, in standard deviations of the input's embeddings.
     pub noise: f64,
     /// How many different noises.
@@ -77,7 +77,7 @@ pub struct TraceOptions {
 impl TraceOptions {
     /// The published settings (Meng et al. 2022), of no subject.
     pub const DEFAULT: Self = Self {
-        subject: Subject::Positions(0..0),
+        subject: SubjectSpan::Positions(0..0),
         noise: 3.0,
         n_samples: 10,
         restore: Restore::Stream,
@@ -87,7 +87,7 @@ impl TraceOptions {
     };
 
     /// The same of a subject.
-    pub fn of(subject: Subject) -> Self {
+    pub fn of(subject: SubjectSpan) -> Self {
         Self { subject, ..Self::DEFAULT }
     }
 }
@@ -104,7 +104,7 @@ impl Method for TraceOptions {
                 "pin a token: it is corrupted by noise, then restored layer by layer",
                 "name a token with --query: it is corrupted by noise, then restored layer by layer",
             ))?;
-            Ok(Self::of(Subject::Positions(held..held + 1)).into())
+            Ok(Self::of(SubjectSpan::Positions(held..held + 1)).into())
         },
     }];
 
@@ -150,7 +150,7 @@ impl Method for TraceOptions {
 
 /// The tokens that a question is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum SubjectSpan {
     Positions(Range<usize>),
     /// All tokens with a character of these words, where they first stand in the text.
     Words(String),
@@ -185,7 +185,7 @@ impl Restore {
     }
 }
 
-impl Subject {
+impl SubjectSpan {
     /// Shows it as an option of the command line.
     pub(super) fn option(&mut self, visit: &mut Visit<'_>, meaning: &'static str) {
         let mut read = |text: &str| {

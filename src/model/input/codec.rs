@@ -193,7 +193,7 @@ impl Codec {
 
     /// One segment without special tokens, whole unless it is far longer than `room` tokens: then more of the end
     /// that is kept than is needed.
-    fn segment(&self, text: &str, room: usize, keep: Keep) -> Result<Segment, InputError> {
+    fn segment(&self, text: &str, room: usize, keep: Keep) -> Result<EncodedPart, InputError> {
         let mut n_bytes = WHOLE_BYTES.max(room.saturating_mul(BYTES_PER_TOKEN));
         loop {
             let (start, part) = match keep {
@@ -209,7 +209,7 @@ impl Codec {
             // Text that gives few tokens per byte (blank lines, say) may need a longer part.
             if whole || encoding.len() > room {
                 let n_tokens = (encoding.len() as f64 * text.len() as f64 / part.len().max(1) as f64) as usize;
-                return Ok(Segment { encoding, start, n_tokens, whole });
+                return Ok(EncodedPart { encoding, start, n_tokens, whole });
             }
             n_bytes = n_bytes.saturating_mul(4);
         }
@@ -263,7 +263,7 @@ impl Codec {
     }
 }
 
-struct Segment {
+struct EncodedPart {
     encoding: Encoding,
     /// Where in the text the part begins that was tokenised, in bytes.
     start: usize,

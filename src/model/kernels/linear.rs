@@ -12,7 +12,7 @@ use super::{
     Activation, Linear,
     ops::{filled, values},
     packed::PANEL,
-    product::{Onto, Product, Target, Threads, View},
+    product::{Onto, OutputBuffer, Product, Threads, View},
     simd::{self, Level},
     stored::Source,
 };
@@ -59,7 +59,7 @@ impl LinearOp {
         let then = self.then.map(|f| (Level::current(), f));
         let out = self.map.weight.with_source(|source| {
             let fill = |out: &mut [f32]| {
-                Job { x, d_in, d_out, n, bias, residual, then, source, target: Target::new(out) }.run();
+                Job { x, d_in, d_out, n, bias, residual, then, source, target: OutputBuffer::new(out) }.run();
             };
             // SAFETY: the tasks cover all tokens and all panels, and each writes its whole block: the
             // product either overwrites it, or adds to the bias or stream that was written there.
@@ -82,7 +82,7 @@ struct Job<'a> {
     residual: Option<&'a [f32]>,
     then: Option<(Level, Activation)>,
     source: Source<'a>,
-    target: Target,
+    target: OutputBuffer,
 }
 
 /// Tokens of each task of a product of `n`: about as many in all of them, so that threads end together, and whole

@@ -10,7 +10,7 @@ use super::{
     backend::is_fused,
     heads::{Views, for_each_block, heads_first, repeat_kv, seen, sum_groups, transposed},
     ops::filled,
-    product::{Onto, Product, Target, Threads},
+    product::{Onto, OutputBuffer, Product, Threads},
 };
 use crate::spec::Mask;
 
@@ -61,7 +61,7 @@ impl CustomOp2 for ScoresOp {
         let (q, k) = (Views::of(s1, l1)?, Views::of(s2, l2)?);
         let (group, n_heads, n_query, n_key) = (q.group(&k)?, q.n_heads, q.n, k.n);
         let fill = |out: &mut [f32]| {
-            let target = Target::new(out);
+            let target = OutputBuffer::new(out);
             for_each_block(n_heads, n_query, n_heads * n_query * n_key * q.d, |head, rows| {
                 let keys = seen(self.mask, &rows, n_query, n_key);
                 let product = Product {
@@ -124,7 +124,7 @@ impl CustomOp2 for AttendOp {
         }
         let (group, width) = (n_heads / v.n_heads, n_heads * v.d);
         let mut out = vec![0.0; n_query * width];
-        let target = Target::new(&mut out);
+        let target = OutputBuffer::new(&mut out);
         for_each_block(n_heads, n_query, n_heads * n_query * n_key * v.d, |head, rows| {
             let keys = seen(self.mask, &rows, n_query, n_key);
             let product = Product {

@@ -69,19 +69,19 @@ pub(super) struct Product<'a> {
 
 /// Where products go: a buffer that several tasks write at once, each its own part.
 #[derive(Clone, Copy)]
-pub(super) struct Target {
+pub(super) struct OutputBuffer {
     data: *mut f32,
     len: usize,
 }
 
 // SAFETY: writing through it is unsafe, and whoever does so promises disjoint parts.
 #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
-unsafe impl Send for Target {}
+unsafe impl Send for OutputBuffer {}
 // SAFETY: as above.
 #[expect(unsafe_code, reason = "tasks write disjoint parts of one buffer")]
-unsafe impl Sync for Target {}
+unsafe impl Sync for OutputBuffer {}
 
-impl Target {
+impl OutputBuffer {
     pub const fn new(buffer: &mut [f32]) -> Self {
         Self { data: buffer.as_mut_ptr(), len: buffer.len() }
     }

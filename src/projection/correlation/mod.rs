@@ -31,12 +31,12 @@ use super::{
 
 /// Queries that meet keys: those of one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct InputSegment {
     pub queries: Range<usize>,
     pub keys: Range<usize>,
 }
 
-impl Segment {
+impl InputSegment {
     /// One input that is all there is.
     pub fn whole(n_queries: usize, n_keys: usize) -> Vec<Self> {
         vec![Self { queries: 0..n_queries, keys: 0..n_keys }]
@@ -93,7 +93,7 @@ impl Correlations {
     pub fn of(
         queries: Points<'_>,
         keys: Points<'_>,
-        segments: &[Segment],
+        segments: &[InputSegment],
         transform: &Transform,
         with_ranks: bool,
         progress: Progress<'_>,
@@ -185,7 +185,7 @@ struct Way {
 /// Correlations of some queries of a segment.
 struct Work<'a> {
     pairs: &'a Pairs<'a>,
-    segment: &'a Segment,
+    segment: &'a InputSegment,
     queries: Range<usize>,
     /// The number of the first of them among all that are measured.
     from: usize,
@@ -260,7 +260,7 @@ mod tests {
         };
         let [queries, keys] = [(); 2].map(|()| (0..n * width).map(|_| random()).collect::<Vec<f32>>());
         let [queries, keys] = [&queries, &keys].map(|values| Points::new(values, n, width).unwrap());
-        let segments = Segment::whole(n, n);
+        let segments = InputSegment::whole(n, n);
         let pairs = Pairs::new(queries, keys, &segments).unwrap();
         let of = |most| Correlations::of_pairs(&pairs, &Transform::identity(width), (true, most), &to_the_end).unwrap();
         let (all, some) = (of(n * n), of(n * n / 7 + 1));

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::{BLOCK, Segment};
+use super::{BLOCK, InputSegment};
 use crate::projection::{
     Points, ProjectionError,
     dispatch::dispatch,
@@ -18,7 +18,7 @@ use crate::projection::{
 pub(super) struct Pairs<'a> {
     queries: Points<'a>,
     keys: Points<'a>,
-    segments: &'a [Segment],
+    segments: &'a [InputSegment],
     /// `‖q‖²`.
     pub query_squares: Vec<f64>,
     /// `‖k‖²`.
@@ -27,7 +27,7 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    pub fn new(queries: Points<'a>, keys: Points<'a>, segments: &'a [Segment]) -> Result<Self, ProjectionError> {
+    pub fn new(queries: Points<'a>, keys: Points<'a>, segments: &'a [InputSegment]) -> Result<Self, ProjectionError> {
         check_widths(queries, keys)?;
         for segment in segments {
             for (rows, n) in [(&segment.queries, queries.n()), (&segment.keys, keys.n())] {
@@ -53,8 +53,8 @@ impl<'a> Pairs<'a> {
     }
 
     /// Some queries of each segment.
-    pub fn pieces(&self) -> Vec<(&'a Segment, Range<usize>)> {
-        let blocks = |segment: &'a Segment| {
+    pub fn pieces(&self) -> Vec<(&'a InputSegment, Range<usize>)> {
+        let blocks = |segment: &'a InputSegment| {
             let Range { start, end } = segment.queries;
             (start..end).step_by(BLOCK).map(move |first| (segment, first..(first + BLOCK).min(end)))
         };

@@ -1,7 +1,7 @@
 //! Some pairs of query and key, to be drawn: dot product against distance.
 
 use super::{
-    Segment,
+    InputSegment,
     pairs::{Distances, Pairs, inner},
 };
 use crate::projection::{Points, ProjectionError, space::Transform};
@@ -29,7 +29,7 @@ pub struct Pair {
 pub fn sample(
     queries: Points<'_>,
     keys: Points<'_>,
-    segments: &[Segment],
+    segments: &[InputSegment],
     transform: &Transform,
     most: usize,
 ) -> Result<Vec<Pair>, ProjectionError> {

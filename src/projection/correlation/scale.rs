@@ -1,7 +1,7 @@
 //! How correlations depend on the scale: from the pairs of some queries, cheap enough for a slider.
 
 use super::{
-    Moments, Segment, count,
+    InputSegment, Moments, count,
     pairs::{Dots, Pairs},
 };
 use crate::projection::{Points, ProjectionError, dispatch::dispatch};
@@ -40,7 +40,7 @@ impl ScaleProbe {
     pub fn new(
         queries: Points<'_>,
         keys: Points<'_>,
-        segments: &[Segment],
+        segments: &[InputSegment],
         translate_keys: bool,
     ) -> Result<Self, ProjectionError> {
         let pairs = Pairs::new(queries, keys, segments)?;

@@ -120,14 +120,14 @@ fn is_enabled(cx: &PanelCtx<'_>, command: UiCommand) -> bool {
 }
 
 /// What the bar shows in the room that it has.
-struct Shown {
+struct BarLayout {
     /// Names of all views beside each other; else one menu of them.
     tabs: bool,
     /// What else.
     parts: Vec<BarItem>,
 }
 
-impl Shown {
+impl BarLayout {
     fn in_room(ui: &Ui, cx: &PanelCtx<'_>, room: f32) -> Self {
         let ends = symbol_button_width(ui, "◧") + symbol_button_width(ui, "◨") + symbol_button_width(ui, "⋯");
         let room = room - ends - 3.0 * GAP_PT - 2.0 * WIDE_GAP_PT;
@@ -151,7 +151,7 @@ impl Shown {
 pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     ui.horizontal_centered(|ui| {
         ui.spacing_mut().item_spacing.x = GAP_PT;
-        let shown = Shown::in_room(ui, cx, ui.available_width());
+        let shown = BarLayout::in_room(ui, cx, ui.available_width());
         if shown.has(BarItem::History) {
             for (command, symbol) in [(UiCommand::Back, "⏴"), (UiCommand::Forward, "⏵")] {
                 symbol_ui(ui, cx, command, symbol, requests);
@@ -206,7 +206,7 @@ fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: BarItem, requests: &mut WindowR
 }
 
 /// The menu with what has no room in the bar, and with what is rarely needed.
-fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &Shown, requests: &mut WindowRequests) {
+fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut WindowRequests) {
     let menu = menu_ui(ui, Button::new("⋯").frame_when_inactive(false), |ui| {
         for part in BarItem::BY_PRIORITY.into_iter().filter(|part| !shown.has(*part)) {
             match part {

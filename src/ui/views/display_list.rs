@@ -14,7 +14,7 @@ use crate::{
     figure::{
         Typesetter,
         list::{Cells, Item, Line, Rgba, Sampling, Text},
-        path::{Path, Segment},
+        path::{Path, PathStep},
         pen::{Medium, Pen},
     },
     ui::{
@@ -218,9 +218,9 @@ fn outlines(path: &Path) -> Vec<Vec<Pos2>> {
     let mut all: Vec<Vec<Pos2>> = Vec::new();
     for segment in path.segments() {
         match *segment {
-            Segment::Move(to) => all.push(vec![to]),
-            Segment::Line(to) => all.iter_mut().next_back().into_iter().for_each(|outline| outline.push(to)),
-            Segment::Cubic(a, b, to) => {
+            PathStep::Move(to) => all.push(vec![to]),
+            PathStep::Line(to) => all.iter_mut().next_back().into_iter().for_each(|outline| outline.push(to)),
+            PathStep::Cubic(a, b, to) => {
                 let Some(outline) = all.last_mut() else { continue };
                 let from = outline.last().copied().unwrap_or(to);
                 let at = |t: f32| {
@@ -232,7 +232,7 @@ fn outlines(path: &Path) -> Vec<Vec<Pos2>> {
                 };
                 outline.extend((1..=CURVE_STEPS).map(|step| at(step as f32 / CURVE_STEPS as f32)));
             }
-            Segment::Close => {}
+            PathStep::Close => {}
         }
     }
     all

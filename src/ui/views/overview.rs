@@ -9,7 +9,7 @@ use crate::{
     analysis::reading::{
         ReadPattern, Reading, Refusal, RowMass,
         long::{Pool, STRIP_ROWS, Strip, n_strips, overview_level},
-        store::Subject,
+        store::CapturePair,
     },
     capture::Matrix,
     ids::CaptureId,
@@ -68,7 +68,7 @@ impl Overview {
         &mut self,
         ui: &Ui,
         cx: &ViewCtx<'_>,
-        (subject, reading): (&Subject, &Reading),
+        (subject, reading): (&CapturePair, &Reading),
         whole: &ReadPattern,
         look: Look,
     ) {

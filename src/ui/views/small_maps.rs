@@ -9,7 +9,7 @@ use crate::{
     analysis::reading::{
         ReadPattern, Reading,
         long::{MAX_LEVEL, Strip, n_strips},
-        store::Subject,
+        store::CapturePair,
     },
     capture::{Capture, Matrix},
     ids::{CaptureId, HeadId},
@@ -56,7 +56,7 @@ impl SmallMaps {
         &mut self,
         ui: &Ui,
         cx: &ViewCtx<'_>,
-        (subject, selected): (&Subject, HeadId),
+        (subject, selected): (&CapturePair, HeadId),
         whole: &ReadPattern,
         colors: Colors,
     ) -> usize {
@@ -93,7 +93,7 @@ impl SmallMaps {
     }
 
     /// Asks for what is missing of a head; how many strips.
-    fn ask(&mut self, cx: &ViewCtx<'_>, (subject, reading): (&Subject, &Reading), head: usize) -> usize {
+    fn ask(&mut self, cx: &ViewCtx<'_>, (subject, reading): (&CapturePair, &Reading), head: usize) -> usize {
         let Small::Coming(strips) = &mut self.heads[head] else { return 0 };
         let mut n_asked = 0;
         for (at, place) in strips.iter_mut().enumerate().filter(|(_, place)| place.is_none()) {

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use crate::{
     analysis::reading::{
         self, Axis, Extent, Heads, Minus, ReadPattern, Reading, Refusal, SentenceFilter, Which, Whose, long, members,
-        store::Subject,
+        store::CapturePair,
     },
     capture::{Capture, Token},
     figure::FigureExtent,
@@ -25,10 +25,10 @@ pub fn token_text(tokens: &[Token], position: usize) -> String {
 }
 
 /// The captures that the patterns of a pane come from.
-pub fn subject(cx: &ViewCtx<'_>) -> Option<Subject> {
+pub fn subject(cx: &ViewCtx<'_>) -> Option<CapturePair> {
     let this = Arc::clone(cx.document.latest_capture()?);
     let other = cx.other.and_then(|other| other.latest_capture()).map(Arc::clone);
-    Some(Subject { this, other })
+    Some(CapturePair { this, other })
 }
 
 /// How the attention of one head of the shown capture is read, without what is subtracted.
@@ -121,7 +121,7 @@ pub fn row(cx: &ViewCtx<'_>, focus: Focus) -> Option<Result<Arc<ReadPattern>, Re
 /// Every head of the selected layer alone, for small pictures: all of them are asked for, and given when the
 /// last one is known. `None` within stands for a head that cannot be read.
 pub fn heads_of_layer(cx: &ViewCtx<'_>, capture: &Capture) -> Option<Vec<Option<Arc<ReadPattern>>>> {
-    let subject = Subject::one(Arc::clone(cx.document.latest_capture()?));
+    let subject = CapturePair::one(Arc::clone(cx.document.latest_capture()?));
     let selected = cx.pane.selection.head;
     let ask = |head| cx.patterns.pattern(&subject, &shown_of_head(cx, capture, HeadId { head, ..selected }));
     let answers: Vec<_> = (0..n_heads(capture, selected)).map(ask).collect();

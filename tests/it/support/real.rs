@@ -7,7 +7,7 @@ use attnscope::{
     export::{ExportRequest, Preview},
     ids::{HeadId, JobId},
     model::{self, Engine, Input, Model, RunPlan, locate, uninterrupted},
-    protocol::{DrawFor, Drawn, Event, EventKind, Lane, Request},
+    protocol::{DrawFor, Event, EventKind, Lane, RenderedFigure, Request},
     ui::app::Jobs,
     worker::{ModelEngine, Worker},
 };
@@ -52,7 +52,7 @@ impl Inner {
         let kind = match &request {
             Request::Session(request) => sessions::answer(request),
             Request::Draw { figure, purpose: DrawFor::Preview(max_px) } => {
-                EventKind::Drawn(Drawn::Preview(Arc::new(Preview::Figure(figure.preview(*max_px).unwrap()))))
+                EventKind::Drawn(RenderedFigure::Preview(Arc::new(Preview::Figure(figure.preview(*max_px).unwrap()))))
             }
             Request::Export(ExportRequest::Figures { figure, path }) => {
                 EventKind::Exported(figure.write(path).unwrap())

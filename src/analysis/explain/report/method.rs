@@ -26,7 +26,7 @@ pub struct MethodSpec {
     /// Unit and sign of what it gives each token.
     pub scores: fn(&Report) -> Scores,
     /// What a figure shows beside its values.
-    pub picture: Picture,
+    pub picture: MethodPicture,
     /// Whether it can take minutes, so that it is estimated first and begun on demand.
     pub is_long: bool,
 }
@@ -44,7 +44,7 @@ impl MethodSpec {
         source: "",
         values: &[],
         scores: |_| Scores { unit: "", signed: false },
-        picture: Picture::Values,
+        picture: MethodPicture::Values,
         is_long: false,
     };
 
@@ -99,7 +99,7 @@ impl Scores {
 
 /// What a figure shows of an answer beside its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Picture {
+pub enum MethodPicture {
     Values,
     /// Sentences about the selected head (`change` and `logit`, by layer and head).
     SelectedHead,

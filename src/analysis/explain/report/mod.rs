@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub use document::{Document, model_json, tokens_json};
-pub use method::{Form, MethodSpec, Picture, Scores, Sorted, ValueSpec};
+pub use method::{Form, MethodPicture, MethodSpec, Scores, Sorted, ValueSpec};
 pub use question::Question;
 pub use rows::{ROW_NAMES, ReportRow};
 

@@ -18,7 +18,7 @@ use std::{
 mod question;
 
 pub use question::{
-    Answer, Ask, Finding, LineFilter, Lines, PatternKey, PatternRows, Question, Subject, Want, answer, stack_cost,
+    Answer, Ask, CapturePair, Finding, LineFilter, Lines, PatternKey, PatternRows, Question, Want, answer, stack_cost,
 };
 
 use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
@@ -72,7 +72,7 @@ impl PatternStore {
     }
 
     /// A pattern as it is shown; `None` while it is being computed.
-    pub fn pattern(&self, subject: &Subject, reading: &Reading) -> Option<Result<Arc<ReadPattern>, Refusal>> {
+    pub fn pattern(&self, subject: &CapturePair, reading: &Reading) -> Option<Result<Arc<ReadPattern>, Refusal>> {
         match self.get_or_want(subject, Question::Pattern(reading.clone()))? {
             Ok(Finding::Pattern(pattern)) => Some(Ok(pattern)),
             Ok(_) => None,
@@ -83,7 +83,7 @@ impl PatternStore {
     /// A pattern and the lines that are drawn of it; `None` while they are being computed.
     pub fn lines(
         &self,
-        subject: &Subject,
+        subject: &CapturePair,
         reading: &Reading,
         filter: EdgeFilter,
     ) -> Option<Result<Arc<Lines>, Refusal>> {
@@ -95,7 +95,7 @@ impl PatternStore {
     }
 
     /// What the rows and the columns of a reading are; `None` while they are being found.
-    pub fn axes(&self, subject: &Subject, reading: &Reading) -> Option<Axes> {
+    pub fn axes(&self, subject: &CapturePair, reading: &Reading) -> Option<Axes> {
         match self.get_or_want(subject, Question::Axes(any_head(reading)))? {
             Ok(Finding::Axes(axes)) => Some(axes),
             _ => None,
@@ -105,7 +105,7 @@ impl PatternStore {
     /// Some rows of a pattern that is too long to be held whole; `None` while they are being computed.
     pub fn part(
         &self,
-        subject: &Subject,
+        subject: &CapturePair,
         reading: &Reading,
         rows: Range<usize>,
     ) -> Option<Result<Arc<ReadPattern>, Refusal>> {
@@ -119,7 +119,7 @@ impl PatternStore {
     /// The same, with the lines that are drawn of them.
     pub fn lines_of_part(
         &self,
-        subject: &Subject,
+        subject: &CapturePair,
         part: PatternRows,
         filter: EdgeFilter,
     ) -> Option<Result<Arc<Lines>, Refusal>> {
@@ -133,7 +133,7 @@ impl PatternStore {
     /// A strip of rows at a level of detail above 0 ([`super::long`]); `None` while it is being computed.
     pub fn strip(
         &self,
-        subject: &Subject,
+        subject: &CapturePair,
         reading: &Reading,
         (level, strip): (u32, usize),
     ) -> Option<Result<Arc<Strip>, Refusal>> {
@@ -145,7 +145,7 @@ impl PatternStore {
     }
 
     /// One head in numbers, as the model computed it, nothing left out; `None` while they are being computed.
-    pub fn stats(&self, subject: &Subject, head: HeadId) -> Option<Result<HeadStats, Refusal>> {
+    pub fn stats(&self, subject: &CapturePair, head: HeadId) -> Option<Result<HeadStats, Refusal>> {
         match self.get_or_want(subject, Question::Stats(head))? {
             Ok(Finding::Stats(stats)) => Some(Ok(stats)),
             Ok(_) => None,
@@ -156,7 +156,7 @@ impl PatternStore {
     /// Which heads of a stack link a query and a key position; `None` while they are being ranked.
     pub fn links(
         &self,
-        subject: &Subject,
+        subject: &CapturePair,
         stack: StackKind,
         reading: &Reading,
         pair: (usize, usize),
@@ -171,7 +171,7 @@ impl PatternStore {
     }
 
     /// The heads of a stack by kind, as the model computed them, nothing left out; `None` while they are being ranked.
-    pub fn kinds(&self, subject: &Subject, stack: StackKind) -> Option<Result<Arc<HeadKinds>, Refusal>> {
+    pub fn kinds(&self, subject: &CapturePair, stack: StackKind) -> Option<Result<Arc<HeadKinds>, Refusal>> {
         match self.get_or_want(subject, Question::Kinds(stack))? {
             Ok(Finding::Kinds(kinds)) => Some(Ok(kinds)),
             Ok(_) => None,
@@ -188,7 +188,7 @@ impl PatternStore {
     }
 
     /// Asks for something in this frame. Wants that are not repeated in the next frame are forgotten.
-    pub fn want(&self, key: PatternKey, subject: Subject) {
+    pub fn want(&self, key: PatternKey, subject: CapturePair) {
         let mut wanted = self.wanted.borrow_mut();
         if wanted.iter().any(|want| want.key == key) {
             return;
@@ -290,7 +290,7 @@ impl PatternStore {
         self.known.borrow().values().map(|known| known.n_bytes).sum()
     }
 
-    fn get_or_want(&self, subject: &Subject, question: Question) -> Option<Answer> {
+    fn get_or_want(&self, subject: &CapturePair, question: Question) -> Option<Answer> {
         let subtracts = match &question {
             Question::Pattern(reading) | Question::Lines(reading, _) => reading.minus.is_some(),
             _ => false,
@@ -302,7 +302,7 @@ impl PatternStore {
         }
         let cost = question::cost(subject, &key.question);
         let spent = self.read_at_once.get();
-        let subject = Subject { this: Arc::clone(&subject.this), other: other.cloned() };
+        let subject = CapturePair { this: Arc::clone(&subject.this), other: other.cloned() };
         if cost > AT_ONCE - spent.min(AT_ONCE) {
             self.want(key, subject);
             return None;

@@ -20,13 +20,13 @@ use crate::{
 
 /// What a question is about: one capture, and the one that may be subtracted from it.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct CapturePair {
     pub this: Arc<Capture>,
     /// The one that may be subtracted.
     pub other: Option<Arc<Capture>>,
 }
 
-impl Subject {
+impl CapturePair {
     /// One capture alone.
     pub const fn one(this: Arc<Capture>) -> Self {
         Self { this, other: None }
@@ -178,7 +178,7 @@ impl Finding {
 #[derive(Clone, Debug)]
 pub struct Want {
     pub key: PatternKey,
-    pub subject: Subject,
+    pub subject: CapturePair,
     /// The pattern that lines are drawn of, where it is known already.
     pub pattern: Option<Arc<ReadPattern>>,
     /// What rows and columns are, where that is known already.
@@ -284,7 +284,7 @@ fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats
 }
 
 /// About how many entries have to be looked at or computed.
-pub(super) fn cost(subject: &Subject, question: &Question) -> usize {
+pub(super) fn cost(subject: &CapturePair, question: &Question) -> usize {
     let of_heads = |capture: &Capture, heads: &Heads| {
         let ids = match heads {
             Heads::One(head) => vec![*head],

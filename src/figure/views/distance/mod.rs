@@ -30,7 +30,7 @@ pub mod layout;
 mod options;
 mod spec;
 
-pub use options::Shown;
+pub use options::ShownCorrelation;
 pub use spec::SPEC;
 
 use super::axes::{Axes, Axis};
@@ -60,7 +60,7 @@ pub struct DistanceScene {
     /// The head that is looked at.
     pub head: HeadId,
     /// What the first mosaic shows.
-    pub shown: Shown,
+    pub shown: ShownCorrelation,
     /// What distance cannot stand for here.
     pub caveat: Option<&'static str>,
     /// Model and input, in words.

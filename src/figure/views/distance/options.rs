@@ -11,7 +11,7 @@ use crate::{
 /// Which correlation of dot product and distance a mosaic shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Shown {
+pub struct ShownCorrelation {
     /// Before scaling and translation, or after.
     pub before: bool,
     /// The mean over queries, or over all pairs.
@@ -20,7 +20,7 @@ pub struct Shown {
     pub ranks: bool,
 }
 
-impl Shown {
+impl ShownCorrelation {
     /// A head's number.
     pub fn of(self, proxy: &HeadProxy) -> Option<f32> {
         let correlations = &proxy.correlations;

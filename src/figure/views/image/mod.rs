@@ -7,7 +7,7 @@ use emath::{Pos2, Rect, pos2, vec2};
 use self::{
     flows::{FlowFilter, Flows},
     layout::ImageLayout,
-    weights::{Role, Subject, of_patches},
+    weights::{OverlayToken, Role, of_patches},
 };
 use super::{caveat_text, color_map, joined, subject_text};
 use crate::{
@@ -83,7 +83,7 @@ pub struct ImageScene {
     /// Whether rows are named by what they write.
     pub writes: bool,
     /// What the overlay is about, and in which role.
-    pub picked: (Subject, Role),
+    pub picked: (OverlayToken, Role),
     /// The other end of a pair that is held: a token of the picture.
     pub partner: Option<usize>,
     /// How weights become colours.
@@ -267,8 +267,8 @@ impl Scene for ImageScene {
         }
         let picked = match (self.flows, self.picked) {
             (Some((_, held)), _) => held,
-            (None, (Subject::Token(picked), role)) => self.picks_patches.then_some((picked, role)),
-            (None, (Subject::Mean, _)) => None,
+            (None, (OverlayToken::Token(picked), role)) => self.picks_patches.then_some((picked, role)),
+            (None, (OverlayToken::Mean, _)) => None,
         };
         if let Some((picked, role)) = picked {
             let tint = if role == Role::Query { pen.palette.query } else { pen.palette.key };

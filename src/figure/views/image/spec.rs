@@ -3,7 +3,7 @@
 use super::{
     ImageScene, OverlayLook, Smoothing,
     flows::FlowKind,
-    weights::{Role, Subject, of_patches},
+    weights::{OverlayToken, Role, of_patches},
 };
 use crate::{
     analysis::reading::{self, ReadPattern, RowLabels},
@@ -97,8 +97,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         (query, _) => query.map(|query| (query, Role::Query)),
     };
     let picked = match (resolved.spec.query, resolved.spec.key) {
-        (None, Some(key)) if picks_patches => (Subject::Token(key), Role::Key),
-        (query, _) => (Subject::of(query, picks_patches, image.n_prefix), Role::Query),
+        (None, Some(key)) if picks_patches => (OverlayToken::Token(key), Role::Key),
+        (query, _) => (OverlayToken::of(query, picks_patches, image.n_prefix), Role::Query),
     };
     let writes = resolved.spec.reading.rows == RowLabels::Written && reading::writes(resolved.capture, resolved.stack);
     let partner = resolved.spec.key.filter(|_| picked.1 == Role::Query);

@@ -16,14 +16,14 @@ pub enum Role {
 
 /// What the overlay is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum OverlayToken {
     /// One token (a position), in the chosen role.
     Token(usize),
     /// The mean over all tokens in the chosen role.
     Mean,
 }
 
-impl Subject {
+impl OverlayToken {
     /// The picked token; without one the first of `n_prefix` tokens that stand before the patches, such as
     /// CLS, where patches are what is picked, else the mean.
     pub const fn of(picked: Option<usize>, picks_patches: bool, n_prefix: usize) -> Self {
@@ -70,7 +70,7 @@ impl Subject {
     }
 }
 
-impl Subject {
+impl OverlayToken {
     /// What a row or a column of an explanation is of.
     fn explained_in_words(self, read: &ReadPattern, role: Role) -> String {
         match (self, role) {

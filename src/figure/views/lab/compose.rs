@@ -17,7 +17,9 @@ use super::{
 use crate::{
     analysis::explain::{
         compare,
-        report::{Axis, ColumnValues, Form, Leaf, Picture, Question, Report, ReportColumn, Sorted, Value, ValueSpec},
+        report::{
+            Axis, ColumnValues, Form, Leaf, MethodPicture, Question, Report, ReportColumn, Sorted, Value, ValueSpec,
+        },
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
@@ -158,10 +160,10 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<TitledPiece> {
     let mut facts = Facts::default();
     let leaves = report.leaves();
     let mut drawn: Vec<&str> = Vec::new();
-    if report.method.picture == Picture::SelectedHead {
+    if report.method.picture == MethodPicture::SelectedHead {
         facts.lines.extend(saying::without_head(&leaves, head, &saying::logit_name(report)));
     }
-    if report.method.picture == Picture::WordLinks {
+    if report.method.picture == MethodPicture::WordLinks {
         parts.extend(links::parts(report, head));
     }
     for leaf in &leaves {

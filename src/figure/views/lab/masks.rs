@@ -10,7 +10,7 @@ use super::{
     saying::side_text,
 };
 use crate::{
-    analysis::explain::report::{Form, Leaf, Picture, Report, Value},
+    analysis::explain::report::{Form, Leaf, MethodPicture, Report, Value},
     capture::Capture,
     ids::Side,
 };
@@ -20,7 +20,7 @@ const SMOOTHED: usize = 10;
 
 /// What stands below the bars of all methods; none of another method, or before anything was found.
 pub fn section(capture: &Capture, answer: &Answered) -> Option<Section> {
-    let report = answer.report.as_deref().filter(|report| report.method.picture == Picture::Search)?;
+    let report = answer.report.as_deref().filter(|report| report.method.picture == MethodPicture::Search)?;
     let leaves = report.leaves();
     let sides: Vec<Side> = Side::ALL.into_iter().filter(|side| is_told(&leaves, *side)).collect();
     let parts: Vec<TitledPiece> = if sides.is_empty() {

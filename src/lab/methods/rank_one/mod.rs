@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use self::target::{Object, Said, prompts, said};
-use super::Subject;
+use super::SubjectSpan;
 use crate::{
     analysis::explain::{
         adam::Adam,
@@ -83,7 +83,7 @@ const SPEC: MethodSpec = MethodSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RewriteOptions {
     /// Whose last token is the key.
-    pub subject: Subject,
+    pub subject: SubjectSpan,
     /// What the model is to say instead: the text of a token, or the name of a class.
     pub object: Option<String>,
     /// The layer; one in the middle where there is none.
@@ -102,7 +102,7 @@ pub struct RewriteOptions {
 
 impl RewriteOptions {
     /// The usual settings, without prompts to check.
-    pub const fn of(subject: Subject, object: Option<String>) -> Self {
+    pub const fn of(subject: SubjectSpan, object: Option<String>) -> Self {
         Self {
             subject,
             object,
@@ -128,13 +128,13 @@ impl Method for RewriteOptions {
                 "pin the last token of a subject: the edit changes what is written about it",
                 "name the last token of a subject with --query: the edit changes what is written about it",
             ))?;
-            let options = Self::of(Subject::Positions(held..held + 1), None);
+            let options = Self::of(SubjectSpan::Positions(held..held + 1), None);
             Ok(Self { layer: Some(sight.head.layer), ..options }.into())
         },
     }];
 
     fn begin() -> Self {
-        Self::of(Subject::Positions(0..0), None)
+        Self::of(SubjectSpan::Positions(0..0), None)
     }
 
     // In the window subject and layer are those that are selected.

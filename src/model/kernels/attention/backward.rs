@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{
     super::{
         heads::{rows_per_task, seen},
-        product::{Onto, Product, Target, Threads, View},
+        product::{Onto, OutputBuffer, Product, Threads, View},
         simd,
     },
     block::{BlockInput, BlockRows},
@@ -33,7 +33,7 @@ impl BlockInput<'_> {
             v: vec![0.0; n_key * n_kv * self.v.d],
         };
         let Gradients { q, k, v } = &mut gradients;
-        let targets = [Target::new(q), Target::new(k), Target::new(v)];
+        let targets = [OutputBuffer::new(q), OutputBuffer::new(k), OutputBuffer::new(v)];
         let rows = rows_per_task(n_query);
         let n_parts = if self.params.softcap.is_some() { 3 } else { 2 };
         let scratch = n_parts * rows * n_key + n_key;
@@ -57,7 +57,7 @@ impl BlockInput<'_> {
         rows: Range<usize>,
         grad: &[f32],
         buffer: &mut [f32],
-        [dq, dk, dv]: [Target; 3],
+        [dq, dk, dv]: [OutputBuffer; 3],
     ) {
         let AttentionParams { scale, softcap, mask, .. } = *self.params;
         let keys = seen(mask, &rows, self.q.n, self.k.n);
@@ -69,7 +69,7 @@ impl BlockInput<'_> {
         let (pattern, buffer) = buffer.split_at_mut(n);
         let (slope, buffer) = buffer.split_at_mut(n);
         let (row_slope, cap_slope) = buffer.split_at_mut(keys.len());
-        let place = BlockRows { buffer: Target::new(pattern), start: 0, row_stride: keys.len() };
+        let place = BlockRows { buffer: OutputBuffer::new(pattern), start: 0, row_stride: keys.len() };
         self.pattern(head, &rows, &keys, place, |nth, scores| {
             if let Some(cap) = softcap {
                 simd::cap_slope(self.level, scores, cap, &mut cap_slope[nth * keys.len()..][..scores.len()]);
@@ -95,7 +95,7 @@ impl BlockInput<'_> {
         // SAFETY: the scratch is this thread's own.
         #[expect(unsafe_code, reason = "products write into a part of a buffer")]
         unsafe {
-            Target::new(slope).product(&by_pattern);
+            OutputBuffer::new(slope).product(&by_pattern);
         }
         for (nth, query) in rows.clone().enumerate() {
             let visible = mask.visible(query, self.q.n, self.k.n);

@@ -8,7 +8,7 @@ use super::{
     super::{
         heads::{Views, for_each_block, rows_per_task, seen},
         ops::filled,
-        product::{Onto, Product, Target, Threads, View},
+        product::{Onto, OutputBuffer, Product, Threads, View},
         simd::{self, Level},
     },
     scratch::{give_back, with_scratch},
@@ -57,15 +57,15 @@ pub(super) struct BlockInput<'a> {
 pub(super) enum Kept {
     Nothing,
     /// `[heads, n_query, n_key]`.
-    Pattern(Target),
+    Pattern(OutputBuffer),
     /// `[heads, n_query]`, what went to the sinks.
-    Sink(Target),
+    Sink(OutputBuffer),
 }
 
 /// Where the rows of a block are: `[rows, keys]` of a buffer.
 #[derive(Clone, Copy)]
 pub(super) struct BlockRows {
-    pub buffer: Target,
+    pub buffer: OutputBuffer,
     pub start: usize,
     pub row_stride: usize,
 }
@@ -86,7 +86,7 @@ impl BlockInput<'_> {
     pub fn run(&self, kept: Kept) -> Vec<f32> {
         // SAFETY: all rows of all heads are written.
         #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
-        let out = unsafe { filled(self.q.n * self.width(), |out| self.fill(Target::new(out), kept)) };
+        let out = unsafe { filled(self.q.n * self.width(), |out| self.fill(OutputBuffer::new(out), kept)) };
         give_back(self.scratch());
         out
     }
@@ -107,7 +107,7 @@ impl BlockInput<'_> {
             ends.push(n);
         }
         let fill = |out: &mut [f32]| {
-            let out = Target::new(out);
+            let out = OutputBuffer::new(out);
             parts.par_iter().zip(ends).for_each(|(part, end)| {
                 let n = part.0.len() * self.width();
                 of(part).fill(out.part(end - n, n), Kept::Nothing);
@@ -130,13 +130,13 @@ impl BlockInput<'_> {
     }
 
     /// Writes all of `out`, and of what is kept.
-    fn fill(&self, out: Target, kept: Kept) {
+    fn fill(&self, out: OutputBuffer, kept: Kept) {
         let (n_heads, n_query, n_key) = (self.q.n_heads, self.q.n, self.k.n);
         for_each_block(n_heads, n_query, n_heads * n_query * n_key * self.q.d, |head, rows| {
             let keys = seen(self.params.mask, &rows, n_query, n_key);
             let Kept::Pattern(pattern) = kept else {
                 return with_scratch(self.scratch(), |buffer| {
-                    let place = BlockRows { buffer: Target::new(buffer), start: 0, row_stride: keys.len() };
+                    let place = BlockRows { buffer: OutputBuffer::new(buffer), start: 0, row_stride: keys.len() };
                     self.block(head, &rows, &keys, place, out);
                     if let Kept::Sink(shares) = kept {
                         let of_row = |nth: usize| sink_share(&buffer[nth * keys.len()..(nth + 1) * keys.len()]);
@@ -164,7 +164,7 @@ impl BlockInput<'_> {
     }
 
     /// The pattern of some rows of a head, in `place`, and their rows of the result.
-    fn block(&self, head: usize, rows: &Range<usize>, keys: &Range<usize>, place: BlockRows, out: Target) {
+    fn block(&self, head: usize, rows: &Range<usize>, keys: &Range<usize>, place: BlockRows, out: OutputBuffer) {
         let (width, d) = (self.width(), self.v.d);
         self.pattern(head, rows, keys, place, |_, _| {});
         let product = Product {

@@ -26,7 +26,7 @@ use super::{
     backend::is_fused,
     heads::{Views, heads_first},
     ops::filled_shared,
-    product::Target,
+    product::OutputBuffer,
     scores,
     simd::Level,
     softcap, softmax_with_sink,
@@ -119,7 +119,7 @@ pub fn attention_with_pattern(
         // SAFETY: every block writes its rows of the pattern, beside what it sees too.
         #[expect(unsafe_code, reason = "large results would otherwise be written twice")]
         let pattern = unsafe {
-            filled_shared(n_heads * n_query * n_key, |pattern| z = input.run(Kept::Pattern(Target::new(pattern))))
+            filled_shared(n_heads * n_query * n_key, |pattern| z = input.run(Kept::Pattern(OutputBuffer::new(pattern))))
         };
         Ok((Tensor::from_vec(z, (n_query, n_heads * input.v.d), q.device())?, pattern))
     })
@@ -145,7 +145,7 @@ pub fn attention_with_sink(
     op.with_input([(s1, l1), (s2, l2), (s3, l3)], |input| {
         let (n_heads, n_query) = (input.q.n_heads, input.q.n);
         let mut shares = vec![0.0; n_heads * n_query];
-        let z = input.run(Kept::Sink(Target::new(&mut shares)));
+        let z = input.run(Kept::Sink(OutputBuffer::new(&mut shares)));
         Ok((Tensor::from_vec(z, (n_query, n_heads * input.v.d), q.device())?, shares.into()))
     })
 }

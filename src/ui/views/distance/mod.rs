@@ -18,7 +18,7 @@ use crate::{
         proxy::{self, HeadPlot, HeadProxy},
         survey::{Finding, Question},
     },
-    figure::views::distance::{DistanceScene, Shown, layout::DistanceLayout, number},
+    figure::views::distance::{DistanceScene, ShownCorrelation, layout::DistanceLayout, number},
     ids::HeadId,
     projection::correlation::Pair,
     session::{Command, Loadable, SelectionCommand, ViewKind},
@@ -30,7 +30,7 @@ use crate::{
 const LEAST_PT: (f32, f32) = (480.0, 320.0);
 
 /// Everything that the scene depends on.
-type SceneKey = (Same<Finding>, Option<Same<Finding>>, HeadId, Shown);
+type SceneKey = (Same<Finding>, Option<Same<Finding>>, HeadId, ShownCorrelation);
 
 /// The Distance view with what it remembers between frames.
 #[derive(Default)]

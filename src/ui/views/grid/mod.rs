@@ -22,7 +22,7 @@ use super::{
 use crate::{
     analysis::{
         detect::{HeadKinds, KindRanking},
-        reading::{ReadPattern, Reading, Refusal, store::Subject},
+        reading::{ReadPattern, Reading, Refusal, store::CapturePair},
     },
     capture::{Capture, Matrix, RgbaBuffer},
     figure::{
@@ -88,7 +88,7 @@ type RowKey = (CaptureId, Reading, usize, Look, Option<f32>);
 
 /// The input and the way it is shown.
 struct Shown<'a> {
-    subject: &'a Subject,
+    subject: &'a CapturePair,
     /// Rows and columns of the patterns, without a row.
     whole: &'a ReadPattern,
     places: &'a Places,

@@ -4,7 +4,7 @@ use eframe::egui::Ui;
 
 use super::{Cells, HeatmapView, readout};
 use crate::{
-    analysis::reading::{long::Pool, store::Subject},
+    analysis::reading::{long::Pool, store::CapturePair},
     capture::Capture,
     session::ColorScale,
     text::share_text,
@@ -16,7 +16,7 @@ use crate::{
 
 impl HeatmapView {
     /// Draws the view of a long text: its cells come as they are read, the sharper the nearer one looks.
-    pub(super) fn long_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, subject: &Subject) {
+    pub(super) fn long_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, subject: &CapturePair) {
         let options = cx.pane.options.heatmap;
         let reading = source::shown(cx, capture);
         let look = Look { map: options.color_map, log: options.scale == ColorScale::Log, pool: options.pool };

@@ -18,7 +18,7 @@ use super::{
     texture::HeadThumbs,
 };
 use crate::{
-    analysis::reading::{Extent, Heads, ReadPattern, Reading, store::Subject},
+    analysis::reading::{Extent, Heads, ReadPattern, Reading, store::CapturePair},
     capture::Capture,
     figure::views::{
         color_map,
@@ -161,7 +161,7 @@ impl Canvas for HeatmapView {
 
 impl HeatmapView {
     /// Small pictures of all heads of the layer; empty frames until all of them are read.
-    fn thumbs_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, subject: &Subject, of: &PictureKey, wait: bool) {
+    fn thumbs_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, subject: &CapturePair, of: &PictureKey, wait: bool) {
         let capture = &*subject.this;
         let head = cx.pane.selection.head;
         let n_heads = source::n_heads(capture, head);
@@ -333,7 +333,7 @@ enum Cells<'a> {
     /// One picture of all.
     Whole(&'a Picture),
     /// What is there of a pattern that is too long for that.
-    Long { subject: &'a Subject, look: Look, cells: &'a mut LongCells },
+    Long { subject: &'a CapturePair, look: Look, cells: &'a mut LongCells },
 }
 
 /// What the picture is called.

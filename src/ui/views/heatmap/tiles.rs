@@ -12,7 +12,7 @@ use crate::{
     analysis::reading::{
         ReadPattern, Reading, Refusal, RowMass,
         long::{Pool, STRIP_ROWS, n_strips, strip_rows},
-        store::Subject,
+        store::CapturePair,
     },
     capture::Matrix,
     raster::ColorRange,
@@ -70,7 +70,7 @@ pub struct LongCells {
 
 impl LongCells {
     /// Takes in what has come, and asks for the overview.
-    pub fn update(&mut self, ui: &Ui, cx: &ViewCtx<'_>, of: (&Subject, &Reading), whole: &ReadPattern, look: Look) {
+    pub fn update(&mut self, ui: &Ui, cx: &ViewCtx<'_>, of: (&CapturePair, &Reading), whole: &ReadPattern, look: Look) {
         let (subject, reading) = of;
         if self.of.as_ref().is_none_or(|(capture, of)| *capture != subject.this.id() || of != reading) {
             *self = Self {
@@ -87,7 +87,7 @@ impl LongCells {
         &mut self,
         ui: &Ui,
         cx: &ViewCtx<'_>,
-        of: (&Subject, &Reading),
+        of: (&CapturePair, &Reading),
         (whole, look): (&ReadPattern, Look),
         (content, plot): (Rect, Rect),
     ) -> ColorRange {
@@ -110,7 +110,7 @@ impl LongCells {
         &mut self,
         ui: &Ui,
         cx: &ViewCtx<'_>,
-        of: (&Subject, &Reading),
+        of: (&CapturePair, &Reading),
         (whole, look): (&ReadPattern, Look),
         (painter, content, plot): (&Painter, Rect, Rect),
     ) {
@@ -167,7 +167,7 @@ impl LongCells {
     fn strips_of(
         &mut self,
         cx: &ViewCtx<'_>,
-        (subject, reading): (&Subject, &Reading),
+        (subject, reading): (&CapturePair, &Reading),
         (whole, pool): (&ReadPattern, Pool),
         (level, row, _): Place,
         n_asked: &mut usize,
@@ -204,7 +204,7 @@ impl LongCells {
     fn keep_parts(
         &mut self,
         cx: &ViewCtx<'_>,
-        (subject, reading): (&Subject, &Reading),
+        (subject, reading): (&CapturePair, &Reading),
         n_rows: usize,
         rows: Range<usize>,
     ) {

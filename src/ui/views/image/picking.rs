@@ -1,7 +1,7 @@
 //! What a picked patch or word means: what the overlay is about, and what a click or the pointer asks for.
 
 use crate::{
-    figure::views::image::weights::Subject,
+    figure::views::image::weights::OverlayToken,
     session::{Focus, PatchRole},
 };
 
@@ -25,12 +25,12 @@ impl Picking {
 }
 
 /// What the overlay is about while `focus` is held or under the pointer.
-pub const fn subject(focus: Focus, picking: Picking, n_prefix: usize) -> Subject {
+pub const fn subject(focus: Focus, picking: Picking, n_prefix: usize) -> OverlayToken {
     let picked = match picking {
         Picking::Patches(PatchRole::Key) => focus.key,
         Picking::Patches(PatchRole::Query) | Picking::Words => focus.query,
     };
-    Subject::of(picked, matches!(picking, Picking::Patches(_)), n_prefix)
+    OverlayToken::of(picked, matches!(picking, Picking::Patches(_)), n_prefix)
 }
 
 /// The focus that a click on patch `position` means while `pinned` is held.
@@ -61,16 +61,16 @@ mod tests {
 
     #[test]
     fn words_keep_asking_while_patches_answer() {
-        assert_eq!(subject(Focus::NONE, Picking::Words, 1), Subject::Mean, "the first patch is no word");
+        assert_eq!(subject(Focus::NONE, Picking::Words, 1), OverlayToken::Mean, "the first patch is no word");
         assert_eq!(focus(4, Picking::Words, Focus::query(2)), Focus::cell(2, 4));
         assert_eq!(hover_focus(4, Picking::Words, Focus::NONE), Focus::key(4));
     }
 
     #[test]
     fn without_a_pick_the_prefix_token_asks_or_the_mean_is_shown() {
-        assert_eq!(subject(Focus::NONE, PATCHES, 1), Subject::Token(0));
-        assert_eq!(subject(Focus::NONE, PATCHES, 0), Subject::Mean);
-        assert_eq!(subject(Focus::query(3), PATCHES, 1), Subject::Token(3));
+        assert_eq!(subject(Focus::NONE, PATCHES, 1), OverlayToken::Token(0));
+        assert_eq!(subject(Focus::NONE, PATCHES, 0), OverlayToken::Mean);
+        assert_eq!(subject(Focus::query(3), PATCHES, 1), OverlayToken::Token(3));
     }
 
     #[test]

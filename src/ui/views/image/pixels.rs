@@ -11,7 +11,7 @@ use crate::{
         color_map,
         image::{
             MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH,
-            weights::{Subject, of_patches},
+            weights::{OverlayToken, of_patches},
         },
     },
     ids::CaptureId,
@@ -27,7 +27,7 @@ pub struct WeightsKey {
     /// What is read, and what is subtracted from it.
     pub captures: (CaptureId, Option<CaptureId>),
     pub reading: Reading,
-    pub subject: Subject,
+    pub subject: OverlayToken,
     pub role: PatchRole,
 }
 

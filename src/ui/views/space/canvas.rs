@@ -20,7 +20,7 @@ use crate::{
     analysis::{
         point_set::{PointSet, Spot},
         projection::Projection,
-        reading::{ReadPattern, Refusal, store::Subject},
+        reading::{ReadPattern, Refusal, store::CapturePair},
     },
     figure::views::matrix::{around, layout::MatrixLayout},
     ids::HeadId,
@@ -350,6 +350,6 @@ fn pattern(cx: &ViewCtx<'_>) -> Option<Arc<ReadPattern>> {
 fn weights(cx: &ViewCtx<'_>) -> Option<Result<Arc<ReadPattern>, Refusal>> {
     let capture = cx.document.latest_capture()?;
     // The points are one head's, whatever else is taken together.
-    let subject = Subject::one(Arc::clone(capture));
+    let subject = CapturePair::one(Arc::clone(capture));
     cx.patterns.pattern(&subject, &source::of_head(cx, capture, cx.pane.selection.head))
 }

@@ -6,7 +6,7 @@ use super::{
     super::{
         super::{
             heads::rows_per_task,
-            product::{Onto, Product, Target, Threads, View},
+            product::{Onto, OutputBuffer, Product, Threads, View},
             simd,
         },
         scratch::{give_back, with_scratch},
@@ -21,7 +21,7 @@ impl WindowInput<'_> {
         let (n, n_kv) = (self.q.n, self.k.n_heads);
         let mut gradients = [(self.q.n_heads, self.q.d), (n_kv, self.k.d), (n_kv, self.v.d)]
             .map(|(n_heads, d)| vec![0.0; n * n_heads * d]);
-        let targets = gradients.each_mut().map(|values| Target::new(values));
+        let targets = gradients.each_mut().map(|values| OutputBuffer::new(values));
         let rows = rows_per_task(n).min(n);
         let scratch = self.scratch(2 * rows + self.k.d + self.v.d + 1);
         (0..n_kv).into_par_iter().with_max_len(1).for_each(|kv| {
@@ -38,7 +38,7 @@ impl WindowInput<'_> {
     }
 
     /// Adds what a block has to do with the gradients.
-    fn block_gradients(&self, block: &RowBlock<'_>, grad: &[f32], buffer: &mut [f32], [dq, dk, dv]: [Target; 3]) {
+    fn block_gradients(&self, block: &RowBlock<'_>, grad: &[f32], buffer: &mut [f32], [dq, dk, dv]: [OutputBuffer; 3]) {
         let (head, n_rows, n_columns) = (block.head, block.rows.len(), block.n_columns());
         let (kv, d) = (head / self.group, self.v.d);
         let (pattern, buffer) = buffer.split_at_mut(n_rows * n_columns);
@@ -69,9 +69,9 @@ impl WindowInput<'_> {
         #[expect(unsafe_code, reason = "products write into a part of a buffer")]
         unsafe {
             let values = matrix(values, d).transposed();
-            Target::new(slope).product(&of(grad, values, [n_rows, d, n_columns], 1.0));
+            OutputBuffer::new(slope).product(&of(grad, values, [n_rows, d, n_columns], 1.0));
             let pattern = matrix(pattern, n_columns).transposed();
-            Target::new(of_values).product(&of(pattern, grad, [n_columns, n_rows, d], 1.0));
+            OutputBuffer::new(of_values).product(&of(pattern, grad, [n_columns, n_rows, d], 1.0));
         }
         for (pattern, slope) in pattern.chunks_exact(n_columns).zip(slope.chunks_exact_mut(n_columns)) {
             simd::softmax_backward(self.level, pattern, slope, row_slope);
@@ -83,7 +83,7 @@ impl WindowInput<'_> {
         unsafe {
             let q = self.q.head(head).rows_from(block.rows.start);
             let transposed = matrix(slope, n_columns).transposed();
-            Target::new(of_keys).product(&of(transposed, q, [n_columns, n_rows, self.q.d], scale));
+            OutputBuffer::new(of_keys).product(&of(transposed, q, [n_columns, n_rows, self.q.d], scale));
             dq.product(&Product {
                 start: block.rows.start * q_width + head * self.q.d,
                 row_stride: q_width,

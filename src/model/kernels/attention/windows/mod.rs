@@ -13,7 +13,7 @@ use super::{
         backend::is_fused,
         heads::{Views, for_each_block, rows_per_task, seen},
         ops::filled,
-        product::{Onto, Product, Target, Threads, View},
+        product::{Onto, OutputBuffer, Product, Threads, View},
         scores,
         simd::{self, Level},
         softmax,
@@ -91,7 +91,7 @@ impl Windows {
         let (n_heads, n) = (input.q.n_heads, input.q.n);
         let copy = |wanted: bool, hidden: f32| if wanted { vec![hidden; n_heads * n * n] } else { Vec::new() };
         let (mut scores, mut pattern) = (copy(wanted.scores, f32::NEG_INFINITY), copy(wanted.pattern, 0.0));
-        let z = input.run([Target::new(&mut scores), Target::new(&mut pattern)], wanted);
+        let z = input.run([OutputBuffer::new(&mut scores), OutputBuffer::new(&mut pattern)], wanted);
         let kept = |wanted: bool, values: Vec<f32>| {
             wanted.then(|| Tensor::from_vec(values, (n_heads, n, n), q.device())).transpose()
         };
@@ -172,12 +172,12 @@ impl<'a> WindowInput<'a> {
         widest.unwrap_or(0) * (self.k.d + self.v.d + more)
     }
 
-    fn run(&self, copies: [Target; 2], wanted: KeptCopies) -> Vec<f32> {
+    fn run(&self, copies: [OutputBuffer; 2], wanted: KeptCopies) -> Vec<f32> {
         let (n_heads, n, d, width) = (self.q.n_heads, self.q.n, self.v.d, self.q.n_heads * self.v.d);
         let rows = rows_per_task(n).min(n);
         let scratch = self.scratch(rows);
         let fill = |out: &mut [f32]| {
-            let out = Target::new(out);
+            let out = OutputBuffer::new(out);
             for_each_block(n_heads, n, n_heads * n * rows * d, |head, rows| {
                 with_scratch(scratch, |buffer| {
                     let block = self.block(head, rows);
@@ -249,7 +249,7 @@ impl<'a> WindowInput<'a> {
         // SAFETY: the scratch is this thread's own.
         #[expect(unsafe_code, reason = "products write into a part of a buffer")]
         unsafe {
-            Target::new(pattern).product(&product);
+            OutputBuffer::new(pattern).product(&product);
         }
         for (nth, row) in pattern.chunks_exact_mut(n_columns).enumerate() {
             let visible = mask.visible(block.rows.start + nth, self.q.n, self.k.n);
@@ -268,7 +268,7 @@ impl<'a> WindowInput<'a> {
     }
 
     /// Puts a row of a block where its keys stand.
-    fn copy(&self, block: &RowBlock<'_>, nth: usize, row: &[f32], into: Target) {
+    fn copy(&self, block: &RowBlock<'_>, nth: usize, row: &[f32], into: OutputBuffer) {
         let n = self.k.n;
         let visible = self.windows.mask.visible(block.rows.start + nth, self.q.n, n);
         let (global, near) = row.split_at(block.global.len());
@@ -302,7 +302,7 @@ impl CustomOp3 for WindowsOp {
     ) -> Result<(CpuStorage, Shape)> {
         let input = WindowInput::of(&self.0, [(s1, l1), (s2, l2), (s3, l3)])?;
         let shape = (input.q.n, input.q.n_heads * input.v.d);
-        let nothing = || Target::new(&mut []);
+        let nothing = || OutputBuffer::new(&mut []);
         Ok((CpuStorage::F32(input.run([nothing(), nothing()], KeptCopies::default())), Shape::from(shape)))
     }
 
