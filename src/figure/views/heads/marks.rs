@@ -33,8 +33,9 @@ pub fn cuts<'a>(
     layout: &HeadsLayout,
     origin: Vec2,
     cut: impl Iterator<Item = &'a (usize, usize)>,
-    color: Rgba,
+    palette: &Palette,
 ) -> Vec<Line> {
+    let color = palette.key;
     let mut lines = Vec::new();
     for &(query, key) in cut {
         lines.extend(Dash::Dotted.lines(layout.line(query, key).map(|end| end + origin), 1.0, color));

@@ -212,7 +212,7 @@ impl HeadsScene {
             pen.lines(meant);
         }
         if let Some(read) = self.read() {
-            pen.lines(marks::cuts(layout, origin, read.marks.cut.iter(), pen.palette.key));
+            pen.lines(marks::cuts(layout, origin, read.marks.cut.iter(), &pen.palette));
         }
     }
 

@@ -164,7 +164,7 @@ impl HeatmapScene {
     fn draw_cells(&self, plot: Rect, most: usize, pen: &mut Pen<'_>) {
         let pixels = self.pixels(pen.palette.canvas, most);
         pen.picture(plot, &pixels, Sampling::Crisp);
-        ruled_out::draw(&self.read, (plot, plot), pen.palette.key, pen);
+        ruled_out::draw(&self.read, (plot, plot), pen);
         pen.frame(plot, pen.hairline(), pen.palette.rule);
     }
 

@@ -18,9 +18,9 @@ const CROSS_PT: f32 = 18.0;
 /// Between two lines of a hatching, in points.
 const HATCH_PT: f32 = 9.0;
 
-/// Hatches what is ruled out, crosses what is cut in the colour `cut`, and covers what is left out; `content` is where the
-/// whole pattern is, of which `plot` is in sight.
-pub fn draw(pattern: &ReadPattern, (content, plot): (Rect, Rect), cut: Rgba, pen: &mut Pen<'_>) {
+/// Hatches what is ruled out, crosses what is cut, and covers what is left out; `content` is where the whole pattern is, of
+/// which `plot` is in sight.
+pub fn draw(pattern: &ReadPattern, (content, plot): (Rect, Rect), pen: &mut Pen<'_>) {
     let [rows, _] = visible_cells(content, plot, (pattern.rows.len(), pattern.cols.len()));
     let canvas = pen.palette.canvas;
     let line = |width: f32, color: Rgba| move |[from, to]: [Pos2; 2]| Line { from, to, width, color };
@@ -30,7 +30,7 @@ pub fn draw(pattern: &ReadPattern, (content, plot): (Rect, Rect), cut: Rgba, pen
     if !lines.is_empty() {
         pen.clip(plot, |pen| pen.lines(lines));
     }
-    for (width, color) in [(3.0, canvas), (1.25, cut)] {
+    for (width, color) in [(3.0, canvas), (1.25, pen.palette.key)] {
         pen.lines(crosses(pattern, content).into_iter().map(line(width, color)).collect());
     }
     for rect in left_out(pattern, content) {

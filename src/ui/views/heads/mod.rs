@@ -315,8 +315,7 @@ impl HeadsView {
         for head in scene.heads.iter().filter(|head| !head.below) {
             let cut = &head.lines.pattern.marks.cut;
             let in_sight = cut.iter().filter(|(query, _)| key.of.rows.is_none() || key.rows[0].contains(query));
-            let color = cx.theme.warning.to_array();
-            let lines = marks::cuts(&scene.layout, scene.origin.to_vec2(), in_sight, color);
+            let lines = marks::cuts(&scene.layout, scene.origin.to_vec2(), in_sight, &cx.theme.palette);
             painter.extend(lines.iter().map(line_shape));
         }
         if key.of.rows.is_some() {

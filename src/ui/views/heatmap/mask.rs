@@ -58,7 +58,7 @@ fn crossed_row_ui(ui: &mut Ui, theme: &Theme, text: &str) {
         let (rect, _) = ui.allocate_exact_size(vec2(3.0 * GRID, 3.0 * GRID), Sense::hover());
         let rect = rect.shrink(1.5);
         for ends in [[rect.left_top(), rect.right_bottom()], [rect.left_bottom(), rect.right_top()]] {
-            ui.painter().line_segment(ends, Stroke::new(1.25, theme.warning));
+            ui.painter().line_segment(ends, Stroke::new(1.25, theme.key));
         }
         controls::caption_ui(ui, theme, text);
     });

@@ -299,9 +299,8 @@ impl HeatmapView {
             values: cx.pane.options.heatmap.values.then_some(n_known),
         };
         let key = PartKey { focus: around.focus, picked: picked.clone(), values: None, ..on_cells.clone() };
-        let warning = cx.theme.warning.to_array();
         self.static_parts.paint(0, (&painter, cx.theme), on_cells, (plot, plot), &|pen| {
-            ruled_out::draw(pattern, (content, plot), warning, pen);
+            ruled_out::draw(pattern, (content, plot), pen);
             if cx.pane.options.heatmap.values {
                 around.draw_values(value, pen);
             }
