@@ -84,7 +84,7 @@ impl ViewOptions {
 
     /// Whether colours of weights are logarithmic, in views that can do both.
     pub const fn is_log(&self) -> bool {
-        matches!(self.heatmap.scale, ColorScale::Log)
+        self.heatmap.is_log()
     }
 
     /// The same, to be changed.

@@ -192,10 +192,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         scene: Box::new(HeatmapScene {
             read: Arc::clone(read),
             subject: resolved.subject(&read.heads),
-            map: spec.color_map(),
-            log: spec.options.is_log(),
+            options: spec.options.heatmap.of_grid(),
             high,
-            values: false,
             pinned: resolved.pinned(),
             origin: resolved.origin.clone(),
         }),

@@ -4,7 +4,11 @@ use std::{f32::consts::FRAC_PI_2, ops::Range};
 
 use emath::{Rect, Vec2, pos2, vec2};
 
-use super::layout::{HeatmapLayout, LABEL_GAP_PT, label_note};
+use super::{
+    HeatmapOptions,
+    layout::{HeatmapLayout, LABEL_GAP_PT, label_note},
+    ruled_out,
+};
 use crate::{
     analysis::reading::ReadPattern,
     figure::{
@@ -14,7 +18,7 @@ use crate::{
         path::Path,
         pen::{Medium, Pen, range_tick},
         views::{
-            cells,
+            cells, color_map,
             labels::{self, Labels},
         },
     },
@@ -48,7 +52,7 @@ pub struct Around<'a> {
     pub picked: [&'a [usize]; 2],
     /// Names of the axes.
     pub names: [&'static str; 2],
-    pub map: ColorMap,
+    pub options: HeatmapOptions,
     pub range: ColorRange,
 }
 
@@ -66,8 +70,20 @@ impl Around<'_> {
         cells::cell_rect(self.content, self.grid(), 0, 0).size()
     }
 
+    fn map(&self) -> ColorMap {
+        color_map(self.read, self.options.color_map)
+    }
+
+    /// Draws what stands on the cells in sight: marks of what is ruled out, and values where there is room.
+    pub fn draw_on_cells(&self, value: impl Fn(usize, usize) -> Option<f32>, pen: &mut Pen<'_>) {
+        ruled_out::draw(self.read, (self.content, self.layout.plot), pen);
+        if self.options.values {
+            self.draw_values(value, pen);
+        }
+    }
+
     /// Writes values into the cells in sight, where there is room.
-    pub fn draw_values(&self, value: impl Fn(usize, usize) -> Option<f32>, pen: &mut Pen<'_>) {
+    fn draw_values(&self, value: impl Fn(usize, usize) -> Option<f32>, pen: &mut Pen<'_>) {
         let cell = self.cell();
         let fits = |least: Vec2| cell.x >= least.x && cell.y >= least.y;
         let (size, number): (f32, fn(f32) -> String) = match (pen.medium, SCREEN_VALUE_PT.map(fits)) {
@@ -78,10 +94,10 @@ impl Around<'_> {
             }
             (Medium::Screen | Medium::Paper, _) => return,
         };
-        let [rows, cols] = self.seen();
+        let ([rows, cols], map) = (self.seen(), self.map());
         for (row, col) in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
             let Some(value) = value(row, col).filter(|_| self.read.blank(row, col).is_none()) else { continue };
-            let [red, green, blue, _] = self.map.color(self.range.fraction(value)).map(f32::from);
+            let [red, green, blue, _] = map.color(self.range.fraction(value)).map(f32::from);
             let light = 0.299 * red + 0.587 * green + 0.114 * blue > 140.0;
             let ink = if light { [20, 22, 26, 255] } else { [250, 250, 250, 255] };
             let at = cells::cell_rect(self.content, self.grid(), row, col).center();
@@ -105,7 +121,8 @@ impl Around<'_> {
         let line = pen.type_.height(SMALL);
         pen.text(query, SMALL, pen.palette.query, corner - vec2(0.0, line / 2.0), Align::Right);
         pen.text(key, SMALL, pen.palette.key, corner - vec2(0.0, 1.5 * line), Align::Right);
-        pen.color_bar(bar, |fraction| self.map.color(fraction), range_tick(self.range));
+        let map = self.map();
+        pen.color_bar(bar, |fraction| map.color(fraction), range_tick(self.range));
         let strides = [self.cell().y, self.cell().x].map(|cell| labels::stride(cell, labels::sizes(pen.medium)));
         if let Some(note) = label_note(strides).filter(|_| pen.medium == Medium::Screen) {
             let at = plot.left_bottom() + vec2(0.0, f32::midpoint(LABEL_GAP_PT, line));

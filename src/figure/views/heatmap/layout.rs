@@ -41,6 +41,11 @@ pub struct HeatmapLayout {
 }
 
 impl HeatmapLayout {
+    /// Cells alone.
+    pub const fn of_cells(plot: Rect) -> Self {
+        Self { plot, rows: Rect::NOTHING, cols: Rect::NOTHING, bar: Rect::NOTHING }
+    }
+
     /// Cells as large as fit, in the middle of the area: square ones where there are as many queries as keys.
     /// Labels take no more than a fixed part of the area.
     pub fn compute(input: HeatmapLayoutInput) -> Self {

@@ -62,14 +62,9 @@ const PIXELS_PER_PT: f32 = 4.0 * 0.75;
 pub struct HeatmapScene {
     pub read: Arc<ReadPattern>,
     pub subject: String,
-    /// Colours of weights; differences have their own.
-    pub map: ColorMap,
-    /// Logarithmic, which shows small weights.
-    pub log: bool,
+    pub options: HeatmapOptions,
     /// The value of the last colour, where several figures share a scale.
     pub high: Option<f32>,
-    /// Whether values are written into cells that have room for them.
-    pub values: bool,
     pub pinned: Pinned,
     /// Model and input, in words.
     pub origin: String,
@@ -77,11 +72,11 @@ pub struct HeatmapScene {
 
 impl HeatmapScene {
     fn range(&self) -> ColorRange {
-        ColorRange::up_to(self.high.unwrap_or_else(|| self.read.high()), self.read.signed, self.log)
+        ColorRange::up_to(self.high.unwrap_or_else(|| self.read.high()), self.read.signed, self.options.is_log())
     }
 
     fn colors(&self) -> ColorMap {
-        color_map(&self.read, self.map)
+        color_map(&self.read, self.options.color_map)
     }
 
     fn color(&self, range: ColorRange, value: f32) -> Rgba {
@@ -164,7 +159,6 @@ impl HeatmapScene {
     fn draw_cells(&self, plot: Rect, most: usize, pen: &mut Pen<'_>) {
         let pixels = self.pixels(pen.palette.canvas, most);
         pen.picture(plot, &pixels, Sampling::Crisp);
-        ruled_out::draw(&self.read, (plot, plot), pen);
         pen.frame(plot, pen.hairline(), pen.palette.rule);
     }
 
@@ -178,6 +172,22 @@ impl HeatmapScene {
         if let Some(col) = col {
             let cell = cells::cell_rect(plot, grid, 0, col);
             pen.frame(Rect::from_x_y_ranges(cell.x_range(), plot.y_range()), 1.0, pen.palette.accent);
+        }
+    }
+
+    /// What stands on the cells and around them; rows and columns in `strong` are named before others.
+    fn around<'a>(&'a self, layout: HeatmapLayout, strong: [&'a [usize]; 2]) -> Around<'a> {
+        let (row, col) = self.pinned.in_pattern(&self.read);
+        Around {
+            read: &self.read,
+            layout,
+            content: layout.plot,
+            focus: [row, col],
+            strong,
+            picked: [&[]; 2],
+            names: self.axis_names(),
+            options: self.options,
+            range: self.range(),
         }
     }
 
@@ -220,21 +230,8 @@ impl Scene for HeatmapScene {
         let plot = layout.plot;
         self.draw_cells(plot, MAX_CELLS, pen);
         let [rows, cols] = labels::strong(&self.read.matrix);
-        let (row, col) = self.pinned.in_pattern(&self.read);
-        let around = Around {
-            read: &self.read,
-            layout,
-            content: plot,
-            focus: [row, col],
-            strong: [&rows, &cols],
-            picked: [&[]; 2],
-            names: self.axis_names(),
-            map: self.colors(),
-            range: self.range(),
-        };
-        if self.values {
-            around.draw_values(|row, col| self.read.value(row, col), pen);
-        }
+        let around = self.around(layout, [&rows, &cols]);
+        around.draw_on_cells(|row, col| self.read.value(row, col), pen);
         self.draw_pinned(plot, pen);
         around.draw(pen);
     }
@@ -271,7 +268,7 @@ impl Scene for HeatmapScene {
         };
         let mask = if has(Blank::Later) { "Grey cells are masked (causal)" } else { "" };
         let window = if has(Blank::OutOfWindow) { "Hatched cells lie outside the window of the layer" } else { "" };
-        let scale = if self.log && !self.read.signed { "The scale is logarithmic" } else { "" };
+        let scale = if self.options.is_log() && !self.read.signed { "The scale is logarithmic" } else { "" };
         let subject = format!("{}: {size}", subject_text(&self.read, &self.subject));
         let caveat = caveat_text(&self.read);
         Captions { short, full: joined([subject.as_str(), rows, mask, window, scale, &hidden, &caveat, &self.origin]) }
@@ -293,6 +290,7 @@ impl SmallMap for HeatmapScene {
         // As fine as print shows it.
         let most = (PIXELS_PER_PT * rect.size().max_elem()).ceil() as usize;
         self.draw_cells(rect, most.clamp(16, MAX_CELLS), pen);
+        self.around(HeatmapLayout::of_cells(rect), [&[]; 2]).draw_on_cells(|_, _| None, pen);
         self.draw_pinned(rect, pen);
     }
 

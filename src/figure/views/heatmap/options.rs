@@ -55,6 +55,17 @@ impl Default for HeatmapOptions {
 }
 
 impl HeatmapOptions {
+    /// Whether colours are logarithmic.
+    pub const fn is_log(&self) -> bool {
+        matches!(self.scale, ColorScale::Log)
+    }
+
+    /// The same of a map of the grid, whose cells carry nothing.
+    #[must_use]
+    pub const fn of_grid(self) -> Self {
+        Self { values: false, ..self }
+    }
+
     /// Shows the options.
     pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
         self.visit_colors(scope, "Heatmap", visit);
@@ -87,7 +98,7 @@ impl HeatmapOptions {
 
     /// Names in metadata before they were those of settings.
     pub fn said(&self) -> Vec<(&'static str, Value)> {
-        vec![("log", json!(self.scale == ColorScale::Log)), ("values", json!(self.values))]
+        vec![("log", json!(self.is_log())), ("values", json!(self.values))]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ColorScale, HeatmapScene};
+use super::HeatmapScene;
 use crate::{
     figure::{
         ViewKind, data,
@@ -38,7 +38,6 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
-    let options = &resolved.spec.options.heatmap;
     let patterns = resolved.patterns()?;
     let high = resolved.shared_high(&patterns);
     let figure = |(read, id): OnePattern| {
@@ -46,10 +45,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         let scene = HeatmapScene {
             read: Arc::clone(&read),
             subject: subject.clone(),
-            map: resolved.spec.color_map(),
-            log: options.scale == ColorScale::Log,
+            options: resolved.spec.options.heatmap,
             high,
-            values: options.values,
             pinned: resolved.pinned(),
             origin: resolved.origin.clone(),
         };

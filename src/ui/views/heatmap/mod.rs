@@ -20,12 +20,9 @@ use super::{
 use crate::{
     analysis::reading::{Extent, Heads, ReadPattern, Reading, store::CapturePair},
     capture::Capture,
-    figure::views::{
-        color_map,
-        heatmap::{around::Around, ruled_out},
-    },
+    figure::views::heatmap::{HeatmapOptions, around::Around},
     ids::{CaptureId, HeadId, StackKind},
-    raster::{ColorMap, ColorRange},
+    raster::ColorRange,
     session::{Command, Focus, SelectionCommand},
     ui::{
         ViewCtx,
@@ -58,12 +55,13 @@ struct PartKey {
     pattern: Same<ReadPattern>,
     layout: HeatmapLayout,
     content: Rect,
-    colors: (ColorMap, ColorRange),
+    options: HeatmapOptions,
+    range: ColorRange,
     names: [&'static str; 2],
     focus: [Option<usize>; 2],
     picked: [Vec<usize>; 2],
-    /// Whether values are written, and of a long text how much is there of them.
-    values: Option<usize>,
+    /// Of a long text: how much is there of its values.
+    n_known: usize,
 }
 
 /// The Heatmap view with what it remembers between frames.
@@ -262,13 +260,6 @@ impl HeatmapView {
             Cells::Long { cells, .. } => cells.value(row, col),
         };
         let selection = &cx.pane.selection;
-        for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
-            let (row, col) = cell_of(pattern, focus);
-            let row = row.map(|row| camera::cell_rect(content, grid, row, 0));
-            let col = col.map(|col| camera::cell_rect(content, grid, 0, col));
-            paint::crosshair(&painter, content, row, col, color, cx.theme);
-        }
-
         let [rows, cols] = camera::visible_cells(content, plot, grid);
         let is_empty = fit::is_empty(pattern, [&rows, &cols]);
         let none: &[usize] = &[];
@@ -285,26 +276,30 @@ impl HeatmapView {
             strong,
             picked: picked.each_ref().map(Vec::as_slice),
             names: readout::axis_names(cx),
-            map: color_map(pattern, cx.pane.options.heatmap.color_map),
+            options: cx.pane.options.heatmap,
             range,
         };
         let on_cells = PartKey {
             pattern: Same(Arc::clone(pattern)),
             layout,
             content,
-            colors: (around.map, range),
+            options: around.options,
+            range,
             names: around.names,
             focus: [None; 2],
             picked: Default::default(),
-            values: cx.pane.options.heatmap.values.then_some(n_known),
+            n_known,
         };
-        let key = PartKey { focus: around.focus, picked: picked.clone(), values: None, ..on_cells.clone() };
+        let key = PartKey { focus: around.focus, picked: picked.clone(), n_known: 0, ..on_cells.clone() };
         self.static_parts.paint(0, (&painter, cx.theme), on_cells, (plot, plot), &|pen| {
-            ruled_out::draw(pattern, (content, plot), pen);
-            if cx.pane.options.heatmap.values {
-                around.draw_values(value, pen);
-            }
+            around.draw_on_cells(value, pen);
         });
+        for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
+            let (row, col) = cell_of(pattern, focus);
+            let row = row.map(|row| camera::cell_rect(content, grid, row, 0));
+            let col = col.map(|col| camera::cell_rect(content, grid, 0, col));
+            paint::crosshair(&painter, content, row, col, color, cx.theme);
+        }
         self.static_parts.paint(1, (ui.painter(), cx.theme), key, (area.expand(GRID), area), &|pen| {
             pen.frame(plot, pen.hairline(), pen.palette.rule);
             around.draw(pen);
