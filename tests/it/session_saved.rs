@@ -417,17 +417,22 @@ fn an_unknown_change_is_named_and_left_out_and_the_rest_is_shown() {
 #[test]
 fn changes_come_back() {
     use attnscope::{
+        capture::{Scope, changes::TopK},
+        ids::StackKind::SelfAttention as SELF,
         model::{Input, Preparation, TextInput},
         protocol::{Between, MeanInputs, PatchSource, PatchedRows},
     };
     let edits = vec![
         ablated(1),
         EditRequest::Word { side: attnscope::ids::Side::Only, position: 2, text: "zwölf".to_owned() },
+        Edit::from(TopK { k: 3, renormalize: false, stack: SELF, scope: Scope::Heads(vec![HeadId::single(1, 2)]) })
+            .into(),
+        Edit::from(TopK { k: 1, renormalize: true, stack: SELF, scope: Scope::All }).into(),
         EditRequest::MeanOver { head: HeadId::single(0, 1), over: MeanInputs::Bundled("demo:sentences") },
         EditRequest::Between(Box::new(Between {
             rows: PatchedRows {
                 site: attnscope::capture::Site::ResidPost,
-                stack: attnscope::ids::StackKind::SelfAttention,
+                stack: SELF,
                 layer: 1,
                 head: None,
                 positions: Vec::new(),
@@ -440,7 +445,7 @@ fn changes_come_back() {
         EditRequest::Taken {
             rows: PatchedRows {
                 site: attnscope::capture::Site::Z,
-                stack: attnscope::ids::StackKind::SelfAttention,
+                stack: SELF,
                 layer: 1,
                 head: Some(2),
                 positions: vec![0, 2],
