@@ -15,11 +15,14 @@ use attnscope::{
     ui::{CommandQueue, PanelCtx, QueuedCommand, hovering, theme::Theme, views::Views},
 };
 use eframe::egui::{
-    Event as Input, Modifiers, MouseWheelSource, MouseWheelUnit, TouchPhase, Vec2, accesskit::Role, vec2,
+    Event as Input, Modifiers, MouseWheelSource, MouseWheelUnit, Shape, TouchPhase, Vec2, accesskit::Role, vec2,
 };
 use egui_kittest::{Harness, kittest::Queryable as _};
 
-use crate::support::{stacks, synthetic};
+use crate::{
+    render,
+    support::{stacks, synthetic},
+};
 
 /// A session, its views, and everything they asked for.
 pub struct Stage {
@@ -210,6 +213,40 @@ fn the_heatmap_names_the_cell_under_the_pointer() {
     stage.get_by_label("Head 2").click();
     stage.run();
     stage.get_by_label("Attention pattern of L0H2");
+}
+
+/// With nine tokens there are ten lines each way.
+#[test]
+fn cells_that_are_large_enough_have_borders_where_that_is_asked_for() {
+    let rule = Theme::light().rule;
+    let n_lines = |capture: Capture, cell_border: bool| {
+        let mut stage = Stage::new(capture, ViewKind::Heatmap);
+        stage.session.panes.active_mut().options.heatmap.cell_border = cell_border;
+        let mut stage = stage.show(vec2(900.0, 700.0));
+        stage.run();
+        let is_border = |shape: &Shape| matches!(shape, Shape::LineSegment { stroke, .. } if stroke.color == rule);
+        stage.output().shapes.iter().filter(|clipped| is_border(&clipped.shape)).count()
+    };
+    assert_eq!([false, true].map(|on| n_lines(sentence(), on)), [0, 20]);
+    assert_eq!(n_lines(synthetic::text_capture(150, 1, 1), true), 0, "cells of less than 6 points");
+
+    let mut stage = Stage::new(sentence(), ViewKind::Heatmap).show_options();
+    stage.get_by_label("Cell border").click();
+    stage.run();
+    assert!(stage.state().session.pane().options.heatmap.cell_border);
+
+    let folder = tempfile::tempdir().unwrap();
+    let draw = |view: &str, more: &[&str]| {
+        let out = folder.path().join("figure.svg");
+        let input = ["render", view, "--model", "demo:gpt", "--text", "one two", "--out", out.to_str().unwrap()];
+        let output = render::attnscope(&[&input[..], more].concat());
+        let lines = std::fs::read_to_string(&out).map_or(0, |svg| svg.matches("stroke-width=").count());
+        (lines, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let [without, with] = [&[][..], &["--cell-border"]].map(|more| draw("heatmap", more).0);
+    assert!(with >= without + 6, "{without} lines without, {with} with");
+    let refusal = draw("grid", &["--cell-border"]).1;
+    assert!(refusal.contains("--cell-border is an option of heatmap"), "{refusal}");
 }
 
 #[test]

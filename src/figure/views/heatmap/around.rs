@@ -20,6 +20,7 @@ use crate::{
         views::{
             cells, color_map,
             labels::{self, Labels},
+            matrix::{self, layout::MatrixLayout},
         },
     },
     raster::{ColorMap, ColorRange},
@@ -30,6 +31,8 @@ use crate::{
 const VALUE_PT: f32 = 19.0;
 /// Smallest cell of the window that has room for a number of two digits, and for one of three.
 const SCREEN_VALUE_PT: [Vec2; 2] = [vec2(27.0, 13.0), vec2(38.0, 13.0)];
+/// Smallest cell that has a border.
+const BORDER_FROM_PT: f32 = 6.0;
 /// Length of the mark beside a label that stands for several cells.
 const TICK_PT: f32 = 4.0;
 /// The bar beside a picked token, and how far from its label.
@@ -74,8 +77,12 @@ impl Around<'_> {
         color_map(self.read, self.options.color_map)
     }
 
-    /// Draws what stands on the cells in sight: marks of what is ruled out, and values where there is room.
+    /// Draws what stands on the cells in sight: borders and values where there is room, and marks of what is ruled out.
     pub fn draw_on_cells(&self, value: impl Fn(usize, usize) -> Option<f32>, pen: &mut Pen<'_>) {
+        if self.options.cell_border && self.cell().min_elem() >= BORDER_FROM_PT {
+            let (viewport, content) = (self.layout.plot, self.content);
+            matrix::around::lines(&MatrixLayout { viewport, content, grid: self.grid() }, pen);
+        }
         ruled_out::draw(self.read, (self.content, self.layout.plot), pen);
         if self.options.values {
             self.draw_values(value, pen);

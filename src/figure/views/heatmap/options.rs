@@ -19,6 +19,8 @@ pub struct HeatmapOptions {
     pub scale: ColorScale,
     /// Whether cells that have room for it show their weight as a number.
     pub values: bool,
+    /// Whether a line is drawn around each cell that is large enough.
+    pub cell_border: bool,
     /// What a pixel of a long text's picture stands for.
     pub pool: Pool,
     /// How weights are drawn by hand.
@@ -48,6 +50,7 @@ impl Default for HeatmapOptions {
             color_map: ColorMap::default(),
             scale: ColorScale::default(),
             values: true,
+            cell_border: false,
             pool: Pool::default(),
             draw: DrawOptions::default(),
         }
@@ -63,7 +66,7 @@ impl HeatmapOptions {
     /// The same of a map of the grid, whose cells carry nothing.
     #[must_use]
     pub const fn of_grid(self) -> Self {
-        Self { values: false, ..self }
+        Self { values: false, cell_border: false, ..self }
     }
 
     /// Shows the options.
@@ -72,6 +75,9 @@ impl HeatmapOptions {
         let meaning = "Write values into the cells of a heatmap that have room for them";
         let value = FieldValue::Flag(&mut self.values);
         visit(OptionField::new("values", "Numbers where there is room", meaning, value));
+        let meaning = "Draw a thin line around each cell of a heatmap, where cells are at least 6 points wide and high";
+        let value = FieldValue::Flag(&mut self.cell_border);
+        visit(OptionField::new("cell_border", "Cell border", meaning, value).strict());
     }
 
     /// Shows the options of colours, below a heading.
