@@ -11,7 +11,7 @@ use std::{cell::RefCell, sync::Arc};
 use attnscope::{
     ids::{DocumentId, JobId, ModelId},
     model::{Input, Stage},
-    protocol::{EventKind, Lane, ModelSource, Request},
+    protocol::{EventKind, Lane, LoadAnswer, ModelSource, Request, RunAnswer},
     worker::{ModelEngine, Worker},
 };
 use bert_base::{N_LAYERS, N_TOKENS, write_checkpoint};
@@ -41,7 +41,7 @@ impl Session {
     fn wait(&mut self, wanted: impl Fn(&EventKind) -> bool) {
         loop {
             let event = self.worker.wait().unwrap();
-            assert!(!matches!(event.kind, EventKind::Failed(_) | EventKind::Captured(_)), "{event:?}");
+            assert!(!matches!(event.kind, EventKind::Failed(_) | EventKind::Run(RunAnswer::Captured(_))), "{event:?}");
             if event.job == JobId(self.job) && wanted(&event.kind) {
                 return;
             }
@@ -62,7 +62,7 @@ fn cancel_bert_base_512(bencher: Bencher<'_, '_>) {
         replaces: None,
         sees: None,
     });
-    session.borrow_mut().wait(|kind| matches!(kind, EventKind::Loaded(_)));
+    session.borrow_mut().wait(|kind| matches!(kind, EventKind::Load(LoadAnswer::Loaded(_))));
     bencher
         .with_inputs(|| {
             let mut session = session.borrow_mut();

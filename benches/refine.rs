@@ -18,7 +18,7 @@ use attnscope::{
         projection::{LayoutMethod, LayoutOptions, Projection, ProjectionOptions},
     },
     ids::{HeadId, JobId, PaneId, StackKind},
-    protocol::{EventKind, Lane, Request},
+    protocol::{EventKind, Lane, ProjectionAnswer, Request},
     worker::{ProjectionEngine, Worker},
 };
 
@@ -71,7 +71,12 @@ fn plane_of(planes: &Projection) -> Option<usize> {
 fn wait(worker: &mut Worker, start: Instant, wanted: impl Fn(&Projection) -> bool) -> Duration {
     loop {
         match worker.wait().unwrap().kind {
-            EventKind::Refined(planes) | EventKind::Projected(planes) if wanted(&planes) => return start.elapsed(),
+            EventKind::Project(ProjectionAnswer::Refined(planes))
+            | EventKind::Project(ProjectionAnswer::Projected(planes))
+                if wanted(&planes) =>
+            {
+                return start.elapsed();
+            }
             EventKind::Failed(failure) => panic!("{failure:?}"),
             _ => {}
         }

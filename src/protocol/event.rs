@@ -18,62 +18,153 @@ use crate::{
 };
 
 use super::{
-    CaptureFile, CorpusLook, CorpusPlan, CorpusProgress, CorpusSoFar, Failure, LoadedModel, Outcomes, SessionAnswer,
-    TooLong,
+    CaptureFile, CorpusLook, CorpusPlan, CorpusProgress, CorpusSoFar, Failure, Lane, LoadedModel, Outcomes,
+    SessionAnswer, TooLong,
 };
 
 /// An answer, or a sign of life, of one job.
 #[derive(Clone, Debug)]
 pub struct Event {
     pub job: JobId,
+    /// The lane of the job, which says whose event it is.
+    pub lane: Lane,
     pub kind: EventKind,
 }
 
-/// What happened.
+/// An event of a job whose answers are of one kind.
 #[derive(Clone, Debug)]
-pub enum EventKind {
+pub enum Update<A> {
     Progress(Progress),
-    Loaded(Arc<LoadedModel>),
-    Forgotten(ModelId),
-    Captured(Arc<Capture>),
-    Opened(CaptureFile),
-    /// What a corpus will take, before anything was run.
-    CorpusPlanned(Arc<CorpusPlan>),
+    Answer(A),
+    Cancelled,
+    Failed(Failure),
+}
+
+/// The answers of the jobs of one lane.
+pub trait LaneAnswer: Sized {
+    /// The answer in an event; `None` for one of another lane.
+    fn of(event: EventKind) -> Option<Self>;
+}
+
+/// The kinds of events: those of every job, and answers with the type of each lane's.
+macro_rules! event_kinds {
+    ($($(#[$doc:meta])* $lane:ident($answer:ty),)*) => {
+        /// What happened.
+        #[derive(Clone, Debug)]
+        pub enum EventKind {
+            Progress(Progress),
+            /// What was computed cannot be kept on disk; why, and where.
+            NotKept(String),
+            /// The job was superseded or cancelled; not an error.
+            Cancelled,
+            /// The job failed; whatever was there before is still there.
+            Failed(Failure),
+            $($(#[$doc])* $lane($answer),)*
+        }
+
+        $(impl LaneAnswer for $answer {
+            fn of(event: EventKind) -> Option<Self> {
+                if let EventKind::$lane(answer) = event { Some(answer) } else { None }
+            }
+        })*
+    };
+}
+
+event_kinds! {
+    Load(LoadAnswer),
+    Run(RunAnswer),
+    Corpus(CorpusAnswer),
     /// What can be chosen about a corpus, and what it will take: as far as it is known, and in the end.
-    CorpusLooked(Arc<CorpusLook>),
-    CorpusProgress(CorpusProgress),
-    /// What was computed cannot be kept on disk; why, and where.
-    NotKept(String),
-    /// A corpus as far as it was run: now and then in between, and as the answer in the end.
-    Corpus(Box<CorpusSoFar>),
+    Look(Arc<CorpusLook>),
+    Project(ProjectionAnswer),
+    Survey(Arc<Finding>),
+    Explain(ExplanationAnswer),
+    /// What an independent implementation says.
+    SecondOpinion(Arc<Comparison>),
+    /// What a model can say, by name.
+    Outcomes(Arc<Outcomes>),
+    Analysis(ReadAnswer),
+    Export(PathBuf),
+    Draw(RenderedFigure),
+    Session(Box<SessionAnswer>),
+    Forget(ModelId),
+    /// The models in the local cache, by name.
+    Catalog(Vec<KnownModel>),
+    Download(DownloadAnswer),
+}
+
+impl EventKind {
+    /// The event for the part that awaits answers of one kind; `None` for an answer of another lane.
+    pub fn update<A: LaneAnswer>(self) -> Option<Update<A>> {
+        Some(match self {
+            Self::Progress(progress) => Update::Progress(progress),
+            Self::Cancelled => Update::Cancelled,
+            Self::Failed(failure) => Update::Failed(failure),
+            answer => Update::Answer(A::of(answer)?),
+        })
+    }
+}
+
+/// What became of a path that was to be opened.
+#[derive(Clone, Debug)]
+pub enum LoadAnswer {
+    Loaded(Arc<LoadedModel>),
+    Opened(CaptureFile),
     /// What was to be opened as a model is a list of inputs.
     IsCorpus {
         path: PathBuf,
         /// Whether they are pictures.
         has_pictures: bool,
     },
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub enum RunAnswer {
+    Captured(Arc<Capture>),
+    /// A text was not run because it is too long; a part of it can be.
+    TooLong(TooLong),
+}
+
+/// What a corpus gave.
+#[derive(Clone, Debug)]
+pub enum CorpusAnswer {
+    /// What it will take, before anything was run.
+    Planned(Arc<CorpusPlan>),
+    Progress(CorpusProgress),
+    /// A corpus as far as it was run: now and then in between, and as the answer in the end.
+    SoFar(Box<CorpusSoFar>),
+}
+
+/// Planes of joint spaces.
+#[derive(Clone, Debug)]
+pub enum ProjectionAnswer {
     /// A projection is better than before, and goes on to be refined.
     Refined(Arc<Projection>),
     Projected(Arc<Projection>),
-    Surveyed(Arc<Finding>),
-    /// What a model can say, by name.
-    Outcomes(Arc<Outcomes>),
+}
+
+/// What the laboratory says.
+#[derive(Clone, Debug)]
+pub enum ExplanationAnswer {
     /// An explanation as far as it is; the rest is on its way.
     Explaining(Arc<Report>),
     Explained(Arc<Report>),
-    /// What an independent implementation says.
-    SecondOpinion(Arc<Comparison>),
-    /// An explanation would take longer than it may.
+    /// It would take longer than it may.
     TakesLong(Estimate),
-    /// One of the answers to [`Request::Read`](super::Request::Read).
+}
+
+/// An answer to [`Request::Read`](super::Request::Read).
+#[derive(Clone, Debug)]
+pub enum ReadAnswer {
     Found(Box<PatternKey>, Answer),
     /// That was the last one.
     FoundAll,
-    Drawn(RenderedFigure),
-    Exported(PathBuf),
-    Session(Box<SessionAnswer>),
-    /// The models in the local cache, by name.
-    CachedModels(Vec<KnownModel>),
+}
+
+/// What the hub gave.
+#[derive(Clone, Debug)]
+pub enum DownloadAnswer {
     /// What a download would consist of.
     Planned {
         plan: Arc<Plan>,
@@ -82,12 +173,6 @@ pub enum EventKind {
     },
     Transfer(Transfer),
     Downloaded(Arc<Plan>),
-    /// The job was superseded or cancelled; not an error.
-    Cancelled,
-    /// A text was not run because it is too long; a part of it can be.
-    TooLong(TooLong),
-    /// The job failed; whatever was there before is still there.
-    Failed(Failure),
 }
 
 /// A figure that was drawn.

@@ -18,7 +18,10 @@ pub use corpus::{
     CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, LeftOut,
 };
 pub use edit_request::{Between, EditRequest, PatchSource, PatchedRows};
-pub use event::{Event, EventKind, RenderedFigure};
+pub use event::{
+    CorpusAnswer, DownloadAnswer, Event, EventKind, ExplanationAnswer, LaneAnswer, LoadAnswer, ProjectionAnswer,
+    ReadAnswer, RenderedFigure, RunAnswer, Update,
+};
 pub use failure::{Failure, TooLong};
 pub use mean::MeanInputs;
 pub use model::{LoadedModel, ModelSource};

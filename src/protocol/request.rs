@@ -23,7 +23,7 @@ use super::{CorpusOrder, EditRequest, ModelSource, SessionRequest};
 /// Work for the background thread.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// Read a model. A capture file is answered with [`EventKind::Opened`](super::EventKind::Opened).
+    /// Read a model. A capture file is answered with [`LoadAnswer::Opened`](super::LoadAnswer::Opened).
     Load {
         /// What to call it from now on.
         id: ModelId,

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ids::JobId,
-    protocol::{EventKind, Failure, LeftBehind, Request, SessionAnswer, SessionRequest},
+    protocol::{Failure, LeftBehind, Request, SessionAnswer, SessionRequest, Update},
     text::{counted, sentence},
 };
 
@@ -122,11 +122,6 @@ impl Left {
 }
 
 impl Keeping {
-    /// Whether a job is about the session as a whole.
-    pub(super) fn waits_for(&self, job: JobId) -> bool {
-        self.jobs.iter().any(|(waiting, _)| *waiting == job)
-    }
-
     /// Whether a file is being read or written that the user asked for.
     pub fn is_busy(&self) -> bool {
         self.jobs.iter().any(|(_, doing)| matches!(doing, Doing::Opening | Doing::Saving(_)))
@@ -320,7 +315,7 @@ impl Keeping {
     pub(super) fn on_event(
         &mut self,
         job: JobId,
-        event: EventKind,
+        update: Update<Box<SessionAnswer>>,
         shown: OpenState<'_>,
         settings: &mut Settings,
         notices: &mut Notices,
@@ -329,16 +324,16 @@ impl Keeping {
         let Some(at) = self.jobs.iter().position(|(waiting, _)| *waiting == job) else {
             return SessionOutcome::default();
         };
-        if matches!(event, EventKind::Progress(_)) {
+        if matches!(update, Update::Progress(_)) {
             return SessionOutcome::default();
         }
         let (_, doing) = self.jobs.remove(at);
-        match (event, doing) {
-            (EventKind::Session(answer), Doing::Closing) => {
+        match (update, doing) {
+            (Update::Answer(answer), Doing::Closing) => {
                 self.took_aside(&answer);
                 return self.close_everything(shown.documents, settings);
             }
-            (EventKind::Session(answer), doing) => match (*answer, doing) {
+            (Update::Answer(answer), doing) => match (*answer, doing) {
                 (SessionAnswer::Read { path, json, checksum, is_kept }, _) => {
                     let read = Saved::from_json(json, path.parent().unwrap_or(Path::new("")));
                     match read {
@@ -372,16 +367,16 @@ impl Keeping {
                 }
                 (answer, doing) => self.on_answer(answer, doing, notices),
             },
-            (EventKind::Failed(failure), Doing::Closing) => {
+            (Update::Failed(failure), Doing::Closing) => {
                 let summary = "Nothing was closed, because the session could not be saved for later".to_owned();
                 let details = format!("{} Save the session to a file first. {}", failure.summary, failure.details);
                 notices.fail(Cause::Job(job), Failure { summary, details: details.trim_end().to_owned() });
             }
-            (EventKind::Failed(failure), Doing::Beginning | Doing::Keeping(_) | Doing::Discarding) => {
+            (Update::Failed(failure), Doing::Beginning | Doing::Keeping(_) | Doing::Discarding) => {
                 self.tell_not_kept(&failure, notices);
             }
-            (EventKind::Failed(failure), _) => notices.fail(Cause::Job(job), failure),
-            _ => {}
+            (Update::Failed(failure), Doing::Opening | Doing::Saving(_)) => notices.fail(Cause::Job(job), failure),
+            (Update::Progress(_) | Update::Cancelled, _) => {}
         }
         SessionOutcome::default()
     }

@@ -8,7 +8,7 @@ use crate::{
     export::FigureRequest,
     figure::FigureExtent,
     ids::JobId,
-    protocol::{DrawFor, EventKind, Failure, RenderedFigure, Request},
+    protocol::{DrawFor, Failure, RenderedFigure, Request, Update},
     text::sentence,
 };
 
@@ -117,13 +117,20 @@ impl Keeping {
         self.bookmarks.iter().any(|bookmark| bookmark.drawing == Some(job))
     }
 
-    pub(super) fn on_thumbnail(&mut self, job: JobId, event: EventKind) {
+    pub(super) fn on_thumbnail(&mut self, job: JobId, update: Update<RenderedFigure>) {
         let Some(bookmark) = self.bookmarks.iter_mut().find(|bookmark| bookmark.drawing == Some(job)) else { return };
-        match event {
-            EventKind::Progress(_) => return,
-            EventKind::Drawn(RenderedFigure::Thumbnail(text)) => bookmark.thumbnail = text,
-            // A bookmark without a picture is one, too.
-            _ => {}
+        // A bookmark without a picture is one, too.
+        match update {
+            Update::Progress(_) => return,
+            Update::Answer(RenderedFigure::Thumbnail(text)) => bookmark.thumbnail = text,
+            Update::Answer(
+                RenderedFigure::Preview(_)
+                | RenderedFigure::Pixels(_)
+                | RenderedFigure::Svg(_)
+                | RenderedFigure::Numbers(_),
+            )
+            | Update::Cancelled
+            | Update::Failed(_) => {}
         }
         bookmark.drawing = None;
     }

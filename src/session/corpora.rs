@@ -15,7 +15,7 @@ use crate::{
     },
     ids::{DocumentId, JobId, ModelId, PaneId},
     model::ImageSource,
-    protocol::{CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, EventKind, Failure, Lane, Request},
+    protocol::{CorpusAnswer, CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, Failure, Lane, Request, Update},
 };
 
 /// Corpora inside the program, with what is in them.
@@ -158,17 +158,18 @@ impl Document {
         effects
     }
 
-    pub(super) fn on_corpus_event(&mut self, event: EventKind, notices: &mut Notices) {
-        let Some(corpus) = self.corpus.as_deref_mut() else { return };
-        match event {
-            EventKind::CorpusPlanned(plan) => {
+    pub(super) fn on_corpus_event(&mut self, job: JobId, update: Update<CorpusAnswer>, notices: &mut Notices) {
+        let awaiting = self.corpus.as_deref_mut().filter(|corpus| corpus.data.job() == Some(job));
+        let Some(corpus) = awaiting else { return };
+        match update {
+            Update::Answer(CorpusAnswer::Planned(plan)) => {
                 corpus.plan = Some(Arc::clone(&plan));
                 for note in &plan.notes {
                     notices.inform(Cause::corpus(self), note, "");
                 }
             }
-            EventKind::CorpusProgress(progress) => corpus.progress = Some(progress),
-            EventKind::Corpus(so_far) => {
+            Update::Answer(CorpusAnswer::Progress(progress)) => corpus.progress = Some(progress),
+            Update::Answer(CorpusAnswer::SoFar(so_far)) => {
                 let (full, is_whole) = (so_far.full.clone(), so_far.is_whole);
                 let so_far = Arc::from(so_far);
                 if is_whole {
@@ -181,12 +182,12 @@ impl Document {
                     notices.inform(Cause::corpus(self), full.to_string(), "");
                 }
             }
-            EventKind::Cancelled => corpus.data.cancel(),
-            EventKind::Failed(failure) => {
+            Update::Cancelled => corpus.data.cancel(),
+            Update::Failed(failure) => {
                 corpus.data.fail(failure.clone());
                 notices.fail(Cause::corpus(self), failure);
             }
-            _ => {}
+            Update::Progress(_) => {}
         }
     }
 

@@ -5,8 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use super::{Documents, Effect, Loadable, jobs::Jobs};
 use crate::{
     corpus::list::ListOptions,
-    ids::{DocumentId, ModelId},
-    protocol::{CorpusLook, CorpusOptions, CorpusOrder, CorpusSource, EventKind, Lane, Request},
+    ids::{DocumentId, JobId, ModelId},
+    protocol::{CorpusLook, CorpusOptions, CorpusOrder, CorpusSource, Lane, Request, Update},
 };
 
 /// A corpus about to be opened.
@@ -66,10 +66,13 @@ impl CorpusSheet {
     }
 
     /// Takes in what was found out; whether there is nothing to choose, so that the corpus is run at once.
-    pub(super) fn on_event(&mut self, event: EventKind) -> bool {
+    pub(super) fn on_event(&mut self, job: JobId, update: Update<Arc<CorpusLook>>) -> bool {
         let is_first = self.look.latest().is_none();
-        match event {
-            EventKind::CorpusLooked(look) => {
+        if self.look.job() != Some(job) {
+            return false;
+        }
+        match update {
+            Update::Answer(look) => {
                 if is_first && !look.has_choice {
                     return true;
                 }
@@ -81,10 +84,8 @@ impl CorpusSheet {
                 }
             }
             // Where the corpus stands it is said again, with what to do about it.
-            EventKind::Failed(_) if is_first => return true,
-            EventKind::Failed(failure) => self.look.fail(failure),
-            EventKind::Cancelled => self.look.cancel(),
-            _ => {}
+            Update::Failed(_) if is_first => return true,
+            update => self.look.hear(job, update),
         }
         false
     }

@@ -7,7 +7,7 @@ use crate::{
     hub::{Plan, RepoId, Transfer},
     ids::JobId,
     model::locate::KnownModel,
-    protocol::{EventKind, Failure, Lane, Request},
+    protocol::{DownloadAnswer, Failure, Lane, Request, Update},
     text::told,
 };
 
@@ -94,7 +94,12 @@ impl Download {
     pub const fn running(&self) -> Option<(&Arc<Plan>, Option<&Transfer>)> {
         match &self.step {
             DownloadStep::Running { plan, transfer, .. } => Some((plan, transfer.as_ref())),
-            _ => None,
+            DownloadStep::Choosing
+            | DownloadStep::Asking { .. }
+            | DownloadStep::Ready { .. }
+            | DownloadStep::Stopped(_)
+            | DownloadStep::Failed { .. }
+            | DownloadStep::Done(_) => None,
         }
     }
 
@@ -166,40 +171,41 @@ impl Download {
         }
     }
 
-    /// Whether `job` is the download's, or its list's.
-    pub(super) fn waits_for(&self, job: JobId) -> bool {
-        self.job() == Some(job) || self.listing == Some(job)
+    /// Takes in the list of what is in the cache; one that could not be made leaves the old one.
+    pub(super) fn on_catalog(&mut self, job: JobId, update: Update<Vec<KnownModel>>) {
+        if self.listing != Some(job) {
+            return;
+        }
+        if let Update::Answer(models) = update {
+            self.cached = models;
+        }
+        self.listing = None;
     }
 
     pub(super) fn on_event(
         &mut self,
         job: JobId,
-        kind: EventKind,
+        update: Update<DownloadAnswer>,
         notices: &mut Notices,
         jobs: &mut Jobs,
     ) -> Vec<Effect> {
-        if self.listing == Some(job) {
-            // A list that could not be made leaves the old one.
-            if let EventKind::CachedModels(models) = kind {
-                self.cached = models;
-            }
-            self.listing = None;
+        if self.job() != Some(job) {
             return Vec::new();
         }
-        match kind {
-            EventKind::Transfer(now) => {
+        match update {
+            Update::Answer(DownloadAnswer::Transfer(now)) => {
                 if let DownloadStep::Asking { transfer, .. } | DownloadStep::Running { transfer, .. } = &mut self.step {
                     *transfer = Some(now);
                 }
             }
-            EventKind::Planned { plan, problem } => {
+            Update::Answer(DownloadAnswer::Planned { plan, problem }) => {
                 if plan.missing_bytes() == 0 {
                     // Nothing to decide, and no network needed.
                     return vec![self.fetch(plan, jobs)];
                 }
                 self.step = DownloadStep::Ready { plan, problem };
             }
-            EventKind::Downloaded(plan) => {
+            Update::Answer(DownloadAnswer::Downloaded(plan)) => {
                 if !self.is_open {
                     let summary = format!("{} is downloaded", plan.id);
                     notices.inform(Cause::Job(job), summary, "Open it from Download…");
@@ -207,7 +213,7 @@ impl Download {
                 self.step = DownloadStep::Done(plan);
                 return vec![self.list_cached(jobs)];
             }
-            EventKind::Failed(failure) => {
+            Update::Failed(failure) => {
                 if !self.is_open {
                     notices.fail(Cause::Job(job), failure.clone());
                 }
@@ -215,8 +221,8 @@ impl Download {
                 self.step = DownloadStep::Failed { failure, plan };
             }
             // Somebody else stopped it; there is nothing left to cancel.
-            EventKind::Cancelled => drop(self.stop()),
-            _ => {}
+            Update::Cancelled => drop(self.stop()),
+            Update::Progress(_) => {}
         }
         Vec::new()
     }

@@ -14,7 +14,7 @@ use crate::{
     ids::{CaptureId, HeadId, JobId, ModelId, PaneId, Side},
     lab::{Estimate, FieldValues, MethodCall, MethodPreset, Patience, Sight, Target, Unasked},
     model::{Generation, Input, Progress},
-    protocol::{EventKind, Explanation, Failure, Lane, Request},
+    protocol::{Explanation, ExplanationAnswer, Failure, Lane, Request, Update},
     text::sentence,
 };
 
@@ -192,29 +192,23 @@ impl Explanations {
         told.map(|entry| (entry.key.column, entry.answer.progress()))
     }
 
-    /// Whether a question waits for the answer of a job.
-    pub(super) fn waits_for(&self, job: JobId) -> bool {
-        self.asked.iter().any(|entry| entry.answer.job() == Some(job))
-    }
-
-    pub(super) fn on_event(&mut self, job: JobId, event: EventKind) {
+    pub(super) fn on_event(&mut self, job: JobId, update: Update<ExplanationAnswer>) {
         let Some(place) = self.asked.iter().position(|entry| entry.answer.job() == Some(job)) else { return };
         let CachedAnswer { answer, before, long, .. } = &mut self.asked[place];
-        match event {
-            EventKind::Progress(progress) => answer.report(progress),
-            EventKind::Explaining(report) => answer.improve(report),
-            EventKind::Explained(report) => {
+        match update {
+            Update::Progress(progress) => answer.report(progress),
+            Update::Answer(ExplanationAnswer::Explaining(report)) => answer.improve(report),
+            Update::Answer(ExplanationAnswer::Explained(report)) => {
                 *answer = Loadable::Ready(report);
                 *before = None;
             }
-            EventKind::TakesLong(estimate) => {
+            Update::Answer(ExplanationAnswer::TakesLong(estimate)) => {
                 answer.fail(Failure { summary: sentence(&estimate.to_string()), details: estimate.advice() });
                 *long = Some(estimate);
             }
-            EventKind::Failed(failure) => answer.fail(failure),
+            Update::Failed(failure) => answer.fail(failure),
             // What was stopped can be asked again.
-            EventKind::Cancelled => drop(self.asked.remove(place)),
-            _ => {}
+            Update::Cancelled => drop(self.asked.remove(place)),
         }
     }
 

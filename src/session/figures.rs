@@ -21,7 +21,7 @@ use crate::{
         views::lab::Answered,
     },
     ids::{HeadId, JobId},
-    protocol::{DrawFor, EventKind, RenderedFigure, Request},
+    protocol::{DrawFor, RenderedFigure, Request, Update},
     text::grouped,
 };
 
@@ -196,42 +196,48 @@ impl FigureDialog {
         vec![Effect::SaveFigure { figure, name, extension }]
     }
 
-    /// Whether `job` draws a figure for the dialog or the clipboard.
-    pub(super) fn waits_for(&self, job: JobId) -> bool {
-        self.copying == Some(job) || self.preview.job() == Some(job)
-    }
-
-    pub(super) fn on_event(&mut self, job: JobId, kind: EventKind, notices: &mut Notices) -> Vec<Effect> {
-        match kind {
-            EventKind::Drawn(RenderedFigure::Preview(preview)) => self.preview = Loadable::Ready(preview),
-            EventKind::Drawn(RenderedFigure::Pixels(pixels)) => {
+    /// Takes in a figure for the dialog or the clipboard.
+    pub(super) fn on_event(
+        &mut self,
+        job: JobId,
+        update: Update<RenderedFigure>,
+        notices: &mut Notices,
+    ) -> Vec<Effect> {
+        let copies = self.copying == Some(job);
+        if !copies && self.preview.job() != Some(job) {
+            return Vec::new();
+        }
+        match update {
+            Update::Answer(RenderedFigure::Preview(preview)) => self.preview = Loadable::Ready(preview),
+            Update::Answer(RenderedFigure::Pixels(pixels)) => {
                 self.copying = None;
                 notices.inform(Cause::Job(job), "Picture copied", "");
                 return vec![Effect::CopyPicture(pixels)];
             }
-            EventKind::Drawn(RenderedFigure::Svg(svg)) => {
+            Update::Answer(RenderedFigure::Svg(svg)) => {
                 self.copying = None;
                 notices.inform(Cause::Job(job), "SVG copied", "");
                 return vec![Effect::CopyText(svg)];
             }
-            EventKind::Drawn(RenderedFigure::Numbers(numbers)) => {
+            Update::Answer(RenderedFigure::Numbers(numbers)) => {
                 self.copying = None;
                 let n_rows = grouped(numbers.lines().count().saturating_sub(1));
                 notices.inform(Cause::Job(job), format!("Numbers copied: {n_rows} rows"), "");
                 return vec![Effect::CopyText(numbers)];
             }
-            EventKind::Failed(failure) if self.copying == Some(job) => {
+            Update::Failed(failure) if copies => {
                 self.copying = None;
                 notices.fail(Cause::Job(job), failure);
             }
-            EventKind::Cancelled if self.copying == Some(job) => self.copying = None,
-            EventKind::Failed(failure) => self.preview.fail(failure),
+            Update::Cancelled if copies => self.copying = None,
+            Update::Failed(failure) => self.preview.fail(failure),
             // A copy may have taken its place: it is asked for again.
-            EventKind::Cancelled => {
+            Update::Cancelled => {
                 self.preview.cancel();
                 self.asked = None;
             }
-            _ => {}
+            // Thumbnails are for bookmarks.
+            Update::Progress(_) | Update::Answer(RenderedFigure::Thumbnail(_)) => {}
         }
         Vec::new()
     }

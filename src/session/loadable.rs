@@ -1,6 +1,10 @@
 //! A value that arrives later and remembers the last good one, so that a view never flashes to empty.
 
-use crate::{ids::JobId, model::Progress, protocol::Failure};
+use crate::{
+    ids::JobId,
+    model::Progress,
+    protocol::{Failure, Update},
+};
 
 /// A value produced by the worker.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +69,19 @@ impl<T> Loadable<T> {
     pub(super) fn start(&mut self, job: JobId) {
         let previous = std::mem::take(self).into_latest();
         *self = Self::Pending { job, progress: None, previous };
+    }
+
+    /// Takes in what its job tells; other jobs are ignored.
+    pub(super) fn hear(&mut self, job: JobId, update: Update<T>) {
+        if self.job() != Some(job) {
+            return;
+        }
+        match update {
+            Update::Progress(progress) => self.report(progress),
+            Update::Answer(value) => *self = Self::Ready(value),
+            Update::Cancelled => self.cancel(),
+            Update::Failed(failure) => self.fail(failure),
+        }
     }
 
     pub(super) fn report(&mut self, new: Progress) {

@@ -4,34 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Effect, jobs::Jobs};
 use crate::{
-    ids::{DocumentId, JobId, ModelId},
+    ids::{JobId, ModelId},
     protocol::Request,
 };
 
 /// What the worker was told to load, and what it has.
 #[derive(Debug, Default)]
 pub(super) struct Models {
-    /// Loads that were asked for and not answered yet, superseded ones included.
-    loads: BTreeMap<JobId, PendingLoad>,
+    /// Loads that were asked for and not answered yet, superseded ones included, with the model that each replaces.
+    loads: BTreeMap<JobId, Option<ModelId>>,
     held: BTreeSet<ModelId>,
-}
-
-/// A load that was asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PendingLoad {
-    pub document: DocumentId,
-    pub replaces: Option<ModelId>,
 }
 
 impl Models {
     /// Takes note of a load that is asked for.
-    pub fn ask(&mut self, job: JobId, load: PendingLoad) {
-        self.loads.insert(job, load);
-    }
-
-    /// A load that was asked for and not answered yet.
-    pub fn asked(&self, job: JobId) -> Option<PendingLoad> {
-        self.loads.get(&job).copied()
+    pub fn ask(&mut self, job: JobId, replaces: Option<ModelId>) {
+        self.loads.insert(job, replaces);
     }
 
     /// A load ended without a model.
@@ -41,7 +29,7 @@ impl Models {
 
     /// The worker holds a model now, and no longer what it replaces.
     pub fn arrived(&mut self, job: JobId, model: ModelId) {
-        if let Some(replaced) = self.loads.remove(&job).and_then(|load| load.replaces) {
+        if let Some(replaced) = self.loads.remove(&job).flatten() {
             self.held.remove(&replaced);
         }
         self.held.insert(model);

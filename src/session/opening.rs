@@ -14,7 +14,6 @@ use super::{
     document::Behind,
     gallery::EXAMPLES,
     lost_models::FoundModel,
-    models::PendingLoad,
     saved::{Opens, Saved, SavedDocument},
 };
 use crate::{
@@ -58,7 +57,7 @@ impl Session {
         }
         let sees = document.picture_owed.as_ref().map(|(_, picture)| picture.clone());
         let (job, model) = (self.jobs.next(), self.jobs.next_model());
-        self.models.ask(job, PendingLoad { document: id, replaces });
+        self.models.ask(job, replaces);
         if let Some(document) = self.documents.find_mut(id) {
             document.model.start(job);
         }

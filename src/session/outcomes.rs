@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Document, Effect, Loadable};
+use super::{Document, Effect};
 use crate::{
     ids::{JobId, ModelId},
-    protocol::{EventKind, Outcomes, Request},
+    protocol::{Outcomes, Request, Update},
 };
 
 impl Document {
@@ -34,15 +34,10 @@ impl Document {
         vec![Effect::Submit(job, Request::Outcomes(self.id, model))]
     }
 
-    pub(super) fn on_outcomes(&mut self, event: EventKind) {
-        match event {
-            EventKind::Outcomes(outcomes) => self.outcomes = Loadable::Ready(outcomes),
-            EventKind::Failed(failure) => self.outcomes.fail(failure),
-            EventKind::Cancelled => {
-                self.outcomes.cancel();
-                self.outcomes_of = None;
-            }
-            _ => {}
+    pub(super) fn on_outcomes(&mut self, job: JobId, update: Update<Arc<Outcomes>>) {
+        if self.outcomes.job() == Some(job) && matches!(update, Update::Cancelled) {
+            self.outcomes_of = None;
         }
+        self.outcomes.hear(job, update);
     }
 }

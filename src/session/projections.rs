@@ -9,7 +9,7 @@ use crate::{
         projection::{Projection, ProjectionOptions},
     },
     ids::{CloudId, HeadId, JobId, PaneId, StackKind},
-    protocol::{EventKind, Lane, Request},
+    protocol::{Lane, ProjectionAnswer, Request, Update},
 };
 
 /// Finished projections that are kept, so that going back to one takes no time.
@@ -118,24 +118,28 @@ impl Projections {
     }
 
     /// What several panes wait for is told to all of them.
-    pub fn on_event(&mut self, job: JobId, event: EventKind, panes: &mut Panes, notices: &mut Notices) {
-        for pane in panes.iter_mut().filter(|pane| pane.projection.job() == Some(job)) {
-            match &event {
-                EventKind::Progress(progress) => pane.projection.report(*progress),
-                EventKind::Refined(projection) => pane.projection.improve(Arc::clone(projection)),
-                EventKind::Projected(projection) => pane.projection = Loadable::Ready(Arc::clone(projection)),
-                EventKind::Cancelled => pane.projection.cancel(),
-                EventKind::Failed(failure) => pane.projection.fail(failure.clone()),
-                _ => {}
+    pub fn on_event(&mut self, job: JobId, update: Update<ProjectionAnswer>, panes: &mut Panes, notices: &mut Notices) {
+        let mut waiting = panes.iter_mut().filter(|pane| pane.projection.job() == Some(job)).peekable();
+        if waiting.peek().is_none() {
+            return;
+        }
+        let update = match update {
+            Update::Progress(progress) => Update::Progress(progress),
+            Update::Answer(ProjectionAnswer::Refined(projection)) => {
+                return waiting.for_each(|pane| pane.projection.improve(Arc::clone(&projection)));
             }
-        }
-        match event {
-            EventKind::Projected(projection) => self.insert(projection),
-            EventKind::Failed(failure) => notices.fail(Cause::Projection, failure),
-            _ => {}
-        }
+            Update::Answer(ProjectionAnswer::Projected(projection)) => {
+                self.insert(Arc::clone(&projection));
+                Update::Answer(projection)
+            }
+            Update::Cancelled => Update::Cancelled,
+            Update::Failed(failure) => {
+                notices.fail(Cause::Projection, failure.clone());
+                Update::Failed(failure)
+            }
+        };
+        waiting.for_each(|pane| pane.projection.hear(job, update.clone()));
     }
-
     fn find(&self, key: ProjectionKey) -> Option<Arc<Projection>> {
         self.0.iter().rev().find(|kept| ProjectionKey::of(kept) == key).cloned()
     }

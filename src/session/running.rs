@@ -6,7 +6,7 @@ use super::{Cause, Document, Documents, Effect, Notices, Panes, document::Behind
 use crate::{
     ids::{DocumentId, JobId, ModelId},
     model::ImageSource,
-    protocol::{EventKind, Lane, LoadedModel, ModelSource, Request},
+    protocol::{Lane, LoadedModel, ModelSource, Request, RunAnswer, Update},
 };
 
 /// What a text model reads when nothing was typed yet.
@@ -97,14 +97,14 @@ impl Panes {
     pub(super) fn on_run_event(
         &mut self,
         id: DocumentId,
-        event: EventKind,
+        update: Update<RunAnswer>,
         documents: &mut Documents,
         notices: &mut Notices,
     ) {
         let Some(document) = documents.find_mut(id) else { return };
-        match event {
-            EventKind::Progress(progress) => document.capture.report(progress),
-            EventKind::Captured(capture) => {
+        match update {
+            Update::Progress(progress) => document.capture.report(progress),
+            Update::Answer(RunAnswer::Captured(capture)) => {
                 document.opened = None;
                 document.made = document.running.take();
                 // That it was changed, or cut, is known to whoever did it, and stands above the view.
@@ -114,21 +114,20 @@ impl Panes {
                 }
                 self.show(documents, id, capture);
             }
-            EventKind::Cancelled => document.capture.cancel(),
+            Update::Cancelled => document.capture.cancel(),
             // What is offered instead stands beside the text, and stays until somebody chooses.
-            EventKind::TooLong(too_long) => {
+            Update::Answer(RunAnswer::TooLong(too_long)) => {
                 document.capture.fail(too_long.failure.clone());
                 document.too_long = Some(too_long);
                 self.drop_pending(id);
             }
-            EventKind::Failed(failure) => {
+            Update::Failed(failure) => {
                 let ran = document.running.as_ref().map_or(&document.experiment, |running| &running.experiment);
                 let cause = Cause::Run(id, Box::new(ran.clone()));
                 document.capture.fail(failure.clone());
                 self.drop_pending(id);
                 notices.fail(cause, failure);
             }
-            _ => {}
         }
     }
 }

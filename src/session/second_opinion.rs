@@ -1,10 +1,7 @@
 //! What an independent implementation says about a document's checkpoint.
 
-use super::{Document, Effect, Experiment, Loadable};
-use crate::{
-    ids::JobId,
-    protocol::{EventKind, Request},
-};
+use super::{Document, Effect, Experiment};
+use crate::{ids::JobId, protocol::Request};
 
 impl Document {
     /// Has its model compared on what it reads now.
@@ -28,16 +25,5 @@ impl Document {
         let (model, on) = (self.model.latest()?, self.compared_on.as_deref()?);
         let input = |it: &Experiment| it.input(&model.spec).ok();
         Some((on.input_name(&model.spec), input(on) == input(&self.experiment)))
-    }
-
-    pub(super) fn on_second_opinion(&mut self, event: EventKind) {
-        match event {
-            EventKind::Progress(progress) => self.second_opinion.report(progress),
-            EventKind::SecondOpinion(comparison) => self.second_opinion = Loadable::Ready(comparison),
-            EventKind::Cancelled => self.second_opinion.cancel(),
-            // Said where the answer would be.
-            EventKind::Failed(failure) => self.second_opinion.fail(failure),
-            _ => {}
-        }
     }
 }

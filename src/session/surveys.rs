@@ -7,7 +7,7 @@ use crate::{
     analysis::survey::{Finding, Question, QuestionKind, Survey, SurveyKey},
     ids::{CloudId, JobId, PaneId},
     model::Progress,
-    protocol::{EventKind, Lane, Request},
+    protocol::{Lane, Request, Update},
 };
 
 /// Answers that are kept, so that going back to one takes no time.
@@ -78,26 +78,15 @@ impl Surveys {
         effect
     }
 
-    /// Whether a question waits for the answer of a job.
-    pub(super) fn waits_for(&self, job: JobId) -> bool {
-        self.asked.iter().any(|asked| asked.answer.job() == Some(job))
-    }
-
-    pub(super) fn on_event(&mut self, job: JobId, event: EventKind) {
+    /// Failures are said where the answer would be: a half-typed expression is no reason for a message.
+    pub(super) fn on_event(&mut self, job: JobId, update: Update<Arc<Finding>>) {
         let Some(asked) = self.asked.iter_mut().find(|asked| asked.answer.job() == Some(job)) else { return };
-        match event {
-            EventKind::Progress(progress) => asked.answer.report(progress),
-            EventKind::Surveyed(finding) => {
-                asked.answer = Loadable::Ready(Arc::clone(&finding));
-                self.kept.push((asked.key.clone(), finding));
-                let surplus = self.kept.len().saturating_sub(MAX_KEPT);
-                self.kept.drain(..surplus);
-            }
-            EventKind::Cancelled => asked.answer.cancel(),
-            // Said where the answer would be: a half-typed expression is no reason for a message.
-            EventKind::Failed(failure) => asked.answer.fail(failure),
-            _ => {}
+        if let Update::Answer(finding) = &update {
+            self.kept.push((asked.key.clone(), Arc::clone(finding)));
+            let surplus = self.kept.len().saturating_sub(MAX_KEPT);
+            self.kept.drain(..surplus);
         }
+        asked.answer.hear(job, update);
     }
 
     /// Stops a question; it is not asked again by itself.

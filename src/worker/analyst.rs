@@ -12,7 +12,7 @@ use crate::{
         store::{self, Answer, Ask, Finding, PatternKey, PatternStore, Question, Want},
     },
     ids::JobId,
-    protocol::{EventKind, Failure, Lane, Request},
+    protocol::{EventKind, Failure, Lane, ReadAnswer, Request},
 };
 
 /// Answers questions about captures.
@@ -67,9 +67,9 @@ impl Engine for AnalysisEngine {
             if let Ok(Finding::Pattern(pattern)) = &answer {
                 patterns.push((want.key.clone(), Arc::clone(pattern)));
             }
-            control.tell(EventKind::Found(Box::new(want.key), answer));
+            control.tell(EventKind::Analysis(ReadAnswer::Found(Box::new(want.key), answer)));
         }
-        Ok(EventKind::FoundAll)
+        Ok(EventKind::Analysis(ReadAnswer::FoundAll))
     }
 }
 
@@ -94,7 +94,7 @@ impl Analyst {
     pub fn drain_into(&mut self, store: &PatternStore) {
         for event in self.worker.drain() {
             match event.kind {
-                EventKind::Found(key, answer) => store.insert(*key, answer),
+                EventKind::Analysis(ReadAnswer::Found(key, answer)) => store.insert(*key, answer),
                 EventKind::Failed(failure) if event.job == self.newest => {
                     store.give_up(&Refusal::Failed { summary: failure.summary, details: failure.details });
                 }

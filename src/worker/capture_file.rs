@@ -15,7 +15,7 @@ use crate::{
         file::{self, FileError, Format},
     },
     model::{self, Progress, Stage},
-    protocol::{CaptureFile, EventKind, Failure},
+    protocol::{CaptureFile, EventKind, Failure, LoadAnswer},
     tensor_file::Header,
 };
 
@@ -66,7 +66,7 @@ pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<
     let captures = read
         .map_err(|error| Stop::Failed(Failure { summary: error.to_string(), details: path.display().to_string() }))?;
     let captures = captures.into_iter().map(checked).map(Arc::new).collect();
-    Ok(EventKind::Opened(CaptureFile { path: path.to_owned(), captures }))
+    Ok(EventKind::Load(LoadAnswer::Opened(CaptureFile { path: path.to_owned(), captures })))
 }
 
 /// With a note when q and k do not give the patterns beside them.

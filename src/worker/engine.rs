@@ -26,7 +26,10 @@ use crate::{
         self, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles, Progress,
         RunPlan, Sites, Stage, input::open_picture, locate,
     },
-    protocol::{CorpusOrder, EditRequest, EventKind, Failure, LoadedModel, ModelSource, Outcomes, Request, TooLong},
+    protocol::{
+        CorpusOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, ModelSource, Outcomes, Request,
+        RunAnswer, TooLong,
+    },
     spec::Modality,
     text::sentence,
 };
@@ -86,7 +89,7 @@ impl ModelEngine {
             if opened.as_ref().is_none_or(|opened| matches!(opened, Err(Stop::Failed(_))))
                 && let Some((path, has_pictures)) = corpus::listed_in(path)
             {
-                return Ok(EventKind::IsCorpus { path, has_pictures });
+                return Ok(EventKind::Load(LoadAnswer::IsCorpus { path, has_pictures }));
             }
             if let Some(opened) = opened {
                 return opened;
@@ -116,7 +119,7 @@ impl ModelEngine {
         }
         replaces.map(|replaces| self.models.remove(&replaces));
         self.models.insert(id, Held { source, model, identity });
-        Ok(EventKind::Loaded(Arc::new(loaded)))
+        Ok(EventKind::Load(LoadAnswer::Loaded(Arc::new(loaded))))
     }
 
     /// Bytes that a model's weights take.
@@ -193,7 +196,7 @@ impl ModelEngine {
         encoded.notes.append(&mut aids.said);
         let plan = RunPlan { sites, edits, generate, logits: Logits::KeepFew, ..RunPlan::default() };
         match model.forward(&encoded, &plan, &|progress| control.report(progress)) {
-            Ok(capture) => Ok(EventKind::Captured(Arc::new(capture))),
+            Ok(capture) => Ok(EventKind::Run(RunAnswer::Captured(Arc::new(capture)))),
             Err(error) => {
                 // What is longest may also be what the decoder reads, or a picture.
                 let longest = encoded.tokens.iter().max_by_key(|(_, tokens)| tokens.len()).map(|(side, _)| *side);
@@ -217,7 +220,7 @@ impl Engine for ModelEngine {
             Request::Forget(id) => {
                 self.models.remove(&id);
                 self.means.forget(id);
-                Ok(EventKind::Forgotten(id))
+                Ok(EventKind::Forget(id))
             }
             Request::Run { model, input, generation, changes, .. } => {
                 self.run(model, &input, (generation, changes), control)
@@ -230,7 +233,7 @@ impl Engine for ModelEngine {
             Request::Outcomes(_, id) => self.outcomes(id),
             Request::Corpus(order) => self.corpus(*order, control),
             Request::LookAtCorpus(order) => self.look(*order, control),
-            Request::ListCached => Ok(EventKind::CachedModels(locate::cached_models())),
+            Request::ListCached => Ok(EventKind::Catalog(locate::cached_models())),
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {
                 let wanted = projector::ProjectionRequest { cloud, stack, options, known, first };
@@ -253,7 +256,7 @@ fn no_model() -> Stop {
 fn too_long(error: model::ModelError, is_text: bool) -> Result<EventKind, Stop> {
     let n_fit = error.fitting().filter(|_| is_text);
     match (Stop::from(error), n_fit) {
-        (Stop::Failed(failure), Some(n_fit)) => Ok(EventKind::TooLong(TooLong { failure, n_fit })),
+        (Stop::Failed(failure), Some(n_fit)) => Ok(EventKind::Run(RunAnswer::TooLong(TooLong { failure, n_fit }))),
         (stop, _) => Err(stop),
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     ids::Side,
     lab::{self, Bench, LabError},
     model::{Cancelled, Model, Progress, RunPlan, Stage},
-    protocol::{EventKind, Explanation, Failure, Request},
+    protocol::{EventKind, Explanation, ExplanationAnswer, Failure, Request},
     text::sentence,
 };
 
@@ -51,7 +51,7 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
         let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         if shown.get().elapsed() >= SHOWN_EVERY {
             shown.set(Instant::now());
-            control.send_sign_of_life(EventKind::Explaining(Arc::new(report.clone())));
+            control.send_sign_of_life(EventKind::Explain(ExplanationAnswer::Explaining(Arc::new(report.clone()))));
         }
     };
     let found = (|| {
@@ -63,7 +63,9 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
         lab::answer(bench, &wanted.ask, wanted.target)
     })();
     match found {
-        Ok(answer) if is_same(&wanted.shown, &answer.capture) => Ok(EventKind::Explained(Arc::new(answer.report))),
+        Ok(answer) if is_same(&wanted.shown, &answer.capture) => {
+            Ok(EventKind::Explain(ExplanationAnswer::Explained(Arc::new(answer.report))))
+        }
         Ok(_) => {
             let summary = "The input has changed since this run".to_owned();
             Err(Stop::Failed(Failure { summary, details: "Run the input again to explain it".to_owned() }))
@@ -73,7 +75,7 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
         }
         Err(error) if error.is_cancelled() => Err(Stop::Cancelled),
         Err(LabError::Model(error)) => Err(error.into()),
-        Err(LabError::TakesLong(estimate)) => Ok(EventKind::TakesLong(estimate)),
+        Err(LabError::TakesLong(estimate)) => Ok(EventKind::Explain(ExplanationAnswer::TakesLong(estimate))),
         Err(error) => Err(Stop::Failed(Failure { summary: sentence(&error.to_string()), details: String::new() })),
     }
 }

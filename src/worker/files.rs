@@ -20,12 +20,12 @@ impl Engine for FileEngine {
     fn answer(&mut self, request: Request, control: &JobControl) -> Result<EventKind, Stop> {
         match request {
             Request::Export(request) => match export::write(&request) {
-                Ok(path) => Ok(EventKind::Exported(path)),
+                Ok(path) => Ok(EventKind::Export(path)),
                 Err(error) => Err(Stop::Failed(Failure { summary: error.to_string(), details: String::new() })),
             },
             Request::Draw { figure, purpose } => {
                 control.check()?;
-                Ok(EventKind::Drawn(draw(&figure, purpose)?))
+                Ok(EventKind::Draw(draw(&figure, purpose)?))
             }
             other => {
                 let details = format!("Please report this: {:?}", other.lane());

@@ -6,7 +6,7 @@ use super::{JobControl, Stop, thread::Engine};
 use crate::{
     hub::{self, Environment, HubError, Monitor, Transfer},
     model::locate,
-    protocol::{EventKind, Failure, Request},
+    protocol::{DownloadAnswer, EventKind, Failure, Request},
     text::sentence,
 };
 
@@ -36,11 +36,14 @@ impl Engine for HubEngine {
             Request::PlanDownload(id) => {
                 let plan = hub::plan(&environment, &id, control)?;
                 let problem = plan.model_type.as_deref().and_then(locate::unknown_family);
-                Ok(EventKind::Planned { plan: plan.into(), problem: problem.as_deref().map(sentence) })
+                Ok(EventKind::Download(DownloadAnswer::Planned {
+                    plan: plan.into(),
+                    problem: problem.as_deref().map(sentence),
+                }))
             }
             Request::Download(plan) => {
                 hub::download(&environment, &plan, control)?;
-                Ok(EventKind::Downloaded(plan))
+                Ok(EventKind::Download(DownloadAnswer::Downloaded(plan)))
             }
             other => {
                 let details = format!("Please report this: {:?}", other.lane());
@@ -56,7 +59,7 @@ impl Monitor for JobControl {
     }
 
     fn report(&self, transfer: &Transfer) {
-        self.send_sign_of_life(EventKind::Transfer(transfer.clone()));
+        self.send_sign_of_life(EventKind::Download(DownloadAnswer::Transfer(transfer.clone())));
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     ids::{HeadId, StackKind},
     model::{Progress, Stage, step_back},
     projection::{Progress as GoOn, ProjectionError},
-    protocol::{EventKind, Failure, Request},
+    protocol::{EventKind, Failure, ProjectionAnswer, Request},
     text::{capitalised, sentence},
 };
 
@@ -115,7 +115,7 @@ pub(super) fn project(
     let is_missing = |head: &HeadId| planes.heads.iter().all(|plane| plane.head != *head);
     let missing: Vec<HeadId> = all.into_iter().filter(is_missing).collect();
     if known.is_none() {
-        control.tell(EventKind::Refined(Arc::new(planes.clone())));
+        control.tell(EventKind::Project(ProjectionAnswer::Refined(Arc::new(planes.clone()))));
     }
     let mut refiner = Refiner::new(planes, first, shelf).with_aside(aside);
     if !missing.is_empty() {
@@ -127,10 +127,10 @@ pub(super) fn project(
         if refiner.planes().heads.is_empty() {
             return Err(nothing().into());
         }
-        control.tell(EventKind::Refined(Arc::new(refiner.planes())));
+        control.tell(EventKind::Project(ProjectionAnswer::Refined(Arc::new(refiner.planes()))));
     }
     refine(&mut refiner, None, control)?;
-    Ok(EventKind::Projected(Arc::new(refiner.planes())))
+    Ok(EventKind::Project(ProjectionAnswer::Projected(Arc::new(refiner.planes()))))
 }
 
 /// Goes on to the end, or for some time; shows the state every now and then.
@@ -143,13 +143,13 @@ fn refine(refiner: &mut Refiner<'_>, time: Option<Duration>, control: &JobContro
         if shown.is_none_or(|shown| shown.elapsed() >= SHOW_EVERY) {
             shown = Some(Instant::now());
             let (done, total) = refiner.progress();
-            control.send_sign_of_life(EventKind::Refined(Arc::new(refiner.planes())));
+            control.send_sign_of_life(EventKind::Project(ProjectionAnswer::Refined(Arc::new(refiner.planes()))));
             control.send_sign_of_life(EventKind::Progress(Progress { stage: Stage::Project, done, total }));
         }
         if let Some(time) = time
             && started.get_or_insert_with(Instant::now).elapsed() >= time
         {
-            control.tell(EventKind::Refined(Arc::new(refiner.planes())));
+            control.tell(EventKind::Project(ProjectionAnswer::Refined(Arc::new(refiner.planes()))));
             break;
         }
     }

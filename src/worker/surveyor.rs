@@ -48,7 +48,7 @@ impl Engine for SurveyEngine {
 pub(super) fn answer(survey: &Survey, control: &JobControl) -> Result<EventKind, Stop> {
     let mut go_on = |done, total| control.report(Progress { stage: Stage::Measure, done, total }).is_ok();
     match survey.answer(&mut go_on) {
-        Some(Ok(finding)) => Ok(EventKind::Surveyed(finding.into())),
+        Some(Ok(finding)) => Ok(EventKind::Survey(finding.into())),
         Some(Err(problem)) => Err(Stop::Failed(Failure { summary: sentence(&problem), details: String::new() })),
         None => Err(Stop::Cancelled),
     }

@@ -73,8 +73,8 @@ pub struct Worker {
     queue: Arc<Queue>,
     /// `None` only while being dropped.
     events: Option<Receiver<Event>>,
-    /// Answers that do not need the thread: jobs that were replaced before they were started.
-    cancelled: Vec<JobId>,
+    /// Answers that do not need the thread: for jobs that were replaced before they were started.
+    cancelled: Vec<Event>,
     thread: Option<JoinHandle<()>>,
     closing: Option<Duration>,
 }
@@ -97,12 +97,13 @@ impl Worker {
 
     /// Asks for something; never blocks. What runs or waits in the same lane is cancelled, except exports.
     pub fn submit(&mut self, job: JobId, request: Request) {
-        self.cancelled.extend(self.queue.push(job, request));
+        let lane = request.lane();
+        self.cancelled.extend(self.queue.push(job, request).map(|job| cancelled(job, lane)));
     }
 
     /// Stops what runs or waits in a lane.
     pub fn cancel(&mut self, lane: Lane) {
-        self.cancelled.extend(self.queue.cancel(lane));
+        self.cancelled.extend(self.queue.cancel(lane).into_iter().map(|job| cancelled(job, lane)));
     }
 
     /// Has the thread give back what it has freed and what was freed for it, when it has nothing else to do.
@@ -112,16 +113,12 @@ impl Worker {
 
     /// Everything that was said since the last call; never blocks.
     pub fn drain(&mut self) -> Vec<Event> {
-        let cancelled = self.cancelled.drain(..).map(|job| Event { job, kind: EventKind::Cancelled });
-        cancelled.chain(self.events.iter().flat_map(Receiver::try_iter)).collect()
+        self.cancelled.drain(..).chain(self.events.iter().flat_map(Receiver::try_iter)).collect()
     }
 
     /// Waits for the next event; `None` when the thread has ended. For callers without a frame loop.
     pub fn wait(&mut self) -> Option<Event> {
-        match self.cancelled.pop() {
-            Some(job) => Some(Event { job, kind: EventKind::Cancelled }),
-            None => self.events.as_ref()?.recv().ok(),
-        }
+        self.cancelled.pop().or_else(|| self.events.as_ref()?.recv().ok())
     }
 }
 
@@ -141,6 +138,10 @@ impl Drop for Worker {
             log::error!("the worker thread ended with a panic");
         }
     }
+}
+
+fn cancelled(job: JobId, lane: Lane) -> Event {
+    Event { job, lane, kind: EventKind::Cancelled }
 }
 
 fn rest(engine: &mut impl Engine) {
@@ -174,7 +175,7 @@ fn run(mut engine: impl Engine, queue: &Arc<Queue>, events: &SyncSender<Event>, 
             Err(panic) => EventKind::Failed(panic_failure(panic.as_ref())),
         };
         // Without a receiver only the exports that still wait matter.
-        if events.send(Event { job: id, kind }).is_ok() {
+        if events.send(Event { job: id, lane, kind }).is_ok() {
             wake();
         }
     }
@@ -214,14 +215,14 @@ impl JobControl {
     /// Tells a part of the answer. Waits for room, because nobody would ask for it again.
     pub(super) fn tell(&self, kind: EventKind) {
         // Without a receiver nobody wants it any more.
-        if self.events.send(Event { job: self.job, kind }).is_ok() {
+        if self.events.send(Event { job: self.job, lane: self.lane, kind }).is_ok() {
             (self.wake)();
         }
     }
 
     /// Tells something that may get lost.
     pub(super) fn send_sign_of_life(&self, kind: EventKind) {
-        match self.events.try_send(Event { job: self.job, kind }) {
+        match self.events.try_send(Event { job: self.job, lane: self.lane, kind }) {
             Ok(()) => (self.wake)(),
             // The next sign of life will do.
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}

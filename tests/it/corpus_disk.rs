@@ -12,7 +12,7 @@ use attnscope::{
     corpus::{Corpus, list::ListOptions},
     ids::{DocumentId, JobId, ModelId},
     model,
-    protocol::{CorpusOptions, CorpusOrder, CorpusSource, EventKind, ModelSource, Request},
+    protocol::{CorpusAnswer, CorpusOptions, CorpusOrder, CorpusSource, EventKind, LoadAnswer, ModelSource, Request},
     worker::{ModelEngine, Worker, disk_cache::Scratch},
 };
 
@@ -26,7 +26,7 @@ fn worker(folder: &Path, model: &str) -> Worker {
     let engine = ModelEngine::with_engine(model::Engine::cpu(Some(2)).unwrap()).with_scratch(Some(scratch));
     let mut worker = Worker::spawn(engine, Arc::new(|| ())).unwrap();
     worker.submit(JobId(1), load_from(ModelSource::Bundled(model.to_owned())));
-    while !matches!(worker.wait().unwrap().kind, EventKind::Loaded(_)) {}
+    while !matches!(worker.wait().unwrap().kind, EventKind::Load(LoadAnswer::Loaded(_))) {}
     worker
 }
 
@@ -42,11 +42,11 @@ fn run(worker: &mut Worker, order: CorpusOrder, mut told: impl FnMut()) -> (Arc<
     let mut n_recalled = 0;
     loop {
         match worker.wait().unwrap().kind {
-            EventKind::CorpusProgress(progress) => {
+            EventKind::Corpus(CorpusAnswer::Progress(progress)) => {
                 n_recalled = progress.n_recalled;
                 told();
             }
-            EventKind::Corpus(so_far) if so_far.is_whole => return (so_far.corpus, n_recalled),
+            EventKind::Corpus(CorpusAnswer::SoFar(so_far)) if so_far.is_whole => return (so_far.corpus, n_recalled),
             EventKind::Failed(failure) => panic!("{failure:?}"),
             _ => {}
         }
@@ -189,7 +189,7 @@ fn a_full_disk_is_told_and_stops_nothing() {
     let whole = loop {
         match worker.wait().unwrap().kind {
             EventKind::NotKept(why) => told.push(why),
-            EventKind::Corpus(so_far) if so_far.is_whole => break so_far.corpus,
+            EventKind::Corpus(CorpusAnswer::SoFar(so_far)) if so_far.is_whole => break so_far.corpus,
             EventKind::Failed(failure) => panic!("{failure:?}"),
             _ => {}
         }

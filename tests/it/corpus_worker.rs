@@ -11,8 +11,8 @@ use attnscope::{
     ids::{DocumentId, JobId, ModelId, Side},
     model::{self, Input},
     protocol::{
-        CorpusLook, CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, Event, EventKind, Failure, Lane,
-        ModelSource, Request,
+        CorpusAnswer, CorpusLook, CorpusOptions, CorpusOrder, CorpusSoFar, CorpusSource, Event, EventKind, Failure,
+        Lane, LoadAnswer, ModelSource, Request, RunAnswer,
     },
     worker::{ModelEngine, Worker},
 };
@@ -25,7 +25,7 @@ fn worker(model: &str, engine: model::Engine) -> Worker {
     let mut worker = Worker::spawn(ModelEngine::with_engine(engine), Arc::new(|| ())).unwrap();
     worker.submit(JobId(1), load_from(ModelSource::Bundled(model.to_owned())));
     let loaded = answer(&mut worker, |kind| !matches!(kind, EventKind::Progress(_)));
-    assert!(matches!(loaded.kind, EventKind::Loaded(_)), "{loaded:?}");
+    assert!(matches!(loaded.kind, EventKind::Load(LoadAnswer::Loaded(_))), "{loaded:?}");
     worker
 }
 
@@ -50,7 +50,7 @@ fn submit(worker: &mut Worker, order: CorpusOrder) {
 /// How a corpus ends.
 fn end(worker: &mut Worker) -> EventKind {
     let is_end = |kind: &EventKind| match kind {
-        EventKind::Corpus(so_far) => so_far.is_whole,
+        EventKind::Corpus(CorpusAnswer::SoFar(so_far)) => so_far.is_whole,
         EventKind::Failed(_) | EventKind::Cancelled => true,
         _ => false,
     };
@@ -59,7 +59,7 @@ fn end(worker: &mut Worker) -> EventKind {
 
 fn whole(worker: &mut Worker) -> CorpusSoFar {
     match end(worker) {
-        EventKind::Corpus(so_far) => *so_far,
+        EventKind::Corpus(CorpusAnswer::SoFar(so_far)) => *so_far,
         other => panic!("{other:?}"),
     }
 }
@@ -75,13 +75,17 @@ fn failure(worker: &mut Worker) -> Failure {
 fn a_corpus_says_what_it_will_take_and_shows_what_is_there_as_it_doubles() {
     let mut worker = worker("demo:gpt", engine());
     submit(&mut worker, order(CorpusSource::path("demo:sentences")));
-    let EventKind::CorpusPlanned(plan) = worker.wait().unwrap().kind else { panic!("first what it will take") };
+    let EventKind::Corpus(CorpusAnswer::Planned(plan)) = worker.wait().unwrap().kind else {
+        panic!("first what it will take")
+    };
     let (mut shown, mut done) = (Vec::new(), Vec::new());
     let whole = loop {
         match worker.wait().unwrap().kind {
-            EventKind::CorpusProgress(progress) => done.push((progress.n_done, progress.secs_left.unwrap())),
-            EventKind::Corpus(so_far) if so_far.is_whole => break so_far,
-            EventKind::Corpus(so_far) => shown.push(so_far.corpus.inputs().len()),
+            EventKind::Corpus(CorpusAnswer::Progress(progress)) => {
+                done.push((progress.n_done, progress.secs_left.unwrap()))
+            }
+            EventKind::Corpus(CorpusAnswer::SoFar(so_far)) if so_far.is_whole => break so_far,
+            EventKind::Corpus(CorpusAnswer::SoFar(so_far)) => shown.push(so_far.corpus.inputs().len()),
             other => panic!("{other:?}"),
         }
     };
@@ -101,11 +105,11 @@ fn a_corpus_says_what_it_will_take_and_shows_what_is_there_as_it_doubles() {
 fn a_run_that_is_asked_for_meanwhile_goes_first() {
     let mut worker = worker("demo:bert", engine());
     submit(&mut worker, order(CorpusSource::path("demo:sentences")));
-    answer(&mut worker, |kind| matches!(kind, EventKind::CorpusPlanned(_)));
+    answer(&mut worker, |kind| matches!(kind, EventKind::Corpus(CorpusAnswer::Planned(_))));
     worker.submit(JobId(8), run_on(ModelId(1), Input::text("Time flies")));
     let is_answer = |kind: &EventKind| match kind {
-        EventKind::Corpus(so_far) => so_far.is_whole,
-        kind => matches!(kind, EventKind::Captured(_)),
+        EventKind::Corpus(CorpusAnswer::SoFar(so_far)) => so_far.is_whole,
+        kind => matches!(kind, EventKind::Run(RunAnswer::Captured(_))),
     };
     assert_eq!(answer(&mut worker, is_answer).job, JobId(8));
     assert_eq!(whole(&mut worker).corpus.inputs().len(), 200, "and the corpus goes on where it was");
@@ -117,22 +121,23 @@ fn a_stopped_corpus_hands_over_what_it_has_and_goes_on_from_there() {
     submit(&mut worker, order(CorpusSource::path("demo:sentences")));
     let second = std::cell::Cell::new(0);
     answer(&mut worker, |kind| {
-        second.set(second.get() + usize::from(matches!(kind, EventKind::CorpusProgress(_))));
+        second.set(second.get() + usize::from(matches!(kind, EventKind::Corpus(CorpusAnswer::Progress(_)))));
         second.get() == 2
     });
     worker.cancel(Lane::Corpus(DocumentId(1)));
     let mut so_far = None;
     let stopped = answer(&mut worker, |kind| {
-        matches!(kind, EventKind::Cancelled) || matches!(kind, EventKind::Corpus(so_far) if so_far.is_whole)
+        matches!(kind, EventKind::Cancelled)
+            || matches!(kind, EventKind::Corpus(CorpusAnswer::SoFar(so_far)) if so_far.is_whole)
     });
     assert!(matches!(stopped.kind, EventKind::Cancelled), "{stopped:?}");
     // Once more, looking at what it hands over before it ends.
     submit(&mut worker, order(CorpusSource::path("demo:sentences")));
-    answer(&mut worker, |kind| matches!(kind, EventKind::CorpusProgress(_)));
+    answer(&mut worker, |kind| matches!(kind, EventKind::Corpus(CorpusAnswer::Progress(_))));
     worker.cancel(Lane::Corpus(DocumentId(1)));
     while let Some(Event { kind, .. }) = worker.wait() {
         match kind {
-            EventKind::Corpus(corpus) => so_far = Some(*corpus),
+            EventKind::Corpus(CorpusAnswer::SoFar(corpus)) => so_far = Some(*corpus),
             EventKind::Cancelled => break,
             _ => {}
         }
@@ -143,8 +148,8 @@ fn a_stopped_corpus_hands_over_what_it_has_and_goes_on_from_there() {
     let mut rest = order(CorpusSource::path("demo:sentences"));
     rest.known = Some(known);
     submit(&mut worker, rest);
-    let EventKind::CorpusProgress(first) =
-        answer(&mut worker, |kind| matches!(kind, EventKind::CorpusProgress(_))).kind
+    let EventKind::Corpus(CorpusAnswer::Progress(first)) =
+        answer(&mut worker, |kind| matches!(kind, EventKind::Corpus(CorpusAnswer::Progress(_)))).kind
     else {
         unreachable!()
     };
@@ -165,10 +170,10 @@ fn first_results_of_a_long_list_come_after_its_first_inputs() {
     let mut long = order(CorpusSource::Lines(lines.join("\n").into()));
     long.options.layers = Some(vec![0]);
     submit(&mut worker, long);
-    let EventKind::CorpusPlanned(plan) = worker.wait().unwrap().kind else { panic!("a plan") };
+    let EventKind::Corpus(CorpusAnswer::Planned(plan)) = worker.wait().unwrap().kind else { panic!("a plan") };
     assert_eq!(plan.n_inputs, 100_000);
-    let first = answer(&mut worker, |kind| !matches!(kind, EventKind::CorpusProgress(_)));
-    let EventKind::Corpus(first) = first.kind else { panic!("{first:?}") };
+    let first = answer(&mut worker, |kind| !matches!(kind, EventKind::Corpus(CorpusAnswer::Progress(_))));
+    let EventKind::Corpus(CorpusAnswer::SoFar(first)) = first.kind else { panic!("{first:?}") };
     assert!(first.corpus.inputs().iter().all(|input| input.source < 512), "from the beginning of the list");
     // Judged by the first ones, to a tenth.
     let per_input = first.corpus.n_tokens(Side::Only) as f64 / first.corpus.inputs().len() as f64;
@@ -239,7 +244,7 @@ fn one_damaged_picture_among_many_and_captures_of_another_model_are_left_out_alo
     let run = |worker: &mut Worker, input| {
         worker.submit(JobId(8), run_on(ModelId(1), input));
         match answer(worker, |kind| !matches!(kind, EventKind::Progress(_))).kind {
-            EventKind::Captured(capture) => capture,
+            EventKind::Run(RunAnswer::Captured(capture)) => capture,
             other => panic!("{other:?}"),
         }
     };
@@ -267,9 +272,9 @@ fn a_look_says_what_can_be_chosen_and_what_it_will_take() {
         let options = CorpusOptions { layers, ..CorpusOptions::default() };
         let order = CorpusOrder::new(DocumentId(1), ModelId(1), source, options);
         worker.submit(CORPUS, Request::LookAtCorpus(Box::new(order)));
-        let first = answer(&mut worker, |kind| matches!(kind, EventKind::CorpusLooked(_))).kind;
-        let last = answer(&mut worker, |kind| matches!(kind, EventKind::CorpusLooked(_))).kind;
-        let (EventKind::CorpusLooked(first), EventKind::CorpusLooked(last)) = (first, last) else { panic!("no look") };
+        let first = answer(&mut worker, |kind| matches!(kind, EventKind::Look(_))).kind;
+        let last = answer(&mut worker, |kind| matches!(kind, EventKind::Look(_))).kind;
+        let (EventKind::Look(first), EventKind::Look(last)) = (first, last) else { panic!("no look") };
         assert!(first.secs.is_none() && first.plan == last.plan, "memory is known before time");
         assert!(last.secs.is_some_and(|secs| secs > 0.0));
         last

@@ -12,7 +12,7 @@ use attnscope::{
     corpus::list::{InputList, ListKind, ListOptions},
     ids::{DocumentId, HeadId, ModelId, Side, StackKind},
     model::{Input, Preparation},
-    protocol::{EditRequest, EventKind, MeanInputs, PatchSource, PatchedRows, Request},
+    protocol::{EditRequest, EventKind, LoadAnswer, MeanInputs, PatchSource, PatchedRows, Request, RunAnswer},
     session::{ChangeCommand, Command, ViewKind},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, accesskit::Role, vec2};
@@ -37,7 +37,7 @@ fn ask(session: &mut Session, text: &str, changes: Vec<EditRequest>) -> EventKin
 
 fn run(session: &mut Session, text: &str, changes: Vec<EditRequest>) -> Arc<Capture> {
     match ask(session, text, changes) {
-        EventKind::Captured(capture) => capture,
+        EventKind::Run(RunAnswer::Captured(capture)) => capture,
         other => panic!("{other:?}"),
     }
 }
@@ -67,7 +67,7 @@ fn from_positions(wanted: EditRequest, there: Vec<usize>) -> EditRequest {
 #[test]
 fn a_stream_that_is_taken_whole_from_another_run_says_what_that_run_says() {
     let mut session = Session::new();
-    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
+    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Load(LoadAnswer::Loaded(_))));
     let (here, there) = (session.capture(HERE), session.capture(THERE));
     let (n, m) = (here.tokens(Side::Only).len(), there.tokens(Side::Only).len());
     assert!(n < m && probabilities(&here) != probabilities(&there));
@@ -116,7 +116,7 @@ fn a_stream_that_is_taken_whole_from_another_run_says_what_that_run_says() {
 #[test]
 fn the_mean_over_one_input_is_the_mean_of_that_input_and_over_many_another_one() {
     let mut session = Session::new();
-    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
+    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Load(LoadAnswer::Loaded(_))));
     let head = HeadId::single(2, 1);
     let list = |texts: &str| {
         let list = Arc::new(InputList::parse(texts.as_bytes(), ListKind::Text, &ListOptions::default()).unwrap());
@@ -282,7 +282,7 @@ fn hidden_tokens_and_cut_edges_are_marked_where_patterns_are_shown() {
         }
     }
     let mut session = Session::new();
-    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
+    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Load(LoadAnswer::Loaded(_))));
     let stack = StackKind::SelfAttention;
     let heads = vec![HeadId::single(1, 2)];
     let cut = Edit::Knockout(Knockout { stack, scope: Scope::Heads(heads), edges: vec![[3, 1]], cut: Cut::Scores });
@@ -299,7 +299,7 @@ fn hidden_tokens_and_cut_edges_are_marked_where_patterns_are_shown() {
 #[test]
 fn heads_that_are_put_out_of_action_say_how_and_whether_their_weights_show_it() {
     let mut session = Session::new();
-    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Loaded(_)));
+    assert!(matches!(session.ask(load("demo:gpt")).0, EventKind::Load(LoadAnswer::Loaded(_))));
     let ablations = [Ablation::Zero, Ablation::Mean, Ablation::Uniform, Ablation::Shuffle { seed: 1 }];
     let of = |layer: usize, head: usize, with| {
         EditRequest::from(Edit::Ablate(Ablate { head: HeadId::single(layer, head), with }))

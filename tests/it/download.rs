@@ -7,7 +7,7 @@ use attnscope::{
     hub::{Plan, Retry, Transfer},
     ids::JobId,
     model::locate::KnownModel,
-    protocol::{Event, EventKind, Lane, ModelSource, Request},
+    protocol::{DownloadAnswer, Event, EventKind, Lane, ModelSource, Request},
     session::{Command, DownloadCommand, DownloadStep, Effect, Session},
     ui::{App, app::Startup},
 };
@@ -47,7 +47,7 @@ fn asked(effects: &[Effect]) -> (JobId, &'static str) {
 }
 
 fn hears(session: &mut Session, job: JobId, kind: EventKind) -> Vec<Effect> {
-    session.on_event(Event { job, kind })
+    session.on_event(Event { job, lane: Lane::Download, kind })
 }
 
 /// A session that is downloading, and the job.
@@ -56,7 +56,7 @@ fn downloading(plan: &Arc<Plan>) -> (Session, JobId) {
     asked(&does(&mut session, DownloadCommand::Open));
     does(&mut session, DownloadCommand::SetName(ID.to_owned()));
     let (job, _) = asked(&does(&mut session, DownloadCommand::LookUp));
-    hears(&mut session, job, EventKind::Planned { plan: Arc::clone(plan), problem: None });
+    hears(&mut session, job, EventKind::Download(DownloadAnswer::Planned { plan: Arc::clone(plan), problem: None }));
     assert!(matches!(session.download.step, DownloadStep::Ready { .. }));
     let (job, what) = asked(&does(&mut session, DownloadCommand::Start));
     assert_eq!(what, "download");
@@ -66,10 +66,10 @@ fn downloading(plan: &Arc<Plan>) -> (Session, JobId) {
 #[test]
 fn a_download_goes_from_an_id_to_an_open_model() {
     let (mut session, job) = downloading(&plan());
-    hears(&mut session, job, EventKind::Transfer(transfer(1_000_000)));
+    hears(&mut session, job, EventKind::Download(DownloadAnswer::Transfer(transfer(1_000_000))));
     let (_, now) = session.download.running().unwrap();
     assert_eq!(now.unwrap().done_bytes, 1_000_000);
-    let effects = hears(&mut session, job, EventKind::Downloaded(plan()));
+    let effects = hears(&mut session, job, EventKind::Download(DownloadAnswer::Downloaded(plan())));
     assert_eq!(asked(&effects).1, "list", "the new model belongs into the list");
     assert!(matches!(session.download.step, DownloadStep::Done(_)));
     assert!(session.notices.is_empty(), "the dialog says it");
@@ -102,7 +102,7 @@ fn one_download_runs_at_a_time() {
         assert!(does(&mut session, command).is_empty());
     }
     assert_eq!(session.download.name, ID);
-    hears(&mut session, job, EventKind::Transfer(transfer(7)));
+    hears(&mut session, job, EventKind::Download(DownloadAnswer::Transfer(transfer(7))));
     assert_eq!(session.download.running().unwrap().1.unwrap().done_bytes, 7);
 }
 
@@ -114,11 +114,15 @@ fn a_stopped_download_can_be_resumed_and_ignores_the_past() {
     assert!(matches!(session.download.step, DownloadStep::Stopped(_)));
     let (second, what) = asked(&does(&mut session, DownloadCommand::Start));
     assert_eq!(what, "download");
-    for late in [EventKind::Cancelled, EventKind::Transfer(transfer(1)), EventKind::Failed(failure("Too late"))] {
+    for late in [
+        EventKind::Cancelled,
+        EventKind::Download(DownloadAnswer::Transfer(transfer(1))),
+        EventKind::Failed(failure("Too late")),
+    ] {
         hears(&mut session, first, late);
     }
     assert_eq!(session.download.running().unwrap().1, None, "nothing of the first job counts");
-    hears(&mut session, second, EventKind::Downloaded(plan()));
+    hears(&mut session, second, EventKind::Download(DownloadAnswer::Downloaded(plan())));
     assert!(matches!(session.download.step, DownloadStep::Done(_)));
 }
 
@@ -138,7 +142,7 @@ fn while_the_dialog_is_closed_messages_tell_how_it_ended() {
     hears(&mut session, job, EventKind::Failed(failure("The disk is full")));
     assert_eq!(session.notices.last().unwrap().text.summary, "The disk is full");
     let (job, _) = asked(&does(&mut session, DownloadCommand::Start));
-    hears(&mut session, job, EventKind::Downloaded(plan()));
+    hears(&mut session, job, EventKind::Download(DownloadAnswer::Downloaded(plan())));
     assert_eq!(session.notices.last().unwrap().text.summary, "owner/tiny is downloaded");
 }
 
@@ -150,7 +154,7 @@ fn a_model_that_is_all_there_is_not_offered_for_download() {
     does(&mut session, DownloadCommand::SetName(ID.to_owned()));
     let (job, _) = asked(&does(&mut session, DownloadCommand::LookUp));
     let whole = Arc::new(bench.plan(ID).unwrap());
-    let effects = hears(&mut session, job, EventKind::Planned { plan: whole, problem: None });
+    let effects = hears(&mut session, job, EventKind::Download(DownloadAnswer::Planned { plan: whole, problem: None }));
     assert_eq!(asked(&effects).1, "download", "which needs no network and puts the links right");
 }
 
@@ -224,21 +228,27 @@ fn the_dialog_leads_from_the_keyboard_to_a_download() {
     window.settle();
     assert!(window.last_request().starts_with("PlanDownload"), "{}", window.last_request());
     assert!(window.shows("Looking up owner/tiny"));
-    window.says(EventKind::Planned { plan: plan(), problem: Some("This model is a whale".to_owned()) });
+    window.says(EventKind::Download(DownloadAnswer::Planned {
+        plan: plan(),
+        problem: Some("This model is a whale".to_owned()),
+    }));
     for text in ["3 files · 5.0 MB", "model.safetensors", "This model is a whale"] {
         assert!(window.shows(text), "{text}");
     }
     window.click("Download 5.0 MB");
     assert!(window.last_request().starts_with("Download("), "{}", window.last_request());
-    window.says(EventKind::Transfer(Transfer { bytes_per_sec: Some(1_000_000.0), ..transfer(2_000_000) }));
+    window.says(EventKind::Download(DownloadAnswer::Transfer(Transfer {
+        bytes_per_sec: Some(1_000_000.0),
+        ..transfer(2_000_000)
+    })));
     assert!(window.shows("2.0 MB of 5.0 MB · 1.0 MB/s · 4 s left"));
     let retry = Retry { why: "the connection broke".to_owned(), pause_secs: 4.0 };
-    window.says(EventKind::Transfer(Transfer { retry: Some(retry), ..transfer(2_000_000) }));
+    window.says(EventKind::Download(DownloadAnswer::Transfer(Transfer { retry: Some(retry), ..transfer(2_000_000) })));
     assert!(window.shows("The connection broke; trying again in 4 s"));
     window.click("Continue in background");
     assert!(!window.shows("Download a model"));
     assert!(window.shows("Downloading owner/tiny"), "the status bar tells");
-    window.says(EventKind::Downloaded(plan()));
+    window.says(EventKind::Download(DownloadAnswer::Downloaded(plan())));
     assert!(window.shows("owner/tiny is downloaded"));
 }
 
@@ -262,7 +272,7 @@ fn cancel_resume_and_open_are_one_click_each() {
     let mut window = Window::open();
     window.open_dialog();
     window.click("openai-community/gpt2");
-    window.says(EventKind::Planned { plan: plan(), problem: None });
+    window.says(EventKind::Download(DownloadAnswer::Planned { plan: plan(), problem: None }));
     window.click("Download 5.0 MB");
     // The status bar behind the dialog has one, too.
     window.harness.get_all_by_label("Cancel").last().unwrap().click();
@@ -273,7 +283,7 @@ fn cancel_resume_and_open_are_one_click_each() {
     window.says(EventKind::Failed(failure("The disk is full")));
     assert!(window.shows("The disk is full") && window.shows("Try something else"));
     window.click("Resume");
-    window.says(EventKind::Downloaded(plan()));
+    window.says(EventKind::Download(DownloadAnswer::Downloaded(plan())));
     window.click("Open it");
     let opened = |window: &Window, name: &str| {
         let source = ModelSource::Hub(name.to_owned());

@@ -12,7 +12,7 @@ use attnscope::{
     cli::open::OpenOptions,
     ids::{HeadId, Side},
     lab::{AlignmentOptions, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, MethodPreset, Patience, Target},
-    protocol::{Event, EventKind, Explanation, Request},
+    protocol::{Event, EventKind, Explanation, ExplanationAnswer, Lane, Request, RunAnswer},
     session::{AnswerTo, Command, Loadable, PaneCommand, SelectionCommand, Split, ViewKind, gallery::EXAMPLES},
 };
 use eframe::egui::{accesskit::Role, pos2};
@@ -120,7 +120,7 @@ fn a_turned_option_asks_again_and_the_old_answer_stays_until_the_new_one_is_ther
         let (job, _) = play.asked.remove(at);
         let report = Report::new(attnscope::lab::named("rollout").unwrap().spec)
             .with_value("scores", Value::tokens(Side::Only, vec![value; 8]));
-        play.hears(job, EventKind::Explained(Arc::new(report)));
+        play.hears(job, EventKind::Explain(ExplanationAnswer::Explained(Arc::new(report))));
     };
     play.does(Command::InPane(PaneCommand::Explain("rollout", rollout(0.5), target)));
     answer(&mut play, 0.25);
@@ -204,10 +204,11 @@ fn a_method_is_shown_from_the_index_and_asks_for_what_it_needs_in_its_place() {
     let job = {
         let script = window.jobs.0.borrow();
         let is_it = |request: &Request| matches!(request, Request::Explain(it) if it.column == "attribution-patching");
-        script.submitted.iter().rev().find(|(_, request)| is_it(request)).map(|(job, _)| *job)
+        script.submitted.iter().rev().find(|(_, request)| is_it(request)).map(|(job, request)| (*job, request.lane()))
     };
+    let (job, lane) = job.expect("it was asked");
     let kind = EventKind::Failed(failure("Give the other text"));
-    window.jobs.0.borrow_mut().events.push(Event { job: job.expect("it was asked"), kind });
+    window.jobs.0.borrow_mut().events.push(Event { job, lane, kind });
     window.settle();
     let view = window.app().view_rect();
     assert!(card(&window).is_some_and(|card| view.contains_rect(card)), "it is scrolled to: {:?}", card(&window));
@@ -235,7 +236,12 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     };
     let [(job, Patience::DEFAULT)] = asked(&window)[..] else { panic!("{:?}", asked(&window)) };
     let long = Estimate { runs: 1234, n_tokens: 8, secs: 600.0, every: Some(4) };
-    window.jobs.0.borrow_mut().events.push(Event { job, kind: EventKind::TakesLong(long) });
+    let lane = Lane::Explain(window.app().session().pane().id, "hidden");
+    window.jobs.0.borrow_mut().events.push(Event {
+        job,
+        lane,
+        kind: EventKind::Explain(ExplanationAnswer::TakesLong(long)),
+    });
     window.settle();
     assert!(window.shows("1,234 runs of 8 tokens") && window.shows("Set “Positions apart” to 4 in its options"));
     assert_eq!(asked(&window).len(), 1, "nobody was asked yet");
@@ -288,7 +294,7 @@ fn two_directions_of_a_translation_are_put_together_and_held_against_gold() {
     let (job, request) = play.asked.pop().unwrap();
     assert!(matches!(request, Request::Run { .. }));
     let back = Arc::new(stacks::translation_back_capture());
-    play.hears(job, EventKind::Captured(Arc::clone(&back)));
+    play.hears(job, EventKind::Run(RunAnswer::Captured(Arc::clone(&back))));
     assert_eq!(reverse(&play), (None, None), "together when somebody says how");
     let mut options = play.session.panes.get(left).unwrap().options.clone();
     options.lab.turned.entry("alignment".to_owned()).or_default().insert("symmetrize".to_owned(), "union".into());

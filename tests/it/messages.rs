@@ -6,7 +6,7 @@ use attnscope::{
     capture::{Ablate, Ablation, Edit},
     ids::{HeadId, Side},
     model::ImageSource,
-    protocol::{CorpusSource, EditRequest, EventKind, ModelSource, Request},
+    protocol::{CorpusSource, EditRequest, EventKind, LoadAnswer, ModelSource, Request},
     session::{
         BookmarkCommand, ChangeCommand, Command, CorpusCommand, NoticeKind, PaneCommand, SelectionCommand,
         SessionCommand,
@@ -34,7 +34,7 @@ fn a_message_about_a_run_goes_with_what_was_run() {
         ..attnscope::protocol::LoadedModel::clone(&crate::support::scripted::model(&source))
     };
     play.held.insert(id, std::sync::Arc::new(model));
-    play.hears(job, EventKind::Loaded(std::sync::Arc::clone(&play.held[&id])));
+    play.hears(job, EventKind::Load(LoadAnswer::Loaded(std::sync::Arc::clone(&play.held[&id]))));
     let runs = play.last_job();
     play.hears(runs, EventKind::Failed(failure("This model has no tokenizer")));
     assert_eq!(told(&play), ["This model has no tokenizer"]);

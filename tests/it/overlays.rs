@@ -15,7 +15,7 @@ use attnscope::{
     figure::{data::DataValues, spec},
     ids::{HeadId, Side, StackKind},
     lab::{MethodCall, Norms, Target},
-    protocol::{EventKind, Request},
+    protocol::{EventKind, ExplanationAnswer, Request, RunAnswer},
     session::{Command, SelectionCommand, ValueRef, ViewKind},
 };
 use eframe::egui::accesskit::Role;
@@ -162,7 +162,7 @@ fn rollout(name: &str) -> ValueRef {
 fn explain(play: &mut Play, report: Report) {
     let at = play.asked.iter().rposition(|(_, request)| matches!(request, Request::Explain(_))).unwrap();
     let (job, _) = play.asked.remove(at);
-    play.hears(job, EventKind::Explained(Arc::new(report)));
+    play.hears(job, EventKind::Explain(ExplanationAnswer::Explained(Arc::new(report))));
 }
 
 fn eight(scale: f32) -> Report {
@@ -189,7 +189,10 @@ fn an_overlay_is_of_the_run_that_is_shown_or_not_shown_at_all() {
     play.asked.push(run);
     let (job, Request::Run { model, input, changes, .. }) = play.asked.pop().unwrap() else { panic!("no run") };
     let model = Arc::clone(&play.held[&model]);
-    play.hears(job, EventKind::Captured(crate::support::scripted::changed_capture(&model, &input, &changes)));
+    play.hears(
+        job,
+        EventKind::Run(RunAnswer::Captured(crate::support::scripted::changed_capture(&model, &input, &changes))),
+    );
     assert!(play.session.pane().explained().is_none(), "the numbers of the run before are not those of this one");
     assert_eq!(play.session.pane().overlay.as_ref().unwrap().missing(), "Rollout of this run is being computed");
     explain(&mut play, eight(2.0));
@@ -200,7 +203,10 @@ fn an_overlay_is_of_the_run_that_is_shown_or_not_shown_at_all() {
     let at = play.asked.iter().position(|(_, request)| matches!(request, Request::Run { .. })).unwrap();
     let (job, Request::Run { model, input, changes, .. }) = play.asked.remove(at) else { panic!("no run") };
     let model = Arc::clone(&play.held[&model]);
-    play.hears(job, EventKind::Captured(crate::support::scripted::changed_capture(&model, &input, &changes)));
+    play.hears(
+        job,
+        EventKind::Run(RunAnswer::Captured(crate::support::scripted::changed_capture(&model, &input, &changes))),
+    );
     let (job, _) = play.asked.pop().unwrap();
     play.hears(job, EventKind::Failed(failure("It has no head")));
     assert_eq!(play.session.pane().overlay.as_ref().unwrap().missing(), "Rollout: It has no head");

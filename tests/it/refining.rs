@@ -11,7 +11,7 @@ use attnscope::{
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     projection::{ProjectionError, to_the_end},
-    protocol::{EventKind, Request},
+    protocol::{EventKind, ProjectionAnswer, Request},
     session::{Command, HeadStep, Pane, PaneCommand, SelectionCommand, Split, ViewKind},
     worker::{ProjectionEngine, Worker, disk_cache::Scratch},
 };
@@ -126,8 +126,8 @@ fn the_thread_shows_principal_components_at_once_and_then_every_head_on_its_way(
     let mut refined = Vec::new();
     let last = loop {
         match worker.wait().unwrap().kind {
-            EventKind::Refined(planes) => refined.push(planes),
-            EventKind::Projected(planes) => break planes,
+            EventKind::Project(ProjectionAnswer::Refined(planes)) => refined.push(planes),
+            EventKind::Project(ProjectionAnswer::Projected(planes)) => break planes,
             EventKind::Progress(_) => {}
             other => panic!("{other:?}"),
         }
@@ -160,7 +160,7 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     let iteration = |play: &Play| {
         play.session.pane().projection.latest().and_then(|planes| planes.heads[0].refined).map(|it| it.iteration)
     };
-    play.hears(job, EventKind::Refined(halfway(&request, 10)));
+    play.hears(job, EventKind::Project(ProjectionAnswer::Refined(halfway(&request, 10))));
     assert_eq!(iteration(&play), Some(10));
     assert!(play.session.pane().projection.is_pending());
 
@@ -169,10 +169,10 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     let (second, request) = play.asked.pop().unwrap();
     let Request::Project { known, first, .. } = &request else { panic!("{request:?}") };
     assert_eq!((*first, known.as_ref().unwrap().heads[0].refined.unwrap().iteration), (HeadId::single(0, 1), 10));
-    play.hears(job, EventKind::Refined(halfway(&request, 7)));
+    play.hears(job, EventKind::Project(ProjectionAnswer::Refined(halfway(&request, 7))));
     assert_eq!(iteration(&play), Some(10), "the job before is not listened to any more");
 
-    play.hears(second, EventKind::Refined(halfway(&request, 20)));
+    play.hears(second, EventKind::Project(ProjectionAnswer::Refined(halfway(&request, 20))));
     play.does(Command::Cancel(attnscope::protocol::Lane::Project(play.session.pane().id)));
     assert_eq!((iteration(&play), play.session.pane().projection.is_pending()), (Some(20), false));
     play.does(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
@@ -180,14 +180,14 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
     play.does(Command::Project);
     let (third, request) = play.asked.pop().unwrap();
     let done = halfway(&request, 300);
-    play.hears(third, EventKind::Projected(Arc::clone(&done)));
+    play.hears(third, EventKind::Project(ProjectionAnswer::Projected(Arc::clone(&done))));
 
     // Another method and back: nothing is computed twice.
     let tsne = views.clone();
     views.scatter.projection = options(LayoutMethod::Pca);
     play.does(Command::SetViewOptions(views));
     let (fourth, request) = play.asked.pop().unwrap();
-    play.hears(fourth, EventKind::Projected(scripted::projection(&request)));
+    play.hears(fourth, EventKind::Project(ProjectionAnswer::Projected(scripted::projection(&request))));
     play.does(Command::SetViewOptions(tsne.clone()));
     assert!(play.asked.is_empty());
     assert!(Arc::ptr_eq(play.session.pane().projection.latest().unwrap(), &done));
@@ -265,10 +265,10 @@ fn panes_that_show_the_same_wait_for_one_layout() {
     play.does(Command::SetViewOptions(views.clone()));
     play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
     let (job, request) = play.asked.pop().unwrap();
-    play.hears(job, EventKind::Refined(halfway(&request, 10)));
+    play.hears(job, EventKind::Project(ProjectionAnswer::Refined(halfway(&request, 10))));
     play.does(Command::SplitPane(Split::Right));
     assert!(play.asked.is_empty(), "it is on its way already");
-    play.hears(job, EventKind::Refined(halfway(&request, 20)));
+    play.hears(job, EventKind::Project(ProjectionAnswer::Refined(halfway(&request, 20))));
     let iterations = |play: &Play| -> Vec<usize> {
         let latest = |pane: &Pane| pane.projection.latest().unwrap().heads[0].refined.unwrap().iteration;
         play.session.panes.iter().map(latest).collect()
@@ -280,7 +280,7 @@ fn panes_that_show_the_same_wait_for_one_layout() {
     play.does(Command::Select(SelectionCommand::Step(HeadStep::NextHead)));
     let (job, request) = play.asked.pop().unwrap();
     assert!(play.asked.is_empty() && matches!(&request, Request::Project { first, .. } if first.head == 1));
-    play.hears(job, EventKind::Refined(halfway(&request, 30)));
+    play.hears(job, EventKind::Project(ProjectionAnswer::Refined(halfway(&request, 30))));
     assert_eq!(iterations(&play), [30, 30]);
 
     // One leaves: the other still waits, and what is wanted instead is computed beside it.
@@ -290,11 +290,11 @@ fn panes_that_show_the_same_wait_for_one_layout() {
     let (theirs, new) = play.asked.pop().unwrap();
     assert_ne!(new.lane(), request.lane());
     let done = halfway(&request, 300);
-    play.hears(job, EventKind::Projected(Arc::clone(&done)));
+    play.hears(job, EventKind::Project(ProjectionAnswer::Projected(Arc::clone(&done))));
     let first = play.session.panes.iter().next().unwrap();
     assert!(Arc::ptr_eq(first.projection.latest().unwrap(), &done) && !first.projection.is_pending());
     // It is closed before it is done: nobody waits any more.
     assert_eq!(play.does(Command::InPane(PaneCommand::Close)), [format!("Cancel({:?})", new.lane())]);
-    play.hears(theirs, EventKind::Refined(halfway(&new, 5)));
+    play.hears(theirs, EventKind::Project(ProjectionAnswer::Refined(halfway(&new, 5))));
     assert_eq!(iterations(&play), [300]);
 }

@@ -9,7 +9,7 @@ use attnscope::{
         Compared, Comparison, Engine, Input, LIBRARY, Model, ModelError, ModelFiles, Verdict, audit::Audit, locate,
         uninterrupted,
     },
-    protocol::{EventKind, LoadedModel, Request},
+    protocol::{EventKind, LoadAnswer, LoadedModel, Request},
     session::Command,
 };
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -377,7 +377,7 @@ fn what_cannot_be_compared_says_why() {
     window.settle();
     let audit = Audit { second_opinion: Some("it has no such family".to_owned()), ..model.audit.clone() };
     let other = LoadedModel { id: ModelId(9), source: bundled("demo:other"), audit, ..model };
-    window.jobs.say(EventKind::Loaded(Arc::new(other)));
+    window.jobs.say(EventKind::Load(LoadAnswer::Loaded(Arc::new(other))));
     window.settle();
     window.click("Details");
     window.settle();

@@ -4,7 +4,7 @@ use attnscope::{
     ids::HeadId,
     lab::{AttentionOptions, MethodCall, RelevanceQuestion, Rule, Target},
     model::{ImageSource, Input, Progress, Stage, TextInput},
-    protocol::{EventKind, Lane, ModelSource, Request},
+    protocol::{EventKind, Lane, LoadAnswer, ModelSource, Request, RunAnswer},
     session::{
         Command, Focus, HeadSet, HeadStep, PaneCommand, PendingSelection, SelectionCommand, Split, ViewKind,
         ViewOptions,
@@ -38,7 +38,10 @@ fn answers_to_superseded_jobs_are_ignored() {
     let newest = play.last_job();
     let gpt = model(&bundled("demo:gpt"));
     let with = |text: &str| {
-        EventKind::Captured(capture(&gpt, &Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() })))
+        EventKind::Run(RunAnswer::Captured(capture(
+            &gpt,
+            &Input::Text(TextInput { text: text.to_owned(), ..TextInput::default() }),
+        )))
     };
     play.hears(late, with("a b"));
     assert_eq!((play.n_tokens(), state(&play.session.document().capture)), (3, "pending over previous"));
@@ -321,7 +324,7 @@ fn exports_end_with_a_message_and_do_not_disturb_each_other() {
     let mut play = Play::showing("one two three");
     let (first, second) = (play.session.start_export(), play.session.start_export());
     assert!(play.session.is_busy());
-    play.hears(second, EventKind::Exported("/tmp/b.png".into()));
+    play.hears(second, EventKind::Export("/tmp/b.png".into()));
     assert_eq!(play.last_notice(), "Saved");
     play.hears(first, EventKind::Failed(failure("The disk is full")));
     assert_eq!(play.last_notice(), "The disk is full");
@@ -337,7 +340,7 @@ fn a_load_that_was_cancelled_too_late_counts() {
     play.does(Command::Cancel(Lane::Load(DOCUMENT)));
     assert_eq!(play.session.document().model.latest().unwrap().spec.name, "demo:gpt");
     play.asked.clear();
-    play.hears(load, EventKind::Loaded(model(&bundled("demo:new-gpt"))));
+    play.hears(load, EventKind::Load(LoadAnswer::Loaded(model(&bundled("demo:new-gpt")))));
     assert_eq!(play.session.document().model.latest().unwrap().spec.name, "demo:new-gpt");
     assert_eq!(play.asked_names(), ["run"], "and what is shown comes from it");
 }
@@ -351,7 +354,7 @@ fn a_load_that_was_superseded_too_late_counts_when_the_next_one_fails() {
         play.does(Command::OpenModel(bundled("demo:broken")));
         let next = play.last_job();
         play.asked.clear();
-        play.hears(late, EventKind::Loaded(model(&bundled("demo:new-gpt"))));
+        play.hears(late, EventKind::Load(LoadAnswer::Loaded(model(&bundled("demo:new-gpt")))));
         assert_eq!((play.asked_names(), state(&play.session.document().model)), (vec![], "pending over previous"));
         play.hears(next, end);
         assert_eq!(play.session.document().model.latest().unwrap().spec.name, "demo:new-gpt");

@@ -9,7 +9,7 @@ use attnscope::{
     export::png_bytes,
     lab::{AttentionOptions, MethodCall, Target},
     model::{ImageSource, Input, TextInput},
-    protocol::{CaptureFile, EventKind, Failure, Request, SessionRequest},
+    protocol::{CaptureFile, EventKind, Failure, LoadAnswer, Request, SessionRequest},
     session::{
         Anew, Command, Loadable, SelectionCommand, SessionCommand, Split, ValueRef, ViewKind,
         saved::{Saved, picture::MAX_PICTURES},
@@ -206,7 +206,7 @@ fn capture_file(path: &str) -> EventKind {
     let gpt = scripted::model(&bundled("demo:gpt"));
     let input = Input::Text(TextInput { text: "a b c d e".to_owned(), ..TextInput::default() });
     let captures = vec![scripted::capture(&gpt, &input)];
-    EventKind::Opened(CaptureFile { path: path.into(), captures })
+    EventKind::Load(LoadAnswer::Opened(CaptureFile { path: path.into(), captures }))
 }
 
 #[test]

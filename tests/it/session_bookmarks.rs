@@ -18,7 +18,7 @@ fn a_bookmark_leads_back_to_model_input_and_head() {
     play.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)));
     assert_eq!(play.asked_names(), ["draw"], "a thumbnail");
     let job = play.last_job();
-    play.hears(job, EventKind::Drawn(RenderedFigure::Thumbnail("data:image/png;base64,AA".to_owned())));
+    play.hears(job, EventKind::Draw(RenderedFigure::Thumbnail("data:image/png;base64,AA".to_owned())));
     play.asked.clear();
     let first = play.session.keeping.bookmarks[0].clone();
     let notice = play.session.notices.last().unwrap();

@@ -11,8 +11,8 @@ use attnscope::{
     ids::{Side, StackKind},
     model::{Input, TextInput},
     protocol::{
-        CaptureFile, CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource,
-        EventKind, Lane, LoadedModel, Request,
+        CaptureFile, CorpusAnswer, CorpusLook, CorpusOptions, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar,
+        CorpusSource, EventKind, Lane, LoadAnswer, LoadedModel, Request,
     },
     session::{
         Command, CorpusCommand, CorpusDialog, Focus, ListCommand, OpenCorpus, SelectionCommand, Session, ViewKind,
@@ -42,14 +42,14 @@ fn so_far(model: &LoadedModel, n: usize) -> EventKind {
         let input = Input::Text(TextInput { text: (*text).to_owned(), ..TextInput::default() });
         corpus.append(&capture(model, &input), &Label { source, name: None, annotations }).unwrap();
     }
-    EventKind::Corpus(Box::new(CorpusSoFar {
+    EventKind::Corpus(CorpusAnswer::SoFar(Box::new(CorpusSoFar {
         list: Arc::new(list),
         corpus: Arc::new(corpus),
         left_out: Vec::new(),
         full: None,
         file: None,
         is_whole: n == TEXTS.len(),
-    }))
+    })))
 }
 
 fn with_model() -> Play {
@@ -108,10 +108,15 @@ fn a_corpus_is_shown_as_it_grows_and_stopped_ones_go_on() {
     assert_eq!(play.session.pane().view, ViewKind::Scatter, "whoever opens one wants to see it");
     let job = play.last_corpus().0;
     let plan = CorpusPlan { n_inputs: 4, n_tokens: 20, n_bytes: 1000, n_fit: None, notes: Vec::new() };
-    play.hears(job, EventKind::CorpusPlanned(Arc::new(plan)));
+    play.hears(job, EventKind::Corpus(CorpusAnswer::Planned(Arc::new(plan))));
     play.hears(
         job,
-        EventKind::CorpusProgress(CorpusProgress { n_done: 1, n_inputs: 4, n_recalled: 0, secs_left: Some(1.0) }),
+        EventKind::Corpus(CorpusAnswer::Progress(CorpusProgress {
+            n_done: 1,
+            n_inputs: 4,
+            n_recalled: 0,
+            secs_left: Some(1.0),
+        })),
     );
     assert!(play.session.is_busy() && !play.session.document().is_busy(), "its input is not dimmed");
     assert!(matches!(cloud(&play.session), Cloud::Input(_)), "nothing of it yet");
@@ -269,7 +274,7 @@ fn a_corpus_waits_for_its_model_and_a_text_of_many_lines_is_asked_about() {
     });
     let (job, model) = looks.next_back().unwrap();
     assert_eq!(model, loaded(&alone).id, "it is looked at again with the model");
-    alone.hears(job, EventKind::CorpusLooked(Arc::default()));
+    alone.hears(job, EventKind::Look(Arc::default()));
     assert!(corpus(&alone.session).data.is_pending());
 
     let path = std::path::PathBuf::from("a.txt");
@@ -281,7 +286,7 @@ fn a_corpus_waits_for_its_model_and_a_text_of_many_lines_is_asked_about() {
     assert_eq!(play.session.corpus_dialog, Some(CorpusDialog::Lines { path, text, n_lines: 30 }));
     play.does(Command::OpenPaths(vec!["rows.csv".into()]));
     assert_eq!(play.session.corpus_dialog, None);
-    play.hears(play.last_job(), EventKind::CorpusLooked(Arc::default()));
+    play.hears(play.last_job(), EventKind::Look(Arc::default()));
     assert_eq!(order(&play).source, CorpusSource::path("rows.csv"));
 }
 
@@ -290,7 +295,7 @@ fn what_was_taken_for_a_model_may_be_a_corpus() {
     let mut play = with_model();
     let before = loaded(&play).id;
     play.does(Command::OpenPaths(vec!["pets".into()]));
-    let kind = EventKind::IsCorpus { path: "pets".into(), has_pictures: true };
+    let kind = EventKind::Load(LoadAnswer::IsCorpus { path: "pets".into(), has_pictures: true });
     play.hears(play.last_job(), kind);
     assert_eq!((loaded(&play).id, corpus(&play.session).source.name()), (before, "pets".to_owned()));
     assert!(corpus(&play.session).data.is_pending());
@@ -305,9 +310,9 @@ fn the_inputs_of_a_capture_file_are_a_corpus_that_needs_no_run() {
     let captures: Vec<_> = TEXTS.iter().map(|(text, _)| of(text)).collect();
     let file = CaptureFile { path: "four.safetensors".into(), captures };
     play.does(Command::Corpus(CorpusCommand::Open(CorpusSource::Captures(file.clone()))));
-    let EventKind::Corpus(so_far) = so_far(&model, TEXTS.len()) else { unreachable!() };
+    let EventKind::Corpus(CorpusAnswer::SoFar(so_far)) = so_far(&model, TEXTS.len()) else { unreachable!() };
     let so_far = CorpusSoFar { file: Some(file.clone()), ..*so_far };
-    play.hears(play.last_corpus().0, EventKind::Corpus(Box::new(so_far)));
+    play.hears(play.last_corpus().0, EventKind::Corpus(CorpusAnswer::SoFar(Box::new(so_far))));
     play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
     play.does(Command::Corpus(CorpusCommand::Show(2)));
     let shown = |play: &Play| play.session.document().latest_capture().unwrap().id();
@@ -324,7 +329,7 @@ fn a_table_is_asked_about_and_run_as_it_was_chosen() {
     let look = |has_choice, secs| {
         let plan = CorpusPlan { n_inputs: 4, n_tokens: 20, n_bytes: 1000, n_fit: None, notes: Vec::new() };
         let text_columns = vec!["text".to_owned(), "kind".to_owned()];
-        EventKind::CorpusLooked(Arc::new(CorpusLook {
+        EventKind::Look(Arc::new(CorpusLook {
             text_columns,
             has_choice,
             plan: Some(plan),

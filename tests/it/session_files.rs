@@ -4,7 +4,7 @@ use attnscope::{
     capture::{Capture, Computation, LayerCapture, Site},
     ids::{HeadId, Side},
     model::{Input, TextInput},
-    protocol::{CaptureFile, EventKind},
+    protocol::{CaptureFile, EventKind, LoadAnswer, RunAnswer},
     session::{Command, Focus, SelectionCommand, ViewKind},
 };
 
@@ -18,7 +18,10 @@ fn capture_file(texts: &[&str]) -> EventKind {
     let gpt = model(&bundled("demo:gpt"));
     let read =
         |text: &&str| capture(&gpt, &Input::Text(TextInput { text: (*text).to_owned(), ..TextInput::default() }));
-    EventKind::Opened(CaptureFile { path: "some/flies.safetensors".into(), captures: texts.iter().map(read).collect() })
+    EventKind::Load(LoadAnswer::Opened(CaptureFile {
+        path: "some/flies.safetensors".into(),
+        captures: texts.iter().map(read).collect(),
+    }))
 }
 
 impl Play {
@@ -87,14 +90,14 @@ fn choosing_an_input_stops_a_run_that_would_replace_it() {
     let run = play.last_job();
     assert_eq!(play.does(Command::NextInput), ["Cancel(Run(DocumentId(1)))"]);
     let late = capture(&model(&bundled("demo:gpt")), &Input::Text(TextInput::default()));
-    play.hears(run, EventKind::Captured(late));
+    play.hears(run, EventKind::Run(RunAnswer::Captured(late)));
     assert_eq!((play.session.document().shown_input(), play.n_tokens()), (Some(1), 2));
 }
 
 #[test]
 fn a_file_that_begins_later_opens_where_its_attention_begins() {
     let mut play = Play::new();
-    let EventKind::Opened(mut file) = capture_file(&["a b"]) else { panic!("no file") };
+    let EventKind::Load(LoadAnswer::Opened(mut file)) = capture_file(&["a b"]) else { panic!("no file") };
     let old = &file.captures[0];
     let mut parts = attnscope::capture::CaptureParts {
         id: old.id(),
@@ -119,7 +122,7 @@ fn a_file_that_begins_later_opens_where_its_attention_begins() {
     let capture = std::sync::Arc::new(Capture::new(parts).unwrap());
     file.captures = vec![capture.clone(), capture];
     play.does(Command::OpenPaths(vec!["flies.npz".into()]));
-    play.hears(play.last_job(), EventKind::Opened(file));
+    play.hears(play.last_job(), EventKind::Load(LoadAnswer::Opened(file)));
     assert_eq!(play.session.pane().selection.head.layer, N_LAYERS - 1);
     assert_eq!(play.session.notices.iter().filter(|notice| notice.text.summary == "once").count(), 1);
     for view in [ViewKind::Scatter, ViewKind::Matrix] {

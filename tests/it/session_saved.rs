@@ -8,7 +8,9 @@ use std::{
 use attnscope::{
     capture::{Ablate, Ablation, Edit, HideToken},
     ids::HeadId,
-    protocol::{EditRequest, EventKind, Failure, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest},
+    protocol::{
+        EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, ModelSource, Request, SessionAnswer, SessionRequest,
+    },
     raster::ColorMap,
     session::{
         Address, Change, ChangeCommand, Command, HeadStep, PaneCommand, SelectionCommand, SessionCommand, Split,
@@ -145,7 +147,7 @@ fn answer_load(play: &mut Play, there: &[&str], config: &str) -> PathBuf {
         let loaded =
             LoadedModel { id, config: Some(config.to_owned()), ..LoadedModel::clone(&scripted::model(&source)) };
         play.held.insert(id, loaded.into());
-        EventKind::Loaded(play.held[&id].clone())
+        EventKind::Load(LoadAnswer::Loaded(play.held[&id].clone()))
     } else {
         EventKind::Failed(missing(&path.to_string_lossy()))
     };
@@ -218,7 +220,7 @@ fn answer_with_files(play: &mut Play, checksum: &str) {
     let checkpoint = CheckpointId { revision, checksum: checksum.to_owned(), files: BTreeMap::new() };
     let spec = ModelSpec { checkpoint: Some(checkpoint), ..ModelSpec::clone(&model.spec) };
     play.held.insert(id, LoadedModel { spec: spec.into(), ..model }.into());
-    play.hears(job, EventKind::Loaded(play.held[&id].clone()));
+    play.hears(job, EventKind::Load(LoadAnswer::Loaded(play.held[&id].clone())));
     play.answers();
 }
 

@@ -3,7 +3,7 @@
 use attnscope::{
     ids::{HeadId, StackKind},
     model::{Choice, Input},
-    protocol::{EventKind, Request},
+    protocol::{EventKind, LoadAnswer, Request, RunAnswer},
     session::{Command, Focus, QueryStep, SelectionCommand, ViewKind, WritingOptions},
 };
 
@@ -17,7 +17,7 @@ use crate::support::{
 fn showing_stacks(capture: attnscope::capture::Capture) -> Play {
     let mut play = Play::showing("one two three");
     play.does(Command::Run);
-    play.hears(play.last_job(), EventKind::Captured(std::sync::Arc::new(capture)));
+    play.hears(play.last_job(), EventKind::Run(RunAnswer::Captured(std::sync::Arc::new(capture))));
     play.asked.clear();
     play
 }
@@ -96,7 +96,7 @@ fn a_target_is_forced_and_a_blank_one_is_written() {
     let mut play = Play::new();
     play.does(Command::SetText("one two".to_owned()));
     play.does(Command::OpenModel(bundled("demo:t5")));
-    let loaded = EventKind::Loaded(model(&bundled("demo:t5")));
+    let loaded = EventKind::Load(LoadAnswer::Loaded(model(&bundled("demo:t5"))));
     play.hears(play.last_job(), loaded);
     let (_, request) = play.asked.last().unwrap();
     assert!(matches!(request, Request::Run { input: Input::Text(_), generation: Some(_), .. }), "{request:?}");

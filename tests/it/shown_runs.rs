@@ -5,7 +5,7 @@ use std::sync::Arc;
 use attnscope::{
     ids::HeadId,
     lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target},
-    protocol::{EventKind, Lane, LoadedModel, Request},
+    protocol::{EventKind, Lane, LoadAnswer, LoadedModel, Request},
     session::{Command, Focus, PaneCommand, SelectionCommand, Stale},
 };
 
@@ -81,7 +81,7 @@ fn what_is_not_of_what_is_asked_for_says_so() {
     let (job, request) = play.asked.pop().unwrap();
     let Request::Load { id, source, .. } = request else { panic!("no load") };
     let model = LoadedModel { id, ..LoadedModel::clone(&scripted::model(&source)) };
-    play.hears(job, EventKind::Loaded(Arc::new(model)));
+    play.hears(job, EventKind::Load(LoadAnswer::Loaded(Arc::new(model))));
     play.hears(play.last_job(), EventKind::Failed(scripted::failure("The run failed")));
     assert_eq!((stale(&play), title(&play).as_str()), (Some(Stale::Failed), "demo:gpt · one two three"));
     let figure = play.session.figure().unwrap();

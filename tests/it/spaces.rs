@@ -19,7 +19,7 @@ use attnscope::{
     ids::{HeadId, JobId, PaneId, Side, StackKind},
     model::{Engine, Input, Model, ModelFiles, RunPlan, Sites, locate, uninterrupted},
     projection::{Pca, Points},
-    protocol::{CorpusOptions, Event, EventKind, Request},
+    protocol::{CorpusOptions, Event, EventKind, ProjectionAnswer, Request},
     session::{self, HeadStep, ViewKind},
     worker::{
         ProjectionEngine, Worker,
@@ -164,7 +164,7 @@ fn the_thread_lays_out_every_cell_of_a_space() {
         let done = loop {
             match worker.wait().unwrap() {
                 event if event.job != job => {}
-                Event { kind: EventKind::Projected(planes), .. } => break planes,
+                Event { kind: EventKind::Project(ProjectionAnswer::Projected(planes)), .. } => break planes,
                 Event { kind: EventKind::Failed(failure), .. } => panic!("{failure:?}"),
                 _ => {}
             }

@@ -13,7 +13,7 @@ use attnscope::{
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     lab::{MethodCall, Target},
-    protocol::{EventKind, Request},
+    protocol::{EventKind, ExplanationAnswer, Request},
     session::{Command, PaneCommand, SelectionCommand, ViewKind},
     worker::{SurveyEngine, Worker},
 };
@@ -88,7 +88,7 @@ fn what_was_found_out_about_a_run_goes_with_it() {
     let answered = Arc::new(Report::new(attnscope::lab::named("rollout").unwrap().spec));
     let (run, report) = (play.session.document().latest_capture().unwrap(), &answered);
     let (run, report) = (Arc::downgrade(run), Arc::downgrade(report));
-    play.hears(play.last_job(), EventKind::Explained(answered));
+    play.hears(play.last_job(), EventKind::Explain(ExplanationAnswer::Explained(answered)));
     play.asked.clear();
     // In a view that asks for none of this, nothing takes its place.
     play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
@@ -124,10 +124,10 @@ fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
             survey: Arc::new(Survey { cloud: cloud.clone(), stack, options, question }),
         })
     };
-    let EventKind::Surveyed(found) = ask(Question::Proxies) else { panic!() };
+    let EventKind::Survey(found) = ask(Question::Proxies) else { panic!() };
     let Finding::Proxies(proxies) = &*found else { panic!() };
     assert_eq!(proxies.len(), 6);
-    let EventKind::Surveyed(found) = ask(Question::Plot(HeadId::single(1, 2))) else { panic!() };
+    let EventKind::Survey(found) = ask(Question::Plot(HeadId::single(1, 2))) else { panic!() };
     let Finding::Plot(plot) = &*found else { panic!() };
     assert_eq!(plot.proxy, proxies[5], "one head's numbers are those among all");
     assert!(plot.pairs.len() == 900 && plot.curve.windows(2).all(|steps| steps[0].c < steps[1].c));

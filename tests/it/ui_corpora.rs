@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, sync::Arc, time::Instant};
 use attnscope::{
     analysis::Space,
     cli::open::OpenOptions,
-    protocol::{CorpusPlan, CorpusProgress, CorpusSource, Event, EventKind, Lane, Request},
+    protocol::{CorpusAnswer, CorpusPlan, CorpusProgress, CorpusSource, Event, EventKind, Lane, Request},
     session::{Command, CorpusCommand, FilePurpose, OpenCorpus, SelectionCommand, ViewKind},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
@@ -131,8 +131,8 @@ fn a_running_corpus_says_how_far_it_is_and_stops() {
     let say = |window: &mut Window, kind: EventKind| {
         let mut script = window.jobs.0.borrow_mut();
         let mut corpora = script.submitted.iter().filter(|(_, request)| matches!(request, Request::Corpus(_)));
-        let job = corpora.next_back().unwrap().0;
-        script.events.push(Event { job, kind });
+        let (job, lane) = corpora.next_back().map(|(job, request)| (*job, request.lane())).unwrap();
+        script.events.push(Event { job, lane, kind });
         drop(script);
         window.settle();
     };
@@ -140,10 +140,10 @@ fn a_running_corpus_says_how_far_it_is_and_stops() {
     window.settle();
     assert!(window.shows("Reading the inputs"));
     let plan = CorpusPlan { n_inputs: 2000, n_tokens: 40_000, n_bytes: 12_000_000, n_fit: None, notes: Vec::new() };
-    say(&mut window, EventKind::CorpusPlanned(Arc::new(plan)));
+    say(&mut window, EventKind::Corpus(CorpusAnswer::Planned(Arc::new(plan))));
     assert!(window.shows("2,000 inputs · about 40,000 tokens · 12.0 MB"));
     let progress = CorpusProgress { n_done: 500, n_inputs: 2000, n_recalled: 0, secs_left: Some(9.0) };
-    say(&mut window, EventKind::CorpusProgress(progress));
+    say(&mut window, EventKind::Corpus(CorpusAnswer::Progress(progress)));
     assert!(window.shows("500 of 2,000 inputs · 9 s left") && window.shows("Running input 500 of 2000"));
     window.click("Stop");
     assert!(window.jobs.0.borrow().cancelled.iter().any(|lane| matches!(lane, Lane::Corpus(_))));
@@ -156,7 +156,7 @@ fn a_running_corpus_says_how_far_it_is_and_stops() {
     assert_eq!(asked(&window), 2);
     // Too large: the sentence, and the part that fits.
     let plan = CorpusPlan { n_inputs: 2000, n_tokens: 40_000, n_bytes: 1 << 40, n_fit: Some(7), notes: Vec::new() };
-    say(&mut window, EventKind::CorpusPlanned(Arc::new(plan)));
+    say(&mut window, EventKind::Corpus(CorpusAnswer::Planned(Arc::new(plan))));
     say(&mut window, EventKind::Failed(crate::support::scripted::failure("This corpus would take about 1.10 TB")));
     assert!(window.shows("This corpus would take about 1.10 TB"));
     window.click("Take the first 7");

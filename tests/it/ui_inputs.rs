@@ -5,7 +5,7 @@ use attnscope::{
     cli::open::OpenOptions,
     ids::StackKind,
     model::{Choice, Input},
-    protocol::{EventKind, Request},
+    protocol::{EventKind, Request, RunAnswer},
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -129,7 +129,7 @@ fn the_inspector_explains_windows_shared_keys_and_caps() {
     ] {
         window.jobs.answer(false);
         window.press(Modifiers::COMMAND, Key::Enter);
-        window.jobs.say(EventKind::Captured(std::sync::Arc::new(capture)));
+        window.jobs.say(EventKind::Run(RunAnswer::Captured(std::sync::Arc::new(capture))));
         window.settle();
         let mut seen = [false; 2];
         for _ in 0..3 {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use attnscope::{
     cli::open::OpenOptions,
     model::{Input, TextInput},
-    protocol::{CaptureFile, EventKind, ModelSource, Request},
+    protocol::{CaptureFile, EventKind, LoadAnswer, ModelSource, Request},
     session::{Command, FilePurpose, ViewKind, gallery::EXAMPLES},
 };
 use eframe::egui::{self, Key, Modifiers};
@@ -196,7 +196,7 @@ fn inputs_of_a_capture_file_are_chosen_by_button_and_key() {
     let captures = vec![read("a first input"), read("the second one of them")];
     window.app().request(Command::OpenPaths(vec!["flies.npz".into()]));
     window.harness.step();
-    window.jobs.say(EventKind::Opened(CaptureFile { path: "flies.npz".into(), captures }));
+    window.jobs.say(EventKind::Load(LoadAnswer::Opened(CaptureFile { path: "flies.npz".into(), captures })));
     window.settle();
     assert!(window.shows("From flies.npz") && window.shows("a first input"));
     assert!(!window.shows("Add second sentence"), "a file's text is not edited");

@@ -131,8 +131,8 @@ fn a_model_that_has_moved_is_asked_for() {
     {
         let mut script = window.jobs.0.borrow_mut();
         let load = script.submitted.iter().rev().find(|(_, request)| matches!(request, Request::Load { .. }));
-        let job = load.unwrap().0;
-        script.events.push(Event { job, kind: EventKind::Failed(failure("There is no such folder")) });
+        let (job, lane) = load.map(|(job, request)| (*job, request.lane())).unwrap();
+        script.events.push(Event { job, lane, kind: EventKind::Failed(failure("There is no such folder")) });
     }
     window.jobs.answer(true);
     window.settle();

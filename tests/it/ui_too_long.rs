@@ -3,7 +3,7 @@
 use attnscope::{
     capture::{Excerpt, Keep},
     model::{self, Preparation, TextInput},
-    protocol::{EventKind, ModelSource},
+    protocol::{EventKind, LoadAnswer, ModelSource, RunAnswer},
     session::{Command, SessionCommand},
     worker::ModelEngine,
 };
@@ -109,23 +109,25 @@ fn a_huge_text_that_is_pasted_never_reaches_the_field() {
 fn a_model_says_how_many_tokens_a_text_has_and_how_many_it_reads() {
     let mut session = Session::new();
     let name = ModelSource::Bundled("demo:gpt".to_owned());
-    assert!(matches!(session.ask(load_from(name)).0, EventKind::Loaded(_)));
+    assert!(matches!(session.ask(load_from(name)).0, EventKind::Load(LoadAnswer::Loaded(_))));
     let n_ctx = 256;
     let run = |session: &mut Session, text: &str, excerpt| {
         let text = TextInput { text: text.to_owned(), how: Preparation::reading(excerpt), ..TextInput::default() };
         session.ask(run_on(attnscope::ids::ModelId(1), attnscope::model::Input::Text(text))).0
     };
     let fits = " the".repeat(n_ctx);
-    assert!(matches!(run(&mut session, &fits, None), EventKind::Captured(_)));
+    assert!(matches!(run(&mut session, &fits, None), EventKind::Run(RunAnswer::Captured(_))));
     for (text, said) in [
         (fits + " the", "The text has 257 tokens, but the model reads at most 256"),
         (" the".repeat(1_000_000), "The text has about 1,000,000 tokens, but the model reads at most 256"),
     ] {
-        let EventKind::TooLong(too_long) = run(&mut session, &text, None) else { panic!("it was run") };
+        let EventKind::Run(RunAnswer::TooLong(too_long)) = run(&mut session, &text, None) else { panic!("it was run") };
         assert!(too_long.failure.summary.starts_with(said), "{too_long:?}");
         assert_eq!(too_long.n_fit, n_ctx);
         let excerpt = Some(Excerpt::of(Keep::Last, n_ctx));
-        let EventKind::Captured(capture) = run(&mut session, &text, excerpt) else { panic!("it was not run") };
+        let EventKind::Run(RunAnswer::Captured(capture)) = run(&mut session, &text, excerpt) else {
+            panic!("it was not run")
+        };
         let part = capture.input().part.unwrap();
         assert_eq!((part.n_read, part.keep, part.of.n > n_ctx), (n_ctx, Keep::Last, true));
         let last = capture.tokens(attnscope::ids::Side::Only).last().unwrap();
@@ -139,16 +141,18 @@ fn a_text_for_which_there_is_no_memory_is_offered_in_part() {
     let little = model::Engine::cpu(Some(1)).unwrap().with_run_memory(2_000_000);
     let mut session = Session::with(ModelEngine::with_engine(little));
     let name = ModelSource::Bundled("demo:gpt".to_owned());
-    assert!(matches!(session.ask(load_from(name)).0, EventKind::Loaded(_)));
+    assert!(matches!(session.ask(load_from(name)).0, EventKind::Load(LoadAnswer::Loaded(_))));
     let mut run = |excerpt| {
         let text = TextInput { text: " the".repeat(256), how: Preparation::reading(excerpt), ..TextInput::default() };
         session.ask(run_on(attnscope::ids::ModelId(1), attnscope::model::Input::Text(text))).0
     };
-    let EventKind::TooLong(too_long) = run(None) else { panic!("it was run") };
+    let EventKind::Run(RunAnswer::TooLong(too_long)) = run(None) else { panic!("it was run") };
     assert!(too_long.failure.summary.contains("2.0 MB are free"), "{too_long:?}");
     assert!((8..250).contains(&too_long.n_fit), "{too_long:?}");
-    let EventKind::Captured(capture) = run(Some(Excerpt::of(Keep::First, too_long.n_fit))) else { panic!("refused") };
+    let EventKind::Run(RunAnswer::Captured(capture)) = run(Some(Excerpt::of(Keep::First, too_long.n_fit))) else {
+        panic!("refused")
+    };
     assert_eq!(capture.tokens(attnscope::ids::Side::Only).len(), too_long.n_fit);
     let more = run(Some(Excerpt::of(Keep::First, too_long.n_fit + 1)));
-    assert!(matches!(more, EventKind::TooLong(_)), "one more has no room: {more:?}");
+    assert!(matches!(more, EventKind::Run(RunAnswer::TooLong(_))), "one more has no room: {more:?}");
 }

@@ -213,14 +213,10 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
         .submitted
         .iter()
         .rev()
-        .find_map(|(job, request)| matches!(request, Request::Run { .. }).then_some(*job));
+        .find_map(|(job, request)| matches!(request, Request::Run { .. }).then_some((*job, request.lane())));
+    let (job, lane) = run.unwrap();
     let failure = Failure { summary: "Two changes contradict each other".to_owned(), details: String::new() };
-    window
-        .jobs
-        .0
-        .borrow_mut()
-        .events
-        .push(attnscope::protocol::Event { job: run.unwrap(), kind: EventKind::Failed(failure) });
+    window.jobs.0.borrow_mut().events.push(attnscope::protocol::Event { job, lane, kind: EventKind::Failed(failure) });
     window.settle();
     assert!(window.shows("Two changes contradict each other"));
     assert_eq!((edits(&window).len(), n_panes(&window)), (2, 2));

@@ -80,10 +80,12 @@ impl Stage {
     /// Answers questions about the whole cloud at once; everything else waits for ever.
     fn measure(&mut self, effects: Vec<Effect>) {
         for effect in effects {
-            if let Effect::Submit(job, Request::Survey { survey, .. }) = effect {
+            if let Effect::Submit(job, request @ Request::Survey { .. }) = effect
+                && let Request::Survey { survey, .. } = &request
+            {
                 let found = survey.answer(&mut |_, _| true).unwrap().unwrap();
-                let kind = EventKind::Surveyed(Arc::new(found));
-                let _ = self.session.on_event(Event { job, kind });
+                let kind = EventKind::Survey(Arc::new(found));
+                let _ = self.session.on_event(Event { job, lane: request.lane(), kind });
             }
         }
     }

@@ -3,7 +3,7 @@
 use attnscope::{
     capture::{Ablate, Ablation, Edit, HideToken, Matrix, Normalize, Normalizer, Scope, SetPattern},
     ids::{HeadId, JobId, PaneId, Side},
-    protocol::{CorpusSource, EditRequest, EventKind, Failure, Request},
+    protocol::{CorpusSource, EditRequest, EventKind, Failure, Request, RunAnswer},
     session::{
         Change, ChangeCommand, Command, CorpusCommand, Document, Drag, PaneCommand, SelectionCommand, Split, ViewKind,
         gallery::EXAMPLES,
@@ -251,7 +251,7 @@ fn while_a_slider_is_dragged_runs_finish_and_the_newest_comes_last() {
     let (job, request) = play.asked.remove(0);
     let Request::Run { model, input, changes, .. } = request else { panic!("no run") };
     let capture = crate::support::scripted::changed_capture(&play.held[&model], &input, &changes);
-    play.hears(job, EventKind::Captured(capture));
+    play.hears(job, EventKind::Run(RunAnswer::Captured(capture)));
     assert_eq!((play.asked.len(), asked(&play)), (1, vec![entmax(1.8)]));
     play.answers();
     assert_eq!(depth(&mut play), 2, "a drag is one step, and the change before it another");

@@ -39,7 +39,7 @@ impl Engine for Scripted {
         loop {
             match self.steps.recv() {
                 Ok(Step::Report(done)) => control.report(Progress { stage: Stage::Forward, done, total: 10 })?,
-                Ok(Step::Finish) => return Ok(EventKind::Exported(PathBuf::from(name))),
+                Ok(Step::Finish) => return Ok(EventKind::Export(PathBuf::from(name))),
                 Ok(Step::Fail) => {
                     return Err(Stop::Failed(Failure { summary: "no".to_owned(), details: String::new() }));
                 }
@@ -95,10 +95,10 @@ pub fn name(request: &Request) -> String {
 }
 
 pub fn shown(event: &Event) -> String {
-    let Event { job: JobId(job), kind } = event;
+    let Event { job: JobId(job), kind, .. } = event;
     match kind {
         EventKind::Progress(progress) => format!("{job}: {}", progress.done),
-        EventKind::Exported(name) => format!("{job}: done {}", name.display()),
+        EventKind::Export(name) => format!("{job}: done {}", name.display()),
         EventKind::Failed(failure) => format!("{job}: failed: {}", failure.summary),
         EventKind::Cancelled => format!("{job}: cancelled"),
         other => format!("{job}: {other:?}"),

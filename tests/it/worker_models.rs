@@ -19,7 +19,10 @@ use attnscope::{
     ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, Side, StackKind},
     lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
     model::{self, Input, Stage, TextInput},
-    protocol::{EditRequest, EventKind, Explanation, Failure, Lane, ModelSource, Request},
+    protocol::{
+        EditRequest, EventKind, Explanation, ExplanationAnswer, Failure, Lane, LoadAnswer, ModelSource,
+        ProjectionAnswer, Request, RunAnswer,
+    },
     session as state,
     worker::{Engine, JobControl, ModelEngine, SessionEngine, Stop, Wake, Worker, Workers},
 };
@@ -54,7 +57,7 @@ impl Session {
             assert_eq!(event.job, JobId(self.n_jobs));
             match event.kind {
                 EventKind::Progress(progress) => stages.push(progress.stage),
-                EventKind::Refined(_) => {}
+                EventKind::Project(ProjectionAnswer::Refined(_)) => {}
                 answer => {
                     stages.dedup();
                     return (answer, stages);
@@ -71,7 +74,7 @@ impl Session {
     pub fn capture(&mut self, text: &str) -> Arc<Capture> {
         let text = TextInput { text: text.to_owned(), ..TextInput::default() };
         match self.ask(run_on(ModelId(1), Input::Text(text))).0 {
-            EventKind::Captured(capture) => capture,
+            EventKind::Run(RunAnswer::Captured(capture)) => capture,
             other => panic!("{other:?}"),
         }
     }
@@ -88,7 +91,7 @@ pub fn failure(kind: EventKind) -> Failure {
 fn a_run_without_room_fails_in_words_and_the_next_one_works() {
     let engine = model::Engine::cpu(Some(1)).unwrap().with_run_memory(60_000);
     let mut session = Session::with(ModelEngine::with_engine(engine));
-    assert!(matches!(session.load("bert"), EventKind::Loaded(_)));
+    assert!(matches!(session.load("bert"), EventKind::Load(LoadAnswer::Loaded(_))));
     let refused = failure(session.ask(run_on(ModelId(1), Input::Ids(vec![7; 48]))).0);
     for words in ["of memory besides the model", "0.1 MB are free"] {
         assert!(refused.summary.contains(words), "{refused:?}");
@@ -106,7 +109,7 @@ fn a_model_that_fits_only_alone_takes_the_place_of_the_current_one() {
     let refused = failure(session.load("gpt2-bare"));
     assert!(refused.summary.contains(refusal), "{refused:?}");
 
-    assert!(matches!(session.load("bert"), EventKind::Loaded(_)));
+    assert!(matches!(session.load("bert"), EventKind::Load(LoadAnswer::Loaded(_))));
     // It would fit alone, but its last layers are missing: the current model comes back.
     let broken = tempfile::tempdir().unwrap();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/gpt2-bare");
@@ -119,7 +122,7 @@ fn a_model_that_fits_only_alone_takes_the_place_of_the_current_one() {
     assert!(!failure(answer).summary.contains(refusal));
     assert_eq!(session.capture("Time flies").model().family, "bert");
 
-    let EventKind::Loaded(model) = session.load("gpt2-bare") else { panic!("not loaded") };
+    let EventKind::Load(LoadAnswer::Loaded(model)) = session.load("gpt2-bare") else { panic!("not loaded") };
     assert_eq!(model.spec.family, "gpt2");
 }
 
@@ -127,7 +130,7 @@ fn a_model_that_fits_only_alone_takes_the_place_of_the_current_one() {
 fn a_run_is_changed_as_asked_and_what_cannot_be_is_a_sentence() {
     let mut session = Session::new();
     let (answer, _) = session.ask(load("demo:gpt"));
-    assert!(matches!(answer, EventKind::Loaded(model) if !model.has_mask));
+    assert!(matches!(answer, EventKind::Load(LoadAnswer::Loaded(model)) if !model.has_mask));
     let plain = session.capture("Once upon a time");
     let tokens = plain.tokens(Side::Only);
     let mut ask = |changes: Vec<EditRequest>| {
@@ -138,7 +141,9 @@ fn a_run_is_changed_as_asked_and_what_cannot_be_is_a_sentence() {
     let word = |text: &str| EditRequest::Word { side: Side::Only, position: 3, text: text.to_owned() };
     let ablate = |with| EditRequest::Edit(Edit::Ablate(Ablate { head: HeadId::single(0, 0), with }));
 
-    let EventKind::Captured(changed) = ask(vec![word("upon"), ablate(Ablation::Zero)]) else { panic!("not run") };
+    let EventKind::Run(RunAnswer::Captured(changed)) = ask(vec![word("upon"), ablate(Ablation::Zero)]) else {
+        panic!("not run")
+    };
     assert_eq!(changed.tokens(Side::Only)[3].id, tokens[1].id, "a word after a space is the one with its space");
     assert_eq!(changed.computation().edits.len(), 2);
     let best = |capture: &Capture| capture.prediction().unwrap().rows.last().unwrap().top[0].clone();
@@ -154,14 +159,14 @@ fn a_run_is_changed_as_asked_and_what_cannot_be_is_a_sentence() {
 fn a_model_is_loaded_run_and_projected() {
     let mut session = Session::new();
     let (answer, stages) = session.ask(load("demo:gpt"));
-    let EventKind::Loaded(model) = answer else { panic!("{answer:?}") };
+    let EventKind::Load(LoadAnswer::Loaded(model)) = answer else { panic!("{answer:?}") };
     assert_eq!((model.spec.name.as_str(), model.spec.family.as_str()), ("demo:gpt", "gpt2"));
     assert!(model.load_secs > 0.0 && model.audit.n_loaded > 0);
     assert_eq!(stages, [Stage::Load]);
 
     let text = TextInput { text: "Once upon a time".to_owned(), ..TextInput::default() };
     let (answer, stages) = session.ask(run_on(ModelId(1), Input::Text(text)));
-    let EventKind::Captured(capture) = answer else { panic!("{answer:?}") };
+    let EventKind::Run(RunAnswer::Captured(capture)) = answer else { panic!("{answer:?}") };
     assert_eq!(stages, [Stage::Encode, Stage::Forward]);
     assert!(capture.stored_pattern(HeadId::single(0, 0)).is_some());
 
@@ -174,7 +179,7 @@ fn a_model_is_loaded_run_and_projected() {
         first: HeadId::single(0, 0),
     };
     let (answer, stages) = session.ask(request);
-    let EventKind::Projected(projection) = answer else { panic!("{answer:?}") };
+    let EventKind::Project(ProjectionAnswer::Projected(projection)) = answer else { panic!("{answer:?}") };
     assert_eq!(projection.cloud.id(), CloudId::Input(capture.id()));
     assert_eq!(stages, [Stage::Project]);
 }
@@ -183,7 +188,7 @@ fn a_model_is_loaded_run_and_projected() {
 fn what_fails_leaves_the_model_as_it_was() {
     let mut session = Session::new();
     assert_eq!(failure(session.ask(run(1)).0).summary, "There is no model");
-    assert!(matches!(session.load("bert"), EventKind::Loaded(_)));
+    assert!(matches!(session.load("bert"), EventKind::Load(LoadAnswer::Loaded(_))));
     let missing = failure(session.load("no-such-model"));
     assert!(missing.summary.starts_with(char::is_uppercase), "{missing:?}");
     assert!(missing.details.ends_with("no-such-model"), "the path comes last: {missing:?}");
@@ -191,7 +196,7 @@ fn what_fails_leaves_the_model_as_it_was() {
     failure(session.load("tokenizers"));
     // Pictures and no checkpoint are something else that can be opened.
     let pictures = session.load("preprocessing");
-    assert!(matches!(pictures, EventKind::IsCorpus { has_pictures: true, .. }), "{pictures:?}");
+    assert!(matches!(pictures, EventKind::Load(LoadAnswer::IsCorpus { has_pictures: true, .. })), "{pictures:?}");
     assert_eq!(session.capture("the street").model().name, "bert");
     let empty = failure(session.ask(run_on(ModelId(1), Input::Text(TextInput::default()))).0);
     assert_eq!(empty.summary, "The text is empty");
@@ -209,7 +214,7 @@ fn pictures_are_written_by_the_worker() {
         |path: PathBuf| Request::Export(ExportRequest::Png { pixels: Arc::clone(&pixels), metadata: Vec::new(), path });
     let mut session = Session::new();
     let (answer, _) = session.ask(request(path.clone()));
-    assert!(matches!(answer, EventKind::Exported(written) if written == path));
+    assert!(matches!(answer, EventKind::Export(written) if written == path));
     assert!(path.is_file());
     let nowhere = failure(session.ask(request(folder.path().join("missing").join("picture.png"))).0);
     assert!(nowhere.summary.contains("does not exist"), "{nowhere:?}");
@@ -219,7 +224,7 @@ fn pictures_are_written_by_the_worker() {
 #[test]
 fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
     let mut session = Session::new();
-    assert!(matches!(session.load("bert"), EventKind::Loaded(_)));
+    assert!(matches!(session.load("bert"), EventKind::Load(LoadAnswer::Loaded(_))));
     let written = session.capture("the street");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("street.safetensors");
@@ -228,7 +233,7 @@ fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
     std::fs::write(&path, &bytes).unwrap();
 
     let open = |path: &Path| load_from(ModelSource::Path(path.to_owned()));
-    let EventKind::Opened(file) = session.ask(open(&path)).0 else { panic!("not a capture") };
+    let EventKind::Load(LoadAnswer::Opened(file)) = session.ask(open(&path)).0 else { panic!("not a capture") };
     let head = HeadId::single(1, 0);
     assert_eq!((file.name().as_ref(), file.captures.len()), ("street.safetensors", 1));
     assert_eq!(file.captures[0].stored_pattern(head), written.stored_pattern(head));
@@ -244,7 +249,7 @@ fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
         value.copy_from_slice(&tripled.to_le_bytes());
     }
     std::fs::write(&path, &bytes).unwrap();
-    let EventKind::Opened(file) = session.ask(open(&path)).0 else { panic!("not a capture") };
+    let EventKind::Load(LoadAnswer::Opened(file)) = session.ask(open(&path)).0 else { panic!("not a capture") };
     let note = file.captures[0].notes().last().unwrap();
     assert!(note.starts_with("q and k of self L1H") && note.contains("do not give its pattern"), "{note}");
 
@@ -255,7 +260,7 @@ fn a_capture_opened_as_a_model_is_shown_and_the_model_stays() {
 
     let lists = folder.path().join("lists.json");
     std::fs::write(&lists, "[[[[1.0, 0.0], [0.5, 0.5]]]]").unwrap();
-    let EventKind::Opened(file) = session.ask(open(&lists)).0 else { panic!("not a capture") };
+    let EventKind::Load(LoadAnswer::Opened(file)) = session.ask(open(&lists)).0 else { panic!("not a capture") };
     assert_eq!(file.captures[0].stored_pattern(HeadId::single(0, 0)).unwrap().get(1, 0), Some(0.5));
     std::fs::write(&lists, "[[[[1.0, 0.0], [0.5, NaN]]]]").unwrap();
     let broken = failure(session.ask(open(&lists)).0);
@@ -276,7 +281,7 @@ impl Engine for Holder {
         control.check()?;
         let loaded = scripted::model(&source);
         *self.0.lock().unwrap() = Some(loaded.spec.name.clone());
-        Ok(EventKind::Loaded(loaded))
+        Ok(EventKind::Load(LoadAnswer::Loaded(loaded)))
     }
 }
 
@@ -333,7 +338,7 @@ fn the_laboratory_explains_the_run_that_is_shown_or_says_that_it_cannot() {
             patience: Patience::DEFAULT,
         }))
     };
-    assert!(matches!(session.ask(asked(&shown, Vec::new())).0, EventKind::Explained(_)));
+    assert!(matches!(session.ask(asked(&shown, Vec::new())).0, EventKind::Explain(ExplanationAnswer::Explained(_))));
     let longer = session.capture("Time flies like an arrow");
     let masked = vec![Edit::MaskToken(MaskToken { side: Side::Only, position: 1 })];
     for (shown, edits) in [(&longer, Vec::new()), (&shown, masked)] {
@@ -370,7 +375,9 @@ fn a_projection_does_not_wait_for_a_run() {
     workers.submit(JobId(2), request);
     let started = Instant::now();
     let projected = loop {
-        let on_the_way = |kind: &EventKind| matches!(kind, EventKind::Progress(_) | EventKind::Refined(_));
+        let on_the_way = |kind: &EventKind| {
+            matches!(kind, EventKind::Progress(_) | EventKind::Project(ProjectionAnswer::Refined(_)))
+        };
         let found = workers.drain().into_iter().find(|event| !on_the_way(&event.kind));
         if let Some(event) = found {
             break event;
@@ -379,7 +386,7 @@ fn a_projection_does_not_wait_for_a_run() {
         std::thread::yield_now();
     };
     assert_eq!(projected.job, JobId(2));
-    assert!(matches!(projected.kind, EventKind::Projected(_)));
+    assert!(matches!(projected.kind, EventKind::Project(ProjectionAnswer::Projected(_))));
 }
 
 #[test]

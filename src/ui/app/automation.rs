@@ -13,7 +13,7 @@ use crate::{
     cli::open::OpenOptions,
     corpus::list::ListOptions,
     ids::JobId,
-    protocol::{CorpusSource, Event, EventKind, Failure, ModelSource},
+    protocol::{CorpusSource, Event, Failure, ModelSource, Update},
     session::{
         Command, CorpusCommand, Loadable, PendingSelection, SelectionCommand, Session, SessionCommand, ViewKind,
         gallery::{EXAMPLES, Example},
@@ -138,11 +138,12 @@ impl Automation {
         if self.export != Some(event.job) {
             return;
         }
-        match &event.kind {
-            EventKind::Exported(_) => self.end(Ok(())),
-            EventKind::Failed(failure) => self.fail(failure),
-            EventKind::Cancelled => self.end(Err(OpenError("the screenshot was not written".to_owned()))),
-            _ => {}
+        let Some(update) = event.kind.clone().update::<PathBuf>() else { return };
+        match update {
+            Update::Answer(_) => self.end(Ok(())),
+            Update::Failed(failure) => self.fail(&failure),
+            Update::Cancelled => self.end(Err(OpenError("the screenshot was not written".to_owned()))),
+            Update::Progress(_) => {}
         }
     }
 

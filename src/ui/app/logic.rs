@@ -11,7 +11,7 @@ use super::{
     ui::has_room_for_examples,
 };
 use crate::{
-    protocol::{CaptureFile, EventKind, Request},
+    protocol::{CaptureFile, EventKind, LoadAnswer, Request, RunAnswer},
     session::{
         Anew, Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind,
         PaneCommand, SessionCommand, saved::EXTENSION,
@@ -77,14 +77,15 @@ impl App {
             }
             if !matches!(event.kind, EventKind::Progress(_))
                 && let Some(asked) = self.job_started.remove(&event.job)
-                && matches!(event.kind, EventKind::Captured(_))
+                && matches!(event.kind, EventKind::Run(RunAnswer::Captured(_)))
             {
                 self.run_secs = Some(asked.elapsed().as_secs_f64());
             }
             if !matches!(event.kind, EventKind::Progress(_) | EventKind::Session(_)) {
                 self.note_change(ctx);
             }
-            let is_new = matches!(event.kind, EventKind::Captured(_) | EventKind::Opened(_));
+            let is_new =
+                matches!(event.kind, EventKind::Run(RunAnswer::Captured(_)) | EventKind::Load(LoadAnswer::Opened(_)));
             let effects = self.session.on_event(event);
             self.perform(ctx, effects);
             if is_new {

@@ -13,8 +13,8 @@ use crate::{
     ids::Side,
     model::Model,
     protocol::{
-        CaptureFile, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind, Failure, LeftOut,
-        Request,
+        CaptureFile, CorpusAnswer, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind,
+        Failure, LeftOut, LoadAnswer, Request,
     },
     spec::ModelSpec,
     text::{bytes_text, counted, grouped, sentence},
@@ -53,7 +53,7 @@ pub fn run(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobContro
     let begun = match control.take_begun() {
         Some(begun) => *begun,
         None => match listed(&order.source, control)? {
-            Listed::Run(file) => return Ok(EventKind::Corpus(Box::new(of_captures(file)))),
+            Listed::Run(file) => return Ok(EventKind::Corpus(CorpusAnswer::SoFar(Box::new(of_captures(file))))),
             Listed::ToRun(list) => begin(needed(model)?, list, &mut order, control)?,
         },
     };
@@ -83,7 +83,7 @@ pub(super) fn listed(source: &CorpusSource, control: &JobControl) -> Result<List
             // A JSON file is a list of texts, or the attention of another program.
             if let Some(format) = capture_file::format(path) {
                 match capture_file::open(path, format, control) {
-                    Ok(EventKind::Opened(file)) => return Ok(Listed::Run(file)),
+                    Ok(EventKind::Load(LoadAnswer::Opened(file))) => return Ok(Listed::Run(file)),
                     Err(Stop::Failed(failure)) if !is_json => return Err(Stop::Failed(failure)),
                     Err(Stop::Cancelled) => return Err(Stop::Cancelled),
                     _ => {}
@@ -130,7 +130,7 @@ fn begin(
     }
     let (passes, plan, free) = plan(model, &list, order, control)?;
     let (n_inputs, n_bytes, n_fit) = (plan.n_inputs, plan.n_bytes, plan.n_fit);
-    control.tell(EventKind::CorpusPlanned(Arc::new(plan)));
+    control.tell(EventKind::Corpus(CorpusAnswer::Planned(Arc::new(plan))));
     if let Some((n_fit, free)) = n_fit.zip(free) {
         return Err(Stop::Failed(too_large(n_inputs, n_bytes, free, n_fit)));
     }
@@ -180,7 +180,11 @@ fn go_on(model: &Model, mut begun: Begun, order: CorpusOrder, control: &JobContr
             Err(stop) => {
                 // What was done is not lost.
                 if !begun.passes.corpus().inputs().is_empty() {
-                    control.tell(EventKind::Corpus(Box::new(so_far(&list, begun.passes.finish(), false))));
+                    control.tell(EventKind::Corpus(CorpusAnswer::SoFar(Box::new(so_far(
+                        &list,
+                        begun.passes.finish(),
+                        false,
+                    )))));
                 }
                 return Err(stop);
             }
@@ -202,7 +206,7 @@ impl Begun {
             control.check()?;
             self.passes.recall(&self.list, pass);
             self.n_recalled = self.passes.n_settled() - before;
-            control.send_sign_of_life(EventKind::CorpusProgress(self.progress()));
+            control.send_sign_of_life(EventKind::Corpus(CorpusAnswer::Progress(self.progress())));
             self.show(control);
         }
         Ok(())
@@ -221,7 +225,7 @@ impl Begun {
         }
         self.pace.secs += started.elapsed().as_secs_f64();
         self.pace.n_tokens += self.n_tokens() - before;
-        control.send_sign_of_life(EventKind::CorpusProgress(self.progress()));
+        control.send_sign_of_life(EventKind::Corpus(CorpusAnswer::Progress(self.progress())));
         self.show(control);
         Ok(true)
     }
@@ -232,7 +236,11 @@ impl Begun {
         let n = self.passes.corpus().inputs().len();
         if n >= (2 * self.n_shown).max(1) && 2 * self.passes.n_settled() <= self.list.items.len() {
             self.n_shown = n;
-            control.tell(EventKind::Corpus(Box::new(so_far(&self.list, self.passes.copy(), false))));
+            control.tell(EventKind::Corpus(CorpusAnswer::SoFar(Box::new(so_far(
+                &self.list,
+                self.passes.copy(),
+                false,
+            )))));
         }
     }
 
@@ -252,7 +260,7 @@ impl Begun {
 fn answer(begun: Begun) -> Result<EventKind, Stop> {
     let so_far = so_far(&begun.list, begun.passes.finish(), true);
     if !so_far.corpus.inputs().is_empty() {
-        return Ok(EventKind::Corpus(Box::new(so_far)));
+        return Ok(EventKind::Corpus(CorpusAnswer::SoFar(Box::new(so_far))));
     }
     let reason = match (&so_far.full, so_far.left_out.first()) {
         (Some(full), _) => full.to_string(),

@@ -20,7 +20,7 @@ const SAMPLES: (usize, usize) = (3, 200);
 /// Nothing of that is kept.
 pub fn look(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {
     let Listed::ToRun(mut list) = listed(&order.source, control)? else {
-        return Ok(EventKind::CorpusLooked(Arc::default()));
+        return Ok(EventKind::Look(Arc::default()));
     };
     if let Some(first) = order.options.first {
         list.items.truncate(first);
@@ -36,19 +36,19 @@ pub fn look(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobContr
         samples: list.items.iter().filter_map(|item| text(&item.content)).take(SAMPLES.0).collect(),
         ..CorpusLook::default()
     };
-    let Some((model, _)) = model else { return Ok(EventKind::CorpusLooked(Arc::new(look))) };
+    let Some((model, _)) = model else { return Ok(EventKind::Look(Arc::new(look))) };
     check_kind(model.spec(), &list)?;
     let (mut passes, planned, _) = plan(model, &list, &mut order, control)?;
     let (n_tokens, has_room) = (planned.n_tokens, planned.n_fit.is_none());
     look.plan = Some(planned);
-    control.tell(EventKind::CorpusLooked(Arc::new(look.clone())));
+    control.tell(EventKind::Look(Arc::new(look.clone())));
     if has_room {
         let started = Instant::now();
         passes.run_next(Order { model, list: &list, options: &order.options }, None, &|_| control.check())?;
         let n_run: usize = Side::ALL.iter().map(|side| passes.corpus().n_tokens(*side)).sum();
         look.secs = (n_run > 0).then(|| started.elapsed().as_secs_f64() / n_run as f64 * n_tokens as f64);
     }
-    Ok(EventKind::CorpusLooked(Arc::new(look)))
+    Ok(EventKind::Look(Arc::new(look)))
 }
 
 fn is_plain(path: &std::path::Path) -> bool {

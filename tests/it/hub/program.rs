@@ -11,7 +11,7 @@ use std::{
 use attnscope::{
     hub::RepoId,
     ids::JobId,
-    protocol::{EventKind, Request as Work},
+    protocol::{DownloadAnswer, EventKind, Request as Work},
     worker::{HubEngine, Worker},
 };
 
@@ -120,14 +120,17 @@ fn the_thread_plans_downloads_and_stops_when_the_window_closes() {
     let spawn = || Worker::spawn(HubEngine::with(bench.environment.clone()), Arc::new(|| {})).unwrap();
     let mut worker = spawn();
     worker.submit(JobId(1), Work::PlanDownload(id.clone()));
-    let Some(EventKind::Planned { plan, problem: None }) = worker.wait().map(|event| event.kind) else {
+    let Some(EventKind::Download(DownloadAnswer::Planned { plan, problem: None })) =
+        worker.wait().map(|event| event.kind)
+    else {
         panic!("no plan")
     };
     assert_eq!(plan.total_bytes(), 100_024);
     worker.submit(JobId(2), Work::Download(Arc::clone(&plan)));
-    let last =
-        std::iter::from_fn(|| worker.wait()).find(|event| !matches!(event.kind, EventKind::Transfer(_))).unwrap();
-    assert!(matches!(last.kind, EventKind::Downloaded(_)), "{last:?}");
+    let last = std::iter::from_fn(|| worker.wait())
+        .find(|event| !matches!(event.kind, EventKind::Download(DownloadAnswer::Transfer(_))))
+        .unwrap();
+    assert!(matches!(last.kind, EventKind::Download(DownloadAnswer::Downloaded(_))), "{last:?}");
 
     bench.hub.behave(|_| Some(Reply { manner: Manner::StallAfter(0), ..Reply::new(200, "{}") }));
     worker.submit(JobId(3), Work::PlanDownload(id));

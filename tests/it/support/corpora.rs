@@ -8,7 +8,9 @@ use attnscope::{
         list::{Content, InputList, ListKind, ListOptions},
     },
     model::{Input, Preparation},
-    protocol::{CorpusLook, CorpusOrder, CorpusPlan, CorpusSoFar, CorpusSource, EventKind, LeftOut, LoadedModel},
+    protocol::{
+        CorpusAnswer, CorpusLook, CorpusOrder, CorpusPlan, CorpusSoFar, CorpusSource, EventKind, LeftOut, LoadedModel,
+    },
     worker::corpus,
 };
 
@@ -41,12 +43,19 @@ pub fn answer(order: &CorpusOrder, model: &LoadedModel) -> EventKind {
         corpus.append(&capture(model, &input), &label).unwrap();
     }
     let (list, corpus) = (Arc::new(list), Arc::new(corpus));
-    EventKind::Corpus(Box::new(CorpusSoFar { list, corpus, left_out, full: None, file: None, is_whole: true }))
+    EventKind::Corpus(CorpusAnswer::SoFar(Box::new(CorpusSoFar {
+        list,
+        corpus,
+        left_out,
+        full: None,
+        file: None,
+        is_whole: true,
+    })))
 }
 
 /// What is known of a corpus before it is run: ten seconds an input.
 pub fn look(order: &CorpusOrder) -> EventKind {
-    let CorpusSource::Path { path, list } = &order.source else { return EventKind::CorpusLooked(Arc::default()) };
+    let CorpusSource::Path { path, list } = &order.source else { return EventKind::Look(Arc::default()) };
     let list = match corpus::read(path, list) {
         Ok(list) => list,
         Err(error) => return EventKind::Failed(failure(&error.to_string())),
@@ -54,7 +63,7 @@ pub fn look(order: &CorpusOrder) -> EventKind {
     let n_inputs = list.items.len();
     let n_bytes = order.options.layers.as_ref().map_or(4000, |layers| 1000 * layers.len() as u64);
     let plan = CorpusPlan { n_inputs, n_tokens: 5 * n_inputs, n_bytes, n_fit: None, notes: Vec::new() };
-    EventKind::CorpusLooked(Arc::new(CorpusLook {
+    EventKind::Look(Arc::new(CorpusLook {
         has_choice: list.text_columns.len() > 1,
         text_columns: list.text_columns,
         samples: Vec::new(),

@@ -4,7 +4,9 @@ use std::{collections::HashMap, sync::Arc};
 
 use attnscope::{
     ids::{DocumentId, JobId, ModelId},
-    protocol::{CorpusOrder, Event, EventKind, LoadedModel, ModelSource, Request},
+    protocol::{
+        CorpusOrder, Event, EventKind, Lane, LoadAnswer, LoadedModel, ModelSource, ProjectionAnswer, Request, RunAnswer,
+    },
     session::{Command, Effect, Loadable, Session, Settings},
 };
 
@@ -21,13 +23,20 @@ pub struct Play {
     pub session: Session,
     /// What was asked of the worker and not answered yet.
     pub asked: Vec<(JobId, Request)>,
+    /// The lane of every job that was asked for.
+    lanes: HashMap<JobId, Lane>,
     /// The models that a worker would hold, as far as it would drop none by itself.
     pub held: HashMap<ModelId, Arc<LoadedModel>>,
 }
 
 impl Play {
     pub fn new() -> Self {
-        Self { session: Session::new(Settings::default()), asked: Vec::new(), held: HashMap::new() }
+        Self {
+            session: Session::new(Settings::default()),
+            asked: Vec::new(),
+            lanes: HashMap::new(),
+            held: HashMap::new(),
+        }
     }
 
     /// A session that shows `text` on `demo:gpt`.
@@ -46,7 +55,7 @@ impl Play {
     }
 
     pub fn hears(&mut self, job: JobId, kind: EventKind) -> Vec<String> {
-        let effects = self.session.on_event(Event { job, kind });
+        let effects = self.session.on_event(Event { job, lane: self.lanes[&job], kind });
         self.sort(effects)
     }
 
@@ -54,7 +63,10 @@ impl Play {
         let mut others = Vec::new();
         for effect in effects {
             match effect {
-                Effect::Submit(job, request) => self.asked.push((job, request)),
+                Effect::Submit(job, request) => {
+                    self.lanes.insert(job, request.lane());
+                    self.asked.push((job, request));
+                }
                 other => others.push(format!("{other:?}")),
             }
         }
@@ -72,16 +84,16 @@ impl Play {
                 Request::Load { id, source, .. } => {
                     let new = LoadedModel { id: *id, ..LoadedModel::clone(&model(source)) };
                     self.held.insert(*id, Arc::new(new));
-                    EventKind::Loaded(Arc::clone(&self.held[id]))
+                    EventKind::Load(LoadAnswer::Loaded(Arc::clone(&self.held[id])))
                 }
                 Request::Forget(id) => {
                     self.held.remove(id);
-                    EventKind::Forgotten(*id)
+                    EventKind::Forget(*id)
                 }
                 Request::Run { model, input, changes, .. } => {
-                    EventKind::Captured(changed_capture(&self.held[model], input, changes))
+                    EventKind::Run(RunAnswer::Captured(changed_capture(&self.held[model], input, changes)))
                 }
-                Request::Project { .. } => EventKind::Projected(projection(&request)),
+                Request::Project { .. } => EventKind::Project(ProjectionAnswer::Projected(projection(&request))),
                 Request::Session(request) => sessions::answer(request),
                 other => panic!("unexpected {other:?}"),
             };

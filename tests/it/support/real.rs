@@ -45,18 +45,16 @@ impl Inner {
         let (ended, queue) = self.queue.drain(..).partition(|(_, request): &(JobId, Request)| request.lane() == lane);
         self.queue = queue;
         let ended: Vec<(JobId, Request)> = ended;
-        self.events.extend(ended.into_iter().map(|(job, _)| Event { job, kind: EventKind::Cancelled }));
+        self.events.extend(ended.into_iter().map(|(job, _)| Event { job, lane, kind: EventKind::Cancelled }));
     }
 
     fn answer(&mut self, job: JobId, request: Request) {
         let kind = match &request {
             Request::Session(request) => sessions::answer(request),
             Request::Draw { figure, purpose: DrawFor::Preview(max_px) } => {
-                EventKind::Drawn(RenderedFigure::Preview(Arc::new(Preview::Figure(figure.preview(*max_px).unwrap()))))
+                EventKind::Draw(RenderedFigure::Preview(Arc::new(Preview::Figure(figure.preview(*max_px).unwrap()))))
             }
-            Request::Export(ExportRequest::Figures { figure, path }) => {
-                EventKind::Exported(figure.write(path).unwrap())
-            }
+            Request::Export(ExportRequest::Figures { figure, path }) => EventKind::Export(figure.write(path).unwrap()),
             _ => {
                 self.worker.submit(job, request);
                 while let Some(event) = self.worker.wait() {
@@ -69,7 +67,7 @@ impl Inner {
                 return;
             }
         };
-        self.events.push(Event { job, kind });
+        self.events.push(Event { job, lane: request.lane(), kind });
     }
 }
 

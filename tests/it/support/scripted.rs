@@ -25,7 +25,10 @@ use attnscope::{
     lab::MethodCall,
     model::{Input, locate::KnownModel},
     outputs::OutputKind,
-    protocol::{EditRequest, Event, EventKind, Failure, Lane, LoadedModel, ModelSource, Request, SessionRequest},
+    protocol::{
+        EditRequest, Event, EventKind, ExplanationAnswer, Failure, Lane, LoadAnswer, LoadedModel, ModelSource,
+        ProjectionAnswer, ReadAnswer, Request, RunAnswer, SessionRequest,
+    },
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::app::Jobs,
     worker::draw,
@@ -323,8 +326,9 @@ impl ScriptedJobs {
     /// Says this about the newest job at the next frame.
     pub fn say(&self, kind: EventKind) {
         let mut script = self.0.borrow_mut();
-        let job = script.submitted.last().unwrap().0;
-        script.events.push(Event { job, kind });
+        let (job, request) = script.submitted.last().unwrap();
+        let event = Event { job: *job, lane: request.lane(), kind };
+        script.events.push(event);
     }
 
     /// Stops or starts answering by itself.
@@ -352,7 +356,7 @@ impl Jobs for ScriptedJobs {
         if let Request::Session(request) = &request {
             // What is kept on the way is beside what a test asks for.
             script.sessions.push(request.clone());
-            script.events.push(Event { job, kind: sessions::answer(request) });
+            script.events.push(Event { job, lane: Lane::Session, kind: sessions::answer(request) });
             return;
         }
         if script.answers {
@@ -360,28 +364,30 @@ impl Jobs for ScriptedJobs {
                 Request::Load { source, .. } => {
                     let loaded = model(source);
                     script.loaded = Some(Arc::clone(&loaded));
-                    EventKind::Loaded(loaded)
+                    EventKind::Load(LoadAnswer::Loaded(loaded))
                 }
                 Request::Run { input, changes, .. } => match excerpts::excerpt(input, script.most_words) {
                     Ok((input, part)) => {
                         let model = script.loaded.as_ref().unwrap();
-                        EventKind::Captured(part_capture(model, (&input, part), changes))
+                        EventKind::Run(RunAnswer::Captured(part_capture(model, (&input, part), changes)))
                     }
-                    Err(too_long) => EventKind::TooLong(too_long),
+                    Err(too_long) => EventKind::Run(RunAnswer::TooLong(too_long)),
                 },
-                Request::Project { .. } => EventKind::Projected(projection(&request)),
+                Request::Project { .. } => EventKind::Project(ProjectionAnswer::Projected(projection(&request))),
                 Request::Survey { survey, .. } => {
-                    EventKind::Surveyed(Arc::new(survey.answer(&mut |_, _| true).unwrap().unwrap()))
+                    EventKind::Survey(Arc::new(survey.answer(&mut |_, _| true).unwrap().unwrap()))
                 }
-                Request::Draw { figure, purpose } => EventKind::Drawn(draw(figure, *purpose).unwrap()),
+                Request::Draw { figure, purpose } => EventKind::Draw(draw(figure, *purpose).unwrap()),
                 Request::Export(ExportRequest::Figures { path, .. } | ExportRequest::Png { path, .. }) => {
-                    EventKind::Exported(path.clone())
+                    EventKind::Export(path.clone())
                 }
-                Request::Forget(id) => EventKind::Forgotten(*id),
-                Request::Read(_) => EventKind::FoundAll,
-                Request::Explain(wanted) => EventKind::Explained(Arc::new(explained(&wanted.ask))),
+                Request::Forget(id) => EventKind::Forget(*id),
+                Request::Read(_) => EventKind::Analysis(ReadAnswer::FoundAll),
+                Request::Explain(wanted) => {
+                    EventKind::Explain(ExplanationAnswer::Explained(Arc::new(explained(&wanted.ask))))
+                }
                 Request::Outcomes(_, model) => excerpts::outcomes(*model),
-                Request::ListCached => EventKind::CachedModels(script.cached.clone()),
+                Request::ListCached => EventKind::Catalog(script.cached.clone()),
                 Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
                 Request::LookAtCorpus(order) => corpora::look(order),
                 Request::Session(_) | Request::PlanDownload(_) | Request::Download(_) | Request::SecondOpinion(..) => {
@@ -390,7 +396,7 @@ impl Jobs for ScriptedJobs {
                     return;
                 }
             };
-            script.events.push(Event { job, kind });
+            script.events.push(Event { job, lane: request.lane(), kind });
         }
         script.submitted.push((job, request));
     }
