@@ -232,7 +232,11 @@ impl Download {
         self.step = match std::mem::take(&mut self.step) {
             DownloadStep::Asking { .. } => DownloadStep::Choosing,
             DownloadStep::Running { plan, .. } => DownloadStep::Stopped(plan),
-            idle => {
+            idle @ (DownloadStep::Choosing
+            | DownloadStep::Ready { .. }
+            | DownloadStep::Stopped(_)
+            | DownloadStep::Failed { .. }
+            | DownloadStep::Done(_)) => {
                 self.step = idle;
                 return Vec::new();
             }

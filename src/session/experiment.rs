@@ -80,9 +80,9 @@ impl Experiment {
 
     /// Bytes of the picture and of weights that were drawn, beside what is the same in the step before.
     fn own_bytes(&self, before: Option<&Self>) -> usize {
-        let picture = |it: &Self| match &it.image {
-            Some(ImageSource::Embedded { bytes, .. }) => Some(Arc::clone(bytes)),
-            _ => None,
+        let picture = |it: &Self| {
+            let Some(ImageSource::Embedded { bytes, .. }) = &it.image else { return None };
+            Some(Arc::clone(bytes))
         };
         let shared = before.and_then(picture);
         let own = picture(self).filter(|bytes| shared.as_ref().is_none_or(|shared| !Arc::ptr_eq(bytes, shared)));

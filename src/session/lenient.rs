@@ -42,8 +42,8 @@ fn take<'a, T: DeserializeOwned>(whole: &mut Value, place: &mut Vec<&'a str>, st
             }
             put(whole, place, Value::Array(kept));
         }
-        _ => {
-            put(whole, place, old);
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            drop(put(whole, place, old))
         }
     }
 }

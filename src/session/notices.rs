@@ -114,10 +114,7 @@ impl Cause {
 impl Notice {
     /// What takes back what it tells of, if anything does.
     pub const fn undo(&self) -> Option<BookmarkCommand> {
-        match self.cause {
-            Cause::Bookmark(idx, _) => Some(BookmarkCommand::Remove(idx)),
-            _ => None,
-        }
+        if let Cause::Bookmark(idx, _) = self.cause { Some(BookmarkCommand::Remove(idx)) } else { None }
     }
 
     /// Whether what it is about is still there, and still so.

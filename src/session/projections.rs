@@ -58,9 +58,9 @@ impl Projections {
             let left = panes.leave_projection(id);
             let wanted = self.project(id, panes, documents, jobs);
             // What is wanted instead may take its place in the lane.
-            let replaced = wanted.iter().any(|effect| match (effect, &left) {
-                (Effect::Submit(_, request), Some(Effect::Cancel(lane))) => request.lane() == *lane,
-                _ => false,
+            let replaced = wanted.iter().any(|effect| {
+                matches!((effect, &left), (Effect::Submit(_, request), Some(Effect::Cancel(lane)))
+                    if request.lane() == *lane)
             });
             return left.filter(|_| !replaced).into_iter().chain(wanted).collect();
         }
@@ -209,10 +209,6 @@ impl Panes {
 
 /// What another pane has finished.
 fn finished(pane: &Pane, key: ProjectionKey) -> Option<Arc<Projection>> {
-    match &pane.projection {
-        Loadable::Ready(projection) if ProjectionKey::of(projection) == key && projection.is_complete() => {
-            Some(Arc::clone(projection))
-        }
-        _ => None,
-    }
+    let Loadable::Ready(projection) = &pane.projection else { return None };
+    (ProjectionKey::of(projection) == key && projection.is_complete()).then(|| Arc::clone(projection))
 }

@@ -40,9 +40,9 @@ impl Typed {
             [] => None,
             [line] => Self::of_line(line, home),
             [first, ..] => {
-                let paths = lines.iter().map(|line| match Self::of_line(line, home) {
-                    Some(Ok(Self::Paths(paths))) => Some(paths),
-                    _ => None,
+                let paths = lines.iter().map(|line| {
+                    let Some(Ok(Self::Paths(paths))) = Self::of_line(line, home) else { return None };
+                    Some(paths)
                 });
                 match paths.collect::<Option<Vec<_>>>() {
                     Some(paths) => Some(Ok(Self::Paths(paths.concat()))),

@@ -320,7 +320,29 @@ impl UiCommand {
             Self::ToggleInspector => &["inspector", "options", "settings"],
             Self::Gallery => &["demos", "tutorial", "getting started"],
             Self::Help => &["shortcuts", "keyboard", "glossary", "about", "manual"],
-            _ => &[],
+            Self::NextHead
+            | Self::PreviousHead
+            | Self::NextLayer
+            | Self::PreviousLayer
+            | Self::NextQuery
+            | Self::PreviousQuery
+            | Self::PreviousInput
+            | Self::NextInput
+            | Self::Back
+            | Self::Forward
+            | Self::Flip
+            | Self::Undo
+            | Self::Redo
+            | Self::SplitBelow
+            | Self::ClosePane
+            | Self::NextPane
+            | Self::Detach
+            | Self::NewWindow
+            | Self::ToggleLeft
+            | Self::ToggleExamples
+            | Self::PreviousExample
+            | Self::NextExample
+            | Self::Palette => &[],
         }
     }
 

@@ -23,14 +23,14 @@ pub fn join(session: &Session, panels: Vec<QueuedCommand>, views: Vec<QueuedComm
 /// last, since those that are linked with it follow it.
 fn hovered(session: &Session, reported: &[QueuedCommand]) -> Vec<QueuedCommand> {
     let at = |asked: &QueuedCommand| asked.pane.unwrap_or(session.panes.active_id());
-    let focus = reported.iter().rev().find_map(|asked| match asked.command {
-        Command::InPane(PaneCommand::Hover(focus)) => Some((at(asked), focus)),
-        _ => None,
+    let focus = reported.iter().rev().find_map(|asked| {
+        let Command::InPane(PaneCommand::Hover(focus)) = asked.command else { return None };
+        Some((at(asked), focus))
     });
     let spot_of = |pane: PaneId| {
-        reported.iter().rev().find_map(|asked| match asked.command {
-            Command::InPane(PaneCommand::HoverPoint(spot)) if at(asked) == pane => spot,
-            _ => None,
+        reported.iter().rev().find_map(|asked| {
+            let Command::InPane(PaneCommand::HoverPoint(spot)) = asked.command else { return None };
+            spot.filter(|_| at(asked) == pane)
         })
     };
     let linked = |id: PaneId| session.panes.get(id).is_some_and(|pane| pane.linked);

@@ -103,13 +103,9 @@ impl UiCommand {
     }
 
     fn scope(self) -> Scope {
-        match self.shortcut() {
-            // A text field undoes its own changes.
-            _ if matches!(self, Self::Undo | Self::Redo) => Scope::NotTyping,
-            // Without Ctrl a key types, moves the cursor or marks text.
-            Some(shortcut) if !shortcut.modifiers.command => Scope::NotTyping,
-            _ => Scope::Anywhere,
-        }
+        // Without Ctrl a key types, moves the cursor or marks text; a text field undoes its own changes.
+        let types = self.shortcut().is_some_and(|shortcut| !shortcut.modifiers.command);
+        if types || matches!(self, Self::Undo | Self::Redo) { Scope::NotTyping } else { Scope::Anywhere }
     }
 
     /// The commands whose keys were pressed in this frame, taken out of the input.

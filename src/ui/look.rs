@@ -102,7 +102,12 @@ impl Looked {
                 Command::Corpus(CorpusCommand::Open(CorpusSource::path(name.clone())))
             }
             There::Bundled(name) => Command::OpenModel(ModelSource::Bundled(name.clone())),
-            _ => Command::OpenPaths(self.paths.clone()),
+            There::Model(_)
+            | There::Captures
+            | There::Pictures(_)
+            | There::Folder
+            | There::File(_)
+            | There::Several(_) => Command::OpenPaths(self.paths.clone()),
         })
     }
 }

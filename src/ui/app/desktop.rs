@@ -1,6 +1,6 @@
 //! What comes from the desktop and what goes there: dialogs, dropped files, pictures of the window.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use eframe::egui::{self, ColorImage, Event as EguiEvent};
 
@@ -35,28 +35,28 @@ impl Paths {
 }
 
 impl App {
+    fn on_chosen(&mut self, purpose: FilePurpose, paths: Vec<PathBuf>) {
+        let first = paths.first().cloned();
+        let corpus = |command: fn(PathBuf) -> CorpusCommand| {
+            Some(Command::Corpus(first.clone().map_or(CorpusCommand::Ask(None), command)))
+        };
+        let command = match purpose {
+            FilePurpose::ModelFolder | FilePurpose::InputFile => Some(Command::OpenPaths(paths)),
+            FilePurpose::CorpusFile => corpus(CorpusCommand::Choose),
+            FilePurpose::CorpusFolder => corpus(|path| CorpusCommand::Open(CorpusSource::path(path))),
+            FilePurpose::SessionFile => first.map(|path| Command::Session(SessionCommand::Open(path))),
+            FilePurpose::LostModel => first.map(|path| Command::Session(SessionCommand::ModelIsAt(path))),
+            FilePurpose::GoldFile => {
+                first.into_iter().for_each(|path| self.shell.read_gold(path));
+                None
+            }
+        };
+        command.into_iter().for_each(|command| self.commands.push(command));
+    }
+
     pub(super) fn on_shell_event(&mut self, event: ShellEvent) {
         match event {
-            ShellEvent::Chosen(purpose @ (FilePurpose::CorpusFile | FilePurpose::CorpusFolder), paths) => {
-                let command = paths.into_iter().next().map_or(CorpusCommand::Ask(None), |path| match purpose {
-                    FilePurpose::CorpusFile => CorpusCommand::Choose(path),
-                    _ => CorpusCommand::Open(CorpusSource::path(path)),
-                });
-                self.commands.push(Command::Corpus(command));
-            }
-            ShellEvent::Chosen(purpose @ (FilePurpose::SessionFile | FilePurpose::LostModel), paths) => {
-                let command = |path| match purpose {
-                    FilePurpose::SessionFile => SessionCommand::Open(path),
-                    _ => SessionCommand::ModelIsAt(path),
-                };
-                if let Some(path) = paths.into_iter().next() {
-                    self.commands.push(Command::Session(command(path)));
-                }
-            }
-            ShellEvent::Chosen(FilePurpose::GoldFile, paths) => {
-                paths.into_iter().next().into_iter().for_each(|path| self.shell.read_gold(path));
-            }
-            ShellEvent::Chosen(_, paths) => self.commands.push(Command::OpenPaths(paths)),
+            ShellEvent::Chosen(purpose, paths) => self.on_chosen(purpose, paths),
             ShellEvent::Text(path, text) => self.commands.push(Command::OpenTextFile { path, text }),
             ShellEvent::Gold(text) => self.commands.push(Command::SetGold(text.trim().to_owned())),
             ShellEvent::Screenshot(image) => self.on_screenshot(&image),

@@ -186,21 +186,14 @@ impl App {
     fn apply_commands(&mut self, ctx: &egui::Context) {
         for QueuedCommand { pane, command } in self.commands.take() {
             let pane = pane.unwrap_or_else(|| self.session.pane().id);
-            match &command {
-                Command::SetText(_) | Command::SetTextB(_) | Command::SetTarget(_) => self.run_soon(ctx),
-                // Other options write another text.
-                Command::SetWriting(_)
-                    if self
-                        .session
-                        .document()
-                        .model
-                        .latest()
-                        .is_some_and(|model| self.session.document().writes_target(&model.spec)) =>
-                {
-                    self.run_soon(ctx);
-                }
-                Command::Run | Command::Continue => self.run_at = None,
-                _ => {}
+            let document = self.session.document();
+            let writes = || document.model.latest().is_some_and(|model| document.writes_target(&model.spec));
+            let is_typed = matches!(command, Command::SetText(_) | Command::SetTextB(_) | Command::SetTarget(_));
+            // Other options write another text.
+            if is_typed || matches!(command, Command::SetWriting(_)) && writes() {
+                self.run_soon(ctx);
+            } else if matches!(command, Command::Run | Command::Continue) {
+                self.run_at = None;
             }
             self.note_work(ctx, &command);
             let n_panes = self.session.panes.len();

@@ -16,7 +16,7 @@ use crate::{
     ids::PaneId,
     model::Progress,
     protocol::Failure,
-    session::{Command, Document, Loadable, Pane, PaneCommand, Panes, SelectionCommand},
+    session::{Command, Document, Pane, PaneCommand, Panes, SelectionCommand},
     text::from_difference,
     ui::{
         PanelCtx, ViewCtx,
@@ -371,10 +371,12 @@ fn empty_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>) {
         });
         return;
     }
-    let text = match (&cx.document.model, &cx.document.capture) {
-        (Loadable::Pending { .. }, _) => "Reading the model",
-        (_, Loadable::Pending { .. }) => "Running the model",
-        _ => return start_ui(ui, panel, cx),
+    let text = if model.is_pending() {
+        "Reading the model"
+    } else if capture.is_pending() {
+        "Running the model"
+    } else {
+        return start_ui(ui, panel, cx);
     };
     let Theme { text_weak, .. } = cx.theme;
     let rect = ui.available_rect_before_wrap();

@@ -61,7 +61,7 @@ impl DownloadDialog {
         let local = match look::parse(&download.name) {
             Some(Ok(Typed::Paths(_) | Typed::Bundled(_))) => looker.look(&download.name),
             Some(Err(why)) => Some(Err(why)),
-            _ => None,
+            Some(Ok(Typed::Hub(_) | Typed::Either(..))) | None => None,
         };
         let is_looking = matches!(local, Some(Ok(None)));
         ui.add_enabled_ui(free, |ui| {

@@ -200,27 +200,24 @@ impl PathSheet {
 }
 
 fn open_verdict(path: PathBuf, looked: &Looked) -> Verdict {
-    match looked.there {
-        There::Free => Verdict::no(format!("There is nothing at {}", path.display())),
-        There::Nothing(_) => Verdict::no(looked.what()),
-        _ => Verdict { path: Some(path), ..Verdict::no(looked.what()) },
+    if looked.there == There::Free {
+        return Verdict::no(format!("There is nothing at {}", path.display()));
     }
+    let path = (!matches!(looked.there, There::Nothing(_))).then_some(path);
+    Verdict { path, ..Verdict::no(looked.what()) }
 }
 
 fn save_verdict(path: PathBuf, looked: &Looked) -> Verdict {
     let shown = path.display();
-    match &looked.there {
-        There::Nothing(why) => Verdict::no(why.clone()),
-        _ if looked.is_folder => Verdict::no(format!("{shown} is a folder: type another name")),
-        There::Free => {
-            let says = format!("To {shown}");
-            Verdict { path: Some(path), ..Verdict::no(says) }
-        }
-        _ => {
-            let says = format!("{shown} exists already: it would be replaced");
-            Verdict { path: Some(path), replaces: true, ..Verdict::no(says) }
-        }
+    if let There::Nothing(why) = &looked.there {
+        return Verdict::no(why.clone());
     }
+    if looked.is_folder {
+        return Verdict::no(format!("{shown} is a folder: type another name"));
+    }
+    let replaces = looked.there != There::Free;
+    let says = if replaces { format!("{shown} exists already: it would be replaced") } else { format!("To {shown}") };
+    Verdict { path: Some(path), replaces, ..Verdict::no(says) }
 }
 
 /// The names that could follow; what is typed once one was clicked.

@@ -154,7 +154,11 @@ fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position:
     let here = tokens.get(position).map_or("", |token| token.text.as_str());
     let before = match prediction.kind {
         HeadKind::NextToken => "after",
-        _ => "at",
+        HeadKind::MaskedLm
+        | HeadKind::TextClass
+        | HeadKind::ImageClass
+        | HeadKind::TokenClass
+        | HeadKind::Similarity => "at",
     };
     ui.horizontal(|ui| {
         ui.label(RichText::new(format!("{before} “{here}” #{position}")).color(cx.theme.text_weak));

@@ -111,12 +111,14 @@ impl BarItem {
 
 /// Whether a command of the bar makes sense now.
 fn is_enabled(cx: &PanelCtx<'_>, command: UiCommand) -> bool {
-    match command {
-        UiCommand::Back => cx.pane.can_go_back(),
-        UiCommand::Forward => cx.pane.can_go_forward(),
-        UiCommand::ExportView | UiCommand::CopyView => cx.document.latest_capture().is_some(),
-        _ => true,
-    }
+    let is_empty = cx.document.latest_capture().is_none();
+    let impossible = [
+        (UiCommand::Back, !cx.pane.can_go_back()),
+        (UiCommand::Forward, !cx.pane.can_go_forward()),
+        (UiCommand::ExportView, is_empty),
+        (UiCommand::CopyView, is_empty),
+    ];
+    !impossible.contains(&(command, true))
 }
 
 /// What the bar shows in the room that it has.
@@ -188,7 +190,13 @@ fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: BarItem, requests: &mut WindowR
     match part {
         BarItem::Session => session_menu_ui(ui, cx, requests),
         BarItem::Compare => compare_ui(ui, cx, requests),
-        _ => {
+        BarItem::History
+        | BarItem::Export
+        | BarItem::Examples
+        | BarItem::Help
+        | BarItem::Theme
+        | BarItem::Screenshot
+        | BarItem::CopyFigure => {
             for command in part.commands().iter().copied() {
                 match part.symbol(cx) {
                     "" => {
@@ -212,7 +220,13 @@ fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut Win
             match part {
                 BarItem::Session => drop(ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests))),
                 BarItem::Compare => drop(ui.menu_button("Compare", |ui| compare_contents_ui(ui, cx, requests))),
-                _ => part.commands().iter().for_each(|command| item_ui(ui, cx, *command, requests)),
+                BarItem::History
+                | BarItem::Export
+                | BarItem::Examples
+                | BarItem::Help
+                | BarItem::Theme
+                | BarItem::Screenshot
+                | BarItem::CopyFigure => part.commands().iter().for_each(|command| item_ui(ui, cx, *command, requests)),
             }
         }
         if shown.parts.len() < BarItem::BY_PRIORITY.len() {

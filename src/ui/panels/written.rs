@@ -23,10 +23,10 @@ pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let Some(written) = capture.generated() else { return };
     let tokens = capture.tokens(written.side).get(written.first..).unwrap_or_default();
     let n = tokens.len().min(written.probabilities.len());
-    let title = match (n, written.side) {
-        (0, _) => "The model wrote nothing: its first token was the end".to_owned(),
-        (_, Side::Only) => format!("Continued by {n} tokens"),
-        _ => format!("Written by the model, {n} tokens"),
+    let title = match written.side {
+        _ if n == 0 => "The model wrote nothing: its first token was the end".to_owned(),
+        Side::Only => format!("Continued by {n} tokens"),
+        Side::Encoder | Side::Decoder | Side::Vision | Side::Text => format!("Written by the model, {n} tokens"),
     };
     section_ui(ui, cx.theme, &title);
     if n == 0 {
@@ -88,6 +88,6 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: 
 const fn stack_of(side: Side) -> StackKind {
     match side {
         Side::Decoder => StackKind::Cross,
-        _ => StackKind::SelfAttention,
+        Side::Only | Side::Encoder | Side::Vision | Side::Text => StackKind::SelfAttention,
     }
 }

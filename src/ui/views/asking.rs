@@ -42,7 +42,7 @@ pub fn asked(ui: &mut Ui, cx: &ViewCtx<'_>, question: Question, what: &str) -> O
                 }
             });
         }
-        _ => empty::sentence_ui(ui, cx.theme, what),
+        Some(Loadable::Pending { .. } | Loadable::Ready(_)) | None => empty::sentence_ui(ui, cx.theme, what),
     }
     None
 }

@@ -29,7 +29,9 @@ fn without_capture(document: &Document) -> String {
         (Loadable::Failed { .. }, _) => "No model is open; choose an example or open a model folder",
         (_, Loadable::Pending { .. }) => "Running the model on the input",
         (_, Loadable::Failed { .. }) => "The last run failed; change the input to try again",
-        _ => "Choose an example or open a model to see its attention",
+        (Loadable::Empty | Loadable::Ready(_), Loadable::Empty | Loadable::Ready(_)) => {
+            "Choose an example or open a model to see its attention"
+        }
     };
     sentence.to_owned()
 }

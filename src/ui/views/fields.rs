@@ -70,7 +70,18 @@ fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
             ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
             control_ui(ui, (name, label, meaning), &mut value, counts);
         }
-        _ => {
+        FieldValue::Whole(..)
+        | FieldValue::OfModel(..)
+        | FieldValue::Layer(..)
+        | FieldValue::Seed(_)
+        | FieldValue::Real(..)
+        | FieldValue::Number(..)
+        | FieldValue::Words(..)
+        | FieldValue::Texts(..)
+        | FieldValue::FileWords(..)
+        | FieldValue::FileTexts(_)
+        | FieldValue::Read(..)
+        | FieldValue::Text(..) => {
             controls::row_about_ui(ui, cx.theme, label, meaning, |ui| {
                 control_ui(ui, (name, label, meaning), &mut value, counts);
             });

@@ -165,18 +165,16 @@ impl<K: PartialEq + Clone> LinePainter<K> {
         if !is_ready {
             painting::wait_for_picture(ctx);
         }
-        match &self.picture {
-            Some((known, picture)) if is_ready || (painting == Painting::Software && resembles(known)) => {
-                let rect = picture.placed.rect(lines.origin);
-                painter.image(picture.texture.id(), rect, texture::FULL_UV, Color32::WHITE.gamma_multiply(opacity));
-                Painted::Picture
-            }
-            _ => {
-                let n = if painting == Painting::Software { STAND_IN } else { lines.strokes.len() };
-                self.paint_triangles(painter, key, lines, n);
-                Painted::Triangles
-            }
+        if let Some((known, picture)) = &self.picture
+            && (is_ready || painting == Painting::Software && resembles(known))
+        {
+            let rect = picture.placed.rect(lines.origin);
+            painter.image(picture.texture.id(), rect, texture::FULL_UV, Color32::WHITE.gamma_multiply(opacity));
+            return Painted::Picture;
         }
+        let n = if painting == Painting::Software { STAND_IN } else { lines.strokes.len() };
+        self.paint_triangles(painter, key, lines, n);
+        Painted::Triangles
     }
 
     /// Takes in a picture that has arrived, or has it drawn; false when it cannot be.

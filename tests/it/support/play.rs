@@ -55,7 +55,9 @@ impl Play {
     }
 
     pub fn hears(&mut self, job: JobId, kind: EventKind) -> Vec<String> {
-        let effects = self.session.on_event(Event { job, lane: self.lanes[&job], kind });
+        // Exports are handed on by the window.
+        let lane = self.lanes.get(&job).copied().unwrap_or(Lane::Export);
+        let effects = self.session.on_event(Event { job, lane, kind });
         self.sort(effects)
     }
 

@@ -218,11 +218,12 @@ fn value_text(open: &OpenCorpus, corpus: &Corpus, input: usize) -> String {
         (first, None) => first,
         (first, Some(_)) => first.filter(|name| *name == PREDICTED_CLASS),
     };
-    match (&open.sort.0, corpus.annotations().first()) {
-        (SortBy::Annotation(name), _) => label(name),
-        (SortBy::Source | SortBy::Name, Some(first)) if corpus.inputs()[input].image.is_some() => label(first),
-        (SortBy::Source | SortBy::Name, _) if predicted.is_some() => predicted.map(label).unwrap_or_default(),
-        _ => n_tokens(&corpus.inputs()[input]).to_string(),
+    let row = &corpus.inputs()[input];
+    let first = corpus.annotations().first().filter(|_| row.image.is_some());
+    match &open.sort.0 {
+        SortBy::Annotation(name) => label(name),
+        SortBy::Source | SortBy::Name => first.or(predicted).map_or_else(|| n_tokens(row).to_string(), label),
+        SortBy::Tokens => n_tokens(row).to_string(),
     }
 }
 

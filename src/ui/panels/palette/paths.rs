@@ -66,10 +66,14 @@ fn chosen(looked: &Looked) -> Option<Chosen> {
 
 fn about(cx: &PanelCtx<'_>, looked: &Looked) -> String {
     let what = looked.what();
-    match (&looked.there, looked.paths.as_slice()) {
-        (There::File(kind), [path]) if *kind != PathKind::Model => format!("{what}. {}", consequence(cx, path)),
-        (There::Model(_) | There::Cached(_), _) => format!("{what}. Open it"),
-        _ => what,
+    if let (There::File(kind), [path]) = (&looked.there, looked.paths.as_slice())
+        && *kind != PathKind::Model
+    {
+        format!("{what}. {}", consequence(cx, path))
+    } else if matches!(looked.there, There::Model(_) | There::Cached(_)) {
+        format!("{what}. Open it")
+    } else {
+        what
     }
 }
 

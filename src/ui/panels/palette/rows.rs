@@ -201,9 +201,10 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> + 'a {
     // Closing what is open on top closes the palette, which Esc does.
     let commands = UiCommand::all().filter(|it| !matches!(it, UiCommand::Palette | UiCommand::Release));
     let commands = commands.map(move |command| {
-        let (kind, reason) = match command {
-            UiCommand::Show(view) => ("View", cx.view_unavailable(view).map(ToOwned::to_owned)),
-            _ => ("Command", None),
+        let (kind, reason) = if let UiCommand::Show(view) = command {
+            ("View", cx.view_unavailable(view).map(ToOwned::to_owned))
+        } else {
+            ("Command", None)
         };
         let text = command.text().to_owned();
         let synonyms = command.synonyms();
@@ -355,10 +356,8 @@ impl TypedHead {
     /// `L3H5`, `l3 h5`, `cross L2H1`, `L4`.
     fn parse(typed: &str) -> Option<Self> {
         let typed = typed.trim().to_lowercase();
-        let (stack, rest) = match typed.split_once(' ') {
-            Some((name, rest)) if StackKind::from_name(name).is_some() => (StackKind::from_name(name), rest),
-            _ => (None, typed.as_str()),
-        };
+        let stack = typed.split_once(' ').and_then(|(name, rest)| Some((StackKind::from_name(name)?, rest)));
+        let (stack, rest) = stack.map_or((None, typed.as_str()), |(stack, rest)| (Some(stack), rest));
         let rest: String = rest.split_whitespace().collect();
         let rest = rest.strip_prefix('l')?;
         let (layer, head) = match rest.split_once('h') {

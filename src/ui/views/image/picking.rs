@@ -49,7 +49,7 @@ pub const fn hover_focus(position: usize, picking: Picking, pinned: Focus) -> Fo
     match (picking, pinned.query, pinned.key) {
         (Picking::Patches(PatchRole::Query), Some(query), _) => Focus::cell(query, position),
         (Picking::Patches(PatchRole::Key), _, Some(key)) => Focus::cell(position, key),
-        _ => focus(position, picking, pinned),
+        (Picking::Patches(PatchRole::Query | PatchRole::Key) | Picking::Words, ..) => focus(position, picking, pinned),
     }
 }
 

@@ -67,17 +67,26 @@ fn places_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, leaves: &[Leaf<'_
     let sides = |leaf: &Leaf<'_>| match leaf.value {
         Value::Tokens { axis, .. } => vec![axis.side],
         Value::Matrix { rows, cols, .. } | Value::Heads { rows, cols, .. } => vec![cols.side, rows.side],
-        _ => Vec::new(),
+        Value::Grid { .. }
+        | Value::Table(_)
+        | Value::List(_)
+        | Value::Number(_)
+        | Value::Count(_)
+        | Value::Flag(_)
+        | Value::Text(_)
+        | Value::Layers(_)
+        | Value::Group(_)
+        | Value::Missing(_) => Vec::new(),
     };
     let picture = capture.picture_side().filter(|_| capture.image().is_some());
     // What is asked for on the picture has to be about patches as keys.
     let on_picture = of_it().any(|leaf| sides(leaf).first().copied() == picture && picture.is_some());
     let on_words = of_it().any(|leaf| sides(leaf).first().is_some_and(|side| Some(*side) != picture));
     for (text, meaning, view) in PLACES {
-        let reason = match view {
-            Some(ViewKind::Image) if !on_picture => Some("It says nothing about patches of a picture"),
-            None if !on_words => Some("Patches are shown on the picture"),
-            _ => None,
+        let reason = if view == Some(ViewKind::Image) && !on_picture {
+            Some("It says nothing about patches of a picture")
+        } else {
+            (view.is_none() && !on_words).then_some("Patches are shown on the picture")
         };
         let choice = ui.add_enabled(reason.is_none(), Button::new(text)).on_hover_text(meaning);
         if choice.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {

@@ -26,11 +26,8 @@ pub struct Arrangement {
 impl Arrangement {
     /// Layers down and heads across; heads that share their values share a column where these are the points.
     fn by_layer(stack: StackKind, space: Space, spec: Option<&StackSpec>) -> Self {
-        let sharing = match (space, spec.and_then(|spec| spec.layers.first())) {
-            (Space::Values, Some(layer)) => layer.n_heads / layer.n_kv_heads.max(1),
-            _ => 1,
-        };
-        let sharing = sharing.max(1);
+        let layer = spec.and_then(|spec| spec.layers.first()).filter(|_| space == Space::Values);
+        let sharing = layer.map_or(1, |layer| layer.n_heads / layer.n_kv_heads.max(1)).max(1);
         let n_heads = spec.map_or(1, |spec| spec.max_heads().div_ceil(sharing).max(1));
         let grid = (spec.map_or(1, |spec| spec.layers.len().max(1)), n_heads);
         Self { grid, by_layer: true, sharing, stack, order: Vec::new() }

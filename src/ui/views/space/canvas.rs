@@ -158,17 +158,20 @@ impl SpaceView {
         if response.drag_started_by(PointerButton::Primary)
             && let Some(start) = ui.input(|input| input.pointer.press_origin())
         {
-            let tool = match self.tool {
-                _ if modifiers.alt => Tool::Box,
-                Tool::Move if modifiers.shift && !is_space => Tool::Lasso,
-                tool => tool,
+            let lassos = modifiers.shift && !is_space && self.tool == Tool::Move;
+            let tool = if modifiers.alt {
+                Tool::Box
+            } else if lassos {
+                Tool::Lasso
+            } else {
+                self.tool
             };
             let cell = layout(&self.camera, frame).head_at(start).and_then(|cell| arrangement.head(cell));
-            self.outline = match (tool, cell) {
-                (Tool::Box, Some(head)) => Some((head, Outline::Box(start, start))),
-                (Tool::Lasso, Some(head)) => Some((head, Outline::Lasso(vec![start]))),
-                _ => None,
-            };
+            self.outline = cell.and_then(|head| match tool {
+                Tool::Box => Some((head, Outline::Box(start, start))),
+                Tool::Lasso => Some((head, Outline::Lasso(vec![start]))),
+                Tool::Move => None,
+            });
         }
         if let Some((_, outline)) = &mut self.outline {
             if let Some(at) = response.interact_pointer_pos() {

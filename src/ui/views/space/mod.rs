@@ -225,21 +225,19 @@ impl SpaceView {
     /// The camera follows what the pane shows, when something else than the camera has changed that.
     fn follow(&mut self, ui: &Ui, cx: &ViewCtx<'_>, frame: &Frame, arrangement: &Arrangement, ground: Ground) {
         let wanted = (cx.pane.view, cx.pane.cell(cx.document));
-        let to = |camera: &Camera| match wanted {
-            (ViewKind::Scatter, head) => {
-                let Some(place) = arrangement.place(head) else { return Camera::default() };
-                let there = Camera::at_cell(frame, place);
-                match (camera.cell, frame.one()) {
-                    // From one head to the next the same part of it stays in sight.
-                    (Some(here), one) if camera.zoom >= one => Camera {
-                        zoom: camera.zoom,
-                        center: there.center + camera.center - Camera::at_cell(frame, here).center,
-                        ..there
-                    },
-                    _ => there,
-                }
+        let to = |camera: &Camera| {
+            let place = arrangement.place(wanted.1).filter(|_| wanted.0 == ViewKind::Scatter);
+            let Some(place) = place else { return Camera::default() };
+            let there = Camera::at_cell(frame, place);
+            match camera.cell {
+                // From one head to the next the same part of it stays in sight.
+                Some(here) if camera.zoom >= frame.one() => Camera {
+                    zoom: camera.zoom,
+                    center: there.center + camera.center - Camera::at_cell(frame, here).center,
+                    ..there
+                },
+                Some(_) | None => there,
             }
-            _ => Camera::default(),
         };
         if self.ground != Some(ground) {
             let fresh = self.ground.replace(ground).is_none_or(|known| known.3 == ground.3);
@@ -252,14 +250,11 @@ impl SpaceView {
             }
             return;
         }
-        match self.shown.replace(wanted) {
-            Some(known) if known == wanted => {}
-            // All heads are in sight, or were left somewhere between.
-            Some((ViewKind::Matrix, _)) if wanted.0 == ViewKind::Matrix => {}
-            _ => {
-                let camera = to(&self.camera);
-                self.fly(ui, camera);
-            }
+        // All heads are in sight, or were left somewhere between.
+        let stays = |known: (ViewKind, HeadId)| known == wanted || [known.0, wanted.0] == [ViewKind::Matrix; 2];
+        if !self.shown.replace(wanted).is_some_and(stays) {
+            let camera = to(&self.camera);
+            self.fly(ui, camera);
         }
     }
 

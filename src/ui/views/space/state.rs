@@ -63,11 +63,11 @@ pub fn placeholder_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             progress_ui(ui, cx);
             format!("Projecting {}{}", what[..1].to_lowercase(), &what[1..])
         }
-        _ if cx.pane.is_projection_stopped() => {
+        Loadable::Empty | Loadable::Ready(_) if cx.pane.is_projection_stopped() => {
             go_on_ui(ui, cx, "The projection was stopped");
             return;
         }
-        _ => format!("{what} will be projected here"),
+        Loadable::Empty | Loadable::Ready(_) => format!("{what} will be projected here"),
     };
     empty::sentence_ui(ui, cx.theme, &sentence);
 }
