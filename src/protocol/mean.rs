@@ -28,7 +28,7 @@ impl PartialEq for MeanInputs {
                 Self::Listed { list, sources, how, .. },
                 Self::Listed { list: other, sources: others, how: otherwise, .. },
             ) => Arc::ptr_eq(list, other) && sources == others && how == otherwise,
-            _ => false,
+            (Self::Bundled(_), Self::Listed { .. }) | (Self::Listed { .. }, Self::Bundled(_)) => false,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         store::{self, Answer, Ask, Finding, PatternKey, PatternStore, Question, Want},
     },
     ids::JobId,
-    protocol::{EventKind, Failure, Lane, ReadAnswer, Request},
+    protocol::{EventKind, Failure, Lane, ReadAnswer, Request, Update},
 };
 
 /// Answers questions about captures.
@@ -93,12 +93,15 @@ impl Analyst {
     /// Moves everything that was found since the last call into `store`.
     pub fn drain_into(&mut self, store: &PatternStore) {
         for event in self.worker.drain() {
-            match event.kind {
-                EventKind::Analysis(ReadAnswer::Found(key, answer)) => store.insert(*key, answer),
-                EventKind::Failed(failure) if event.job == self.newest => {
+            match event.kind.update() {
+                Some(Update::Answer(ReadAnswer::Found(key, answer))) => store.insert(*key, answer),
+                Some(Update::Failed(failure)) if event.job == self.newest => {
                     store.give_up(&Refusal::Failed { summary: failure.summary, details: failure.details });
                 }
-                _ => {}
+                Some(
+                    Update::Answer(ReadAnswer::FoundAll) | Update::Failed(_) | Update::Progress(_) | Update::Cancelled,
+                )
+                | None => {}
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::{
         file::{self, FileError, Format},
     },
     model::{self, Progress, Stage},
-    protocol::{CaptureFile, EventKind, Failure, LoadAnswer},
+    protocol::{CaptureFile, Failure},
     tensor_file::Header,
 };
 
@@ -34,7 +34,7 @@ pub(super) fn format(path: &Path) -> Option<Format> {
     match path.file_name().and_then(|name| Format::of_name(name.to_str()?)) {
         Some(Format::Json) if belongs_to_model(path) => None,
         Some(format @ (Format::Json | Format::JsonGz | Format::Npy | Format::Npz)) => Some(format),
-        _ => holds_captures(path).then_some(Format::Safetensors),
+        Some(Format::Safetensors) | None => holds_captures(path).then_some(Format::Safetensors),
     }
 }
 
@@ -55,7 +55,7 @@ fn holds_captures(path: &Path) -> bool {
 }
 
 /// Reads every capture of a file.
-pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<EventKind, Stop> {
+pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<CaptureFile, Stop> {
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
     let read = File::open(path).map_err(FileError::from).and_then(|file| {
         let n_bytes = file.metadata()?.len();
@@ -66,7 +66,7 @@ pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<
     let captures = read
         .map_err(|error| Stop::Failed(Failure { summary: error.to_string(), details: path.display().to_string() }))?;
     let captures = captures.into_iter().map(checked).map(Arc::new).collect();
-    Ok(EventKind::Load(LoadAnswer::Opened(CaptureFile { path: path.to_owned(), captures })))
+    Ok(CaptureFile { path: path.to_owned(), captures })
 }
 
 /// With a note when q and k do not give the patterns beside them.

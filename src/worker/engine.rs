@@ -92,7 +92,7 @@ impl ModelEngine {
                 return Ok(EventKind::Load(LoadAnswer::IsCorpus { path, has_pictures }));
             }
             if let Some(opened) = opened {
-                return opened;
+                return opened.map(|file| EventKind::Load(LoadAnswer::Opened(file)));
             }
         }
         let started = Instant::now();
@@ -272,7 +272,7 @@ fn text_side(model: &Model, input: &Input) -> Option<Side> {
         (Modality::TextToText { .. }, Input::Pair { source: text, .. }) => (&**text, Side::Encoder),
         (Modality::TextToText { .. }, text) => (text, Side::Encoder),
         (Modality::ImageAndText { .. }, Input::Pair { target: text, .. }) => (&**text, Side::Text),
-        _ => return None,
+        (Modality::Image(_) | Modality::ImageToText { .. } | Modality::ImageAndText { .. }, _) => return None,
     };
     matches!(text, Input::Text(_)).then_some(side)
 }

@@ -37,7 +37,20 @@ impl Urgency {
         match lane {
             Lane::Corpus(_) => Self::Corpus,
             Lane::Explain(..) => Self::Explaining,
-            _ => Self::Waited,
+            Lane::Load(_)
+            | Lane::Run(_)
+            | Lane::Look
+            | Lane::Project(_)
+            | Lane::Survey(..)
+            | Lane::SecondOpinion(_)
+            | Lane::Outcomes(_)
+            | Lane::Analysis
+            | Lane::Export
+            | Lane::Draw
+            | Lane::Session
+            | Lane::Forget
+            | Lane::Catalog
+            | Lane::Download => Self::Waited,
         }
     }
 }

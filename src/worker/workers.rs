@@ -71,7 +71,16 @@ impl Workers {
             Lane::Download => &mut self.hub,
             Lane::Export | Lane::Draw => &mut self.files,
             Lane::Session => &mut self.sessions,
-            _ => &mut self.model,
+            Lane::Load(_)
+            | Lane::Run(_)
+            | Lane::Corpus(_)
+            | Lane::Look
+            | Lane::Explain(..)
+            | Lane::SecondOpinion(_)
+            | Lane::Outcomes(_)
+            | Lane::Analysis
+            | Lane::Forget
+            | Lane::Catalog => &mut self.model,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     model::Model,
     protocol::{
         CaptureFile, CorpusAnswer, CorpusOrder, CorpusPlan, CorpusProgress, CorpusSoFar, CorpusSource, EventKind,
-        Failure, LeftOut, LoadAnswer, Request,
+        Failure, LeftOut, Request,
     },
     spec::ModelSpec,
     text::{bytes_text, counted, grouped, sentence},
@@ -83,10 +83,10 @@ pub(super) fn listed(source: &CorpusSource, control: &JobControl) -> Result<List
             // A JSON file is a list of texts, or the attention of another program.
             if let Some(format) = capture_file::format(path) {
                 match capture_file::open(path, format, control) {
-                    Ok(EventKind::Load(LoadAnswer::Opened(file))) => return Ok(Listed::Run(file)),
+                    Ok(file) => return Ok(Listed::Run(file)),
                     Err(Stop::Failed(failure)) if !is_json => return Err(Stop::Failed(failure)),
                     Err(Stop::Cancelled) => return Err(Stop::Cancelled),
-                    _ => {}
+                    Err(Stop::Failed(_) | Stop::Later(_)) => {}
                 }
             }
             read(path, list).map(Listed::ToRun).map_err(|error| failed(&sentence(&error.to_string()), ""))
