@@ -16,7 +16,7 @@ const KNOWING_OPTIONS: usize = 0;
 /// Catch-all arms of matches over enums of the crate, in protocol, worker, session and window.
 const CATCH_ALL_ARMS: usize = 0;
 /// Names that four or more types have.
-const OVERUSED_NAMES: usize = 30;
+const OVERUSED_NAMES: usize = 0;
 
 /// Folders that draw views with options of the same name, where the folder has another one.
 const SHARED: [(&str, &str); 2] = [("matrix", "scatter"), ("space", "scatter")];
