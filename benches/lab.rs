@@ -16,7 +16,7 @@ use std::{
 use attnscope::{
     analysis::explain::rollout::RolloutOptions,
     lab::{
-        Bench, FlowOptions, LeaveOneOutOptions, LeaveOut, MethodCall, Patience, SubjectSpan, Target, TraceOptions,
+        FlowOptions, LabRun, LeaveOneOutOptions, LeaveOut, MethodCall, SubjectSpan, Target, TimeLimit, TraceOptions,
         answer,
     },
     model::{Encoded, Engine, Input, Model, ModelFiles, Objective, RunPlan, Site, Taps, uninterrupted},
@@ -58,8 +58,8 @@ fn main() {
         let partial = |_: &_| {
             first.get_or_init(|| started.elapsed());
         };
-        let bench = Bench::new(&gpt2, &encoded, &[], &uninterrupted, &partial);
-        answer(bench.with_patience(Patience::Endless), &trace, target).unwrap();
+        let bench = LabRun::new(&gpt2, &encoded, &[], &uninterrupted, &partial);
+        answer(bench.with_patience(TimeLimit::Endless), &trace, target).unwrap();
     });
     let first: Duration = *first.get().unwrap();
     println!("{{\"what\": \"its first rows\", \"ms\": {:.1}}}", 1000.0 * first.as_secs_f64());
@@ -72,7 +72,7 @@ fn of_length(model: &Model, n: u32) -> Encoded {
 
 fn explain(model: &Model, encoded: &Encoded, ask: &MethodCall, target: Target) {
     let quiet = |_: &_| {};
-    answer(Bench::new(model, encoded, &[], &uninterrupted, &quiet), ask, target).unwrap();
+    answer(LabRun::new(model, encoded, &[], &uninterrupted, &quiet), ask, target).unwrap();
 }
 
 /// Prints the median of some rounds after one that does not count.

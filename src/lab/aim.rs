@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{Bench, LabError};
+use super::{LabError, LabRun};
 pub use crate::analysis::{effect::predicted_side, explain::Target};
 use crate::{
     capture::{Capture, Token, words},
@@ -57,7 +57,7 @@ impl Aim {
     }
 
     /// What a report says about it.
-    pub fn parameters(&self, bench: &Bench<'_>) -> Vec<(Cow<'static, str>, Value)> {
+    pub fn parameters(&self, bench: &LabRun<'_>) -> Vec<(Cow<'static, str>, Value)> {
         let named = |id: u32| json!({ "id": id, "label": bench.model.outcome_label(id) });
         let mut all = vec![
             (Cow::Borrowed("position"), json!(self.row)),
@@ -76,7 +76,7 @@ impl Target {
     ///
     /// # Errors
     /// When the model predicts nothing, or not at this position, or has no such outcome.
-    pub fn aim(self, bench: &Bench<'_>) -> Result<Aim, LabError> {
+    pub fn aim(self, bench: &LabRun<'_>) -> Result<Aim, LabError> {
         let capture = bench.plain()?;
         let Some(prediction) = capture.prediction() else {
             let what = "the model has no head, so there is no prediction to explain; open a checkpoint with its head";

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use serde_json::Value;
 
 use super::{
-    Bench, LabError, MethodCall, Target,
+    LabError, LabRun, MethodCall, Target,
     aim::predicted_side,
     options::{FieldValues, Scope, Visit},
 };
@@ -38,12 +38,12 @@ pub trait Method: Clone + fmt::Debug + PartialEq + Into<MethodCall> {
     ///
     /// # Errors
     /// When the question does not suit the model or the input, a run fails, or somebody says stop.
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError>;
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError>;
 }
 
 /// What is looked at while something is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight<'a> {
+pub struct LabFocus<'a> {
     /// The run that is explained.
     pub capture: &'a Capture,
     /// The head that is looked at.
@@ -56,7 +56,7 @@ pub struct Sight<'a> {
     pub reverse: Option<&'a Arc<Capture>>,
 }
 
-impl Sight<'_> {
+impl LabFocus<'_> {
     /// The token of a side that is held.
     pub(super) fn held(&self, side: Side) -> Option<usize> {
         let stack = self.head.stack;
@@ -73,14 +73,14 @@ impl Sight<'_> {
 
 /// Why a method is not asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unasked {
+pub struct MethodRefusal {
     /// In the window: why not, or what to click first.
     pub why: Cow<'static, str>,
     /// The same on the command line, where an option says what a click does.
     pub on_command_line: Cow<'static, str>,
 }
 
-impl Unasked {
+impl MethodRefusal {
     /// It has nothing to say about what is looked at.
     pub(super) fn unsuited(why: impl Into<Cow<'static, str>>) -> Self {
         let why = why.into();
@@ -103,7 +103,7 @@ pub struct MethodPreset {
     /// Whether it is there until somebody takes it away; others take long or repeat what is there.
     pub starts: bool,
     /// The question about what is looked at, with the options that it begins with.
-    pub ask: fn(&Sight<'_>) -> Result<MethodCall, Unasked>,
+    pub ask: fn(&LabFocus<'_>) -> Result<MethodCall, MethodRefusal>,
 }
 
 impl PartialEq for MethodPreset {
@@ -132,9 +132,9 @@ impl MethodPreset {
     ///
     /// # Errors
     /// When the method has nothing to say about what is looked at, or an option is out of its range.
-    pub fn ask(&self, sight: &Sight<'_>, changed: &FieldValues) -> Result<MethodCall, Unasked> {
+    pub fn ask(&self, sight: &LabFocus<'_>, changed: &FieldValues) -> Result<MethodCall, MethodRefusal> {
         let mut call = (self.ask)(sight)?;
-        call.change(changed, &sight.into()).map_err(Unasked::unsuited)?;
+        call.change(changed, &sight.into()).map_err(MethodRefusal::unsuited)?;
         Ok(call)
     }
 }

@@ -1,17 +1,17 @@
 //! The laboratory: methods that explain a prediction, and have to run the model again for it.
 //!
 //! What they compute from recordings is in `analysis::explain`; here is what has to be recorded, changed and
-//! run. Every method takes a [`Bench`] and answers with a [`Report`], for window, command line and files alike.
+//! run. Every method takes a [`LabRun`] and answers with a [`Report`], for window, command line and files alike.
 
 mod aim;
-mod effort;
+mod block_f64;
+mod cost_estimate;
 mod head_outputs;
 mod method;
 mod methods;
 mod options;
 mod outcome;
 mod patterns;
-mod precise;
 mod propagation;
 mod stream;
 
@@ -25,8 +25,8 @@ use crate::{
 };
 
 pub use aim::{Aim, Target};
-pub use effort::{Estimate, Patience};
-pub use method::{Method, MethodPreset, Sight, Unasked};
+pub use cost_estimate::{Estimate, TimeLimit};
+pub use method::{LabFocus, Method, MethodPreset, MethodRefusal};
 pub use methods::*;
 pub use options::{FieldValue, FieldValues, OptionField, Scope, joined, split_texts};
 pub use outcome::outcome_id;
@@ -37,7 +37,7 @@ const TOP: usize = 5;
 const MOST_LOGITS: usize = 1 << 22;
 
 /// What a method works with.
-pub struct Bench<'a> {
+pub struct LabRun<'a> {
     pub model: &'a Model,
     /// What it reads; the text of a decoder is there.
     pub input: &'a Encoded,
@@ -47,7 +47,7 @@ pub struct Bench<'a> {
     pub control: &'a Control<'a>,
     /// Is shown what there is already, now and then.
     pub partial: &'a (dyn Fn(&Report) + Sync),
-    patience: Patience,
+    patience: TimeLimit,
     plain: OnceLock<Capture>,
 }
 
@@ -87,7 +87,7 @@ impl LabError {
     }
 }
 
-impl<'a> Bench<'a> {
+impl<'a> LabRun<'a> {
     /// A bench; a decoder that was given no text writes its own first.
     pub const fn new(
         model: &'a Model,
@@ -96,12 +96,12 @@ impl<'a> Bench<'a> {
         control: &'a Control<'a>,
         partial: &'a (dyn Fn(&Report) + Sync),
     ) -> Self {
-        Self { model, input, edits, control, partial, patience: Patience::DEFAULT, plain: OnceLock::new() }
+        Self { model, input, edits, control, partial, patience: TimeLimit::DEFAULT, plain: OnceLock::new() }
     }
 
     /// The same with another patience: what takes longer is not begun ([`LabError::TakesLong`]).
     #[must_use]
-    pub fn with_patience(self, patience: Patience) -> Self {
+    pub fn with_patience(self, patience: TimeLimit) -> Self {
         Self { patience, ..self }
     }
 

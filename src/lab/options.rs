@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 pub use crate::options::{FieldValue, FieldValues, OptionField, Visit, choose, joined, real, split_texts, whole};
 
-use super::Sight;
+use super::LabFocus;
 use crate::{capture::Capture, ids::StackKind};
 
 /// What options depend on beside the method.
@@ -29,8 +29,8 @@ impl Scope<'_> {
     pub const COMMAND_LINE: Self = Self { last_layer: usize::MAX - 1, head: 0, reverse: None, command_line: true };
 }
 
-impl<'a> From<&Sight<'a>> for Scope<'a> {
-    fn from(sight: &Sight<'a>) -> Self {
+impl<'a> From<&LabFocus<'a>> for Scope<'a> {
+    fn from(sight: &LabFocus<'a>) -> Self {
         let stacks = &sight.capture.model().stacks;
         let last_layer = stacks.iter().map(|stack| stack.layers.len()).max().unwrap_or(1).saturating_sub(1);
         Self { last_layer, head: sight.head.head, reverse: sight.reverse, command_line: false }

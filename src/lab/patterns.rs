@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Aim, Bench, LabError};
+use super::{Aim, LabError, LabRun};
 use crate::{
     analysis::{attention, explain::report::Value},
     capture::{Capture, PerHead},
@@ -51,7 +51,7 @@ pub(super) fn by_stack(
 }
 
 /// Gradients of every pattern, in the run that is explained.
-pub(super) fn pattern_gradients(bench: &Bench<'_>, aim: &Aim) -> Result<Gradients, LabError> {
+pub(super) fn pattern_gradients(bench: &LabRun<'_>, aim: &Aim) -> Result<Gradients, LabError> {
     let plan = bench.plan(Sites::NONE, Logits::Skip);
     let taps = Taps::of(&[Site::Pattern]);
     Ok(bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)?.1)

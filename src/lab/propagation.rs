@@ -1,8 +1,8 @@
 //! Layer-wise relevance propagation through a whole model, back to every attention (Chefer et al. 2021, first paper).
 
 use super::{
-    Aim, Bench, LabError,
-    precise::{HeadPass, Maps, Pass, Record},
+    Aim, LabError, LabRun,
+    block_f64::{HeadPass, Maps, Pass, Record},
 };
 use crate::{
     analysis::explain::{dense::Dense, relevance::lrp},
@@ -29,7 +29,7 @@ fn refused(what: &str) -> LabError {
 }
 
 /// The share of every weight of every pattern in the output that is explained, layer by layer.
-pub fn propagated(bench: &Bench<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabError> {
+pub fn propagated(bench: &LabRun<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabError> {
     let plain = bench.plain()?;
     let kind = StackKind::SelfAttention;
     let stack = match &plain.model().stacks[..] {
@@ -84,7 +84,7 @@ pub fn propagated(bench: &Bench<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabError
 }
 
 /// The maps of one block, where there are rules for all of it.
-fn maps_of(bench: &Bench<'_>, layer: usize) -> Result<Maps, LabError> {
+fn maps_of(bench: &LabRun<'_>, layer: usize) -> Result<Maps, LabError> {
     let (model, kind) = (bench.model, StackKind::SelfAttention);
     let shape = model.block_shape(kind, layer)?.ok_or_else(|| refused("it is not made of plain blocks"))?;
     let odd = |norms: &BranchNorms| norms.is_normed || norms.carries;

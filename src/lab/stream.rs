@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Bench, LabError,
+    LabError, LabRun,
     head_outputs::{add_up, by_head, head_parts},
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(super) enum StreamPoint {
 
 /// A run that was recorded to be followed.
 pub(super) struct Walk<'a> {
-    bench: &'a Bench<'a>,
+    bench: &'a LabRun<'a>,
     capture: Capture,
     /// What maps each head back to the stream.
     maps: BTreeMap<(StackKind, usize), (PerHead, Vec<f64>)>,
@@ -46,7 +46,7 @@ pub(super) fn frozen(norm: &FinalNorm) -> FrozenNorm<'_> {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(bench: &'a Bench<'a>) -> Result<Self, LabError> {
+    pub fn new(bench: &'a LabRun<'a>) -> Result<Self, LabError> {
         let sites = [Site::Embed, Site::ResidPre, Site::Z, Site::AttnOut, Site::MlpOut, Site::ResidPost];
         let capture = bench.run(
             Sites::of(&[&sites[..], &[Site::Q, Site::K, Site::Scores, Site::ResidFinal]].concat()),

@@ -14,7 +14,7 @@ use crate::{
     figure::data::DataFormat,
     hub::{Plan, RepoId},
     ids::{DocumentId, HeadId, ModelId, PaneId, StackKind},
-    lab::{MethodCall, Patience, Target},
+    lab::{MethodCall, Target, TimeLimit},
     model::{Generation, ImageSource, Input},
 };
 
@@ -172,7 +172,7 @@ pub struct Explanation {
     pub ask: MethodCall,
     pub target: Target,
     /// How long it may take without anybody being asked.
-    pub patience: Patience,
+    pub patience: TimeLimit,
 }
 
 /// What a figure is drawn for.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     ids::{HeadId, PaneId, Side},
-    lab::{MethodPreset, Patience},
+    lab::{MethodPreset, TimeLimit},
     protocol::{CorpusOptions, Lane, ModelSource},
     text::counted,
 };
@@ -47,7 +47,7 @@ impl Session {
                 survey.and_then(|survey| pane.surveys.ask(pane.id, survey, jobs.next())).into_iter().collect()
             }),
             PaneCommand::Explain(column, ask, target) => panes.change(pane, documents, |pane, document| {
-                pane.explain(document, (column, Patience::DEFAULT), ask, target, jobs.next())
+                pane.explain(document, (column, TimeLimit::DEFAULT), ask, target, jobs.next())
             }),
             PaneCommand::ExplainAnyway(column, ask, target) => panes.change(pane, documents, |pane, document| {
                 pane.explain_anyway(document, column, ask, target, jobs.next())

@@ -12,7 +12,7 @@ use crate::{
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
     ids::{CaptureId, HeadId, JobId, ModelId, PaneId, Side},
-    lab::{Estimate, FieldValues, MethodCall, MethodPreset, Patience, Sight, Target, Unasked},
+    lab::{Estimate, FieldValues, LabFocus, MethodCall, MethodPreset, MethodRefusal, Target, TimeLimit},
     model::{Generation, Input, Progress},
     protocol::{Explanation, ExplanationAnswer, Failure, Lane, Request, Update},
     text::sentence,
@@ -48,7 +48,7 @@ impl LabOptions {
 pub struct ColumnRequest {
     pub column: &'static MethodPreset,
     /// The question; why there is none otherwise.
-    pub ask: Result<MethodCall, Unasked>,
+    pub ask: Result<MethodCall, MethodRefusal>,
 }
 
 /// Everything that an answer depends on.
@@ -263,9 +263,9 @@ impl Explanations {
 
 impl Pane {
     /// What is looked at while something is asked.
-    pub fn sight<'a>(&'a self, capture: &'a Capture) -> Sight<'a> {
+    pub fn sight<'a>(&'a self, capture: &'a Capture) -> LabFocus<'a> {
         let Focus { query, key } = self.selection.pinned;
-        Sight { capture, head: self.selection.head, query, key, reverse: self.explanations.reverse.as_ref() }
+        LabFocus { capture, head: self.selection.head, query, key, reverse: self.explanations.reverse.as_ref() }
     }
 
     fn subject(&self) -> Subject {
@@ -358,7 +358,7 @@ impl Document {
         (pane, column): (PaneId, &'static str),
         ask: &MethodCall,
         target: Target,
-        patience: Patience,
+        patience: TimeLimit,
     ) -> Result<Explanation, String> {
         let ShownRun { capture, model, input, generation, edits } = self.shown_run()?;
         let (shown, ask) = (Arc::clone(capture), ask.clone());
@@ -378,7 +378,7 @@ impl Pane {
     pub(super) fn explain(
         &mut self,
         document: &Document,
-        (column, patience): (&'static str, Patience),
+        (column, patience): (&'static str, TimeLimit),
         ask: MethodCall,
         target: Target,
         job: JobId,
@@ -418,6 +418,6 @@ impl Pane {
         job: JobId,
     ) -> Vec<Effect> {
         self.explanations.forget_long(column);
-        self.explain(document, (column, Patience::Endless), ask, target, job)
+        self.explain(document, (column, TimeLimit::Endless), ask, target, job)
     }
 }

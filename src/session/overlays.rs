@@ -14,7 +14,7 @@ use crate::{
     },
     capture::Capture,
     ids::HeadId,
-    lab::{MethodCall, Patience, Target},
+    lab::{MethodCall, Target, TimeLimit},
 };
 
 /// A value of an answer of the laboratory.
@@ -167,7 +167,7 @@ impl Panes {
             let document = documents.of(pane);
             if !overlay.follow(&pane.explanations, document.latest_capture()) {
                 let ValueRef { ask, target, .. } = overlay.value.clone();
-                effects.extend(pane.explain(document, (OVERLAY, Patience::DEFAULT), ask, target, jobs.next()));
+                effects.extend(pane.explain(document, (OVERLAY, TimeLimit::DEFAULT), ask, target, jobs.next()));
             }
             pane.overlay = Some(overlay);
         }

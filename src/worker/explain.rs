@@ -14,7 +14,7 @@ use crate::{
     analysis::explain::report::Report,
     capture::Capture,
     ids::Side,
-    lab::{self, Bench, LabError},
+    lab::{self, LabError, LabRun},
     model::{Cancelled, Model, Progress, RunPlan, Stage},
     protocol::{EventKind, Explanation, ExplanationAnswer, Failure, Request},
     text::sentence,
@@ -59,7 +59,7 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
         let encoded = model.encode(&wanted.input)?;
         let plan = RunPlan { generate: wanted.generation, ..RunPlan::silent() };
         let encoded = model.completed(&encoded, &plan, &go_on)?;
-        let bench = Bench::new(model, &encoded, &wanted.edits, &go_on, &partial).with_patience(wanted.patience);
+        let bench = LabRun::new(model, &encoded, &wanted.edits, &go_on, &partial).with_patience(wanted.patience);
         lab::answer(bench, &wanted.ask, wanted.target)
     })();
     match found {

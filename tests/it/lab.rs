@@ -11,7 +11,7 @@ use attnscope::{
     capture::HideToken,
     ids::Side,
     lab::{
-        Bench, DirectLogits, Effective, GradientOptions, LabAnswer, LabError, LeaveOneOutOptions, LeaveOut,
+        DirectLogits, Effective, GradientOptions, LabAnswer, LabError, LabRun, LeaveOneOutOptions, LeaveOut,
         LensOptions, MemoryOptions, MethodCall, Norms, Of, RelevanceQuestion, Rule, Target, answer,
     },
     model::{Edit, Encoded, Engine, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
@@ -51,7 +51,7 @@ pub fn try_ask(
     ask: &MethodCall,
     target: Target,
 ) -> Result<LabAnswer, LabError> {
-    answer(Bench::new(model, input, edits, &uninterrupted, &|_| {}), ask, target)
+    answer(LabRun::new(model, input, edits, &uninterrupted, &|_| {}), ask, target)
 }
 
 pub fn ask(model: &Model, input: &Encoded, ask: &MethodCall, target: Target) -> Report {

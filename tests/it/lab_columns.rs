@@ -10,7 +10,7 @@ use attnscope::{
     },
     capture::{Ablate, Ablation},
     ids::{HeadId, Side, StackKind},
-    lab::{AttentionOptions, FieldValues, MethodCall, MethodPreset, Scope, Sight, Target},
+    lab::{AttentionOptions, FieldValues, LabFocus, MethodCall, MethodPreset, Scope, Target},
     model::{Edit, Encoded, Engine, ImageSource, Input, Logits, Model, RunPlan, Variant, locate, uninterrupted},
 };
 
@@ -68,7 +68,7 @@ fn every_option_is_found_by_its_name_and_refuses_what_is_out_of_its_range() {
     let (model, input) = demo("demo:gpt", "Once upon a time");
     let plan = RunPlan { logits: Logits::Predict, ..RunPlan::default() };
     let capture = model.forward(&input, &plan, &uninterrupted).unwrap();
-    let sight = Sight { capture: &capture, head: HeadId::default(), query: Some(1), key: None, reverse: None };
+    let sight = LabFocus { capture: &capture, head: HeadId::default(), query: Some(1), key: None, reverse: None };
     let scope = Scope::from(&sight);
     let mut n_options = 0;
     for column in MethodPreset::all() {
@@ -113,7 +113,7 @@ fn every_value_of_every_method_is_described_by_it() {
         let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
         let stack = capture.model().stacks[0].kind;
         let head = HeadId { stack, layer: 0, head: 0 };
-        let sight = Sight { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
+        let sight = LabFocus { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
         for column in MethodPreset::all() {
             let Ok(mut call) = column.ask(&sight, &quick) else { continue };
             let said = [("object", "the"), ("other", text)].map(|(name, said)| (name.to_owned(), said.into()));
@@ -187,7 +187,7 @@ fn a_question_becomes_a_figure_with_its_methods_target_and_caveats() {
 fn begins(name: &str, model: &Model, input: &Encoded) -> Report {
     let capture = model.forward(input, &RunPlan::default(), &uninterrupted).unwrap();
     let head = HeadId { stack: capture.model().stacks[0].kind, ..HeadId::default() };
-    let sight = Sight { capture: &capture, head, query: None, key: None, reverse: None };
+    let sight = LabFocus { capture: &capture, head, query: None, key: None, reverse: None };
     let question = MethodPreset::from_name(name).unwrap().ask(&sight, &FieldValues::new()).unwrap();
     ask(model, input, &question, Target::default())
 }

@@ -2,7 +2,7 @@
 
 use attnscope::{
     ids::{HeadId, StackKind},
-    lab::{FieldValues, MethodPreset, Scope, Sight},
+    lab::{FieldValues, LabFocus, MethodPreset, Scope},
     model::{RunPlan, uninterrupted},
 };
 use serde_json::Value;
@@ -44,7 +44,7 @@ fn options_are_called_alike_and_begin_alike_in_the_window_and_on_the_command_lin
     let (model, input) = demo("demo:translate", "the cat sleeps");
     let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
     let head = HeadId { stack: StackKind::Encoder, layer: 0, head: 0 };
-    let sight = Sight { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
+    let sight = LabFocus { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
     let mut n_answers = 0;
     for column in MethodPreset::all() {
         let words = words(column.name);

@@ -9,7 +9,7 @@ use attnscope::{
     },
     capture::Capture,
     ids::{HeadId, StackKind},
-    lab::{AlignmentOptions, Bench, EdgeOptions, MethodCall, Reverse, Target, Than, are_two_directions},
+    lab::{AlignmentOptions, EdgeOptions, LabRun, MethodCall, Reverse, Target, Than, are_two_directions},
     model::{Input, RunPlan, Site, Sites, uninterrupted},
 };
 
@@ -106,9 +106,9 @@ fn two_directions_become_one_alignment() {
     let pair =
         |source: &str, target: &str| model.encode(&Input::text(source).with_target(Input::text(target))).unwrap();
     let (forward, backward) = (pair(source, target), pair(target, source));
-    let bench = Bench::new(&model, &backward, NO_EDITS, &uninterrupted, &|_| {});
+    let bench = LabRun::new(&model, &backward, NO_EDITS, &uninterrupted, &|_| {});
     let back = Arc::new(bench.into_plain().unwrap());
-    let forth = Bench::new(&model, &forward, NO_EDITS, &uninterrupted, &|_| {}).into_plain().unwrap();
+    let forth = LabRun::new(&model, &forward, NO_EDITS, &uninterrupted, &|_| {}).into_plain().unwrap();
     assert!(are_two_directions(&forth, &back) && !are_two_directions(&forth, &forth));
     let asked = |run: &Arc<Capture>, way| {
         MethodCall::Alignment(AlignmentOptions {
@@ -146,7 +146,7 @@ fn two_directions_become_one_alignment() {
     let recall = |report: &Report| numbers(report, "symmetrized", "recall");
     assert!(recall(&wide).iter().zip(recall(&narrow)).all(|(wide, narrow)| *wide >= narrow));
     let other = pair("der Hund", "the dog");
-    let bench = Bench::new(&model, &other, NO_EDITS, &uninterrupted, &|_| {});
+    let bench = LabRun::new(&model, &other, NO_EDITS, &uninterrupted, &|_| {});
     let others = Arc::new(bench.into_plain().unwrap());
     assert!(!are_two_directions(&others, &back));
     let said = refused(&model, &forward, &asked(&others, Symmetrize::Union), Target::default());

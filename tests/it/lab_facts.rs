@@ -10,8 +10,8 @@ use attnscope::{
     capture::{Cut, Knockout, Matrix, Patch, Scope},
     ids::{HeadId, Side, StackKind},
     lab::{
-        Bench, Effective, KnockoutOptions, LabError, MemoryOptions, MethodCall, Patience, Restore, SubjectSpan, Target,
-        TraceOptions, answer,
+        Effective, KnockoutOptions, LabError, LabRun, MemoryOptions, MethodCall, Restore, SubjectSpan, Target,
+        TimeLimit, TraceOptions, answer,
     },
     model::{Edit, Logits, RunPlan, Site, Sites, uninterrupted},
 };
@@ -157,8 +157,8 @@ fn a_cut_edge_is_a_run_with_that_edit_and_subjects_have_to_be_there() {
 fn what_takes_long_is_told_first_and_begins_when_that_is_wanted() {
     let (model, input) = demo("demo:gpt", "the cat sat on the mat and looked");
     let quiet = |_: &Report| {};
-    let with = |asked: &MethodCall, patience: Patience| {
-        let bench = Bench::new(&model, &input, NO_EDITS, &uninterrupted, &quiet).with_patience(patience);
+    let with = |asked: &MethodCall, patience: TimeLimit| {
+        let bench = LabRun::new(&model, &input, NO_EDITS, &uninterrupted, &quiet).with_patience(patience);
         answer(bench, asked, Target::default())
     };
     let trace = |n_samples: usize, every: usize| {
@@ -168,15 +168,15 @@ fn what_takes_long_is_told_first_and_begins_when_that_is_wanted() {
     let knockout =
         |every: usize| MethodCall::Knockout(KnockoutOptions { stack: None, window: 1, cut: Cut::Pattern, every });
     // Nobody waits this long.
-    let LabError::TakesLong(long) = with(&trace(1_000_000, 1), Patience::DEFAULT).unwrap_err() else { panic!() };
+    let LabError::TakesLong(long) = with(&trace(1_000_000, 1), TimeLimit::DEFAULT).unwrap_err() else { panic!() };
     let n_layers = model.spec().stacks[0].layers.len();
     let n = input.tokens[&Side::Only].len();
     assert_eq!((long.runs, long.n_tokens, long.every), (n * n_layers * 1_000_000, n, None));
     assert!(long.secs > 120.0 && long.to_string().contains(",000,000 runs of"), "{long}");
-    let LabError::TakesLong(long) = with(&knockout(1), Patience::Secs(0.0)).unwrap_err() else { panic!() };
+    let LabError::TakesLong(long) = with(&knockout(1), TimeLimit::Secs(0.0)).unwrap_err() else { panic!() };
     assert_eq!((long.runs, long.every), (n * n_layers, None));
     // Coarser: some positions alone, with the same numbers; the subject's and the last one are never left out.
-    let effects = |asked: &MethodCall| of(&with(asked, Patience::Endless).unwrap().report, "effect");
+    let effects = |asked: &MethodCall| of(&with(asked, TimeLimit::Endless).unwrap().report, "effect");
     for (some, all, always) in [(trace(2, 3), trace(2, 1), [1, n - 1]), (knockout(3), knockout(1), [0, 3])] {
         let (some, all) = (effects(&some), effects(&all));
         for (at, (some, all)) in some.chunks(n_layers).zip(all.chunks(n_layers)).enumerate() {

@@ -11,7 +11,7 @@ use attnscope::{
     },
     cli::open::OpenOptions,
     ids::{HeadId, Side},
-    lab::{AlignmentOptions, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, MethodPreset, Patience, Target},
+    lab::{AlignmentOptions, Estimate, LeaveOneOutOptions, LeaveOut, MethodCall, MethodPreset, Target, TimeLimit},
     protocol::{Event, EventKind, Explanation, ExplanationAnswer, Lane, Request, RunAnswer},
     session::{AnswerTo, Command, Loadable, PaneCommand, SelectionCommand, Split, ViewKind, gallery::EXAMPLES},
 };
@@ -234,7 +234,7 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
         });
         of_column.collect()
     };
-    let [(job, Patience::DEFAULT)] = asked(&window)[..] else { panic!("{:?}", asked(&window)) };
+    let [(job, TimeLimit::DEFAULT)] = asked(&window)[..] else { panic!("{:?}", asked(&window)) };
     let long = Estimate { runs: 1234, n_tokens: 8, secs: 600.0, every: Some(4) };
     let lane = Lane::Explain(window.app().session().pane().id, "hidden");
     window.jobs.0.borrow_mut().events.push(Event {
@@ -249,7 +249,10 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     window.click("Run it anyway");
     window.settle();
     let asked = asked(&window);
-    assert_eq!(asked.iter().map(|(_, patience)| *patience).collect::<Vec<_>>(), [Patience::DEFAULT, Patience::Endless]);
+    assert_eq!(
+        asked.iter().map(|(_, patience)| *patience).collect::<Vec<_>>(),
+        [TimeLimit::DEFAULT, TimeLimit::Endless]
+    );
     assert!(!window.shows("Run it anyway"), "the answer is there");
 }
 

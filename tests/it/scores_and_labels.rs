@@ -15,7 +15,7 @@ use attnscope::{
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     lab::{
-        GradientOptions, LeaveOneOutOptions, LeaveOut, MethodCall, MethodPreset, Of, RelevanceQuestion, Rule, Sight,
+        GradientOptions, LabFocus, LeaveOneOutOptions, LeaveOut, MethodCall, MethodPreset, Of, RelevanceQuestion, Rule,
         Target, outcome_id,
     },
     model::{Edit, Encoded, Engine, Input, LoadError, Logits, Model, ModelFiles, RunPlan, Sites, uninterrupted},
@@ -117,7 +117,7 @@ fn every_method_answers_for_scores_and_labels_or_says_why_not() {
         let (model, input) = fixture(&format!("families/{name}"));
         let capture = run(&model, &input, &[]);
         let sight =
-            Sight { capture: &capture, head: HeadId::single(1, 0), query: Some(1), key: Some(0), reverse: None };
+            LabFocus { capture: &capture, head: HeadId::single(1, 0), query: Some(1), key: Some(0), reverse: None };
         let quick = [("steps", 2), ("permutations", 3), ("samples", 1), ("every", 4)];
         let quick = quick.map(|(name, value)| (name.to_owned(), json!(value))).into();
         let mut refused = BTreeSet::new();

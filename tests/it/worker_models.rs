@@ -17,7 +17,7 @@ use attnscope::{
     },
     export::ExportRequest,
     ids::{CloudId, DocumentId, HeadId, JobId, ModelId, PaneId, Side, StackKind},
-    lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Patience, Target},
+    lab::{LeaveOneOutOptions, LeaveOut, MethodCall, Target, TimeLimit},
     model::{self, Input, Stage, TextInput},
     protocol::{
         EditRequest, EventKind, Explanation, ExplanationAnswer, Failure, Lane, LoadAnswer, ModelSource,
@@ -335,7 +335,7 @@ fn the_laboratory_explains_the_run_that_is_shown_or_says_that_it_cannot() {
             edits,
             ask: MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }),
             target: Target::default(),
-            patience: Patience::DEFAULT,
+            patience: TimeLimit::DEFAULT,
         }))
     };
     assert!(matches!(session.ask(asked(&shown, Vec::new())).0, EventKind::Explain(ExplanationAnswer::Explained(_))));

@@ -12,7 +12,7 @@ use crate::{
     cli::{CliError, show_progress, target::TargetOptions},
     figure::{ViewKind, spec::FigureSpec, views::lab::Answered},
     ids::HeadId,
-    lab::{self, Bench, FieldValues, MethodPreset, Scope, Sight},
+    lab::{self, FieldValues, LabFocus, LabRun, MethodPreset, Scope},
     model::{Input, Logits, Model, RunPlan},
     text::sentence,
 };
@@ -91,13 +91,13 @@ pub fn explain(
     let encoded = model.completed(&model.encode(input)?, &plan, &show_progress)?;
     let edits = options.edits.edits();
     let quiet = |_: &Report| {};
-    let bench = || Bench::new(model, &encoded, &edits, &show_progress, &quiet);
+    let bench = || LabRun::new(model, &encoded, &edits, &show_progress, &quiet);
     let failed = |error: lab::LabError| CliError::Failed(error.to_string());
     let capture = bench().plain().map_err(failed)?.clone();
     let first = |numbers: &[super::Numbers]| numbers.first().and_then(|list| list.0.first().copied());
     let stack = options.stack.or_else(|| capture.model().stacks.first().map(|stack| stack.kind)).unwrap_or_default();
     let head = HeadId { stack, layer: first(&options.layer).unwrap_or(0), head: first(&options.head).unwrap_or(0) };
-    let sight = Sight { capture: &capture, head, query: options.query, key: options.key, reverse: None };
+    let sight = LabFocus { capture: &capture, head, query: options.query, key: options.key, reverse: None };
     let target = flags.target.target(model)?;
     let (mut answers, mut why_not) = (Vec::new(), Vec::new());
     for column in columns {

@@ -16,7 +16,7 @@ use crate::{
     glossary,
     ids::{HeadId, StackKind},
     lab::{
-        Aim, Bench, LabError, Method, MethodPreset, Target,
+        Aim, LabError, LabRun, Method, MethodPreset, Target,
         aim::one_number,
         method::Parameters,
         options::{Scope, Visit, choose},
@@ -89,13 +89,13 @@ impl Method for Ablation {
         vec![("with", json!(name))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         ablation(bench, *self, target)
     }
 }
 
 /// What changes when each head of the model is switched off in turn (Michel et al. 2019).
-fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Report, LabError> {
+fn ablation(bench: &LabRun<'_>, with: Ablation, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
@@ -139,7 +139,7 @@ fn ablation(bench: &Bench<'_>, with: Ablation, target: Target) -> Result<Report,
 }
 
 /// What was `found` of the first of `heads`, among `all`.
-fn told(bench: &Bench<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), found: &[[f64; 3]]) -> Report {
+fn told(bench: &LabRun<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), found: &[[f64; 3]]) -> Report {
     let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(bench);
     let by_layer = |which: usize| {

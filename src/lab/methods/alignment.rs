@@ -20,7 +20,7 @@ use crate::{
     },
     ids::{Side, StackKind},
     lab::{
-        Bench, LabError, Method, MethodPreset, Target, Unasked,
+        LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose},
         patterns::patterns,
@@ -94,7 +94,7 @@ impl Method for AlignmentOptions {
             if crosses {
                 return Ok(Self::begin().into());
             }
-            Err(Unasked::unsuited("word alignment needs attention from one text to another"))
+            Err(MethodRefusal::unsuited("word alignment needs attention from one text to another"))
         },
     }];
 
@@ -130,7 +130,7 @@ impl Method for AlignmentOptions {
         ]
     }
 
-    fn run(&self, bench: &Bench<'_>, _target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
         alignment(bench, self.setting, self.gold.as_deref(), self.reverse.as_ref())
     }
 }
@@ -198,7 +198,7 @@ struct WordLinks {
 impl WordLinks {
     /// Those of a run (Ghader and Monz 2017; Kobayashi et al. 2020); refused when the model has no cross-attention, or
     /// one of the texts has no words.
-    fn of(plain: &Capture, bench: &Bench<'_>, setting: Setting) -> Result<Self, LabError> {
+    fn of(plain: &Capture, bench: &LabRun<'_>, setting: Setting) -> Result<Self, LabError> {
         let stack = plain.model().stack(StackKind::Cross).ok_or_else(|| {
             LabError::unsuited(
                 "word alignment needs attention from one text to another, which this model does not have",
@@ -272,7 +272,7 @@ impl WordLinks {
 /// Word alignment of each head and of the mean of each layer, and of every pair of layers of two directions; `gold` is
 /// one sentence's links in the usual form, words counted from 0.
 fn alignment(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     setting: Setting,
     gold: Option<&str>,
     reverse: Option<&Reverse>,

@@ -8,7 +8,7 @@ use super::{MAP, SCORES};
 use crate::{
     analysis::explain::report::{MethodSpec, Question, Report, Scores, Value},
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit, choose, layer_or_last, read_position},
         patterns::{by_stack, patterns},
@@ -68,7 +68,7 @@ impl Method for AttentionOptions {
         vec![("head", json!(self.head))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         attention(bench, *self, target)
     }
 }
@@ -77,7 +77,7 @@ impl Method for AttentionOptions {
 ///
 /// Of an encoder–decoder it is two rows, one over what was written and one over the source.
 fn attention(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     AttentionOptions { layer, head }: AttentionOptions,
     target: Target,
 ) -> Result<Report, LabError> {

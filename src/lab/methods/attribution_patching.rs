@@ -18,7 +18,7 @@ use crate::{
     capture::{Matrix, Patch, PerHead, head_name, words},
     ids::{HeadId, StackKind},
     lab::{
-        Aim, Bench, LabError, Method, MethodPreset, Target, Unasked,
+        Aim, LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         aim::one_number,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, whole},
@@ -95,7 +95,7 @@ impl Method for PatchingOptions {
         starts: false,
         ask: |sight| {
             if sight.capture.image().is_some() {
-                return Err(Unasked::unsuited(ONE_TEXT));
+                return Err(MethodRefusal::unsuited(ONE_TEXT));
             }
             Ok(Self::begin().into())
         },
@@ -117,7 +117,7 @@ impl Method for PatchingOptions {
         vec![("other", json!(self.other)), ("exact", json!(self.n_exact))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         patching(bench, self, target)
     }
 }
@@ -154,7 +154,7 @@ impl Outputs {
     }
 }
 
-fn patching(bench: &Bench<'_>, options: &PatchingOptions, target: Target) -> Result<Report, LabError> {
+fn patching(bench: &LabRun<'_>, options: &PatchingOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
@@ -203,7 +203,7 @@ fn patching(bench: &Bench<'_>, options: &PatchingOptions, target: Target) -> Res
 }
 
 /// The other text, made ready as the one that is explained; its positions are those of that text.
-fn other_input(bench: &Bench<'_>, text: Option<&str>) -> Result<Encoded, LabError> {
+fn other_input(bench: &LabRun<'_>, text: Option<&str>) -> Result<Encoded, LabError> {
     let text = text.ok_or_else(|| {
         LabError::unsuited("give the other text: the same with something exchanged, with as many tokens")
     })?;
@@ -228,7 +228,7 @@ fn other_input(bench: &Bench<'_>, text: Option<&str>) -> Result<Encoded, LabErro
 
 /// The report with the exact effects of the largest estimates, each from a run of its own.
 fn exact(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     (aim, other, before): (&Aim, &Encoded, f64),
     outputs: &[Outputs],
     (report, n_exact): (Report, usize),

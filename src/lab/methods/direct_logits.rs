@@ -13,7 +13,7 @@ use crate::{
     capture::head_name,
     ids::{HeadId, StackKind},
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         aim::one_number,
         method::Parameters,
         options::{Scope, Visit},
@@ -75,12 +75,12 @@ impl Method for DirectLogits {
         Vec::new()
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         direct(bench, target)
     }
 }
 
-fn direct(bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+fn direct(bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let own = aim.side.stack();
     let sum_of_parts = |what: &str| LabError::unsuited(format!("a logit of this model is not a sum of parts: {what}"));

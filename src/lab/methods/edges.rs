@@ -13,7 +13,7 @@ use crate::{
     capture::{Capture, Matrix, head_name},
     ids::{HeadId, StackKind},
     lab::{
-        Bench, LabError, Method, MethodPreset, Target, Unasked,
+        LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, read_stack, whole},
         stream::{NO_STREAM, StreamPoint, Walk, frozen},
@@ -111,7 +111,7 @@ impl Method for EdgeOptions {
         starts: true,
         ask: |sight| {
             let (Some(query), Some(key)) = (sight.query, sight.key) else {
-                return Err(Unasked::without(
+                return Err(MethodRefusal::without(
                     "pin a query and a key in another view: the score between them is decomposed",
                     "name a query and a key with --query and --key: the score between them is decomposed",
                 ));
@@ -164,14 +164,14 @@ impl Method for EdgeOptions {
         vec![("top", json!(self.n_top))]
     }
 
-    fn run(&self, bench: &Bench<'_>, _target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
         edges(bench, *self)
     }
 }
 
 /// A head with what its score is made of.
 struct Score<'a> {
-    bench: &'a Bench<'a>,
+    bench: &'a LabRun<'a>,
     walk: Walk<'a>,
     head: HeadId,
     query: usize,
@@ -273,7 +273,7 @@ fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
 }
 
 /// One score as the sum of what the parts of two streams say to each other.
-fn edges(bench: &Bench<'_>, options: EdgeOptions) -> Result<Report, LabError> {
+fn edges(bench: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let EdgeOptions { head, query, key, than, n_top } = options;
     let HeadId { stack, layer, .. } = head;
     let plain = bench.plain()?;

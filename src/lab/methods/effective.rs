@@ -9,7 +9,7 @@ use crate::{
     },
     capture::PerHead,
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit},
         patterns::{by_stack, patterns},
@@ -66,13 +66,13 @@ impl Method for Effective {
         Vec::new()
     }
 
-    fn run(&self, bench: &Bench<'_>, _target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
         effective(bench)
     }
 }
 
 /// That of every head.
-fn effective(bench: &Bench<'_>) -> Result<Report, LabError> {
+fn effective(bench: &LabRun<'_>) -> Result<Report, LabError> {
     let plain = bench.plain()?;
     let stacks = &plain.model().stacks;
     let total = stacks.iter().map(|stack| stack.layers.len()).sum();

@@ -20,7 +20,7 @@ use crate::{
     glossary,
     ids::{HeadId, Side, StackKind},
     lab::{
-        Aim, Bench, LabError, Method, MethodPreset, Target,
+        Aim, LabError, LabRun, Method, MethodPreset, Target,
         aim::one_number,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, read_position, read_stack, seed, whole},
@@ -166,14 +166,14 @@ impl Method for FaithfulnessOptions {
         vec![("permutations", json!(self.n_permutations)), ("steps", json!(self.n_steps)), ("seed", json!(self.seed))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         faithfulness(bench, *self, target)
     }
 }
 
 /// The row that is read, in one head or in all of a layer.
 struct ExplainedRow<'a> {
-    bench: &'a Bench<'a>,
+    bench: &'a LabRun<'a>,
     aim: Aim,
     heads: Vec<HeadId>,
     query: usize,
@@ -186,7 +186,7 @@ struct ExplainedRow<'a> {
 }
 
 impl<'a> ExplainedRow<'a> {
-    fn of(bench: &'a Bench<'a>, aim: Aim, options: FaithfulnessOptions) -> Result<Self, LabError> {
+    fn of(bench: &'a LabRun<'a>, aim: Aim, options: FaithfulnessOptions) -> Result<Self, LabError> {
         let plain = bench.plain()?;
         let model = plain.model();
         let kinds = [options.stack, Some(StackKind::Cross), Some(aim.side.stack())];
@@ -429,7 +429,7 @@ impl<'a> ExplainedRow<'a> {
 }
 
 /// Gradient × input of each token, patterns held fixed, as sizes.
-fn importance(bench: &Bench<'_>, aim: &Aim, side: Side) -> Result<Option<Vec<f64>>, LabError> {
+fn importance(bench: &LabRun<'_>, aim: &Aim, side: Side) -> Result<Option<Vec<f64>>, LabError> {
     let plan = bench.plan(Sites::of(&[Site::Embed]), Logits::Skip);
     let taps = Taps { sites: Sites::of(&[Site::Embed]), fixed_patterns: true };
     let (capture, found) = bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)?;
@@ -438,7 +438,12 @@ fn importance(bench: &Bench<'_>, aim: &Aim, side: Side) -> Result<Option<Vec<f64
 }
 
 /// What each token's absence changes, of one side.
-fn absence(bench: &Bench<'_>, capture: &Capture, side: Side, target: Target) -> Result<(LeaveOut, Vec<f64>), LabError> {
+fn absence(
+    bench: &LabRun<'_>,
+    capture: &Capture,
+    side: Side,
+    target: Target,
+) -> Result<(LeaveOut, Vec<f64>), LabError> {
     let mixes =
         capture.model().stacks.iter().any(|stack| stack.kind.key_side() == side && stack.kind.query_side() == side);
     // Where words do not attend to words, hiding one from the query would be what erasing its weight is.
@@ -460,7 +465,7 @@ fn absence(bench: &Bench<'_>, capture: &Capture, side: Side, target: Target) -> 
 }
 
 /// Whether the attention that is read for an output says what the output depends on.
-fn faithfulness(bench: &Bench<'_>, options: FaithfulnessOptions, target: Target) -> Result<Report, LabError> {
+fn faithfulness(bench: &LabRun<'_>, options: FaithfulnessOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;

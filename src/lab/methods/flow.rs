@@ -8,7 +8,7 @@ use crate::{
         rollout::RolloutOptions,
     },
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         aim::predicted_side,
         method::Parameters,
         options::{Scope, Visit, read_position},
@@ -68,12 +68,12 @@ impl Method for FlowOptions {
         all
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         flow(bench, *self, target)
     }
 }
 
-fn flow(bench: &Bench<'_>, FlowOptions { query, options }: FlowOptions, target: Target) -> Result<Report, LabError> {
+fn flow(bench: &LabRun<'_>, FlowOptions { query, options }: FlowOptions, target: Target) -> Result<Report, LabError> {
     let capture = bench.plain()?;
     let side = predicted_side(capture);
     let stack = square_stacks(capture).find(|stack| stack.kind.query_side() == side);

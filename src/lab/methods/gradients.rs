@@ -13,7 +13,7 @@ use crate::{
     capture::{Matrix, Patch, PerHead},
     ids::Side,
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, whole},
         patterns::{by_stack, of_stack, pattern_gradients, patterns},
@@ -134,13 +134,13 @@ impl Method for GradientOptions {
         vec![("of", json!(self.of.name())), ("times_input", json!(self.times_input)), ("integrated", json!(self.steps))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         gradients(bench, *self, target)
     }
 }
 
 fn gradients(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     GradientOptions { of, times_input, steps }: GradientOptions,
     target: Target,
 ) -> Result<Report, LabError> {

@@ -14,9 +14,9 @@ use crate::{
     capture::{Cut, HideToken, Knockout, Matrix, Scope as EditScope},
     ids::{HeadId, StackKind},
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         aim::one_number,
-        effort::Work,
+        cost_estimate::Work,
         method::Parameters,
         options::{Scope, Visit, choose, every, layers_together, read_stack},
     },
@@ -98,13 +98,13 @@ impl Method for KnockoutOptions {
         vec![("window", json!(self.window)), ("cut", json!(cut)), ("every", json!(self.every))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         knockout(bench, *self, target)
     }
 }
 
 /// Attention knockout: what the answer loses when the position that is read cannot see a key.
-fn knockout(bench: &Bench<'_>, options: KnockoutOptions, target: Target) -> Result<Report, LabError> {
+fn knockout(bench: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;

@@ -12,7 +12,7 @@ use crate::{
     capture::{Capture, HideToken, MaskToken},
     ids::Side,
     lab::{
-        Aim, Bench, LabError, Method, MethodCall, MethodPreset, Sight, Target, Unasked,
+        Aim, LabError, LabFocus, LabRun, Method, MethodCall, MethodPreset, MethodRefusal, Target,
         method::Parameters,
         options::{Scope, Visit, choose},
         patterns::by_stack,
@@ -63,9 +63,9 @@ vocabulary! {
 }
 
 /// A way that takes words, for patches of a picture can only be hidden.
-fn of_text(sight: &Sight<'_>, by: LeaveOut) -> Result<MethodCall, Unasked> {
+fn of_text(sight: &LabFocus<'_>, by: LeaveOut) -> Result<MethodCall, MethodRefusal> {
     if sight.capture.image().is_some() {
-        return Err(Unasked::unsuited("patches of a picture can only be hidden"));
+        return Err(MethodRefusal::unsuited("patches of a picture can only be hidden"));
     }
     Ok(LeaveOneOutOptions { by }.into())
 }
@@ -112,13 +112,13 @@ impl Method for LeaveOneOutOptions {
         vec![("by", json!(self.by.name()))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         leave_one_out(bench, self.by, target)
     }
 }
 
 /// Its effects as a report.
-pub(super) fn leave_one_out(bench: &Bench<'_>, by: LeaveOut, target: Target) -> Result<Report, LabError> {
+pub(super) fn leave_one_out(bench: &LabRun<'_>, by: LeaveOut, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let capture = bench.plain()?;
     let mut report = Report::new(&SPEC);
@@ -198,7 +198,7 @@ fn is_read(capture: &Capture, side: Side) -> bool {
 type Change<'a> = (Cow<'a, Encoded>, Vec<Edit>, usize);
 
 /// The input without one token; `None` where it cannot be left out in this way.
-fn without<'a>(bench: &Bench<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
+fn without<'a>(bench: &LabRun<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
     let edits = match by {
         LeaveOut::Hide => bench.with(Edit::HideToken(HideToken { position, side })),
         LeaveOut::Mask => {

@@ -13,7 +13,7 @@ use crate::{
     },
     capture::Matrix,
     lab::{
-        Aim, Bench, LabError, Method, MethodPreset, TOP, Target,
+        Aim, LabError, LabRun, Method, MethodPreset, TOP, Target,
         aim::one_number,
         method::Parameters,
         options::{Scope, Visit, whole},
@@ -89,13 +89,13 @@ impl Method for LensOptions {
         vec![("top", json!(self.n_top))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         lens(bench, self.n_top, target)
     }
 }
 
 /// The rows of a stream that the head needs for what it says, and in which of them a head of the whole looks.
-fn read_rows(bench: &Bench<'_>, aim: &Aim, stream: &Matrix) -> Option<(Matrix, usize)> {
+fn read_rows(bench: &LabRun<'_>, aim: &Aim, stream: &Matrix) -> Option<(Matrix, usize)> {
     match aim.reads {
         HeadReads::At(position) if bench.model.reads_whole() => Some((stream.clone(), position)),
         HeadReads::At(position) => Some((stream.window(position..position + 1)?, 0)),
@@ -103,7 +103,7 @@ fn read_rows(bench: &Bench<'_>, aim: &Aim, stream: &Matrix) -> Option<(Matrix, u
     }
 }
 
-fn lens(bench: &Bench<'_>, n_top: usize, target: Target) -> Result<Report, LabError> {
+fn lens(bench: &LabRun<'_>, n_top: usize, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     one_number(bench.plain()?)?;
     let stack = aim.side.stack();

@@ -19,7 +19,7 @@ use crate::{
     capture::{Capture, Matrix, Patch},
     ids::{HeadId, Side, StackKind},
     lab::{
-        Aim, Bench, LabError, Method, MethodPreset, Target,
+        Aim, LabError, LabRun, Method, MethodPreset, Target,
         aim::{one_number, probabilities},
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, real, seed, whole},
@@ -122,7 +122,7 @@ impl Method for MaskingOptions {
         ]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         masks(bench, *self, target)
     }
 }
@@ -228,7 +228,7 @@ fn places(capture: &Capture, depth: Depth, notes: &mut Vec<String>) -> Vec<Maske
 
 /// One place's search.
 struct MaskSearch<'a> {
-    bench: &'a Bench<'a>,
+    bench: &'a LabRun<'a>,
     aim: Aim,
     /// The outcomes' probabilities without masks.
     plain: Arc<[f32]>,
@@ -270,7 +270,7 @@ impl MaskSearch<'_> {
 }
 
 /// The smallest masks with which the output stays, of the embeddings or of every layer.
-fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<Report, LabError> {
+fn masks(bench: &LabRun<'_>, options: MaskingOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;
@@ -309,7 +309,7 @@ fn masks(bench: &Bench<'_>, options: MaskingOptions, target: Target) -> Result<R
 }
 
 /// Refuses what would take too long, before anything is run for it.
-fn refuse_too_long(bench: &Bench<'_>, places: &[MaskedStates], options: MaskingOptions) -> Result<(), LabError> {
+fn refuse_too_long(bench: &LabRun<'_>, places: &[MaskedStates], options: MaskingOptions) -> Result<(), LabError> {
     let spec = bench.model.spec();
     let n_layers: usize = spec.stacks.iter().map(|stack| stack.layers.len()).sum();
     let n: usize = bench.input.tokens.values().map(Vec::len).max().unwrap_or(1);

@@ -12,7 +12,7 @@ use crate::{
     },
     capture::Matrix,
     lab::{
-        Bench, LabError, Method, MethodPreset, TOP, Target,
+        LabError, LabRun, Method, MethodPreset, TOP, Target,
         aim::one_number,
         method::Parameters,
         options::{Scope, Visit, layer_or_last, whole},
@@ -79,13 +79,13 @@ impl Method for MemoryOptions {
         vec![("top", json!(self.n_top))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         memories(bench, *self, target)
     }
 }
 
 fn memories(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     MemoryOptions { layer, n_top }: MemoryOptions,
     target: Target,
 ) -> Result<Report, LabError> {

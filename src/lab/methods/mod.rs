@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    Bench, LabAnswer, LabError, Target,
+    LabAnswer, LabError, LabRun, Target,
     method::{Method, MethodPreset, Parameters},
     options::{FieldValues, Scope, Visit},
 };
@@ -114,7 +114,7 @@ macro_rules! methods {
                 match self { $(Self::$name(options) => options.parameters(),)* }
             }
 
-            fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+            fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
                 match self { $(Self::$name(options) => options.run(bench, target),)* }
             }
         }
@@ -177,7 +177,7 @@ impl MethodCall {
 ///
 /// # Errors
 /// When the question does not suit the model or the input, a run fails, or somebody says stop.
-pub fn answer(bench: Bench<'_>, call: &MethodCall, target: Target) -> Result<LabAnswer, LabError> {
+pub fn answer(bench: LabRun<'_>, call: &MethodCall, target: Target) -> Result<LabAnswer, LabError> {
     let mut report = call.run(&bench, target)?;
     let own = call.parameters().into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
     let mut parameters: Vec<(Cow<'static, str>, Value)> = own.collect();

@@ -13,7 +13,7 @@ use crate::{
     capture::{Normalize, Normalizer, PerHead, Scope as EditScope},
     ids::HeadId,
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit, real},
         patterns::by_stack,
@@ -88,13 +88,13 @@ impl Method for NormalizerOptions {
         vec![("alpha", json!(self.alpha))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         normalizers(bench, self.alpha, target)
     }
 }
 
 /// Every head's pattern under α-entmax, and what the output does when it has it.
-fn normalizers(bench: &Bench<'_>, alpha: f64, target: Target) -> Result<Report, LabError> {
+fn normalizers(bench: &LabRun<'_>, alpha: f64, target: Target) -> Result<Report, LabError> {
     if !ALPHAS.contains(&alpha) {
         return Err(LabError::unsuited(format!("α goes from 1 (softmax) over 2 (sparsemax) to 16; {alpha} was given")));
     }

@@ -10,7 +10,7 @@ use crate::{
     capture::{Matrix, PerHead, StackCapture},
     ids::{HeadId, StackKind},
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         head_outputs::{add_up, by_head, head_parts},
         method::Parameters,
         options::{Scope, Visit},
@@ -72,13 +72,13 @@ impl Method for Norms {
         Vec::new()
     }
 
-    fn run(&self, bench: &Bench<'_>, _target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
         norms(bench)
     }
 }
 
 /// Those of every layer.
-fn norms(bench: &Bench<'_>) -> Result<Report, LabError> {
+fn norms(bench: &LabRun<'_>) -> Result<Report, LabError> {
     let plain = bench.plain()?;
     let recorded = bench.run(Sites::of(&[Site::Z, Site::ResidPre, Site::AttnOut, Site::ResidMid]), Logits::Skip)?;
     let stacks = &plain.model().stacks;
@@ -136,7 +136,7 @@ fn norms(bench: &Bench<'_>) -> Result<Report, LabError> {
 /// The mixing ratio with the residual stream, behind the norm where it follows the attention; `None` where what
 /// heads move is not what the stream gets.
 fn ratio(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     moved: &Moved,
     pattern: &PerHead,
     (stack, layer): (&StackSpec, usize),

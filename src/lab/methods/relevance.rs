@@ -14,7 +14,7 @@ use crate::{
     capture::{Capture, Matrix},
     ids::{Side, StackKind},
     lab::{
-        Bench, LabError, Method, MethodPreset, Target,
+        LabError, LabRun, Method, MethodPreset, Target,
         method::Parameters,
         options::{Scope, Visit, choose, first_layer},
         patterns::{NOTHING_TO_MULTIPLY, by_stack, of_stack, pattern_gradients, patterns, square_stacks},
@@ -95,14 +95,14 @@ impl Method for RelevanceQuestion {
         vec![("rule", json!(self.rule.name())), ("start_layer", json!(self.start_layer))]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         relevance(bench, *self, target)
     }
 }
 
 /// Gradient × attention (Chefer et al. 2021), of self-attention, encoder–decoders and two towers.
 fn relevance(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     RelevanceQuestion { rule, start_layer }: RelevanceQuestion,
     target: Target,
 ) -> Result<Report, LabError> {

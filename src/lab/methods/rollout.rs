@@ -14,7 +14,7 @@ use crate::{
     capture::{Capture, Matrix},
     ids::StackKind,
     lab::{
-        Bench, LabError, Method, MethodPreset, Sight, Target, Unasked,
+        LabError, LabFocus, LabRun, Method, MethodPreset, MethodRefusal, Target,
         aim::predicted_side,
         method::Parameters,
         options::{Scope, Visit, choose, first_layer, real},
@@ -72,22 +72,22 @@ impl Method for RolloutOptions {
         ]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         rollout(bench, *self, target)
     }
 }
 
 /// Refuses what has no layers that follow each other on the side that is predicted.
-pub(super) fn needs_layers(sight: &Sight<'_>) -> Result<(), Unasked> {
+pub(super) fn needs_layers(sight: &LabFocus<'_>) -> Result<(), MethodRefusal> {
     let side = predicted_side(sight.capture);
     let own = |kind: StackKind| kind.query_side() == kind.key_side() && kind.query_side() == side;
     if sight.capture.model().stacks.iter().any(|stack| own(stack.kind)) {
         return Ok(());
     }
-    Err(Unasked::unsuited(NOTHING_TO_MULTIPLY))
+    Err(MethodRefusal::unsuited(NOTHING_TO_MULTIPLY))
 }
 
-fn rollout(bench: &Bench<'_>, options: RolloutOptions, target: Target) -> Result<Report, LabError> {
+fn rollout(bench: &LabRun<'_>, options: RolloutOptions, target: Target) -> Result<Report, LabError> {
     let capture = bench.plain()?;
     // Of a model without a prediction there is the map alone.
     let aim = target.aim(bench).ok();

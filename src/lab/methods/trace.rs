@@ -13,9 +13,9 @@ use crate::{
     capture::{Capture, Matrix, Patch},
     ids::{Side, StackKind},
     lab::{
-        Aim, Bench, LabError, Method, MethodPreset, Target, Unasked,
+        Aim, LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         aim::one_number,
-        effort::Work,
+        cost_estimate::Work,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, every, layers_together, real, seed, whole},
     },
@@ -100,7 +100,7 @@ impl Method for TraceOptions {
         method: &SPEC,
         starts: true,
         ask: |sight| {
-            let held = sight.held(sight.read_side()).ok_or(Unasked::without(
+            let held = sight.held(sight.read_side()).ok_or(MethodRefusal::without(
                 "pin a token: it is corrupted by noise, then restored layer by layer",
                 "name a token with --query: it is corrupted by noise, then restored layer by layer",
             ))?;
@@ -143,7 +143,7 @@ impl Method for TraceOptions {
         ]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         trace(bench, self, target)
     }
 }
@@ -233,7 +233,7 @@ impl SubjectSpan {
 
 /// Runs variants and tells each one's probability of the outcome, or its score; `done` of `total` runs were made before.
 pub(super) fn told_of(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     aim: &Aim,
     variants: &[Variant<'_>],
     (done, total): (usize, usize),
@@ -246,7 +246,7 @@ pub(super) fn told_of(
 
 /// Runs with noise on the subject.
 struct Corrupted<'a> {
-    bench: &'a Bench<'a>,
+    bench: &'a LabRun<'a>,
     aim: Aim,
     stack: StackKind,
     /// Changes of each sample's run, those of every run included.
@@ -315,7 +315,7 @@ impl Corrupted<'_> {
 }
 
 /// Causal tracing: noise on the subject, and what of the answer comes back when one state is restored.
-fn trace(bench: &Bench<'_>, options: &TraceOptions, target: Target) -> Result<Report, LabError> {
+fn trace(bench: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;

@@ -24,7 +24,7 @@ use crate::{
     corpus::list::{Content, InputList, ListKind, ListOptions},
     ids::{HeadId, Side, StackKind},
     lab::{
-        Aim, Bench, LabError, Method, MethodPreset, Target, Unasked,
+        Aim, LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         aim::{one_number, probabilities},
         head_outputs::add_up,
         method::Parameters,
@@ -124,7 +124,7 @@ impl Method for RewriteOptions {
         method: &SPEC,
         starts: false,
         ask: |sight| {
-            let held = sight.held(sight.read_side()).ok_or(Unasked::without(
+            let held = sight.held(sight.read_side()).ok_or(MethodRefusal::without(
                 "pin the last token of a subject: the edit changes what is written about it",
                 "name the last token of a subject with --query: the edit changes what is written about it",
             ))?;
@@ -177,7 +177,7 @@ impl Method for RewriteOptions {
         ]
     }
 
-    fn run(&self, bench: &Bench<'_>, target: Target) -> Result<Report, LabError> {
+    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         rewrite(bench, self, target)
     }
 }
@@ -195,7 +195,7 @@ struct Spot {
 }
 
 impl Spot {
-    fn find(bench: &Bench<'_>, aim: &Aim, options: &RewriteOptions) -> Result<Self, LabError> {
+    fn find(bench: &LabRun<'_>, aim: &Aim, options: &RewriteOptions) -> Result<Self, LabError> {
         let plain = bench.plain()?;
         let side = if plain.tokens(Side::Encoder).is_empty() { aim.side } else { Side::Encoder };
         let stack = side.stack();
@@ -234,7 +234,7 @@ impl Spot {
     /// Looks for what would have to come out for the model to say `object`; its probability at every step.
     fn value(
         &self,
-        bench: &Bench<'_>,
+        bench: &LabRun<'_>,
         aim: &Aim,
         object: &Object,
         n_steps: usize,
@@ -294,7 +294,7 @@ impl Spot {
     }
 
     /// Keys of a corpus, `[keys, d_mlp]`.
-    fn corpus(&self, bench: &Bench<'_>, texts: &[String], notes: &mut Vec<String>) -> Result<Matrix, LabError> {
+    fn corpus(&self, bench: &LabRun<'_>, texts: &[String], notes: &mut Vec<String>) -> Result<Matrix, LabError> {
         let inputs = corpus(bench, texts);
         let (mut keys, mut unread) = (Vec::new(), Vec::new());
         for (nth, input) in inputs.iter().enumerate() {
@@ -345,7 +345,7 @@ impl Spot {
 }
 
 /// What keys are taken from: texts, or for a model of pictures those inside the program.
-fn corpus(bench: &Bench<'_>, texts: &[String]) -> Vec<Input> {
+fn corpus(bench: &LabRun<'_>, texts: &[String]) -> Vec<Input> {
     if matches!(bench.model.spec().modality, Modality::Image(_)) {
         return bundled::samples().map(|name| Input::Image(ImageSource::Bundled(name.to_owned()))).collect();
     }
@@ -361,7 +361,7 @@ fn corpus(bench: &Bench<'_>, texts: &[String]) -> Vec<Input> {
 }
 
 /// Writes an association over another, and tells what else it changes.
-fn rewrite(bench: &Bench<'_>, options: &RewriteOptions, target: Target) -> Result<Report, LabError> {
+fn rewrite(bench: &LabRun<'_>, options: &RewriteOptions, target: Target) -> Result<Report, LabError> {
     let aim = target.aim(bench)?;
     let plain = bench.plain()?;
     one_number(plain)?;

@@ -6,7 +6,7 @@ use super::RewriteOptions;
 use crate::{
     ids::Side,
     lab::{
-        Aim, Bench, LabError,
+        Aim, LabError, LabRun,
         outcome::{outcome_id, readings},
     },
     model::{Edit, Encoded, Model, ModelError, Variant},
@@ -24,7 +24,7 @@ pub struct Object {
 impl Object {
     /// The one that a text names: a class, or tokens that are written one after the other. A masked model writes one
     /// token at its mask, so that it gets the first alone.
-    pub fn find(bench: &Bench<'_>, aim: &Aim, text: &str, notes: &mut Vec<String>) -> Result<Self, LabError> {
+    pub fn find(bench: &LabRun<'_>, aim: &Aim, text: &str, notes: &mut Vec<String>) -> Result<Self, LabError> {
         let text = text.trim();
         if aim.outputs != OutputKind::Tokens || id_of(text).is_some() {
             return Ok(Self { ids: vec![outcome_id(bench.model, text)?] });
@@ -63,7 +63,7 @@ impl Object {
 }
 
 /// Whether what is said at a place is read at the next one.
-fn writes_on(bench: &Bench<'_>, aim: &Aim) -> Result<bool, LabError> {
+fn writes_on(bench: &LabRun<'_>, aim: &Aim) -> Result<bool, LabError> {
     let stack = bench.plain()?.model().stack(aim.side.stack());
     Ok(matches!(aim.side, Side::Only | Side::Decoder) && stack.is_none_or(|stack| stack.causal))
 }
@@ -79,7 +79,7 @@ pub struct Prompt<'a> {
 }
 
 /// The text itself, and those that were given.
-pub fn prompts<'a>(bench: &'a Bench<'a>, aim: &Aim, options: &RewriteOptions) -> Result<Vec<Prompt<'a>>, LabError> {
+pub fn prompts<'a>(bench: &'a LabRun<'a>, aim: &Aim, options: &RewriteOptions) -> Result<Vec<Prompt<'a>>, LabError> {
     let plain = bench.plain()?;
     let own = plain.input().text.clone().unwrap_or_default();
     let mut all =
@@ -118,7 +118,7 @@ pub struct Said {
 
 /// What is said to each prompt.
 pub fn said(
-    bench: &Bench<'_>,
+    bench: &LabRun<'_>,
     prompts: &[Prompt<'_>],
     (side, object): (Side, &Object),
     edit: Option<&Edit>,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Bench, LabError};
+use super::{LabError, LabRun};
 use crate::{
     model::Variant,
     text::{counted, grouped, wait_text},
@@ -10,14 +10,14 @@ use crate::{
 
 /// How long a question may take without anybody being asked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Patience {
+pub enum TimeLimit {
     /// So many seconds.
     Secs(f64),
     /// As long as it takes: somebody was asked.
     Endless,
 }
 
-impl Patience {
+impl TimeLimit {
     /// What nobody has to be asked about.
     pub const DEFAULT: Self = Self::Secs(120.0);
 }
@@ -64,10 +64,10 @@ pub(super) struct Work {
     pub n_always: usize,
 }
 
-impl Bench<'_> {
+impl LabRun<'_> {
     /// Measures some runs, and stops with an estimate where all of them would take longer than somebody waits.
     pub(super) fn ask_first(&self, row: usize, work: &Work) -> Result<(), LabError> {
-        let Patience::Secs(most) = self.patience else { return Ok(()) };
+        let TimeLimit::Secs(most) = self.patience else { return Ok(()) };
         let &Work { n_positions, n_tokens, .. } = work;
         let run_secs = self.model.secs_of(&Variant::of(self.input, self.edits, row), self.control)?;
         let position_secs = run_secs * work.runs_each as f64 * work.share;
