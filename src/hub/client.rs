@@ -13,7 +13,7 @@ use ureq::{
 };
 
 use super::{
-    AccessProblem, Environment, HubError, Monitor, Patience, RepoId, Token,
+    AccessProblem, Environment, HubError, Monitor, RepoId, RetryPolicy, Token,
     address::{is_loopback, redirected, same_origin},
     trouble::Trouble,
 };
@@ -27,7 +27,7 @@ pub const WATCH: Duration = Duration::from_millis(40);
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum HubRequest {
     /// The content from this byte on, wherever it is.
     Content { from: u64 },
     /// What the hub knows about a file. A redirect to another server is an answer, too: it means that
@@ -50,7 +50,7 @@ pub struct Client {
     agent: Agent,
     endpoint: Uri,
     token: Option<Token>,
-    patience: Patience,
+    patience: RetryPolicy,
     /// A server that was never reached is not asked again and again.
     reached: AtomicBool,
 }
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// How long to wait, and how often to try again.
-    pub const fn patience(&self) -> Patience {
+    pub const fn patience(&self) -> RetryPolicy {
         self.patience
     }
 
@@ -123,7 +123,7 @@ impl Client {
     }
 
     /// Asks for `path` below the endpoint, such as `/api/models/gpt2`.
-    pub fn ask(&self, path: &str, ask: Ask) -> Result<HubResponse, Trouble> {
+    pub fn ask(&self, path: &str, ask: HubRequest) -> Result<HubResponse, Trouble> {
         let start = format!("{}{path}", self.endpoint.to_string().trim_end_matches('/'));
         let mut uri: Uri = start.parse().map_err(|_| Trouble::Final(HubError::Endpoint(start)))?;
         let mut facts = HeaderMap::new();
@@ -142,7 +142,7 @@ impl Client {
                 }
                 _ => return self.judge(&uri, response, facts),
             };
-            if ask == Ask::Facts && !same_origin(&uri, &next) {
+            if ask == HubRequest::Facts && !same_origin(&uri, &next) {
                 return self.judge(&uri, response, facts);
             }
             uri = next;
@@ -151,7 +151,7 @@ impl Client {
     }
 
     /// As [`Self::ask`], for a file that the server has listed.
-    pub fn ask_file(&self, path: &str, name: &str, ask: Ask) -> Result<HubResponse, Trouble> {
+    pub fn ask_file(&self, path: &str, name: &str, ask: HubRequest) -> Result<HubResponse, Trouble> {
         self.ask(path, ask).map_err(|trouble| match trouble {
             Trouble::Final(HubError::NotFound { .. }) => self.lie(format!("{name} is listed, but not there")).into(),
             other => other,
@@ -175,11 +175,13 @@ impl Client {
         self.broken(reason, progressed)
     }
 
-    fn send(&self, uri: &Uri, ask: Ask) -> Result<Response<Body>, ureq::Error> {
+    fn send(&self, uri: &Uri, ask: HubRequest) -> Result<Response<Body>, ureq::Error> {
         let request = match ask {
-            Ask::Content { from } if from > 0 => self.agent.get(uri.clone()).header("range", format!("bytes={from}-")),
-            Ask::Content { .. } => self.agent.get(uri.clone()),
-            Ask::Facts => self.agent.head(uri.clone()),
+            HubRequest::Content { from } if from > 0 => {
+                self.agent.get(uri.clone()).header("range", format!("bytes={from}-"))
+            }
+            HubRequest::Content { .. } => self.agent.get(uri.clone()),
+            HubRequest::Facts => self.agent.head(uri.clone()),
         };
         // A compressed answer would have another length than the file.
         let mut request = request.header("accept-encoding", "identity");

@@ -23,12 +23,12 @@ pub struct Environment {
     pub token: Option<Token>,
     /// Whether to leave the network alone (`HF_HUB_OFFLINE`, `TRANSFORMERS_OFFLINE`).
     pub offline: bool,
-    pub patience: Patience,
+    pub patience: RetryPolicy,
 }
 
 /// How long to wait for a server, and how often to try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Finding and reaching the server.
     pub connect: Duration,
     /// Silence in the middle of an answer.
@@ -41,7 +41,7 @@ pub struct Patience {
     pub longest_pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
@@ -104,7 +104,7 @@ impl Environment {
             cache: places.cache().map(Cache::at).ok_or(HubError::NoCache)?,
             token: places.token(),
             offline: ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter().any(|name| places.is_on(name)),
-            patience: Patience::default(),
+            patience: RetryPolicy::default(),
         })
     }
 }

@@ -13,7 +13,7 @@ use super::{
     Environment, HubError, Monitor, Plan, PlannedFile, Transfer,
     attempts::Attempts,
     cache::RepoFolder,
-    client::{Ask, Client, HubResponse, is_web_page, number},
+    client::{Client, HubRequest, HubResponse, is_web_page, number},
     pace::Pace,
     partial::Partial,
     plan::file_path,
@@ -115,7 +115,7 @@ impl Fetch<'_> {
         self.transfer.done_bytes = self.finished_bytes + partial.len();
         if partial.len() < file.size_bytes {
             let path = file_path(&self.plan.id, &self.plan.commit, &file.name);
-            let answer = self.client.ask_file(&path, &file.name, Ask::Content { from: partial.len() })?;
+            let answer = self.client.ask_file(&path, &file.name, HubRequest::Content { from: partial.len() })?;
             self.check(file, partial, &answer)?;
             self.take_in(file, partial, answer)?;
         }

@@ -22,7 +22,7 @@ mod transfer;
 mod trouble;
 
 pub use cache::Cache;
-pub use environment::{Environment, Patience, Token};
+pub use environment::{Environment, RetryPolicy, Token};
 pub use error::{AccessProblem, HubError};
 pub use fetch::download;
 pub use id::RepoId;

@@ -10,7 +10,7 @@ use super::{
     address::encoded,
     attempts::Attempts,
     checksum::Checksum,
-    client::{Ask, Client, HubResponse, is_web_page, number},
+    client::{Client, HubRequest, HubResponse, is_web_page, number},
     id::is_plain,
     needed::{is_hostile, needed},
     trouble::Trouble,
@@ -140,7 +140,7 @@ impl Planner<'_> {
     fn listing(&self) -> Result<Listing, HubError> {
         let path = format!("/api/models/{}/revision/{}?blobs=true", self.id.name(), encoded(self.id.revision()));
         self.persistently(|| {
-            let HubResponse { headers, body, .. } = self.client.ask(&path, Ask::Content { from: 0 })?;
+            let HubResponse { headers, body, .. } = self.client.ask(&path, HubRequest::Content { from: 0 })?;
             if is_web_page(&headers) {
                 return Err(self.client.lie("a web page instead of the list of files").into());
             }
@@ -163,7 +163,7 @@ impl Planner<'_> {
     fn facts(&self, commit: &str, file: &Sibling) -> Result<PlannedFile, HubError> {
         let Sibling { rfilename: name, size, lfs } = file;
         let path = file_path(self.id, commit, name);
-        let answer = self.persistently(|| self.client.ask_file(&path, name, Ask::Facts))?;
+        let answer = self.persistently(|| self.client.ask_file(&path, name, HubRequest::Facts))?;
         let HubResponse { status, headers, .. } = answer;
         let Some(etag) = etag(&headers) else {
             return Err(self.client.lie(format!("{name} has no ETag that could name its content")));

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attnscope::hub::{self, Cache, Environment, HubError, Monitor, Patience, Plan, RepoId, Token, Transfer};
+use attnscope::hub::{self, Cache, Environment, HubError, Monitor, Plan, RepoId, RetryPolicy, Token, Transfer};
 
 use super::hub_server::{COMMIT, Repo, Request, Server, weights};
 
@@ -64,7 +64,7 @@ impl Bench {
             cache: Cache::at(folder.path()),
             token: Token::parse("hf_secret"),
             offline: false,
-            patience: Patience {
+            patience: RetryPolicy {
                 connect: Duration::from_secs(2),
                 silence: Duration::from_millis(600),
                 n_retries: 3,
