@@ -380,14 +380,14 @@ impl Mask {
 
 /// What the queries of a head may see in one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sight<'a> {
+pub struct Visibility<'a> {
     /// What they see by their position.
     pub mask: Mask,
     /// Positions, in order, of tokens that see all and that all see.
     pub global: &'a [usize],
 }
 
-impl<'a> Sight<'a> {
+impl<'a> Visibility<'a> {
     /// Keys next to each other that a query may see: all of them, or what the mask shows.
     pub fn near(self, query: usize, n_query: usize, n_key: usize) -> Range<usize> {
         if self.global.binary_search(&query).is_ok() { 0..n_key } else { self.mask.visible(query, n_query, n_key) }

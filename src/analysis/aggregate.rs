@@ -10,7 +10,7 @@ use crate::{
     capture::{Computation, Matrix, Normalizer},
     ids::HeadId,
     projection::correlation::InputSegment,
-    spec::Sight,
+    spec::Visibility,
 };
 
 /// Positions beyond this are left out of a mean by position: its matrix would be larger than what it is made of.
@@ -221,7 +221,7 @@ pub fn by_offset(
         Cloud::Input(capture) => capture.sight_of(head).unwrap_or_default(),
         // Of several inputs a head with tokens that see all is refused.
         Cloud::Inputs(_) | Cloud::Positions(_) => {
-            Sight { mask: cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default(), global: &[] }
+            Visibility { mask: cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default(), global: &[] }
         }
     };
     let mut all = OffsetSums::default();

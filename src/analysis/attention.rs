@@ -12,7 +12,7 @@ use crate::{
     analysis::explain::normalizers,
     capture::{AppliedEdit, Capture, Computation, LayerCapture, Matrix, Normalizer, Site},
     ids::HeadId,
-    spec::{AttentionParams, Sight},
+    spec::{AttentionParams, Visibility},
 };
 
 /// Keys per packed panel, and queries per block, of [`dots`]: 4 × 8 sums fit the sixteen 128-bit
@@ -89,8 +89,8 @@ impl<'a> Scoring<'a> {
         edits_are_known(edits).then_some(Self { q, k, k_global, k_everywhere, params, global, biased, head, edits })
     }
 
-    const fn sight(&self) -> Sight<'a> {
-        Sight { mask: self.params.mask, global: self.global }
+    const fn sight(&self) -> Visibility<'a> {
+        Visibility { mask: self.params.mask, global: self.global }
     }
 
     fn scores(&self) -> Option<Matrix> {

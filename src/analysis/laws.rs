@@ -5,7 +5,7 @@ use super::attention::{dots, pattern_from, row_of_scores, scores_from, softmax};
 use crate::{
     capture::{AppliedEdit, Capture, Computation, Matrix, RowMass, Site},
     ids::HeadId,
-    spec::Sight,
+    spec::Visibility,
 };
 
 /// One law and how far a capture is from it.
@@ -157,7 +157,7 @@ pub fn unexplained_pattern(capture: &Capture) -> Option<(HeadId, f32)> {
 }
 
 /// Every head whose pattern is stored, with what its queries may see.
-fn stored_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Sight<'_>, Matrix)> {
+fn stored_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Visibility<'_>, Matrix)> {
     capture.model().stacks.iter().flat_map(move |stack| {
         stack.layers.iter().enumerate().flat_map(move |(layer, spec)| {
             (0..spec.n_heads).filter_map(move |head| {

@@ -4,7 +4,7 @@ use crate::{
     analysis::attention,
     capture::{AppliedEdit, Capture, Edit, Matrix, RowMass},
     ids::{HeadId, StackKind},
-    spec::{Mask, Sight},
+    spec::{Mask, Visibility},
 };
 
 /// One head's pattern in numbers; all are means over queries unless said otherwise.
@@ -36,7 +36,7 @@ pub struct HeadStats {
 /// How many keys each query of a head had to choose from: what masks, sliding windows and changes of the run leave.
 #[derive(Clone, Debug)]
 pub struct Choices<'a> {
-    sight: Sight<'a>,
+    sight: Visibility<'a>,
     n_query: usize,
     head: HeadId,
     /// Changes that take keys from queries.
@@ -46,7 +46,7 @@ pub struct Choices<'a> {
 impl<'a> Choices<'a> {
     /// Of `n_query` queries behind a mask.
     pub fn behind(mask: Mask, n_query: usize) -> Self {
-        Self { sight: Sight { mask, global: &[] }, n_query, head: HeadId::default(), hiding: Vec::new() }
+        Self { sight: Visibility { mask, global: &[] }, n_query, head: HeadId::default(), hiding: Vec::new() }
     }
 
     /// Of a head of a run.

@@ -1,7 +1,7 @@
 //! Tokens that see all others and are seen by all of them, through keys and values of their own (Longformer).
 
 use super::{Capture, LayerCapture, Matrix, PerHead};
-use crate::{ids::HeadId, spec::Sight};
+use crate::{ids::HeadId, spec::Visibility};
 
 impl LayerCapture {
     /// What is recorded with the values of sites, and is none itself.
@@ -18,8 +18,8 @@ impl Capture {
     }
 
     /// What the queries of a head may see.
-    pub fn sight_of(&self, head: HeadId) -> Option<Sight<'_>> {
-        Some(Sight { mask: self.model().mask_of(head)?, global: self.global_tokens(head) })
+    pub fn sight_of(&self, head: HeadId) -> Option<Visibility<'_>> {
+        Some(Visibility { mask: self.model().mask_of(head)?, global: self.global_tokens(head) })
     }
 
     /// The keys `[key, d_head]` that one head's global tokens meet.

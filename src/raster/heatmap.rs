@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// What the rows of a pattern may see: by a mask of positions, or told row by row.
-pub trait Sight {
+pub trait MaskedCells {
     /// The columns that `row` may see, in a pattern of this shape.
     fn visible(&self, row: usize, shape: [usize; 2]) -> Range<usize>;
     /// Columns, in order, that every row may see besides.
@@ -27,7 +27,7 @@ pub trait Sight {
     fn reduced(&self, from: [usize; 2], to: [usize; 2]) -> Self;
 }
 
-impl Sight for Mask {
+impl MaskedCells for Mask {
     fn visible(&self, row: usize, [n_query, n_key]: [usize; 2]) -> Range<usize> {
         Self::visible(*self, row, n_query, n_key)
     }
@@ -54,7 +54,7 @@ pub struct RowsSee {
     pub n_rest: usize,
 }
 
-impl Sight for RowsSee {
+impl MaskedCells for RowsSee {
     fn visible(&self, row: usize, [_, n_cols]: [usize; 2]) -> Range<usize> {
         self.visible.get(row).cloned().unwrap_or(0..n_cols)
     }
@@ -94,7 +94,7 @@ impl Sight for RowsSee {
 ///
 /// What `mask` rules out gets a colour of its own, because ruled out is not the same as unused:
 /// [`MASKED_COLOR`] for later keys, [`OUT_OF_WINDOW_COLOR`] for keys that are too far away.
-pub fn heatmap(pattern: &Matrix, map: ColorMap, range: ColorRange, mask: &impl Sight) -> RgbaBuffer {
+pub fn heatmap(pattern: &Matrix, map: ColorMap, range: ColorRange, mask: &impl MaskedCells) -> RgbaBuffer {
     let [height, width] = pattern.shape();
     let mut pixels = vec![0u8; 4 * width * height];
     let painter = Painter::new(map, range);
@@ -113,7 +113,7 @@ pub fn reduced_mask(mask: Mask, from: [usize; 2], to: [usize; 2]) -> Mask {
     Mask { window: mask.window.map(scaled), ..mask }
 }
 
-fn paint_mask(mask: &impl Sight, line: &mut [u8], query: usize, shape: [usize; 2]) {
+fn paint_mask(mask: &impl MaskedCells, line: &mut [u8], query: usize, shape: [usize; 2]) {
     let visible = mask.visible(query, shape);
     let n_keys = shape[1].saturating_sub(mask.n_rest());
     let late = if mask.is_causal() { visible.end } else { n_keys };
@@ -157,7 +157,7 @@ pub fn atlas(
     max_side: usize,
     columns: usize,
     (map, log, high): (ColorMap, bool, Option<f32>),
-    mask: &impl Sight,
+    mask: &impl MaskedCells,
 ) -> Atlas {
     let max_side = max_side.max(1);
     let columns = columns.clamp(1, patterns.len().max(1));

@@ -15,7 +15,7 @@ use attnscope::{
     model::{Engine, Input, Model, ModelFiles, RunPlan, Sites, uninterrupted},
     raster::{
         colormap::{ColorMap, ColorRange, OUT_OF_WINDOW_COLOR},
-        heatmap::{RowsSee, Sight as _, heatmap},
+        heatmap::{MaskedCells as _, RowsSee, heatmap},
     },
 };
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     capture::{Capture, Matrix, Token, words},
     ids::{HeadId, StackKind},
-    spec::{HeadKind, Mask, Sight},
+    spec::{HeadKind, Mask, Visibility},
 };
 
 /// Below this part of a row the rest is rounding error, and renormalising would show noise as attention.
@@ -84,9 +84,9 @@ fn merged(
     let stack_is_causal = capture.model().stack(stack).is_some_and(|spec| spec.causal);
     let causal = stack_is_causal && extent.is_none_or(Extent::is_of_pairs);
     let sights = match extent {
-        Some(Extent::Tokens | Extent::TokensOfLayers) => vec![Sight::default()],
+        Some(Extent::Tokens | Extent::TokensOfLayers) => vec![Visibility::default()],
         // Through all layers together a window ends nowhere.
-        Some(Extent::Pairs) => vec![Sight { mask: Mask { causal, window: None }, global: &[] }],
+        Some(Extent::Pairs) => vec![Visibility { mask: Mask { causal, window: None }, global: &[] }],
         _ => sights(capture, &heads),
     };
     let visible = visible(&sights, &rows, &cols);
@@ -299,7 +299,7 @@ fn without_silence(base: Matrix, rows: &mut Axis, cols: &mut Axis) -> Matrix {
 }
 
 /// What the heads may see, each way once.
-fn sights<'a>(capture: &'a Capture, heads: &[HeadId]) -> Vec<Sight<'a>> {
+fn sights<'a>(capture: &'a Capture, heads: &[HeadId]) -> Vec<Visibility<'a>> {
     let mut sights = Vec::new();
     for head in heads {
         let Some(sight) = capture.sight_of(*head) else { continue };
@@ -311,13 +311,13 @@ fn sights<'a>(capture: &'a Capture, heads: &[HeadId]) -> Vec<Sight<'a>> {
 }
 
 /// Columns of tokens that all see, in order.
-fn everywhere(sights: &[Sight<'_>], cols: &Axis) -> Vec<usize> {
+fn everywhere(sights: &[Visibility<'_>], cols: &Axis) -> Vec<usize> {
     let global = sights.iter().flat_map(|sight| sight.global);
     global.filter_map(|key| cols.group_of(*key)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Per row the columns next to each other that some head sees from some of its queries.
-fn visible(sights: &[Sight<'_>], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
+fn visible(sights: &[Visibility<'_>], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
     let n_cols = cols.n_of_tokens();
     let (n_query, n_key) = (rows.n_tokens(), cols.n_tokens());
     let of_row = |row: &AxisGroup| {

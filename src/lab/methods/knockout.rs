@@ -21,7 +21,7 @@ use crate::{
         options::{Scope, Visit, choose, every, layers_together, read_stack},
     },
     model::{Edit, HeadReads, Logits, Site, Sites, Start, Variant},
-    spec::Sight,
+    spec::Visibility,
 };
 
 /// The method.
@@ -115,7 +115,7 @@ fn knockout(bench: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Res
     let (n_query, n_key) = (plain.query_tokens(stack).len(), plain.key_tokens(stack).len());
     let n_layers = spec.layers.len();
     // Layers may see windows of different widths.
-    let sights: Vec<Sight<'_>> =
+    let sights: Vec<Visibility<'_>> =
         (0..n_layers).filter_map(|layer| plain.sight_of(HeadId { stack, layer, head: 0 })).collect();
     let queries = match aim.reads {
         HeadReads::At(position) if stack.query_side() == aim.side => position..position + 1,

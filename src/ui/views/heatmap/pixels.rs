@@ -11,7 +11,7 @@ use crate::{
     ids::CaptureId,
     raster::{
         ColorMap, ColorRange,
-        heatmap::{RowsSee, Sight as _, atlas, heatmap, reduce_by_max},
+        heatmap::{MaskedCells as _, RowsSee, atlas, heatmap, reduce_by_max},
     },
     session::ColorScale,
     ui::views::{
