@@ -2,7 +2,7 @@
 
 use attnscope::{
     analysis::{
-        Space, explain::report::Question, point_set::PointSet, projection::LayoutMethod, reading::Together,
+        Space, explain::report::LabQuestion, point_set::PointSet, projection::LayoutMethod, reading::Together,
         search::SearchQuery,
     },
     capture::{Ablate, Ablation, Edit, HideToken, Normalize, Normalizer, RgbaBuffer, Scope, Sharpen},
@@ -277,7 +277,7 @@ fn input(day: &mut Day) {
 }
 
 fn ask_lab(day: &mut Day) {
-    let question = *day.random.pick(&Question::ALL);
+    let question = *day.random.pick(&LabQuestion::ALL);
     turn(day, |options| options.lab.question = question);
     day.window.ask(Command::Select(SelectionCommand::ShowView(ViewKind::Lab)));
     day.frames(10);

@@ -26,12 +26,12 @@ pub struct Survey {
     pub stack: StackKind,
     /// How queries and keys are scaled and moved; the layout has no part in it.
     pub options: ProjectionOptions,
-    pub question: Question,
+    pub question: CloudQuery,
 }
 
 /// What can be asked.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Question {
+pub enum CloudQuery {
     /// How distance stands for the dot product, in every head.
     Proxies,
     /// The same in one head, with pairs to be drawn.
@@ -45,13 +45,13 @@ pub enum Question {
 /// Questions of one kind take each other's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuestionKind {
-    /// [`Question::Proxies`].
+    /// [`CloudQuery::Proxies`].
     Proxies,
-    /// [`Question::Plot`].
+    /// [`CloudQuery::Plot`].
     Plot,
-    /// [`Question::Search`].
+    /// [`CloudQuery::Search`].
     Search,
-    /// [`Question::Average`].
+    /// [`CloudQuery::Average`].
     Average,
 }
 
@@ -61,7 +61,7 @@ pub struct SurveyKey {
     cloud: CloudId,
     stack: StackKind,
     options: ProjectionOptions,
-    question: Question,
+    question: CloudQuery,
 }
 
 /// Mean attention of one head.
@@ -77,7 +77,7 @@ pub struct Average {
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub enum Finding {
+pub enum CloudResult {
     Proxies(Vec<HeadProxy>),
     Plot(Box<HeadPlot>),
     Average(Box<Average>),
@@ -107,7 +107,7 @@ impl Found {
     }
 }
 
-impl Question {
+impl CloudQuery {
     /// Its kind.
     pub const fn kind(&self) -> QuestionKind {
         match self {
@@ -141,7 +141,7 @@ impl Survey {
     pub fn key(&self) -> SurveyKey {
         // A mean of patterns knows no joint space.
         let options = match self.question {
-            Question::Average(..) => ProjectionOptions::default(),
+            CloudQuery::Average(..) => ProjectionOptions::default(),
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
         };
         SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }
@@ -152,23 +152,25 @@ impl Survey {
     ///
     /// # Errors
     /// One sentence: what is wrong with the question, or that there are no queries and keys.
-    pub fn answer(&self, progress: &mut dyn FnMut(usize, usize) -> bool) -> Option<Result<Finding, String>> {
+    pub fn answer(&self, progress: &mut dyn FnMut(usize, usize) -> bool) -> Option<Result<CloudResult, String>> {
         let Self { cloud, stack, options, question } = self;
         if let Some(reason) = cloud.lacks(*stack, options.space) {
             return Some(Err(capitalised(&reason)));
         }
         match question {
-            Question::Proxies => proxy::proxies(cloud, *stack, *options, true, progress).map(Finding::Proxies).map(Ok),
-            Question::Plot(head) => {
+            CloudQuery::Proxies => {
+                proxy::proxies(cloud, *stack, *options, true, progress).map(CloudResult::Proxies).map(Ok)
+            }
+            CloudQuery::Plot(head) => {
                 let plot = proxy::plot(cloud, *head, *options, PLOTTED_PAIRS);
-                Some(plot.map(|plot| Finding::Plot(Box::new(plot))).ok_or_else(|| {
+                Some(plot.map(|plot| CloudResult::Plot(Box::new(plot))).ok_or_else(|| {
                     format!(
                         "The queries and keys of {head} cannot be compared: they were not recorded, or are not finite"
                     )
                 }))
             }
-            Question::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
-            Question::Search(search) => match search.find(cloud, *stack, options.space) {
+            CloudQuery::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
+            CloudQuery::Search(search) => match search.find(cloud, *stack, options.space) {
                 Err(error) => Some(Err(error.to_string())),
                 Ok(hits) => {
                     let ranked = if hits.is_empty() {
@@ -176,7 +178,7 @@ impl Survey {
                     } else {
                         search::rank(cloud, *stack, &hits, *options, progress)?
                     };
-                    Some(Ok(Finding::Search(Box::new(Found::new(hits, ranked)))))
+                    Some(Ok(CloudResult::Search(Box::new(Found::new(hits, ranked)))))
                 }
             },
         }
@@ -188,12 +190,12 @@ fn average(
     head: HeadId,
     annotation: Option<&str>,
     progress: &mut dyn FnMut(usize, usize) -> bool,
-) -> Option<Result<Finding, String>> {
+) -> Option<Result<CloudResult, String>> {
     let n = cloud.n_inputs();
     let mut found = || {
         let positions = aggregate::by_position(cloud, head, &mut |nth| progress(nth, 2 * n))?;
         let (offsets, groups) = aggregate::by_offset(cloud, head, annotation, &mut |nth| progress(n + nth, 2 * n))?;
-        Ok(Finding::Average(Box::new(Average { head, positions, offsets, groups })))
+        Ok(CloudResult::Average(Box::new(Average { head, positions, offsets, groups })))
     };
     match found() {
         Err(AggregateError::Stopped) => None,

@@ -15,7 +15,7 @@ use super::views::{
 use crate::{
     analysis::{
         Cloud, Space,
-        explain::{Target, report::Question},
+        explain::{Target, report::LabQuestion},
         projection::ProjectionOptions,
         reading::{ReadingOptions, long::Pool},
     },
@@ -93,12 +93,12 @@ impl ViewOptions {
     }
 
     /// The question that methods answer.
-    pub const fn question(&self) -> Question {
+    pub const fn question(&self) -> LabQuestion {
         self.lab.question
     }
 
     /// The same, to be changed.
-    pub const fn question_mut(&mut self) -> &mut Question {
+    pub const fn question_mut(&mut self) -> &mut LabQuestion {
         &mut self.lab.question
     }
 

@@ -10,7 +10,7 @@ use super::{
     options::{FieldValues, Scope, Visit},
 };
 use crate::{
-    analysis::explain::report::{MethodSpec, Question, Report},
+    analysis::explain::report::{LabQuestion, MethodSpec, Report},
     capture::Capture,
     ids::{HeadId, Side},
 };
@@ -119,7 +119,7 @@ impl MethodPreset {
     }
 
     /// The columns under a question.
-    pub fn under(question: Question) -> impl Iterator<Item = &'static Self> {
+    pub fn under(question: LabQuestion) -> impl Iterator<Item = &'static Self> {
         Self::all().filter(move |column| column.method.question == question)
     }
 

@@ -7,7 +7,7 @@ use crate::{
         explain::report::Report,
         projection::Projection,
         reading::store::{Answer, PatternKey},
-        survey::Finding,
+        survey::CloudResult,
     },
     capture::{Capture, RgbaBuffer},
     export::Preview,
@@ -77,7 +77,7 @@ event_kinds! {
     /// What can be chosen about a corpus, and what it will take: as far as it is known, and in the end.
     Look(Arc<CorpusLook>),
     Project(ProjectionAnswer),
-    Survey(Arc<Finding>),
+    Survey(Arc<CloudResult>),
     Explain(ExplanationAnswer),
     /// What an independent implementation says.
     SecondOpinion(Arc<Comparison>),

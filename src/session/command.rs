@@ -10,7 +10,7 @@ use crate::{
     analysis::{
         point_set::{PointSet, Spot},
         search::SearchQuery,
-        survey::Question,
+        survey::CloudQuery,
     },
     capture::{Excerpt, RgbaBuffer},
     export::FigureRequest,
@@ -148,7 +148,7 @@ pub enum PaneCommand {
     /// The pointer is over a point of a joint space, or over none.
     HoverPoint(Option<Spot>),
     /// Ask something about the whole cloud, unless that is known or on its way.
-    Survey(Question),
+    Survey(CloudQuery),
     /// List all that the model can say, unless that is known or on its way.
     ListOutcomes,
     /// Ask the laboratory, for a column.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Cause, Document, Documents, LabOptions, Notices, Pane, Panes, Split};
 use crate::{
-    analysis::explain::report::Question,
+    analysis::explain::report::LabQuestion,
     capture::Capture,
     lab::{are_two_directions, two_texts},
 };
@@ -22,7 +22,7 @@ impl LabOptions {
 
 impl Pane {
     fn aligns(&self) -> bool {
-        self.view.facts().shows_answers && self.options.question() == Question::Aligns
+        self.view.facts().shows_answers && self.options.question() == LabQuestion::Aligns
     }
 }
 

@@ -6,26 +6,26 @@ use super::{Document, Loadable, Pane};
 use crate::{
     analysis::{
         point_set::PointSet,
-        survey::{Finding, Found, Question},
+        survey::{CloudQuery, CloudResult, Found},
     },
     ids::HeadId,
 };
 
 impl Pane {
     /// What is known about the search; `None` where nothing is looked for, or it was not asked yet.
-    pub fn search_answer(&self, document: &Document) -> Option<&Loadable<Arc<Finding>>> {
+    pub fn search_answer(&self, document: &Document) -> Option<&Loadable<Arc<CloudResult>>> {
         let survey = self.survey(document, self.search_question()?)?;
         self.surveys.find(&survey)
     }
 
     /// What the search asks; `None` where nothing is looked for.
-    pub fn search_question(&self) -> Option<Question> {
-        (!self.search.text.trim().is_empty()).then(|| Question::Search(self.search.clone()))
+    pub fn search_question(&self) -> Option<CloudQuery> {
+        (!self.search.text.trim().is_empty()).then(|| CloudQuery::Search(self.search.clone()))
     }
 
     /// What the search found; while it is asked anew, what it found before in the same points.
     pub fn found(&self, document: &Document) -> Option<&Found> {
-        let Finding::Search(found) = &**self.search_answer(document)?.latest()? else { return None };
+        let CloudResult::Search(found) = &**self.search_answer(document)?.latest()? else { return None };
         Some(found)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Document, Effect, Loadable, Pane};
 use crate::{
-    analysis::survey::{Finding, Question, QuestionKind, Survey, SurveyKey},
+    analysis::survey::{CloudQuery, CloudResult, QuestionKind, Survey, SurveyKey},
     ids::{CloudId, JobId, PaneId},
     model::Progress,
     protocol::{Lane, Request, Update},
@@ -17,7 +17,7 @@ const MAX_KEPT: usize = 12;
 #[derive(Clone, Debug, Default)]
 pub struct Surveys {
     asked: Vec<HeldSurvey>,
-    kept: Vec<(SurveyKey, Arc<Finding>)>,
+    kept: Vec<(SurveyKey, Arc<CloudResult>)>,
 }
 
 /// A question with what is known about it.
@@ -25,13 +25,13 @@ pub struct Surveys {
 struct HeldSurvey {
     kind: QuestionKind,
     key: SurveyKey,
-    answer: Loadable<Arc<Finding>>,
+    answer: Loadable<Arc<CloudResult>>,
 }
 
 impl Surveys {
     /// The answer to a question that is there, on its way, or failed; `None` when it was not asked, or another one
     /// took its place. What is there before the answer is the answer to the question before, of the same points.
-    pub fn find(&self, survey: &Survey) -> Option<&Loadable<Arc<Finding>>> {
+    pub fn find(&self, survey: &Survey) -> Option<&Loadable<Arc<CloudResult>>> {
         let asked = self.asked.iter().find(|asked| asked.kind == survey.question.kind())?;
         (asked.key == survey.key()).then_some(&asked.answer)
     }
@@ -113,7 +113,7 @@ impl Surveys {
 
 impl Pane {
     /// A question about what the joint spaces of this pane are made of.
-    pub fn survey(&self, document: &Document, question: Question) -> Option<Survey> {
+    pub fn survey(&self, document: &Document, question: CloudQuery) -> Option<Survey> {
         let (cloud, stack) = (self.cloud(document)?, self.selection.stack());
         Some(Survey { cloud, stack, options: self.projection_options(), question })
     }

@@ -9,7 +9,7 @@ use super::{JobControl, Stop, Wake, Worker, idle::give_back_in, projector, threa
 use crate::{
     analysis::reading::{
         ReadPattern, Refusal,
-        store::{self, Answer, Ask, Finding, PatternKey, PatternStore, Question, Want},
+        store::{self, Answer, PatternKey, PatternQuery, PatternReader, PatternResult, PatternStore, Want},
     },
     ids::JobId,
     protocol::{EventKind, Failure, Lane, ReadAnswer, Request, Update},
@@ -58,13 +58,13 @@ impl Engine for AnalysisEngine {
         let mut patterns: Vec<(PatternKey, Arc<ReadPattern>)> = Vec::new();
         for mut want in wants {
             control.check()?;
-            if let (Question::Lines(reading, _), None) = (&want.key.question, &want.pattern) {
-                let of_pattern = PatternKey { question: Question::Pattern(reading.clone()), ..want.key.clone() };
+            if let (PatternQuery::Lines(reading, _), None) = (&want.key.question, &want.pattern) {
+                let of_pattern = PatternKey { question: PatternQuery::Pattern(reading.clone()), ..want.key.clone() };
                 let known = patterns.iter().find(|(key, _)| *key == of_pattern);
                 want.pattern = known.map(|(_, pattern)| Arc::clone(pattern));
             }
             let answer = self.find(&want, control)?;
-            if let Ok(Finding::Pattern(pattern)) = &answer {
+            if let Ok(PatternResult::Pattern(pattern)) = &answer {
                 patterns.push((want.key.clone(), Arc::clone(pattern)));
             }
             control.tell(EventKind::Analysis(ReadAnswer::Found(Box::new(want.key), answer)));
@@ -117,7 +117,7 @@ impl Analyst {
     }
 }
 
-impl Ask for Analyst {
+impl PatternReader for Analyst {
     fn ask(&mut self, wants: Vec<Want>) {
         self.newest = JobId(self.newest.0 + 1);
         self.worker.submit(self.newest, Request::Read(wants));

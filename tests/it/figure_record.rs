@@ -4,7 +4,7 @@ use attnscope::{
     analysis::{
         Space,
         edges::EdgeFilter,
-        explain::report::Question,
+        explain::report::LabQuestion,
         projection::{ColorBy, Dims, LayoutMethod, ScaleChoice, SizeBy},
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, SentenceFilter, Source, Whose},
     },
@@ -111,7 +111,7 @@ fn option_turns() -> Vec<(&'static str, ViewKind, Turn)> {
         ("colour by", Scatter, |it| it.options.scatter.color = ColorBy::Norm),
         ("size by", Scatter, |it| it.options.scatter.size = SizeBy::Norm),
         ("annotation", Average, |it| it.options.average.annotation = Some("kind".to_owned())),
-        ("question", Lab, |it| it.options.lab.question = Question::Moves),
+        ("question", Lab, |it| it.options.lab.question = LabQuestion::Moves),
         ("special ranked", Lab, |it| it.options.lab.special = !it.options.lab.special),
         ("distance", Distance, |it| it.options.distance.before = !it.options.distance.before),
     ]

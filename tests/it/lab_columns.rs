@@ -6,7 +6,7 @@ use std::fs;
 use attnscope::{
     analysis::explain::{
         compare,
-        report::{Question, Report, Value},
+        report::{LabQuestion, Report, Value},
     },
     capture::{Ablate, Ablation},
     ids::{HeadId, Side, StackKind},
@@ -180,7 +180,7 @@ fn a_question_becomes_a_figure_with_its_methods_target_and_caveats() {
     let output = attnscope(&[&gpt[..], &["--methods", "lens,trace", "--out", lens.to_str().unwrap()]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(fs::read(&lens).unwrap().starts_with(b"%PDF"));
-    assert_eq!(Question::from_name("fact"), Some(Question::Fact));
+    assert_eq!(LabQuestion::from_name("fact"), Some(LabQuestion::Fact));
 }
 
 /// What a column of the window asks about a run.

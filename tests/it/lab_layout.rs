@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use attnscope::{
-    analysis::explain::report::{Axis, ColumnValues, Question, Report, ReportColumn, Value},
+    analysis::explain::report::{Axis, ColumnValues, LabQuestion, Report, ReportColumn, Value},
     capture::Matrix,
     figure::{
         CaptionKind, Captions, FontSource, Item, Page, Scene as _, Typesetter, figure,
@@ -41,7 +41,7 @@ fn side_by_side() -> Vec<Section> {
     };
     let answers: Vec<Answered> =
         titles.into_iter().enumerate().map(|(seed, title)| answer(title, report(seed))).collect();
-    compose(&causal_text_capture(N, 2, 2), Question::Depends, &answers, (HeadId::single(0, 0), false))
+    compose(&causal_text_capture(N, 2, 2), LabQuestion::Depends, &answers, (HeadId::single(0, 0), false))
 }
 
 /// Sentences, numbers and a table.
@@ -61,7 +61,7 @@ fn one_by_one() -> Vec<Section> {
         .with_value("permutation", Value::List(vec![0.1, 0.2, 0.3]))
         .with_value("words", table);
     let answers = [answer("Faithfulness", report)];
-    compose(&causal_text_capture(N, 2, 2), Question::Believe, &answers, (HeadId::single(0, 0), false))
+    compose(&causal_text_capture(N, 2, 2), LabQuestion::Believe, &answers, (HeadId::single(0, 0), false))
 }
 
 fn texts(items: &[Item]) -> Vec<&Text> {
@@ -132,7 +132,8 @@ fn a_title_has_room_for_several_words() {
     let table = Value::Table(vec![ReportColumn::new("head", ColumnValues::Text(vec!["L0H0".to_owned()]))]);
     let answers =
         [answer("Ablation", Report::new(attnscope::lab::named("ablation").unwrap().spec).with_value("flips", table))];
-    let sections = compose(&causal_text_capture(N, 2, 2), Question::Believe, &answers, (HeadId::single(0, 0), false));
+    let sections =
+        compose(&causal_text_capture(N, 2, 2), LabQuestion::Believe, &answers, (HeadId::single(0, 0), false));
     let mut type_ = Typesetter::new(FontSource::Bundled);
     for part in sections.iter().flat_map(|section| &section.parts).filter(|part| !part.title.is_empty()) {
         assert!(part.width() >= part.piece.width());
@@ -183,7 +184,7 @@ fn a_map_of_pairs_leaves_out_what_the_mask_rules_out() {
         "Weights",
         Report::new(attnscope::lab::named("normalizers").unwrap().spec).with_value("pattern", value),
     )];
-    let sections = compose(&capture, Question::Believe, &answers, (HeadId::single(0, 0), false));
+    let sections = compose(&capture, LabQuestion::Believe, &answers, (HeadId::single(0, 0), false));
     let mut type_ = Typesetter::new(FontSource::Bundled);
     let mut pen = Pen::new(&mut type_, Palette::LIGHT);
     let piece = &sections[0].parts[0].piece;
@@ -221,7 +222,7 @@ fn values_stand_beside_their_names_and_parts_of_a_logit_have_two_decimals() {
         .with_value("sum", Value::Number(9.42))
         .with_value("logit", Value::Number(9.42));
     let answers = [answer("Direct logit attribution", report)];
-    let sections = compose(&causal_text_capture(N, 2, 2), Question::Fact, &answers, (HeadId::single(0, 0), false));
+    let sections = compose(&causal_text_capture(N, 2, 2), LabQuestion::Fact, &answers, (HeadId::single(0, 0), false));
     let [facts, table] = &sections[0].parts[..] else { panic!("{} parts", sections[0].parts.len()) };
     assert_eq!(facts.piece.height(facts.piece.width()), 3.0 * ROW_PT);
     assert_eq!(table.piece.spoken(), ["L1H2 −2.38", "L0 MLP 0.89"]);

@@ -6,7 +6,7 @@ use std::{fs, sync::Arc};
 use attnscope::{
     analysis::explain::{
         normalizers::softmax,
-        report::{ColumnValues, Question, Report, Value},
+        report::{ColumnValues, LabQuestion, Report, Value},
     },
     capture::{Matrix, Patch, RankOne},
     figure::{
@@ -261,13 +261,13 @@ fn the_smallest_mask_keeps_the_output_and_hides_what_it_does_not_need() {
     let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
     let answer = |report: &Report| Answered { column: "masks", title: "Mask", report: Some(Arc::new(report.clone())) };
     let titles = |report: &Report| -> Vec<String> {
-        let sections = compose(&capture, Question::Depends, &[answer(report)], (HeadId::default(), false));
+        let sections = compose(&capture, LabQuestion::Depends, &[answer(report)], (HeadId::default(), false));
         let parts = sections.iter().filter(|section| section.column.is_some()).flat_map(|section| &section.parts);
         parts.map(|part| format!("{}: {}", part.title, part.piece.spoken().join(", "))).collect()
     };
     let (few, one) = (titles(&once), titles(&found));
     // The window plots the search: a line for each layer and the end, as many steps as were made.
-    let sections = compose(&capture, Question::Depends, &[answer(&once)], (HeadId::default(), false));
+    let sections = compose(&capture, LabQuestion::Depends, &[answer(&once)], (HeadId::default(), false));
     let parts = sections.iter().filter(|section| section.column.is_some()).flat_map(|section| &section.parts);
     let charts: Vec<_> = parts.filter_map(|part| Some((part, part.piece.chart(&Palette::LIGHT)?))).collect();
     let [(search, distance), (_, open)] = &charts[..] else { panic!("{} charts", charts.len()) };

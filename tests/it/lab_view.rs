@@ -6,7 +6,7 @@ use attnscope::{
     analysis::explain::{
         alignment::Symmetrize,
         compare,
-        report::{Question, Report, Value},
+        report::{LabQuestion, Report, Value},
         rollout::RolloutOptions,
     },
     cli::open::OpenOptions,
@@ -266,7 +266,7 @@ fn the_other_direction_of_an_example_is_asked_the_same() {
     play.does(Command::OpenOtherDirection);
     let pane = play.session.pane();
     assert_ne!(pane.id, left);
-    assert_eq!((pane.view, pane.options.lab.question), (ViewKind::Lab, Question::Aligns));
+    assert_eq!((pane.view, pane.options.lab.question), (ViewKind::Lab, LabQuestion::Aligns));
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn two_directions_of_a_translation_are_put_together_and_held_against_gold() {
     play.answers();
     play.does(Command::SetText(">>deu<< the little cat sat on the warm mat".to_owned()));
     let mut options = play.session.pane().options.clone();
-    options.lab.question = Question::Aligns;
+    options.lab.question = LabQuestion::Aligns;
     play.does(Command::SetViewOptions(options));
     play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Lab)));
     let left = play.session.pane().id;

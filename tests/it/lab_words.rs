@@ -7,7 +7,7 @@ use attnscope::{
     analysis::{
         detect::{Detector, Undefined, kinds},
         effect::{Effect, NoEffect, Outcome},
-        explain::report::{Document, Question, Report},
+        explain::report::{Document, LabQuestion, Report},
     },
     capture::{Ablate, Ablation, Capture},
     figure::views::lab::{Answered, compose},
@@ -35,7 +35,7 @@ fn special_tokens_are_left_out_of_the_bars_and_of_the_ranking_and_their_share_is
     let answer =
         |report: &Report| Answered { column: "hidden", title: "If hidden", report: Some(Arc::new(report.clone())) };
     let drawn = |special: bool| {
-        let sections = compose(&capture, Question::Depends, &[answer(&report)], (HeadId::default(), special));
+        let sections = compose(&capture, LabQuestion::Depends, &[answer(&report)], (HeadId::default(), special));
         let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(600.0, 600.0));
         let rows = sections[0].parts[0].piece.rows_of(area, (Side::Only, 0));
         (sections[0].notes.clone(), !rows.is_empty())
@@ -64,7 +64,7 @@ fn special_tokens_are_left_out_of_the_bars_and_of_the_ranking_and_their_share_is
     let report =
         ask(&model, &input, &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }), Target::default());
     let capture = run(&model, &input, &[], Logits::Predict);
-    let sections = compose(&capture, Question::Depends, &[answer(&report)], (HeadId::default(), false));
+    let sections = compose(&capture, LabQuestion::Depends, &[answer(&report)], (HeadId::default(), false));
     assert!(sections[0].notes.iter().all(|note| !note.contains("left out")));
 }
 

@@ -8,7 +8,7 @@ use attnscope::{
         edges::{EdgeFilter, select},
         reading::{
             Captures, LeaveOut, Minus, Reading, Refusal, Whose, read,
-            store::{Ask, CapturePair, Finding, PatternStore, Question, Want, answer},
+            store::{CapturePair, PatternQuery, PatternReader, PatternResult, PatternStore, Want, answer},
         },
     },
     ids::{CaptureId, HeadId, StackKind},
@@ -21,7 +21,7 @@ use crate::support::synthetic;
 #[derive(Default)]
 struct Scribe(Vec<Vec<Want>>);
 
-impl Ask for Scribe {
+impl PatternReader for Scribe {
     fn ask(&mut self, wants: Vec<Want>) {
         self.0.push(wants);
     }
@@ -91,7 +91,7 @@ fn newest_wins_and_partial_answers_stay() {
     // Another head is looked at: the one that is known is not asked for again, the new one is.
     assert_eq!(ask(&[&a, &c], &mut scribe), [true, false]);
     assert_eq!(scribe.0.len(), 2);
-    assert_eq!(scribe.0[1].iter().map(|want| &want.key.question).collect::<Vec<_>>(), [&Question::Pattern(c)]);
+    assert_eq!(scribe.0[1].iter().map(|want| &want.key.question).collect::<Vec<_>>(), [&PatternQuery::Pattern(c)]);
     // A failure is an answer, too; what was asked with it may be asked again.
     store.give_up(&Refusal::NoOther);
     assert!(!store.is_busy());
@@ -202,7 +202,7 @@ fn the_analysis_thread_tells_each_answer_and_a_refusal_is_one() {
     let key = |reading: &Reading| attnscope::analysis::reading::store::PatternKey {
         this: long.this.id(),
         other: None,
-        question: Question::Pattern(reading.clone()),
+        question: PatternQuery::Pattern(reading.clone()),
     };
-    assert!(matches!(store.get(&key(&readings()[0])), Some(Ok(Finding::Pattern(_)))));
+    assert!(matches!(store.get(&key(&readings()[0])), Some(Ok(PatternResult::Pattern(_)))));
 }

@@ -4,7 +4,7 @@
 use std::{path::Path, sync::Arc};
 
 use attnscope::{
-    analysis::explain::report::Question,
+    analysis::explain::report::LabQuestion,
     capture::RgbaBuffer,
     export::png_bytes,
     lab::{AttentionOptions, MethodCall, Target},
@@ -189,7 +189,7 @@ fn a_picture_that_is_too_large_for_the_session_is_said_to_be_left_out() {
 fn what_the_lab_shows_in_place_of_attention_is_said_to_be_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let mut play = Play::showing("one two three");
-    assert_eq!(play.session.pane().options.lab.question, Question::Depends);
+    assert_eq!(play.session.pane().options.lab.question, LabQuestion::Depends);
     let ask = MethodCall::Attention(AttentionOptions { layer: None, head: None });
     let value = ValueRef { ask, target: Target::default(), title: "Attention".to_owned(), name: "a".to_owned() };
     play.does(Command::Overlay(Some(Box::new(value)), Some(ViewKind::Heatmap)));

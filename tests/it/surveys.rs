@@ -9,7 +9,7 @@ use attnscope::{
         point_set::Spot,
         projection::{LayoutMethod, ProjectionOptions, ScaleChoice},
         search::{SearchKind, SearchQuery},
-        survey::{Finding, Question, Survey},
+        survey::{CloudQuery, CloudResult, Survey},
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     lab::{MethodCall, Target},
@@ -20,11 +20,11 @@ use attnscope::{
 
 use crate::support::{play::Play, synthetic};
 
-fn looking_for(text: &str) -> Question {
-    Question::Search(SearchQuery { text: text.to_owned(), ..SearchQuery::default() })
+fn looking_for(text: &str) -> CloudQuery {
+    CloudQuery::Search(SearchQuery { text: text.to_owned(), ..SearchQuery::default() })
 }
 
-fn found(play: &Play, question: Question) -> Option<Arc<Finding>> {
+fn found(play: &Play, question: CloudQuery) -> Option<Arc<CloudResult>> {
     let (pane, document) = (play.session.pane(), play.session.document());
     let survey = pane.survey(document, question).unwrap();
     pane.surveys.find(&survey).and_then(|answer| answer.latest().cloned())
@@ -48,7 +48,7 @@ fn a_question_is_asked_once_and_its_answer_is_kept() {
     play.does(Command::InPane(PaneCommand::Survey(looking_for("two"))));
     assert!(play.asked.is_empty(), "it is on its way");
     play.hears(job, answer(request));
-    let Some(Finding::Search(answered)) = found(&play, looking_for("two")).as_deref().cloned() else { panic!() };
+    let Some(CloudResult::Search(answered)) = found(&play, looking_for("two")).as_deref().cloned() else { panic!() };
     assert_eq!(answered.hits.queries, [1]);
     assert!(found(&play, looking_for("three")).is_none(), "another question has no answer yet");
 
@@ -102,15 +102,15 @@ fn what_was_found_out_about_a_run_goes_with_it() {
 #[test]
 fn what_is_stopped_is_not_asked_again_until_it_is_wanted() {
     let mut play = Play::showing("one two three");
-    play.does(Command::InPane(PaneCommand::Survey(Question::Proxies)));
+    play.does(Command::InPane(PaneCommand::Survey(CloudQuery::Proxies)));
     let (job, request) = play.asked.pop().unwrap();
     let lane = request.lane();
     play.does(Command::Cancel(lane));
-    play.does(Command::InPane(PaneCommand::Survey(Question::Proxies)));
+    play.does(Command::InPane(PaneCommand::Survey(CloudQuery::Proxies)));
     assert!(play.asked.is_empty(), "stopped is stopped");
     play.hears(job, EventKind::Cancelled);
     play.does(Command::Project);
-    play.does(Command::InPane(PaneCommand::Survey(Question::Proxies)));
+    play.does(Command::InPane(PaneCommand::Survey(CloudQuery::Proxies)));
     assert_eq!(play.asked.pop().unwrap().1.lane(), lane);
 }
 
@@ -124,20 +124,20 @@ fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
             survey: Arc::new(Survey { cloud: cloud.clone(), stack, options, question }),
         })
     };
-    let EventKind::Survey(found) = ask(Question::Proxies) else { panic!() };
-    let Finding::Proxies(proxies) = &*found else { panic!() };
+    let EventKind::Survey(found) = ask(CloudQuery::Proxies) else { panic!() };
+    let CloudResult::Proxies(proxies) = &*found else { panic!() };
     assert_eq!(proxies.len(), 6);
-    let EventKind::Survey(found) = ask(Question::Plot(HeadId::single(1, 2))) else { panic!() };
-    let Finding::Plot(plot) = &*found else { panic!() };
+    let EventKind::Survey(found) = ask(CloudQuery::Plot(HeadId::single(1, 2))) else { panic!() };
+    let CloudResult::Plot(plot) = &*found else { panic!() };
     assert_eq!(plot.proxy, proxies[5], "one head's numbers are those among all");
     assert!(plot.pairs.len() == 900 && plot.curve.windows(2).all(|steps| steps[0].c < steps[1].c));
     let EventKind::Failed(failure) =
-        ask(Question::Search(SearchQuery { text: "(".to_owned(), kind: SearchKind::Regex, case: false }))
+        ask(CloudQuery::Search(SearchQuery { text: "(".to_owned(), kind: SearchKind::Regex, case: false }))
     else {
         panic!()
     };
     assert!(failure.summary.starts_with("This is not a regular expression"), "{}", failure.summary);
-    let EventKind::Failed(failure) = ask(Question::Plot(HeadId::single(7, 0))) else { panic!() };
+    let EventKind::Failed(failure) = ask(CloudQuery::Plot(HeadId::single(7, 0))) else { panic!() };
     assert!(failure.summary.contains("L7H0"), "{}", failure.summary);
 }
 
@@ -167,13 +167,13 @@ fn a_search_marks_its_hits_and_ranks_the_heads() {
 #[test]
 fn what_was_found_in_other_points_is_not_shown_while_these_are_measured() {
     let mut play = Play::showing("one two three");
-    let plot = || Question::Plot(HeadId::single(0, 0));
+    let plot = || CloudQuery::Plot(HeadId::single(0, 0));
     play.does(Command::InPane(PaneCommand::Survey(plot())));
     let (job, request) = play.asked.pop().unwrap();
     play.hears(job, answer(request));
     assert!(found(&play, plot()).is_some());
     // Another head of the same input: the one before stands in for it.
-    let other = || Question::Plot(HeadId::single(0, 1));
+    let other = || CloudQuery::Plot(HeadId::single(0, 1));
     play.does(Command::InPane(PaneCommand::Survey(other())));
     assert!(found(&play, other()).is_some());
     play.asked.clear();

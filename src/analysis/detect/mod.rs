@@ -11,7 +11,7 @@ use std::fmt;
 
 use crate::{
     analysis::attention,
-    analysis::explain::report::{MethodSpec, Question},
+    analysis::explain::report::{LabQuestion, MethodSpec},
     capture::{Capture, Matrix, Token, words},
     ids::{HeadId, StackKind},
 };
@@ -25,7 +25,7 @@ use image::Patches;
 pub const METHOD: MethodSpec = MethodSpec {
     name: "heads",
     title: "Kinds of heads",
-    question: Question::Moves,
+    question: LabQuestion::Moves,
     about: "Score every head for known kinds: previous token, induction, distance between patches, …",
     example: "--model demo:gpt",
     caveat: "The scores show what a head attends to, not what the model uses it for.",

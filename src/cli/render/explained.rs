@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::RenderOptions;
 use crate::{
-    analysis::explain::report::{Question, Report},
+    analysis::explain::report::{LabQuestion, Report},
     capture::Capture,
     cli::{CliError, show_progress, target::TargetOptions},
     figure::{ViewKind, spec::FigureSpec, views::lab::Answered},
@@ -49,7 +49,7 @@ impl ExplainedFlags {
     }
 
     /// The columns that are shown.
-    fn columns(&self, question: Question) -> Result<Vec<&'static MethodPreset>, CliError> {
+    fn columns(&self, question: LabQuestion) -> Result<Vec<&'static MethodPreset>, CliError> {
         let of_question = || MethodPreset::under(question);
         if self.methods.is_empty() {
             return Ok(of_question().filter(|column| column.starts).collect());

@@ -7,7 +7,7 @@ use crate::{
     analysis::{
         Space,
         projection::{self, HeadProjection, NoShelf, Projection, Refiner},
-        survey::{Finding, Question, Survey},
+        survey::{CloudQuery, CloudResult, Survey},
     },
     capture::words,
     figure::views::heads_text,
@@ -69,7 +69,7 @@ impl ResolvedSpec<'_> {
     }
 
     /// Measures.
-    pub fn ask(&self, question: Question) -> Result<Arc<Finding>, FigureError> {
+    pub fn ask(&self, question: CloudQuery) -> Result<Arc<CloudResult>, FigureError> {
         let survey =
             Survey { cloud: self.cloud.clone(), stack: self.stack, options: self.spec.options.projection(), question };
         match survey.answer(&mut |_, _| true) {

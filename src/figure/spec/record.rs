@@ -8,7 +8,7 @@ use super::{FigureSpec, Paper, Subtrahend};
 use crate::{
     analysis::{
         Space,
-        explain::report::Question,
+        explain::report::LabQuestion,
         reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     },
     capture::stack_prefix,
@@ -32,7 +32,7 @@ impl FigureSpec {
     pub fn part_name(&self) -> String {
         /// More heads than these are counted.
         const MOST: usize = 4;
-        let is_of_output = self.view.facts().shows_answers && self.options.question() == Question::Depends;
+        let is_of_output = self.view.facts().shows_answers && self.options.question() == LabQuestion::Depends;
         let (&[layer], false) = (&self.layers[..], is_of_output) else { return String::new() };
         let stack = self.stack.filter(|stack| *stack != StackKind::SelfAttention);
         let stack = stack.map_or_else(String::new, |stack| format!("{}_", stack.name()));

@@ -9,7 +9,7 @@ use crate::{
         divergence::tvd,
         rank::descending,
         report::{
-            ColumnValues, MethodPicture, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec,
+            ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec,
         },
     },
     capture::{Ablate, Ablation, head_name},
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 32;
 const SPEC: MethodSpec = MethodSpec {
     name: "ablation",
     title: "Head ablation",
-    question: Question::Believe,
+    question: LabQuestion::Believe,
     about: "Change of the output when each head is switched off in turn",
     example: "--model demo:sentiment --text \"a fine film\" --with mean",
     caveat: "The model was never trained to run without a head, and heads that can replace each other all look \

@@ -10,7 +10,7 @@ use crate::{
             Aer, Gold, Links, Setting, Symmetrize, agreement, between_words, coverage, links, monotonicity, symmetrized,
         },
         report::{
-            Axis, ColumnValues, MethodPicture, MethodSpec, Question, Report, ReportColumn as TableColumn, Sorted,
+            Axis, ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, ReportColumn as TableColumn, Sorted,
             Value, ValueSpec,
         },
     },
@@ -40,7 +40,7 @@ const BOTH_DIRECTIONS: [(Option<Symmetrize>, &str, &str); 5] = [
 const SPEC: MethodSpec = MethodSpec {
     name: "alignment",
     title: "Word alignment",
-    question: Question::Aligns,
+    question: LabQuestion::Aligns,
     about: "Which words cross-attention links, and how well against a gold alignment (Kobayashi et al. 2020)",
     example: "--model demo:translate --text \"the cat sleeps\"",
     caveat: "Cross-attention is not trained to align: it may attend to a word one step earlier, to punctuation, \

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{MAP, SCORES};
 use crate::{
-    analysis::explain::report::{MethodSpec, Question, Report, Scores, Value},
+    analysis::explain::report::{LabQuestion, MethodSpec, Report, Scores, Value},
     lab::{
         LabError, LabRun, Method, MethodPreset, Target,
         method::Parameters,
@@ -20,7 +20,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "attention",
     title: "Attention",
-    question: Question::Depends,
+    question: LabQuestion::Depends,
     about: "The row of attention that is read for the output, of one layer",
     example: "--model demo:sentiment --text \"a fine film\" --layer 2",
     caveat: "Weights show where one layer attends, not what it takes from there or whether the output uses it.",

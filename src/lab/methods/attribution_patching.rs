@@ -12,7 +12,7 @@ use crate::{
     analysis::explain::{
         rank::{descending, spearman},
         report::{
-            Axis, ColumnValues, Form, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec,
+            Axis, ColumnValues, Form, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec,
         },
     },
     capture::{Matrix, Patch, PerHead, head_name, words},
@@ -32,7 +32,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "attribution-patching",
     title: "Attribution patching",
-    question: Question::Fact,
+    question: LabQuestion::Fact,
     about: "Effect of every head and position on an answer, from one backward pass between two texts",
     example: "--model demo:gpt --text \"The little dog ran to the\" --other \"The little cat ran to the\"",
     caveat: "The effect is a first-order estimate: where the two texts lead to distant activations, or a softmax or \

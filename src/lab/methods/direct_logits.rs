@@ -7,7 +7,7 @@ use crate::{
         attribution::{DirectLogits as Parts, FinalNorm, direct_logits},
         dense::Dense,
         report::{
-            ColumnValues, Form, MethodSpec, Question, Report, ReportColumn as TableColumn, Sorted, Value, ValueSpec,
+            ColumnValues, Form, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Sorted, Value, ValueSpec,
         },
     },
     capture::head_name,
@@ -27,7 +27,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "dla",
     title: "Direct logit attribution",
-    question: Question::Fact,
+    question: LabQuestion::Fact,
     about: "A logit as the sum of what embedding, heads and MLPs add to it (Elhage et al. 2021)",
     example: "--model demo:gpt --text \"Once upon a\"",
     caveat: "Only the direct path to the logits counts, with the final norm held fixed: the effect of a \

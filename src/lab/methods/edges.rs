@@ -8,7 +8,7 @@ use crate::{
     analysis::explain::{
         dense::{Dense, wide},
         edges::{VectorParts, edge},
-        report::{ColumnValues, Form, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{ColumnValues, Form, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::{Capture, Matrix, head_name},
     ids::{HeadId, StackKind},
@@ -29,7 +29,7 @@ const SAME: f64 = 1e-4;
 const SPEC: MethodSpec = MethodSpec {
     name: "edges",
     title: "Score decomposition",
-    question: Question::Moves,
+    question: LabQuestion::Moves,
     about: "Why a query attends to a key: one score as a sum over pairs of parts of the two residual streams",
     example: "--model demo:gpt --text \"Once upon a time\" --layer 1 --head 0 --query 3 --key 1",
     caveat: "The parts describe this run with its norms held fixed, and large parts of opposite signs cancel: \

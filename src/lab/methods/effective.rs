@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::{
     analysis::explain::{
         effective::effective as effective_of,
-        report::{MethodSpec, Question, Report, Value, ValueSpec},
+        report::{LabQuestion, MethodSpec, Report, Value, ValueSpec},
     },
     capture::PerHead,
     lab::{
@@ -20,7 +20,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "effective",
     title: "Effective attention",
-    question: Question::Moves,
+    question: LabQuestion::Moves,
     about: "Part of each head's weights that can change its output (Brunner et al. 2020)",
     example: "--model demo:bert --text \"the cat sat\"",
     caveat: "Effective attention is the weights without the part that cannot change this head's output; it can \

@@ -14,7 +14,7 @@ use crate::{
         gradients as sums,
         permutation::{median, permuted},
         rank::{descending, kendall},
-        report::{Axis, Form, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{Axis, Form, LabQuestion, MethodSpec, Report, Value, ValueSpec},
     },
     capture::{Capture, HideToken, Matrix, SetPattern, head_name},
     glossary,
@@ -54,7 +54,7 @@ const fn erased_by(name: &'static str, title: &'static str) -> ValueSpec {
 const SPEC: MethodSpec = MethodSpec {
     name: "faithfulness",
     title: "Faithfulness",
-    question: Question::Believe,
+    question: LabQuestion::Believe,
     about: "Whether the weights show what the output depends on: correlations, permutation, erasure, adversary",
     example: "--model demo:bilstm --text \"a fine film\"",
     caveat: "Other attention with the same output shows that these weights are not the only possible \

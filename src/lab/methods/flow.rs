@@ -4,7 +4,7 @@ use super::{MAP, SCORES, rollout::needs_layers};
 use crate::{
     analysis::explain::{
         flow as flows,
-        report::{Axis, MethodSpec, Question, Report, Scores, Value, ValueSpec},
+        report::{Axis, LabQuestion, MethodSpec, Report, Scores, Value, ValueSpec},
         rollout::RolloutOptions,
     },
     lab::{
@@ -20,7 +20,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "flow",
     title: "Attention flow",
-    question: Question::Depends,
+    question: LabQuestion::Depends,
     about: "Maximum flow from each input to an output through all layers (Abnar and Zuidema 2020)",
     example: "--model demo:bert --text \"the cat sat\" --query 0",
     caveat: "Flow bounds what attention weights could carry, not what was carried; under a causal mask more \

@@ -8,7 +8,7 @@ use super::SCORES;
 use crate::{
     analysis::explain::{
         gradients as sums,
-        report::{Form, MethodSpec, Question, Report, Scores, Value, ValueSpec},
+        report::{Form, LabQuestion, MethodSpec, Report, Scores, Value, ValueSpec},
     },
     capture::{Matrix, Patch, PerHead},
     ids::Side,
@@ -28,7 +28,7 @@ pub const PATH_STEPS: usize = 20;
 const SPEC: MethodSpec = MethodSpec {
     name: "gradients",
     title: "Gradients",
-    question: Question::Depends,
+    question: LabQuestion::Depends,
     about: "Gradients of an output by input embeddings or patterns, also along a path",
     example: "--model demo:sentiment --text \"a fine film\" --integrated 50",
     caveat: "A gradient is the slope at this input: if the output saturates it is small although the token \

@@ -8,7 +8,7 @@ use super::trace::told_of;
 use crate::{
     analysis::explain::{
         dense::Dense,
-        report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{Form, LabQuestion, MethodSpec, Report, Value, ValueSpec},
         trace::{relative_change, window},
     },
     capture::{Cut, HideToken, Knockout, Matrix, Scope as EditScope},
@@ -28,7 +28,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "knockout",
     title: "Attention knockout",
-    question: Question::Fact,
+    question: LabQuestion::Fact,
     about: "Change of an answer when the position that is read cannot see a key (Geva et al. 2023)",
     example: "--model demo:gpt --text \"Once upon a time\" --window 2",
     caveat: "The model was never trained to run without these edges; a small effect can also mean that the \

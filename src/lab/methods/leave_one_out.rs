@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         divergence::tvd,
-        report::{MethodSpec, Question, Report, Scores, Value, ValueSpec},
+        report::{LabQuestion, MethodSpec, Report, Scores, Value, ValueSpec},
     },
     capture::{Capture, HideToken, MaskToken},
     ids::Side,
@@ -25,7 +25,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "loo",
     title: "Leave-one-out",
-    question: Question::Depends,
+    question: LabQuestion::Depends,
     about: "Change of the output when each token is hidden, masked or deleted",
     example: "--model demo:sentiment --text \"a fine film\" --by hide",
     caveat: "The model may never have seen an input with a missing token, and two tokens that can replace each \

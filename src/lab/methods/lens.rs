@@ -9,7 +9,7 @@ use crate::{
         attribution::{LensReading, read_lens},
         dense::{Dense, wide},
         rank::descending,
-        report::{Axis, ColumnValues, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{Axis, ColumnValues, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::Matrix,
     lab::{
@@ -30,7 +30,7 @@ const LOGITS_AT_ONCE: usize = 4_000_000;
 const SPEC: MethodSpec = MethodSpec {
     name: "lens",
     title: "Logit lens",
-    question: Question::Fact,
+    question: LabQuestion::Fact,
     about: "Prediction read from the residual stream after each layer (logit lens)",
     example: "--model demo:gpt --text \"Once upon a\" --top 5",
     caveat: "Every layer is read as if it were the last: a model need not keep its coming prediction in that \

@@ -13,7 +13,7 @@ use crate::{
         dense::Dense,
         masks::{Mask, MaskOptions, smallest_mask},
         report::{
-            ColumnValues, MethodPicture, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec,
+            ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec,
         },
     },
     capture::{Capture, Matrix, Patch},
@@ -35,7 +35,7 @@ const MOST_OPERATIONS: f64 = 1e14;
 const SPEC: MethodSpec = MethodSpec {
     name: "masks",
     title: "Smallest mask",
-    question: Question::Depends,
+    question: LabQuestion::Depends,
     about: "Smallest set of tokens that keeps the output, of the embeddings or in every layer (De Cao et al. 2020)",
     example: "--model demo:sentiment --text \"a fine film\" --depth layers",
     caveat: "The kept tokens are sufficient for the output, not its cause: several sets can be sufficient, and \

@@ -8,7 +8,7 @@ use crate::{
         memories::{n_active, norms, ranked},
         normalizers::softmax,
         rank::descending,
-        report::{ColumnValues, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{ColumnValues, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::Matrix,
     lab::{
@@ -26,7 +26,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "ff",
     title: "Feed-forward memories",
-    question: Question::Fact,
+    question: LabQuestion::Fact,
     about: "Which memories of a feed-forward layer fire, and which tokens their values promote (Geva et al. 2021)",
     example: "--model demo:gpt --text \"Once upon a\" --layer 2",
     caveat: "The words that a value promotes are read without the later layers; many memories fire at once, and \

@@ -8,7 +8,7 @@ use crate::{
     analysis::explain::{
         divergence::kl,
         normalizers::{entmax, sparsemax, support},
-        report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{Form, LabQuestion, MethodSpec, Report, Value, ValueSpec},
     },
     capture::{Normalize, Normalizer, PerHead, Scope as EditScope},
     ids::HeadId,
@@ -29,7 +29,7 @@ const ALPHAS: std::ops::RangeInclusive<f64> = 1.0..=16.0;
 const SPEC: MethodSpec = MethodSpec {
     name: "normalizers",
     title: "Other normalisers",
-    question: Question::Believe,
+    question: LabQuestion::Believe,
     about: "Every head under α-entmax: pattern, keys with weight, and how far the output drifts",
     example: "--model demo:bert --text \"the cat sat\" --alpha 1.5",
     caveat: "The model was trained with another normaliser, so its output with this one shows an effect, not \

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::{
     analysis::explain::{
         norms::{Moved, NormAfter},
-        report::{MethodSpec, Question, Report, Value, ValueSpec},
+        report::{LabQuestion, MethodSpec, Report, Value, ValueSpec},
     },
     capture::{Matrix, PerHead, StackCapture},
     ids::{HeadId, StackKind},
@@ -27,7 +27,7 @@ const NO_OUTPUT: &str = "its attention is not mapped back to a residual stream, 
 const SPEC: MethodSpec = MethodSpec {
     name: "norms",
     title: "Norm-based attention",
-    question: Question::Moves,
+    question: LabQuestion::Moves,
     about: "Attention times the norm of what it moves, and the mixing ratio (Kobayashi et al. 2020, 2021)",
     example: "--model demo:bert --text \"the cat sat\"",
     caveat: "Norms measure how long the moved vectors are, not whether the output uses them, and long vectors \

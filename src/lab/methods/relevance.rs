@@ -9,7 +9,7 @@ use crate::{
     analysis::explain::{
         ExplainError,
         relevance::{DecoderLayer, RelevanceOptions, encoder_decoder, relevance as relevances, weighted},
-        report::{MethodSpec, Question, Report, Scores, Value, ValueSpec},
+        report::{LabQuestion, MethodSpec, Report, Scores, Value, ValueSpec},
     },
     capture::{Capture, Matrix},
     ids::{Side, StackKind},
@@ -27,7 +27,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "relevance",
     title: "Gradient-weighted relevance",
-    question: Question::Depends,
+    question: LabQuestion::Depends,
     about: "Attention weighted by its gradient, accumulated over layers (Chefer et al. 2021)",
     example: "--model demo:vit --image cat.png --class 3",
     caveat: "Relevance keeps only what raises the target: evidence against it is cut off in every layer, and \

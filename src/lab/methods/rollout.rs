@@ -8,7 +8,7 @@ use super::{MAP, SCORES};
 use crate::{
     analysis::explain::{
         ExplainError,
-        report::{MethodSpec, Question, Report, Scores, Value},
+        report::{LabQuestion, MethodSpec, Report, Scores, Value},
         rollout::{Fuse, RolloutOptions, rollout as rollouts},
     },
     capture::{Capture, Matrix},
@@ -27,7 +27,7 @@ use crate::{
 const SPEC: MethodSpec = MethodSpec {
     name: "rollout",
     title: "Attention rollout",
-    question: Question::Depends,
+    question: LabQuestion::Depends,
     about: "Attention of all layers multiplied together (Abnar and Zuidema 2020)",
     example: "--model demo:bert --text \"the cat sat\" --residual 0.5",
     caveat: "Rollout uses attention weights only: it ignores values, feed-forward layers and signs, and the \

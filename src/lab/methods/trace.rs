@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         dense::Dense,
-        report::{Form, MethodSpec, Question, Report, Value, ValueSpec},
+        report::{Form, LabQuestion, MethodSpec, Report, Value, ValueSpec},
         trace::{noise, standard_deviation, window},
     },
     capture::{Capture, Matrix, Patch},
@@ -32,7 +32,7 @@ const NO_STREAM: &str = "its layers have no residual stream to restore: recurren
 const SPEC: MethodSpec = MethodSpec {
     name: "trace",
     title: "Causal tracing",
-    question: Question::Fact,
+    question: LabQuestion::Fact,
     about: "Where a fact corrupted by noise can be restored: causal tracing (Meng et al. 2022)",
     example: "--model demo:gpt --text \"Once upon a time\" --subject 1..3",
     caveat: "Restoring shows where the information is sufficient to recover the answer, under this noise; it \

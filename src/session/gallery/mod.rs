@@ -9,7 +9,7 @@ pub use what_if::WhatIf;
 
 use super::{LabOptions, ViewKind};
 use crate::{
-    analysis::explain::report::Question,
+    analysis::explain::report::LabQuestion,
     capture::Edit,
     ids::StackKind,
     lab::{FieldValues, MethodPreset, Target},
@@ -84,7 +84,7 @@ impl Example {
 /// What an example asks the laboratory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExampleQuestion {
-    pub question: Question,
+    pub question: LabQuestion,
     /// The column that stands alone, by its name; all that answer the question where there is none.
     pub alone: Option<&'static str>,
     /// The output that it is about.

@@ -4,11 +4,11 @@ use super::{
     Example, ExampleInput, ExampleQuestion, Topic, WhatIf,
     examples::{BERT, BILSTM, CAPTIONS, GPT, SENTIMENT, TRANSLATE},
 };
-use crate::{analysis::explain::report::Question, lab::Target, session::ViewKind};
+use crate::{analysis::explain::report::LabQuestion, lab::Target, session::ViewKind};
 
 /// About the output that the model itself would tell.
 const ASKED: ExampleQuestion = ExampleQuestion {
-    question: Question::Depends,
+    question: LabQuestion::Depends,
     alone: None,
     target: Target { position: None, class: None, against: None },
     gold: None,
@@ -131,7 +131,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         topic: Topic::Lab,
         input: ExampleInput::Text("A warm and funny film with a great cast."),
         view: ViewKind::Lab,
-        asks: Some(ExampleQuestion { question: Question::Believe, alone: Some("faithfulness"), ..ASKED }),
+        asks: Some(ExampleQuestion { question: LabQuestion::Believe, alone: Some("faithfulness"), ..ASKED }),
         ..BILSTM
     },
     Example {
@@ -142,7 +142,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text("There was a boy named Ben. His mom said, \"Come here,"),
         view: ViewKind::Lab,
         query: Some(5),
-        asks: Some(ExampleQuestion { question: Question::Fact, alone: Some("trace"), ..ASKED }),
+        asks: Some(ExampleQuestion { question: LabQuestion::Fact, alone: Some("trace"), ..ASKED }),
         ..GPT
     },
     Example {
@@ -153,7 +153,11 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text(">>fra<< He bought a white house."),
         target: Some("Il a acheté une maison blanche."),
         view: ViewKind::Lab,
-        asks: Some(ExampleQuestion { question: Question::Aligns, gold: Some("0-0 1-1 1-2 2-3 4-4 3-5 5-6"), ..ASKED }),
+        asks: Some(ExampleQuestion {
+            question: LabQuestion::Aligns,
+            gold: Some("0-0 1-1 1-2 2-3 4-4 3-5 5-6"),
+            ..ASKED
+        }),
         ..TRANSLATE
     },
     Example {

@@ -6,13 +6,13 @@ use eframe::egui::{ProgressBar, Ui};
 
 use super::empty;
 use crate::{
-    analysis::survey::{Finding, Question},
+    analysis::survey::{CloudQuery, CloudResult},
     session::{Command, Loadable, PaneCommand},
     ui::{ViewCtx, theme::GRID},
 };
 
 /// What is known of a question; asks it if nothing is.
-pub fn ask<'a>(cx: &ViewCtx<'a>, question: Question) -> Option<&'a Loadable<Arc<Finding>>> {
+pub fn ask<'a>(cx: &ViewCtx<'a>, question: CloudQuery) -> Option<&'a Loadable<Arc<CloudResult>>> {
     let survey = cx.pane.survey(cx.document, question)?;
     let known = cx.pane.surveys.find(&survey);
     if known.is_none() {
@@ -22,7 +22,7 @@ pub fn ask<'a>(cx: &ViewCtx<'a>, question: Question) -> Option<&'a Loadable<Arc<
 }
 
 /// The newest answer; says what stands in its place where there is none.
-pub fn asked(ui: &mut Ui, cx: &ViewCtx<'_>, question: Question, what: &str) -> Option<Arc<Finding>> {
+pub fn asked(ui: &mut Ui, cx: &ViewCtx<'_>, question: CloudQuery, what: &str) -> Option<Arc<CloudResult>> {
     let known = ask(cx, question);
     if let Some(progress) = known.and_then(Loadable::progress) {
         let done = progress.done as f32 / progress.total.max(1) as f32;

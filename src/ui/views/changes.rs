@@ -10,7 +10,7 @@ use eframe::egui::{
 use super::{controls, source};
 use crate::{
     analysis::{
-        explain::report::Question,
+        explain::report::LabQuestion,
         reading::{self, Axis},
     },
     capture::{
@@ -150,7 +150,7 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, head: HeadId) {
     let meaning = "Opens Explain › This head: what is lost without it, and whether its weights explain it";
     if ui.button("Does this head matter?").on_hover_text(meaning).clicked() {
         cx.send(Command::Select(SelectionCommand::ShowHead(head)));
-        controls::edit_options(cx, |options| *options.question_mut() = Question::Believe);
+        controls::edit_options(cx, |options| *options.question_mut() = LabQuestion::Believe);
         cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::OF_ANSWERS)));
         ui.close();
     }

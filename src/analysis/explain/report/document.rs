@@ -6,7 +6,7 @@ use serde::{
 };
 use serde_json::json;
 
-use super::{ColumnValues, Question, Report, ReportColumn, Value};
+use super::{ColumnValues, LabQuestion, Report, ReportColumn, Value};
 use crate::{
     analysis::explain::compare,
     capture::{Capture, Matrix, Token},
@@ -42,7 +42,7 @@ impl Document<'_> {
         };
         // Patches are no words, and special tokens stand apart from them.
         let sides = Side::ALL.into_iter().filter(|side| capture.picture_side() != Some(*side));
-        let is_about_words = self.report.method.question == Question::Depends;
+        let is_about_words = self.report.method.question == LabQuestion::Depends;
         sides.filter(|_| is_about_words).filter_map(of_side).collect()
     }
 }

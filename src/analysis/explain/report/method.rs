@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{Question, Report};
+use super::{LabQuestion, Report};
 
 /// A method of the laboratory. Two are the same when they have the same name.
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub struct MethodSpec {
     pub name: &'static str,
     pub title: &'static str,
     /// Question that it answers.
-    pub question: Question,
+    pub question: LabQuestion,
     /// One line for the list of methods on the command line.
     pub about: &'static str,
     /// Arguments of an example, behind `attnscope analyze NAME`.
@@ -36,7 +36,7 @@ impl MethodSpec {
     pub const EMPTY: Self = Self {
         name: "",
         title: "",
-        question: Question::Depends,
+        question: LabQuestion::Depends,
         about: "",
         example: "",
         caveat: "",

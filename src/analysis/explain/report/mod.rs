@@ -17,7 +17,7 @@ use crate::{
 
 pub use document::{Document, model_json, tokens_json};
 pub use method::{Form, MethodPicture, MethodSpec, Scores, Sorted, ValueSpec};
-pub use question::Question;
+pub use question::LabQuestion;
 pub use rows::{ROW_NAMES, ReportRow};
 
 /// The answer of one method.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What somebody wants to know; methods that answer the same question stand side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Question {
+pub enum LabQuestion {
     /// What does this output depend on?
     #[default]
     Depends,
@@ -18,7 +18,7 @@ pub enum Question {
 }
 
 vocabulary! {
-    Question: name,
+    LabQuestion: name,
     /// The question as it is asked.
     text,
     /// In one or two words, for tabs and file names.
@@ -30,7 +30,7 @@ vocabulary! {
     Aligns("aligns", "Which source word belongs to each target word?", "Alignment"),
 }
 
-impl fmt::Display for Question {
+impl fmt::Display for LabQuestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
     }

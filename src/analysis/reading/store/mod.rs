@@ -18,7 +18,8 @@ use std::{
 mod question;
 
 pub use question::{
-    Answer, Ask, CapturePair, Finding, LineFilter, Lines, PatternKey, PatternRows, Question, Want, answer, stack_cost,
+    Answer, CapturePair, LineFilter, Lines, PatternKey, PatternQuery, PatternReader, PatternResult, PatternRows, Want,
+    answer, stack_cost,
 };
 
 use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
@@ -73,8 +74,8 @@ impl PatternStore {
 
     /// A pattern as it is shown; `None` while it is being computed.
     pub fn pattern(&self, subject: &CapturePair, reading: &Reading) -> Option<Result<Arc<ReadPattern>, Refusal>> {
-        match self.get_or_want(subject, Question::Pattern(reading.clone()))? {
-            Ok(Finding::Pattern(pattern)) => Some(Ok(pattern)),
+        match self.get_or_want(subject, PatternQuery::Pattern(reading.clone()))? {
+            Ok(PatternResult::Pattern(pattern)) => Some(Ok(pattern)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }
@@ -87,8 +88,8 @@ impl PatternStore {
         reading: &Reading,
         filter: EdgeFilter,
     ) -> Option<Result<Arc<Lines>, Refusal>> {
-        match self.get_or_want(subject, Question::Lines(reading.clone(), filter.into()))? {
-            Ok(Finding::Lines(lines)) => Some(Ok(lines)),
+        match self.get_or_want(subject, PatternQuery::Lines(reading.clone(), filter.into()))? {
+            Ok(PatternResult::Lines(lines)) => Some(Ok(lines)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }
@@ -96,8 +97,8 @@ impl PatternStore {
 
     /// What the rows and the columns of a reading are; `None` while they are being found.
     pub fn axes(&self, subject: &CapturePair, reading: &Reading) -> Option<Axes> {
-        match self.get_or_want(subject, Question::Axes(any_head(reading)))? {
-            Ok(Finding::Axes(axes)) => Some(axes),
+        match self.get_or_want(subject, PatternQuery::Axes(any_head(reading)))? {
+            Ok(PatternResult::Axes(axes)) => Some(axes),
             _ => None,
         }
     }
@@ -109,8 +110,8 @@ impl PatternStore {
         reading: &Reading,
         rows: Range<usize>,
     ) -> Option<Result<Arc<ReadPattern>, Refusal>> {
-        match self.get_or_want(subject, Question::Part(PatternRows { reading: reading.clone(), rows }))? {
-            Ok(Finding::Pattern(pattern)) => Some(Ok(pattern)),
+        match self.get_or_want(subject, PatternQuery::Part(PatternRows { reading: reading.clone(), rows }))? {
+            Ok(PatternResult::Pattern(pattern)) => Some(Ok(pattern)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }
@@ -123,8 +124,8 @@ impl PatternStore {
         part: PatternRows,
         filter: EdgeFilter,
     ) -> Option<Result<Arc<Lines>, Refusal>> {
-        match self.get_or_want(subject, Question::LinesOfPart(part, filter.into()))? {
-            Ok(Finding::Lines(lines)) => Some(Ok(lines)),
+        match self.get_or_want(subject, PatternQuery::LinesOfPart(part, filter.into()))? {
+            Ok(PatternResult::Lines(lines)) => Some(Ok(lines)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }
@@ -137,8 +138,8 @@ impl PatternStore {
         reading: &Reading,
         (level, strip): (u32, usize),
     ) -> Option<Result<Arc<Strip>, Refusal>> {
-        match self.get_or_want(subject, Question::Strip(reading.clone(), level, strip))? {
-            Ok(Finding::Strip(strip)) => Some(Ok(strip)),
+        match self.get_or_want(subject, PatternQuery::Strip(reading.clone(), level, strip))? {
+            Ok(PatternResult::Strip(strip)) => Some(Ok(strip)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }
@@ -146,8 +147,8 @@ impl PatternStore {
 
     /// One head in numbers, as the model computed it, nothing left out; `None` while they are being computed.
     pub fn stats(&self, subject: &CapturePair, head: HeadId) -> Option<Result<HeadStats, Refusal>> {
-        match self.get_or_want(subject, Question::Stats(head))? {
-            Ok(Finding::Stats(stats)) => Some(Ok(stats)),
+        match self.get_or_want(subject, PatternQuery::Stats(head))? {
+            Ok(PatternResult::Stats(stats)) => Some(Ok(stats)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }
@@ -163,8 +164,8 @@ impl PatternStore {
     ) -> Option<Result<Arc<Links>, Refusal>> {
         // Neither of these changes the answer.
         let reading = Reading { heads: Heads::default(), minus: None, ..reading.clone() };
-        match self.get_or_want(subject, Question::Links { stack, reading, pair })? {
-            Ok(Finding::Links(links)) => Some(Ok(links)),
+        match self.get_or_want(subject, PatternQuery::Links { stack, reading, pair })? {
+            Ok(PatternResult::Links(links)) => Some(Ok(links)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }
@@ -172,8 +173,8 @@ impl PatternStore {
 
     /// The heads of a stack by kind, as the model computed them, nothing left out; `None` while they are being ranked.
     pub fn kinds(&self, subject: &CapturePair, stack: StackKind) -> Option<Result<Arc<HeadKinds>, Refusal>> {
-        match self.get_or_want(subject, Question::Kinds(stack))? {
-            Ok(Finding::Kinds(kinds)) => Some(Ok(kinds)),
+        match self.get_or_want(subject, PatternQuery::Kinds(stack))? {
+            Ok(PatternResult::Kinds(kinds)) => Some(Ok(kinds)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }
@@ -194,22 +195,22 @@ impl PatternStore {
             return;
         }
         let pattern = match &key.question {
-            Question::Lines(reading, _) => {
-                let of_pattern = PatternKey { question: Question::Pattern(reading.clone()), ..key.clone() };
+            PatternQuery::Lines(reading, _) => {
+                let of_pattern = PatternKey { question: PatternQuery::Pattern(reading.clone()), ..key.clone() };
                 match self.known.borrow().get(&of_pattern) {
-                    Some(Known { answer: Ok(Finding::Pattern(pattern)), .. }) => Some(Arc::clone(pattern)),
+                    Some(Known { answer: Ok(PatternResult::Pattern(pattern)), .. }) => Some(Arc::clone(pattern)),
                     _ => None,
                 }
             }
             _ => None,
         };
         let axes = match &key.question {
-            Question::Part(PatternRows { reading, .. })
-            | Question::LinesOfPart(PatternRows { reading, .. }, _)
-            | Question::Strip(reading, ..) => {
-                let of_axes = PatternKey { question: Question::Axes(any_head(reading)), ..key.clone() };
+            PatternQuery::Part(PatternRows { reading, .. })
+            | PatternQuery::LinesOfPart(PatternRows { reading, .. }, _)
+            | PatternQuery::Strip(reading, ..) => {
+                let of_axes = PatternKey { question: PatternQuery::Axes(any_head(reading)), ..key.clone() };
                 match self.known.borrow().get(&of_axes) {
-                    Some(Known { answer: Ok(Finding::Axes(axes)), .. }) => Some(axes.clone()),
+                    Some(Known { answer: Ok(PatternResult::Axes(axes)), .. }) => Some(axes.clone()),
                     _ => None,
                 }
             }
@@ -219,7 +220,7 @@ impl PatternStore {
     }
 
     /// Ends a frame: asks for what was wanted and is not known, unless all of it was asked for before.
-    pub fn ask(&self, whom: &mut dyn Ask) {
+    pub fn ask(&self, whom: &mut dyn PatternReader) {
         self.now.set(self.now.get() + 1);
         self.read_at_once.set(0);
         let mut wants = self.wanted.take();
@@ -251,9 +252,9 @@ impl PatternStore {
     pub fn insert(&self, key: PatternKey, answer: Answer) {
         self.asked.borrow_mut().retain(|asked| *asked != key);
         let of_pattern = match (&key.question, &answer) {
-            (Question::Lines(reading, _), Ok(Finding::Lines(lines))) => {
-                let key = PatternKey { question: Question::Pattern(reading.clone()), ..key.clone() };
-                Some((key, Finding::Pattern(Arc::clone(&lines.pattern))))
+            (PatternQuery::Lines(reading, _), Ok(PatternResult::Lines(lines))) => {
+                let key = PatternKey { question: PatternQuery::Pattern(reading.clone()), ..key.clone() };
+                Some((key, PatternResult::Pattern(Arc::clone(&lines.pattern))))
             }
             _ => None,
         };
@@ -290,9 +291,9 @@ impl PatternStore {
         self.known.borrow().values().map(|known| known.n_bytes).sum()
     }
 
-    fn get_or_want(&self, subject: &CapturePair, question: Question) -> Option<Answer> {
+    fn get_or_want(&self, subject: &CapturePair, question: PatternQuery) -> Option<Answer> {
         let subtracts = match &question {
-            Question::Pattern(reading) | Question::Lines(reading, _) => reading.minus.is_some(),
+            PatternQuery::Pattern(reading) | PatternQuery::Lines(reading, _) => reading.minus.is_some(),
             _ => false,
         };
         let other = subject.other.as_ref().filter(|_| subtracts);
@@ -314,7 +315,7 @@ impl PatternStore {
     }
 
     fn put(&self, key: PatternKey, answer: Answer) {
-        let n_bytes = answer.as_ref().map_or(0, Finding::size_bytes) + size_of::<PatternKey>();
+        let n_bytes = answer.as_ref().map_or(0, PatternResult::size_bytes) + size_of::<PatternKey>();
         let last_used = Cell::new(self.now.get());
         self.known.borrow_mut().insert(key, Known { answer, n_bytes, last_used });
     }

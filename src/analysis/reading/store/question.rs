@@ -45,12 +45,12 @@ pub struct PatternKey {
     /// The one that is subtracted; `None` where the question subtracts none.
     pub other: Option<CaptureId>,
     /// What is asked about them.
-    pub question: Question,
+    pub question: PatternQuery,
 }
 
 /// What can be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Question {
+pub enum PatternQuery {
     /// A pattern as it is shown.
     Pattern(Reading),
     /// The lines that are drawn of it.
@@ -142,24 +142,24 @@ impl Lines {
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub enum Finding {
-    /// To [`Question::Pattern`] and [`Question::Part`].
+pub enum PatternResult {
+    /// To [`PatternQuery::Pattern`] and [`PatternQuery::Part`].
     Pattern(Arc<ReadPattern>),
-    /// To [`Question::Lines`] and [`Question::LinesOfPart`].
+    /// To [`PatternQuery::Lines`] and [`PatternQuery::LinesOfPart`].
     Lines(Arc<Lines>),
-    /// To [`Question::Axes`].
+    /// To [`PatternQuery::Axes`].
     Axes(Axes),
-    /// To [`Question::Strip`].
+    /// To [`PatternQuery::Strip`].
     Strip(Arc<Strip>),
-    /// To [`Question::Stats`].
+    /// To [`PatternQuery::Stats`].
     Stats(HeadStats),
-    /// To [`Question::Links`].
+    /// To [`PatternQuery::Links`].
     Links(Arc<Links>),
-    /// To [`Question::Kinds`].
+    /// To [`PatternQuery::Kinds`].
     Kinds(Arc<HeadKinds>),
 }
 
-impl Finding {
+impl PatternResult {
     pub(super) fn size_bytes(&self) -> usize {
         match self {
             Self::Pattern(pattern) => pattern.own_bytes(),
@@ -186,10 +186,10 @@ pub struct Want {
 }
 
 /// One answer to one question.
-pub type Answer = Result<Finding, Refusal>;
+pub type Answer = Result<PatternResult, Refusal>;
 
 /// Whoever answers: a thread, or a test.
-pub trait Ask {
+pub trait PatternReader {
     /// Asks all of these, the most urgent first, in place of everything that was asked before and is not
     /// answered yet.
     fn ask(&mut self, wants: Vec<Want>);
@@ -206,38 +206,38 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
         read_part(want.subject.captures(), reading, &axes, rows).map(Arc::new)
     };
     Some(match &want.key.question {
-        Question::Pattern(reading) => pattern(reading).map(Finding::Pattern),
-        Question::Lines(reading, filter) => {
-            pattern(reading).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
+        PatternQuery::Pattern(reading) => pattern(reading).map(PatternResult::Pattern),
+        PatternQuery::Lines(reading, filter) => {
+            pattern(reading).map(|pattern| PatternResult::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
         }
-        Question::Axes(reading) => Ok(Finding::Axes(axes(&want.subject.this, reading))),
-        Question::Part(PatternRows { reading, rows }) => part(reading, rows.clone()).map(Finding::Pattern),
-        Question::LinesOfPart(PatternRows { reading, rows }, filter) => {
-            part(reading, rows.clone()).map(|pattern| Finding::Lines(Arc::new(Lines::of(pattern, (*filter).into()))))
-        }
-        Question::Strip(reading, level, strip) => {
+        PatternQuery::Axes(reading) => Ok(PatternResult::Axes(axes(&want.subject.this, reading))),
+        PatternQuery::Part(PatternRows { reading, rows }) => part(reading, rows.clone()).map(PatternResult::Pattern),
+        PatternQuery::LinesOfPart(PatternRows { reading, rows }, filter) => part(reading, rows.clone())
+            .map(|pattern| PatternResult::Lines(Arc::new(Lines::of(pattern, (*filter).into())))),
+        PatternQuery::Strip(reading, level, strip) => {
             let n_rows =
                 want.axes.as_ref().map_or_else(|| axes(&want.subject.this, reading)[0].len(), |it| it[0].len());
             let rows = strip_rows(*strip, n_rows);
-            let reduced = |part: Arc<ReadPattern>| Finding::Strip(Arc::new(reduce(&part, rows.clone(), *level)));
+            let reduced = |part: Arc<ReadPattern>| PatternResult::Strip(Arc::new(reduce(&part, rows.clone(), *level)));
             part(reading, rows.clone()).map(reduced)
         }
-        Question::Stats(head) if long::is_long(&want.subject.this, &Reading::of(*head)) => {
+        PatternQuery::Stats(head) if long::is_long(&want.subject.this, &Reading::of(*head)) => {
             return long_stats(&want.subject.this, *head, go_on);
         }
-        Question::Stats(head) => {
-            pattern(&Reading::of(*head)).map(|pattern| Finding::Stats(stats_of(&want.subject.this, *head, &pattern)))
-        }
-        Question::Links { stack, reading, pair } => {
+        PatternQuery::Stats(head) => pattern(&Reading::of(*head))
+            .map(|pattern| PatternResult::Stats(stats_of(&want.subject.this, *head, &pattern))),
+        PatternQuery::Links { stack, reading, pair } => {
             match pairs::links(&want.subject.this, *stack, reading, *pair, &mut |_, _| go_on()) {
-                Ok(links) => Ok(Finding::Links(Arc::new(links?))),
+                Ok(links) => Ok(PatternResult::Links(Arc::new(links?))),
                 Err(refusal) => Err(refusal),
             }
         }
-        Question::Kinds(stack) if long::is_long(&want.subject.this, &any_head(*stack)) => {
+        PatternQuery::Kinds(stack) if long::is_long(&want.subject.this, &any_head(*stack)) => {
             Err(Refusal::KindsOfLong(want.subject.this.query_tokens(*stack).len()))
         }
-        Question::Kinds(stack) => Ok(Finding::Kinds(Arc::new(detect::kinds(&want.subject.this, *stack, go_on)?))),
+        PatternQuery::Kinds(stack) => {
+            Ok(PatternResult::Kinds(Arc::new(detect::kinds(&want.subject.this, *stack, go_on)?)))
+        }
     })
 }
 
@@ -264,7 +264,7 @@ fn long_stats(capture: &Capture, head: HeadId, go_on: &mut dyn FnMut() -> bool) 
     let square = head.stack.query_side() == head.stack.key_side();
     // How far apart two patches stand in the row of tokens says nothing.
     let square = square && capture.picture_side() != Some(head.stack.query_side());
-    Some(Ok(Finding::Stats(HeadStats { rows, ..sums.stats(square) })))
+    Some(Ok(PatternResult::Stats(HeadStats { rows, ..sums.stats(square) })))
 }
 
 fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats {
@@ -284,7 +284,7 @@ fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats
 }
 
 /// About how many entries have to be looked at or computed.
-pub(super) fn cost(subject: &CapturePair, question: &Question) -> usize {
+pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
     let of_heads = |capture: &Capture, heads: &Heads| {
         let ids = match heads {
             Heads::One(head) => vec![*head],
@@ -308,24 +308,24 @@ pub(super) fn cost(subject: &CapturePair, question: &Question) -> usize {
         of_reading(reading) / n_query.max(1) * n_rows + n_query + n_key
     };
     match question {
-        Question::Pattern(reading) => of_reading(reading),
-        Question::Lines(reading, _) => 2 * of_reading(reading),
-        Question::Axes(reading) => {
+        PatternQuery::Pattern(reading) => of_reading(reading),
+        PatternQuery::Lines(reading, _) => 2 * of_reading(reading),
+        PatternQuery::Axes(reading) => {
             let (n_query, n_key) = tokens(reading);
             n_query + n_key
         }
-        Question::Part(part) => of_rows(&part.reading, part.rows.len()),
-        Question::LinesOfPart(part, _) => 2 * of_rows(&part.reading, part.rows.len()),
-        Question::Strip(reading, ..) => of_rows(reading, long::STRIP_ROWS),
-        Question::Stats(head) => 4 * of_head(&subject.this, *head),
-        Question::Links { stack, .. } => {
+        PatternQuery::Part(part) => of_rows(&part.reading, part.rows.len()),
+        PatternQuery::LinesOfPart(part, _) => 2 * of_rows(&part.reading, part.rows.len()),
+        PatternQuery::Strip(reading, ..) => of_rows(reading, long::STRIP_ROWS),
+        PatternQuery::Stats(head) => 4 * of_head(&subject.this, *head),
+        PatternQuery::Links { stack, .. } => {
             // Of a long text one row of each head is read.
             let is_long = long::is_long(&subject.this, &any_head(*stack));
             let n_rows = if is_long { subject.this.query_tokens(*stack).len().max(1) } else { 1 };
             stack_cost(&subject.this, *stack) / n_rows
         }
-        Question::Kinds(stack) if long::is_long(&subject.this, &any_head(*stack)) => 1,
-        Question::Kinds(stack) => Detector::kinds().count() * stack_cost(&subject.this, *stack),
+        PatternQuery::Kinds(stack) if long::is_long(&subject.this, &any_head(*stack)) => 1,
+        PatternQuery::Kinds(stack) => Detector::kinds().count() * stack_cost(&subject.this, *stack),
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     analysis::{
         aggregate::OffsetMean,
-        survey::{Average, Finding},
+        survey::{Average, CloudResult},
     },
     capture::RgbaBuffer,
     figure::{
@@ -52,8 +52,8 @@ const LABEL_PT: f32 = 22.0;
 /// The Average view of one head.
 #[derive(Clone, Debug)]
 pub struct AverageScene {
-    /// [`Finding::Average`].
-    pub found: Arc<Finding>,
+    /// [`CloudResult::Average`].
+    pub found: Arc<CloudResult>,
     /// How many inputs it is the mean of.
     pub n_inputs: usize,
     /// The annotation whose values are told apart.
@@ -68,7 +68,7 @@ impl AverageScene {
     /// What was found.
     pub fn average(&self) -> Option<&Average> {
         match &*self.found {
-            Finding::Average(average) => Some(average),
+            CloudResult::Average(average) => Some(average),
             _ => None,
         }
     }

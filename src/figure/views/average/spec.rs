@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::AverageScene;
 use crate::{
-    analysis::survey::{Average, Finding, Question},
+    analysis::survey::{Average, CloudQuery, CloudResult},
     figure::{
         ViewKind,
         data::{DataColumn, DataValues, Table},
@@ -46,7 +46,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     let options = &resolved.spec.options.average;
     options.check_told(resolved.cloud)?;
     let figure = |id: HeadId| {
-        let found = resolved.ask(Question::Average(id, options.annotation.clone()))?;
+        let found = resolved.ask(CloudQuery::Average(id, options.annotation.clone()))?;
         let scene = AverageScene {
             found: Arc::clone(&found),
             n_inputs: resolved.cloud.n_inputs(),
@@ -56,7 +56,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             origin: resolved.origin.clone(),
         };
         let table = Box::new(move || match &*found {
-            Finding::Average(average) => table(average),
+            CloudResult::Average(average) => table(average),
             _ => Table::default(),
         });
         Ok(resolved.named(Box::new(scene), table, capitalised(&heads_text(&[id])), Some(id)))

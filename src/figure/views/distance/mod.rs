@@ -9,7 +9,7 @@ use super::joined;
 use crate::{
     analysis::{
         proxy::{HeadPlot, HeadProxy},
-        survey::Finding,
+        survey::CloudResult,
     },
     figure::{
         chart::{self, Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},
@@ -51,10 +51,10 @@ const DISTANCE: &str = "‖q − k‖";
 /// The Distance view of one stack, and of one of its heads.
 #[derive(Clone, Debug)]
 pub struct DistanceScene {
-    /// Numbers of every head: [`Finding::Proxies`].
-    pub proxies: Arc<Finding>,
-    /// Pairs and curve of one head: [`Finding::Plot`]; `None` while they are measured.
-    pub plot: Option<Arc<Finding>>,
+    /// Numbers of every head: [`CloudResult::Proxies`].
+    pub proxies: Arc<CloudResult>,
+    /// Pairs and curve of one head: [`CloudResult::Plot`]; `None` while they are measured.
+    pub plot: Option<Arc<CloudResult>>,
     /// Layers and the largest number of heads of a layer.
     pub grid: (usize, usize),
     /// The head that is looked at.
@@ -71,7 +71,7 @@ impl DistanceScene {
     /// Numbers of every head.
     pub fn all(&self) -> &[HeadProxy] {
         match &*self.proxies {
-            Finding::Proxies(proxies) => proxies,
+            CloudResult::Proxies(proxies) => proxies,
             _ => &[],
         }
     }
@@ -79,7 +79,7 @@ impl DistanceScene {
     /// Pairs and curve, if they are of the head that is looked at.
     pub fn of_head(&self) -> Option<&HeadPlot> {
         match self.plot.as_deref()? {
-            Finding::Plot(plot) if plot.proxy.head == self.head => Some(plot),
+            CloudResult::Plot(plot) if plot.proxy.head == self.head => Some(plot),
             _ => None,
         }
     }

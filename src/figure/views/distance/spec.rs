@@ -6,7 +6,7 @@ use super::DistanceScene;
 use crate::{
     analysis::{
         proxy,
-        survey::{Finding, Question},
+        survey::{CloudQuery, CloudResult},
     },
     figure::{
         ViewKind,
@@ -51,11 +51,11 @@ pub const SPEC: ViewSpec = ViewSpec {
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
     resolved.not_of_planes()?;
     let Some(spec) = resolved.capture.model().stack(resolved.stack) else { return Ok(Vec::new()) };
-    let proxies = resolved.ask(Question::Proxies)?;
+    let proxies = resolved.ask(CloudQuery::Proxies)?;
     let figure = |id| {
         let scene = DistanceScene {
             proxies: Arc::clone(&proxies),
-            plot: Some(resolved.ask(Question::Plot(id))?),
+            plot: Some(resolved.ask(CloudQuery::Plot(id))?),
             grid: (spec.layers.len(), spec.max_heads()),
             head: id,
             shown: resolved.spec.options.distance,
@@ -70,8 +70,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
 }
 
 /// One row per head.
-fn table(found: &Finding) -> Table {
-    let Finding::Proxies(proxies) = found else { return Table::default() };
+fn table(found: &CloudResult) -> Table {
+    let CloudResult::Proxies(proxies) = found else { return Table::default() };
     let index = |name: &'static str, of: &dyn Fn(usize) -> usize| DataColumn {
         name: name.into(),
         values: DataValues::Index((0..proxies.len()).map(|row| of(row) as u32).collect()),

@@ -18,7 +18,7 @@ use crate::{
     analysis::explain::{
         compare,
         report::{
-            Axis, ColumnValues, Form, Leaf, MethodPicture, Question, Report, ReportColumn, Sorted, Value, ValueSpec,
+            Axis, ColumnValues, Form, LabQuestion, Leaf, MethodPicture, Report, ReportColumn, Sorted, Value, ValueSpec,
         },
     },
     capture::{Capture, Matrix},
@@ -50,11 +50,11 @@ impl Answered {
 /// Everything that is drawn of the answers to a question: maps of `head`, special tokens among words where wanted.
 pub fn compose(
     capture: &Capture,
-    question: Question,
+    question: LabQuestion,
     answers: &[Answered],
     (head, with_special): (HeadId, bool),
 ) -> Vec<Section> {
-    if question == Question::Depends {
+    if question == LabQuestion::Depends {
         let mut sections = by_side(capture, answers, with_special);
         sections.extend(answers.iter().filter_map(|answer| masks::section(capture, answer)));
         return sections;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    analysis::explain::report::Question,
+    analysis::explain::report::LabQuestion,
     figure::views::ViewScope,
     options::{FieldValue, FieldValues, OptionField, Visit, put},
 };
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LabOptions {
-    pub question: Question,
+    pub question: LabQuestion,
     /// Whether special tokens are ranked among the words.
     pub special: bool,
     /// Columns that were taken away or added, by name.
@@ -39,14 +39,14 @@ impl LabOptions {
     pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
         let question = &mut self.question;
         let mut read = |text: &str| {
-            let names = || format!("choose from {}", Question::ALL.map(Question::name).join(", "));
-            put(question, Question::from_name(text).ok_or_else(names))
+            let names = || format!("choose from {}", LabQuestion::ALL.map(LabQuestion::name).join(", "));
+            put(question, LabQuestion::from_name(text).ok_or_else(names))
         };
         let meaning = "Of explain: question: depends (which words), believe (this head), moves (what it writes), fact (which \
                        layer), aligns (alignment)";
         let value = FieldValue::Read(&mut read, "WHAT");
         visit(OptionField::new("question", "Question", meaning, value).strict().on_command_line());
-        if scope.all || scope.has_special && self.question == Question::Depends {
+        if scope.all || scope.has_special && self.question == LabQuestion::Depends {
             let meaning = "Rank special tokens such as [CLS] and [SEP] among the words, too; left out, they have no bar \
                            and no place, and how much each method gives them is said above the bars";
             let value = FieldValue::Flag(&mut self.special);

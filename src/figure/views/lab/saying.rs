@@ -8,7 +8,7 @@ use super::{
 use crate::{
     analysis::explain::{
         compare,
-        report::{Leaf, Question, Report, Value},
+        report::{LabQuestion, Leaf, Report, Value},
     },
     capture::{Capture, Token, words},
     ids::{HeadId, Side},
@@ -23,12 +23,12 @@ const MOST_NAMES: usize = 4;
 /// Answers of which nothing is drawn, because they say nothing about single tokens.
 pub fn silent<'a>(
     capture: &Capture,
-    question: Question,
+    question: LabQuestion,
     answers: &'a [Answered],
 ) -> impl Iterator<Item = &'a Answered> {
     let says = |report: &Report| Side::ALL.into_iter().any(|side| compare::scores(report, side).is_some());
     let speaks = move |answer: &Answered| {
-        question != Question::Depends
+        question != LabQuestion::Depends
             || answer.report.as_deref().is_none_or(says)
             || masks::section(capture, answer).is_some()
     };

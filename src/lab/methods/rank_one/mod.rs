@@ -18,7 +18,7 @@ use crate::{
         dense::wide,
         rank::descending,
         rank_one::rank_one,
-        report::{ColumnValues, MethodSpec, Question, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{ColumnValues, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec},
     },
     capture::{Matrix, Patch, RankOne},
     corpus::list::{Content, InputList, ListKind, ListOptions},
@@ -50,7 +50,7 @@ const ENOUGH: f64 = 0.95;
 const SPEC: MethodSpec = MethodSpec {
     name: "rank-one",
     title: "Rank-one edit",
-    question: Question::Fact,
+    question: LabQuestion::Fact,
     about: "Overwrite an association by a rank-one change of an MLP (Meng et al. 2022)",
     example: "--model demo:gpt --text \"The cat sat on the\" --subject cat --object bed --layer 1 --neighbour \"The dog sat on the\" --edit-out edit.json",
     caveat: "A change of one layer that rewrites the answer does not show that the fact was stored there, and \

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     analysis::{
         Cloud,
-        survey::{Average, Finding, Question},
+        survey::{Average, CloudQuery, CloudResult},
     },
     figure::{
         Scene as _,
@@ -32,7 +32,7 @@ use crate::{
 /// The Average view with what it remembers between frames.
 #[derive(Default)]
 pub struct AverageView {
-    painter: ScenePainter<(Same<Finding>, ColorMap)>,
+    painter: ScenePainter<(Same<CloudResult>, ColorMap)>,
 }
 
 impl Canvas for AverageView {
@@ -49,7 +49,7 @@ impl Canvas for AverageView {
         });
         let Some(cloud) = cx.pane.cloud(cx.document) else { return };
         let annotation = annotation(cx, &cloud);
-        let question = Question::Average(cx.pane.selection.head, annotation.clone());
+        let question = CloudQuery::Average(cx.pane.selection.head, annotation.clone());
         let what = "Averaging the attention of every input";
         let Some(found) = asking::asked(ui, cx, question, what) else { return };
         let scene = AverageScene {

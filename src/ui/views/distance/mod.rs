@@ -16,7 +16,7 @@ use crate::{
     analysis::{
         projection::ScaleChoice,
         proxy::{self, HeadPlot, HeadProxy},
-        survey::{Finding, Question},
+        survey::{CloudQuery, CloudResult},
     },
     figure::views::distance::{DistanceScene, ShownCorrelation, layout::DistanceLayout, number},
     ids::HeadId,
@@ -30,7 +30,7 @@ use crate::{
 const LEAST_PT: (f32, f32) = (480.0, 320.0);
 
 /// Everything that the scene depends on.
-type SceneKey = (Same<Finding>, Option<Same<Finding>>, HeadId, ShownCorrelation);
+type SceneKey = (Same<CloudResult>, Option<Same<CloudResult>>, HeadId, ShownCorrelation);
 
 /// The Distance view with what it remembers between frames.
 #[derive(Default)]
@@ -45,12 +45,12 @@ impl Canvas for DistanceView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.horizontal_wrapped(|ui| choosers::stack_and_layer_ui(ui, cx));
-        let Some(proxies) = asking::asked(ui, cx, Question::Proxies, "Measuring the queries and keys of every head")
+        let Some(proxies) = asking::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")
         else {
             return;
         };
         let head = cx.pane.selection.head;
-        let plot = asking::ask(cx, Question::Plot(head)).and_then(Loadable::latest).cloned();
+        let plot = asking::ask(cx, CloudQuery::Plot(head)).and_then(Loadable::latest).cloned();
         let Some((cloud, spec)) = cx.pane.cloud(cx.document).and_then(|cloud| {
             let spec = cloud.model()?.stack(head.stack)?.clone();
             Some((cloud, spec))

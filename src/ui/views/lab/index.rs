@@ -4,7 +4,7 @@ use eframe::egui::{Button, Id, RichText, Role, Ui, WidgetInfo};
 
 use super::asked;
 use crate::{
-    analysis::explain::report::Question,
+    analysis::explain::report::LabQuestion,
     capture::Capture,
     lab::MethodPreset,
     text::sentence,
@@ -14,7 +14,7 @@ use crate::{
 /// Draws the index, where answers stand one below the other.
 pub fn index_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let (lab, sight) = (&cx.pane.options.lab, cx.pane.sight(capture));
-    if lab.question == Question::Depends || MethodPreset::under(lab.question).count() < 2 {
+    if lab.question == LabQuestion::Depends || MethodPreset::under(lab.question).count() < 2 {
         return;
     }
     ui.horizontal_wrapped(|ui| {

@@ -24,7 +24,7 @@ pub use self::{
 };
 use super::{Canvas, choosers, controls};
 use crate::{
-    analysis::explain::report::Question,
+    analysis::explain::report::LabQuestion,
     capture::Capture,
     ids::StackKind,
     lab::MethodPreset,
@@ -85,13 +85,13 @@ impl Canvas for LabView {
         if has_target && !is_beside {
             ui.horizontal_wrapped(|ui| target::target_ui(ui, cx, capture, cx.pane.options.target));
         }
-        if question != Question::Depends {
+        if question != LabQuestion::Depends {
             ui.horizontal_wrapped(|ui| {
                 choosers::stack_and_layer_ui(ui, cx);
                 choosers::heads_ui(ui, cx, capture);
             });
         }
-        if question == Question::Aligns {
+        if question == LabQuestion::Aligns {
             directions::directions_ui(ui, cx, capture, &asked);
         }
         index::hear(ui, cx);
@@ -116,28 +116,28 @@ impl Canvas for LabView {
 }
 
 /// The question in a few words, as it suits the input.
-fn short_text(capture: &Capture, question: Question) -> &'static str {
-    if question == Question::Depends && capture.image().is_some() { "Which patches" } else { question.short() }
+fn short_text(capture: &Capture, question: LabQuestion) -> &'static str {
+    if question == LabQuestion::Depends && capture.image().is_some() { "Which patches" } else { question.short() }
 }
 
-fn question_text(capture: &Capture, question: Question) -> &'static str {
+fn question_text(capture: &Capture, question: LabQuestion) -> &'static str {
     match question {
-        Question::Depends if capture.image().is_some() => "Which patches does this output depend on?",
+        LabQuestion::Depends if capture.image().is_some() => "Which patches does this output depend on?",
         question => question.text(),
     }
 }
 
 /// Why a question makes no sense here.
-fn unsuited(capture: &Capture, question: Question) -> Option<&'static str> {
+fn unsuited(capture: &Capture, question: LabQuestion) -> Option<&'static str> {
     let crosses = capture.stack(StackKind::Cross).is_some_and(|stack| !stack.layers.is_empty());
-    (question == Question::Aligns && !crosses)
+    (question == LabQuestion::Aligns && !crosses)
         .then_some("Word alignment needs attention from one text to another, which this model does not have")
 }
 
 fn questions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     ui.spacing_mut().item_spacing.x = GRID / 2.0;
     let chosen = cx.pane.options.lab.question;
-    for question in Question::ALL {
+    for question in LabQuestion::ALL {
         let reason = unsuited(capture, question);
         let text = RichText::new(short_text(capture, question));
         let response = ui.add_enabled(reason.is_none(), Button::selectable(question == chosen, text));

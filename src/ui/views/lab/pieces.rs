@@ -13,7 +13,7 @@ use super::{
     index, options,
 };
 use crate::{
-    analysis::explain::report::{Question, Report},
+    analysis::explain::report::{LabQuestion, Report},
     capture::Capture,
     figure::{
         chart::Chart,
@@ -43,7 +43,7 @@ const REACH_PT: f32 = 16.0;
 const MOST_SENTENCE_PT: f32 = 180.0 * GRID;
 
 /// Everything that sections are made from.
-type Key = (CaptureId, Question, (HeadId, bool), Vec<(&'static str, Option<Same<Report>>)>);
+type Key = (CaptureId, LabQuestion, (HeadId, bool), Vec<(&'static str, Option<Same<Report>>)>);
 
 /// What was composed and painted.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use eframe::egui::{RichText, Ui};
 
 use super::{OutcomeChoice, outcome_label};
 use crate::{
-    analysis::explain::report::Question,
+    analysis::explain::report::LabQuestion,
     capture::{Capture, PredictionRow, words},
     lab::Target,
     outputs::OutputKind,
@@ -29,8 +29,8 @@ fn side_of(capture: &Capture) -> crate::ids::Side {
 
 /// Whether a question is about one output: what heads move and which words they link is the same whatever the model says
 /// in the end.
-pub const fn is_about_output(question: Question) -> bool {
-    !matches!(question, Question::Moves | Question::Aligns)
+pub const fn is_about_output(question: LabQuestion) -> bool {
+    !matches!(question, LabQuestion::Moves | LabQuestion::Aligns)
 }
 
 /// The output that a pane explains, `“mat” and not “rug” at position 5`; `None` where it explains none.
