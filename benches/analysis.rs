@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::{
-        Cloud, attention,
+        PointCloud, attention,
         edges::{self, EdgeFilter},
         explain::{
             flow::flow,
@@ -85,7 +85,7 @@ fn overlay_14x14_on_896(bencher: Bencher<'_, '_>) {
 /// Every head of a 12 × 12 model at 512 tokens, width 32 here against 64 in bert-base.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn projection_144_heads_512(bencher: Bencher<'_, '_>) {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(512, 12, 12)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(512, 12, 12)));
     let options = ProjectionOptions::default();
     bencher.bench(|| projection::project(&cloud, StackKind::SelfAttention, options, &mut |_, _| true));
 }

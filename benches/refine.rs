@@ -14,7 +14,7 @@ use std::{
 
 use attnscope::{
     analysis::{
-        Cloud,
+        PointCloud,
         projection::{LayoutMethod, LayoutOptions, Projection, ProjectionOptions},
     },
     ids::{HeadId, JobId, PaneId, StackKind},
@@ -27,7 +27,7 @@ const ROUNDS: u64 = 15;
 const FIRST: HeadId = HeadId::single(3, 5);
 
 fn main() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(N_TOKENS, 6, 12)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(N_TOKENS, 6, 12)));
     for (name, method) in [("t-SNE", LayoutMethod::Tsne), ("UMAP", LayoutMethod::Umap)] {
         let (mut components, mut refined, mut stopped) = (Vec::new(), Vec::new(), Vec::new());
         let mut worker = Worker::spawn(ProjectionEngine::new(None).unwrap(), Arc::new(|| ())).unwrap();

@@ -16,7 +16,7 @@ use std::{
 
 use attnscope::{
     analysis::{
-        Cloud,
+        PointCloud,
         point_set::{PointSet, Spot},
         projection::{Dims, HeadProjection, Projection, ProjectionOptions},
         reading::store::PatternStore,
@@ -140,7 +140,7 @@ impl Window {
         window.session.documents[0].capture = Loadable::Empty;
         window.frame(Vec::new());
         let Loadable::Ready(projection) = &window.session.pane().projection else { return window };
-        let Cloud::Input(capture) = &projection.cloud else { return window };
+        let PointCloud::Input(capture) = &projection.cloud else { return window };
         window.session.documents[0].capture = Loadable::Ready(Arc::clone(capture));
         window
     }
@@ -286,7 +286,7 @@ fn projection(capture: Arc<Capture>, n: usize) -> Projection {
     let options = ProjectionOptions::default();
     debug_assert_eq!(options.layout.dims, Dims::Plane);
     Projection {
-        cloud: Cloud::Input(capture),
+        cloud: PointCloud::Input(capture),
         stack: StackKind::SelfAttention,
         options,
         heads: heads.map(|(layer, idx)| head(layer, idx)).collect(),

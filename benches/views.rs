@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use attnscope::{
     analysis::{
-        Cloud,
+        PointCloud,
         projection::{Projection, ProjectionOptions, project},
         reading::store::PatternStore,
     },
@@ -24,9 +24,12 @@ use eframe::egui::{Context, Event, RawInput, Rect, pos2, vec2};
 
 static CAPTURE: LazyLock<Arc<Capture>> = LazyLock::new(|| Arc::new(synthetic::causal_text_capture(512, 12, 12)));
 static PROJECTION: LazyLock<Option<Arc<Projection>>> = LazyLock::new(|| {
-    project(&Cloud::Input(Arc::clone(&CAPTURE)), StackKind::SelfAttention, ProjectionOptions::default(), &mut |_, _| {
-        true
-    })
+    project(
+        &PointCloud::Input(Arc::clone(&CAPTURE)),
+        StackKind::SelfAttention,
+        ProjectionOptions::default(),
+        &mut |_, _| true,
+    )
     .map(Arc::new)
 });
 

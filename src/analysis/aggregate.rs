@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cloud, attention};
+use super::{PointCloud, attention};
 use crate::{
     capture::{Computation, Matrix, Normalizer},
     ids::HeadId,
@@ -46,14 +46,14 @@ pub enum AggregateError {
 }
 
 /// Why the patterns of a head are not decided by what is there; `None` when they are. Nothing is computed for that.
-pub fn refusal(cloud: &Cloud, head: HeadId) -> Option<AggregateError> {
+pub fn refusal(cloud: &PointCloud, head: HeadId) -> Option<AggregateError> {
     let missing = Some(AggregateError::NotRecorded(head));
     let Some(layer) = cloud.model().and_then(|model| model.layer_of(head)) else { return missing };
     match cloud {
-        Cloud::Input(capture) if attention::has_pattern(capture, head) => None,
-        Cloud::Input(capture) if layer.biased && capture.q(head).is_some() => Some(AggregateError::Biased(head)),
-        Cloud::Input(_) | Cloud::Positions(_) => missing,
-        Cloud::Inputs(view) => {
+        PointCloud::Input(capture) if attention::has_pattern(capture, head) => None,
+        PointCloud::Input(capture) if layer.biased && capture.q(head).is_some() => Some(AggregateError::Biased(head)),
+        PointCloud::Input(_) | PointCloud::Positions(_) => missing,
+        PointCloud::Inputs(view) => {
             let corpus = view.corpus();
             let Computation { edits, normalizer, .. } = corpus.computation();
             if corpus.query_norms(head).is_none() {
@@ -77,7 +77,7 @@ pub fn refusal(cloud: &Cloud, head: HeadId) -> Option<AggregateError> {
 /// # Errors
 /// When patterns are not decided by what is there, or `each` said no.
 pub fn patterns(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     head: HeadId,
     each: &mut dyn FnMut(usize, &InputSegment, &Matrix) -> bool,
 ) -> Result<(), AggregateError> {
@@ -87,7 +87,7 @@ pub fn patterns(
     let segments = cloud.segments(head.stack);
     let missing = AggregateError::NotRecorded(head);
     let params = cloud.model().and_then(|model| model.attention_params_of(head)).ok_or(missing.clone())?;
-    if let Cloud::Input(capture) = cloud {
+    if let PointCloud::Input(capture) = cloud {
         let pattern = attention::pattern(capture, head).ok_or(missing)?;
         let told = segments.first().is_none_or(|segment| each(0, segment, &pattern));
         return if told { Ok(()) } else { Err(AggregateError::Stopped) };
@@ -109,7 +109,7 @@ pub fn patterns(
 ///
 /// # Errors
 /// As [`patterns`].
-pub fn received(cloud: &Cloud, head: HeadId) -> Result<Vec<f32>, AggregateError> {
+pub fn received(cloud: &PointCloud, head: HeadId) -> Result<Vec<f32>, AggregateError> {
     let mut sums = vec![0.0f64; cloud.n(head.stack.key_side())];
     patterns(cloud, head, &mut |_, segment, pattern| {
         for row in pattern.rows() {
@@ -136,7 +136,7 @@ pub struct PositionMean {
 /// # Errors
 /// As [`patterns`].
 pub fn by_position(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     head: HeadId,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<PositionMean, AggregateError> {
@@ -211,16 +211,16 @@ impl OffsetSums {
 /// # Errors
 /// As [`patterns`].
 pub fn by_offset(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     head: HeadId,
     annotation: Option<&str>,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<(OffsetMean, Vec<(String, OffsetMean)>), AggregateError> {
     let side = head.stack.key_side();
     let sight = match cloud {
-        Cloud::Input(capture) => capture.sight_of(head).unwrap_or_default(),
+        PointCloud::Input(capture) => capture.sight_of(head).unwrap_or_default(),
         // Of several inputs a head with tokens that see all is refused.
-        Cloud::Inputs(_) | Cloud::Positions(_) => {
+        PointCloud::Inputs(_) | PointCloud::Positions(_) => {
             Visibility { mask: cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default(), global: &[] }
         }
     };

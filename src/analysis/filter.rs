@@ -1,7 +1,7 @@
 //! Points of which something holds: what colours can tell, filters can ask for.
 
 use super::{
-    Cloud, Space,
+    PointCloud, Space,
     projection::{ColorBy, PointValues, values},
     search::Hits,
 };
@@ -25,7 +25,7 @@ pub enum Is {
 
 /// The points of a cell of a space of which a condition holds; none where there is nothing to ask, or the answer is of another
 /// kind than the question.
-pub fn filter(cloud: &Cloud, space: Space, head: HeadId, condition: &Condition) -> Hits {
+pub fn filter(cloud: &PointCloud, space: Space, head: HeadId, condition: &Condition) -> Hits {
     let [queries, keys] = among(&values(cloud, space, head, condition.by), &condition.is);
     Hits::of(cloud, head.stack, queries, keys)
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Cloud, projection::ProjectionOptions};
+use super::{PointCloud, projection::ProjectionOptions};
 use crate::{
     capture::Matrix,
     ids::HeadId,
@@ -38,7 +38,7 @@ impl Together<'_> {
 
 impl Joint {
     /// `None` when there are none, when their widths differ, or when a value is not finite.
-    pub fn of(cloud: &Cloud, cell: HeadId, segments: &[InputSegment], options: ProjectionOptions) -> Option<Self> {
+    pub fn of(cloud: &PointCloud, cell: HeadId, segments: &[InputSegment], options: ProjectionOptions) -> Option<Self> {
         match cloud.points_of(options.space, cell) {
             [Some(q), Some(k)] => Self::both([q, k], segments, options.scale.scale(), options.translate_keys).ok(),
             [Some(only), None] => points(&only).is_ok().then_some(Self::One(only, false)),

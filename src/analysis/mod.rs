@@ -3,10 +3,10 @@
 
 pub mod aggregate;
 pub mod attention;
-mod cloud;
-pub mod cluster;
-pub mod crowds;
+pub mod cloud_query;
+pub mod density_clusters;
 pub mod detect;
+pub mod distance_fidelity;
 pub mod drawn;
 pub mod edges;
 pub mod effect;
@@ -14,14 +14,14 @@ pub mod explain;
 pub mod filter;
 mod joint;
 pub mod laws;
+mod point_cloud;
 pub mod point_set;
 pub mod projection;
-pub mod proxy;
+pub mod rank_heads;
 pub mod reading;
 pub mod search;
 mod space;
 pub mod stats;
-pub mod survey;
 
-pub use cloud::{Cloud, CloudToken, lengths_of};
+pub use point_cloud::{CloudToken, PointCloud, lengths_of};
 pub use space::Space;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use super::cluster::{RankedHead, rank};
-use super::{Cloud, Space};
+pub use super::rank_heads::{RankedHead, rank};
+use super::{PointCloud, Space};
 use crate::{
     capture::{Token, words},
     ids::{Side, StackKind},
@@ -79,7 +79,7 @@ pub struct Hits {
 
 impl Hits {
     /// These points of a stack.
-    pub fn of(cloud: &Cloud, stack: StackKind, queries: Vec<u32>, keys: Vec<u32>) -> Self {
+    pub fn of(cloud: &PointCloud, stack: StackKind, queries: Vec<u32>, keys: Vec<u32>) -> Self {
         let inputs = |side: Side, points: &[u32]| -> Vec<usize> {
             points.iter().filter_map(|point| cloud.token(side, *point as usize)).map(|token| token.input).collect()
         };
@@ -136,7 +136,7 @@ impl SearchQuery {
     ///
     /// # Errors
     /// When there is nothing to look for, or it is not of its kind.
-    pub fn find(&self, cloud: &Cloud, stack: StackKind, space: Space) -> Result<Hits, SearchError> {
+    pub fn find(&self, cloud: &PointCloud, stack: StackKind, space: Space) -> Result<Hits, SearchError> {
         let matcher = self.matcher()?;
         let points = |side: Option<Side>| side.map_or_else(Vec::new, |side| matcher.points(cloud, side));
         let [queries, keys] = if stack.query_side() == stack.key_side() {
@@ -150,7 +150,7 @@ impl SearchQuery {
 }
 
 impl Matcher {
-    fn points(&self, cloud: &Cloud, side: Side) -> Vec<u32> {
+    fn points(&self, cloud: &PointCloud, side: Side) -> Vec<u32> {
         match self {
             Self::Ids(ids) => {
                 let tokens = cloud.tokens(side).enumerate();
@@ -179,7 +179,7 @@ impl Matcher {
 }
 
 /// All pieces of the words that are meant.
-fn points_of_words(cloud: &Cloud, side: Side, meant: &dyn Fn(&str) -> bool) -> Vec<u32> {
+fn points_of_words(cloud: &PointCloud, side: Side, meant: &dyn Fn(&str) -> bool) -> Vec<u32> {
     let mut known: HashMap<String, bool> = HashMap::new();
     let mut points = Vec::new();
     for word in cloud.words(side) {

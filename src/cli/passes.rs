@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use super::{CliError, show_progress};
 use crate::{
-    analysis::Cloud,
+    analysis::PointCloud,
     capture::Capture,
     corpus::{Corpus, CorpusView, Kept, list::InputList},
     model::{Encoded, Input, Model, ModelError, RunPlan, uninterrupted},
@@ -165,15 +165,15 @@ fn millis(since: Instant) -> f64 {
 ///
 /// # Errors
 /// When there is none, or when they do not go together.
-pub fn of_captures(mut captures: Vec<Capture>, kept: Kept) -> Result<Cloud, CliError> {
+pub fn of_captures(mut captures: Vec<Capture>, kept: Kept) -> Result<PointCloud, CliError> {
     match (captures.pop(), captures.is_empty()) {
         (None, _) => Err(CliError::Failed("there is nothing to show: no input was given".to_owned())),
-        (Some(only), true) => Ok(Cloud::Input(Arc::new(only))),
+        (Some(only), true) => Ok(PointCloud::Input(Arc::new(only))),
         (Some(last), false) => {
             let captures: Vec<Arc<Capture>> = captures.into_iter().chain([last]).map(Arc::new).collect();
             let corpus = Corpus::from_captures(&captures, kept, u64::MAX);
             let corpus = corpus.map_err(|error| CliError::Failed(error.to_string()))?;
-            Ok(Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))))
+            Ok(PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))))
         }
     }
 }

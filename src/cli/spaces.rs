@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::CliError;
 use crate::{
-    analysis::{Cloud, Space},
+    analysis::{PointCloud, Space},
     capture::{Capture, CaptureParts, Computation, InputInfo},
     corpus::Kept,
     model::{Model, Sites, next_capture_id},
@@ -24,7 +24,7 @@ pub const fn sites(space: Space) -> Sites {
 ///
 /// # Errors
 /// When it has none: how it knows positions instead.
-pub fn positions(model: &Model) -> Result<(Cloud, Capture), CliError> {
+pub fn positions(model: &Model) -> Result<(PointCloud, Capture), CliError> {
     let name = &model.spec().name;
     let tables = model.position_embeddings().map_err(|reason| CliError::Failed(format!("{name}: {reason}")))?;
     let nothing = Capture::new(CaptureParts {
@@ -42,7 +42,7 @@ pub fn positions(model: &Model) -> Result<(Cloud, Capture), CliError> {
         notes: Vec::new(),
     });
     let nothing = nothing.map_err(|error| CliError::Failed(error.to_string()))?;
-    Ok((Cloud::Positions(Arc::new(tables)), nothing))
+    Ok((PointCloud::Positions(Arc::new(tables)), nothing))
 }
 
 /// Refuses an input where positions are asked for, which know none, and a capture, which has no tables.

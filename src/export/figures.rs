@@ -10,7 +10,7 @@ use emath::Vec2;
 
 use super::{ExportError, atomic_write};
 use crate::{
-    analysis::{Cloud, reading::Captures},
+    analysis::{PointCloud, reading::Captures},
     capture::{Capture, RgbaBuffer},
     figure::{
         Typesetter,
@@ -28,7 +28,7 @@ pub struct FigureRequest {
     pub spec: Arc<FigureSpec>,
     pub capture: Arc<Capture>,
     /// What joint spaces are made of.
-    pub cloud: Cloud,
+    pub cloud: PointCloud,
     /// What may be subtracted from it.
     pub other: Option<Arc<Capture>>,
     /// What the laboratory answered.

@@ -14,7 +14,7 @@ use super::views::{
 };
 use crate::{
     analysis::{
-        Cloud, Space,
+        PointCloud, Space,
         explain::{Target, report::LabQuestion},
         projection::ProjectionOptions,
         reading::{ReadingOptions, long::Pool},
@@ -109,7 +109,7 @@ impl ViewOptions {
     }
 
     /// Lets what cannot be told about a cell of these points give way.
-    pub fn keep_told(&mut self, cloud: &Cloud, space: Space, cell: HeadId) {
+    pub fn keep_told(&mut self, cloud: &PointCloud, space: Space, cell: HeadId) {
         self.scatter.keep_told(cloud, space, cell);
         self.average.keep_told(cloud);
     }

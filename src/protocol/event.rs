@@ -4,10 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use crate::{
     analysis::{
+        cloud_query::CloudResult,
         explain::report::Report,
         projection::Projection,
         reading::store::{Answer, PatternKey},
-        survey::CloudResult,
     },
     capture::{Capture, RgbaBuffer},
     export::Preview,

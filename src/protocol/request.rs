@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::{
     analysis::{
-        Cloud,
+        PointCloud,
+        cloud_query::{QuestionKind, Survey},
         projection::{Projection, ProjectionOptions},
         reading::store::Want,
-        survey::{QuestionKind, Survey},
     },
     capture::{Capture, Edit},
     export::{ExportRequest, FigureRequest},
@@ -54,7 +54,7 @@ pub enum Request {
     /// Project the joint query–key space of every head of one stack.
     Project {
         pane: PaneId,
-        cloud: Cloud,
+        cloud: PointCloud,
         stack: StackKind,
         options: ProjectionOptions,
         /// What is projected like this already; refined layouts go on from there, head by head.

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     analysis::{
+        cloud_query::CloudQuery,
         point_set::{PointSet, Spot},
         search::SearchQuery,
-        survey::CloudQuery,
     },
     capture::{Excerpt, RgbaBuffer},
     export::FigureRequest,

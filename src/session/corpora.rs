@@ -7,7 +7,7 @@ use super::{
     ViewKind,
 };
 use crate::{
-    analysis::Cloud,
+    analysis::PointCloud,
     capture::Excerpt,
     corpus::{
         Kept, SortBy,
@@ -220,12 +220,12 @@ impl Pane {
         let side = if is_key { stack.key_side() } else { stack.query_side() };
         let focus = |position| if is_key { Focus::key(position) } else { Focus::query(position) };
         match self.cloud(document)? {
-            Cloud::Inputs(view) => {
+            PointCloud::Inputs(view) => {
                 let token = view.token(side, point)?;
                 let input = view.input_of(side, point).and_then(|nth| view.input(nth))?;
                 Some(PointToken { source: Some(input.source), focus: focus(token.position) })
             }
-            Cloud::Input(_) | Cloud::Positions(_) => Some(PointToken { source: None, focus: focus(point) }),
+            PointCloud::Input(_) | PointCloud::Positions(_) => Some(PointToken { source: None, focus: focus(point) }),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     saved::ModelRef,
 };
 use crate::{
-    analysis::Cloud,
+    analysis::PointCloud,
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
     model::{Comparison, ImageSource},
@@ -138,17 +138,17 @@ impl Document {
     }
 
     /// What joint spaces can be made of here.
-    pub fn clouds(&self) -> impl Iterator<Item = Cloud> {
-        let corpus = self.corpus.as_ref().and_then(|corpus| corpus.view()).cloned().map(Cloud::Inputs);
-        let positions = self.positions().ok().cloned().map(Cloud::Positions);
-        self.latest_capture().cloned().map(Cloud::Input).into_iter().chain(corpus).chain(positions)
+    pub fn clouds(&self) -> impl Iterator<Item = PointCloud> {
+        let corpus = self.corpus.as_ref().and_then(|corpus| corpus.view()).cloned().map(PointCloud::Inputs);
+        let positions = self.positions().ok().cloned().map(PointCloud::Positions);
+        self.latest_capture().cloned().map(PointCloud::Input).into_iter().chain(corpus).chain(positions)
     }
 
     /// Whether no newer one is on its way.
-    pub(super) const fn is_settled(&self, cloud: &Cloud) -> bool {
+    pub(super) const fn is_settled(&self, cloud: &PointCloud) -> bool {
         match cloud {
-            Cloud::Input(_) => !self.capture.is_pending(),
-            Cloud::Inputs(_) | Cloud::Positions(_) => true,
+            PointCloud::Input(_) => !self.capture.is_pending(),
+            PointCloud::Inputs(_) | PointCloud::Positions(_) => true,
         }
     }
 

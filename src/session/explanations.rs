@@ -8,7 +8,7 @@ use std::{
 
 use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, made::Made};
 use crate::{
-    analysis::{explain::report::Report, survey::QuestionKind},
+    analysis::{cloud_query::QuestionKind, explain::report::Report},
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
     ids::{CaptureId, HeadId, JobId, ModelId, PaneId, Side},

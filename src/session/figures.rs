@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        Cloud,
+        PointCloud,
         reading::{Extent, Over, Whose},
     },
     capture::Capture,
@@ -251,7 +251,8 @@ pub(super) fn figure(panes: &Panes, documents: &Documents, options: FigureOption
     let minus = pane.minus.and_then(|minus| documents.find(minus.document));
     let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
     // Lines and maps are of the input that was run, whatever else is open.
-    let cloud = if pane.view.facts().reads_corpus { pane.cloud(document)? } else { Cloud::Input(Arc::clone(&capture)) };
+    let cloud =
+        if pane.view.facts().reads_corpus { pane.cloud(document)? } else { PointCloud::Input(Arc::clone(&capture)) };
     let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), options));
     let answers = if pane.view.facts().shows_answers { pane.answers(&capture) } else { Vec::new() };
     Some(FigureRequest { spec, capture, cloud, other, answers })
@@ -261,7 +262,7 @@ pub(super) fn figure(panes: &Panes, documents: &Documents, options: FigureOption
 fn spec_of(
     pane: &Pane,
     document: &Document,
-    (capture, cloud): (&Capture, &Cloud),
+    (capture, cloud): (&Capture, &PointCloud),
     options: FigureOptions,
 ) -> FigureSpec {
     let head = pane.selection.head;
@@ -326,7 +327,12 @@ fn spec_of(
 }
 
 /// The options of a pane as a file shows them: what cannot be told here is not shown in the window either.
-fn drawn_options(pane: &Pane, (capture, cloud): (&Capture, &Cloud), cell: HeadId, range: FigureRange) -> ViewOptions {
+fn drawn_options(
+    pane: &Pane,
+    (capture, cloud): (&Capture, &PointCloud),
+    cell: HeadId,
+    range: FigureRange,
+) -> ViewOptions {
     let mut options = pane.options.clone();
     *options.projection_mut() = pane.projection_options();
     options.keep_told(cloud, pane.space(), cell);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Document, Documents, Pane, Panes};
 use crate::{
     analysis::{
-        Cloud,
+        PointCloud,
         point_set::{PointSet, Spot},
     },
     ids::{CloudId, PaneId, Side},
@@ -56,8 +56,8 @@ impl Pane {
     /// Which input of its cloud is the one that other views show; `None` when it is none of them.
     pub fn shown_input(&self, document: &Document) -> Option<usize> {
         match self.cloud(document)? {
-            Cloud::Input(_) | Cloud::Positions(_) => Some(0),
-            Cloud::Inputs(view) => {
+            PointCloud::Input(_) | PointCloud::Positions(_) => Some(0),
+            PointCloud::Inputs(view) => {
                 let source = document.corpus_input?;
                 (0..view.selection().inputs().len())
                     .find(|nth| view.input(*nth).is_some_and(|input| input.source == source))

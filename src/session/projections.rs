@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Cause, Document, Documents, Effect, Loadable, Notices, Pane, Panes, jobs::Jobs};
 use crate::{
     analysis::{
-        Cloud,
+        PointCloud,
         projection::{Projection, ProjectionOptions},
     },
     ids::{CloudId, HeadId, JobId, PaneId, StackKind},
@@ -180,7 +180,7 @@ impl Pane {
     }
 
     /// What it shows planes of, if it shows any, and the head that comes first.
-    fn wanted_projection(&self, document: &Document) -> Option<(Cloud, ProjectionKey, HeadId)> {
+    fn wanted_projection(&self, document: &Document) -> Option<(PointCloud, ProjectionKey, HeadId)> {
         if !self.view.facts().lays_out_points || self.view_unavailable(document, self.view).is_some() {
             return None;
         }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{Document, Loadable, Pane};
 use crate::{
     analysis::{
+        cloud_query::{CloudQuery, CloudResult, Found},
         point_set::PointSet,
-        survey::{CloudQuery, CloudResult, Found},
     },
     ids::HeadId,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Document, HeadStep, Pane};
 use crate::{
     analysis::{
-        Cloud, Space,
+        PointCloud, Space,
         point_set::{PointSet, Spot},
         projection::ProjectionOptions,
     },
@@ -26,19 +26,19 @@ impl Pane {
 
     /// What the points stand for: positions of the model, the corpus where there is one and it is wanted, else the
     /// input.
-    pub fn cloud(&self, document: &Document) -> Option<Cloud> {
+    pub fn cloud(&self, document: &Document) -> Option<PointCloud> {
         if self.space() == Space::Positions {
-            return document.positions().ok().map(|tables| Cloud::Positions(Arc::clone(tables)));
+            return document.positions().ok().map(|tables| PointCloud::Positions(Arc::clone(tables)));
         }
         let wanted = self.options.corpus();
         let corpus = document.corpus.as_ref().filter(|_| wanted).and_then(|corpus| corpus.view());
-        let inputs = corpus.filter(|view| !view.selection().inputs().is_empty()).cloned().map(Cloud::Inputs);
-        inputs.or_else(|| document.latest_capture().cloned().map(Cloud::Input))
+        let inputs = corpus.filter(|view| !view.selection().inputs().is_empty()).cloned().map(PointCloud::Inputs);
+        inputs.or_else(|| document.latest_capture().cloned().map(PointCloud::Input))
     }
 
     /// Whether the view draws the inputs of a corpus, of which the input that was run is one at most.
     pub fn shows_corpus(&self, document: &Document) -> bool {
-        self.view.facts().reads_corpus && matches!(self.cloud(document), Some(Cloud::Inputs(_)))
+        self.view.facts().reads_corpus && matches!(self.cloud(document), Some(PointCloud::Inputs(_)))
     }
 
     /// Why there is nothing to lay out, as one clause; `None` where there is.
@@ -53,7 +53,7 @@ impl Pane {
 
     /// What the corpus that is shown would have to keep to be laid out, where running it again helps.
     pub fn to_be_kept(&self, document: &Document) -> Option<Kept> {
-        let cloud = self.cloud(document).filter(|cloud| matches!(cloud, Cloud::Inputs(_)))?;
+        let cloud = self.cloud(document).filter(|cloud| matches!(cloud, PointCloud::Inputs(_)))?;
         cloud.lacks(self.selection.stack(), self.space())?;
         let kept = self.kept();
         (document.model.latest().is_some() && kept != Kept::default()).then_some(kept)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Document, Effect, Loadable, Pane};
 use crate::{
-    analysis::survey::{CloudQuery, CloudResult, QuestionKind, Survey, SurveyKey},
+    analysis::cloud_query::{CloudQuery, CloudResult, QuestionKind, Survey, SurveyKey},
     ids::{CloudId, JobId, PaneId},
     model::Progress,
     protocol::{Lane, Request, Update},

@@ -11,7 +11,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::{JobControl, Stop, disk_cache::Scratch, idle::give_back_in, thread::Engine};
 use crate::{
     analysis::{
-        Cloud,
+        PointCloud,
         projection::{Aside, NoShelf, Projection, ProjectionOptions, Refiner, Shelf, project_heads},
     },
     ids::{HeadId, StackKind},
@@ -78,7 +78,7 @@ impl Engine for ProjectionEngine {
 
 /// A projection as it was asked for.
 pub(super) struct ProjectionRequest {
-    pub cloud: Cloud,
+    pub cloud: PointCloud,
     pub stack: StackKind,
     pub options: ProjectionOptions,
     pub known: Option<Arc<Projection>>,

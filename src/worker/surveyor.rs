@@ -6,7 +6,7 @@ use rayon::ThreadPool;
 
 use super::{JobControl, Stop, idle::give_back_in, projector, thread::Engine};
 use crate::{
-    analysis::survey::Survey,
+    analysis::cloud_query::Survey,
     model::{Progress, Stage},
     protocol::{EventKind, Failure, Request},
     text::sentence,

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use attnscope::{
     analysis::{
-        Cloud, Space, aggregate,
+        PointCloud, Space, aggregate,
         aggregate::AggregateError,
         attention,
         filter::{Condition, Is, filter},
@@ -39,14 +39,14 @@ fn run(model: &Model, input: &Input) -> Capture {
     model.forward(&model.encode(input).unwrap(), &plan, &uninterrupted).unwrap()
 }
 
-fn cloud(captures: &[Arc<Capture>], annotations: &[(&str, &[&str])]) -> Cloud {
+fn cloud(captures: &[Arc<Capture>], annotations: &[(&str, &[&str])]) -> PointCloud {
     let mut corpus = Corpus::new(u64::MAX);
     for (source, capture) in captures.iter().enumerate() {
         let values = annotations.iter().map(|(name, values)| ((*name).to_owned(), values[source].to_owned()));
         let values = values.filter(|(_, value)| !value.is_empty()).collect();
         corpus.append(capture, &Label { source, annotations: values, ..Label::default() }).unwrap();
     }
-    Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))))
+    PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))))
 }
 
 fn near(actual: f32, expected: f64) {
@@ -150,7 +150,7 @@ fn what_queries_and_keys_do_not_decide_is_refused() {
     let Meaning::Missing(reason) = tints(&many, QK, head, ColorBy::Received).meaning else { panic!("a colour") };
     assert!(reason.contains("a position bias that"), "{reason}");
     // One input has its bias beside it.
-    let one = aggregate::received(&Cloud::Input(Arc::clone(&capture)), head).unwrap();
+    let one = aggregate::received(&PointCloud::Input(Arc::clone(&capture)), head).unwrap();
     let pattern = attention::pattern(&capture, head).unwrap();
     near(one[2], pattern.rows().map(|row| f64::from(row[2])).sum());
     let none = HeadId::single(0, 99);
@@ -201,15 +201,15 @@ fn colours_tell_what_is_known_of_inputs() {
     );
 
     // One input has values: their lengths, of keys alone.
-    let alone = Cloud::Input(Arc::clone(&captures[0]));
+    let alone = PointCloud::Input(Arc::clone(&captures[0]));
     let PointValues::Numbers(norms) = values(&alone, QK, head, ColorBy::ValueNorm) else { panic!("no values") };
     let expected = captures[0].v(head).unwrap().row(3).unwrap().iter().map(|x| x * x).sum::<f32>().sqrt();
     near(norms.of[1][3], f64::from(expected));
     assert!(norms.of[0].iter().all(|norm| norm.is_nan()));
 
     // Of many inputs lengths were kept, in the order of those that were selected.
-    let Cloud::Inputs(view) = &cloud else { panic!("one input") };
-    let some = Cloud::Inputs(Arc::new(CorpusView::new(Arc::clone(view.corpus()), Selection::of([2, 0]))));
+    let PointCloud::Inputs(view) = &cloud else { panic!("one input") };
+    let some = PointCloud::Inputs(Arc::new(CorpusView::new(Arc::clone(view.corpus()), Selection::of([2, 0]))));
     let expected: Vec<f32> =
         [&captures[2], &captures[0]].iter().flat_map(|capture| lengths_of(&capture.k(head).unwrap())).collect();
     assert_eq!(some.norms(QK, head)[1], expected);
@@ -246,7 +246,7 @@ fn colours_tell_what_is_known_of_inputs() {
 fn patches_have_places_colours_and_looks() {
     let capture = Arc::new(synthetic::image_capture((4, 6)));
     let many = cloud(&[Arc::clone(&capture), Arc::clone(&capture)], &[]);
-    let one = Cloud::Input(Arc::clone(&capture));
+    let one = PointCloud::Input(Arc::clone(&capture));
     let n = one.n(Side::Only);
     let head = HeadId::single(0, 0);
     assert_eq!((one.patch(Side::Only, 0), many.patch(Side::Only, n)), (None, None), "CLS is no patch");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attnscope::{
-    analysis::Cloud,
+    analysis::PointCloud,
     capture::Capture,
     corpus::{
         Corpus, CorpusError, CorpusView, Filter, Kept, Label, Selection, SortBy,
@@ -304,12 +304,13 @@ fn inputs_of_a_corpus_and_one_input_are_clouds_alike() {
     // The last input, then the first.
     let view = Arc::new(CorpusView::new(corpus, Selection::of([2, 0, 9])));
     let (side, stack) = (Side::Only, StackKind::SelfAttention);
-    let cloud = Cloud::Inputs(Arc::clone(&view));
+    let cloud = PointCloud::Inputs(Arc::clone(&view));
     assert_eq!((cloud.n_inputs(), cloud.n(side), view.input_of(side, 8)), (2, 8, None));
     assert_eq!(cloud.segments(stack).iter().map(|it| it.keys.clone()).collect::<Vec<_>>(), [0..5, 5..8]);
-    let one = [&captures[2], &captures[0]].map(|capture| Cloud::Input(Arc::clone(capture)));
-    let at =
-        |cloud: &Cloud, point| cloud.token(side, point).map(|it| (it.position, it.n_positions, it.text.to_owned()));
+    let one = [&captures[2], &captures[0]].map(|capture| PointCloud::Input(Arc::clone(capture)));
+    let at = |cloud: &PointCloud, point| {
+        cloud.token(side, point).map(|it| (it.position, it.n_positions, it.text.to_owned()))
+    };
     for point in 0..8 {
         let (input, position) = if point < 5 { (0, point) } else { (1, point - 5) };
         assert_eq!(at(&cloud, point), at(&one[input], position));

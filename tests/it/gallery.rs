@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::{
-        Cloud, attention,
+        PointCloud, attention,
         detect::{Detector, Probe},
         projection::{self, ProjectionOptions},
     },
@@ -235,7 +235,7 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
         }
         Claim::Near => {
             let projection = projection::project(
-                &Cloud::Input(Arc::clone(capture)),
+                &PointCloud::Input(Arc::clone(capture)),
                 stack,
                 ProjectionOptions::default(),
                 &mut |_, _| true,

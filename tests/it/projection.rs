@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::{
-        Cloud,
+        PointCloud,
         projection::{self, HeadProjection, ProjectionOptions, ScaleChoice},
     },
     capture::Matrix,
@@ -58,7 +58,7 @@ fn worked_numbers_of_scale_and_correlation() {
 
 #[test]
 fn translated_keys_share_the_mean_of_the_queries() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(20, 2, 5)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(20, 2, 5)));
     let projection =
         projection::project(&cloud, StackKind::SelfAttention, ProjectionOptions::default(), &mut |_, _| true).unwrap();
     let mean = |points: &[[f32; 3]], axis: usize| points.iter().map(|p| p[axis]).sum::<f32>() / points.len() as f32;
@@ -116,7 +116,7 @@ fn rotating_the_space_leaves_the_plane_alone() {
 
 #[test]
 fn a_refused_step_cancels_the_projection() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(8, 3, 5)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(8, 3, 5)));
     let mut calls = Vec::new();
     let cancelled =
         projection::project(&cloud, StackKind::SelfAttention, ProjectionOptions::default(), &mut |done, total| {

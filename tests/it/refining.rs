@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::{
-        Cloud,
+        PointCloud,
         projection::{
             self, Aside, Dims, LayoutMethod, LayoutOptions, NoShelf, Projection, ProjectionOptions, Refined, Refiner,
         },
@@ -23,7 +23,7 @@ fn options(method: LayoutMethod) -> ProjectionOptions {
     ProjectionOptions { layout, ..ProjectionOptions::default() }
 }
 
-fn start(cloud: &Cloud, options: ProjectionOptions) -> Projection {
+fn start(cloud: &PointCloud, options: ProjectionOptions) -> Projection {
     projection::project(cloud, StackKind::SelfAttention, options, &mut |_, _| true).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn points(planes: &Projection) -> Vec<[f32; 3]> {
 
 #[test]
 fn every_head_is_refined_to_the_end_and_equally_on_one_thread_and_on_two() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(40, 2, 2)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(40, 2, 2)));
     for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -50,7 +50,7 @@ fn every_head_is_refined_to_the_end_and_equally_on_one_thread_and_on_two() {
 
 #[test]
 fn the_head_that_is_looked_at_comes_first_and_what_is_done_is_not_done_again() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(12, 3, 2)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(12, 3, 2)));
     let first = HeadId::single(1, 1);
     let mut refiner = Refiner::new(start(&cloud, options(LayoutMethod::Tsne)), first, &NoShelf);
     while !refiner.planes().is_finished(first) {
@@ -68,12 +68,12 @@ fn the_head_that_is_looked_at_comes_first_and_what_is_done_is_not_done_again() {
 
 #[test]
 fn a_layout_stops_where_it_is_told_to_and_odd_inputs_are_laid_out_too() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(30, 1, 1)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(30, 1, 1)));
     let mut refiner = Refiner::new(start(&cloud, options(LayoutMethod::Umap)), HeadId::single(0, 0), &NoShelf);
     assert_eq!(refiner.step(&|_, _| false), Err(ProjectionError::Stopped));
     // One token, two, three: fewer than any neighbourhood.
     for n in 1..=3 {
-        let cloud = Cloud::Input(Arc::new(synthetic::text_capture(n, 1, 1)));
+        let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(n, 1, 1)));
         for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
             let planes = start(&cloud, options(method));
             let planes = Refiner::new(planes, HeadId::single(0, 0), &NoShelf).finish(&to_the_end).unwrap();
@@ -86,8 +86,8 @@ fn a_layout_stops_where_it_is_told_to_and_odd_inputs_are_laid_out_too() {
 fn a_finished_layout_is_kept_on_disk_for_the_same_points_and_options_alone() {
     let folder = tempfile::tempdir().unwrap();
     let scratch = Scratch::at(folder.path().to_owned(), 1 << 20);
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(30, 1, 2)));
-    let steps = |cloud: &Cloud, options| {
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(30, 1, 2)));
+    let steps = |cloud: &PointCloud, options| {
         let mut refiner = Refiner::new(start(cloud, options), HeadId::single(0, 0), &scratch);
         let n = std::iter::from_fn(|| refiner.step(&to_the_end).unwrap().then_some(())).count();
         (n, points(&refiner.planes()))
@@ -101,7 +101,7 @@ fn a_finished_layout_is_kept_on_disk_for_the_same_points_and_options_alone() {
     options.layout.seed = LayoutOptions::default().seed;
     options.translate_keys = false;
     assert!(steps(&cloud, options).0 > 2, "other points");
-    let other = Cloud::Input(Arc::new(synthetic::text_capture(31, 1, 2)));
+    let other = PointCloud::Input(Arc::new(synthetic::text_capture(31, 1, 2)));
     options.translate_keys = true;
     assert!(steps(&other, options).0 > 2);
     // Space is another layout than the plane.
@@ -116,7 +116,7 @@ fn the_thread_shows_principal_components_at_once_and_then_every_head_on_its_way(
     let mut worker = Worker::spawn(ProjectionEngine::new(None).unwrap(), Arc::new(|| ())).unwrap();
     let request = Request::Project {
         pane: PaneId(1),
-        cloud: Cloud::Input(Arc::new(synthetic::text_capture(60, 2, 2))),
+        cloud: PointCloud::Input(Arc::new(synthetic::text_capture(60, 2, 2))),
         stack: StackKind::SelfAttention,
         options: options(LayoutMethod::Tsne),
         known: None,
@@ -203,7 +203,7 @@ fn the_session_shows_each_step_stops_on_request_and_goes_on() {
 
 #[test]
 fn heads_that_come_later_are_lined_up_behind_the_one_that_is_on_its_way() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(20, 2, 2)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(20, 2, 2)));
     let all = start(&cloud, options(LayoutMethod::Umap));
     let (current, first) = (HeadId::single(1, 1), HeadId::single(0, 1));
     let alone =
@@ -231,7 +231,7 @@ fn finished(planes: &Projection) -> Vec<HeadId> {
 
 #[test]
 fn a_head_that_was_left_goes_on_where_it_was() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(40, 1, 2)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(40, 1, 2)));
     let [first, second] = [0, 1].map(|head| HeadId::single(0, head));
     for method in [LayoutMethod::Tsne, LayoutMethod::Umap] {
         let begun = start(&cloud, options(method));

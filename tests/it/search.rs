@@ -4,10 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use attnscope::{
     analysis::{
-        Cloud, Space,
-        cluster::{self, Shared},
+        PointCloud, Space, distance_fidelity,
         projection::{self, ProjectionOptions, ScaleChoice},
-        proxy,
+        rank_heads::{self, Shared},
         search::{self, Hits, SearchError, SearchKind, SearchQuery},
     },
     capture::{Capture, CaptureParts, Computation, InputInfo, LayerCapture, PerHead, Site, StackCapture, Token},
@@ -85,7 +84,7 @@ fn capture(labels: &[&str], royal: &[&str], random: &mut Random) -> Capture {
 }
 
 /// Forty sentences, each with one of four words for royalty.
-fn planted() -> Cloud {
+fn planted() -> PointCloud {
     const ROYAL: [&str; 4] = ["king", "queen", "prince", "duchess"];
     let mut random = Random(3);
     let captures: Vec<Arc<Capture>> = (0..40)
@@ -96,10 +95,10 @@ fn planted() -> Cloud {
         })
         .collect();
     let corpus = Corpus::from_captures(&captures, Kept::default(), u64::MAX).unwrap();
-    Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))))
+    PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))))
 }
 
-fn find(cloud: &Cloud, text: &str, kind: SearchKind, case: bool) -> Result<Vec<u32>, SearchError> {
+fn find(cloud: &PointCloud, text: &str, kind: SearchKind, case: bool) -> Result<Vec<u32>, SearchError> {
     let hits = SearchQuery { text: text.to_owned(), kind, case }.find(cloud, SELF, Space::QueriesKeys)?;
     assert_eq!(hits.queries, hits.keys, "of one sequence");
     Ok(hits.queries)
@@ -111,7 +110,7 @@ fn searches_find_parts_words_expressions_and_ids() {
     let one = capture(&labels, &[], &mut Random(1));
     let several = [one.clone(), one.clone()].map(Arc::new);
     let corpus = Arc::new(Corpus::from_captures(&several, Kept::default(), u64::MAX).unwrap());
-    let cloud = Cloud::Input(Arc::new(one));
+    let cloud = PointCloud::Input(Arc::new(one));
     let found = |text: &str, kind, case| find(&cloud, text, kind, case).unwrap();
     assert_eq!(found("ing", SearchKind::Text, false), [5, 7, 9]);
     assert_eq!(found("King", SearchKind::Text, true), [9]);
@@ -125,7 +124,7 @@ fn searches_find_parts_words_expressions_and_ids() {
     assert_eq!(found("104, 109", SearchKind::Id, false), [4, 9]);
 
     // The same in every input of a corpus, whose tokens have no places any more.
-    let cloud = Cloud::Inputs(Arc::new(CorpusView::all(corpus)));
+    let cloud = PointCloud::Inputs(Arc::new(CorpusView::all(corpus)));
     let hits = SearchQuery { text: "asking".to_owned(), kind: SearchKind::Word, case: false }
         .find(&cloud, SELF, Space::QueriesKeys)
         .unwrap();
@@ -168,9 +167,9 @@ fn the_head_with_the_planted_cluster_comes_first() {
 fn heads_are_ranked_by_what_neighbours_share() {
     let all = ProjectionOptions::default();
     let cloud = planted();
-    let rank = |cloud: &Cloud, name: &str| {
+    let rank = |cloud: &PointCloud, name: &str| {
         let shared = Shared::from_name(name).unwrap();
-        cluster::rank_shared(cloud, SELF, shared, all, &mut |_, _| true).unwrap()
+        rank_heads::rank_shared(cloud, SELF, shared, all, &mut |_, _| true).unwrap()
     };
     // Royal words are all at position 2, so there the planted head holds positions together.
     let ranked = rank(&cloud, "position").unwrap();
@@ -184,16 +183,16 @@ fn heads_are_ranked_by_what_neighbours_share() {
     // Heads that look at themselves, the one before and a little of everything: their keys are positions.
     let several: Vec<Arc<Capture>> = (0..6).map(|_| Arc::new(synthetic::text_capture(24, 1, 5))).collect();
     let corpus = Corpus::from_captures(&several, Kept::default(), u64::MAX).unwrap();
-    let positions = rank(&Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))), "position").unwrap();
+    let positions = rank(&PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))), "position").unwrap();
     assert!([0, 2].contains(&positions[0].head.head), "{positions:?}");
     assert!(positions[0].found.score().unwrap() > 0.9);
 }
 
 #[test]
 fn proxies_are_those_of_the_projection_and_a_plot_shows_them() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(24, 2, 5)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(24, 2, 5)));
     let options = ProjectionOptions { scale: ScaleChoice::Search, ..ProjectionOptions::default() };
-    let all = proxy::proxies(&cloud, SELF, options, false, &mut |_, _| true).unwrap();
+    let all = distance_fidelity::proxies(&cloud, SELF, options, false, &mut |_, _| true).unwrap();
     assert_eq!(all.len(), 10);
     for one in &all {
         let projected = projection::project_head(&cloud, one.head, options).unwrap();
@@ -201,18 +200,18 @@ fn proxies_are_those_of_the_projection_and_a_plot_shows_them() {
         assert_eq!(one.c as f32, projected.c);
         assert_eq!(one.correlations.after.pooled.spearman, None, "ranks were not asked for");
         let as_given = ProjectionOptions { scale: ScaleChoice::None, translate_keys: false, ..options };
-        let same = proxy::proxy(&cloud, one.head, as_given, true).unwrap().correlations;
+        let same = distance_fidelity::proxy(&cloud, one.head, as_given, true).unwrap().correlations;
         assert_eq!(same.before.pooled, same.after.pooled);
         assert!(same.before.pooled.spearman.is_some());
         let untranslated = ProjectionOptions { translate_keys: false, ..options };
-        let searched = proxy::proxy(&cloud, one.head, untranslated, false).unwrap().correlations;
+        let searched = distance_fidelity::proxy(&cloud, one.head, untranslated, false).unwrap().correlations;
         assert!(searched.after.pooled.pearson <= searched.before.pooled.pearson, "a search finds no worse scale");
-        let plot = proxy::plot(&cloud, one.head, untranslated, 300).unwrap();
+        let plot = distance_fidelity::plot(&cloud, one.head, untranslated, 300).unwrap();
         assert_eq!((plot.pairs.len(), plot.curve.len()), (300, 33));
         assert!(plot.curve.is_sorted_by(|a, b| a.c < b.c));
         assert!(plot.curve.iter().all(|step| plot.best.pooled <= step.pooled), "{}", one.head);
         assert!((plot.best.pooled.unwrap() - searched.after.pooled.pearson.unwrap()).abs() < 1e-6);
     }
-    assert_eq!(proxy::proxies(&cloud, SELF, options, false, &mut |_, _| false), None);
-    assert_eq!(proxy::caveat(&cloud, all[0].head), None);
+    assert_eq!(distance_fidelity::proxies(&cloud, SELF, options, false, &mut |_, _| false), None);
+    assert_eq!(distance_fidelity::caveat(&cloud, all[0].head), None);
 }

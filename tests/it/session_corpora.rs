@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use attnscope::{
-    analysis::Cloud,
+    analysis::PointCloud,
     corpus::{
         Corpus, Label, SortBy,
         list::{InputList, Item, ListOptions},
@@ -81,7 +81,7 @@ fn corpus(session: &Session) -> &OpenCorpus {
     session.document().corpus.as_deref().unwrap()
 }
 
-fn cloud(session: &Session) -> Cloud {
+fn cloud(session: &Session) -> PointCloud {
     session.pane().cloud(session.document()).unwrap()
 }
 
@@ -119,7 +119,7 @@ fn a_corpus_is_shown_as_it_grows_and_stopped_ones_go_on() {
         })),
     );
     assert!(play.session.is_busy() && !play.session.document().is_busy(), "its input is not dimmed");
-    assert!(matches!(cloud(&play.session), Cloud::Input(_)), "nothing of it yet");
+    assert!(matches!(cloud(&play.session), PointCloud::Input(_)), "nothing of it yet");
     let model = loaded(&play);
     play.hears(job, so_far(&model, 1));
     let first = cloud(&play.session);
@@ -188,7 +188,7 @@ fn inputs_are_narrowed_sorted_taken_out_and_put_back() {
     assert_eq!(steps(&mut play, Command::Redo), (3, text));
     assert_eq!(steps(&mut play, Command::Redo), (3, "another".to_owned()));
     does(&mut play, CorpusCommand::Close);
-    assert!(matches!(cloud(&play.session), Cloud::Input(_)));
+    assert!(matches!(cloud(&play.session), PointCloud::Input(_)));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_full_disk_is_told_once_and_stops_nothing() {
 fn a_point_opens_its_input_beside_the_joint_space() {
     let mut play = with_corpus();
     let scatter = play.session.panes.active_id();
-    let Cloud::Inputs(view) = cloud(&play.session) else { panic!("the corpus is shown") };
+    let PointCloud::Inputs(view) = cloud(&play.session) else { panic!("the corpus is shown") };
     let point = view.points(Side::Only, 2).start + 1;
     play.does(Command::OpenPoint { is_key: true, point });
     play.answers();
@@ -231,7 +231,7 @@ fn a_point_opens_its_input_beside_the_joint_space() {
     let mut options = play.session.pane().options.clone();
     options.scatter.corpus = false;
     play.does(Command::SetViewOptions(options));
-    assert!(matches!(cloud(&play.session), Cloud::Input(_)));
+    assert!(matches!(cloud(&play.session), PointCloud::Input(_)));
     play.does(Command::OpenPoint { is_key: false, point: 0 });
     assert_eq!(play.session.pane().selection.pinned, Focus::query(0));
 }
@@ -250,7 +250,7 @@ fn another_model_runs_the_corpus_again_and_an_example_does_not() {
     play.does(Command::OpenExample(0));
     play.answers();
     assert!(!corpus(&play.session).data.is_pending());
-    assert!(matches!(cloud(&play.session), Cloud::Input(_)), "an example is about its own input");
+    assert!(matches!(cloud(&play.session), PointCloud::Input(_)), "an example is about its own input");
 }
 
 #[test]

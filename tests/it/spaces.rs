@@ -9,7 +9,7 @@ use std::{
 
 use attnscope::{
     analysis::{
-        Cloud, Space,
+        PointCloud, Space,
         point_set::Spot,
         projection::{ColorBy, LayoutMethod, LayoutOptions, PointValues, ProjectionOptions, project, tints, values},
         search::{SearchKind, SearchQuery},
@@ -61,7 +61,7 @@ fn near(actual: &[f32], expected: &[f32], what: &str) {
 }
 
 /// The points of a cell, of which there is one kind.
-fn only(cloud: &Cloud, space: Space, cell: HeadId) -> Matrix {
+fn only(cloud: &PointCloud, space: Space, cell: HeadId) -> Matrix {
     let [queries, keys] = cloud.points_of(space, cell);
     assert_eq!(queries.is_some(), space.sides(cell.stack)[0].is_some());
     assert!(queries.is_some() != keys.is_some(), "one kind of points");
@@ -74,7 +74,7 @@ fn values_and_the_residual_stream_are_those_of_pytorch() {
     for name in ["gpt2", "bert", "families/mistral"] {
         let model = load(name);
         let reference = Reference::open(name, "reference.safetensors");
-        let cloud = Cloud::Input(Arc::new(run(&model, &reference.input())));
+        let cloud = PointCloud::Input(Arc::new(run(&model, &reference.input())));
         let of = |name: String| reference.tensors().find(|(known, ..)| *known == name).unwrap();
         let spec = &model.spec().stack(SELF).unwrap().layers;
         let values = cloud.cells(SELF, Space::Values);
@@ -124,7 +124,7 @@ fn position_embeddings_are_those_of_the_checkpoint() {
         assert_eq!(found.tokens.len(), found.rows.n_rows());
     }
     let vit = load("vit").position_embeddings().unwrap();
-    let cloud = Cloud::Positions(Arc::new(vit));
+    let cloud = PointCloud::Positions(Arc::new(vit));
     let text = |point| cloud.token(Side::Only, point).unwrap().text.to_owned();
     assert_eq!((text(0), text(1), text(4)), ("[CLS]".to_owned(), "r0 c0".to_owned(), "r1 c0".to_owned()));
     let PointValues::Numbers(rows) = values(&cloud, Space::Positions, HeadId::single(0, 0), ColorBy::Row) else {
@@ -147,8 +147,8 @@ fn position_embeddings_are_those_of_the_checkpoint() {
 #[test]
 fn the_thread_lays_out_every_cell_of_a_space() {
     let model = demo("demo:gpt");
-    let input = Cloud::Input(Arc::new(run(&model, &Input::text("Once upon a time there was a dog"))));
-    let positions = Cloud::Positions(Arc::new(model.position_embeddings().unwrap()));
+    let input = PointCloud::Input(Arc::new(run(&model, &Input::text("Once upon a time there was a dog"))));
+    let positions = PointCloud::Positions(Arc::new(model.position_embeddings().unwrap()));
     let mut worker = Worker::spawn(ProjectionEngine::new(None).unwrap(), Arc::new(|| ())).unwrap();
     for (job, (space, cloud, n)) in
         [(Space::Values, &input, 48), (Space::Residual, &input, 7), (Space::Positions, &positions, 1)]
@@ -179,7 +179,7 @@ fn points_of_one_kind_are_laid_out_as_they_are() {
     let model = demo("demo:bert");
     let capture = Arc::new(run(&model, &Input::text("The king met the queen, and the king bowed.")));
     let n = capture.tokens(Side::Only).len();
-    let cloud = Cloud::Input(capture);
+    let cloud = PointCloud::Input(capture);
     for space in [Space::Values, Space::Residual] {
         let options = ProjectionOptions { space, ..ProjectionOptions::default() };
         let projection = project(&cloud, SELF, options, &mut |_, _| true).unwrap();
@@ -217,7 +217,7 @@ fn a_corpus_keeps_values_and_the_residual_stream_when_it_is_asked_to() {
         let mut corpus = Corpus::new(u64::MAX);
         let options = CorpusOptions { kept, ..CorpusOptions::default() };
         capture(&model, &list, &mut corpus, &options, &uninterrupted, &mut |_| ()).unwrap();
-        Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))))
+        PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))))
     };
     let bare = cloud(Kept::default());
     assert!(bare.lacks(SELF, Space::QueriesKeys).is_none() && !bare.has_values(SELF));
@@ -227,7 +227,7 @@ fn a_corpus_keeps_values_and_the_residual_stream_when_it_is_asked_to() {
     let all = Kept { values: true, residual: true };
     let whole = cloud(all);
     let texts = ["The king met the queen.", "A dog barks at night.", "The boat sails."];
-    let single = texts.map(|text| Cloud::Input(Arc::new(run(&model, &Input::text(text)))));
+    let single = texts.map(|text| PointCloud::Input(Arc::new(run(&model, &Input::text(text)))));
     for space in [Space::Values, Space::Residual] {
         for cell in whole.cells(SELF, space) {
             let expected: Vec<f32> = single.iter().flat_map(|one| only(one, space, cell).as_slice().to_vec()).collect();
@@ -236,7 +236,7 @@ fn a_corpus_keeps_values_and_the_residual_stream_when_it_is_asked_to() {
     }
     assert_eq!(whole.cells(SELF, Space::Residual).len(), model.spec().stacks[0].layers.len() + 1);
     // The estimate knows what is kept, and the parts on disk bring it back.
-    let Cloud::Inputs(view) = &whole else { panic!("a corpus") };
+    let PointCloud::Inputs(view) = &whole else { panic!("a corpus") };
     let n = |side: Side| view.corpus().n_tokens(side);
     let estimate = |kept| Corpus::estimate_bytes(model.spec(), None, kept, n);
     let spec = &model.spec().stacks[0].layers;

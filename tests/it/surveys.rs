@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::{
-        Cloud,
+        PointCloud,
+        cloud_query::{CloudQuery, CloudResult, Survey},
         explain::{report::Report, rollout::RolloutOptions},
         point_set::Spot,
         projection::{LayoutMethod, ProjectionOptions, ScaleChoice},
         search::{SearchKind, SearchQuery},
-        survey::{CloudQuery, CloudResult, Survey},
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     lab::{MethodCall, Target},
@@ -116,7 +116,7 @@ fn what_is_stopped_is_not_asked_again_until_it_is_wanted() {
 
 #[test]
 fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
-    let cloud = Cloud::Input(Arc::new(synthetic::text_capture(30, 2, 3)));
+    let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(30, 2, 3)));
     let ask = |question| {
         let (stack, options) = (StackKind::SelfAttention, ProjectionOptions::default());
         answer(Request::Survey {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use attnscope::{
     analysis::{
-        Cloud,
+        PointCloud,
         projection::project,
         reading::{SentenceFilter, store::PatternStore},
     },
@@ -46,7 +46,8 @@ impl Stage {
         let capture = Arc::clone(self.session.document().latest_capture().unwrap());
         let options = self.session.pane().options.scatter.projection;
         let projection =
-            project(&Cloud::Input(capture), self.session.pane().selection.stack(), options, &mut |_, _| true).unwrap();
+            project(&PointCloud::Input(capture), self.session.pane().selection.stack(), options, &mut |_, _| true)
+                .unwrap();
         self.session.panes.active_mut().projection = Loadable::Ready(Arc::new(projection));
         self
     }

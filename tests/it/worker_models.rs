@@ -10,7 +10,7 @@ use std::{
 };
 
 use attnscope::{
-    analysis::{Cloud, projection::ProjectionOptions},
+    analysis::{PointCloud, projection::ProjectionOptions},
     capture::{
         Ablate, Ablation, Capture, Edit, MaskToken, RgbaBuffer,
         file::{self, Contents},
@@ -172,7 +172,7 @@ fn a_model_is_loaded_run_and_projected() {
 
     let request = Request::Project {
         pane: PaneId(1),
-        cloud: Cloud::Input(Arc::clone(&capture)),
+        cloud: PointCloud::Input(Arc::clone(&capture)),
         stack: StackKind::SelfAttention,
         options: ProjectionOptions::default(),
         known: None,
@@ -366,7 +366,7 @@ fn a_projection_does_not_wait_for_a_run() {
     workers.submit(JobId(1), run(1));
     let request = Request::Project {
         pane: PaneId(1),
-        cloud: Cloud::Input(Arc::new(synthetic::text_capture(5, 2, 2))),
+        cloud: PointCloud::Input(Arc::new(synthetic::text_capture(5, 2, 2))),
         stack: StackKind::SelfAttention,
         options: ProjectionOptions::default(),
         known: None,

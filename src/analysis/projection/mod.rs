@@ -7,18 +7,18 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-mod aside;
+mod color_by;
+mod paused_layouts;
 mod refine;
-mod tint;
 
-pub use refine::{Aside, Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
-pub use tint::{
+pub use color_by::{
     AnnotationKey, ColorBy, Groups, Meaning, Numbers, PointValues, SizeBy, Sizing, Tint, Tints, is_quick, looks, tints,
     values,
 };
+pub use refine::{Aside, Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
 
 use crate::{
-    analysis::{Cloud, Space, joint::Joint},
+    analysis::{PointCloud, Space, joint::Joint},
     capture::Matrix,
     ids::{HeadId, StackKind},
     projection::{
@@ -83,7 +83,7 @@ impl ScaleChoice {
 /// Every cell of one stack in a space: every head in its joint query–key space, or every layer of the residual stream.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    pub cloud: Cloud,
+    pub cloud: PointCloud,
     pub stack: StackKind,
     pub options: ProjectionOptions,
     /// One entry per cell, by layer then head.
@@ -134,7 +134,7 @@ pub struct HeadProjection {
 /// said no, or when there are no such points of this stack; layers without them are left out. The same
 /// cloud gives the same values whatever the number of threads.
 pub fn project(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     stack: StackKind,
     options: ProjectionOptions,
     progress: &mut dyn FnMut(usize, usize) -> bool,
@@ -145,7 +145,7 @@ pub fn project(
 
 /// The same of some cells of one stack, in the order given.
 pub fn project_heads(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     ids: &[HeadId],
     options: ProjectionOptions,
     progress: &mut dyn FnMut(usize, usize) -> bool,
@@ -164,12 +164,12 @@ pub fn project_heads(
 }
 
 /// Projects one cell. `None` when there are no points of it.
-pub fn project_head(cloud: &Cloud, head: HeadId, options: ProjectionOptions) -> Option<HeadProjection> {
+pub fn project_head(cloud: &PointCloud, head: HeadId, options: ProjectionOptions) -> Option<HeadProjection> {
     of_segments(cloud, head, &cloud.segments(head.stack), options)
 }
 
 fn of_segments(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     head: HeadId,
     segments: &[InputSegment],
     options: ProjectionOptions,

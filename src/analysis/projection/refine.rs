@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadProjection, Projection, ProjectionOptions, ScaleChoice, aside::Left};
+use super::{HeadProjection, Projection, ProjectionOptions, ScaleChoice, paused_layouts::Left};
 use crate::{
     analysis::joint::{Joint, Together},
     ids::HeadId,

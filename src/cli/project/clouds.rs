@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use super::options::{Heads, ProjectOptions};
 use crate::{
-    analysis::{Cloud, CloudToken, Space},
+    analysis::{CloudToken, PointCloud, Space},
     capture::Matrix,
     cli::CliError,
     ids::{HeadId, StackKind},
@@ -14,7 +14,7 @@ use crate::{
 
 /// One stack of a cloud in a space, and which of its heads or other cells are wanted.
 pub struct Clouds {
-    cloud: Cloud,
+    cloud: PointCloud,
     model: Arc<ModelSpec>,
     stack: StackKind,
     space: Space,
@@ -24,7 +24,7 @@ pub struct Clouds {
 
 impl Clouds {
     /// Finds the cells that all inputs have points of.
-    pub fn new(cloud: Cloud, options: &ProjectOptions) -> Result<Self, CliError> {
+    pub fn new(cloud: PointCloud, options: &ProjectOptions) -> Result<Self, CliError> {
         let model = cloud.model().ok_or_else(|| CliError::Failed("there is nothing to project".to_owned()))?;
         let model = Arc::clone(model);
         let kinds: Vec<StackKind> = model.stacks.iter().map(|stack| stack.kind).collect();
@@ -77,7 +77,7 @@ impl Clouds {
     }
 
     /// What the points are of.
-    pub const fn cloud(&self) -> &Cloud {
+    pub const fn cloud(&self) -> &PointCloud {
         &self.cloud
     }
 

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     analysis::{
-        cluster::{self, RankedHead},
         projection::{ProjectionOptions, ScaleChoice},
+        rank_heads::{self, RankedHead},
         search::{Hits, SearchQuery},
     },
     cli::{CliError, show_progress},
@@ -49,12 +49,12 @@ impl Measured {
         if let Some(text) = &options.search {
             let search = SearchQuery { text: text.clone(), kind: options.search_as, case: options.match_case };
             let hits = search.find(cloud, stack, options.space).map_err(|error| CliError::Usage(error.to_string()))?;
-            let ranked = cluster::rank(cloud, stack, &hits, space, &mut tell).unwrap_or_default();
+            let ranked = rank_heads::rank(cloud, stack, &hits, space, &mut tell).unwrap_or_default();
             measured.search = Some((search, hits, ranked));
         }
         for (name, shared) in &options.shared {
             let ranked =
-                cluster::rank_shared(cloud, stack, *shared, space, &mut tell).unwrap_or_else(|| Ok(Vec::new()));
+                rank_heads::rank_shared(cloud, stack, *shared, space, &mut tell).unwrap_or_else(|| Ok(Vec::new()));
             let ranked = ranked.map_err(|reason| CliError::Failed(format!("{name} cannot be shared: {reason}")))?;
             measured.shared.insert(name.clone(), ranked);
         }
@@ -75,7 +75,7 @@ impl Measured {
                     "queries": hits.queries,
                     "keys": hits.keys,
                     "inputs": hits.n_inputs,
-                    "neighbors": cluster::NEIGHBORS,
+                    "neighbors": rank_heads::NEIGHBORS,
                     "ranked": order(ranked),
                 }),
             );
@@ -83,7 +83,7 @@ impl Measured {
         if !self.shared.is_empty() {
             let ranked: Map<String, Value> =
                 self.shared.iter().map(|(name, ranked)| (name.clone(), order(ranked))).collect();
-            summary.insert("shared".to_owned(), json!({ "neighbors": cluster::NEIGHBORS, "ranked": ranked }));
+            summary.insert("shared".to_owned(), json!({ "neighbors": rank_heads::NEIGHBORS, "ranked": ranked }));
         }
         summary
     }

@@ -20,7 +20,7 @@ use self::{
 };
 use super::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces};
 use crate::{
-    analysis::{Cloud, Space},
+    analysis::{PointCloud, Space},
     cli::layout::Method,
     corpus::CorpusView,
     export,
@@ -54,7 +54,7 @@ pub fn run(options: &ProjectOptions) -> Result<(), CliError> {
 }
 
 /// What is projected: all inputs of a capture file, of one run each, or of a corpus.
-fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<Cloud, CliError> {
+fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<PointCloud, CliError> {
     match (&options.capture, &options.model) {
         (Some(_), _) if !options.input.is_empty() => {
             Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()))
@@ -70,7 +70,7 @@ fn cloud(options: &ProjectOptions, engine: &Engine) -> Result<Cloud, CliError> {
             }
             if let Some(list) = list {
                 let corpus = passes::corpus(&model, &list, spaces::kept(options.space))?;
-                return Ok(Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))));
+                return Ok(PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus)))));
             }
             let is_corpus = options.input.is_corpus();
             let sites = spaces::sites(options.space);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    analysis::{Space, cluster::Shared, projection::ColorBy, search::SearchKind},
+    analysis::{Space, projection::ColorBy, rank_heads::Shared, search::SearchKind},
     cli::{
         CliError,
         inputs::InputOptions,

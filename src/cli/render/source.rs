@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{RenderOptions, explained};
 use crate::{
-    analysis::{Cloud, Space},
+    analysis::{PointCloud, Space},
     capture::Capture,
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
@@ -18,7 +18,7 @@ pub struct Source {
     /// The input whose patterns are shown.
     pub capture: Arc<Capture>,
     /// What joint spaces are made of: the same, or a corpus that it is the first input of.
-    pub cloud: Cloud,
+    pub cloud: PointCloud,
     /// What is subtracted from it, where that is of another input.
     pub other: Option<Arc<Capture>>,
     /// What the laboratory answered.
@@ -28,7 +28,7 @@ pub struct Source {
 impl Source {
     fn one(capture: Capture) -> Self {
         let capture = Arc::new(capture);
-        Self { cloud: Cloud::Input(Arc::clone(&capture)), capture, other: None, answers: Vec::new() }
+        Self { cloud: PointCloud::Input(Arc::clone(&capture)), capture, other: None, answers: Vec::new() }
     }
 }
 
@@ -141,6 +141,6 @@ fn run_corpus(
         &plan,
         &show_progress,
     )?;
-    let cloud = Cloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
+    let cloud = PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
     Ok(Source { capture: Arc::new(capture), cloud, other: None, answers: Vec::new() })
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{DataColumn, DataValues, Table};
 use crate::{
     analysis::{
-        Cloud, Space,
+        PointCloud, Space,
         projection::HeadProjection,
         reading::{
             ReadPattern, Source,
@@ -220,7 +220,7 @@ fn flows(read: &ReadPattern, flows: &Flows) -> Table {
 /// no heads there is none to name; the layer after the last one is the final residual stream.
 pub fn points<'a>(
     planes: impl IntoIterator<Item = &'a HeadProjection>,
-    cloud: &Cloud,
+    cloud: &PointCloud,
     (stack, space): (StackKind, Space),
 ) -> Table {
     let tokens = space.sides(stack).map(|side| side.map_or_else(Vec::new, |side| cloud.tokens(side).collect()));

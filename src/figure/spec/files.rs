@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Captions, FigureError, FigureInput, FigureSpec, NamedScene, Page, Sheet, Typesetter};
 use crate::{
     analysis::{
-        Cloud,
+        PointCloud,
         explain::report::Report,
         reading::{Explained, Whose},
     },
@@ -115,8 +115,8 @@ pub fn provenance(
     let capture = subject.captures.this;
     let model = capture.model();
     let input = match subject.cloud {
-        Cloud::Positions(_) => Value::Null,
-        Cloud::Inputs(view) if view.selection().inputs().len() != 1 => {
+        PointCloud::Positions(_) => Value::Null,
+        PointCloud::Inputs(view) if view.selection().inputs().len() != 1 => {
             let names: Vec<&str> = (0..subject.cloud.n_inputs()).map(|nth| subject.cloud.input_name(nth)).collect();
             json!({ "corpus": names })
         }

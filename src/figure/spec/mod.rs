@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     analysis::{
-        Cloud,
+        PointCloud,
         reading::{Aggregate, Captures, Reading, Whose},
     },
     ids::StackKind,
@@ -165,7 +165,7 @@ pub struct FigureInput<'a> {
     /// The captures whose patterns are read.
     pub captures: Captures<'a>,
     /// What joint spaces are made of.
-    pub cloud: &'a Cloud,
+    pub cloud: &'a PointCloud,
     /// What the laboratory answered.
     pub answers: &'a [Answered],
 }

@@ -6,8 +6,8 @@ use super::{FigureError, ResolvedSpec};
 use crate::{
     analysis::{
         Space,
+        cloud_query::{CloudQuery, CloudResult, Survey},
         projection::{self, HeadProjection, NoShelf, Projection, Refiner},
-        survey::{CloudQuery, CloudResult, Survey},
     },
     capture::words,
     figure::views::heads_text,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{FigureError, FigureInput, FigureSpec, Subtrahend};
 use crate::{
     analysis::{
-        Cloud, Space, attention,
+        PointCloud, Space, attention,
         reading::{self, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, Which, Whose},
     },
     capture::{Capture, Token},
@@ -29,7 +29,7 @@ pub struct ResolvedSpec<'a> {
     pub spec: &'a FigureSpec,
     pub capture: &'a Capture,
     /// What joint spaces are made of.
-    pub cloud: &'a Cloud,
+    pub cloud: &'a PointCloud,
     /// What the laboratory answered.
     pub answers: &'a [Answered],
     /// What may be subtracted.
@@ -285,11 +285,11 @@ fn model_text(model: &ModelSpec) -> String {
 }
 
 /// Model and input, in words.
-fn origin(capture: &Capture, cloud: &Cloud) -> String {
-    if let Cloud::Positions(_) = cloud {
+fn origin(capture: &Capture, cloud: &PointCloud) -> String {
+    if let PointCloud::Positions(_) = cloud {
         return format!("Model: {}", model_text(capture.model()));
     }
-    if let Cloud::Inputs(_) = cloud {
+    if let PointCloud::Inputs(_) = cloud {
         return format!("Model: {}; {}", model_text(capture.model()), counted(cloud.n_inputs(), "input"));
     }
     let (model, input) = (capture.model(), capture.input());

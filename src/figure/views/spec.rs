@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    analysis::{Cloud, Space, reading::Reading},
+    analysis::{PointCloud, Space, reading::Reading},
     capture::{Capture, Site},
     figure::{
         ViewKind, ViewOptions,
@@ -65,7 +65,7 @@ pub struct ViewScope<'a> {
     /// Whether the queries are patches.
     pub patches_ask: bool,
     /// Points, where there are any.
-    pub cloud: Option<&'a Cloud>,
+    pub cloud: Option<&'a PointCloud>,
     /// The cell of the canvas of points that is selected.
     pub cell: HeadId,
     /// Whether the input has special tokens.

@@ -12,7 +12,7 @@ use eframe::egui::{
 };
 
 use crate::{
-    analysis::Cloud,
+    analysis::PointCloud,
     ids::PaneId,
     model::Progress,
     protocol::Failure,
@@ -296,7 +296,7 @@ fn title(view: &ViewCtx<'_>) -> String {
 fn corpus_title(view: &ViewCtx<'_>) -> Option<String> {
     let cloud = view.pane.cloud(view.document).filter(|_| view.pane.view.facts().lays_out_points)?;
     let (corpus, model) = (view.document.corpus.as_ref()?, cloud.model()?);
-    matches!(cloud, Cloud::Inputs(_)).then(|| format!("{} · {}", model.name, corpus.source.name()))
+    matches!(cloud, PointCloud::Inputs(_)).then(|| format!("{} · {}", model.name, corpus.source.name()))
 }
 
 /// Draws a view, with a sentence over its lower edge where that is not of what is asked for.

@@ -4,9 +4,9 @@ use eframe::egui::{self, Align, Button, Context, Id, Label, ProgressBar, RichTex
 
 use crate::{
     analysis::{
-        cluster::{NEIGHBORS, RankedHead},
+        cloud_query::Found,
+        rank_heads::{NEIGHBORS, RankedHead},
         search::SearchKind,
-        survey::Found,
     },
     projection::quality::Gathering,
     session::{Command, Loadable, PaneCommand, SelectionCommand},

@@ -6,7 +6,7 @@ use eframe::egui::{ProgressBar, Ui};
 
 use super::empty;
 use crate::{
-    analysis::survey::{CloudQuery, CloudResult},
+    analysis::cloud_query::{CloudQuery, CloudResult},
     session::{Command, Loadable, PaneCommand},
     ui::{ViewCtx, theme::GRID},
 };

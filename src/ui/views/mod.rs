@@ -7,7 +7,7 @@
 use eframe::egui::{Rect, RichText, Ui, UiBuilder};
 
 use super::{ViewCtx, theme::GRID};
-use crate::{analysis::Cloud, session::ViewKind};
+use crate::{analysis::PointCloud, session::ViewKind};
 
 mod aids;
 mod asking;
@@ -137,7 +137,8 @@ impl Views {
 
 /// Says above the view that only a part of the text was read.
 fn part_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kind: ViewKind) {
-    let shows_others = kind.facts().lays_out_points && !matches!(cx.pane.cloud(cx.document), Some(Cloud::Input(_)));
+    let shows_others =
+        kind.facts().lays_out_points && !matches!(cx.pane.cloud(cx.document), Some(PointCloud::Input(_)));
     let part = cx.document.latest_capture().and_then(|capture| capture.input().part);
     if let Some(part) = part.filter(|_| !shows_others) {
         ui.label(RichText::new(part.to_string()).small().color(cx.theme.text_weak));

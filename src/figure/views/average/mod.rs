@@ -14,7 +14,7 @@ use super::{
 use crate::{
     analysis::{
         aggregate::OffsetMean,
-        survey::{Average, CloudResult},
+        cloud_query::{Average, CloudResult},
     },
     capture::RgbaBuffer,
     figure::{

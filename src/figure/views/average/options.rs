@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    analysis::Cloud,
+    analysis::PointCloud,
     figure::{spec::FigureError, views::ViewScope},
     options::{FieldValue, OptionField, Visit, choose_with, in_window},
 };
@@ -19,7 +19,7 @@ pub struct AverageOptions {
 
 impl AverageOptions {
     /// Lets an annotation give way that the inputs do not have.
-    pub fn keep_told(&mut self, cloud: &Cloud) {
+    pub fn keep_told(&mut self, cloud: &PointCloud) {
         self.annotation = self.annotation.take().filter(|name| cloud.annotations().contains(name));
     }
 
@@ -27,7 +27,7 @@ impl AverageOptions {
     ///
     /// # Errors
     /// Says which ones they have.
-    pub fn check_told(&self, cloud: &Cloud) -> Result<(), FigureError> {
+    pub fn check_told(&self, cloud: &PointCloud) -> Result<(), FigureError> {
         let Some(name) = self.annotation.as_ref().filter(|name| !cloud.annotations().contains(name)) else {
             return Ok(());
         };
@@ -44,7 +44,7 @@ impl AverageOptions {
         let (name, label, meaning) = words;
         let value = FieldValue::Words(&mut self.annotation, "mood");
         visit(OptionField::new(name, label, meaning, value).placeholder("NAME").strict().on_command_line());
-        let known = scope.cloud.map_or(&[][..], Cloud::annotations);
+        let known = scope.cloud.map_or(&[][..], PointCloud::annotations);
         if known.is_empty() {
             return;
         }

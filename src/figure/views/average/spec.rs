@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::AverageScene;
 use crate::{
-    analysis::survey::{Average, CloudQuery, CloudResult},
+    analysis::cloud_query::{Average, CloudQuery, CloudResult},
     figure::{
         ViewKind,
         data::{DataColumn, DataValues, Table},

@@ -8,8 +8,8 @@ use emath::{Rect, pos2, vec2};
 use super::joined;
 use crate::{
     analysis::{
-        proxy::{HeadPlot, HeadProxy},
-        survey::CloudResult,
+        cloud_query::CloudResult,
+        distance_fidelity::{HeadPlot, HeadProxy},
     },
     figure::{
         chart::{self, Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},

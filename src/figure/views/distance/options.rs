@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    analysis::proxy::HeadProxy,
+    analysis::distance_fidelity::HeadProxy,
     options::{OptionField, Visit, choose_with},
     projection::correlation::Correlation,
 };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::DistanceScene;
 use crate::{
     analysis::{
-        proxy,
-        survey::{CloudQuery, CloudResult},
+        cloud_query::{CloudQuery, CloudResult},
+        distance_fidelity,
     },
     figure::{
         ViewKind,
@@ -59,7 +59,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             grid: (spec.layers.len(), spec.max_heads()),
             head: id,
             shown: resolved.spec.options.distance,
-            caveat: proxy::caveat(resolved.cloud, id),
+            caveat: distance_fidelity::caveat(resolved.cloud, id),
             origin: resolved.origin.clone(),
         };
         let numbers = Arc::clone(&proxies);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     analysis::{
-        Cloud, Space,
+        PointCloud, Space,
         projection::{self, ColorBy, ProjectionOptions, SizeBy, Tints},
     },
     figure::spec::{FigureError, plain},
@@ -76,7 +76,7 @@ impl ScatterOptions {
     }
 
     /// Lets colours and sizes that nothing is known of in a cell give way: the window does not show them either.
-    pub fn keep_told(&mut self, cloud: &Cloud, space: Space, cell: HeadId) {
+    pub fn keep_told(&mut self, cloud: &PointCloud, space: Space, cell: HeadId) {
         if self.color.missing(cloud, space, cell).is_some() {
             self.color = ColorBy::default();
         }
@@ -86,7 +86,7 @@ impl ScatterOptions {
     }
 
     /// The tints of each head; the same ones where heads make no difference.
-    pub fn tints(&self, cloud: &Cloud, space: Space, heads: &[HeadId]) -> Vec<Arc<Tints>> {
+    pub fn tints(&self, cloud: &PointCloud, space: Space, heads: &[HeadId]) -> Vec<Arc<Tints>> {
         let of = |head: HeadId| Arc::new(projection::looks(cloud, space, head, self.color, self.size));
         match heads.first() {
             Some(&first) if !self.color.depends_on_head() && self.size == SizeBy::Same => vec![of(first); heads.len()],
@@ -98,7 +98,7 @@ impl ScatterOptions {
     ///
     /// # Errors
     /// Says what is missing, and what to choose.
-    pub fn check_told(&self, cloud: &Cloud, stack: StackKind) -> Result<(), FigureError> {
+    pub fn check_told(&self, cloud: &PointCloud, stack: StackKind) -> Result<(), FigureError> {
         let space = self.projection.space;
         let Some(&cell) = cloud.cells(stack, space).first() else { return Ok(()) };
         let colors = self.color.missing(cloud, space, cell).map(|reason| ("--color-by", "type", reason));

@@ -9,7 +9,7 @@ use eframe::egui::{self, Align, ComboBox, Layout, ProgressBar, RichText, Role, S
 
 use super::failure_ui;
 use crate::{
-    analysis::Cloud,
+    analysis::PointCloud,
     corpus::{Corpus, SortBy},
     ids::Side,
     protocol::{CorpusSoFar, Lane},
@@ -323,7 +323,7 @@ pub fn cloud_choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.label(RichText::new("Show").color(cx.theme.text_weak));
         let mut options = cx.pane.options.clone();
         let is_there = open.view().is_some();
-        let shows = matches!(cx.pane.cloud(cx.document), Some(Cloud::Inputs(_)));
+        let shows = matches!(cx.pane.cloud(cx.document), Some(PointCloud::Inputs(_)));
         for (value, text) in [(false, "This input"), (true, "Corpus")] {
             let chosen = shows == value;
             let button = ui.add_enabled(is_there || !value, egui::Button::selectable(chosen, text));

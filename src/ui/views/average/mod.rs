@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     analysis::{
-        Cloud,
-        survey::{Average, CloudQuery, CloudResult},
+        PointCloud,
+        cloud_query::{Average, CloudQuery, CloudResult},
     },
     figure::{
         Scene as _,
@@ -98,15 +98,15 @@ impl Canvas for AverageView {
 }
 
 /// Names of the annotations of what is shown.
-fn annotations(cloud: &Cloud) -> Vec<String> {
+fn annotations(cloud: &PointCloud) -> Vec<String> {
     match cloud {
-        Cloud::Input(_) | Cloud::Positions(_) => Vec::new(),
-        Cloud::Inputs(view) => view.corpus().annotations().to_vec(),
+        PointCloud::Input(_) | PointCloud::Positions(_) => Vec::new(),
+        PointCloud::Inputs(view) => view.corpus().annotations().to_vec(),
     }
 }
 
 /// The annotation that was chosen, if the inputs have it.
-fn annotation(cx: &ViewCtx<'_>, cloud: &Cloud) -> Option<String> {
+fn annotation(cx: &ViewCtx<'_>, cloud: &PointCloud) -> Option<String> {
     cx.pane.options.average.annotation.clone().filter(|name| annotations(cloud).contains(name))
 }
 

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     analysis::{
+        cloud_query::{CloudQuery, CloudResult},
+        distance_fidelity::{self, HeadPlot, HeadProxy},
         projection::ScaleChoice,
-        proxy::{self, HeadPlot, HeadProxy},
-        survey::{CloudQuery, CloudResult},
     },
     figure::views::distance::{DistanceScene, ShownCorrelation, layout::DistanceLayout, number},
     ids::HeadId,
@@ -63,7 +63,7 @@ impl Canvas for DistanceView {
             grid: (spec.layers.len(), spec.max_heads()),
             head,
             shown: cx.pane.options.distance,
-            caveat: proxy::caveat(&cloud, head),
+            caveat: distance_fidelity::caveat(&cloud, head),
             origin: String::new(),
         };
         controls::caption_ui(ui, cx.theme, caption(&scene));

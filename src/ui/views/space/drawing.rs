@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        Cloud, Space,
+        PointCloud, Space,
         point_set::PointSet,
         projection::{ColorBy, HeadProjection, SizeBy},
     },
@@ -29,7 +29,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Style {
     /// What the points stand for.
-    pub cloud: Cloud,
+    pub cloud: PointCloud,
     /// Which of their vectors are points.
     pub space: Space,
     pub color: ColorBy,

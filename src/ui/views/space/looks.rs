@@ -10,7 +10,7 @@ use eframe::egui::Context;
 
 use crate::{
     analysis::{
-        Cloud, Space,
+        PointCloud, Space,
         projection::{self, ColorBy, SizeBy, Tints},
     },
     ids::{CloudId, HeadId},
@@ -31,13 +31,13 @@ pub struct Looks(Arc<Mutex<State>>);
 struct State {
     slots: HashMap<Key, Slot>,
     /// What the thread shall find out, the last first.
-    wanted: Vec<(Cloud, Key)>,
+    wanted: Vec<(PointCloud, Key)>,
     runs: bool,
 }
 
 impl Looks {
     /// What is known, or can be in no time; `None` while it is being found out. Then there will be another frame.
-    pub fn get(&self, ctx: &Context, cloud: &Cloud, head: HeadId, by: By) -> Option<Arc<Tints>> {
+    pub fn get(&self, ctx: &Context, cloud: &PointCloud, head: HeadId, by: By) -> Option<Arc<Tints>> {
         let key = key(cloud, head, by);
         let slot = self.slot(key);
         if let Some(tints) = slot.get() {
@@ -51,7 +51,7 @@ impl Looks {
     }
 
     /// The same for a thread that may wait.
-    pub fn wait(&self, cloud: &Cloud, head: HeadId, by: By) -> Arc<Tints> {
+    pub fn wait(&self, cloud: &PointCloud, head: HeadId, by: By) -> Arc<Tints> {
         let key = key(cloud, head, by);
         find(&self.slot(key), cloud, key)
     }
@@ -72,7 +72,7 @@ impl Looks {
     }
 
     /// Has the thread find out; whether there is one.
-    fn ask(&self, ctx: &Context, cloud: &Cloud, key: Key) -> bool {
+    fn ask(&self, ctx: &Context, cloud: &PointCloud, key: Key) -> bool {
         let mut state = self.lock();
         if !state.wanted.iter().any(|(_, known)| *known == key) {
             state.wanted.push((cloud.clone(), key));
@@ -99,7 +99,7 @@ impl Looks {
     }
 
     /// It stays among what is wanted until it is known, so that it is not asked for again.
-    fn next(&self) -> Option<(Cloud, Key)> {
+    fn next(&self) -> Option<(PointCloud, Key)> {
         let mut state = self.lock();
         let next = state.wanted.last().cloned();
         state.runs = next.is_some();
@@ -116,11 +116,11 @@ impl Looks {
 }
 
 /// One for all heads of a stack where it does not depend on the head.
-fn key(cloud: &Cloud, head: HeadId, (space, color, size): By) -> Key {
+fn key(cloud: &PointCloud, head: HeadId, (space, color, size): By) -> Key {
     let own = color.depends_on_head() || size != SizeBy::Same;
     (cloud.id(), (space, color, size), if own { head } else { HeadId { stack: head.stack, ..HeadId::default() } })
 }
 
-fn find(slot: &Slot, cloud: &Cloud, (_, (space, color, size), head): Key) -> Arc<Tints> {
+fn find(slot: &Slot, cloud: &PointCloud, (_, (space, color, size), head): Key) -> Arc<Tints> {
     Arc::clone(slot.get_or_init(|| Arc::new(projection::looks(cloud, space, head, color, size))))
 }

@@ -6,7 +6,7 @@ use eframe::egui::{
 
 use super::marks::CellMarks;
 use crate::{
-    analysis::{Cloud, point_set::Spot},
+    analysis::{PointCloud, point_set::Spot},
     capture::{ImageInfo, RgbaBuffer},
     figure::views::points::{DIMMED, nearness},
     ids::StackKind,
@@ -30,7 +30,7 @@ pub fn side(n: usize, cell: Vec2) -> Option<f32> {
 pub fn draw(
     painter: &Painter,
     cell: &CellMarks<'_>,
-    (cloud, stack): (&Cloud, StackKind),
+    (cloud, stack): (&PointCloud, StackKind),
     pictures: &PatchPictures,
     side: f32,
     theme: &Theme,
@@ -67,11 +67,11 @@ pub struct PatchPictures {
 
 impl PatchPictures {
     /// Of a cloud; `None` where nobody has the pictures, or where there are too many for one texture.
-    pub fn load(ctx: &Context, cloud: &Cloud) -> Option<Self> {
+    pub fn load(ctx: &Context, cloud: &PointCloud) -> Option<Self> {
         let images: Vec<Option<&ImageInfo>> = match cloud {
-            Cloud::Input(capture) => vec![capture.image()],
-            Cloud::Positions(_) => return None,
-            Cloud::Inputs(view) => {
+            PointCloud::Input(capture) => vec![capture.image()],
+            PointCloud::Positions(_) => return None,
+            PointCloud::Inputs(view) => {
                 (0..cloud.n_inputs()).map(|nth| view.input(nth).and_then(|input| input.image.as_ref())).collect()
             }
         };

@@ -5,7 +5,7 @@ use eframe::egui::{Grid, RichText, Ui};
 use super::partners;
 use crate::{
     analysis::{
-        Cloud, CloudToken, Space,
+        CloudToken, PointCloud, Space,
         point_set::Spot,
         projection::{HeadProjection, Projection},
         reading::ReadPattern,
@@ -97,7 +97,7 @@ pub fn head_caption(projection: &Projection, plane: &HeadProjection) -> String {
 }
 
 /// The token of a point.
-pub fn token_of(cloud: &Cloud, stack: StackKind, spot: Spot) -> Option<CloudToken<'_>> {
+pub fn token_of(cloud: &PointCloud, stack: StackKind, spot: Spot) -> Option<CloudToken<'_>> {
     match spot {
         Spot::Query(query) => cloud.token(stack.query_side(), query),
         Spot::Key(key) => cloud.token(stack.key_side(), key),

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        Cloud, crowds,
+        PointCloud, density_clusters,
         point_set::Spot,
         projection::{HeadProjection, Projection},
     },
@@ -194,17 +194,17 @@ fn named_crowds(projection: &Projection, place: &Place) -> Vec<([f32; 2], String
     for number in of_points.iter().flatten() {
         *whole.entry(*number).or_default() += 1;
     }
-    let name = |found: &crowds::Crowd| {
+    let name = |found: &density_clusters::Crowd| {
         let inside = found.members.iter().filter_map(|idx| of_points[*idx]);
-        let typical = crowds::most_typical(inside, &whole)?;
+        let typical = density_clusters::most_typical(inside, &whole)?;
         let text = *texts.get(typical as usize).filter(|text| !text.is_empty())?;
         Some((found.center, text.to_owned()))
     };
-    crowds::crowds(&points).iter().filter_map(name).take(N_NAMED).collect()
+    density_clusters::crowds(&points).iter().filter_map(name).take(N_NAMED).collect()
 }
 
 /// What stands beside a point: its text, with its position where others have the same.
-fn name_of(cloud: &Cloud, stack: StackKind, spot: Spot, repeated: &[Vec<bool>; 2]) -> Option<String> {
+fn name_of(cloud: &PointCloud, stack: StackKind, spot: Spot, repeated: &[Vec<bool>; 2]) -> Option<String> {
     let token = readout::token_of(cloud, stack, spot)?;
     let several = match spot {
         Spot::Query(query) => repeated[0].get(query),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     analysis::{
-        Cloud, CloudToken, Space,
+        CloudToken, PointCloud, Space,
         aggregate::{self, AggregateError},
         lengths_of,
     },
@@ -69,7 +69,7 @@ pub struct Groups {
 }
 
 /// What is known about the points of one cell of a space; nothing is known about kinds that it does not have.
-pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> PointValues {
+pub fn values(cloud: &PointCloud, space: Space, head: HeadId, by: ColorBy) -> PointValues {
     let sides = space.sides(head.stack);
     let there = || sides.into_iter().flatten();
     let numbers = |of: [Vec<f32>; 2], unit: &'static str, nothing: &str| {
@@ -167,7 +167,7 @@ pub fn values(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> PointVa
 }
 
 /// What keys receive from the queries of all heads that a cell stands for.
-fn received(cloud: &Cloud, space: Space, cell: HeadId) -> Result<Vec<f32>, AggregateError> {
+fn received(cloud: &PointCloud, space: Space, cell: HeadId) -> Result<Vec<f32>, AggregateError> {
     let sharing = cloud.model().and_then(|model| model.layer_of(cell)).and_then(|layer| layer.sharing(cell.head));
     let heads = sharing.filter(|_| space == Space::Values).unwrap_or(cell.head..cell.head + 1);
     let mut all = aggregate::received(cloud, cell)?;
@@ -179,19 +179,19 @@ fn received(cloud: &Cloud, space: Space, cell: HeadId) -> Result<Vec<f32>, Aggre
 }
 
 /// How far a patch is from the centre of its picture, in patches.
-fn radius(cloud: &Cloud, side: Side, point: usize) -> Option<f32> {
+fn radius(cloud: &PointCloud, side: Side, point: usize) -> Option<f32> {
     let (image, (row, column)) = cloud.place(side, point)?;
     let off = |at: usize, n: usize| at as f32 - (n as f32 - 1.0) / 2.0;
     Some(off(row, image.grid.0).hypot(off(column, image.grid.1)))
 }
 
 /// The same of every token, of the sides that there are.
-fn per_point<T>(cloud: &Cloud, sides: [Option<Side>; 2], of: &dyn Fn(CloudToken<'_>) -> T) -> [Vec<T>; 2] {
+fn per_point<T>(cloud: &PointCloud, sides: [Option<Side>; 2], of: &dyn Fn(CloudToken<'_>) -> T) -> [Vec<T>; 2] {
     sides.map(|side| side.map_or_else(Vec::new, |side| cloud.tokens(side).map(of).collect()))
 }
 
 /// Few inputs by name, many by their order.
-fn inputs(cloud: &Cloud, sides: [Option<Side>; 2]) -> PointValues {
+fn inputs(cloud: &PointCloud, sides: [Option<Side>; 2]) -> PointValues {
     let n = cloud.n_inputs();
     if n <= super::MOST_GROUPS {
         let names = (0..n).map(|nth| cloud.input_name(nth).to_owned()).collect();
@@ -204,7 +204,7 @@ fn inputs(cloud: &Cloud, sides: [Option<Side>; 2]) -> PointValues {
 }
 
 /// Numbers where all values are numbers, else groups in the order in which they come.
-fn annotation(cloud: &Cloud, sides: [Option<Side>; 2], key: AnnotationKey) -> PointValues {
+fn annotation(cloud: &PointCloud, sides: [Option<Side>; 2], key: AnnotationKey) -> PointValues {
     let missing = || PointValues::Missing(NO_ANNOTATION.to_owned());
     let Some(name) = key.name(cloud) else { return missing() };
     let of_inputs: Vec<Option<&str>> = (0..cloud.n_inputs()).map(|nth| cloud.annotation(nth, name)).collect();

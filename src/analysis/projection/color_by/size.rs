@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ColorBy, PointValues};
 use crate::{
-    analysis::{Cloud, Space},
+    analysis::{PointCloud, Space},
     ids::HeadId,
 };
 
@@ -48,7 +48,7 @@ impl SizeBy {
 
     /// Why there is nothing to tell about the points of a cell of a space, in words; `None` when there can be something. It is
     /// known without computing anything.
-    pub fn missing(self, cloud: &Cloud, space: Space, head: HeadId) -> Option<String> {
+    pub fn missing(self, cloud: &PointCloud, space: Space, head: HeadId) -> Option<String> {
         self.as_color()?.missing(cloud, space, head)
     }
 

@@ -1,7 +1,7 @@
 //! What the colours of points tell: of queries and keys alike, so that places in the plane can be read.
 
 use crate::{
-    analysis::{Cloud, Space},
+    analysis::{PointCloud, Space},
     ids::HeadId,
 };
 
@@ -104,7 +104,7 @@ impl Tints {
 }
 
 /// Tints together with sizes; where both tell the same, it is found out once.
-pub fn looks(cloud: &Cloud, space: Space, head: HeadId, color: ColorBy, size: SizeBy) -> Tints {
+pub fn looks(cloud: &PointCloud, space: Space, head: HeadId, color: ColorBy, size: SizeBy) -> Tints {
     let mut tints = tints(cloud, space, head, color);
     tints.sizes = match size.as_color() {
         None => Sizing::Same,
@@ -115,7 +115,7 @@ pub fn looks(cloud: &Cloud, space: Space, head: HeadId, color: ColorBy, size: Si
 }
 
 /// The tints of the points of one cell of a space.
-pub fn tints(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> Tints {
+pub fn tints(cloud: &PointCloud, space: Space, head: HeadId, by: ColorBy) -> Tints {
     let values = values(cloud, space, head, by);
     let own = || space.sides(head.stack).map(|side| vec![Tint::Type; side.map_or(0, |side| cloud.n(side))]);
     let ([queries, keys], meaning) = match &values {

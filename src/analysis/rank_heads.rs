@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::{
-    Cloud, Space,
+    PointCloud, Space,
     joint::Joint,
     projection::{ColorBy, PointValues, ProjectionOptions, values},
     search::Hits,
@@ -62,7 +62,7 @@ impl Shared {
 /// needed: see [`Clustering`] for what is measured and for its chance level. `progress(done, total)` is called
 /// between groups of heads and answers whether to go on; `None` when it said no.
 pub fn rank(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     stack: StackKind,
     hits: &Hits,
     options: ProjectionOptions,
@@ -79,7 +79,7 @@ pub fn rank(
 /// # Errors
 /// A sentence when there is nothing to share.
 pub fn rank_shared(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     stack: StackKind,
     shared: Shared,
     options: ProjectionOptions,
@@ -109,7 +109,7 @@ pub fn rank_shared(
 
 /// Every head with what `of` says of it, the highest score first.
 fn ranked(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     (stack, space): (StackKind, Space),
     of: &(dyn Fn(HeadId, &[InputSegment]) -> Option<Clustering> + Sync),
     progress: &mut dyn FnMut(usize, usize) -> bool,
@@ -137,7 +137,7 @@ struct Labels {
 }
 
 impl Labels {
-    fn of(cloud: &Cloud, (stack, space): (StackKind, Space), hits: &Hits) -> Self {
+    fn of(cloud: &PointCloud, (stack, space): (StackKind, Space), hits: &Hits) -> Self {
         let sides = space.sides(stack);
         let n = sides.map(|side| side.map_or(0, |side| cloud.n(side)));
         let first_key = if sides[0] == sides[1] { 0 } else { n[0] };
@@ -162,7 +162,7 @@ impl Labels {
 
     fn clustering(
         &self,
-        cloud: &Cloud,
+        cloud: &PointCloud,
         head: HeadId,
         segments: &[InputSegment],
         options: ProjectionOptions,
@@ -176,7 +176,7 @@ impl Labels {
 
     fn labelled(
         &self,
-        cloud: &Cloud,
+        cloud: &PointCloud,
         head: HeadId,
         segments: &[InputSegment],
         options: ProjectionOptions,
@@ -189,7 +189,7 @@ impl Labels {
     }
 
     /// What every point has of what may be shared, as a number.
-    fn shared(&self, cloud: &Cloud, head: HeadId, shared: Shared) -> Result<Vec<Option<u32>>, String> {
+    fn shared(&self, cloud: &PointCloud, head: HeadId, shared: Shared) -> Result<Vec<Option<u32>>, String> {
         let by = match shared {
             Shared::Text => return Ok(self.kinds.iter().copied().map(Some).collect()),
             Shared::Position => {

@@ -2,7 +2,7 @@
 
 use super::ColorBy;
 use crate::{
-    analysis::{Cloud, Space},
+    analysis::{PointCloud, Space},
     ids::HeadId,
 };
 
@@ -12,7 +12,7 @@ const QUICK_PRODUCTS: usize = 2_000_000;
 const QUICK_POINTS: usize = 20_000;
 
 /// Whether [`super::values`] take no longer than a window may wait between two pictures.
-pub fn is_quick(cloud: &Cloud, space: Space, head: HeadId, by: ColorBy) -> bool {
+pub fn is_quick(cloud: &PointCloud, space: Space, head: HeadId, by: ColorBy) -> bool {
     match by {
         ColorBy::Type => true,
         // Every pattern is made again.

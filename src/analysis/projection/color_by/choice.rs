@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    analysis::{Cloud, Space, aggregate},
+    analysis::{PointCloud, Space, aggregate},
     ids::{HeadId, Side, StackKind},
 };
 
@@ -60,7 +60,7 @@ impl AnnotationKey {
     }
 
     /// The annotation of this name that the inputs of a cloud have.
-    pub fn name(self, cloud: &Cloud) -> Option<&str> {
+    pub fn name(self, cloud: &PointCloud) -> Option<&str> {
         cloud.annotations().iter().map(String::as_str).find(|name| Self::of(name) == self)
     }
 }
@@ -115,7 +115,7 @@ impl ColorBy {
     }
 
     /// What can tell points of a space apart, with names for the screen; annotations come last.
-    pub fn choices(cloud: &Cloud, space: Space, stack: StackKind) -> Vec<(Self, String)> {
+    pub fn choices(cloud: &PointCloud, space: Space, stack: StackKind) -> Vec<(Self, String)> {
         let head = cloud.cells(stack, space).first().copied().unwrap_or(HeadId { stack, ..HeadId::default() });
         let of_all = Self::ALL.into_iter().filter(|(by, ..)| by.missing(cloud, space, head).is_none());
         let annotations = cloud.annotations().iter();
@@ -135,7 +135,7 @@ impl ColorBy {
 
     /// Why there is nothing to tell about the points of a cell of a space, in words; `None` when there can be something. It is
     /// known without computing anything.
-    pub fn missing(self, cloud: &Cloud, space: Space, head: HeadId) -> Option<String> {
+    pub fn missing(self, cloud: &PointCloud, space: Space, head: HeadId) -> Option<String> {
         let sides: Vec<Side> = space.sides(head.stack).into_iter().flatten().collect();
         let patches: Vec<bool> = sides.iter().map(|side| cloud.has_patches(*side)).collect();
         let unless = |tells: bool, reason: &str| (!tells).then(|| reason.to_owned());
@@ -151,8 +151,8 @@ impl ColorBy {
             Self::Frequency => unless(patches.contains(&false), "patches have no words"),
             Self::ValueNorm => {
                 let reason = match cloud {
-                    Cloud::Inputs(_) => NO_VALUES_OF_MANY,
-                    Cloud::Input(_) | Cloud::Positions(_) => "the value vectors were not recorded",
+                    PointCloud::Inputs(_) => NO_VALUES_OF_MANY,
+                    PointCloud::Input(_) | PointCloud::Positions(_) => "the value vectors were not recorded",
                 };
                 unless(cloud.has_values(head.stack), reason)
             }

@@ -14,7 +14,7 @@ use crate::{
 /// Tokens of one input, or of many, as one cloud of points: those of the first input, then those of the second. Which
 /// of their vectors are meant is said by a [`Space`]. Cheap to clone.
 #[derive(Clone, Debug)]
-pub enum Cloud {
+pub enum PointCloud {
     Input(Arc<Capture>),
     /// Of some inputs of a corpus.
     Inputs(Arc<CorpusView>),
@@ -38,7 +38,7 @@ pub struct CloudToken<'a> {
     pub special: bool,
 }
 
-impl Cloud {
+impl PointCloud {
     /// The key of whatever is kept about it.
     pub fn id(&self) -> CloudId {
         match self {

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::{Cloud, joint::Joint, projection::ProjectionOptions};
+use super::{PointCloud, joint::Joint, projection::ProjectionOptions};
 use crate::{
     ids::{HeadId, StackKind},
     projection::{
@@ -44,7 +44,7 @@ pub struct HeadPlot {
 /// One head's numbers. Spearman's coefficients come with `with_ranks`; they are most of the work.
 ///
 /// `None` when there are no queries and keys of it.
-pub fn proxy(cloud: &Cloud, head: HeadId, options: ProjectionOptions, with_ranks: bool) -> Option<HeadProxy> {
+pub fn proxy(cloud: &PointCloud, head: HeadId, options: ProjectionOptions, with_ranks: bool) -> Option<HeadProxy> {
     of_segments(cloud, head, &cloud.segments(head.stack), options, with_ranks)
 }
 
@@ -52,7 +52,7 @@ pub fn proxy(cloud: &Cloud, head: HeadId, options: ProjectionOptions, with_ranks
 ///
 /// `progress(done, total)` is called between groups of heads and answers whether to go on; `None` when it said no.
 pub fn proxies(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     stack: StackKind,
     options: ProjectionOptions,
     with_ranks: bool,
@@ -73,7 +73,7 @@ pub fn proxies(
 /// One head's numbers with at most `n_pairs` pairs and the curve over the scale.
 ///
 /// `None` when there are no queries and keys of it.
-pub fn plot(cloud: &Cloud, head: HeadId, options: ProjectionOptions, n_pairs: usize) -> Option<HeadPlot> {
+pub fn plot(cloud: &PointCloud, head: HeadId, options: ProjectionOptions, n_pairs: usize) -> Option<HeadPlot> {
     let segments = cloud.segments(head.stack);
     let joint = Joint::of(cloud, head, &segments, options)?;
     let proxy = of_joint(&joint, head, &segments, true)?;
@@ -87,7 +87,7 @@ pub fn plot(cloud: &Cloud, head: HeadId, options: ProjectionOptions, n_pairs: us
 }
 
 fn of_segments(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     head: HeadId,
     segments: &[InputSegment],
     options: ProjectionOptions,
@@ -103,7 +103,7 @@ fn of_joint(joint: &Joint, head: HeadId, segments: &[InputSegment], with_ranks: 
 }
 
 /// What distance cannot stand for in a head, because the scores have more than `q·k` in them.
-pub fn caveat(cloud: &Cloud, head: HeadId) -> Option<&'static str> {
+pub fn caveat(cloud: &PointCloud, head: HeadId) -> Option<&'static str> {
     let layer = cloud.model()?.layer_of(head)?;
     if layer.global {
         return Some(

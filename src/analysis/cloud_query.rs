@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Cloud,
+    PointCloud,
     aggregate::{self, AggregateError, OffsetMean, PositionMean},
+    distance_fidelity::{self, HeadPlot, HeadProxy},
     point_set::{PointSet, Spot},
     projection::{LayoutOptions, ProjectionOptions},
-    proxy::{self, HeadPlot, HeadProxy},
     search::{self, Hits, RankedHead, SearchQuery},
 };
 use crate::{
@@ -21,7 +21,7 @@ const PLOTTED_PAIRS: usize = 4000;
 /// A question about a cloud.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    pub cloud: Cloud,
+    pub cloud: PointCloud,
     /// About which of its stacks.
     pub stack: StackKind,
     /// How queries and keys are scaled and moved; the layout has no part in it.
@@ -159,10 +159,10 @@ impl Survey {
         }
         match question {
             CloudQuery::Proxies => {
-                proxy::proxies(cloud, *stack, *options, true, progress).map(CloudResult::Proxies).map(Ok)
+                distance_fidelity::proxies(cloud, *stack, *options, true, progress).map(CloudResult::Proxies).map(Ok)
             }
             CloudQuery::Plot(head) => {
-                let plot = proxy::plot(cloud, *head, *options, PLOTTED_PAIRS);
+                let plot = distance_fidelity::plot(cloud, *head, *options, PLOTTED_PAIRS);
                 Some(plot.map(|plot| CloudResult::Plot(Box::new(plot))).ok_or_else(|| {
                     format!(
                         "The queries and keys of {head} cannot be compared: they were not recorded, or are not finite"
@@ -186,7 +186,7 @@ impl Survey {
 }
 
 fn average(
-    cloud: &Cloud,
+    cloud: &PointCloud,
     head: HeadId,
     annotation: Option<&str>,
     progress: &mut dyn FnMut(usize, usize) -> bool,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use crate::{analysis::Cloud, capture::words, ids::Side};
+use crate::{analysis::PointCloud, capture::words, ids::Side};
 
 /// The kinds of tokens, in the order in which they are told apart.
 pub(super) const KINDS: [&str; 8] =
@@ -19,7 +19,7 @@ pub(super) fn length(text: &str) -> f32 {
 }
 
 /// How often each token of a side stands there.
-pub(super) fn frequencies(cloud: &Cloud, side: Side) -> Vec<f32> {
+pub(super) fn frequencies(cloud: &PointCloud, side: Side) -> Vec<f32> {
     let mut counts: HashMap<&str, f32> = HashMap::new();
     for token in cloud.tokens(side) {
         *counts.entry(token.text).or_default() += 1.0;
