@@ -7,7 +7,7 @@ use std::{process::ExitCode, time::Instant};
 use attnscope::{
     cli,
     ui::app::{APP_ID, open_window},
-    worker::{ModelEngine, SessionEngine, Workers, disk_cache::Scratch, give_back_by},
+    worker::{ModelEngine, SessionEngine, Workers, disk_cache::DiskCache, give_back_by},
 };
 
 /// The forward pass allocates and frees large buffers in every layer; the system allocator would
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         .init();
     cli::run(|options| {
         let start_worker = |wake| {
-            let scratch = Scratch::of_user();
+            let scratch = DiskCache::of_user();
             let engine = ModelEngine::new()?.with_scratch(scratch.clone());
             let sessions = SessionEngine::new(eframe::storage_dir(APP_ID).map(|folder| folder.join("sessions")));
             Workers::spawn(engine, scratch, sessions, wake)

@@ -16,7 +16,7 @@ use attnscope::{
         app::Startup,
         shell::{Choice, Desktop, ScreenshotFn},
     },
-    worker::{ModelEngine, SessionEngine, Workers, disk_cache::Scratch},
+    worker::{ModelEngine, SessionEngine, Workers, disk_cache::DiskCache},
 };
 use eframe::egui::{Context, Event, TextureId, TexturesDelta, pos2};
 use egui_kittest::{Harness, TestRenderer};
@@ -91,12 +91,12 @@ impl Window {
 
     /// The same, which keeps its results and its session in folders of `folder`, as the program does.
     pub fn that_keeps(options: OpenOptions, folder: PathBuf) -> Self {
-        let scratch = Scratch::at(folder.join("cache"), 1 << 30);
+        let scratch = DiskCache::at(folder.join("cache"), 1 << 30);
         let sessions = SessionEngine::new(Some(folder.join("sessions")));
         Self::with(options, folder, Some(scratch), sessions)
     }
 
-    fn with(options: OpenOptions, folder: PathBuf, scratch: Option<Scratch>, sessions: SessionEngine) -> Self {
+    fn with(options: OpenOptions, folder: PathBuf, scratch: Option<DiskCache>, sessions: SessionEngine) -> Self {
         let desktop = Box::new(Folder(folder));
         let builder = Harness::builder().with_size([1600.0, 1000.0]).renderer(Textures::default());
         let harness = builder.build_eframe(move |cc| {

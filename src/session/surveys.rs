@@ -79,7 +79,7 @@ impl Surveys {
     }
 
     /// Failures are said where the answer would be: a half-typed expression is no reason for a message.
-    pub(super) fn on_event(&mut self, job: JobId, update: Update<Arc<Finding>>) {
+    pub(super) fn on_event(&mut self, job: JobId, update: Update<Arc<CloudResult>>) {
         let Some(asked) = self.asked.iter_mut().find(|asked| asked.answer.job() == Some(job)) else { return };
         if let Update::Answer(finding) = &update {
             self.kept.push((asked.key.clone(), Arc::clone(finding)));

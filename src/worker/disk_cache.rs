@@ -31,7 +31,7 @@ const PARTIAL: &str = "part";
 
 /// A folder of results.
 #[derive(Clone, Debug)]
-pub struct Scratch {
+pub struct DiskCache {
     root: PathBuf,
     budget_bytes: u64,
     /// About what is there, once somebody has looked: other programs may write, too.
@@ -84,7 +84,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-impl Scratch {
+impl DiskCache {
     /// The user's, in the system's folder for such files; `None` where there is none, or none is wanted.
     pub fn of_user() -> Option<Self> {
         let path = |name| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn what_is_kept_comes_back_and_what_is_damaged_does_not() {
         let folder = tempfile::tempdir().unwrap();
-        let scratch = Scratch::at(folder.path().to_owned(), 1 << 20);
+        let scratch = DiskCache::at(folder.path().to_owned(), 1 << 20);
         assert_eq!(scratch.read(&key("a")), None);
         scratch.write(&key("a"), b"one");
         scratch.write(&key("a"), b"two");
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn the_longest_unused_goes_first_and_no_folder_is_no_failure() {
         let folder = tempfile::tempdir().unwrap();
-        let scratch = Scratch::at(folder.path().to_owned(), 3 * 132);
+        let scratch = DiskCache::at(folder.path().to_owned(), 3 * 132);
         let ago = |name, secs| {
             let file = fs::File::options().append(true).open(scratch.file(&key(name))).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_secs(secs)).unwrap();
@@ -308,7 +308,7 @@ mod tests {
 
         let blocked = folder.path().join("file");
         fs::write(&blocked, b"").unwrap();
-        let scratch = Scratch::at(blocked, 1000);
+        let scratch = DiskCache::at(blocked, 1000);
         assert_eq!(scratch.trouble(), None);
         let clone = scratch.clone();
         clone.write(&key("a"), b"one");

@@ -5,12 +5,12 @@ use std::{collections::HashMap, io, sync::Arc, time::Instant};
 use super::{
     AnalysisEngine, FileEngine, HubEngine, JobControl, SessionEngine, Stop, capture_file,
     changes::{Aids, resolve},
-    corpus,
-    disk_cache::{Fingerprint, Scratch},
+    cloud_thread, corpus,
+    disk_cache::{DiskCache, Fingerprint},
     explain,
     idle::give_back,
     patch_sources::Means,
-    projector, surveyor,
+    projector,
     thread::Engine,
 };
 use crate::{
@@ -42,7 +42,7 @@ const STREAM_BYTES: u64 = 256 << 20;
 pub struct ModelEngine {
     engine: model::Engine,
     models: HashMap<ModelId, Held>,
-    scratch: Option<Scratch>,
+    scratch: Option<DiskCache>,
     means: Means,
 }
 
@@ -78,7 +78,7 @@ impl ModelEngine {
 
     /// Keeps in `scratch` what can be computed again.
     #[must_use]
-    pub fn with_scratch(self, scratch: Option<Scratch>) -> Self {
+    pub fn with_scratch(self, scratch: Option<DiskCache>) -> Self {
         Self { scratch, ..self }
     }
 
@@ -239,7 +239,7 @@ impl Engine for ModelEngine {
                 let wanted = projector::ProjectionRequest { cloud, stack, options, known, first };
                 self.engine.install(|| projector::project(&wanted, (&NoShelf, &Aside::default()), control))
             }
-            Request::Survey { survey, .. } => self.engine.install(|| surveyor::answer(&survey, control)),
+            Request::Survey { survey, .. } => self.engine.install(|| cloud_thread::answer(&survey, control)),
             Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
             Request::Export(_) | Request::Draw { .. } => FileEngine.answer(request, control),

@@ -1,15 +1,15 @@
 //! Finished layouts on disk, by the points and options that they depend on.
 
-use super::disk_cache::{CacheKey, Fingerprint, Scratch};
+use super::disk_cache::{CacheKey, DiskCache, Fingerprint};
 use crate::{
-    analysis::projection::{LayoutOptions, Refined, Shelf},
+    analysis::projection::{LayoutCache, LayoutOptions, Refined},
     projection::Points,
 };
 
 /// What stands before the coordinates: iterations done and in all, perplexity.
 const HEADER: usize = 3;
 
-impl Shelf for Scratch {
+impl LayoutCache for DiskCache {
     fn find(&self, points: Points<'_>, options: &LayoutOptions) -> Option<(Vec<f32>, Refined)> {
         let bytes = self.read(&key(points, options)?)?;
         let numbers: Vec<f32> = bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect();

@@ -4,9 +4,9 @@
 //!
 //! No egui here, and candle only through [`crate::model`].
 
-mod analyst;
 mod capture_file;
 mod changes;
+mod cloud_thread;
 mod contents;
 pub mod corpus;
 pub mod disk_cache;
@@ -17,22 +17,22 @@ mod hub;
 mod idle;
 mod layouts;
 mod patch_sources;
+mod pattern_thread;
 mod projector;
 mod queue;
 mod sessions;
-mod surveyor;
 mod thread;
 mod workers;
 
-pub use analyst::{AnalysisEngine, Analyst};
+pub use cloud_thread::SurveyEngine;
 pub use contents::{Contents, cached, contents};
 pub use engine::ModelEngine;
 pub use files::{FileEngine, draw};
 pub use hub::HubEngine;
 pub use idle::{GiveBack, give_back, give_back_by, give_back_of_libraries};
 pub use patch_sources::Means;
+pub use pattern_thread::{AnalysisEngine, PatternThread};
 pub use projector::ProjectionEngine;
 pub use sessions::SessionEngine;
-pub use surveyor::SurveyEngine;
 pub use thread::{Engine, JobControl, Stop, Wake, Worker};
 pub use workers::Workers;

@@ -8,11 +8,11 @@ use std::{
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{JobControl, Stop, disk_cache::Scratch, idle::give_back_in, thread::Engine};
+use super::{JobControl, Stop, disk_cache::DiskCache, idle::give_back_in, thread::Engine};
 use crate::{
     analysis::{
         PointCloud,
-        projection::{Aside, NoShelf, Projection, ProjectionOptions, Refiner, Shelf, project_heads},
+        projection::{Aside, LayoutCache, NoShelf, Projection, ProjectionOptions, Refiner, project_heads},
     },
     ids::{HeadId, StackKind},
     model::{Progress, Stage, step_back},
@@ -28,7 +28,7 @@ const SHOW_EVERY: Duration = Duration::from_millis(40);
 #[derive(Debug)]
 pub struct ProjectionEngine {
     pool: ThreadPool,
-    scratch: Option<Scratch>,
+    scratch: Option<DiskCache>,
     /// Heads that were left for another one.
     aside: Aside,
 }
@@ -38,7 +38,7 @@ impl ProjectionEngine {
     ///
     /// # Errors
     /// When the system refuses to start the threads.
-    pub fn new(scratch: Option<Scratch>) -> io::Result<Self> {
+    pub fn new(scratch: Option<DiskCache>) -> io::Result<Self> {
         Ok(Self { pool: pool("project")?, scratch, aside: Aside::default() })
     }
 }
@@ -67,9 +67,9 @@ impl Engine for ProjectionEngine {
             return Err(Stop::Failed(Failure { summary: "This cannot be projected".to_owned(), details }));
         };
         let wanted = ProjectionRequest { cloud, stack, options, known, first };
-        let shelf: &(dyn Shelf + Sync) = self.scratch.as_ref().map_or(&NoShelf, |scratch| scratch);
+        let shelf: &(dyn LayoutCache + Sync) = self.scratch.as_ref().map_or(&NoShelf, |scratch| scratch);
         let answer = self.pool.install(|| project(&wanted, (shelf, &self.aside), control));
-        if let Some(trouble) = self.scratch.as_ref().and_then(Scratch::trouble) {
+        if let Some(trouble) = self.scratch.as_ref().and_then(DiskCache::trouble) {
             control.tell(EventKind::NotKept(trouble));
         }
         answer
@@ -89,7 +89,7 @@ pub(super) struct ProjectionRequest {
 /// head, shown while it is refined.
 pub(super) fn project(
     wanted: &ProjectionRequest,
-    (shelf, aside): (&dyn Shelf, &Aside),
+    (shelf, aside): (&dyn LayoutCache, &Aside),
     control: &JobControl,
 ) -> Result<EventKind, Stop> {
     let ProjectionRequest { cloud, stack, options, known, first } = wanted;

@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{
-    FileEngine, HubEngine, ProjectionEngine, SessionEngine, SurveyEngine, Wake, Worker, disk_cache::Scratch,
+    FileEngine, HubEngine, ProjectionEngine, SessionEngine, SurveyEngine, Wake, Worker, disk_cache::DiskCache,
     thread::Engine,
 };
 use crate::{
@@ -30,7 +30,7 @@ impl Workers {
     /// When the system refuses to start a thread.
     pub fn spawn(
         engine: impl Engine + Send + 'static,
-        scratch: Option<Scratch>,
+        scratch: Option<DiskCache>,
         sessions: SessionEngine,
         wake: Wake,
     ) -> io::Result<Self> {

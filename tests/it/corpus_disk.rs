@@ -13,7 +13,7 @@ use attnscope::{
     ids::{DocumentId, JobId, ModelId},
     model,
     protocol::{CorpusAnswer, CorpusOptions, CorpusOrder, CorpusSource, EventKind, LoadAnswer, ModelSource, Request},
-    worker::{ModelEngine, Worker, disk_cache::Scratch},
+    worker::{ModelEngine, Worker, disk_cache::DiskCache},
 };
 
 use crate::worker::load_from;
@@ -22,7 +22,7 @@ use crate::worker::load_from;
 const FOLDER: &str = "ATTNSCOPE_TEST_FOLDER";
 
 fn worker(folder: &Path, model: &str) -> Worker {
-    let scratch = Scratch::at(folder.to_owned(), 1 << 30);
+    let scratch = DiskCache::at(folder.to_owned(), 1 << 30);
     let engine = ModelEngine::with_engine(model::Engine::cpu(Some(2)).unwrap()).with_scratch(Some(scratch));
     let mut worker = Worker::spawn(engine, Arc::new(|| ())).unwrap();
     worker.submit(JobId(1), load_from(ModelSource::Bundled(model.to_owned())));

@@ -12,7 +12,7 @@ use attnscope::{
         },
     },
     ids::{CaptureId, HeadId, StackKind},
-    worker::Analyst,
+    worker::PatternThread,
 };
 
 use crate::support::synthetic;
@@ -176,7 +176,7 @@ fn the_budget_is_kept_but_for_what_is_on_screen() {
 fn the_analysis_thread_tells_each_answer_and_a_refusal_is_one() {
     let store = PatternStore::default();
     let (sender, woken) = std::sync::mpsc::channel();
-    let mut analyst = Analyst::spawn(Arc::new(move || {
+    let mut analyst = PatternThread::spawn(Arc::new(move || {
         sender.send(()).ok();
     }))
     .unwrap();

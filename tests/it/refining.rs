@@ -13,7 +13,7 @@ use attnscope::{
     projection::{ProjectionError, to_the_end},
     protocol::{EventKind, ProjectionAnswer, Request},
     session::{Command, HeadStep, Pane, PaneCommand, SelectionCommand, Split, ViewKind},
-    worker::{ProjectionEngine, Worker, disk_cache::Scratch},
+    worker::{ProjectionEngine, Worker, disk_cache::DiskCache},
 };
 
 use crate::support::{play::Play, scripted, synthetic};
@@ -85,7 +85,7 @@ fn a_layout_stops_where_it_is_told_to_and_odd_inputs_are_laid_out_too() {
 #[test]
 fn a_finished_layout_is_kept_on_disk_for_the_same_points_and_options_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let scratch = Scratch::at(folder.path().to_owned(), 1 << 20);
+    let scratch = DiskCache::at(folder.path().to_owned(), 1 << 20);
     let cloud = PointCloud::Input(Arc::new(synthetic::text_capture(30, 1, 2)));
     let steps = |cloud: &PointCloud, options| {
         let mut refiner = Refiner::new(start(cloud, options), HeadId::single(0, 0), &scratch);

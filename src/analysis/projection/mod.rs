@@ -15,7 +15,7 @@ pub use color_by::{
     AnnotationKey, ColorBy, Groups, Meaning, Numbers, PointValues, SizeBy, Sizing, Tint, Tints, is_quick, looks, tints,
     values,
 };
-pub use refine::{Aside, Dims, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner, Shelf};
+pub use refine::{Aside, Dims, LayoutCache, LayoutMethod, LayoutOptions, NoShelf, Refined, Refiner};
 
 use crate::{
     analysis::{PointCloud, Space, joint::Joint},

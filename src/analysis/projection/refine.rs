@@ -191,7 +191,7 @@ fn laid_out(head: &HeadProjection, dims: Dims, layout: &[f32], refined: Refined)
 }
 
 /// Where finished layouts are kept for the next time, by everything that they depend on: points and options.
-pub trait Shelf {
+pub trait LayoutCache {
     /// The layout of these points `[n, width]`, `[n, dims]`, with how it was made.
     fn find(&self, points: Points<'_>, options: &LayoutOptions) -> Option<(Vec<f32>, Refined)>;
     /// Keeps it.
@@ -202,7 +202,7 @@ pub trait Shelf {
 #[derive(Clone, Copy, Debug)]
 pub struct NoShelf;
 
-impl Shelf for NoShelf {
+impl LayoutCache for NoShelf {
     fn find(&self, _: Points<'_>, _: &LayoutOptions) -> Option<(Vec<f32>, Refined)> {
         None
     }
@@ -231,7 +231,7 @@ impl std::fmt::Debug for Aside {
 
 /// Refines the planes of a projection, one head after the other.
 pub struct Refiner<'a> {
-    shelf: &'a dyn Shelf,
+    shelf: &'a dyn LayoutCache,
     planes: Projection,
     /// Heads that are still to be refined, the last one first.
     waiting: Vec<usize>,
@@ -252,7 +252,7 @@ impl Drop for Refiner<'_> {
 
 impl<'a> Refiner<'a> {
     /// Goes on where `planes` are: what is finished stays. `first` comes first, then its layer, then all others.
-    pub fn new(planes: Projection, first: HeadId, shelf: &'a dyn Shelf) -> Self {
+    pub fn new(planes: Projection, first: HeadId, shelf: &'a dyn LayoutCache) -> Self {
         let mut refiner = Self { shelf, planes, waiting: Vec::new(), current: None, first, aside: None };
         refiner.line_up();
         refiner

@@ -51,7 +51,7 @@ use crate::{
     cli::open::{OpenOptions, RendererChoice},
     ids::{JobId, PaneId},
     session::{Command, Session, Settings},
-    worker::Analyst,
+    worker::PatternThread,
 };
 
 pub use self::jobs::Jobs;
@@ -74,7 +74,7 @@ pub struct Startup {
     session: Session,
     jobs: Box<dyn Jobs>,
     shell: Shell,
-    analyst: Analyst,
+    analyst: PatternThread,
     options: OpenOptions,
     started: Instant,
     ctx: Arc<OnceLock<egui::Context>>,
@@ -115,7 +115,7 @@ pub struct App {
     rest: Rest,
     /// Every pattern that was read, and who reads what is missing.
     patterns: PatternStore,
-    analyst: Analyst,
+    analyst: PatternThread,
     pictures: Pictures,
     automation: Option<Automation>,
     frame_times: Option<FrameTimes>,
@@ -247,7 +247,7 @@ impl Startup {
         });
         let jobs = Box::new(make_jobs(Arc::clone(&wake))?);
         let shell = Shell::new(desktop, Arc::clone(&wake));
-        let analyst = Analyst::spawn(wake)?;
+        let analyst = PatternThread::spawn(wake)?;
         let mut startup = Self {
             session: Session::default(),
             jobs,

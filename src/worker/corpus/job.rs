@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use super::{CorpusRun, Order, Passes, parts::PassCache, read};
+use super::{CorpusRun, Order, Passes, pass_cache::PassCache, read};
 use crate::{
     capture::Capture,
     corpus::{
@@ -20,7 +20,7 @@ use crate::{
     text::{bytes_text, counted, grouped, sentence},
     worker::{
         JobControl, Stop, capture_file,
-        disk_cache::{Fingerprint, Scratch},
+        disk_cache::{DiskCache, Fingerprint},
         queue::Urgency,
     },
 };
@@ -46,7 +46,7 @@ struct Pace {
 }
 
 /// A model, where passes are kept, and what the model is known by there.
-pub(super) type Known<'a> = (&'a Model, Option<(&'a Scratch, &'a Fingerprint)>);
+pub(super) type Known<'a> = (&'a Model, Option<(&'a DiskCache, &'a Fingerprint)>);
 
 /// Runs a corpus, or goes on with one.
 pub fn run(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobControl) -> Result<EventKind, Stop> {

@@ -3,7 +3,7 @@
 mod capture;
 mod job;
 mod look;
-mod parts;
+mod pass_cache;
 mod passes;
 mod read;
 

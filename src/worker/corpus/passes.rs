@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{
     CorpusRun, input_of, packs,
-    parts::{Failed, Pass, PassCache},
+    pass_cache::{Failed, Pass, PassCache},
     run_pack,
 };
 use crate::{

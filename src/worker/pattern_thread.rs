@@ -75,12 +75,12 @@ impl Engine for AnalysisEngine {
 
 /// The analysis thread, seen from the window. Nothing here waits for it.
 #[derive(Debug)]
-pub struct Analyst {
+pub struct PatternThread {
     worker: Worker,
     newest: JobId,
 }
 
-impl Analyst {
+impl PatternThread {
     /// Starts the thread; `wake` is called when there is an answer.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Analyst {
     }
 }
 
-impl PatternReader for Analyst {
+impl PatternReader for PatternThread {
     fn ask(&mut self, wants: Vec<Want>) {
         self.newest = JobId(self.newest.0 + 1);
         self.worker.submit(self.newest, Request::Read(wants));

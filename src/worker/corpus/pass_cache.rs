@@ -26,7 +26,7 @@ use crate::{
     outputs::OutputKind,
     protocol::CorpusOptions,
     spec::HeadKind,
-    worker::disk_cache::{CacheKey, Fingerprint, Scratch},
+    worker::disk_cache::{CacheKey, DiskCache, Fingerprint},
 };
 
 /// How parts are written; another number makes all old ones unknown.
@@ -35,7 +35,7 @@ const FORMAT: u32 = 3;
 /// Where the passes of one corpus are kept.
 #[derive(Clone, Debug)]
 pub struct PassCache {
-    scratch: Scratch,
+    scratch: DiskCache,
     key: CacheKey,
     /// The number of the next one.
     next: usize,
@@ -62,7 +62,7 @@ pub struct Failed {
 impl PassCache {
     /// Of a list that goes through a model known as `identity`.
     pub fn new(
-        scratch: &Scratch,
+        scratch: &DiskCache,
         identity: &Fingerprint,
         model: &Model,
         list: &InputList,
