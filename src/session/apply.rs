@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect,
     Focus, HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind, ViewOptions,
-    arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure, navigation::Way,
+    arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure, navigation::HistoryDirection,
     notices::Causes,
 };
 use crate::{
@@ -180,9 +180,9 @@ impl Session {
             Command::SelectInput(idx) => return self.panes.select_input(pane, idx, &mut self.documents),
             Command::PreviousInput => return self.panes.step_input(true, &mut self.documents),
             Command::NextInput => return self.panes.step_input(false, &mut self.documents),
-            Command::Back => return self.travel(Way::Back),
-            Command::Forward => return self.travel(Way::Forward),
-            Command::Flip => return self.travel(Way::Flip),
+            Command::Back => return self.travel(HistoryDirection::Back),
+            Command::Forward => return self.travel(HistoryDirection::Forward),
+            Command::Flip => return self.travel(HistoryDirection::Flip),
             Command::SplitPane(split) => drop(self.panes.open_twin(split, &mut self.notices)),
             Command::CompareInput => {
                 if self.panes.open_twin(Split::Right, &mut self.notices).is_some() {
@@ -235,7 +235,7 @@ impl Session {
     }
 
     /// Moves the active pane through its history.
-    fn travel(&mut self, way: Way) -> Vec<Effect> {
+    fn travel(&mut self, way: HistoryDirection) -> Vec<Effect> {
         let effects = self.panes.travel(way, &mut self.documents);
         self.alignments.share(&mut self.panes, &self.documents);
         effects

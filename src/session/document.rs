@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     Experiment, Loadable, OpenCorpus, ViewKind,
     experiment::{Drag, Undo},
-    made::Made,
+    provenance::RunKey,
     saved::ModelRef,
 };
 use crate::{
@@ -47,9 +47,9 @@ pub struct Document {
     /// The document that shows the same run without its changes.
     pub plain: Option<DocumentId>,
     /// What the capture that is shown was made of, where that was a run.
-    pub(super) made: Option<Made>,
+    pub(super) made: Option<RunKey>,
     /// What the run on its way is made of.
-    pub(super) running: Option<Made>,
+    pub(super) running: Option<RunKey>,
     pub(super) outcomes: Loadable<Arc<Outcomes>>,
     /// Whose outcomes were asked for.
     pub(super) outcomes_of: Option<ModelId>,

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, made::Made};
+use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, provenance::RunKey};
 use crate::{
     analysis::{cloud_query::QuestionKind, explain::report::Report},
     capture::{AppliedEdit, Capture, Edit},
@@ -334,7 +334,7 @@ impl Document {
     /// How to make the run that is shown again, or why that cannot be done.
     pub(super) fn shown_run(&self) -> Result<ShownRun<'_>, String> {
         let Some(capture) = self.latest_capture() else { return Err("It has not been run yet".to_owned()) };
-        let (Some(Made { experiment, model }), None) = (&self.made, &self.opened) else {
+        let (Some(RunKey { experiment, model }), None) = (&self.made, &self.opened) else {
             return Err("It comes from a file, and this method runs the model again: open its model".to_owned());
         };
         if self.model.latest().is_none_or(|here| here.id != model.id) {

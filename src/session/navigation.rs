@@ -5,7 +5,7 @@ use crate::ids::PaneId;
 
 /// Which way through the places of a pane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum HistoryDirection {
     Back,
     Forward,
     Flip,
@@ -46,13 +46,13 @@ impl Panes {
     }
 
     /// Moves the active pane through its history, which makes no new entries.
-    pub(super) fn travel(&mut self, way: Way, documents: &mut Documents) -> Vec<Effect> {
+    pub(super) fn travel(&mut self, way: HistoryDirection, documents: &mut Documents) -> Vec<Effect> {
         let here = HistoryEntry::of(self.active(), documents);
         let history = &mut self.active_mut().history;
         let entry = match way {
-            Way::Back => history.travel(here, true),
-            Way::Forward => history.travel(here, false),
-            Way::Flip => history.flip(here),
+            HistoryDirection::Back => history.travel(here, true),
+            HistoryDirection::Forward => history.travel(here, false),
+            HistoryDirection::Flip => history.flip(here),
         };
         entry.map(|entry| self.go_to(&entry, documents)).unwrap_or_default()
     }

@@ -38,14 +38,14 @@ impl ValueRef {
 /// What a pane shows in place of attention. It follows the run that is shown: after another one the question is asked
 /// again, and until it is answered nothing is shown in its place.
 #[derive(Clone, Debug)]
-pub struct Overlay {
+pub struct Substitute {
     pub value: ValueRef,
     /// The answer that it was taken from, and what is shown of it.
     shown: Option<(Arc<Report>, Explained)>,
     missing: Option<String>,
 }
 
-impl Overlay {
+impl Substitute {
     fn new(value: ValueRef) -> Self {
         Self { value, shown: None, missing: None }
     }
@@ -129,7 +129,7 @@ impl Pane {
 
     /// Selects a stack that the overlay says something about.
     fn select_explained(&mut self, document: &Document) {
-        let explained = self.overlay.as_ref().and_then(Overlay::explained);
+        let explained = self.overlay.as_ref().and_then(Substitute::explained);
         let (Some(explained), Some(capture)) = (explained, document.latest_capture()) else { return };
         if explained.extent(self.selection.stack()).is_some() {
             return;
@@ -147,7 +147,7 @@ impl Panes {
     /// given.
     pub(super) fn show_overlay(&mut self, documents: &Documents, value: Option<ValueRef>, view: Option<ViewKind>) {
         self.change_active(documents, |pane, document| {
-            pane.overlay = value.map(Overlay::new);
+            pane.overlay = value.map(Substitute::new);
             if let Some(mut overlay) = pane.overlay.take() {
                 overlay.follow(&pane.explanations, document.latest_capture());
                 pane.overlay = Some(overlay);

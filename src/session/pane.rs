@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{
-    Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, Overlay, QueryStep, Selection, Surveys,
+    Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, Substitute, Surveys,
     ViewKind, ViewOptions, gallery::ExampleQuestion, history::History,
 };
 use crate::{
@@ -44,7 +44,7 @@ pub struct Pane {
     /// The method that was asked for by its name, and how many were before it.
     pub sought_method: Option<(usize, &'static str)>,
     /// What is shown in place of attention.
-    pub overlay: Option<Overlay>,
+    pub overlay: Option<Substitute>,
     /// What is looked for in its joint spaces.
     pub search: SearchQuery,
     pub(super) history: History,

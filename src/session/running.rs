@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Cause, Document, Documents, Effect, Notices, Panes, document::Behind, made::Made};
+use super::{Cause, Document, Documents, Effect, Notices, Panes, document::Behind, provenance::RunKey};
 use crate::{
     ids::{DocumentId, JobId, ModelId},
     model::ImageSource,
@@ -33,7 +33,7 @@ impl Document {
             }
         };
         self.undo.ran(&self.experiment, self.drag);
-        self.running = Some(Made { experiment: self.experiment.clone(), model: Arc::clone(&model) });
+        self.running = Some(RunKey { experiment: self.experiment.clone(), model: Arc::clone(&model) });
         self.capture.start(job);
         (self.run_again, self.changes_belong) = (false, false);
         let changes = self.experiment.edits();

@@ -8,7 +8,7 @@ use crate::{
     figure::list::Rgba,
     ids::HeadId,
     raster::ColorMap,
-    session::{Command, Overlay},
+    session::{Command, Substitute},
     ui::{ViewCtx, theme::GRID},
 };
 
@@ -19,7 +19,7 @@ const RAMP_PT: [f32; 2] = [9.0 * GRID, 2.5 * GRID];
 
 /// Draws the strip above a view; `false` when there is nothing to be shown in place of attention yet, and a sentence
 /// stands there instead.
-pub fn above_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Overlay) -> bool {
+pub fn above_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute) -> bool {
     strip_ui(ui, cx, overlay, false);
     let is_there = overlay.explained().is_some();
     if !is_there {
@@ -29,7 +29,7 @@ pub fn above_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Overlay) -> bool {
 }
 
 /// What is shown, in its colours, that it is no attention, and the way back. `narrow` is for the panel of the input.
-pub fn strip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Overlay, narrow: bool) {
+pub fn strip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute, narrow: bool) {
     let frame = Frame::new().fill(cx.theme.accent.gamma_multiply(0.09)).corner_radius(4);
     frame.inner_margin(Margin::symmetric(2 * GRID as i8, GRID as i8)).show(ui, |ui| {
         if narrow {
@@ -55,14 +55,14 @@ pub fn strip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Overlay, narrow: bool) 
     });
 }
 
-fn name(overlay: &Overlay, cx: &ViewCtx<'_>, heads: &[HeadId]) -> Label {
+fn name(overlay: &Substitute, cx: &ViewCtx<'_>, heads: &[HeadId]) -> Label {
     let stack = cx.pane.selection.stack();
     let what = overlay.explained().map_or_else(|| overlay.what(), |explained| explained.what_of(stack, heads));
     Label::new(RichText::new(format!("{what} – not attention")).strong()).sense(Sense::hover())
 }
 
 /// What must be known before the numbers are believed.
-fn caveat(overlay: &Overlay) -> String {
+fn caveat(overlay: &Substitute) -> String {
     let method = overlay.value.ask.spec();
     format!("{}: {}\n{}", overlay.what(), method.caveat, method.source)
 }

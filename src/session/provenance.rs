@@ -12,12 +12,12 @@ use crate::{
 
 /// What a run is made of.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct RunKey {
     pub experiment: Experiment,
     pub model: Arc<LoadedModel>,
 }
 
-impl Made {
+impl RunKey {
     /// Whether a run of `model` would be a run of the same weights. Files may have changed since they were read; what
     /// the program brings along has not.
     fn is_of(&self, model: &LoadedModel) -> bool {
@@ -55,7 +55,7 @@ impl Document {
     }
 
     /// Whether a run now would be made of the same.
-    fn asks_for(&self, made: &Made) -> bool {
+    fn asks_for(&self, made: &RunKey) -> bool {
         let Some(model) = self.model.latest().filter(|model| made.is_of(model)) else { return false };
         if self.experiment == made.experiment {
             return true;
