@@ -10,9 +10,9 @@
 //! - `pictures`, `timing`: screenshots and frame times.
 
 mod automation;
+mod autosave;
 mod desktop;
 mod jobs;
-mod keeping;
 mod logic;
 mod panes;
 mod patterns;
@@ -34,7 +34,7 @@ use std::{
 use eframe::egui::{self, Rect};
 
 use self::{
-    automation::Automation, desktop::Paths, keeping::Autosave, pictures::Pictures, resting::Rest, sides::Sides,
+    automation::Automation, autosave::Autosave, desktop::Paths, pictures::Pictures, resting::Rest, sides::Sides,
     timing::FrameTimes,
 };
 use super::{

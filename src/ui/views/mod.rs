@@ -9,15 +9,13 @@ use eframe::egui::{Rect, RichText, Ui, UiBuilder};
 use super::{ViewCtx, theme::GRID};
 use crate::{analysis::PointCloud, session::ViewKind};
 
-mod aids;
-mod asking;
 mod average;
 mod camera;
 mod changes;
 mod chart;
-mod choosers;
 pub(super) mod controls;
 mod display_list;
+mod display_menu;
 mod distance;
 mod empty;
 mod fields;
@@ -32,6 +30,8 @@ mod line_painter;
 mod menu;
 mod overlay;
 mod overview;
+mod pending;
+mod selectors;
 mod small_maps;
 mod source;
 mod space;
@@ -40,7 +40,6 @@ mod texture;
 mod tooltip;
 
 pub use changes::{HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, toggle_hidden};
-pub use choosers::{stack_name, view_choices_ui};
 pub use controls::{drag, grouped, query_name};
 pub use fields::narrow_field_ui;
 pub use groups::sharing_text;
@@ -48,6 +47,7 @@ pub use heatmap::is_drawn_on;
 pub use lab::{OutcomeChoice, explained_output, outcome_label};
 pub use menu::{copy_menu_ui, hold, pane_menu_ui};
 pub use overlay::strip_ui as overlay_strip_ui;
+pub use selectors::{stack_name, view_choices_ui};
 pub use source::{shared_high, shown_pattern, subject, what};
 
 /// Width of the free border around a view, in points.

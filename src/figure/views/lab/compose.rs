@@ -12,7 +12,7 @@ use super::{
     map::{Map, MapAxis},
     masks,
     patches::Patches,
-    saying,
+    sentences,
 };
 use crate::{
     analysis::explain::{
@@ -91,7 +91,7 @@ fn by_side(capture: &Capture, answers: &[Answered], with_special: bool) -> Vec<S
         let mut notes = Vec::new();
         if !silent.is_empty() {
             let verb = if silent.len() == 1 { "has" } else { "have" };
-            let what = if several { saying::side_text(side) } else { "single tokens" };
+            let what = if several { sentences::side_text(side) } else { "single tokens" };
             notes.push(format!("{} {verb} no values for {what}", silent.join(" and ")));
         }
         let of_answer = |answer: &&Answered| BarColumn {
@@ -103,16 +103,16 @@ fn by_side(capture: &Capture, answers: &[Answered], with_special: bool) -> Vec<S
         let mut columns: Vec<BarColumn> = shown.iter().map(of_answer).collect();
         let image = capture.image().filter(|_| capture.picture_side() == Some(side));
         let (positions, left_out) =
-            saying::only_words(capture.tokens(side), &mut columns, with_special || image.is_some());
+            sentences::only_words(capture.tokens(side), &mut columns, with_special || image.is_some());
         notes.extend(left_out);
         let scores: Vec<(String, Vec<f32>)> =
             columns.iter().filter_map(|column| Some((column.title.clone(), column.values.clone()?))).collect();
-        let signs = saying::signs(&columns);
+        let signs = sentences::signs(&columns);
         let piece: Arc<dyn Piece> = if let Some(image) = image {
             Arc::new(Patches::new(side, image, columns))
         } else {
             let tokens = names(capture, &Axis::only(side, positions.clone()), positions.len());
-            notes.extend(saying::largest((&tokens, &positions), &columns));
+            notes.extend(sentences::largest((&tokens, &positions), &columns));
             Arc::new(Bars { side, positions, tokens, columns })
         };
         notes.extend(signs);
@@ -127,7 +127,7 @@ fn by_side(capture: &Capture, answers: &[Answered], with_special: bool) -> Vec<S
                 piece: Arc::new(agreement),
             });
         }
-        let title = if several { crate::text::capitalised(saying::side_text(side)) } else { String::new() };
+        let title = if several { crate::text::capitalised(sentences::side_text(side)) } else { String::new() };
         Section { column: None, title, notes, parts }
     };
     sides.into_iter().map(of_side).collect()
@@ -161,7 +161,7 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<TitledPiece> {
     let leaves = report.leaves();
     let mut drawn: Vec<&str> = Vec::new();
     if report.method.picture == MethodPicture::SelectedHead {
-        facts.lines.extend(saying::without_head(&leaves, head, &saying::logit_name(report)));
+        facts.lines.extend(sentences::without_head(&leaves, head, &sentences::logit_name(report)));
     }
     if report.method.picture == MethodPicture::WordLinks {
         parts.extend(links::parts(report, head));

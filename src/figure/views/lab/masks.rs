@@ -7,7 +7,7 @@ use super::{
     compose::{Answered, table, token_axis},
     curves::Curves,
     map::{Map, MapAxis},
-    saying::side_text,
+    sentences::side_text,
 };
 use crate::{
     analysis::explain::report::{Form, Leaf, MethodPicture, Report, Value},

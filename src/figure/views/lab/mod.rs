@@ -14,7 +14,7 @@ mod map;
 mod masks;
 mod options;
 mod patches;
-mod saying;
+mod sentences;
 mod spec;
 
 pub use options::LabOptions;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use emath::{Pos2, Rangef, Rect, pos2, vec2};
 
 pub use compose::{Answered, compose};
-pub use saying::{left_out, logit_name, silent};
+pub use sentences::{left_out, logit_name, silent};
 
 use crate::{
     figure::{

@@ -6,11 +6,11 @@ use eframe::egui::{Id, Painter, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo}
 use egui_plot::Corner;
 
 use super::{
-    Canvas, asking,
+    Canvas,
     chart::{ChartUi, Plotted},
-    choosers, controls,
+    controls,
     display_list::ScenePainter,
-    tooltip,
+    pending, selectors, tooltip,
 };
 use crate::{
     analysis::{
@@ -42,16 +42,16 @@ impl Canvas for AverageView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.horizontal_wrapped(|ui| {
-            choosers::stack_and_layer_ui(ui, cx);
+            selectors::stack_and_layer_ui(ui, cx);
             if let Some(capture) = cx.document.latest_capture() {
-                choosers::heads_ui(ui, cx, capture);
+                selectors::heads_ui(ui, cx, capture);
             }
         });
         let Some(cloud) = cx.pane.cloud(cx.document) else { return };
         let annotation = annotation(cx, &cloud);
         let question = CloudQuery::Average(cx.pane.selection.head, annotation.clone());
         let what = "Averaging the attention of every input";
-        let Some(found) = asking::asked(ui, cx, question, what) else { return };
+        let Some(found) = pending::asked(ui, cx, question, what) else { return };
         let scene = AverageScene {
             found,
             n_inputs: cloud.n_inputs(),

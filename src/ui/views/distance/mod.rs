@@ -6,11 +6,11 @@ use eframe::egui::{CornerRadius, CursorIcon, Id, PointerButton, Role, Sense, Str
 use egui_plot::Corner;
 
 use super::{
-    Canvas, asking,
+    Canvas,
     chart::{ChartUi, Plotted},
-    choosers, controls,
+    controls,
     display_list::ScenePainter,
-    empty, tooltip,
+    empty, pending, selectors, tooltip,
 };
 use crate::{
     analysis::{
@@ -44,13 +44,13 @@ impl Canvas for DistanceView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        ui.horizontal_wrapped(|ui| choosers::stack_and_layer_ui(ui, cx));
-        let Some(proxies) = asking::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")
+        ui.horizontal_wrapped(|ui| selectors::stack_and_layer_ui(ui, cx));
+        let Some(proxies) = pending::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")
         else {
             return;
         };
         let head = cx.pane.selection.head;
-        let plot = asking::ask(cx, CloudQuery::Plot(head)).and_then(Loadable::latest).cloned();
+        let plot = pending::ask(cx, CloudQuery::Plot(head)).and_then(Loadable::latest).cloned();
         let Some((cloud, spec)) = cx.pane.cloud(cx.document).and_then(|cloud| {
             let spec = cloud.model()?.stack(head.stack)?.clone();
             Some((cloud, spec))

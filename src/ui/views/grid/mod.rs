@@ -8,12 +8,13 @@ use eframe::egui::{
 };
 
 use super::{
-    Canvas, aids,
+    Canvas,
     camera::{self, Camera},
-    choosers, controls,
+    controls,
     display_list::ScenePainter,
-    empty, hover, menu,
+    display_menu, empty, hover, menu,
     overview::Look,
+    selectors,
     small_maps::SmallMaps,
     source,
     space::grid as cells,
@@ -108,9 +109,9 @@ impl Canvas for GridView {
         let Some(subject) = source::subject(cx) else { return };
         let stack = cx.pane.selection.stack();
         ui.horizontal_wrapped(|ui| {
-            choosers::stack_ui(ui, cx);
-            choosers::sentences_ui(ui, cx);
-            aids::menu_ui(ui, cx);
+            selectors::stack_ui(ui, cx);
+            selectors::sentences_ui(ui, cx);
+            display_menu::menu_ui(ui, cx);
         });
         if let Some(sentence) = source::nothing_left(cx, capture, stack) {
             empty::sentence_ui(ui, cx.theme, sentence);

@@ -8,13 +8,13 @@ use eframe::egui::{
 };
 
 use super::{
-    Canvas, aids, choosers, controls,
+    Canvas, controls,
     display_list::line_shape,
-    empty,
+    display_menu, empty,
     groups::HeadGroups,
     hover,
     line_painter::{LinePainter, Lines, Painted},
-    source, text,
+    selectors, source, text,
 };
 use crate::{
     analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
@@ -170,9 +170,9 @@ impl Canvas for HeadsView {
         let is_long = known.of.rows.is_some();
         let stack = selection.stack();
         ui.horizontal_wrapped(|ui| {
-            choosers::stack_and_layer_ui(ui, cx);
-            choosers::sentences_ui(ui, cx);
-            aids::menu_ui(ui, cx);
+            selectors::stack_and_layer_ui(ui, cx);
+            selectors::sentences_ui(ui, cx);
+            display_menu::menu_ui(ui, cx);
             ui.add_space(2.0 * GRID);
             let groups = HeadGroups::of(capture, selection.head);
             match cx.pane.explained_extent() {

@@ -10,7 +10,9 @@ use crate::{
     text::share_text,
     ui::{
         ViewCtx,
-        views::{aids, choosers, controls, empty, groups::HeadGroups, overview::Look, source, texture::HeadThumbs},
+        views::{
+            controls, display_menu, empty, groups::HeadGroups, overview::Look, selectors, source, texture::HeadThumbs,
+        },
     },
 };
 
@@ -21,9 +23,9 @@ impl HeatmapView {
         let reading = source::shown(cx, capture);
         let look = Look { map: options.color_map, log: options.scale == ColorScale::Log, pool: options.pool };
         ui.horizontal_wrapped(|ui| {
-            choosers::stack_and_layer_ui(ui, cx);
-            choosers::sentences_ui(ui, cx);
-            aids::menu_ui(ui, cx);
+            selectors::stack_and_layer_ui(ui, cx);
+            selectors::sentences_ui(ui, cx);
+            display_menu::menu_ui(ui, cx);
             if !look.log {
                 controls::edit_options(cx, |options| small_weights_ui(ui, &mut options.heatmap.scale));
             }

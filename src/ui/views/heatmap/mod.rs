@@ -5,14 +5,15 @@ use std::sync::Arc;
 use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
-    Canvas, aids,
+    Canvas,
     camera::{self, Camera},
-    choosers, controls,
+    controls,
     display_list::PiecePainter,
-    empty,
+    display_menu, empty,
     groups::HeadGroups,
     hover,
     overview::Look,
+    selectors,
     small_maps::SmallMaps,
     source, text, texture,
     texture::HeadThumbs,
@@ -106,9 +107,9 @@ impl Canvas for HeatmapView {
             max_side: texture::max_side(ui.ctx()),
         };
         ui.horizontal_wrapped(|ui| {
-            choosers::stack_and_layer_ui(ui, cx);
-            choosers::sentences_ui(ui, cx);
-            aids::menu_ui(ui, cx);
+            selectors::stack_and_layer_ui(ui, cx);
+            selectors::sentences_ui(ui, cx);
+            display_menu::menu_ui(ui, cx);
             drawing::switch_ui(ui, cx, capture);
         });
         drawing::brush_ui(ui, cx);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use eframe::egui::{Color32, RichText, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo};
 
 use super::{
-    Canvas, aids, choosers, controls, display_list::ScenePainter, empty, groups::HeadGroups, hover, source, texture,
-    texture::HeadThumbs, toggle_hidden, tooltip,
+    Canvas, controls, display_list::ScenePainter, display_menu, empty, groups::HeadGroups, hover, selectors, source,
+    texture, texture::HeadThumbs, toggle_hidden, tooltip,
 };
 use crate::{
     analysis::reading::{Extent, ReadPattern, Reading},
@@ -93,8 +93,8 @@ impl Canvas for ImageView {
         let ctx = ui.ctx().clone();
 
         ui.horizontal_wrapped(|ui| {
-            choosers::stack_and_layer_ui(ui, cx);
-            aids::menu_ui(ui, cx);
+            selectors::stack_and_layer_ui(ui, cx);
+            display_menu::menu_ui(ui, cx);
             let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
             if let (Picking::Patches(_), false) = (picking, one_row) {
                 ui.add_space(2.0 * GRID);

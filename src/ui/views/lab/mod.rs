@@ -1,12 +1,12 @@
 //! The laboratory: questions about a prediction, each answered by several methods side by side.
 
+mod alignment;
 mod asked;
-mod directions;
 mod index;
 mod options;
 mod outcome;
 mod pieces;
-mod rewrite;
+mod rank_one;
 mod show;
 mod target;
 
@@ -22,7 +22,7 @@ pub use self::{
     outcome::{OutcomeChoice, outcome_label},
     target::explained_output,
 };
-use super::{Canvas, choosers, controls};
+use super::{Canvas, controls, selectors};
 use crate::{
     analysis::explain::report::LabQuestion,
     capture::Capture,
@@ -87,12 +87,12 @@ impl Canvas for LabView {
         }
         if question != LabQuestion::Depends {
             ui.horizontal_wrapped(|ui| {
-                choosers::stack_and_layer_ui(ui, cx);
-                choosers::heads_ui(ui, cx, capture);
+                selectors::stack_and_layer_ui(ui, cx);
+                selectors::heads_ui(ui, cx, capture);
             });
         }
         if question == LabQuestion::Aligns {
-            directions::directions_ui(ui, cx, capture, &asked);
+            alignment::directions_ui(ui, cx, capture, &asked);
         }
         index::hear(ui, cx);
         index::index_ui(ui, cx, capture);
@@ -100,7 +100,7 @@ impl Canvas for LabView {
         let salt = ("answers", question.name());
         ScrollArea::both().id_salt(salt).auto_shrink(false).show(ui, |ui| {
             self.pieces.ui(ui, cx, capture, &asked);
-            rewrite::add_ui(ui, cx, &asked);
+            rank_one::add_ui(ui, cx, &asked);
         });
     }
 

@@ -19,7 +19,7 @@ use self::{
 };
 pub use canvas::no_lines;
 
-use super::{Canvas, aids, choosers, controls, display_list::ScenePainter, empty, groups::HeadGroups};
+use super::{Canvas, controls, display_list::ScenePainter, display_menu, empty, groups::HeadGroups, selectors};
 use crate::{
     analysis::{
         Space,
@@ -136,13 +136,13 @@ impl Canvas for SpaceView {
             }
             ui.add_space(GRID);
             if space == Space::Positions {
-                choosers::stack_ui(ui, cx);
+                selectors::stack_ui(ui, cx);
             } else {
-                choosers::stack_and_layer_ui(ui, cx);
+                selectors::stack_and_layer_ui(ui, cx);
             }
-            aids::menu_ui(ui, cx);
+            display_menu::menu_ui(ui, cx);
             if space.is_per_head() {
-                choosers::heads_ui(ui, cx, capture);
+                selectors::heads_ui(ui, cx, capture);
             }
         });
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
