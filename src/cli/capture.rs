@@ -22,7 +22,7 @@ use crate::{
         file::{self, Contents},
     },
     export,
-    model::{Choice, Generation, Logits, Model, RunPlan, Sites},
+    model::{Generation, Logits, Model, RunPlan, Sites, TokenChoice},
 };
 
 /// Options of `attnscope capture`.
@@ -86,7 +86,7 @@ impl Writing {
         }
         if by_chance {
             let (temperature, top_p) = (temperature.unwrap_or(1.0), top_p.unwrap_or(1.0));
-            generation.choice = Choice::Sample { temperature, top_p, seed };
+            generation.choice = TokenChoice::Sample { temperature, top_p, seed };
         }
         Some(generation)
     }

@@ -21,8 +21,8 @@ fn edit_help() -> String {
 /// Changes of every run, as every subcommand takes them that runs a model.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 pub struct EditOptions {
-    #[arg(long = "edit", value_name = "JSON", value_parser = Change::from_str, help = EDIT_HELP, long_help = edit_help())]
-    edits: Vec<Change>,
+    #[arg(long = "edit", value_name = "JSON", value_parser = EditFlag::from_str, help = EDIT_HELP, long_help = edit_help())]
+    edits: Vec<EditFlag>,
     /// Tokens with global attention, in place of those that the model's class chooses (Longformer, LED): positions
     /// from 0, separated by commas; none for none
     #[arg(long, value_name = "POSITIONS", value_parser = parse_global)]
@@ -54,9 +54,9 @@ impl EditOptions {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Change(Edit);
+struct EditFlag(Edit);
 
-impl FromStr for Change {
+impl FromStr for EditFlag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {

@@ -30,4 +30,6 @@ pub use engine::{Engine, EngineError, EngineOptions, step_back};
 pub use error::{Cancelled, Instead, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, Preparation, TextInput};
 pub use opinion::Compared;
-pub use run::{Choice, Control, Edit, Generation, Logits, Progress, RunPlan, Site, Sites, Stage, Taps, uninterrupted};
+pub use run::{
+    Control, Edit, Generation, Logits, Progress, RunPlan, Site, Sites, Stage, Taps, TokenChoice, uninterrupted,
+};

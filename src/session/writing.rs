@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Document;
 use crate::{
-    model::{Choice, Generation},
+    model::{Generation, TokenChoice},
     spec::{HeadKind, Modality, ModelSpec},
 };
 
@@ -40,7 +40,11 @@ impl WritingOptions {
         let top_p = if self.top_p.is_finite() { self.top_p.clamp(0.01, 1.0) } else { 1.0 };
         Generation {
             max_new_tokens: self.max_tokens.clamp(1, Self::MAX_TOKENS),
-            choice: if self.sampled { Choice::Sample { temperature, top_p, seed: self.seed } } else { Choice::Greedy },
+            choice: if self.sampled {
+                TokenChoice::Sample { temperature, top_p, seed: self.seed }
+            } else {
+                TokenChoice::Greedy
+            },
         }
     }
 }

@@ -37,7 +37,7 @@ struct Mean {
 
 /// A mean that was taken.
 #[derive(Debug)]
-struct Taken {
+struct CachedMean {
     model: ModelId,
     rows: PatchedRows,
     over: (MeanInputs, MeanOf),
@@ -46,7 +46,7 @@ struct Taken {
 
 /// Means that were taken, the newest last.
 #[derive(Debug, Default)]
-pub struct Means(Vec<Taken>);
+pub struct Means(Vec<CachedMean>);
 
 impl Means {
     /// Forgets those of a model.
@@ -63,8 +63,9 @@ impl Means {
         (control, said): Watched<'_>,
     ) -> Result<Vec<f32>, Stop> {
         let rows = PatchedRows { positions: Vec::new(), ..rows.clone() };
-        let is_it =
-            |taken: &&Taken| taken.model == id && taken.rows == rows && taken.over.0 == *over && taken.over.1 == of;
+        let is_it = |taken: &&CachedMean| {
+            taken.model == id && taken.rows == rows && taken.over.0 == *over && taken.over.1 == of
+        };
         let mean = if let Some(known) = self.0.iter().find(is_it) {
             known.mean.clone()
         } else {
@@ -72,7 +73,7 @@ impl Means {
             if self.0.len() >= MAX_KEPT {
                 self.0.remove(0);
             }
-            self.0.push(Taken { model: id, rows, over: (over.clone(), of), mean: mean.clone() });
+            self.0.push(CachedMean { model: id, rows, over: (over.clone(), of), mean: mean.clone() });
             mean
         };
         said.extend(mean.notes);

@@ -14,7 +14,7 @@ use attnscope::{
         file::{self, Contents, Format},
     },
     ids::{CaptureId, Side, StackKind},
-    model::{Cancelled, Choice, Generation, Input, ModelError, Progress, RunPlan, Stage, uninterrupted},
+    model::{Cancelled, Generation, Input, ModelError, Progress, RunPlan, Stage, TokenChoice, uninterrupted},
 };
 
 use crate::parity::load;
@@ -62,7 +62,7 @@ fn a_text_ends_where_the_positions_end() {
 #[test]
 fn the_same_seed_writes_the_same_text() {
     let sample = |temperature, seed| {
-        let choice = Choice::Sample { temperature, top_p: 0.95, seed };
+        let choice = TokenChoice::Sample { temperature, top_p: 0.95, seed };
         text(&write("t5", Generation { max_new_tokens: 12, choice }))
     };
     assert_eq!(sample(1.5, 7), sample(1.5, 7));

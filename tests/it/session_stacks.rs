@@ -2,7 +2,7 @@
 
 use attnscope::{
     ids::{HeadId, StackKind},
-    model::{Choice, Input},
+    model::{Input, TokenChoice},
     protocol::{EventKind, LoadAnswer, Request, RunAnswer},
     session::{Command, Focus, QueryStep, SelectionCommand, ViewKind, WritingOptions},
 };
@@ -87,7 +87,7 @@ fn a_text_model_writes_on_only_when_asked() {
         panic!("no run")
     };
     assert_eq!(generation.max_new_tokens, 9);
-    let Choice::Sample { temperature, top_p, seed } = generation.choice else { panic!("greedy") };
+    let TokenChoice::Sample { temperature, top_p, seed } = generation.choice else { panic!("greedy") };
     assert_eq!((temperature, top_p, seed), (1.0, 1.0, 0), "nonsense of a settings file is not passed on");
 }
 

@@ -4,7 +4,7 @@ use attnscope::{
     analysis::search::SearchKind,
     cli::open::OpenOptions,
     ids::StackKind,
-    model::{Choice, Input},
+    model::{Input, TokenChoice},
     protocol::{EventKind, Request, RunAnswer},
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
@@ -101,7 +101,7 @@ fn a_text_model_continues_and_says_how() {
         else {
             panic!("no run")
         };
-        assert!(matches!(generation.choice, Choice::Sample { .. }));
+        assert!(matches!(generation.choice, TokenChoice::Sample { .. }));
     }
     assert!(window.app().session().settings.writing.sampled, "remembered");
 }

@@ -28,7 +28,7 @@ pub(super) fn read(
     fallback_name: &str,
     new_id: &mut dyn FnMut() -> CaptureId,
 ) -> Result<Vec<Capture>, FileError> {
-    let mut reading = Reading::default();
+    let mut reading = JsonParser::default();
     let mut json = serde_json::Deserializer::from_reader(source);
     let parsed = File(&mut reading).deserialize(&mut json).and_then(|()| json.end());
     if let Err(error) = parsed {
@@ -65,7 +65,7 @@ pub(super) fn read(
 
 /// What was parsed so far, and where the parser is.
 #[derive(Default)]
-struct Reading {
+struct JsonParser {
     layers: Vec<Layer>,
     tokens: Vec<(Side, Vec<String>)>,
     /// What the file says about its rows.
@@ -112,7 +112,7 @@ fn single_layers_joined(layers: Vec<Layer>) -> Result<Vec<Layer>, FileError> {
 /// How the only layer of a stack is told from one among several.
 const ALONE: &str = " (one layer)";
 
-impl Reading {
+impl JsonParser {
     /// The list of this name.
     fn numbers(&mut self, name: &str) -> Option<&mut Option<Vec<usize>>> {
         let numbers = match name {
@@ -141,7 +141,7 @@ impl Reading {
 }
 
 /// The whole file: lists, or an object with lists.
-struct File<'a>(&'a mut Reading);
+struct File<'a>(&'a mut JsonParser);
 
 impl<'de> DeserializeSeed<'de> for File<'_> {
     type Value = ();
@@ -196,7 +196,7 @@ impl<'de> Visitor<'de> for File<'_> {
 
 /// The layers of one stack, or `null` where a model has none.
 struct Stack<'a> {
-    reading: &'a mut Reading,
+    reading: &'a mut JsonParser,
     name: &'a str,
     kind: StackKind,
 }

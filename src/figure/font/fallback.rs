@@ -24,13 +24,13 @@ pub enum FontSource {
 pub(super) struct Fallback {
     faces: Vec<Face>,
     /// Answers are kept: the system is slow to ask.
-    known: HashMap<String, Choice>,
+    known: HashMap<String, FaceChoice>,
     system: Option<Arc<SystemFontProvider>>,
 }
 
 /// Which face draws a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct FaceChoice {
     pub face: usize,
     /// Whether it has all the characters.
     pub complete: bool,
@@ -53,7 +53,7 @@ impl Fallback {
     /// The first face with every character of the cluster, else the first with its base.
     ///
     /// (Asking for the base alone, as egui does, loses combining marks that the face lacks.)
-    pub(super) fn choose(&mut self, cluster: &str) -> Choice {
+    pub(super) fn choose(&mut self, cluster: &str) -> FaceChoice {
         if let Some(known) = self.known.get(cluster) {
             return *known;
         }
@@ -62,18 +62,18 @@ impl Fallback {
         choice
     }
 
-    fn find(&mut self, cluster: &str) -> Choice {
+    fn find(&mut self, cluster: &str) -> FaceChoice {
         let with_all = |faces: &[Face]| faces.iter().position(|face| visible(cluster).all(|c| face.has(c)));
         if let Some(face) = with_all(&self.faces) {
-            return Choice { face, complete: true };
+            return FaceChoice { face, complete: true };
         }
         if self.ask_system(cluster)
             && let Some(face) = with_all(&self.faces)
         {
-            return Choice { face, complete: true };
+            return FaceChoice { face, complete: true };
         }
         let with_base = |face: &Face| visible(cluster).next().is_some_and(|c| face.has(c));
-        Choice { face: self.faces.iter().position(with_base).unwrap_or(0), complete: false }
+        FaceChoice { face: self.faces.iter().position(with_base).unwrap_or(0), complete: false }
     }
 
     /// Adds the system's face for a cluster; false when it has none.

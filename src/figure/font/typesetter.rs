@@ -13,7 +13,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::{
     face::Face,
-    fallback::{Choice, Fallback, FontSource},
+    fallback::{FaceChoice, Fallback, FontSource},
 };
 use crate::figure::list::{Glyph, GlyphRun, Rgba, Text};
 
@@ -170,7 +170,7 @@ impl Typesetter {
         for (offset, cluster) in text[range.clone()].grapheme_indices(true) {
             let start = range.start + offset;
             let end = start + cluster.len();
-            let Choice { face, complete } = self.fallback.choose(cluster);
+            let FaceChoice { face, complete } = self.fallback.choose(cluster);
             if !complete {
                 self.missing.insert(cluster.to_owned());
             }

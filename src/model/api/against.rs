@@ -15,7 +15,7 @@ use crate::{
         checkpoint::{Config, ModelFiles, lay_over},
         families,
         input::{Encoded, Input, Payload},
-        opinion::{Compared, Output, Plan, Reading, Tensors, plan},
+        opinion::{Compared, OpinionInput, Output, Plan, Tensors, plan},
         run::{Control, Logits, RunPlan, Site, Sites},
     },
     text::counted,
@@ -168,7 +168,7 @@ impl Model {
         let input = self.completed(&resized, &RunPlan::silent(), control)?;
         let tensors = self.engine.install(|| Tensors::read(files, self.engine.device(), control))?;
         // A library that was never meant for whatever a user opens: some of it breaks off instead of answering.
-        let answer = || plan.answer(tensors, &Reading::new(&input, &plan, control));
+        let answer = || plan.answer(tensors, &OpinionInput::new(&input, &plan, control));
         let outputs = self.engine.install(|| catch_unwind(AssertUnwindSafe(answer)));
         let outputs = match outputs {
             Ok(Err(ModelError::Engine(error))) => Err(ModelError::Opinion(first_line(&error.to_string()))),

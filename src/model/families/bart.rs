@@ -4,10 +4,10 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Ask, BOS, Block, Config, Convention, EOS, Embedding, Family, FirstRead, Head, HeadKind, LayerSpec,
-    LoadError, Longer, Modality, MultiHead, Network, Norms, PAD, Positions, Reads, START, Stack, StackKind,
-    TextEmbedding, TokenizerClass, Tower, Transform, Weights, cross, layer_norm, linear, longformer, mlp, n_classes,
-    opinion, outcomes, parts::encoder_decoder, qkv, vocabulary_map,
+    Activation, BOS, Block, Config, Convention, EOS, Embedding, Family, FirstRead, Head, HeadKind, LayerSpec,
+    LoadError, Longer, Modality, MultiHead, Network, Norms, OpinionPlan, PAD, Positions, Reads, START, Stack,
+    StackKind, TextEmbedding, TokenizerClass, Tower, Transform, Weights, cross, layer_norm, linear, longformer, mlp,
+    n_classes, opinion, outcomes, parts::encoder_decoder, qkv, vocabulary_map,
 };
 use crate::model::checkpoint::ids::LAST;
 
@@ -31,7 +31,7 @@ pub(super) const FAMILIES: &[Family] = &[
         aliases: ALIASES,
         ids: &[(EOS, 0), (PAD, 58_100), (START, 58_100), (LAST, 0)],
         tokenizer: TokenizerClass::class(Convention::Marian),
-        opinion: Some(Ask::Any(|settings, _| opinion::marian(settings))),
+        opinion: Some(OpinionPlan::Any(|settings, _| opinion::marian(settings))),
         ..Family::encoder_decoder("marian", |config, weights| build(config, weights, &MARIAN))
     },
     Family {

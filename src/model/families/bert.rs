@@ -2,7 +2,7 @@
 //! architecture are the same without a head.
 
 use super::{
-    Activation, Ask, BERT_BLOCK, Config, Convention, Family, HeadNames, LoadError, Network, PAD, Sizes, Stack,
+    Activation, BERT_BLOCK, Config, Convention, Family, HeadNames, LoadError, Network, OpinionPlan, PAD, Sizes, Stack,
     StackKind, TokenizerClass, Weights, blocks, embedding, encoder::head, network, opinion,
 };
 
@@ -10,7 +10,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Bert),
     classes: &["Bert"],
-    opinion: Some(Ask::Any(opinion::bert)),
+    opinion: Some(OpinionPlan::Any(opinion::bert)),
     ..Family::encoder("bert", build)
 }];
 

@@ -5,10 +5,10 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::{
-    Ask, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, FamilyGroup, Head, HeadKind, ImageSpec,
-    Layers, Linear, LoadError, Modality, Names, Network, OutputKind, PAD, Pictures, Pool, Positions, ProcessorClass,
-    Reads, Similarity, Stack, StackKind, Stored, TextEmbedding, TextPosition, TextSpec, TokenizerClass, Tower,
-    Transform, Weights, classifier, config_keys, layer_norm, opinion,
+    BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, FamilyGroup, Head, HeadKind, ImageSpec, Layers,
+    Linear, LoadError, Modality, Names, Network, OpinionPlan, OutputKind, PAD, Pictures, Pool, Positions,
+    ProcessorClass, Reads, Similarity, Stack, StackKind, Stored, TextEmbedding, TextPosition, TextSpec, TokenizerClass,
+    Tower, Transform, Weights, classifier, config_keys, layer_norm, opinion,
 };
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -17,7 +17,7 @@ pub(super) const FAMILIES: &[Family] = &[
         tokenizer: TokenizerClass::class(Convention::Clip),
         classes: &["CLIPModel"],
         image_processor: Some(&ProcessorClass::CLIP),
-        opinion: Some(Ask::Any(opinion::clip)),
+        opinion: Some(OpinionPlan::Any(opinion::clip)),
         ..Family::new("clip", FamilyGroup::TwoTowers, build)
     },
     Family {

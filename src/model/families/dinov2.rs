@@ -4,14 +4,14 @@
 use serde_json::json;
 
 use super::{
-    Activation, Ask, Body, ClassHead, Config, Dense, Embedding, Family, HeadKind, Interpolation, Layers, LinearPart,
-    LoadError, Modality, Names, Network, Pictures, ProcessorClass, Reads, Stack, StackKind, Stored, Tower, Transform,
-    Weights, classifier, layer_norm, linear, n_classes, opinion, tokens, vision::Branch,
+    Activation, Body, ClassHead, Config, Dense, Embedding, Family, HeadKind, Interpolation, Layers, LinearPart,
+    LoadError, Modality, Names, Network, OpinionPlan, Pictures, ProcessorClass, Reads, Stack, StackKind, Stored, Tower,
+    Transform, Weights, classifier, layer_norm, linear, n_classes, opinion, tokens, vision::Branch,
 };
 
 pub(super) const FAMILIES: &[Family] = &[
     Family {
-        opinion: Some(Ask::Any(|settings, _| opinion::dinov2(settings))),
+        opinion: Some(OpinionPlan::Any(|settings, _| opinion::dinov2(settings))),
         ..Family::vision(PLAIN, &ProcessorClass::BIT, |config, weights| build(config, weights, PLAIN))
     },
     Family::vision(WITH_REGISTERS, &ProcessorClass::BIT, |config, weights| build(config, weights, WITH_REGISTERS)),

@@ -1,7 +1,7 @@
 //! DistilBERT: BERT without segments.
 
 use super::{
-    Activation, Ask, BlockNames, Config, Convention, Family, HeadNames, LoadError, Network, PAD, Sizes, Stack,
+    Activation, BlockNames, Config, Convention, Family, HeadNames, LoadError, Network, OpinionPlan, PAD, Sizes, Stack,
     StackKind, TokenizerClass, Weights, blocks, config_keys, embedding, encoder::head, network, opinion,
 };
 
@@ -11,7 +11,7 @@ pub(super) const FAMILIES: &[Family] = &[Family {
     aliases: &[("hidden_size", "dim"), ("num_attention_heads", "n_heads"), ("num_hidden_layers", "n_layers")],
     ids: &[(PAD, 0)],
     tokenizer: TokenizerClass::class(Convention::Bert),
-    opinion: Some(Ask::Any(opinion::distilbert)),
+    opinion: Some(OpinionPlan::Any(opinion::distilbert)),
     ..Family::encoder("distilbert", build)
 }];
 

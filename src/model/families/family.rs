@@ -1,8 +1,8 @@
 //! What a family says of itself: one constant for each `model_type`, in the file that builds it.
 
 use super::{
-    Ask, ClassIds, Config, FirstRead, HeadClass, Limit, LoadError, Network, Plain, ProcessorClass, TokenizerClass,
-    Variant, Weights, config_keys,
+    ClassIds, Config, FirstRead, HeadClass, Limit, LoadError, Network, OpinionPlan, Plain, ProcessorClass,
+    TokenizerClass, Variant, Weights, config_keys,
 };
 
 /// Builds the network that a configuration describes of a checkpoint's tensors.
@@ -47,7 +47,7 @@ pub(super) struct Family {
     /// Which class reads the pictures when no file names one.
     pub image_processor: Option<&'static ProcessorClass>,
     /// The implementation to compare with.
-    pub opinion: Option<Ask>,
+    pub opinion: Option<OpinionPlan>,
 }
 
 impl Family {

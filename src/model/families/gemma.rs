@@ -1,11 +1,12 @@
 //! Gemma: norms whose weights are stored less one, scaled embeddings.
 
 use super::{
-    Activation, Ask, BOS, Biases, Convention, EOS, Family, Multipliers, NormWeights, PAD, TokenizerClass, TwoWay,
-    Variant, config_keys, opinion,
+    Activation, BOS, Biases, Convention, EOS, Family, Multipliers, NormWeights, OpinionPlan, PAD, TokenizerClass,
+    TwoWay, Variant, config_keys, opinion,
 };
 
-pub(super) const FAMILIES: &[Family] = &[Family { opinion: Some(Ask::Decoder(opinion::gemma)), ..family(&VARIANT) }];
+pub(super) const FAMILIES: &[Family] =
+    &[Family { opinion: Some(OpinionPlan::Decoder(opinion::gemma)), ..family(&VARIANT) }];
 
 /// What its successors say as well.
 pub(super) const fn family(variant: &'static Variant) -> Family {

@@ -1,9 +1,9 @@
 //! Gemma 2: norms of what attention and MLP add, soft caps, windows in every other layer.
 
-use super::{Activation, Ask, Family, NormPlaces, Variant, Windows, gemma, opinion, variant::Caps};
+use super::{Activation, Family, NormPlaces, OpinionPlan, Variant, Windows, gemma, opinion, variant::Caps};
 
 pub(super) const FAMILIES: &[Family] =
-    &[Family { opinion: Some(Ask::Decoder(opinion::gemma2)), ..gemma::family(&VARIANT) }];
+    &[Family { opinion: Some(OpinionPlan::Decoder(opinion::gemma2)), ..gemma::family(&VARIANT) }];
 
 pub(super) const VARIANT: Variant = Variant {
     family: "gemma2",

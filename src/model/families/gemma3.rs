@@ -1,12 +1,15 @@
 //! Gemma 3: norms of queries and keys, and a rotary embedding of its own for layers with a window.
 
 use super::{
-    Ask, Config, Family, LayerKind, LoadError, QkNorms, Rotary, TwoWay, Variant, Windows, gemma, gemma2, opinion,
-    variant::Caps,
+    Config, Family, LayerKind, LoadError, OpinionPlan, QkNorms, Rotary, TwoWay, Variant, Windows, gemma, gemma2,
+    opinion, variant::Caps,
 };
 
-pub(super) const FAMILIES: &[Family] =
-    &[Family { model_type: "gemma3_text", opinion: Some(Ask::Decoder(opinion::gemma3)), ..gemma::family(&VARIANT) }];
+pub(super) const FAMILIES: &[Family] = &[Family {
+    model_type: "gemma3_text",
+    opinion: Some(OpinionPlan::Decoder(opinion::gemma3)),
+    ..gemma::family(&VARIANT)
+}];
 
 const VARIANT: Variant = Variant {
     family: "gemma3",

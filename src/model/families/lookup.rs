@@ -1,7 +1,7 @@
 //! Families by `model_type`, and what to say of one that is not among them.
 
 use super::{
-    Ask, Body, ClassIds, Config, FAMILIES, Family, FamilyGroup, FirstRead, LoadError, Network, ProcessorClass,
+    Body, ClassIds, Config, FAMILIES, Family, FamilyGroup, FirstRead, LoadError, Network, OpinionPlan, ProcessorClass,
     TokenizerClass, Weights, family::Build, gated_decoder, head_class, plain_decoder, refused,
 };
 
@@ -92,7 +92,7 @@ pub(crate) fn first_read(config: &Config) -> FirstRead {
 }
 
 /// The implementation to compare a model with.
-pub(crate) fn opinion(config: &Config) -> Option<Ask> {
+pub(crate) fn opinion(config: &Config) -> Option<OpinionPlan> {
     of_config(config).opinion
 }
 

@@ -1,11 +1,11 @@
 //! Mistral: windows in all layers.
 
-use super::{Ask, BOS, Convention, EOS, Family, TokenizerClass, Variant, Windows, opinion};
+use super::{BOS, Convention, EOS, Family, OpinionPlan, TokenizerClass, Variant, Windows, opinion};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(BOS, 1), (EOS, 2)],
     tokenizer: TokenizerClass::OF_FILE.alone(Convention::Llama).with_wrong_words(),
-    opinion: Some(Ask::Decoder(opinion::mistral)),
+    opinion: Some(OpinionPlan::Decoder(opinion::mistral)),
     ..Family::gated(&VARIANT)
 }];
 

@@ -99,7 +99,7 @@ use crate::{
             rotary::{LayerKind, Rotary, RotaryDialect},
             similarity::{Pool, Similarity, TextPosition},
         },
-        opinion::{self, Ask},
+        opinion::{self, OpinionPlan},
     },
     outputs::OutputKind,
     spec::{HeadKind, ImageSpec, LayerSpec, Longer, Modality, TextSpec},

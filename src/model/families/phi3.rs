@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::{
-    Ask, BOS, Config, Convention, EOS, Family, LoadError, PAD, Rotary, RotaryDialect, TokenizerClass, Variant, Windows,
-    opinion,
+    BOS, Config, Convention, EOS, Family, LoadError, OpinionPlan, PAD, Rotary, RotaryDialect, TokenizerClass, Variant,
+    Windows, opinion,
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     ids: &[(BOS, 1), (EOS, 32_000), (PAD, 32_000)],
     tokenizer: TokenizerClass::OF_FILE.alone(Convention::Llama),
-    opinion: Some(Ask::Decoder(opinion::phi3)),
+    opinion: Some(OpinionPlan::Decoder(opinion::phi3)),
     ..Family::gated(&VARIANT)
 }];
 

@@ -1,11 +1,11 @@
 //! Qwen 2 and 2.5: biases of queries, keys and values.
 
-use super::{Ask, Biases, Convention, Family, TokenizerClass, Variant, Windows, config_keys, opinion};
+use super::{Biases, Convention, Family, OpinionPlan, TokenizerClass, Variant, Windows, config_keys, opinion};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     harmless: &[config_keys::BESIDE_ROTARY, &["use_sliding_window"]],
     tokenizer: TokenizerClass::always(Convention::Qwen2),
-    opinion: Some(Ask::Decoder(opinion::qwen2)),
+    opinion: Some(OpinionPlan::Decoder(opinion::qwen2)),
     ..Family::gated(&VARIANT)
 }];
 

@@ -1,11 +1,11 @@
 //! Qwen 3: norms of each head's queries and keys.
 
-use super::{Ask, Biases, Convention, Family, QkNorms, TokenizerClass, Variant, Windows, config_keys, opinion};
+use super::{Biases, Convention, Family, OpinionPlan, QkNorms, TokenizerClass, Variant, Windows, config_keys, opinion};
 
 pub(super) const FAMILIES: &[Family] = &[Family {
     harmless: &[config_keys::BESIDE_ROTARY, &["use_sliding_window"]],
     tokenizer: TokenizerClass::class(Convention::Qwen2),
-    opinion: Some(Ask::Decoder(opinion::qwen3)),
+    opinion: Some(OpinionPlan::Decoder(opinion::qwen3)),
     ..Family::gated(&VARIANT)
 }];
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::{
-    Activation, Ask, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, FamilyGroup, HeadKind,
-    ImageSpec, LayerSpec, Linear, LoadError, Modality, MultiHead, Network, OutputKind, PAD, Pictures, Pool,
+    Activation, BOS, Body, ClassHead, Config, Convention, EOS, Embedding, Family, FamilyGroup, HeadKind, ImageSpec,
+    LayerSpec, Linear, LoadError, Modality, MultiHead, Network, OpinionPlan, OutputKind, PAD, Pictures, Pool,
     ProcessorClass, Reads, Similarity, StackKind, TextPosition, TokenizerClass, Tower, Transform, Weights, classifier,
     clip::HalfStack, clip::TEXT, clip::VISION, clip::layers, clip::number, clip::text_tower, clip::vision_network,
     config_keys, layer_norm, linear, mlp, opinion,
@@ -18,13 +18,13 @@ pub(super) const FAMILIES: &[Family] = &[
         harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         tokenizer: TokenizerClass::class(Convention::Siglip),
         image_processor: Some(&ProcessorClass::SIGLIP),
-        opinion: Some(Ask::Any(opinion::siglip)),
+        opinion: Some(OpinionPlan::Any(opinion::siglip)),
         ..Family::new("siglip", FamilyGroup::TwoTowers, build)
     },
     Family {
         harmless: &[config_keys::CAUSALITY, config_keys::TWO_TOWERS],
         image_processor: Some(&ProcessorClass::SIGLIP),
-        opinion: Some(Ask::Any(|settings, _| opinion::siglip_vision(settings))),
+        opinion: Some(OpinionPlan::Any(|settings, _| opinion::siglip_vision(settings))),
         ..Family::new("siglip_vision_model", FamilyGroup::TwoTowers, build_vision)
     },
     Family {

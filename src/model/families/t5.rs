@@ -3,8 +3,8 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Ask, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec, LoadError,
-    Longer, Modality, MultiHead, Network, Norm, Norms, PAD, RelativeBias, START, Stack, StackKind, Stored,
+    Activation, Block, Body, Config, Convention, Dense, EOS, Embedding, Family, Head, LayerSpec, LoadError, Longer,
+    Modality, MultiHead, Network, Norm, Norms, OpinionPlan, PAD, RelativeBias, START, Stack, StackKind, Stored,
     TextEmbedding, TextSpec, TokenizerClass, Tower, Transform, Weights, bart::text_classifier, config_keys, cross,
     decoder::rms_norm, encoder::classifies_tokens, encoder::token_classifier, map, n_classes, opinion,
     parts::encoder_decoder, qkv,
@@ -16,7 +16,7 @@ pub(super) const FAMILIES: &[Family] = &[
         aliases: ALIASES,
         ids: &[(EOS, 1), (PAD, 0), (START, 0)],
         tokenizer: TokenizerClass::class(Convention::T5),
-        opinion: Some(Ask::Any(opinion::mt5)),
+        opinion: Some(OpinionPlan::Any(opinion::mt5)),
         ..Family::encoder_decoder("mt5", build)
     },
     Family {
@@ -24,7 +24,7 @@ pub(super) const FAMILIES: &[Family] = &[
         aliases: ALIASES,
         ids: &[(EOS, 1), (PAD, 0)],
         tokenizer: TokenizerClass::class(Convention::T5),
-        opinion: Some(Ask::Any(opinion::t5)),
+        opinion: Some(OpinionPlan::Any(opinion::t5)),
         ..Family::encoder_decoder("t5", build)
     },
 ];

@@ -4,8 +4,8 @@
 use candle_core::Tensor;
 
 use super::{
-    Ask, Body, ClassHead, Config, Embedding, Family, Head, HeadKind, ImageSpec, Layers, Linear, LoadError, Modality,
-    Names, Network, Pictures, ProcessorClass, Reads, Stack, StackKind, Tower, Transform, Weights, classifier,
+    Body, ClassHead, Config, Embedding, Family, Head, HeadKind, ImageSpec, Layers, Linear, LoadError, Modality, Names,
+    Network, OpinionPlan, Pictures, ProcessorClass, Reads, Stack, StackKind, Tower, Transform, Weights, classifier,
     layer_norm, opinion, outcomes, tokens,
 };
 
@@ -13,7 +13,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { classes: &["DeiT"], ..Family::vision("deit", &ProcessorClass::DEIT, build_deit) },
     Family {
         classes: &["ViT"],
-        opinion: Some(Ask::Any(opinion::vit)),
+        opinion: Some(OpinionPlan::Any(opinion::vit)),
         ..Family::vision("vit", &ProcessorClass::VIT, build)
     },
 ];

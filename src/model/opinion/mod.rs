@@ -53,7 +53,7 @@ pub(crate) struct Plan {
     answer: Box<Answer>,
 }
 
-type Answer = dyn Fn(Tensors, &Reading<'_>) -> Result<Vec<Output>, ModelError> + Send + Sync;
+type Answer = dyn Fn(Tensors, &OpinionInput<'_>) -> Result<Vec<Output>, ModelError> + Send + Sync;
 
 /// Where the library can no longer be followed.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub(crate) struct Deviation {
 }
 
 /// What both implementations read.
-pub(crate) struct Reading<'a> {
+pub(crate) struct OpinionInput<'a> {
     pub source: &'a Payload,
     pub target: Option<&'a Payload>,
     pub limit: Option<usize>,
@@ -98,13 +98,13 @@ pub(crate) struct Output {
 impl Plan {
     fn new(
         module: &'static str,
-        answer: impl Fn(Tensors, &Reading<'_>) -> Result<Vec<Output>, ModelError> + Send + Sync + 'static,
+        answer: impl Fn(Tensors, &OpinionInput<'_>) -> Result<Vec<Output>, ModelError> + Send + Sync + 'static,
     ) -> Self {
         Self { module, limit: None, deviations: Vec::new(), remark: None, picture_px: None, answer: Box::new(answer) }
     }
 
     /// What the library computes.
-    pub fn answer(&self, tensors: Tensors, reading: &Reading<'_>) -> Result<Vec<Output>, ModelError> {
+    pub fn answer(&self, tensors: Tensors, reading: &OpinionInput<'_>) -> Result<Vec<Output>, ModelError> {
         (self.answer)(tensors, reading)
     }
 }
@@ -123,7 +123,7 @@ impl Output {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> OpinionInput<'a> {
     pub fn new(encoded: &'a Encoded, plan: &Plan, control: &'a Control<'a>) -> Self {
         let limit = plan.limit.as_ref().map(|limit| limit.n_tokens);
         Self { source: &encoded.source, target: encoded.target.as_ref(), limit, control }
@@ -183,7 +183,7 @@ fn row(ids: &[u32]) -> candle_core::Result<Tensor> {
 
 /// How the library can be asked about a family.
 #[derive(Clone, Copy)]
-pub(crate) enum Ask {
+pub(crate) enum OpinionPlan {
     Any(fn(&ConfigMap, Option<HeadKind>) -> Result<Plan, String>),
     /// Of which the library gives the logits of the next token alone.
     Decoder(fn(&ConfigMap) -> Result<Plan, String>),
@@ -193,14 +193,14 @@ pub(crate) enum Ask {
 ///
 /// # Errors
 /// A clause that says why it cannot.
-pub(crate) fn plan(config: &Config, ask: Option<Ask>, head: Option<HeadKind>) -> Result<Plan, String> {
+pub(crate) fn plan(config: &Config, ask: Option<OpinionPlan>, head: Option<HeadKind>) -> Result<Plan, String> {
     let settings = &ConfigMap::new(config.entries());
     match ask {
         None => {
             let model_type = config.model_type().unwrap_or_default();
             Err(format!("it has no implementation of “{model_type}” to compare with"))
         }
-        Some(Ask::Any(plan)) => plan(settings, head),
-        Some(Ask::Decoder(plan)) => decoders::plan(plan(settings)?, settings, head),
+        Some(OpinionPlan::Any(plan)) => plan(settings, head),
+        Some(OpinionPlan::Decoder(plan)) => decoders::plan(plan(settings)?, settings, head),
     }
 }

@@ -20,7 +20,7 @@ use self::{
     recording::Recording,
 };
 pub use self::{
-    plan::{Choice, Generation, Logits, RunPlan, Taps},
+    plan::{Generation, Logits, RunPlan, Taps, TokenChoice},
     progress::{Control, Progress, Stage, uninterrupted},
 };
 pub use crate::capture::{Edit, Site, Sites};

@@ -87,12 +87,12 @@ pub struct Generation {
     /// At most this many tokens.
     pub max_new_tokens: usize,
     /// How each token is chosen.
-    pub choice: Choice,
+    pub choice: TokenChoice,
 }
 
 /// How the next token is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Choice {
+pub enum TokenChoice {
     /// Always the most probable one.
     #[default]
     Greedy,
@@ -109,6 +109,6 @@ pub enum Choice {
 
 impl Default for Generation {
     fn default() -> Self {
-        Self { max_new_tokens: 64, choice: Choice::Greedy }
+        Self { max_new_tokens: 64, choice: TokenChoice::Greedy }
     }
 }

@@ -3,7 +3,7 @@
 use candle_core::{Device, Tensor};
 use candle_transformers::generation::{LogitsProcessor, Sampling};
 
-use crate::model::{ModelError, run::Choice};
+use crate::model::{ModelError, run::TokenChoice};
 
 /// Below this temperature only the most probable token is left.
 const COLD: f64 = 1e-3;
@@ -15,14 +15,14 @@ pub struct Sampler(LogitsProcessor);
 
 impl Sampler {
     /// The same choice, with its seed, takes the same tokens.
-    pub fn new(choice: Choice) -> Self {
+    pub fn new(choice: TokenChoice) -> Self {
         let (seed, sampling) = match choice {
             // The library would take all tokens for a `top_p` of 0.
-            Choice::Sample { temperature, top_p, seed } if temperature >= COLD && top_p > 0.0 => {
+            TokenChoice::Sample { temperature, top_p, seed } if temperature >= COLD && top_p > 0.0 => {
                 let whole = top_p >= 1.0;
                 (seed, if whole { Sampling::All { temperature } } else { Sampling::TopP { p: top_p, temperature } })
             }
-            Choice::Greedy | Choice::Sample { .. } => (0, Sampling::ArgMax),
+            TokenChoice::Greedy | TokenChoice::Sample { .. } => (0, Sampling::ArgMax),
         };
         Self(LogitsProcessor::from_sampling(seed, sampling))
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     fn share(logits: &[f32], temperature: f64, top_p: f64) -> Vec<f64> {
-        let mut sampler = Sampler::new(Choice::Sample { temperature, top_p, seed: 3 });
+        let mut sampler = Sampler::new(TokenChoice::Sample { temperature, top_p, seed: 3 });
         let n = 20_000;
         let mut counts = vec![0.0; logits.len()];
         for _ in 0..n {
@@ -73,6 +73,6 @@ mod tests {
 
     #[test]
     fn the_first_of_equal_ones_is_the_most_probable() {
-        assert_eq!(Sampler::new(Choice::Greedy).next(&[1.0, 2.0, 2.0, 0.0]).unwrap(), 1);
+        assert_eq!(Sampler::new(TokenChoice::Greedy).next(&[1.0, 2.0, 2.0, 0.0]).unwrap(), 1);
     }
 }

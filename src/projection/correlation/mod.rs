@@ -170,12 +170,12 @@ impl Correlations {
 struct Piece {
     /// Dot products whose pooled ranks are wanted.
     dots: Vec<f64>,
-    ways: [Way; 2],
+    ways: [DistanceCorrelation; 2],
 }
 
 /// The same for one way to measure distance.
 #[derive(Clone, Default)]
-struct Way {
+struct DistanceCorrelation {
     pooled: Moments,
     pearson: (f64, usize),
     spearman: (f64, usize),

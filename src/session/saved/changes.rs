@@ -7,7 +7,7 @@ use super::ImageRef;
 use crate::{
     capture::{Along, Edit, MeanOf, Site},
     ids::{HeadId, Side, StackKind},
-    model::{Choice, Generation, Input, Preparation, TextInput},
+    model::{Generation, Input, Preparation, TextInput, TokenChoice},
     protocol::{Between, EditRequest, MeanInputs, PatchSource, PatchedRows},
     session::{BUNDLED_CORPORA, Change},
 };
@@ -123,8 +123,8 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
             let writes = from.generation.map(|Generation { max_new_tokens, choice }| WrittenWriting {
                 max_tokens: max_new_tokens,
                 sampled: match choice {
-                    Choice::Greedy => None,
-                    Choice::Sample { temperature, top_p, seed } => Some((temperature, top_p, seed)),
+                    TokenChoice::Greedy => None,
+                    TokenChoice::Sample { temperature, top_p, seed } => Some((temperature, top_p, seed)),
                 },
             });
             let donor = WrittenDonor {
@@ -182,7 +182,7 @@ fn requested(json: &Value) -> Option<EditRequest> {
     let rows = PatchedRows { site: Site::from_name(&site)?, stack, layer, head, positions };
     let generation = writes.map(|WrittenWriting { max_tokens, sampled }| Generation {
         max_new_tokens: max_tokens,
-        choice: sampled.map_or(Choice::Greedy, |(temperature, top_p, seed)| Choice::Sample {
+        choice: sampled.map_or(TokenChoice::Greedy, |(temperature, top_p, seed)| TokenChoice::Sample {
             temperature,
             top_p,
             seed,
