@@ -26,7 +26,7 @@ pub use api::{
     Objective, Projection, Start, StreamStart, Variant, Verdict, next_capture_id,
 };
 pub use checkpoint::{ModelFiles, audit, bundled};
-pub use engine::{Engine, EngineError, EngineOptions, step_back};
+pub use engine::{Engine, EngineError, EngineOptions, lower_priority};
 pub use error::{Cancelled, Instead, LoadError, ModelError};
 pub use input::{Encoded, ImageSource, Input, Preparation, TextInput};
 pub use opinion::Compared;

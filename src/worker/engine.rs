@@ -67,7 +67,7 @@ impl ModelEngine {
     /// # Errors
     /// When the system refuses to start the compute threads.
     pub fn new() -> io::Result<Self> {
-        let options = EngineOptions { behind_a_window: true, ..EngineOptions::default() };
+        let options = EngineOptions { low_priority: true, ..EngineOptions::default() };
         Ok(Self::with_engine(model::Engine::open(&options).map_err(io::Error::other)?))
     }
 

@@ -15,7 +15,7 @@ use crate::{
         projection::{Aside, LayoutCache, NoShelf, Projection, ProjectionOptions, Refiner, project_heads},
     },
     ids::{HeadId, StackKind},
-    model::{Progress, Stage, step_back},
+    model::{Progress, Stage, lower_priority},
     projection::{Progress as GoOn, ProjectionError},
     protocol::{EventKind, Failure, ProjectionAnswer, Request},
     text::{capitalised, sentence},
@@ -49,7 +49,7 @@ pub(super) fn pool(name: &'static str) -> io::Result<ThreadPool> {
     ThreadPoolBuilder::new()
         .num_threads(cores.saturating_sub(1).max(1))
         .thread_name(move |idx| format!("{name}-{idx}"))
-        .start_handler(|_| step_back())
+        .start_handler(|_| lower_priority())
         .build()
         .map_err(io::Error::other)
 }

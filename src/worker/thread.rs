@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     ids::JobId,
-    model::{Cancelled, Progress, step_back},
+    model::{Cancelled, Progress, lower_priority},
     protocol::{Event, EventKind, Failure, Lane, Request},
 };
 
@@ -89,7 +89,7 @@ impl Worker {
         let (sender, events) = sync_channel(MAX_EVENTS);
         let for_thread = Arc::clone(&queue);
         let thread = Builder::new().name(E::THREAD.to_owned()).spawn(move || {
-            step_back();
+            lower_priority();
             run(engine, &for_thread, &sender, &wake);
         })?;
         Ok(Self { queue, events: Some(events), cancelled: Vec::new(), thread: Some(thread), closing: E::CLOSING })

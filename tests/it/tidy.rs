@@ -93,7 +93,7 @@ const PLAIN_DATA: [&str; 15] = [
     "model::Verdict",
     "model::audit::Audit",
     "model::locate::KnownModel",
-    "model::step_back",
+    "model::lower_priority",
     "hub::Plan",
     "hub::RepoId",
     "hub::Transfer",

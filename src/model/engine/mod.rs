@@ -3,7 +3,7 @@
 mod memory;
 mod priority;
 
-pub use priority::step_back;
+pub use priority::lower_priority;
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub struct Engine {
 pub struct EngineOptions {
     /// Number of compute threads; `None` is all cores but one, at least one.
     pub threads: Option<usize>,
-    /// Whether a window's thread goes before the compute threads ([`step_back`]).
-    pub behind_a_window: bool,
+    /// Runs the compute threads below the priority of a window's thread ([`lower_priority`]).
+    pub low_priority: bool,
 }
 
 impl Engine {
@@ -36,12 +36,12 @@ impl Engine {
     /// # Errors
     /// When the system refuses to start the threads.
     pub fn open(options: &EngineOptions) -> Result<Self, EngineError> {
-        let EngineOptions { threads, behind_a_window } = *options;
+        let EngineOptions { threads, low_priority } = *options;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.unwrap_or_else(|| cores.saturating_sub(1)).max(1);
         let start = move |_| {
-            if behind_a_window {
-                step_back();
+            if low_priority {
+                lower_priority();
             }
         };
         let pool = ThreadPoolBuilder::new()

@@ -21,7 +21,7 @@ use crate::{
         projection::{ColorBy, HeadProjection, SizeBy},
     },
     figure::views::points::{CellPoints, Look, Seen, Turn},
-    model::step_back,
+    model::lower_priority,
     raster::points::Canvas,
 };
 
@@ -121,7 +121,7 @@ pub fn start(ctx: &Context, shared: &Arc<Shared>) -> Option<Receiver<Drawn>> {
     for _ in 0..n_threads {
         let (ctx, shared, sender) = (ctx.clone(), Arc::clone(shared), sender.clone());
         let work = move || {
-            step_back();
+            lower_priority();
             draw_all(&ctx, &shared, &sender);
         };
         any |= thread::Builder::new().name("planes".to_owned()).spawn(work).is_ok();

@@ -14,7 +14,7 @@ use crate::{
         projection::{self, ColorBy, SizeBy, Tints},
     },
     ids::{CloudId, HeadId},
-    model::step_back,
+    model::lower_priority,
 };
 
 /// Of which space, what is told by colours, and what by sizes.
@@ -87,7 +87,7 @@ impl Looks {
 
     /// Finds out what is wanted, and ends.
     fn run(&self, ctx: &Context) {
-        step_back();
+        lower_priority();
         while let Some((cloud, key)) = self.next() {
             let slot = self.slot_of(&key);
             if let Some(slot) = slot {
