@@ -28,8 +28,8 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Varian
     let output = Output::new("lm_head", variant.tied);
     let word = output.table(config, weights, "model.embed_tokens.weight", &[n_vocab, d_model])?;
     let n_layers = config.n_layers()?;
-    let turned = (variant.turned)(config, n_layers)?;
-    let windows = windows(config, variant, &turned)?;
+    let uses_rope = (variant.uses_rope)(config, n_layers)?;
+    let windows = windows(config, variant, &uses_rope)?;
     let kinds = (variant.rotary)(config, shape.spec.d_head);
     // The second rotary embedding, where there is one, belongs to layers with a window. Only kinds that layers are of
     // have to be in order.
@@ -45,7 +45,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>, variant: &Varian
     }
     let mut blocks = Vec::new();
     for (layer, window) in windows.into_iter().enumerate() {
-        let rotary = places[own(window)].filter(|_| turned[layer]);
+        let rotary = places[own(window)].filter(|_| uses_rope[layer]);
         blocks.push(block(config, weights, variant, &shape, LayerPlan { layer, window, rotary })?);
     }
     let final_norm = Some(norm(weights, variant, "model.norm", d_model, shape.eps)?);
@@ -108,9 +108,9 @@ fn is_causal(config: &Config, variant: &Variant) -> Result<bool, LoadError> {
     Ok(config.is_causal() && !both_directions)
 }
 
-/// The sliding window of each layer, of which `turned` says whether it turns queries and keys.
-fn windows(config: &Config, variant: &Variant, turned: &[bool]) -> Result<Vec<Option<usize>>, LoadError> {
-    let n_layers = turned.len();
+/// The sliding window of each layer, of which `uses_rope` says whether it rotates queries and keys.
+fn windows(config: &Config, variant: &Variant, uses_rope: &[bool]) -> Result<Vec<Option<usize>>, LoadError> {
+    let n_layers = uses_rope.len();
     let width = |default| -> Result<Option<usize>, LoadError> {
         let width = config.number_unless_null("sliding_window", default)?;
         match width {
@@ -126,9 +126,9 @@ fn windows(config: &Config, variant: &Variant, turned: &[bool]) -> Result<Vec<Op
     let (width, kinds, slides): (_, _, Box<dyn Fn(usize) -> bool + '_>) = match variant.windows {
         Windows::Never => (None, None, Box::new(|_| false)),
         Windows::All(default) => (width(default)?, None, Box::new(|_| true)),
-        Windows::Unturned => {
+        Windows::NoRopeLayers => {
             let used = config.flag("use_sliding_window", false);
-            (width(None)?, listed()?, Box::new(move |layer| used && !turned[layer]))
+            (width(None)?, listed()?, Box::new(move |layer| used && !uses_rope[layer]))
         }
         Windows::FromLayer => {
             let first = config.number(&["max_window_layers"])?.unwrap_or(28.0) as usize;
@@ -174,7 +174,7 @@ fn norm(weights: &mut Weights<'_>, variant: &Variant, name: &str, d: usize, eps:
 struct LayerPlan {
     layer: usize,
     window: Option<usize>,
-    /// Which of the rotary embeddings is its own; `None` where queries and keys are not turned.
+    /// Which of the rotary embeddings is its own; `None` where queries and keys are not rotated.
     rotary: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! `SmolLM3`: LLaMA whose every fourth layer turns no queries and keys.
+//! `SmolLM3`: LLaMA with no position in every fourth layer (NoPE): its queries and keys are not rotated.
 
 use serde_json::json;
 
@@ -17,18 +17,18 @@ const VARIANT: Variant = Variant {
     biases: Biases::IfConfiguredOrMlp,
     tied: true,
     rotary: |config, d_head| one_rotary(&config.or(&json!({ "rope_theta": 2_000_000.0 })), d_head, None),
-    turned,
-    windows: Windows::Unturned,
+    uses_rope,
+    windows: Windows::NoRopeLayers,
     n_kv_heads: Some(4),
     ..Variant::BASE
 };
 
 /// As the file lists them, for at least as many layers as there are; else all but every n-th.
-fn turned(config: &Config, n_layers: usize) -> Result<Vec<bool>, LoadError> {
+fn uses_rope(config: &Config, n_layers: usize) -> Result<Vec<bool>, LoadError> {
     if let Some(listed) = config.numbers("no_rope_layers") {
-        let turned: Vec<_> = listed.iter().take(n_layers).map(|turns| *turns != 0.0).collect();
+        let rope: Vec<_> = listed.iter().take(n_layers).map(|rope| *rope != 0.0).collect();
         let missing = || config.error(format!("no_rope_layers lists {} of {n_layers} layers", listed.len()));
-        return if turned.len() == n_layers { Ok(turned) } else { Err(missing()) };
+        return if rope.len() == n_layers { Ok(rope) } else { Err(missing()) };
     }
     let every = config.optional_size(&["no_rope_layer_interval"], MAX_LAYERS)?.unwrap_or(4);
     Ok((1..=n_layers).map(|layer| !layer.is_multiple_of(every)).collect())

@@ -21,8 +21,8 @@ pub(super) struct Variant {
     /// The rotary embeddings of heads of this width: one for all layers, or one for layers that see all and one for
     /// those with a window.
     pub rotary: fn(&Config, usize) -> Vec<Result<Rotary, LoadError>>,
-    /// Which of as many layers turn queries and keys.
-    pub turned: fn(&Config, usize) -> Result<Vec<bool>, LoadError>,
+    /// Which of as many layers rotate queries and keys.
+    pub uses_rope: fn(&Config, usize) -> Result<Vec<bool>, LoadError>,
     pub multipliers: fn(&Config) -> Result<Multipliers, LoadError>,
     pub windows: Windows,
     /// Width of a head when the configuration does not say; `None` for what follows from the other sizes.
@@ -139,8 +139,8 @@ pub(super) enum Windows {
     Never,
     /// All, where the configuration has a width, which is this by default; it lists no layers.
     All(Option<f64>),
-    /// Those that do not turn queries and keys, if windows are used.
-    Unturned,
+    /// Those that do not rotate queries and keys (NoPE), if windows are used.
+    NoRopeLayers,
     /// Those from `max_window_layers` on, if windows are used.
     FromLayer,
     /// All but every n-th.
@@ -165,7 +165,7 @@ impl Variant {
         eps: ("rms_norm_eps", 1e-6),
         activation: |config| config.activation("hidden_act", Activation::Silu),
         rotary: |config, d_head| one_rotary(config, d_head, None),
-        turned: |_, n_layers| Ok(vec![true; n_layers]),
+        uses_rope: |_, n_layers| Ok(vec![true; n_layers]),
         multipliers: |_| Ok(Multipliers::NONE),
         windows: Windows::Never,
         d_head: None,
