@@ -1,4 +1,4 @@
-//! Addresses: where a redirect leads, and which of them belong to the same server.
+//! Addresses: targets of redirects, and which addresses belong to the same server.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ pub fn encoded(text: &str) -> String {
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// Where a redirect leads; `None` for what is no address, and from an encrypted one to one that is not.
+/// Target of a redirect; `None` if it is invalid or would downgrade HTTPS to HTTP.
 pub fn redirected(from: &Uri, location: &str) -> Option<Uri> {
     let (scheme, authority) = (from.scheme_str()?, from.authority()?);
     let full = match location {

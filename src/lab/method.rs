@@ -41,23 +41,23 @@ pub trait Method: Clone + fmt::Debug + PartialEq + Into<MethodCall> {
     fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError>;
 }
 
-/// What is looked at while something is asked.
+/// Capture, head and tokens that a method is called for.
 #[derive(Clone, Copy, Debug)]
 pub struct LabFocus<'a> {
     /// The run that is explained.
     pub capture: &'a Capture,
-    /// The head that is looked at.
+    /// The selected head.
     pub head: HeadId,
-    /// The query of its stack that is held.
+    /// The pinned query of its stack.
     pub query: Option<usize>,
-    /// The key of its stack that is held.
+    /// The pinned key of its stack.
     pub key: Option<usize>,
     /// A run that reads what this one writes, and writes what this one reads.
     pub reverse: Option<&'a Arc<Capture>>,
 }
 
 impl LabFocus<'_> {
-    /// The token of a side that is held.
+    /// The pinned token of a side.
     pub(super) fn held(&self, side: Side) -> Option<usize> {
         let stack = self.head.stack;
         let query = self.query.filter(|_| stack.query_side() == side);
@@ -71,7 +71,7 @@ impl LabFocus<'_> {
     }
 }
 
-/// Why a method is not asked.
+/// Why a method cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodRefusal {
     /// In the window: why not, or what to click first.
@@ -81,13 +81,13 @@ pub struct MethodRefusal {
 }
 
 impl MethodRefusal {
-    /// It has nothing to say about what is looked at.
+    /// It does not apply to this model, input or head.
     pub(super) fn unsuited(why: impl Into<Cow<'static, str>>) -> Self {
         let why = why.into();
         Self { why: why.clone(), on_command_line: why }
     }
 
-    /// It waits for something: for a click, or for an option.
+    /// Something is missing: a click, or an option.
     pub(super) const fn without(click: &'static str, option: &'static str) -> Self {
         Self { why: Cow::Borrowed(click), on_command_line: Cow::Borrowed(option) }
     }

@@ -41,8 +41,8 @@ pub enum Request {
         model: ModelId,
         /// What it reads or sees.
         input: Input,
-        /// A text model writes on behind its input when it is told how; a decoder without a target writes
-        /// as it is told, or else as it would by itself.
+        /// Decoder-only models continue the input if this is set. Encoder–decoders without a target use it, or the
+        /// checkpoint's generation config.
         generation: Option<Generation>,
         /// What is changed on the way.
         changes: Vec<EditRequest>,
@@ -144,7 +144,7 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// Whether everything that is asked for in this lane is done, one after the other.
+    /// Whether the lane is first in, first out: no job supersedes another.
     pub const fn queues(self) -> bool {
         matches!(self, Self::Export | Self::Forget | Self::Session)
     }

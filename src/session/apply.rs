@@ -434,7 +434,7 @@ impl Session {
         match lane {
             Lane::Download => return self.download.stop(),
             Lane::Look => return self.corpus_sheet.take().map(CorpusSheet::close).unwrap_or_default(),
-            // Whoever still shows a pattern asks for it again; a corpus hands over what it has before it ends.
+            // Patterns that are still shown are asked for again; a cancelled corpus publishes what it has.
             // Files of sessions are always written.
             Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Session | Lane::Corpus(_) | Lane::Outcomes(_) => {}
             Lane::Load(id) => {

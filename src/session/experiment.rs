@@ -33,7 +33,7 @@ pub struct Experiment {
     pub target: String,
     pub image: Option<ImageSource>,
     pub writing: WritingOptions,
-    /// Whether a text model writes on behind the text.
+    /// Whether a decoder-only model continues the text.
     pub continued: bool,
     /// What is changed on the way, in order.
     #[serde(skip)]

@@ -262,7 +262,7 @@ impl Explanations {
 }
 
 impl Pane {
-    /// What is looked at while something is asked.
+    /// Head and tokens that methods are called for.
     pub fn sight<'a>(&'a self, capture: &'a Capture) -> LabFocus<'a> {
         let Focus { query, key } = self.selection.pinned;
         LabFocus { capture, head: self.selection.head, query, key, reverse: self.explanations.reverse.as_ref() }

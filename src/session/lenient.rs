@@ -1,5 +1,5 @@
-//! Taking as much of what was written down as this version understands: a value that it does not, such as a choice of
-//! a later version, loses itself alone.
+//! Lenient reading of stored values: an unknown one, such as a choice of a later version, falls back to its default,
+//! and other fields are unaffected.
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Elements of a list that are looked at one by one.
 const MAX_ELEMENTS: usize = 256;
 
-/// What is understood of `stored`; the rest keeps its default.
+/// The value with all of `stored` that this version understands; the rest keeps its default.
 pub(super) fn read<T: Default + Serialize + DeserializeOwned>(stored: &Value) -> T {
     let Ok(mut value) = serde_json::to_value(T::default()) else { return T::default() };
     take::<T>(&mut value, &mut Vec::new(), stored);

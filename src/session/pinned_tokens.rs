@@ -1,4 +1,4 @@
-//! What is held follows its word into another text, or is let go: it never becomes another token.
+//! Pinned tokens move to the same word in a new text, or are unpinned.
 
 use super::{Document, Focus, HistoryEntry, Pane};
 use crate::{

@@ -1,4 +1,4 @@
-//! What a picture is of: the run that it came from, and whether that is still the run that is asked for.
+//! Provenance of the shown capture: the run it came from, and whether it is stale.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     text::counted,
 };
 
-/// What a run is made of.
+/// Experiment and model of a run.
 #[derive(Clone, Debug)]
 pub(super) struct RunKey {
     pub experiment: Experiment,
@@ -26,7 +26,7 @@ impl RunKey {
     }
 }
 
-/// Why what is shown is not what is asked for.
+/// Why the shown capture is not of the current experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stale {
     /// The model, or its run, is on its way.

@@ -1,5 +1,5 @@
-//! What is remembered between runs. Versionless because every field has a default, unknown fields are ignored, and a
-//! value that is not understood, such as a choice of a later version, loses itself alone.
+//! Settings remembered between runs. They have no version: every field has a default, unknown fields are ignored, and
+//! an unknown value, such as a choice of a later version, falls back to its default.
 
 use std::path::{Path, PathBuf};
 

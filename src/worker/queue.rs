@@ -22,10 +22,10 @@ pub(super) struct Job {
     pub begun: Option<Box<Begun>>,
 }
 
-/// Which jobs give way to which: the first to none, the others to those before.
+/// Job priorities, highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Urgency {
-    /// Somebody looks at the place where the answer will be.
+    /// Its answer is visible in the window.
     Waited,
     /// Takes a while, and can begin again.
     Explaining,
@@ -68,7 +68,7 @@ struct Waiting {
     /// A job whose lane has moved on is to stop. As many entries as there were documents and panes.
     generations: HashMap<Lane, u64>,
     closed: bool,
-    /// Whoever waits is to rest now, though it may have rested already.
+    /// The idle hook, which returns freed memory, runs now even if it already ran.
     rest: bool,
 }
 

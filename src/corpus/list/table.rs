@@ -6,7 +6,7 @@ use super::{Content, InputList, Item, ListError, MAX_INPUTS, empty_note, first, 
 
 /// Rows that tell which column has the longest texts.
 const N_TRIED: usize = 100;
-/// A record of our own after the last one: when a quotation is open, it does not come out as it went in.
+/// Sentinel record appended to the table: if a quoted field is left open, it does not parse back unchanged.
 const END: &str = "\u{1F}end of table";
 /// The same on a line of its own.
 const AFTER: &str = "\n\u{1F}end of table";

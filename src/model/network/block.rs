@@ -180,7 +180,7 @@ impl Stack {
         Self { kind, blocks, final_norm, rotary, bias, convolution, global }
     }
 
-    /// Whether some of its tokens can see all, if only somebody says which.
+    /// Whether it supports global attention tokens.
     pub fn has_global_maps(&self) -> bool {
         self.blocks.iter().any(|block| block.attention.global_maps().is_some())
     }

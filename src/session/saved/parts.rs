@@ -38,7 +38,7 @@ pub struct SavedDocument {
     pub target: String,
     pub image: Option<ImageRef>,
     pub writing: WritingOptions,
-    /// Whether a text model writes on behind the text.
+    /// Whether a decoder-only model continues the text.
     pub continued: bool,
     /// What is changed on the way.
     #[serde(with = "changes")]
@@ -124,7 +124,7 @@ pub struct SavedPane {
     pub search: SearchQuery,
     /// The output that the laboratory is asked about.
     pub target: SavedTarget,
-    /// Options of the views. One that is not understood loses itself alone.
+    /// Options of the views. An unknown one falls back to its default.
     #[serde(deserialize_with = "later")]
     pub options: ViewOptions,
     #[serde(skip)]

@@ -212,7 +212,7 @@ fn say_gestures(ui: &Ui, theme: &Theme, free: Rect) {
     }
 }
 
-/// The way back to all of the chart.
+/// Button that shows the whole chart again.
 fn fit_ui(ui: &mut Ui, free: Rect) -> Response {
     let width = text_button_width(ui, "Fit");
     let place = Rect::from_min_max(pos2(free.right() - width, free.top()), free.max);

@@ -1,4 +1,4 @@
-//! What the colours of points tell: of queries and keys alike, so that places in the plane can be read.
+//! Values that colour points, of queries and of keys.
 
 use crate::{
     analysis::{PointCloud, Space},

@@ -1,4 +1,4 @@
-//! What answers say, in words.
+//! Caption texts for results of the lab.
 
 use super::{
     bars::BarColumn,

@@ -8,7 +8,7 @@
 pub(super) const OLD_NAMES: [(&str, &str); 2] =
     [("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")];
 
-/// What programs that train put into names wherever they wrap a module.
+/// Parts of names added by training wrappers (`torch.compile`, FSDP, activation checkpointing).
 pub(super) const WRAPPERS: [&str; 3] = ["_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."];
 
 /// A checkpoint's name without [`WRAPPERS`].

@@ -1,4 +1,4 @@
-//! The way back from deep inside a pattern, in the canvas itself.
+//! Button on the canvas that shows the whole pattern again.
 
 use std::ops::Range;
 
