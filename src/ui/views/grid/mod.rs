@@ -18,7 +18,8 @@ use super::{
     small_maps::SmallMaps,
     source,
     space::grid as cells,
-    texture, tooltip,
+    texture::{self, HeadThumbs},
+    tooltip,
 };
 use crate::{
     analysis::{
@@ -86,6 +87,9 @@ pub struct GridView {
 
 /// Everything that the pixels of one row of each head of a layer depend on.
 type RowKey = (CaptureId, Reading, usize, Look, Option<f32>);
+
+/// The maps of the heads of a layer, and the row of the pinned query in each.
+type LayerPictures = (Option<HeadThumbs>, Option<TextureHandle>);
 
 /// The input and the way it is shown.
 struct Shown<'a> {
@@ -231,13 +235,16 @@ impl GridView {
             Some((at, layout.head_at(at)?, head, score))
         });
         let [rows, cols] = layout.visible();
-        let mut rows_of_layers = BTreeMap::new();
+        let mut pictures: BTreeMap<usize, LayerPictures> = BTreeMap::new();
         for place in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
             let Some((head, score)) = shown.places.at(place) else { continue };
             let cell = layout.cell(place.0, place.1);
-            // Once a layer: its heads share a picture.
-            let rows = rows_of_layers.entry(head.layer).or_insert_with(|| self.rows_of(&painter, cx, shown, head));
-            self.map(&painter, cx, capture, shown, (head, score), (cell, rows.as_ref()));
+            // Once a layer: its heads share pictures.
+            let pictures = pictures.entry(head.layer).or_insert_with(|| {
+                let maps = self.layers.get(head.layer).and_then(|layer| layer.shown(cx, capture, head)).cloned();
+                (maps, self.rows_of(&painter, cx, shown, head))
+            });
+            paint_map(&painter, cx, shown, (head, score), (cell, pictures));
             let is_under = under.as_ref().is_some_and(|(_, at, ..)| *at == place);
             let color = match (head == cx.pane.selection.head, is_under) {
                 (true, _) => Some(cx.theme.accent),
@@ -278,46 +285,6 @@ impl GridView {
             }
             let colors = (shown.look, shown.high);
             n_asked += self.layers[head.layer].update(ui, cx, (shown.subject, head), shown.whole, colors);
-        }
-    }
-
-    /// The map of a head in its cell, and below it the row of the query that is pinned.
-    fn map(
-        &self,
-        painter: &Painter,
-        cx: &ViewCtx<'_>,
-        capture: &Capture,
-        shown: &Shown<'_>,
-        (head, score): (HeadId, Option<f32>),
-        (cell, rows): (Rect, Option<&TextureHandle>),
-    ) {
-        let row = pinned_row(cx, shown.whole);
-        let parts = parts(shown, cell, row.is_some());
-        painter.rect_filled(parts.map, 0, cx.theme.masked);
-        let thumbs = self.layers.get(head.layer).and_then(|layer| layer.shown(cx, capture, head));
-        if let Some((texture, uv)) = thumbs.and_then(|thumbs| thumbs.picture(head.head)) {
-            painter.image(texture, parts.map, uv, Color32::WHITE);
-        }
-        painter.rect_stroke(parts.map, 0, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
-        if let (Some(row), Some(strip)) = (row, parts.row) {
-            let high = parts.map.top() + (row as f32 + 0.5) / shown.whole.rows.len().max(1) as f32 * parts.map.height();
-            painter.hline(parts.map.x_range(), high, Stroke::new(1.0, cx.theme.query));
-            painter.rect_filled(strip, 0, cx.theme.masked);
-            let n_heads = source::n_heads(capture, head);
-            if let Some(texture) = rows {
-                let at = |head: usize| head as f32 / n_heads.max(1) as f32;
-                let uv = Rect::from_min_max(pos2(0.0, at(head.head)), pos2(1.0, at(head.head + 1)));
-                painter.image(texture.id(), strip, uv, Color32::WHITE);
-            }
-            painter.rect_stroke(strip, 0, Stroke::new(1.0, cx.theme.query), StrokeKind::Outside);
-        }
-        if let Some(col) = cx.pane.selection.pinned.key.and_then(|key| shown.whole.cols.group_of(key)) {
-            let at = parts.map.left() + (col as f32 + 0.5) / shown.whole.cols.len().max(1) as f32 * parts.map.width();
-            painter.vline(at, parts.map.y_range(), Stroke::new(1.0, cx.theme.key));
-        }
-        if let Some(at) = parts.title {
-            let font = FontId::proportional(text_size::SMALL);
-            painter.text(at, Align2::LEFT_TOP, title(head, score), font, cx.theme.text_weak);
         }
     }
 
@@ -366,6 +333,43 @@ impl GridView {
         let image = RgbaBuffer { width: n_cols, height: parts.len(), pixels: pixels.concat() };
         let texture = texture::load(painter.ctx(), "rows of heads", &image, TextureOptions::NEAREST);
         memo.get_or_update(key, || Some(texture))
+    }
+}
+
+/// The map of a head in its cell, and below it the row of the query that is pinned.
+fn paint_map(
+    painter: &Painter,
+    cx: &ViewCtx<'_>,
+    shown: &Shown<'_>,
+    (head, score): (HeadId, Option<f32>),
+    (cell, (maps, rows)): (Rect, &LayerPictures),
+) {
+    let row = pinned_row(cx, shown.whole);
+    let parts = parts(shown, cell, row.is_some());
+    painter.rect_filled(parts.map, 0, cx.theme.masked);
+    if let Some((texture, uv)) = maps.as_ref().and_then(|maps| maps.picture(head.head)) {
+        painter.image(texture, parts.map, uv, Color32::WHITE);
+    }
+    painter.rect_stroke(parts.map, 0, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
+    if let (Some(row), Some(strip)) = (row, parts.row) {
+        let high = parts.map.top() + (row as f32 + 0.5) / shown.whole.rows.len().max(1) as f32 * parts.map.height();
+        painter.hline(parts.map.x_range(), high, Stroke::new(1.0, cx.theme.query));
+        painter.rect_filled(strip, 0, cx.theme.masked);
+        let n_heads = source::n_heads(&shown.subject.this, head);
+        if let Some(texture) = rows {
+            let at = |head: usize| head as f32 / n_heads.max(1) as f32;
+            let uv = Rect::from_min_max(pos2(0.0, at(head.head)), pos2(1.0, at(head.head + 1)));
+            painter.image(texture.id(), strip, uv, Color32::WHITE);
+        }
+        painter.rect_stroke(strip, 0, Stroke::new(1.0, cx.theme.query), StrokeKind::Outside);
+    }
+    if let Some(col) = cx.pane.selection.pinned.key.and_then(|key| shown.whole.cols.group_of(key)) {
+        let at = parts.map.left() + (col as f32 + 0.5) / shown.whole.cols.len().max(1) as f32 * parts.map.width();
+        painter.vline(at, parts.map.y_range(), Stroke::new(1.0, cx.theme.key));
+    }
+    if let Some(at) = parts.title {
+        let font = FontId::proportional(text_size::SMALL);
+        painter.text(at, Align2::LEFT_TOP, title(head, score), font, cx.theme.text_weak);
     }
 }
 
