@@ -403,6 +403,30 @@ fn a_rectangular_heatmap_names_the_right_cell() {
     assert_eq!(stage.state().session.pane().selection.hover, Focus::key(4), "a label means its whole column");
 }
 
+/// Rows of cross-attention are named by what is written unless somebody wants otherwise.
+#[test]
+fn axes_have_the_same_names_in_both_views_and_in_figures() {
+    let names = ["Next token (decoder)", "Key (encoder)"];
+    for view in [ViewKind::Heatmap, ViewKind::Heads] {
+        let mut stage = Stage::new(stacks::translation_capture(), view);
+        let _ = stage.session.apply(Command::Select(SelectionCommand::Stack(StackKind::Cross)));
+        let mut stage = stage.show(vec2(900.0, 700.0));
+        stage.run();
+        let is_there = |name: &str| {
+            let begins = |shape: &Shape| matches!(shape, Shape::Text(text) if text.galley.text().starts_with(name.trim_end_matches(')')));
+            stage.output().shapes.iter().any(|clipped| begins(&clipped.shape))
+        };
+        assert_eq!(names.map(is_there), [true; 2], "{view:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("figure.svg");
+    let input = ["--model", "demo:translate", "--text", "the dog", "--stack", "cross", "--written"];
+    let output = render::attnscope(&[&["render", "heatmap", "--out", out.to_str().unwrap()], &input[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let texts = render::texts(&std::fs::read(out).unwrap());
+    assert!(names.iter().all(|name| texts.iter().any(|text| text == name)), "{texts:?}");
+}
+
 #[test]
 fn a_part_of_a_pair_says_what_it_leaves_out() {
     for view in [ViewKind::Heads, ViewKind::Heatmap] {

@@ -59,6 +59,11 @@ impl Axis {
         self
     }
 
+    /// The name of an axis of queries.
+    pub const fn query_name(&self) -> &'static str {
+        if self.writes { "Next token" } else { "Query" }
+    }
+
     /// The number that a row or column is known by: `#3`, or `after #3` where its name is that of the next token.
     pub fn number(&self, position: usize) -> String {
         let after = if self.writes { "after " } else { "" };

@@ -3,8 +3,10 @@
 use std::{iter::repeat_n, ops::Range};
 
 use crate::{
+    analysis::reading::Axis,
     capture::Matrix,
     figure::{measure::text_size::SMALL, pen::Medium},
+    text::counted,
 };
 
 /// Sizes of names, the smallest that can be read and the largest: on paper, where points are smaller, and on screen.
@@ -27,6 +29,24 @@ const STRONG_TIMES: f64 = 2.0;
 const STRONG_PEAK: f32 = 0.5;
 /// Where more than one row in so many is strong, none stands out.
 const ONE_ROW_IN: usize = 4;
+
+/// Names of rows and columns, the fullest form first: whose tokens they are and how many, where there are two sides; whose;
+/// neither.
+pub fn axis_names(axes: [&Axis; 2], has_one_row: bool, has_two_sides: bool) -> [[String; 2]; 3] {
+    let [query, key] = if has_one_row { ["Explained", "Token"] } else { [axes[0].query_name(), "Key"] };
+    let forms = if has_two_sides && !has_one_row {
+        let unit = |axis: &Axis| if axis.is_by_position() { "token" } else { "word" };
+        let [queries, keys] = axes.map(|axis| counted(axis.n_of_tokens(), unit(axis)));
+        [
+            [format!(" (decoder, {queries})"), format!(" (encoder, {keys})")],
+            [" (decoder)".to_owned(), " (encoder)".to_owned()],
+            Default::default(),
+        ]
+    } else {
+        Default::default()
+    };
+    forms.map(|[of_queries, of_keys]| [format!("{query}{of_queries}"), format!("{key}{of_keys}")])
+}
 
 /// Names along an axis.
 #[derive(Clone, Debug, PartialEq)]

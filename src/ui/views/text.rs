@@ -14,9 +14,10 @@ pub fn widest(painter: &Painter, axis: &Axis, size: f32) -> f32 {
     let mut longest: Vec<(usize, usize)> =
         axis.groups.iter().enumerate().map(|(idx, group)| (estimate(&group.text), idx)).collect();
     longest.sort_unstable_by(|a, b| b.cmp(a));
-    let measure = |&(_, idx): &(usize, usize)| {
-        let text = axis.text(idx).to_owned();
-        painter.layout_no_wrap(text, FontId::proportional(size), Color32::BLACK).size().x
-    };
-    longest.iter().take(N_MEASURED).map(measure).fold(0.0, f32::max)
+    longest.iter().take(N_MEASURED).map(|&(_, idx)| width(painter, axis.text(idx), size)).fold(0.0, f32::max)
+}
+
+/// The width of one text.
+pub fn width(painter: &Painter, text: &str, size: f32) -> f32 {
+    painter.layout_no_wrap(text.to_owned(), FontId::proportional(size), Color32::BLACK).size().x
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use emath::{Rangef, Rect, Vec2, pos2, vec2};
 
 use self::layout::{HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT, TokenColumn};
-use super::{Pinned, caveat_text, grouped, joined, subject_text};
+use super::{Pinned, caveat_text, grouped, joined, labels, subject_text};
 use crate::{
     analysis::{
         edges::{self, EdgeFilter, EdgeSet},
@@ -26,7 +26,7 @@ use crate::{
         pen::Pen,
         small::{ColsAt, Names, Scale, SmallMap},
     },
-    text::{capitalised, counted, share_text},
+    text::{capitalised, share_text},
 };
 
 pub mod layout;
@@ -104,7 +104,7 @@ impl HeadsScene {
 
     fn text_widths(&self, pen: &mut Pen<'_>) -> [f32; 2] {
         let Some(read) = self.read() else { return [0.0; 2] };
-        let [queries, keys] = self.headings();
+        let [[queries, keys], ..] = self.headings();
         let mut widest = |axis: &Axis, heading: &str| {
             let texts = axis.groups.iter().map(|group| group.text.as_str());
             pen.widest(texts, BODY).max(pen.type_.width(heading, SMALL))
@@ -112,17 +112,11 @@ impl HeadsScene {
         [widest(&read.rows, &queries), widest(&read.cols, &keys)]
     }
 
-    /// The names of both columns: whose tokens they are, and how many where they differ.
-    fn headings(&self) -> [String; 2] {
-        match self.read() {
-            Some(read) if read.has_two_sides && !read.has_one_row() => {
-                let unit = |axis: &Axis| if axis.is_by_position() { "token" } else { "word" };
-                let [queries, keys] = [&read.rows, &read.cols].map(|axis| counted(axis.n_of_tokens(), unit(axis)));
-                [format!("Query (decoder, {queries})"), format!("Key (encoder, {keys})")]
-            }
-            Some(read) if read.has_one_row() => ["Explained".to_owned(), "Token".to_owned()],
-            _ => ["Query".to_owned(), "Key".to_owned()],
-        }
+    /// The names of both columns, longest first.
+    fn headings(&self) -> [[String; 2]; 3] {
+        self.read().map_or_else(Default::default, |read| {
+            labels::axis_names([&read.rows, &read.cols], read.has_one_row(), read.has_two_sides)
+        })
     }
 
     /// Between text and lines: room for the bars of what is held.
@@ -320,11 +314,8 @@ impl Scene for HeadsScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let layout = self.layout(area.size(), pen);
         let origin = area.min.to_vec2() + vec2(0.0, HEADING_PT);
-        let names = self.headings();
-        // Where a column is narrow, names go without what they say in brackets.
-        let bare = names.each_ref().map(|name| name.split(" (").next().unwrap_or_default().to_owned());
         let band = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
-        marks::headings(band, &layout, &[names, bare], pen);
+        marks::headings(band, &layout, &self.headings(), pen);
 
         self.draw_lines(&layout, origin, pen);
         self.pair_label(&layout, origin, pen);

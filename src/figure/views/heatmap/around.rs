@@ -54,7 +54,7 @@ pub struct Around<'a> {
     /// Rows and columns that were picked among points.
     pub picked: [&'a [usize]; 2],
     /// Names of the axes.
-    pub names: [&'static str; 2],
+    pub names: [String; 2],
     pub options: HeatmapOptions,
     pub range: ColorRange,
 }
@@ -123,7 +123,7 @@ impl Around<'_> {
                 pen.clip(seen, |pen| self.axis(vertical, pen));
             }
         }
-        let [query, key] = self.names;
+        let [query, key] = &self.names;
         let corner = plot.min - Vec2::splat(LABEL_GAP_PT);
         let line = pen.type_.height(SMALL);
         pen.text(query, SMALL, pen.palette.query, corner - vec2(0.0, line / 2.0), Align::Right);

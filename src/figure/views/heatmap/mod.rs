@@ -120,8 +120,8 @@ impl HeatmapScene {
     }
 
     fn text_widths(&self, pen: &mut Pen<'_>) -> [f32; 2] {
-        let [query, key] = self.axis_names();
-        let corner = pen.widest([query, key], SMALL);
+        let names = axis_names(&self.read);
+        let corner = pen.widest(names.iter().map(String::as_str), SMALL);
         let mut widest = |axis: &Axis| {
             let texts = axis.groups.iter().map(|group| group.text.as_str());
             pen.widest(texts, SMALL)
@@ -130,14 +130,6 @@ impl HeatmapScene {
             widest(&self.read.rows).clamp(corner, MAX_LABEL_PT.max(corner)),
             widest(&self.read.cols).clamp(2.0 * SMALL, MAX_LABEL_PT),
         ]
-    }
-
-    fn axis_names(&self) -> [&'static str; 2] {
-        match (self.read.has_one_row(), self.read.has_two_sides) {
-            (true, _) => ["Explained", "Token"],
-            (false, true) => ["Query (decoder)", "Key (encoder)"],
-            (false, false) => ["Query", "Key"],
-        }
     }
 
     fn layout(&self, area: Rect, pen: &mut Pen<'_>) -> HeatmapLayout {
@@ -185,7 +177,7 @@ impl HeatmapScene {
             focus: [row, col],
             strong,
             picked: [&[]; 2],
-            names: self.axis_names(),
+            names: axis_names(&self.read),
             options: self.options,
             range: self.range(),
         }
@@ -314,6 +306,12 @@ impl SmallMap for HeatmapScene {
             (false, false) => "Rows: queries · columns: keys",
         }
     }
+}
+
+/// Names of the rows and the columns, and whose tokens they are where there are two sides.
+pub fn axis_names(read: &ReadPattern) -> [String; 2] {
+    let [_, names, _] = labels::axis_names([&read.rows, &read.cols], read.has_one_row(), read.has_two_sides);
+    names
 }
 
 /// What a value is called in a sentence.

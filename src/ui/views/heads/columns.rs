@@ -9,13 +9,16 @@ use super::{
     paint,
 };
 use crate::{
-    figure::{pen::Pen, views::heads::marks},
+    analysis::reading::Axes,
+    figure::{
+        pen::Pen,
+        views::{heads::marks, labels},
+    },
     session::{Command, Focus, Selection, SelectionCommand},
-    text::counted,
     ui::{
         ViewCtx,
         views::{
-            controls::{has_two_sides, query_name},
+            controls::has_two_sides,
             display_list::{color32, paint_part},
             toggle_hidden,
         },
@@ -27,23 +30,9 @@ use crate::{
 pub const HEADING_WIDTH_PT: f32 = 164.0;
 
 /// The names of both columns: whose tokens they are, and how many where they differ; less where there is less room.
-pub fn headings_ui(ui: &Ui, rect: Rect, layout: &HeadsLayout, n_of_tokens: [usize; 2], cx: &ViewCtx<'_>) {
-    let query = query_name(cx);
+pub fn headings_ui(ui: &Ui, rect: Rect, layout: &HeadsLayout, axes: &Axes, cx: &ViewCtx<'_>) {
     let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
-    let name = |query: &str, key: &str| [query.to_owned(), key.to_owned()];
-    let forms = if one_row {
-        vec![name("Explained", "Token")]
-    } else if has_two_sides(cx) {
-        let what = if cx.pane.options.reading.words { "word" } else { "token" };
-        let [queries, keys] = n_of_tokens.map(|n| counted(n, what));
-        vec![
-            [format!("{query} (decoder, {queries})"), format!("Key (encoder, {keys})")],
-            [format!("{query} (decoder)"), "Key (encoder)".to_owned()],
-            name(query, "Key"),
-        ]
-    } else {
-        vec![name(query, "Key")]
-    };
+    let forms = labels::axis_names(axes.each_ref().map(|axis| &**axis), one_row, has_two_sides(cx));
     let key = (&forms, [layout.queries.max, layout.keys.min].map(f32::to_bits));
     let draw = |pen: &mut Pen<'_>| marks::headings(rect, layout, &forms, pen);
     paint_part(ui, ui.scope_id().with("headings"), cx.theme, key, rect, &draw);

@@ -198,8 +198,7 @@ impl Canvas for HeadsView {
         let axes = self.axes.get_or_update(axes_key.clone(), || reading::axes(capture, &axes_key.1));
         let layout = self.layout(ui, &axes, axes_key, area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
-        let n_of_tokens = [axes[0].n_of_tokens(), axes[1].n_of_tokens()];
-        columns::headings_ui(ui, headings, &layout, n_of_tokens, cx);
+        columns::headings_ui(ui, headings, &layout, &axes, cx);
         ui.allocate_rect(headings, Sense::hover());
 
         let scroll = ScrollArea::vertical().auto_shrink(false).id_salt(("rows", capture.id().0, stack));

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     analysis::reading::{Extent, Heads, ReadPattern, Reading, store::CapturePair},
     capture::Capture,
-    figure::views::heatmap::{HeatmapOptions, around::Around},
+    figure::views::heatmap::{HeatmapOptions, around::Around, axis_names},
     ids::{CaptureId, HeadId, StackKind},
     raster::ColorRange,
     session::{Command, Focus, SelectionCommand},
@@ -58,7 +58,7 @@ struct PartKey {
     content: Rect,
     options: HeatmapOptions,
     range: ColorRange,
-    names: [&'static str; 2],
+    names: [String; 2],
     focus: [Option<usize>; 2],
     picked: [Vec<usize>; 2],
     /// Of a long text: how much is there of its values.
@@ -74,7 +74,7 @@ pub struct HeatmapView {
     last: Option<Picture>,
     /// What stands on the cells, and what stands around them.
     static_parts: PiecePainter<PartKey>,
-    widths: Memo<(CaptureId, Reading, f32), [f32; 2]>,
+    widths: Memo<(CaptureId, StackKind, Reading, f32), [f32; 2]>,
     camera: Camera,
     camera_of: Option<(CaptureId, StackKind)>,
     long: LongCells,
@@ -208,12 +208,15 @@ impl HeatmapView {
             self.camera = Camera::default();
         }
         let of_any_head = Reading { heads: Heads::default(), ..reading.clone() };
-        let widths_key = (capture.id(), of_any_head, ui.pixels_per_point());
-        let mut text_widths = self.widths.get_or_update(widths_key, || {
-            [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL))
+        let widths_key = (capture.id(), pattern.stack, of_any_head, ui.pixels_per_point());
+        let names = axis_names(pattern);
+        let text_widths = self.widths.get_or_update(widths_key, || {
+            let [rows, cols] =
+                [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL));
+            // The names of the axes stand in the corner, where short texts leave little room.
+            let corner = names.iter().map(|name| text::width(ui.painter(), name, text_size::SMALL));
+            [corner.fold(rows, f32::max), cols]
         });
-        // The names of the axes stand in the corner, where short texts leave little room.
-        text_widths[0] = text_widths[0].max(readout::axis_room(pattern));
         let [n_query, n_key] = [pattern.rows.len(), pattern.cols.len()];
         let area = ui.available_rect_before_wrap();
         let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths });
@@ -276,7 +279,7 @@ impl HeatmapView {
             focus: [focus.0, focus.1],
             strong,
             picked: picked.each_ref().map(Vec::as_slice),
-            names: readout::axis_names(cx),
+            names,
             options: cx.pane.options.heatmap,
             range,
         };
@@ -286,7 +289,7 @@ impl HeatmapView {
             content,
             options: around.options,
             range,
-            names: around.names,
+            names: around.names.clone(),
             focus: [None; 2],
             picked: Default::default(),
             n_known,

@@ -11,11 +11,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{
-            controls,
-            controls::{has_two_sides, query_name},
-            source, tooltip,
-        },
+        views::{controls, controls::query_name, source, tooltip},
     },
 };
 
@@ -44,26 +40,6 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, mass:
         .or_else(|| even.then(|| "each row sums to 1".to_owned()));
     let sums = sums.map_or_else(String::new, |sums| format!("; {sums}"));
     format!("{what}{sides}{words}{masked}{window}{sums}")
-}
-
-/// Whose tokens the rows and the columns are.
-pub fn axis_names(cx: &ViewCtx<'_>) -> [&'static str; 2] {
-    let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
-    match (has_two_sides(cx), query_name(cx)) {
-        _ if one_row => ["Explained", "Token"],
-        (true, "Query") => ["Decoder query", "Encoder key"],
-        (true, _) => ["Decoder next token", "Encoder key"],
-        (false, query) => [query, "Key"],
-    }
-}
-
-/// Room that the names of the axes need, in points.
-pub fn axis_room(pattern: &ReadPattern) -> f32 {
-    match (pattern.has_one_row(), pattern.has_two_sides) {
-        (true, _) => 16.0 * GRID,
-        (false, true) => 22.0 * GRID,
-        (false, false) => 0.0,
-    }
 }
 
 /// The token whose label is under the pointer: its row or column is meant, and its whole text is shown,
