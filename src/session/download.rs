@@ -92,15 +92,8 @@ pub enum DownloadCommand {
 impl Download {
     /// The download that is running, with its last sign of life.
     pub const fn running(&self) -> Option<(&Arc<Plan>, Option<&Transfer>)> {
-        match &self.step {
-            DownloadStep::Running { plan, transfer, .. } => Some((plan, transfer.as_ref())),
-            DownloadStep::Choosing
-            | DownloadStep::Asking { .. }
-            | DownloadStep::Ready { .. }
-            | DownloadStep::Stopped(_)
-            | DownloadStep::Failed { .. }
-            | DownloadStep::Done(_) => None,
-        }
+        let DownloadStep::Running { plan, transfer, .. } = &self.step else { return None };
+        Some((plan, transfer.as_ref()))
     }
 
     /// The job that is being waited for.

@@ -41,6 +41,14 @@ enum BarItem {
     CopyFigure,
 }
 
+/// What an item is made of.
+#[derive(Clone, Copy)]
+enum BarContent {
+    SessionMenu,
+    CompareMenu,
+    Commands(&'static [UiCommand]),
+}
+
 impl BarItem {
     /// The first keeps its place in the bar longest.
     const BY_PRIORITY: [Self; 9] = [
@@ -73,28 +81,26 @@ impl BarItem {
             Self::History => 2.0 * (symbol_button_width(ui, "⏴") + GAP_PT),
             Self::Session => text_button_width(ui, "Session") + GAP_PT,
             Self::Compare => text_button_width(ui, "Compare") + GAP_PT,
-            Self::Export | Self::Examples => {
-                let text = self.commands().first().map_or("", |command| command.text());
-                text_button_width(ui, text) + GAP_PT
-            }
+            Self::Export => text_button_width(ui, UiCommand::ExportView.text()) + GAP_PT,
+            Self::Examples => text_button_width(ui, UiCommand::ToggleExamples.text()) + GAP_PT,
             Self::Help | Self::Theme | Self::Screenshot | Self::CopyFigure => {
                 symbol_button_width(ui, self.symbol(cx)) + GAP_PT
             }
         }
     }
 
-    /// What it does, where it is not a menu of its own.
-    const fn commands(self) -> &'static [UiCommand] {
-        match self {
+    const fn content(self) -> BarContent {
+        BarContent::Commands(match self {
+            Self::Session => return BarContent::SessionMenu,
+            Self::Compare => return BarContent::CompareMenu,
             Self::History => &[UiCommand::Back, UiCommand::Forward],
             Self::Export => &[UiCommand::ExportView],
-            Self::Session | Self::Compare => &[],
             Self::Examples => &[UiCommand::ToggleExamples],
             Self::Help => &[UiCommand::Help],
             Self::Theme => &[UiCommand::ToggleTheme],
             Self::Screenshot => &[UiCommand::ExportWindow],
             Self::CopyFigure => &[UiCommand::CopyView],
-        }
+        })
     }
 
     const fn symbol(self, cx: &PanelCtx<'_>) -> &'static str {
@@ -187,17 +193,11 @@ fn symbol_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, symbol: &str, r
 
 /// A part on the right of the bar.
 fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: BarItem, requests: &mut WindowRequests) {
-    match part {
-        BarItem::Session => session_menu_ui(ui, cx, requests),
-        BarItem::Compare => compare_ui(ui, cx, requests),
-        BarItem::History
-        | BarItem::Export
-        | BarItem::Examples
-        | BarItem::Help
-        | BarItem::Theme
-        | BarItem::Screenshot
-        | BarItem::CopyFigure => {
-            for command in part.commands().iter().copied() {
+    match part.content() {
+        BarContent::SessionMenu => session_menu_ui(ui, cx, requests),
+        BarContent::CompareMenu => compare_ui(ui, cx, requests),
+        BarContent::Commands(commands) => {
+            for command in commands.iter().copied() {
                 match part.symbol(cx) {
                     "" => {
                         let button = Button::new(command.text()).frame_when_inactive(false);
@@ -217,16 +217,18 @@ fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: BarItem, requests: &mut WindowR
 fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut WindowRequests) {
     let menu = menu_ui(ui, Button::new("⋯").frame_when_inactive(false), |ui| {
         for part in BarItem::BY_PRIORITY.into_iter().filter(|part| !shown.has(*part)) {
-            match part {
-                BarItem::Session => drop(ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests))),
-                BarItem::Compare => drop(ui.menu_button("Compare", |ui| compare_contents_ui(ui, cx, requests))),
-                BarItem::History
-                | BarItem::Export
-                | BarItem::Examples
-                | BarItem::Help
-                | BarItem::Theme
-                | BarItem::Screenshot
-                | BarItem::CopyFigure => part.commands().iter().for_each(|command| item_ui(ui, cx, *command, requests)),
+            match part.content() {
+                BarContent::SessionMenu => {
+                    drop(ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests)));
+                }
+                BarContent::CompareMenu => {
+                    drop(ui.menu_button("Compare", |ui| compare_contents_ui(ui, cx, requests)));
+                }
+                BarContent::Commands(commands) => {
+                    for command in commands {
+                        item_ui(ui, cx, *command, requests);
+                    }
+                }
             }
         }
         if shown.parts.len() < BarItem::BY_PRIORITY.len() {
