@@ -86,6 +86,8 @@ event_kinds! {
     Analysis(ReadAnswer),
     Export(PathBuf),
     Draw(RenderedFigure),
+    /// A small picture as text; see [`crate::export::thumbnail`].
+    Thumbnail(String),
     Session(Box<SessionAnswer>),
     Forget(ModelId),
     /// The models in the local cache, by name.
@@ -184,6 +186,4 @@ pub enum RenderedFigure {
     Svg(String),
     /// The numbers behind it, tab-separated.
     Numbers(String),
-    /// A small picture as text; see [`crate::export::thumbnail`].
-    Thumbnail(String),
 }

@@ -79,6 +79,8 @@ pub enum Request {
         figure: FigureRequest,
         purpose: DrawFor,
     },
+    /// Draw the figure of a bookmark, at most so many pixels wide and high.
+    Thumbnail(FigureRequest, [f32; 2]),
     /// Read, write or keep a session.
     Session(SessionRequest),
     /// List the models in the local Hugging Face cache.
@@ -106,6 +108,7 @@ impl Request {
             Self::Read(_) => Lane::Analysis,
             Self::Export(_) => Lane::Export,
             Self::Draw { .. } => Lane::Draw,
+            Self::Thumbnail(..) => Lane::Thumbnail,
             Self::Session(_) => Lane::Session,
             Self::ListCached => Lane::Catalog,
             Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
@@ -136,6 +139,7 @@ pub enum Lane {
     Export,
     /// Drawing a figure that is not written.
     Draw,
+    Thumbnail,
     Session,
     Forget,
     Catalog,
@@ -146,7 +150,7 @@ pub enum Lane {
 impl Lane {
     /// Whether the lane is first in, first out: no job supersedes another.
     pub const fn queues(self) -> bool {
-        matches!(self, Self::Export | Self::Forget | Self::Session)
+        matches!(self, Self::Export | Self::Thumbnail | Self::Forget | Self::Session)
     }
 
     /// Whether it is done even when the window closes before.
@@ -187,6 +191,4 @@ pub enum DrawFor {
     CopySvg,
     /// The clipboard, the numbers behind it.
     CopyNumbers,
-    /// A bookmark, at most so many pixels wide and high.
-    Thumbnail([f32; 2]),
 }

@@ -436,7 +436,13 @@ impl Session {
             Lane::Look => return self.corpus_sheet.take().map(CorpusSheet::close).unwrap_or_default(),
             // Patterns that are still shown are asked for again; a cancelled corpus publishes what it has.
             // Files of sessions are always written.
-            Lane::Catalog | Lane::Forget | Lane::Analysis | Lane::Session | Lane::Corpus(_) | Lane::Outcomes(_) => {}
+            Lane::Catalog
+            | Lane::Forget
+            | Lane::Analysis
+            | Lane::Thumbnail
+            | Lane::Session
+            | Lane::Corpus(_)
+            | Lane::Outcomes(_) => {}
             Lane::Load(id) => {
                 if let Some(document) = self.documents.find_mut(id) {
                     document.load_ended();
@@ -491,6 +497,7 @@ impl Session {
             | Lane::SecondOpinion(_)
             | Lane::Export
             | Lane::Draw
+            | Lane::Thumbnail
             | Lane::Download => Vec::new(),
         };
         let others = together.into_iter().filter(|other| *other != lane);

@@ -8,7 +8,7 @@ use crate::{
     export::FigureRequest,
     figure::FigureExtent,
     ids::JobId,
-    protocol::{DrawFor, Failure, RenderedFigure, Request, Update},
+    protocol::{Failure, Request, Update},
     text::sentence,
 };
 
@@ -80,7 +80,7 @@ impl Keeping {
         let added = Cause::Bookmark(self.bookmarks.len(), address.clone());
         notices.inform(added, format!("Bookmark added: {name}"), "");
         self.bookmarks.push(Bookmark { name, address, thumbnail: String::new(), unknown, drawing });
-        let request = figure.map(|figure| Request::Draw { figure, purpose: DrawFor::Thumbnail(THUMBNAIL_PX) });
+        let request = figure.map(|figure| Request::Thumbnail(figure, THUMBNAIL_PX));
         drawing.zip(request).map(|(job, request)| Effect::Submit(job, request))
     }
 
@@ -112,25 +112,13 @@ impl Keeping {
         self.bookmarks.len() >= MAX_BOOKMARKS
     }
 
-    /// Whether `job` draws a thumbnail.
-    pub(super) fn awaits_thumbnail(&self, job: JobId) -> bool {
-        self.bookmarks.iter().any(|bookmark| bookmark.drawing == Some(job))
-    }
-
-    pub(super) fn on_thumbnail(&mut self, job: JobId, update: Update<RenderedFigure>) {
+    pub(super) fn on_thumbnail(&mut self, job: JobId, update: Update<String>) {
         let Some(bookmark) = self.bookmarks.iter_mut().find(|bookmark| bookmark.drawing == Some(job)) else { return };
         // A bookmark without a picture is one, too.
         match update {
             Update::Progress(_) => return,
-            Update::Answer(RenderedFigure::Thumbnail(text)) => bookmark.thumbnail = text,
-            Update::Answer(
-                RenderedFigure::Preview(_)
-                | RenderedFigure::Pixels(_)
-                | RenderedFigure::Svg(_)
-                | RenderedFigure::Numbers(_),
-            )
-            | Update::Cancelled
-            | Update::Failed(_) => {}
+            Update::Answer(text) => bookmark.thumbnail = text,
+            Update::Cancelled | Update::Failed(_) => {}
         }
         bookmark.drawing = None;
     }

@@ -236,8 +236,7 @@ impl FigureDialog {
                 self.preview.cancel();
                 self.asked = None;
             }
-            // Thumbnails are for bookmarks.
-            Update::Progress(_) | Update::Answer(RenderedFigure::Thumbnail(_)) => {}
+            Update::Progress(_) => {}
         }
         Vec::new()
     }

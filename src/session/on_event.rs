@@ -41,7 +41,7 @@ impl Session {
                     return Some(self.run_corpus_sheet());
                 }
             }
-            Lane::Draw if keeping.awaits_thumbnail(job) => keeping.on_thumbnail(job, event.update()?),
+            Lane::Thumbnail => keeping.on_thumbnail(job, event.update()?),
             Lane::Draw => return Some(figures.on_event(job, event.update()?, notices)),
             Lane::Export => self.on_export_event(job, event.update()?),
             Lane::Session => {

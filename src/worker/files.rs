@@ -27,6 +27,10 @@ impl Engine for FileEngine {
                 control.check()?;
                 Ok(EventKind::Draw(draw(&figure, purpose)?))
             }
+            Request::Thumbnail(figure, max_px) => {
+                control.check()?;
+                Ok(EventKind::Thumbnail(thumbnail::encode(&figure.preview(max_px)?.pixels)))
+            }
             other => {
                 let details = format!("Please report this: {:?}", other.lane());
                 Err(Stop::Failed(Failure { summary: "This is not a file to write".to_owned(), details }))
@@ -48,7 +52,6 @@ pub fn draw(figure: &FigureRequest, purpose: DrawFor) -> Result<RenderedFigure, 
         DrawFor::CopyPng => RenderedFigure::Pixels(Arc::new(figure.pixels()?)),
         DrawFor::CopySvg => RenderedFigure::Svg(figure.svg()?),
         DrawFor::CopyNumbers => RenderedFigure::Numbers(figure.numbers()?),
-        DrawFor::Thumbnail(max_px) => RenderedFigure::Thumbnail(thumbnail::encode(&figure.preview(max_px)?.pixels)),
     })
 }
 

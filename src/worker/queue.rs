@@ -47,6 +47,7 @@ impl Urgency {
             | Lane::Analysis
             | Lane::Export
             | Lane::Draw
+            | Lane::Thumbnail
             | Lane::Session
             | Lane::Forget
             | Lane::Catalog

@@ -1,11 +1,12 @@
 //! Bookmarks: where they lead, and that they are in the file.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use attnscope::{
     ids::HeadId,
-    protocol::{EventKind, RenderedFigure},
-    session::{BookmarkCommand, Command, SelectionCommand, SessionCommand, ViewKind, saved::Saved},
+    protocol::{EventKind, Request},
+    session::{BookmarkCommand, Command, FigureCommand, SelectionCommand, SessionCommand, ViewKind, saved::Saved},
+    worker::{FileEngine, Worker},
 };
 
 use crate::support::play::{Play, bundled};
@@ -16,9 +17,9 @@ fn a_bookmark_leads_back_to_model_input_and_head() {
     play.does(Command::Select(SelectionCommand::Head(HeadId::single(2, 1))));
     play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
     play.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)));
-    assert_eq!(play.asked_names(), ["draw"], "a thumbnail");
+    assert_eq!(play.asked_names(), ["thumbnail"]);
     let job = play.last_job();
-    play.hears(job, EventKind::Draw(RenderedFigure::Thumbnail("data:image/png;base64,AA".to_owned())));
+    play.hears(job, EventKind::Thumbnail("data:image/png;base64,AA".to_owned()));
     play.asked.clear();
     let first = play.session.keeping.bookmarks[0].clone();
     let notice = play.session.notices.last().unwrap();
@@ -52,6 +53,28 @@ fn a_bookmark_leads_back_to_model_input_and_head() {
     again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)));
     again.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Remove(0))));
     assert!(again.session.notices.iter().all(|notice| notice.undo().is_none()));
+}
+
+#[test]
+fn every_bookmark_has_its_picture_though_more_is_drawn_meanwhile() {
+    let mut play = Play::showing("one two three");
+    for view in [ViewKind::Heatmap, ViewKind::Heads, ViewKind::Heatmap] {
+        play.does(Command::Select(SelectionCommand::ShowView(view)));
+        play.does(Command::Session(SessionCommand::Bookmark(BookmarkCommand::Add)));
+    }
+    play.does(Command::Figure(FigureCommand::Open));
+    let mut worker = Worker::spawn(FileEngine, Arc::new(|| ())).unwrap();
+    let asked = std::mem::take(&mut play.asked);
+    for (job, request) in &asked {
+        worker.submit(*job, Request::clone(request));
+    }
+    for _ in asked {
+        let event = worker.wait().unwrap();
+        play.hears(event.job, event.kind);
+    }
+    let bookmarks = &play.session.keeping.bookmarks;
+    assert!(bookmarks.len() == 3 && bookmarks.iter().all(|it| it.thumbnail.starts_with("data:image/png")));
+    assert!(play.session.figures.preview.latest().is_some());
 }
 
 /// What a session was written down as, read in a window of its own.

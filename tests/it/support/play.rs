@@ -129,6 +129,7 @@ impl Play {
                 Request::Survey { .. } => "survey",
                 Request::Export(_) => "export",
                 Request::Draw { .. } => "draw",
+                Request::Thumbnail(..) => "thumbnail",
                 Request::ListCached => "list",
                 Request::PlanDownload(_) => "plan",
                 Request::Download(_) => "download",

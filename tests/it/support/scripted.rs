@@ -20,7 +20,7 @@ use attnscope::{
         AppliedEdit, Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead,
         Prediction, PredictionItem, PredictionRow, RgbaBuffer, Site, StackCapture, TextPart, Token,
     },
-    export::ExportRequest,
+    export::{ExportRequest, thumbnail},
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
     lab::MethodCall,
     model::{Input, locate::KnownModel},
@@ -378,6 +378,9 @@ impl Jobs for ScriptedJobs {
                     EventKind::Survey(Arc::new(survey.answer(&mut |_, _| true).unwrap().unwrap()))
                 }
                 Request::Draw { figure, purpose } => EventKind::Draw(draw(figure, *purpose).unwrap()),
+                Request::Thumbnail(figure, max_px) => {
+                    EventKind::Thumbnail(thumbnail::encode(&figure.preview(*max_px).unwrap().pixels))
+                }
                 Request::Export(ExportRequest::Figures { path, .. } | ExportRequest::Png { path, .. }) => {
                     EventKind::Export(path.clone())
                 }
