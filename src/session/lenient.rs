@@ -43,7 +43,7 @@ fn take<'a, T: DeserializeOwned>(whole: &mut Value, place: &mut Vec<&'a str>, st
             put(whole, place, Value::Array(kept));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
-            drop(put(whole, place, old))
+            put(whole, place, old);
         }
     }
 }

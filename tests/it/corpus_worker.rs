@@ -82,7 +82,7 @@ fn a_corpus_says_what_it_will_take_and_shows_what_is_there_as_it_doubles() {
     let whole = loop {
         match worker.wait().unwrap().kind {
             EventKind::Corpus(CorpusAnswer::Progress(progress)) => {
-                done.push((progress.n_done, progress.secs_left.unwrap()))
+                done.push((progress.n_done, progress.secs_left.unwrap()));
             }
             EventKind::Corpus(CorpusAnswer::SoFar(so_far)) if so_far.is_whole => break so_far,
             EventKind::Corpus(CorpusAnswer::SoFar(so_far)) => shown.push(so_far.corpus.inputs().len()),

@@ -47,11 +47,15 @@ impl App {
             FilePurpose::SessionFile => first.map(|path| Command::Session(SessionCommand::Open(path))),
             FilePurpose::LostModel => first.map(|path| Command::Session(SessionCommand::ModelIsAt(path))),
             FilePurpose::GoldFile => {
-                first.into_iter().for_each(|path| self.shell.read_gold(path));
+                if let Some(path) = first {
+                    self.shell.read_gold(path);
+                }
                 None
             }
         };
-        command.into_iter().for_each(|command| self.commands.push(command));
+        if let Some(command) = command {
+            self.commands.push(command);
+        }
     }
 
     pub(super) fn on_shell_event(&mut self, event: ShellEvent) {
