@@ -310,6 +310,39 @@ fn every_module_says_what_it_is_for() {
     assert!(silent.is_empty(), "no module documentation:\n{}", silent.join("\n"));
 }
 
+#[test]
+fn documents_name_paths_that_exist() {
+    let mut folders = ["assets", "benches", "docs", "packaging", "python", "src", "tests"].map(PathBuf::from).to_vec();
+    let mut known = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = folder.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path.clone());
+            }
+            known.insert(format!("/{}{}", path.display(), if path.extension().is_none() { "/" } else { "" }));
+        }
+        known.insert(format!("/{}/", folder.display()));
+    }
+    let notes = fs::read_dir(root().join("docs/design")).unwrap().map(|entry| entry.unwrap().path());
+    let mut missing = Vec::new();
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into_iter().chain(notes) {
+        let text = fs::read_to_string(&document).unwrap();
+        for name in text.split('`').skip(1).step_by(2) {
+            let is_path = [".rs", ".py", ".md", ".toml", "/"].iter().any(|end| name.ends_with(end));
+            let is_plain = !name.contains("NAME") && name.chars().all(|c| c.is_alphanumeric() || "_-./".contains(c));
+            // A short form is the end of a path.
+            let end = format!("/{name}");
+            let exists = || root().join(name).exists() || known.iter().any(|path| path.ends_with(&end));
+            if is_path && is_plain && !exists() {
+                missing.push(format!("{}: {name}", document.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "named, but not there:\n{}", missing.join("\n"));
+}
+
 /// Two versions of gemm would silently lose the AVX-512 kernels, two of egui do not fit together, and a
 /// second ring would be built for a checksum alone.
 #[test]
