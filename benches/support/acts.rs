@@ -284,7 +284,7 @@ fn ask_lab(day: &mut Day) {
 }
 
 fn set_figures(day: &mut Day) {
-    let (kind, ..) = *day.random.pick(&FileKind::ALL);
+    let kind = *day.random.pick(&FileKind::ALL);
     let range = *day.random.pick(&[FigureRange::Shown, FigureRange::Shown, FigureRange::Layer, FigureRange::Stack]);
     let dark = day.random.one_in(3);
     day.window.ask(Command::Figure(FigureCommand::Set(FigureOptions {

@@ -25,24 +25,16 @@ pub enum SearchKind {
     Id,
 }
 
-impl SearchKind {
-    /// Every kind, with its name on the command line, its name on screen, and what it looks for.
-    pub const ALL: [(Self, &str, &str, &str); 4] = [
-        (Self::Text, "text", "Part of a token", "Tokens that contain this text"),
-        (Self::Word, "word", "Whole word", "This word, or several with commas between them; all their pieces"),
-        (Self::Regex, "regex", "Regular expression", "Words that match the expression; all their pieces"),
-        (Self::Id, "id", "Token id", "Numbers in the model's vocabulary, with commas between them"),
-    ];
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
-
-    /// The kind of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known, ..)| *known == name).map(|(kind, ..)| kind)
-    }
+vocabulary! {
+    SearchKind: name,
+    /// On screen.
+    title,
+    /// What it looks for.
+    hint;
+    Text("text", "Part of a token", "Tokens that contain this text"),
+    Word("word", "Whole word", "This word, or several with commas between them; all their pieces"),
+    Regex("regex", "Regular expression", "Words that match the expression; all their pieces"),
+    Id("id", "Token id", "Numbers in the model's vocabulary, with commas between them"),
 }
 
 /// What is looked for.

@@ -23,39 +23,19 @@ pub enum Space {
     Positions,
 }
 
+vocabulary! {
+    Space: name,
+    /// On screen.
+    title,
+    /// In one sentence without its full stop.
+    meaning;
+    QueriesKeys("qk", "Queries and keys", "What each head compares: near means a high score"),
+    Values("values", "Values", "What each head moves from a token it attends to"),
+    Residual("residual", "Residual stream", "Tokens in their context, before each layer and at the end"),
+    Positions("positions", "Position embeddings", "What the model adds to a token to encode its position"),
+}
+
 impl Space {
-    /// Every space, with its name on the command line, its name on screen, and what it is.
-    pub const ALL: [(Self, &str, &str, &str); 4] = [
-        (Self::QueriesKeys, "qk", "Queries and keys", "What each head compares: near means a high score"),
-        (Self::Values, "values", "Values", "What each head moves from a token it attends to"),
-        (Self::Residual, "residual", "Residual stream", "Tokens in their context, before each layer and at the end"),
-        (Self::Positions, "positions", "Position embeddings", "What the model adds to a token to encode its position"),
-    ];
-
-    const fn entry(self) -> (Self, &'static str, &'static str, &'static str) {
-        Self::ALL[self as usize]
-    }
-
-    /// The name used in files and on the command line.
-    pub const fn name(self) -> &'static str {
-        self.entry().1
-    }
-
-    /// The space with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known, ..)| *known == name).map(|(space, ..)| space)
-    }
-
-    /// What a person reads.
-    pub const fn title(self) -> &'static str {
-        self.entry().2
-    }
-
-    /// What it is, in one sentence without its full stop.
-    pub const fn meaning(self) -> &'static str {
-        self.entry().3
-    }
-
     /// What has to be recorded of an input to lay it out.
     pub const fn sites(self) -> &'static [Site] {
         match self {

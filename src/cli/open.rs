@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use super::{
     edits::EditOptions,
     inputs::{ExcerptOptions, SplitBy, parse_split},
-    spaces,
 };
 use crate::{
     analysis::{Space, search::SearchKind},
     ids::StackKind,
+    options::one_of,
     session::{Address, Appearance, ViewKind, gallery::EXAMPLES},
 };
 
@@ -26,6 +26,13 @@ pub enum RendererChoice {
     Wgpu,
     /// OpenGL.
     Glow,
+}
+
+vocabulary! {
+    RendererChoice: name;
+    Auto("auto"),
+    Wgpu("wgpu"),
+    Glow("glow"),
 }
 
 /// What the window starts with.
@@ -88,7 +95,7 @@ pub struct OpenOptions {
     pub query: Option<usize>,
     /// Points of the query–key maps.
     #[arg(
-        long, value_parser = spaces::parse, value_name = "WHAT",
+        long, value_name = "WHAT",
         help = format!(
             "Points of {}: qk (queries with keys), values, residual, positions",
             ViewKind::names(|view| view.facts().lays_out_points)
@@ -105,16 +112,16 @@ pub struct OpenOptions {
     )]
     pub search: Option<String>,
     /// Kind of search: text, word (whole words, several separated by commas), regex (in words), id
-    #[arg(long, requires = "search", default_value = "text", value_name = "KIND", value_parser = parse_search)]
+    #[arg(long, requires = "search", default_value = "text", value_name = "KIND")]
     pub search_as: SearchKind,
     /// Theme: light, dark, system
-    #[arg(long, value_parser = parse_theme)]
+    #[arg(long)]
     pub theme: Option<Appearance>,
     /// Size of the window in points, such as 1280x800
     #[arg(long, value_parser = parse_size, value_name = "WIDTHxHEIGHT")]
     pub size: Option<[f32; 2]>,
     /// Renderer: auto (wgpu with a graphics card, OpenGL without), wgpu, glow (OpenGL)
-    #[arg(long, value_parser = parse_renderer, default_value = "auto")]
+    #[arg(long, default_value = "auto")]
     pub renderer: RendererChoice,
     /// Save a picture of the window once everything has settled, and exit
     #[arg(long, value_name = "FILE.png")]
@@ -162,38 +169,12 @@ fn parse_example(title: &str) -> Result<usize, String> {
     found.ok_or_else(|| one_of(EXAMPLES.iter().map(|example| example.title)))
 }
 
-fn parse_search(name: &str) -> Result<SearchKind, String> {
-    SearchKind::from_name(name).ok_or_else(|| one_of(SearchKind::ALL.map(|(_, name, ..)| name)))
-}
-
-fn parse_theme(name: &str) -> Result<Appearance, String> {
-    match name {
-        "light" => Ok(Appearance::Light),
-        "dark" => Ok(Appearance::Dark),
-        "system" => Ok(Appearance::System),
-        _ => Err(one_of(["light", "dark", "system"])),
-    }
-}
-
-fn parse_renderer(name: &str) -> Result<RendererChoice, String> {
-    match name {
-        "auto" => Ok(RendererChoice::Auto),
-        "wgpu" => Ok(RendererChoice::Wgpu),
-        "glow" => Ok(RendererChoice::Glow),
-        _ => Err(one_of(["auto", "wgpu", "glow"])),
-    }
-}
-
 fn parse_size(text: &str) -> Result<[f32; 2], String> {
     let size = text.split_once('x').and_then(|(width, height)| Some([width.parse().ok()?, height.parse().ok()?]));
     match size {
         Some(size) if size.iter().all(|side| (200.0..=16_384.0).contains(side)) => Ok(size),
         _ => Err("give width and height in points from 200 to 16384, such as 1280x800".to_owned()),
     }
-}
-
-fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    format!("choose one of {}", names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -57,8 +57,3 @@ pub fn check_positions(has_input: bool, has_capture: bool) -> Result<(), CliErro
     }
     Ok(())
 }
-
-/// The space of this name.
-pub fn parse(name: &str) -> Result<Space, String> {
-    Space::from_name(name).ok_or_else(|| format!("choose one of {}", Space::ALL.map(|(_, name, ..)| name).join(", ")))
-}

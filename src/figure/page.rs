@@ -52,6 +52,13 @@ pub enum CaptionKind {
     Full,
 }
 
+vocabulary! {
+    CaptionKind: name;
+    None("none"),
+    Short("short"),
+    Full("full"),
+}
+
 /// The words below a scene.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Captions {

@@ -11,7 +11,7 @@ use super::{
     saved::{changes, reference},
 };
 use crate::{
-    capture::{Excerpt, Keep},
+    capture::Excerpt,
     ids::StackKind,
     model::ImageSource,
     protocol::{EditRequest, Failure, ModelSource},
@@ -227,22 +227,13 @@ impl Address {
             "input" => self.capture = Some((self.capture.take().map(|(path, _)| path).unwrap_or_default(), number()?)),
             "text" => value.clone_into(&mut experiment.text),
             "max_tokens" => experiment.excerpt.get_or_insert_default().n_tokens = Some(number()?),
-            "keep" => {
-                let named = Keep::from_name(value).ok_or_else(|| one_of(Keep::ALL.map(Keep::name)))?;
-                experiment.excerpt.get_or_insert_default().keep = named;
-            }
+            "keep" => experiment.excerpt.get_or_insert_default().keep = value.parse()?,
             "text_b" => experiment.text_b = Some(value.to_owned()),
             "target" => value.clone_into(&mut experiment.target),
             "sample" => experiment.image = Some(ImageSource::Bundled(value.to_owned())),
             "image" => experiment.image = Some(ImageSource::Path(path()?)),
-            "view" => {
-                let named = ViewKind::from_name(value);
-                self.view = Some(named.ok_or_else(|| one_of(ViewKind::ALL.map(ViewKind::name)))?);
-            }
-            "stack" => {
-                let named = StackKind::from_name(value);
-                self.stack = Some(named.ok_or_else(|| one_of(StackKind::ALL.map(StackKind::name)))?);
-            }
+            "view" => self.view = Some(ViewKind::parse(value)?),
+            "stack" => self.stack = Some(value.parse()?),
             "layer" => self.layer = Some(number()?),
             "head" => self.head = Some(number()?),
             "query" => self.focus.query = Some(number()?),
@@ -281,10 +272,6 @@ fn digits(value: &str) -> Result<String, String> {
     } else {
         Err(format!("give {SHORT} to 64 hexadecimal digits"))
     }
-}
-
-fn one_of<const N: usize>(names: [&str; N]) -> String {
-    format!("choose one of {}", names.join(", "))
 }
 
 impl Address {

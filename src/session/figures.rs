@@ -54,24 +54,23 @@ pub enum FileKind {
     Npz,
 }
 
-impl FileKind {
-    /// Every kind with its name, its file name's ending, and what it is for.
-    pub const ALL: [(Self, &str, &str, &str); 6] = [
-        (Self::Svg, "SVG", "svg", "Vectors for the web and for drawing programs; text can be selected"),
-        (Self::Pdf, "PDF", "pdf", "Vectors for print, fonts embedded"),
-        (Self::Png, "PNG", "png", "Pixels"),
-        (Self::Csv, "CSV", "csv", "The numbers behind the figure, one row per drawn item"),
-        (Self::Json, "JSON", "json", "The numbers with model, input and options"),
-        (Self::Npz, "NPZ", "npz", "The numbers for NumPy"),
-    ];
+vocabulary! {
+    FileKind: name,
+    /// On screen.
+    title,
+    /// What it is for.
+    meaning;
+    Svg("svg", "SVG", "Vectors for the web and for drawing programs; text can be selected"),
+    Pdf("pdf", "PDF", "Vectors for print, fonts embedded"),
+    Png("png", "PNG", "Pixels"),
+    Csv("csv", "CSV", "The numbers behind the figure, one row per drawn item"),
+    Json("json", "JSON", "The numbers with model, input and options"),
+    Npz("npz", "NPZ", "The numbers for NumPy"),
+}
 
+impl FileKind {
     /// Every ending that a figure or its numbers can be saved under.
     pub const EXTENSIONS: [&str; 7] = ["svg", "pdf", "png", "csv", "json", "npz", "safetensors"];
-
-    /// Its file name's ending.
-    pub fn extension(self) -> &'static str {
-        Self::ALL.iter().find(|(kind, ..)| *kind == self).map_or("svg", |(_, _, extension, _)| extension)
-    }
 
     /// The kind of file with numbers, where it holds numbers instead of a picture.
     pub const fn data_format(self) -> Option<DataFormat> {
@@ -98,14 +97,14 @@ pub enum FigureRange {
     Files,
 }
 
-impl FigureRange {
-    /// Every range, in words.
-    pub const ALL: [(Self, &str); 4] = [
-        (Self::Shown, "What the pane shows"),
-        (Self::Layer, "All heads of the layer, one sheet"),
-        (Self::Stack, "All heads of the model, one sheet"),
-        (Self::Files, "All heads of the model, one file each"),
-    ];
+vocabulary! {
+    FigureRange:
+    /// In words.
+    label;
+    Shown("What the pane shows"),
+    Layer("All heads of the layer, one sheet"),
+    Stack("All heads of the model, one sheet"),
+    Files("All heads of the model, one file each"),
 }
 
 /// What the user can ask of figures.
@@ -190,7 +189,7 @@ impl FigureDialog {
         let capture = &figure.capture;
         let input = capture.input();
         let read = [&input.text, &input.image].into_iter().flatten().next().map_or("", String::as_str);
-        let extension = options.kind.extension();
+        let extension = options.kind.name();
         let part = figure.spec.part_name();
         let name = default_file_name(&capture.model().name, read, &part, &panes.active().figure_name(), extension);
         vec![Effect::SaveFigure { figure, name, extension }]

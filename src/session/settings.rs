@@ -86,3 +86,10 @@ pub enum Appearance {
     /// Light text on a dark ground.
     Dark,
 }
+
+vocabulary! {
+    Appearance: name;
+    Light("light"),
+    Dark("dark"),
+    System("system"),
+}

@@ -284,8 +284,7 @@ fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> Sit
     let n_tokens = read + generate.map_or(0, |generate| generate.max_new_tokens);
     let n_layers = model.spec().stacks.iter().map(|stack| stack.layers.len() + 1).max().unwrap_or(0);
     let takes_much = (n_tokens * n_layers * model.spec().d_model * size_of::<f32>()) as u64 > STREAM_BYTES;
-    let spaces =
-        Space::ALL.map(|(space, ..)| space).into_iter().filter(|space| !(takes_much && *space == Space::Residual));
+    let spaces = Space::ALL.into_iter().filter(|space| !(takes_much && *space == Space::Residual));
     let reading = &Reading { source: Source::ByValueNorm, ..Reading::default() };
     let needs = |space: Space| ViewKind::ALL.into_iter().flat_map(move |view| (view.spec().needs)(reading, space));
     spaces.flat_map(needs).fold(Sites::NONE, Sites::with)

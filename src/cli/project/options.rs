@@ -30,7 +30,7 @@ pub struct ProjectOptions {
     pub input: InputOptions,
     /// Points: qk (queries with keys, of each head), values (of each key/value head), residual (tokens before each
     /// layer; the layer after the last one is the final stream), positions (of the model, without an input)
-    #[arg(long, value_parser = spaces::parse, default_value = "qk", value_name = "WHAT")]
+    #[arg(long, default_value = "qk", value_name = "WHAT")]
     pub space: Space,
     /// Where to write the coordinates, ending in .json, .npz or .csv
     #[arg(long, value_name = "FILE")]
@@ -61,7 +61,7 @@ pub struct ProjectOptions {
     pub search: Option<String>,
     /// Kind of search: text (part of a token), word (whole words, several separated by commas), regex (in words) or
     /// id (numbers in the vocabulary)
-    #[arg(long, requires = "search", default_value = "text", value_name = "KIND", value_parser = parse_search)]
+    #[arg(long, requires = "search", default_value = "text", value_name = "KIND")]
     pub search_as: SearchKind,
     /// Case-sensitive search
     #[arg(long, requires = "search")]
@@ -198,11 +198,6 @@ fn parse_scale(text: &str) -> Result<Scale, String> {
             _ => Err("give auto, none, search or a number above 0".to_owned()),
         },
     }
-}
-
-fn parse_search(name: &str) -> Result<SearchKind, String> {
-    SearchKind::from_name(name)
-        .ok_or_else(|| format!("choose one of {}", SearchKind::ALL.map(|(_, name, ..)| name).join(", ")))
 }
 
 fn parse_shared(name: &str) -> Result<(String, Shared), String> {

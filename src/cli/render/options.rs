@@ -6,8 +6,7 @@ use super::{
     explained::ExplainedFlags,
     flags::ViewFlags,
     parse::{
-        Numbers, Theme, parse_caption, parse_fonts, parse_head, parse_length, parse_numbers, parse_scale, parse_sheet,
-        parse_svg_text, parse_theme,
+        Numbers, Theme, parse_head, parse_length, parse_numbers, parse_scale, parse_sheet, parse_svg_text, parse_theme,
     },
 };
 use crate::{
@@ -169,13 +168,13 @@ pub struct RenderOptions {
     #[arg(long, default_value_t = 4.0, value_parser = parse_scale, value_name = "PX")]
     pub scale: f32,
     /// Caption below the figure: none, short, full
-    #[arg(long, value_parser = parse_caption, default_value = "short", value_name = "HOW")]
+    #[arg(long, default_value = "short", value_name = "HOW")]
     pub caption: CaptionKind,
     /// Text of an SVG: overlay (outlines, with the text over them for selecting), paths (outlines alone)
     #[arg(long, value_parser = parse_svg_text, default_value = "overlay", value_name = "HOW")]
     pub svg_text: SvgText,
     /// Fonts: system (as in the window), bundled (the same file on every machine)
-    #[arg(long, value_parser = parse_fonts, default_value = "system", value_name = "WHICH")]
+    #[arg(long, default_value = "system", value_name = "WHICH")]
     pub fonts: FontSource,
     /// Compute threads
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -1,9 +1,6 @@
 //! From the words of the command line to what they mean.
 
-use crate::{
-    figure::{CaptionKind, FontSource, write::SvgText},
-    options::one_of,
-};
+use crate::{figure::write::SvgText, options::one_of};
 
 /// A list of layers or heads, as one argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,29 +65,12 @@ pub fn parse_theme(name: &str) -> Result<Theme, String> {
     }
 }
 
-pub fn parse_caption(name: &str) -> Result<CaptionKind, String> {
-    match name {
-        "none" => Ok(CaptionKind::None),
-        "short" => Ok(CaptionKind::Short),
-        "full" => Ok(CaptionKind::Full),
-        _ => Err(one_of(["none", "short", "full"])),
-    }
-}
-
 pub fn parse_svg_text(name: &str) -> Result<SvgText, String> {
     match name {
         "overlay" => Ok(SvgText::Overlay),
         "paths" => Ok(SvgText::Paths),
         "font" => Err("embedded fonts are not supported: choose overlay or paths".to_owned()),
         _ => Err(one_of(["overlay", "paths"])),
-    }
-}
-
-pub fn parse_fonts(name: &str) -> Result<FontSource, String> {
-    match name {
-        "system" => Ok(FontSource::System),
-        "bundled" => Ok(FontSource::Bundled),
-        _ => Err(one_of(["system", "bundled"])),
     }
 }
 

@@ -20,6 +20,12 @@ pub enum FontSource {
     Bundled,
 }
 
+vocabulary! {
+    FontSource: name;
+    System("system"),
+    Bundled("bundled"),
+}
+
 /// The faces that are known so far, and which of them draws what.
 pub(super) struct Fallback {
     faces: Vec<Face>,

@@ -100,20 +100,17 @@ pub enum ViewGroup {
     Corpus,
 }
 
+vocabulary! {
+    ViewGroup:
+    /// On screen.
+    label;
+    Look("Look"),
+    Heads("Heads"),
+    Explain("Explain"),
+    Corpus("Corpus"),
+}
+
 impl ViewGroup {
-    /// Every group, in the order of the questions.
-    pub const ALL: [Self; 4] = [Self::Look, Self::Heads, Self::Explain, Self::Corpus];
-
-    /// Its name.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Look => "Look",
-            Self::Heads => "Heads",
-            Self::Explain => "Explain",
-            Self::Corpus => "Corpus",
-        }
-    }
-
     /// The question.
     pub const fn question(self) -> &'static str {
         match self {

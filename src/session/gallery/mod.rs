@@ -132,36 +132,24 @@ pub enum Topic {
     Lab,
 }
 
-impl Topic {
-    /// Every topic, in the order of the gallery.
-    pub const ALL: [Self; 8] = [
-        Self::Position,
-        Self::Repetition,
-        Self::Language,
-        Self::Prediction,
-        Self::Translation,
-        Self::Pictures,
-        Self::WhatIf,
-        Self::Lab,
-    ];
+vocabulary! {
+    Topic:
+    /// Its heading.
+    title;
+    Position("By position"),
+    Repetition("By repetition"),
+    Language("Words and sentences"),
+    Prediction("Predictions"),
+    Translation("Translation"),
+    Pictures("Pictures"),
+    WhatIf("What if"),
+    Lab("Explanations tested"),
+}
 
+impl Topic {
     /// The examples under this heading, each with its index in [`EXAMPLES`].
     pub fn examples(self) -> impl Iterator<Item = (usize, &'static Example)> {
         EXAMPLES.iter().enumerate().filter(move |(_, example)| example.topic == self)
-    }
-
-    /// The heading.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Position => "By position",
-            Self::Repetition => "By repetition",
-            Self::Language => "Words and sentences",
-            Self::Prediction => "Predictions",
-            Self::Translation => "Translation",
-            Self::Pictures => "Pictures",
-            Self::WhatIf => "What if",
-            Self::Lab => "Explanations tested",
-        }
     }
 }
 

@@ -183,10 +183,10 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     Grid::new("kinds of file").spacing(vec2(GRID, GRID)).show(ui, |ui| {
         for (what, holds_numbers) in [("Figure", false), ("Numbers", true)] {
             ui.label(RichText::new(what).color(cx.theme.text_weak));
-            let kinds = FileKind::ALL.into_iter().filter(|(kind, ..)| kind.data_format().is_some() == holds_numbers);
-            for (kind, name, _, meaning) in kinds {
-                let choice = Button::selectable(options.kind == kind, name).min_size(vec2(KIND_PT, 0.0));
-                if ui.add(choice).on_hover_text(meaning).clicked() {
+            let kinds = FileKind::ALL.into_iter().filter(|kind| kind.data_format().is_some() == holds_numbers);
+            for kind in kinds {
+                let choice = Button::selectable(options.kind == kind, kind.title()).min_size(vec2(KIND_PT, 0.0));
+                if ui.add(choice).on_hover_text(kind.meaning()).clicked() {
                     options.kind = kind;
                 }
             }
@@ -197,8 +197,8 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     if cx.pane.view.facts().shows_answers {
         ui.label(RichText::new("The results that the pane shows").color(cx.theme.text_weak));
     } else {
-        for (range, text) in FigureRange::ALL {
-            ui.radio_value(&mut options.range, range, text);
+        for range in FigureRange::ALL {
+            ui.radio_value(&mut options.range, range, range.label());
         }
     }
     if options.kind.data_format().is_none() {

@@ -39,18 +39,17 @@ enum HelpTab {
     Methods,
 }
 
+vocabulary! {
+    HelpTab:
+    /// On screen.
+    title;
+    Keys("Keys"),
+    HowTo("How do I …"),
+    Glossary("Glossary"),
+    Methods("Methods and formulas"),
+}
+
 impl HelpTab {
-    const ALL: [Self; 4] = [Self::Keys, Self::HowTo, Self::Glossary, Self::Methods];
-
-    const fn title(self) -> &'static str {
-        match self {
-            Self::Keys => "Keys",
-            Self::HowTo => "How do I …",
-            Self::Glossary => "Glossary",
-            Self::Methods => "Methods and formulas",
-        }
-    }
-
     fn rows(self, ctx: &egui::Context) -> Vec<HelpRow> {
         match self {
             Self::Keys => {

@@ -37,9 +37,11 @@ pub fn search_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     }
     section_ui(ui, cx.theme, "Search");
     let mut search = cx.pane.search.clone();
-    let kinds = SearchKind::ALL.map(|(kind, _, text, _)| (kind, text));
-    let hint = SearchKind::ALL[search.kind as usize].3;
-    let field = TextEdit::singleline(&mut search.text).id(field_id()).hint_text(hint).desired_width(f32::INFINITY);
+    let kinds = SearchKind::ALL.map(|kind| (kind, kind.title()));
+    let field = TextEdit::singleline(&mut search.text)
+        .id(field_id())
+        .hint_text(search.kind.hint())
+        .desired_width(f32::INFINITY);
     let tooltip = UiCommand::FindToken.tooltip_with_key(ui.ctx());
     ui.add(field).on_hover_text(tooltip).accessible_name("Search in query–key maps");
     ui.horizontal(|ui| {

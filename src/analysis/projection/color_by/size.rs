@@ -27,25 +27,15 @@ pub enum SizeBy {
     Received,
 }
 
+vocabulary! {
+    SizeBy: name, title;
+    Same("same", "All the same"),
+    Norm("norm", "Norm"),
+    ValueNorm("value-norm", "Norm of the value"),
+    Received("received", "Attention received"),
+}
+
 impl SizeBy {
-    /// Every choice, with its name on the command line and on screen.
-    pub const ALL: [(Self, &str, &str); 4] = [
-        (Self::Same, "same", "All the same"),
-        (Self::Norm, "norm", "Norm"),
-        (Self::ValueNorm, "value-norm", "Norm of the value"),
-        (Self::Received, "received", "Attention received"),
-    ];
-
-    /// The choice of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known, _)| *known == name).map(|(by, ..)| by)
-    }
-
-    /// What it tells, on screen.
-    pub fn text(self) -> &'static str {
-        Self::ALL.into_iter().find(|(by, ..)| *by == self).map_or("", |(.., text)| text)
-    }
-
     /// Why there is nothing to tell about the points of a cell of a space, in words; `None` when there can be something. It is
     /// known without computing anything.
     pub fn missing(self, cloud: &PointCloud, space: Space, head: HeadId) -> Option<String> {
@@ -107,7 +97,7 @@ impl Sizing {
             (part * last).round() as u8
         };
         let of = numbers.of.each_ref().map(|side| side.iter().map(step).collect());
-        Self::Steps { of, ends: [low, high].map(|end| numbers.text(end)), name: by.text() }
+        Self::Steps { of, ends: [low, high].map(|end| numbers.text(end)), name: by.title() }
     }
 }
 

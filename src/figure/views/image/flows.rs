@@ -17,23 +17,13 @@ pub enum FlowKind {
     All,
 }
 
+vocabulary! {
+    FlowKind: name;
+    Strongest("strongest"),
+    All("all"),
+}
+
 impl FlowKind {
-    /// Every kind, in the order they are offered.
-    pub const ALL: [Self; 2] = [Self::Strongest, Self::All];
-
-    /// The name on the command line and in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Strongest => "strongest",
-            Self::All => "all",
-        }
-    }
-
-    /// The kind with this [`name`](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// From which weight on arrows are drawn when nothing else is said: those of AttentionViz (Yeh et al.
     /// 2023).
     pub const fn usual_least(self) -> f32 {

@@ -12,7 +12,7 @@ use crate::{
         spec::plain,
         views::{ViewScope, heatmap::visit_color_map},
     },
-    options::{FieldValue, OptionField, Visit, choose_with, fraction, one_of, put},
+    options::{FieldValue, OptionField, Visit, choose_with, fraction, put},
     raster::ColorMap,
 };
 
@@ -81,7 +81,7 @@ impl ImageOptions {
         }
         let flows = &mut self.flows;
         let mut read = |text: &str| {
-            let kind = FlowKind::from_name(text).ok_or_else(|| one_of(FlowKind::ALL.map(FlowKind::name)));
+            let kind = text.parse();
             put(flows, kind.map(Some))
         };
         let meaning = "Arrows from each patch instead of an overlay: strongest (to what it attends to most), all (every \

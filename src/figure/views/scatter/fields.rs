@@ -29,7 +29,7 @@ impl ScatterOptions {
         } else {
             space.meaning()
         };
-        let spaces = Space::ALL.map(|(space, name, text, _)| (space, name, text));
+        let spaces = Space::ALL.map(|space| (space, space.name(), space.title()));
         choose_with(visit, ("space", "Points are", meaning), &mut space, &spaces, |field| {
             field.placeholder("WHAT").strict().heading("Canvas")
         });
@@ -67,7 +67,7 @@ impl ScatterOptions {
         let meaning = "Colours of points: type (query or key), position, modulo, kind, length, frequency, norm";
         let field = OptionField::new("color_by", "Colours of points", meaning, FieldValue::Text(name, &mut read));
         visit(field.placeholder("WHAT").strict().on_command_line());
-        let sizes = SizeBy::ALL;
+        let sizes = SizeBy::CHOICES;
         let meaning = "Sizes of points: same, norm, value-norm, received";
         let Some(cloud) = scope.cloud else {
             if scope.all {

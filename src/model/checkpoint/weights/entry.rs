@@ -9,18 +9,15 @@ pub(super) enum Dtype {
     Bf16,
 }
 
-impl Dtype {
-    /// By the name that safetensors uses; `None` for types that weights do not have.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "F64" => Self::F64,
-            "F32" => Self::F32,
-            "F16" => Self::F16,
-            "BF16" => Self::Bf16,
-            _ => return None,
-        })
-    }
+vocabulary! {
+    Dtype: name;
+    F64("F64"),
+    F32("F32"),
+    F16("F16"),
+    Bf16("BF16"),
+}
 
+impl Dtype {
     pub const fn size_bytes(self) -> usize {
         match self {
             Self::F64 => 8,
