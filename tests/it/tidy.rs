@@ -82,7 +82,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
 /// Layers that know models by facts and numbers alone, and what they may name of `model` and `hub`: plain data.
 const WITHOUT_MODELS: [&str; 3] = ["protocol", "session", "ui"];
 const PLAIN_DATA: [&str; 15] = [
-    "model::Choice",
+    "model::TokenChoice",
     "model::Comparison",
     "model::Generation",
     "model::ImageSource",
