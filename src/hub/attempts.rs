@@ -33,7 +33,7 @@ impl Attempts {
             }
             Trouble::Passing { error, pause, progressed } => (error, pause, progressed),
         };
-        let RetryPolicy { n_retries, first_pause, longest_pause, .. } = client.patience();
+        let RetryPolicy { n_retries, first_pause, longest_pause, .. } = client.retries();
         self.failed_in_a_row = if progressed { 1 } else { self.failed_in_a_row + 1 };
         let pause = pause.unwrap_or_else(|| first_pause * 2_u32.saturating_pow(self.failed_in_a_row - 1));
         if self.failed_in_a_row > n_retries || pause > longest_pause {

@@ -50,7 +50,7 @@ pub struct Client {
     agent: Agent,
     endpoint: Uri,
     token: Option<Token>,
-    patience: RetryPolicy,
+    retries: RetryPolicy,
     /// A server that was never reached is not asked again and again.
     reached: AtomicBool,
 }
@@ -58,7 +58,7 @@ pub struct Client {
 impl Client {
     /// Connects to nobody yet.
     pub fn new(environment: &Environment, id: &RepoId) -> Result<Self, HubError> {
-        let Environment { endpoint, token, patience, .. } = environment;
+        let Environment { endpoint, token, retries, .. } = environment;
         let address = endpoint.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
         let config = Agent::config_builder()
             .user_agent(concat!("attnscope/", env!("CARGO_PKG_VERSION")))
@@ -66,10 +66,10 @@ impl Client {
             // Redirects are followed here, because the token must not follow them.
             .max_redirects(0)
             .max_redirects_will_error(false)
-            .timeout_resolve(Some(patience.connect))
-            .timeout_connect(Some(patience.connect))
-            .timeout_per_read(Some(patience.silence))
-            .timeout_per_write(Some(patience.silence))
+            .timeout_resolve(Some(retries.connect))
+            .timeout_connect(Some(retries.connect))
+            .timeout_per_read(Some(retries.silence))
+            .timeout_per_write(Some(retries.silence))
             .proxy(Proxy::try_from_env())
             .build();
         Ok(Self {
@@ -77,7 +77,7 @@ impl Client {
             id: id.to_string(),
             endpoint: address.ok_or_else(|| HubError::Endpoint(endpoint.clone()))?,
             token: token.clone(),
-            patience: *patience,
+            retries: *retries,
             reached: AtomicBool::new(false),
         })
     }
@@ -93,8 +93,8 @@ impl Client {
     }
 
     /// How long to wait, and how often to try again.
-    pub const fn patience(&self) -> RetryPolicy {
-        self.patience
+    pub const fn retries(&self) -> RetryPolicy {
+        self.retries
     }
 
     /// Runs `work`, and breaks whatever it waits for once the monitor wants to stop.
@@ -235,7 +235,7 @@ impl Client {
         let unreachable = |reason: String| HubError::Unreachable { host: host.clone(), reason };
         let error = match error {
             ureq::Error::Timeout(Timeout::Resolve | Timeout::Connect) => {
-                unreachable(format!("no answer within {} s", self.patience.connect.as_secs_f64()))
+                unreachable(format!("no answer within {} s", self.retries.connect.as_secs_f64()))
             }
             ureq::Error::Timeout(_) => HubError::Broken { host, reason: self.silence() },
             ureq::Error::HostNotFound => unreachable("there is no server of this name".to_owned()),
@@ -248,7 +248,7 @@ impl Client {
     }
 
     fn silence(&self) -> String {
-        format!("nothing arrived for {} s", self.patience.silence.as_secs_f64())
+        format!("nothing arrived for {} s", self.retries.silence.as_secs_f64())
     }
 }
 

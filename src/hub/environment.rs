@@ -23,7 +23,7 @@ pub struct Environment {
     pub token: Option<Token>,
     /// Whether to leave the network alone (`HF_HUB_OFFLINE`, `TRANSFORMERS_OFFLINE`).
     pub offline: bool,
-    pub patience: RetryPolicy,
+    pub retries: RetryPolicy,
 }
 
 /// How long to wait for a server, and how often to try again.
@@ -104,7 +104,7 @@ impl Environment {
             cache: places.cache().map(Cache::at).ok_or(HubError::NoCache)?,
             token: places.token(),
             offline: ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"].into_iter().any(|name| places.is_on(name)),
-            patience: RetryPolicy::default(),
+            retries: RetryPolicy::default(),
         })
     }
 }

@@ -18,7 +18,7 @@ pub struct HubEngine {
 }
 
 impl HubEngine {
-    /// With another server, cache or patience than the process's.
+    /// With another server, cache or retry policy than the process's.
     pub const fn with(environment: Environment) -> Self {
         Self { environment: Some(environment) }
     }

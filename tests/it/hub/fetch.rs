@@ -210,7 +210,7 @@ fn offline_asks_nobody() {
 #[test]
 fn a_stop_is_quick_even_while_nothing_arrives_and_keeps_what_did() {
     let mut bench = Bench::new(100_000);
-    bench.environment.patience.silence = Duration::from_mins(1);
+    bench.environment.retries.silence = Duration::from_mins(1);
     let content = bench.repo.files[WEIGHTS].clone();
     bench.storage.behave(move |request| {
         Some(Reply { manner: Manner::StallAfter(70_000), ..Reply::content(&content, request.from()) })

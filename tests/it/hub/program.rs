@@ -115,7 +115,7 @@ fn the_program_fails_with_one_line() {
 #[test]
 fn the_thread_plans_downloads_and_stops_when_the_window_closes() {
     let mut bench = Bench::new(100_000);
-    bench.environment.patience.silence = Duration::from_mins(1);
+    bench.environment.retries.silence = Duration::from_mins(1);
     let id = RepoId::parse(ID).unwrap();
     let spawn = || Worker::spawn(HubEngine::with(bench.environment.clone()), Arc::new(|| {})).unwrap();
     let mut worker = spawn();

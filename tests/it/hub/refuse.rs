@@ -232,7 +232,7 @@ fn a_server_that_is_not_there_is_reported_at_once() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     bench.environment.endpoint = format!("http://127.0.0.1:{port}");
-    bench.environment.patience.first_pause = Duration::from_mins(1);
+    bench.environment.retries.first_pause = Duration::from_mins(1);
     let started = Instant::now();
     let error = bench.pull(ID).unwrap_err();
     assert!(matches!(error, HubError::Unreachable { .. }), "{error:?}");

@@ -31,7 +31,7 @@ pub struct Bench {
     pub storage: Server,
     /// The cache.
     pub folder: tempfile::TempDir,
-    /// What points at all of it, with a token and little patience.
+    /// What points at all of it, with a token and few retries.
     pub environment: Environment,
 }
 
@@ -64,7 +64,7 @@ impl Bench {
             cache: Cache::at(folder.path()),
             token: Token::parse("hf_secret"),
             offline: false,
-            patience: RetryPolicy {
+            retries: RetryPolicy {
                 connect: Duration::from_secs(2),
                 silence: Duration::from_millis(600),
                 n_retries: 3,
