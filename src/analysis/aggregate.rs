@@ -217,8 +217,8 @@ pub fn by_offset(
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<(OffsetMean, Vec<(String, OffsetMean)>), AggregateError> {
     let side = head.stack.key_side();
-    let sight = match cloud {
-        PointCloud::Input(capture) => capture.sight_of(head).unwrap_or_default(),
+    let visibility = match cloud {
+        PointCloud::Input(capture) => capture.visibility_of(head).unwrap_or_default(),
         // Of several inputs a head with tokens that see all is refused.
         PointCloud::Inputs(_) | PointCloud::Positions(_) => {
             Visibility { mask: cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default(), global: &[] }
@@ -235,7 +235,7 @@ pub fn by_offset(
             sums.n_inputs += 1;
             for (query, row) in pattern.rows().enumerate() {
                 sums.n_queries += 1;
-                for key in sight.keys(query, pattern.n_rows(), pattern.n_cols()) {
+                for key in visibility.keys(query, pattern.n_rows(), pattern.n_cols()) {
                     let weight = f64::from(row[key]);
                     let at = sums.by_offset.entry(key as i32 - query as i32).or_default();
                     *at = (at.0 + weight, at.1 + 1);

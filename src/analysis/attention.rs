@@ -89,7 +89,7 @@ impl<'a> Scoring<'a> {
         edits_are_known(edits).then_some(Self { q, k, k_global, k_everywhere, params, global, biased, head, edits })
     }
 
-    const fn sight(&self) -> Visibility<'a> {
+    const fn visibility(&self) -> Visibility<'a> {
         Visibility { mask: self.params.mask, global: self.global }
     }
 
@@ -171,7 +171,7 @@ impl<'a> Scoring<'a> {
             row.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
         }
         let (n_query, n_key) = (self.q.n_rows(), row.len());
-        let near = self.sight().near(query, n_query, n_key);
+        let near = self.visibility().near(query, n_query, n_key);
         for (key, score) in row.iter_mut().enumerate() {
             if !near.contains(&key) && self.global.binary_search(&key).is_err() {
                 *score = f32::NEG_INFINITY;

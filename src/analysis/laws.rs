@@ -84,7 +84,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
     );
     let mut mixed =
         Law::new("z is attention times v, query heads sharing grouped values", 1e-5, "no z and v were recorded");
-    for (head, sight, pattern) in stored_patterns(capture) {
+    for (head, visibility, pattern) in stored_patterns(capture) {
         let [n_query, n_key] = pattern.shape();
         let partial = capture.row_mass(head.stack, head.layer) == RowMass::Partial;
         // What somebody wrote there need not be a distribution.
@@ -95,12 +95,12 @@ pub fn check(capture: &Capture) -> Vec<Law> {
             if !partial && !free {
                 sums.take(head, if sum == 0.0 { 0.0 } else { (sum - whole).abs() as f32 });
             }
-            let near = sight.near(query, n_query, n_key);
+            let near = visibility.near(query, n_query, n_key);
             if near.len() < n_key && !free {
                 let hidden = row
                     .iter()
                     .enumerate()
-                    .filter(|(key, _)| !near.contains(key) && sight.global.binary_search(key).is_err());
+                    .filter(|(key, _)| !near.contains(key) && visibility.global.binary_search(key).is_err());
                 masked.take(head, hidden.fold(0.0, |worst, (_, weight)| weight.abs().max(worst)));
             }
         }
@@ -118,7 +118,7 @@ pub fn check(capture: &Capture) -> Vec<Law> {
             && let Some(mut expected) = transposed(&v).and_then(|v| dots(&pattern, &v))
         {
             if let Some(v) = capture.v_global(head).and_then(|v| transposed(&v)) {
-                for query in sight.global {
+                for query in visibility.global {
                     let row = pattern.window(*query..query + 1).and_then(|row| dots(&row, &v)).unwrap_or_default();
                     expected[query * row.len()..(query + 1) * row.len()].copy_from_slice(&row);
                 }
@@ -162,7 +162,7 @@ fn stored_patterns(capture: &Capture) -> impl Iterator<Item = (HeadId, Visibilit
         stack.layers.iter().enumerate().flat_map(move |(layer, spec)| {
             (0..spec.n_heads).filter_map(move |head| {
                 let head = HeadId { stack: stack.kind, layer, head };
-                Some((head, capture.sight_of(head)?, capture.stored_pattern(head)?))
+                Some((head, capture.visibility_of(head)?, capture.stored_pattern(head)?))
             })
         })
     })

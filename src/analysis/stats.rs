@@ -36,7 +36,7 @@ pub struct HeadStats {
 /// How many keys each query of a head had to choose from: what masks, sliding windows and changes of the run leave.
 #[derive(Clone, Debug)]
 pub struct Choices<'a> {
-    sight: Visibility<'a>,
+    visibility: Visibility<'a>,
     n_query: usize,
     head: HeadId,
     /// Changes that take keys from queries.
@@ -46,14 +46,14 @@ pub struct Choices<'a> {
 impl<'a> Choices<'a> {
     /// Of `n_query` queries behind a mask.
     pub fn behind(mask: Mask, n_query: usize) -> Self {
-        Self { sight: Visibility { mask, global: &[] }, n_query, head: HeadId::default(), hiding: Vec::new() }
+        Self { visibility: Visibility { mask, global: &[] }, n_query, head: HeadId::default(), hiding: Vec::new() }
     }
 
     /// Of a head of a run.
     pub fn of(capture: &'a Capture, head: HeadId) -> Self {
         let known = capture.computation().edits.iter().filter_map(AppliedEdit::known);
         Self {
-            sight: capture.sight_of(head).unwrap_or_default(),
+            visibility: capture.visibility_of(head).unwrap_or_default(),
             n_query: capture.query_tokens(head.stack).len(),
             head,
             hiding: known.filter(|edit| edit.hides(head).is_some()).collect(),
@@ -64,7 +64,7 @@ impl<'a> Choices<'a> {
     fn of_row(&self, query: usize, row: &[f32]) -> usize {
         let hiding: Vec<_> = self.hiding.iter().filter_map(|edit| edit.hides(self.head)).collect();
         let is_hidden = |key: &usize| hiding.iter().any(|hides| hides(query, *key));
-        let seen = self.sight.keys(query, self.n_query, row.len());
+        let seen = self.visibility.keys(query, self.n_query, row.len());
         let n_seen = if hiding.is_empty() { seen.count() } else { seen.filter(|key| !is_hidden(key)).count() };
         n_seen.max(row.iter().filter(|weight| **weight > 0.0).count())
     }

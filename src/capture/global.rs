@@ -18,7 +18,7 @@ impl Capture {
     }
 
     /// What the queries of a head may see.
-    pub fn sight_of(&self, head: HeadId) -> Option<Visibility<'_>> {
+    pub fn visibility_of(&self, head: HeadId) -> Option<Visibility<'_>> {
         Some(Visibility { mask: self.model().mask_of(head)?, global: self.global_tokens(head) })
     }
 

@@ -57,8 +57,8 @@ impl Aim {
     }
 
     /// What a report says about it.
-    pub fn parameters(&self, bench: &LabRun<'_>) -> Vec<(Cow<'static, str>, Value)> {
-        let named = |id: u32| json!({ "id": id, "label": bench.model.outcome_label(id) });
+    pub fn parameters(&self, lab: &LabRun<'_>) -> Vec<(Cow<'static, str>, Value)> {
+        let named = |id: u32| json!({ "id": id, "label": lab.model.outcome_label(id) });
         let mut all = vec![
             (Cow::Borrowed("position"), json!(self.row)),
             (Cow::Borrowed("class"), named(self.id)),
@@ -76,8 +76,8 @@ impl Target {
     ///
     /// # Errors
     /// When the model predicts nothing, or not at this position, or has no such outcome.
-    pub fn aim(self, bench: &LabRun<'_>) -> Result<Aim, LabError> {
-        let capture = bench.plain()?;
+    pub fn aim(self, lab: &LabRun<'_>) -> Result<Aim, LabError> {
+        let capture = lab.plain()?;
         let Some(prediction) = capture.prediction() else {
             let what = "the model has no head, so there is no prediction to explain; open a checkpoint with its head";
             return Err(LabError::unsuited(what));
@@ -94,7 +94,7 @@ impl Target {
             Some(position) if position < n => position,
             Some(position) => return Err(LabError::unsuited(format!("there is no position {position} among {n}"))),
             None => {
-                let mask = bench.model.mask_id();
+                let mask = lab.model.mask_id();
                 let is_mask = |token: &Token| words::is_mask(token) || token.id.is_some() && token.id == mask;
                 prediction.default_position(capture.tokens(side), is_mask).unwrap_or(n.saturating_sub(1))
             }
@@ -106,7 +106,7 @@ impl Target {
         let id = self.class.or_else(most_probable).ok_or_else(|| {
             LabError::unsuited(format!("position {row} was not predicted, to save time: name the token to explain"))
         })?;
-        let n_outcomes = bench.model.n_outcomes();
+        let n_outcomes = lab.model.n_outcomes();
         if let Some(wrong) = [Some(id), self.against].into_iter().flatten().find(|id| *id as usize >= n_outcomes) {
             let noun = prediction.outputs.noun();
             return Err(LabError::unsuited(format!("there is no {noun} {wrong} among {n_outcomes}")));
@@ -114,7 +114,7 @@ impl Target {
         if self.against == Some(id) {
             return Err(LabError::unsuited("an output cannot be contrasted with itself: choose another one"));
         }
-        let reads = bench.model.head_reads(bench.input, row);
+        let reads = lab.model.head_reads(lab.input, row);
         Ok(Aim { row, id, against: self.against, outputs: prediction.outputs, side, reads })
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct Work {
 impl LabRun<'_> {
     /// Measures some runs, and stops with an estimate where all of them would take longer than somebody waits.
     pub(super) fn ask_first(&self, row: usize, work: &Work) -> Result<(), LabError> {
-        let TimeLimit::Secs(most) = self.patience else { return Ok(()) };
+        let TimeLimit::Secs(most) = self.time_limit else { return Ok(()) };
         let &Work { n_positions, n_tokens, .. } = work;
         let run_secs = self.model.secs_of(&Variant::of(self.input, self.edits, row), self.control)?;
         let position_secs = run_secs * work.runs_each as f64 * work.share;

@@ -38,7 +38,7 @@ pub trait Method: Clone + fmt::Debug + PartialEq + Into<MethodCall> {
     ///
     /// # Errors
     /// When the question does not suit the model or the input, a run fails, or somebody says stop.
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError>;
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError>;
 }
 
 /// Capture, head and tokens that a method is called for.
@@ -132,9 +132,9 @@ impl MethodPreset {
     ///
     /// # Errors
     /// When the method has nothing to say about what is looked at, or an option is out of its range.
-    pub fn ask(&self, sight: &LabFocus<'_>, changed: &FieldValues) -> Result<MethodCall, MethodRefusal> {
-        let mut call = (self.ask)(sight)?;
-        call.change(changed, &sight.into()).map_err(MethodRefusal::unsuited)?;
+    pub fn ask(&self, focus: &LabFocus<'_>, changed: &FieldValues) -> Result<MethodCall, MethodRefusal> {
+        let mut call = (self.ask)(focus)?;
+        call.change(changed, &focus.into()).map_err(MethodRefusal::unsuited)?;
         Ok(call)
     }
 }

@@ -47,7 +47,7 @@ pub struct LabRun<'a> {
     pub control: &'a Control<'a>,
     /// Is shown what there is already, now and then.
     pub partial: &'a (dyn Fn(&Report) + Sync),
-    patience: TimeLimit,
+    time_limit: TimeLimit,
     plain: OnceLock<Capture>,
 }
 
@@ -88,7 +88,7 @@ impl LabError {
 }
 
 impl<'a> LabRun<'a> {
-    /// A bench; a decoder that was given no text writes its own first.
+    /// A run of a method; a decoder that was given no text writes its own first.
     pub const fn new(
         model: &'a Model,
         input: &'a Encoded,
@@ -96,13 +96,13 @@ impl<'a> LabRun<'a> {
         control: &'a Control<'a>,
         partial: &'a (dyn Fn(&Report) + Sync),
     ) -> Self {
-        Self { model, input, edits, control, partial, patience: TimeLimit::DEFAULT, plain: OnceLock::new() }
+        Self { model, input, edits, control, partial, time_limit: TimeLimit::DEFAULT, plain: OnceLock::new() }
     }
 
-    /// The same with another patience: what takes longer is not begun ([`LabError::TakesLong`]).
+    /// The same with another limit: what takes longer is not begun ([`LabError::TakesLong`]).
     #[must_use]
-    pub fn with_patience(self, patience: TimeLimit) -> Self {
-        Self { patience, ..self }
+    pub fn with_time_limit(self, time_limit: TimeLimit) -> Self {
+        Self { time_limit, ..self }
     }
 
     /// The changes of every run with one more, which takes the place of what it contradicts.

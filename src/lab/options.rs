@@ -30,10 +30,10 @@ impl Scope<'_> {
 }
 
 impl<'a> From<&LabFocus<'a>> for Scope<'a> {
-    fn from(sight: &LabFocus<'a>) -> Self {
-        let stacks = &sight.capture.model().stacks;
+    fn from(focus: &LabFocus<'a>) -> Self {
+        let stacks = &focus.capture.model().stacks;
         let last_layer = stacks.iter().map(|stack| stack.layers.len()).max().unwrap_or(1).saturating_sub(1);
-        Self { last_layer, head: sight.head.head, reverse: sight.reverse, command_line: false }
+        Self { last_layer, head: focus.head.head, reverse: focus.reverse, command_line: false }
     }
 }
 

@@ -51,10 +51,10 @@ pub(super) fn by_stack(
 }
 
 /// Gradients of every pattern, in the run that is explained.
-pub(super) fn pattern_gradients(bench: &LabRun<'_>, aim: &Aim) -> Result<Gradients, LabError> {
-    let plan = bench.plan(Sites::NONE, Logits::Skip);
+pub(super) fn pattern_gradients(lab: &LabRun<'_>, aim: &Aim) -> Result<Gradients, LabError> {
+    let plan = lab.plan(Sites::NONE, Logits::Skip);
     let taps = Taps::of(&[Site::Pattern]);
-    Ok(bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)?.1)
+    Ok(lab.model.gradients(lab.input, &plan, aim.objective(), taps, lab.control)?.1)
 }
 
 pub(super) fn of_stack(gradients: &Gradients, kind: StackKind) -> Vec<PerHead> {

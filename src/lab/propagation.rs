@@ -29,8 +29,8 @@ fn refused(what: &str) -> LabError {
 }
 
 /// The share of every weight of every pattern in the output that is explained, layer by layer.
-pub fn propagated(bench: &LabRun<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabError> {
-    let plain = bench.plain()?;
+pub fn propagated(lab: &LabRun<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabError> {
+    let plain = lab.plain()?;
     let kind = StackKind::SelfAttention;
     let stack = match &plain.model().stacks[..] {
         [stack] if stack.kind == kind => stack,
@@ -39,7 +39,7 @@ pub fn propagated(bench: &LabRun<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabErro
     let HeadReads::At(position) = aim.reads else { return Err(refused("its head reads the mean of all tokens")) };
     let mut blocks = Vec::with_capacity(stack.layers.len());
     for (layer, spec) in stack.layers.iter().enumerate() {
-        let maps = maps_of(bench, layer)?;
+        let maps = maps_of(lab, layer)?;
         let grouped = spec.n_kv_heads != spec.n_heads;
         if grouped || spec.biased || spec.softcap.is_some() || spec.window.is_some() {
             return Err(refused("its heads share keys, or scores get a bias, a cap or a window"));
@@ -49,15 +49,15 @@ pub fn propagated(bench: &LabRun<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabErro
         }
         blocks.push((maps, spec.scale));
     }
-    let mut plan = bench.plan(Sites::of(&[&SITES[..], &[Site::ResidFinal]].concat()), Logits::Skip);
+    let mut plan = lab.plan(Sites::of(&[&SITES[..], &[Site::ResidFinal]].concat()), Logits::Skip);
     plan.layers = None;
-    let capture = bench.model.forward(bench.input, &plan, bench.control)?;
+    let capture = lab.model.forward(lab.input, &plan, lab.control)?;
     let missing = || refused("its activations cannot be recorded");
     let recorded = capture.stack(kind).ok_or_else(missing)?;
     let last = recorded.resid_final().ok_or_else(missing)?;
     let row = last.row(position).ok_or_else(missing)?;
     let mut share = Dense::from_fn(1, 1, |_, _| 1.0);
-    let path = bench.model.head_path(row, aim.id);
+    let path = lab.model.head_path(row, aim.id);
     for (input, map) in path.map_err(|error| refused(&error.to_string()))?.iter().rev() {
         let input = Dense::from_fn(1, input.len(), |_, col| f64::from(input[col]));
         share = lrp::linear(&input, &transposed(map), &share)?;
@@ -67,14 +67,14 @@ pub fn propagated(bench: &LabRun<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabErro
     let first = recorded.rows(Site::ResidPre, 0).ok_or_else(missing)?;
     let (mut passes, mut stream) = (Vec::with_capacity(blocks.len()), Dense::from(first));
     for ((maps, scale), layer) in blocks.iter().zip(&recorded.layers) {
-        let record = Record { layer, changed: !bench.edits.is_empty() };
+        let record = Record { layer, changed: !lab.edits.is_empty() };
         let pass = Pass::of(maps, &stream, *scale, &record)?;
         stream = pass.leaving.clone();
         passes.push(pass);
     }
     let mut found = Vec::with_capacity(blocks.len());
     for (nth, ((maps, _), pass)) in blocks.iter().zip(&passes).enumerate().rev() {
-        bench.step(blocks.len() - nth - 1, blocks.len())?;
+        lab.step(blocks.len() - nth - 1, blocks.len())?;
         let (before, shares) = back(maps, pass, &relevance)?;
         found.push(shares);
         relevance = before;
@@ -84,8 +84,8 @@ pub fn propagated(bench: &LabRun<'_>, aim: &Aim) -> Result<Vec<PerHead>, LabErro
 }
 
 /// The maps of one block, where there are rules for all of it.
-fn maps_of(bench: &LabRun<'_>, layer: usize) -> Result<Maps, LabError> {
-    let (model, kind) = (bench.model, StackKind::SelfAttention);
+fn maps_of(lab: &LabRun<'_>, layer: usize) -> Result<Maps, LabError> {
+    let (model, kind) = (lab.model, StackKind::SelfAttention);
     let shape = model.block_shape(kind, layer)?.ok_or_else(|| refused("it is not made of plain blocks"))?;
     let odd = |norms: &BranchNorms| norms.is_normed || norms.carries;
     if shape.gated || shape.parallel || odd(&shape.attention) || odd(&shape.mlp) {

@@ -31,7 +31,7 @@ pub(super) enum StreamPoint {
 
 /// A run that was recorded to be followed.
 pub(super) struct Walk<'a> {
-    bench: &'a LabRun<'a>,
+    lab: &'a LabRun<'a>,
     capture: Capture,
     /// What maps each head back to the stream.
     maps: BTreeMap<(StackKind, usize), (PerHead, Vec<f64>)>,
@@ -46,13 +46,13 @@ pub(super) fn frozen(norm: &FinalNorm) -> FrozenNorm<'_> {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(bench: &'a LabRun<'a>) -> Result<Self, LabError> {
+    pub fn new(lab: &'a LabRun<'a>) -> Result<Self, LabError> {
         let sites = [Site::Embed, Site::ResidPre, Site::Z, Site::AttnOut, Site::MlpOut, Site::ResidPost];
-        let capture = bench.run(
+        let capture = lab.run(
             Sites::of(&[&sites[..], &[Site::Q, Site::K, Site::Scores, Site::ResidFinal]].concat()),
             Logits::Skip,
         )?;
-        Ok(Self { bench, capture, maps: BTreeMap::new(), undivided: BTreeSet::new() })
+        Ok(Self { lab, capture, maps: BTreeMap::new(), undivided: BTreeSet::new() })
     }
 
     /// The run.
@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
             if place == StreamPoint::Entering(layer) {
                 break;
             }
-            let shape = self.bench.model.block_shape(own, layer)?;
+            let shape = self.lab.model.block_shape(own, layer)?;
             let what = "its first layer has a convolution, and parts cannot be followed through it";
             let shape = shape.ok_or_else(|| LabError::unsuited(what))?;
             let name = |kind: StackKind, what: &str| format!("{}L{layer} {what}", stack_prefix(kind));
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
         let first = first.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
         let mut whole = VectorParts::default();
         whole.add("embedding", wide(first));
-        let entry = self.bench.model.entry(self.bench.input, side)?.filter(|entry| !entry.added.is_empty());
+        let entry = self.lab.model.entry(self.lab.input, side)?.filter(|entry| !entry.added.is_empty());
         let token = self.capture.embed(side).and_then(|rows| rows.row(position));
         let (Some(entry), Some(token)) = (entry, token) else { return Ok(whole) };
         let mut parts = VectorParts::default();
@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
             return Err(missing());
         };
         if !self.maps.contains_key(&(kind, layer)) {
-            let map = self.bench.model.attention_output(kind, layer)?.ok_or_else(missing)?;
+            let map = self.lab.model.attention_output(kind, layer)?.ok_or_else(missing)?;
             let bias = map.bias.as_deref().map(wide).unwrap_or_default();
             self.maps.insert((kind, layer), (by_head(&map, z.shape()[0])?, bias));
         }

@@ -176,7 +176,7 @@ pub struct Explanation {
     pub ask: MethodCall,
     pub target: Target,
     /// How long it may take without anybody being asked.
-    pub patience: TimeLimit,
+    pub time_limit: TimeLimit,
 }
 
 /// What a figure is drawn for.

@@ -263,7 +263,7 @@ impl Explanations {
 
 impl Pane {
     /// Head and tokens that methods are called for.
-    pub fn sight<'a>(&'a self, capture: &'a Capture) -> LabFocus<'a> {
+    pub fn lab_focus<'a>(&'a self, capture: &'a Capture) -> LabFocus<'a> {
         let Focus { query, key } = self.selection.pinned;
         LabFocus { capture, head: self.selection.head, query, key, reverse: self.explanations.reverse.as_ref() }
     }
@@ -285,10 +285,10 @@ impl Pane {
 
     /// The columns that the laboratory shows, in order.
     pub fn wanted(&self, capture: &Capture) -> Vec<ColumnRequest> {
-        let sight = self.sight(capture);
+        let focus = self.lab_focus(capture);
         let shown = MethodPreset::under(self.options.question()).filter(|column| self.options.lab.shows(column));
         shown
-            .map(|column| ColumnRequest { column, ask: column.ask(&sight, &self.options.lab.turned(column)) })
+            .map(|column| ColumnRequest { column, ask: column.ask(&focus, &self.options.lab.turned(column)) })
             .collect()
     }
 
@@ -358,11 +358,11 @@ impl Document {
         (pane, column): (PaneId, &'static str),
         ask: &MethodCall,
         target: Target,
-        patience: TimeLimit,
+        time_limit: TimeLimit,
     ) -> Result<Explanation, String> {
         let ShownRun { capture, model, input, generation, edits } = self.shown_run()?;
         let (shown, ask) = (Arc::clone(capture), ask.clone());
-        Ok(Explanation { pane, column, shown, model, input, generation, edits, ask, target, patience })
+        Ok(Explanation { pane, column, shown, model, input, generation, edits, ask, target, time_limit })
     }
 }
 
@@ -378,7 +378,7 @@ impl Pane {
     pub(super) fn explain(
         &mut self,
         document: &Document,
-        (column, patience): (&'static str, TimeLimit),
+        (column, time_limit): (&'static str, TimeLimit),
         ask: MethodCall,
         target: Target,
         job: JobId,
@@ -388,7 +388,7 @@ impl Pane {
         if document.capture.is_pending() || self.explanations.find(capture, column, &ask, target).is_some() {
             return Vec::new();
         }
-        let explanation = document.explanation((self.id, column), &ask, target, patience);
+        let explanation = document.explanation((self.id, column), &ask, target, time_limit);
         let before = self.explanations.newest(capture, column, target);
         let before = before.map(|(report, of)| (Arc::clone(report), of));
         let subject = self.subject();

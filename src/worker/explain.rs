@@ -59,8 +59,8 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
         let encoded = model.encode(&wanted.input)?;
         let plan = RunPlan { generate: wanted.generation, ..RunPlan::silent() };
         let encoded = model.completed(&encoded, &plan, &go_on)?;
-        let bench = LabRun::new(model, &encoded, &wanted.edits, &go_on, &partial).with_patience(wanted.patience);
-        lab::answer(bench, &wanted.ask, wanted.target)
+        let lab = LabRun::new(model, &encoded, &wanted.edits, &go_on, &partial).with_time_limit(wanted.time_limit);
+        lab::answer(lab, &wanted.ask, wanted.target)
     })();
     match found {
         Ok(answer) if is_same(&wanted.shown, &answer.capture) => {

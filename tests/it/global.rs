@@ -194,7 +194,10 @@ fn the_tokens_that_see_all_are_chosen() {
     assert_eq!(by_class.stored_pattern(head), chosen.stored_pattern(head), "the same tokens, the same bits");
     let others = with_edits(&classifier, &ids, see_all(&[7, 3, 7])).unwrap();
     assert_eq!(others.global_tokens(head), [3, 7]);
-    assert!(others.sight_of(head).unwrap().sees(7, 18, 19, 19) && !others.sight_of(head).unwrap().sees(0, 18, 19, 19));
+    assert!(
+        others.visibility_of(head).unwrap().sees(7, 18, 19, 19)
+            && !others.visibility_of(head).unwrap().sees(0, 18, 19, 19)
+    );
     let nobody = with_edits(&classifier, &ids, see_all(&[])).unwrap();
     assert!(nobody.global_tokens(head).is_empty() && nobody.k_global(head).is_none());
 

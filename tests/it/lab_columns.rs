@@ -68,19 +68,19 @@ fn every_option_is_found_by_its_name_and_refuses_what_is_out_of_its_range() {
     let (model, input) = demo("demo:gpt", "Once upon a time");
     let plan = RunPlan { logits: Logits::Predict, ..RunPlan::default() };
     let capture = model.forward(&input, &plan, &uninterrupted).unwrap();
-    let sight = LabFocus { capture: &capture, head: HeadId::default(), query: Some(1), key: None, reverse: None };
-    let scope = Scope::from(&sight);
+    let focus = LabFocus { capture: &capture, head: HeadId::default(), query: Some(1), key: None, reverse: None };
+    let scope = Scope::from(&focus);
     let mut n_options = 0;
     for column in MethodPreset::all() {
         assert_eq!(MethodPreset::from_name(column.name), Some(column));
-        let Ok(begins) = column.ask(&sight, &FieldValues::new()) else { continue };
+        let Ok(begins) = column.ask(&focus, &FieldValues::new()) else { continue };
         assert_eq!(begins.spec(), column.method, "{}", column.name);
         // Remembered and set again it is the same question.
         let known = begins.values(&scope);
-        assert_eq!(column.ask(&sight, &known).unwrap().values(&scope), known, "{}", column.name);
+        assert_eq!(column.ask(&focus, &known).unwrap().values(&scope), known, "{}", column.name);
         for name in known.keys() {
             n_options += 1;
-            let set = |value: serde_json::Value| column.ask(&sight, &FieldValues::from([(name.clone(), value)]));
+            let set = |value: serde_json::Value| column.ask(&focus, &FieldValues::from([(name.clone(), value)]));
             if known[name].is_number() && name != "seed" {
                 // What belongs to the model stops at its end, as another model may have had more layers.
                 match set(serde_json::json!(1_000_000_000_000_u64)) {
@@ -93,7 +93,7 @@ fn every_option_is_found_by_its_name_and_refuses_what_is_out_of_its_range() {
         }
     }
     assert!(n_options > 20, "{n_options}");
-    let none = MethodPreset::from_name("alignment").unwrap().ask(&sight, &FieldValues::new());
+    let none = MethodPreset::from_name("alignment").unwrap().ask(&focus, &FieldValues::new());
     assert!(none.unwrap_err().why.contains("from one text to another"));
 }
 
@@ -113,11 +113,11 @@ fn every_value_of_every_method_is_described_by_it() {
         let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
         let stack = capture.model().stacks[0].kind;
         let head = HeadId { stack, layer: 0, head: 0 };
-        let sight = LabFocus { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
+        let focus = LabFocus { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
         for column in MethodPreset::all() {
-            let Ok(mut call) = column.ask(&sight, &quick) else { continue };
+            let Ok(mut call) = column.ask(&focus, &quick) else { continue };
             let said = [("object", "the"), ("other", text)].map(|(name, said)| (name.to_owned(), said.into()));
-            call.change(&said.into(), &Scope::from(&sight)).unwrap();
+            call.change(&said.into(), &Scope::from(&focus)).unwrap();
             // Some say nothing about some models.
             let Ok(answer) = try_ask(&model, &input, &[], &call, Target::default()) else { continue };
             let report = answer.report;
@@ -187,8 +187,8 @@ fn a_question_becomes_a_figure_with_its_methods_target_and_caveats() {
 fn begins(name: &str, model: &Model, input: &Encoded) -> Report {
     let capture = model.forward(input, &RunPlan::default(), &uninterrupted).unwrap();
     let head = HeadId { stack: capture.model().stacks[0].kind, ..HeadId::default() };
-    let sight = LabFocus { capture: &capture, head, query: None, key: None, reverse: None };
-    let question = MethodPreset::from_name(name).unwrap().ask(&sight, &FieldValues::new()).unwrap();
+    let focus = LabFocus { capture: &capture, head, query: None, key: None, reverse: None };
+    let question = MethodPreset::from_name(name).unwrap().ask(&focus, &FieldValues::new()).unwrap();
     ask(model, input, &question, Target::default())
 }
 

@@ -44,18 +44,18 @@ fn options_are_called_alike_and_begin_alike_in_the_window_and_on_the_command_lin
     let (model, input) = demo("demo:translate", "the cat sleeps");
     let capture = model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap();
     let head = HeadId { stack: StackKind::Encoder, layer: 0, head: 0 };
-    let sight = LabFocus { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
+    let focus = LabFocus { capture: &capture, head, query: Some(1), key: Some(0), reverse: None };
     let mut n_answers = 0;
     for column in MethodPreset::all() {
         let words = words(column.name);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let shown = column.ask(&sight, &FieldValues::new()).unwrap();
+        let shown = column.ask(&focus, &FieldValues::new()).unwrap();
         let (help, _) = analyze(&[words[0], "--help"]);
         // Lines are broken where the terminal ends.
         let said: Vec<&str> = help.split_whitespace().collect();
         let said = said.join(" ");
         assert!(said.starts_with(column.method.about) && said.contains(column.method.example), "{help}");
-        for option in shown.values(&Scope::from(&sight)).keys() {
+        for option in shown.values(&Scope::from(&focus)).keys() {
             let there = help.contains(&format!("--{} ", option.replace('_', "-")));
             let otherwise = OTHERWISE.contains(&(column.name, option.as_str()));
             assert!(there != otherwise, "analyze {} --{option}: {help}", words[0]);

@@ -157,9 +157,9 @@ fn a_cut_edge_is_a_run_with_that_edit_and_subjects_have_to_be_there() {
 fn what_takes_long_is_told_first_and_begins_when_that_is_wanted() {
     let (model, input) = demo("demo:gpt", "the cat sat on the mat and looked");
     let quiet = |_: &Report| {};
-    let with = |asked: &MethodCall, patience: TimeLimit| {
-        let bench = LabRun::new(&model, &input, NO_EDITS, &uninterrupted, &quiet).with_patience(patience);
-        answer(bench, asked, Target::default())
+    let with = |asked: &MethodCall, time_limit: TimeLimit| {
+        let lab = LabRun::new(&model, &input, NO_EDITS, &uninterrupted, &quiet).with_time_limit(time_limit);
+        answer(lab, asked, Target::default())
     };
     let trace = |n_samples: usize, every: usize| {
         let options = TraceOptions::of(SubjectSpan::Positions(1..2));

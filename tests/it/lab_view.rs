@@ -229,7 +229,7 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     let asked = |window: &Window| -> Vec<_> {
         let script = window.jobs.0.borrow();
         let of_column = script.submitted.iter().filter_map(|(job, request)| match request {
-            Request::Explain(wanted) if wanted.column == "hidden" => Some((*job, wanted.patience)),
+            Request::Explain(wanted) if wanted.column == "hidden" => Some((*job, wanted.time_limit)),
             _ => None,
         });
         of_column.collect()
@@ -250,7 +250,7 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
     window.settle();
     let asked = asked(&window);
     assert_eq!(
-        asked.iter().map(|(_, patience)| *patience).collect::<Vec<_>>(),
+        asked.iter().map(|(_, time_limit)| *time_limit).collect::<Vec<_>>(),
         [TimeLimit::DEFAULT, TimeLimit::Endless]
     );
     assert!(!window.shows("Run it anyway"), "the answer is there");
@@ -284,7 +284,7 @@ fn two_directions_of_a_translation_are_put_together_and_held_against_gold() {
         let pane = play.session.panes.get(left).unwrap();
         let capture = play.session.document_of(pane).latest_capture().unwrap();
         let column = MethodPreset::from_name("alignment").unwrap();
-        match column.ask(&pane.sight(capture), &pane.options.lab.turned(column)).unwrap() {
+        match column.ask(&pane.lab_focus(capture), &pane.options.lab.turned(column)).unwrap() {
             MethodCall::Alignment(AlignmentOptions { reverse, gold, .. }) => (reverse, gold),
             other => panic!("{other:?}"),
         }

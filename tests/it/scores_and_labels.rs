@@ -116,15 +116,15 @@ fn every_method_answers_for_scores_and_labels_or_says_why_not() {
     for name in NAMES {
         let (model, input) = fixture(&format!("families/{name}"));
         let capture = run(&model, &input, &[]);
-        let sight =
+        let focus =
             LabFocus { capture: &capture, head: HeadId::single(1, 0), query: Some(1), key: Some(0), reverse: None };
         let quick = [("steps", 2), ("permutations", 3), ("samples", 1), ("every", 4)];
         let quick = quick.map(|(name, value)| (name.to_owned(), json!(value))).into();
         let mut refused = BTreeSet::new();
         for column in MethodPreset::all() {
-            let Ok(mut call) = column.ask(&sight, &quick) else { continue };
+            let Ok(mut call) = column.ask(&focus, &quick) else { continue };
             let said = [("object", "obscene"), ("other", "a")].map(|(name, said)| (name.to_owned(), json!(said)));
-            call.change(&said.into(), &attnscope::lab::Scope::from(&sight)).unwrap();
+            call.change(&said.into(), &attnscope::lab::Scope::from(&focus)).unwrap();
             match try_ask(&model, &input, NO_EDITS, &call, Target::default()) {
                 Ok(answer) => {
                     let of_scores = model.outputs() == Some(OutputKind::Scores);

@@ -335,7 +335,7 @@ fn the_laboratory_explains_the_run_that_is_shown_or_says_that_it_cannot() {
             edits,
             ask: MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }),
             target: Target::default(),
-            patience: TimeLimit::DEFAULT,
+            time_limit: TimeLimit::DEFAULT,
         }))
     };
     assert!(matches!(session.ask(asked(&shown, Vec::new())).0, EventKind::Explain(ExplanationAnswer::Explained(_))));

@@ -83,14 +83,14 @@ fn merged(
     let extent = explained.and_then(|explained| explained.extent(stack));
     let stack_is_causal = capture.model().stack(stack).is_some_and(|spec| spec.causal);
     let causal = stack_is_causal && extent.is_none_or(Extent::is_of_pairs);
-    let sights = match extent {
+    let visibilities = match extent {
         Some(Extent::Tokens | Extent::TokensOfLayers) => vec![Visibility::default()],
         // Through all layers together a window ends nowhere.
         Some(Extent::Pairs) => vec![Visibility { mask: Mask { causal, window: None }, global: &[] }],
-        _ => sights(capture, &heads),
+        _ => visibilities(capture, &heads),
     };
-    let visible = visible(&sights, &rows, &cols);
-    let everywhere = everywhere(&sights, &cols);
+    let visible = visible(&visibilities, &rows, &cols);
+    let everywhere = everywhere(&visibilities, &cols);
     let marks = Marks::of(capture, stack, &heads, &rows, &cols);
     let read = ReadPattern {
         source: reading.source.clone(),
@@ -299,30 +299,32 @@ fn without_silence(base: Matrix, rows: &mut Axis, cols: &mut Axis) -> Matrix {
 }
 
 /// What the heads may see, each way once.
-fn sights<'a>(capture: &'a Capture, heads: &[HeadId]) -> Vec<Visibility<'a>> {
-    let mut sights = Vec::new();
+fn visibilities<'a>(capture: &'a Capture, heads: &[HeadId]) -> Vec<Visibility<'a>> {
+    let mut visibilities = Vec::new();
     for head in heads {
-        let Some(sight) = capture.sight_of(*head) else { continue };
-        if !sights.contains(&sight) {
-            sights.push(sight);
+        let Some(visibility) = capture.visibility_of(*head) else { continue };
+        if !visibilities.contains(&visibility) {
+            visibilities.push(visibility);
         }
     }
-    sights
+    visibilities
 }
 
 /// Columns of tokens that all see, in order.
-fn everywhere(sights: &[Visibility<'_>], cols: &Axis) -> Vec<usize> {
-    let global = sights.iter().flat_map(|sight| sight.global);
+fn everywhere(visibilities: &[Visibility<'_>], cols: &Axis) -> Vec<usize> {
+    let global = visibilities.iter().flat_map(|visibility| visibility.global);
     global.filter_map(|key| cols.group_of(*key)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Per row the columns next to each other that some head sees from some of its queries.
-fn visible(sights: &[Visibility<'_>], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
+fn visible(visibilities: &[Visibility<'_>], rows: &Axis, cols: &Axis) -> Vec<Range<usize>> {
     let n_cols = cols.n_of_tokens();
     let (n_query, n_key) = (rows.n_tokens(), cols.n_tokens());
     let of_row = |row: &AxisGroup| {
-        let seen =
-            row.positions.clone().flat_map(|query| sights.iter().map(move |sight| sight.near(query, n_query, n_key)));
+        let seen = row
+            .positions
+            .clone()
+            .flat_map(|query| visibilities.iter().map(move |visibility| visibility.near(query, n_query, n_key)));
         let seen = seen.filter(|keys| !keys.is_empty()).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
         match seen {
             Some(keys) => {

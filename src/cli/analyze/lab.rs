@@ -56,7 +56,7 @@ pub struct LabArguments {
     lab: LabOptions,
     call: MethodCall,
     files: fields::Files,
-    patience: TimeLimit,
+    time_limit: TimeLimit,
     other: Option<OtherDirection>,
     edit_out: Option<PathBuf>,
 }
@@ -93,7 +93,7 @@ impl LabArguments {
         let other = matches!(call, MethodCall::Alignment(_)).then(|| OtherDirection::from_arg_matches(matches));
         Ok(Self {
             lab: LabOptions::from_arg_matches(matches)?,
-            patience: if begins { TimeLimit::Endless } else { TimeLimit::DEFAULT },
+            time_limit: if begins { TimeLimit::Endless } else { TimeLimit::DEFAULT },
             other: other.transpose()?,
             edit_out: matches.try_get_one(EDIT_OUT).ok().flatten().cloned(),
             call,
@@ -116,8 +116,8 @@ impl LabArguments {
             model.completed(&encoded, &RunPlan { logits: Logits::Skip, ..RunPlan::silent() }, &show_progress)?;
         let edits = edits.edits();
         let quiet = |_: &Report| {};
-        let bench = LabRun::new(&model, &encoded, &edits, &show_progress, &quiet).with_patience(self.patience);
-        let LabAnswer { capture, report } = lab::answer(bench, &call, target.target(&model)?).map_err(failed)?;
+        let lab = LabRun::new(&model, &encoded, &edits, &show_progress, &quiet).with_time_limit(self.time_limit);
+        let LabAnswer { capture, report } = lab::answer(lab, &call, target.target(&model)?).map_err(failed)?;
         let document = Document { report: &report, captures: &[capture], with_special: *special };
         let document = serde_json::to_value(document).map_err(|error| CliError::Failed(error.to_string()))?;
         write(&document, out)?;
@@ -138,8 +138,8 @@ impl LabArguments {
         };
         let model = self.lab.open(name)?;
         let encoded = model.encode(&source.exchanged(&target))?;
-        let bench = LabRun::new(&model, &encoded, &[], &show_progress, &|_| {});
-        let run = Arc::new(bench.into_plain().map_err(failed)?);
+        let lab = LabRun::new(&model, &encoded, &[], &show_progress, &|_| {});
+        let run = Arc::new(lab.into_plain().map_err(failed)?);
         Ok(Some(Reverse { run, way }))
     }
 }

@@ -91,26 +91,26 @@ pub fn explain(
     let encoded = model.completed(&model.encode(input)?, &plan, &show_progress)?;
     let edits = options.edits.edits();
     let quiet = |_: &Report| {};
-    let bench = || LabRun::new(model, &encoded, &edits, &show_progress, &quiet);
+    let lab = || LabRun::new(model, &encoded, &edits, &show_progress, &quiet);
     let failed = |error: lab::LabError| CliError::Failed(error.to_string());
-    let capture = bench().plain().map_err(failed)?.clone();
+    let capture = lab().plain().map_err(failed)?.clone();
     let first = |numbers: &[super::Numbers]| numbers.first().and_then(|list| list.0.first().copied());
     let stack = options.stack.or_else(|| capture.model().stacks.first().map(|stack| stack.kind)).unwrap_or_default();
     let head = HeadId { stack, layer: first(&options.layer).unwrap_or(0), head: first(&options.head).unwrap_or(0) };
-    let sight = LabFocus { capture: &capture, head, query: options.query, key: options.key, reverse: None };
+    let focus = LabFocus { capture: &capture, head, query: options.query, key: options.key, reverse: None };
     let target = flags.target.target(model)?;
     let (mut answers, mut why_not) = (Vec::new(), Vec::new());
     for column in columns {
         let turned = settings.remove(column.name).unwrap_or_default();
-        let found = match column.ask(&sight, &turned) {
+        let found = match column.ask(&focus, &turned) {
             Ok(ask) => {
-                let known = ask.values(&Scope::from(&sight));
+                let known = ask.values(&Scope::from(&focus));
                 if let Some(name) = turned.keys().find(|name| !known.contains_key(*name)) {
                     let names: Vec<&str> = known.keys().map(String::as_str).collect();
                     let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                     return Err(CliError::Usage(format!("{} has no option {name}: there is {there}", column.name)));
                 }
-                lab::answer(bench(), &ask, target).map_err(|error| error.to_string())
+                lab::answer(lab(), &ask, target).map_err(|error| error.to_string())
             }
             Err(unasked) => Err(unasked.on_command_line.into_owned()),
         };

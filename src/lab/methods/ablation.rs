@@ -89,15 +89,15 @@ impl Method for Ablation {
         vec![("with", json!(name))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        ablation(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        ablation(lab, *self, target)
     }
 }
 
 /// What changes when each head of the model is switched off in turn (Michel et al. 2019).
-fn ablation(bench: &LabRun<'_>, with: Ablation, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let plain = bench.plain()?;
+fn ablation(lab: &LabRun<'_>, with: Ablation, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    let plain = lab.plain()?;
     one_number(plain)?;
     let stacks = plain.model().stacks.clone();
     let all: Vec<HeadId> = stacks
@@ -105,43 +105,42 @@ fn ablation(bench: &LabRun<'_>, with: Ablation, target: Target) -> Result<Report
         .flat_map(|stack| stack.layers.iter().enumerate().map(move |(layer, spec)| (stack.kind, layer, spec.n_heads)))
         .flat_map(|(stack, layer, n)| (0..n).map(move |head| HeadId { stack, layer, head }))
         .collect();
-    let heads: Vec<HeadId> = all.iter().copied().filter(|head| !bench.is_off(*head)).collect();
-    let recorded =
-        if bench.model.goes_on() { Some(bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?) } else { None };
+    let heads: Vec<HeadId> = all.iter().copied().filter(|head| !lab.is_off(*head)).collect();
+    let recorded = if lab.model.goes_on() { Some(lab.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?) } else { None };
     let start = |head: HeadId| {
         let stream = recorded.as_ref()?.layer(head)?.resid_pre().cloned()?;
         Some(Start { layer: head.layer, stream })
     };
     let (mut before, mut logit_before) = (None, 0.0);
-    let unchanged = Variant::of(bench.input, bench.edits, aim.row);
-    bench.model.logits_of(&[unchanged], bench.control, &mut |_, logits| {
+    let unchanged = Variant::of(lab.input, lab.edits, aim.row);
+    lab.model.logits_of(&[unchanged], lab.control, &mut |_, logits| {
         (before, logit_before) = (aim.distribution(logits), aim.value(logits));
     })?;
     let decided = |p: &Vec<f64>| descending(p).first().copied();
     let decision = before.as_ref().and_then(decided);
     let mut found: Vec<[f64; 3]> = Vec::with_capacity(heads.len());
     for some in heads.chunks(AT_ONCE) {
-        bench.step(found.len(), heads.len())?;
+        lab.step(found.len(), heads.len())?;
         let without = |head: &HeadId| {
-            let edits = bench.with(Edit::Ablate(Ablate { head: *head, with }));
-            Variant { input: Cow::Borrowed(bench.input), edits: Cow::Owned(edits), start: start(*head), row: aim.row }
+            let edits = lab.with(Edit::Ablate(Ablate { head: *head, with }));
+            Variant { input: Cow::Borrowed(lab.input), edits: Cow::Owned(edits), start: start(*head), row: aim.row }
         };
         let variants: Vec<Variant<'_>> = some.iter().map(without).collect();
-        bench.model.logits_of(&variants, bench.control, &mut |_, logits| {
+        lab.model.logits_of(&variants, lab.control, &mut |_, logits| {
             let p = aim.distribution(logits);
             let flips = p.as_ref().and_then(decided) != decision;
             let moved = before.as_ref().zip(p.as_ref()).map_or(f64::NAN, |(before, p)| tvd(before, p));
             found.push([moved, logit_before - aim.value(logits), f64::from(u8::from(flips))]);
         })?;
-        (bench.partial)(&told(bench, &aim, (&all, &heads), &found));
+        (lab.partial)(&told(lab, &aim, (&all, &heads), &found));
     }
-    Ok(told(bench, &aim, (&all, &heads), &found))
+    Ok(told(lab, &aim, (&all, &heads), &found))
 }
 
 /// What was `found` of the first of `heads`, among `all`.
-fn told(bench: &LabRun<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), found: &[[f64; 3]]) -> Report {
+fn told(lab: &LabRun<'_>, aim: &Aim, (all, heads): (&[HeadId], &[HeadId]), found: &[[f64; 3]]) -> Report {
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     let by_layer = |which: usize| {
         let mut stacks: Vec<(StackKind, Vec<Value>)> = Vec::new();
         for group in all.chunk_by(|a, b| (a.stack, a.layer) == (b.stack, b.layer)) {

@@ -89,8 +89,8 @@ impl Method for AlignmentOptions {
         title: "Word alignment",
         method: &SPEC,
         starts: true,
-        ask: |sight| {
-            let crosses = sight.capture.stack(StackKind::Cross).is_some_and(|stack| !stack.layers.is_empty());
+        ask: |focus| {
+            let crosses = focus.capture.stack(StackKind::Cross).is_some_and(|stack| !stack.layers.is_empty());
             if crosses {
                 return Ok(Self::begin().into());
             }
@@ -130,8 +130,8 @@ impl Method for AlignmentOptions {
         ]
     }
 
-    fn run(&self, bench: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
-        alignment(bench, self.setting, self.gold.as_deref(), self.reverse.as_ref())
+    fn run(&self, lab: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
+        alignment(lab, self.setting, self.gold.as_deref(), self.reverse.as_ref())
     }
 }
 
@@ -198,7 +198,7 @@ struct WordLinks {
 impl WordLinks {
     /// Those of a run (Ghader and Monz 2017; Kobayashi et al. 2020); refused when the model has no cross-attention, or
     /// one of the texts has no words.
-    fn of(plain: &Capture, bench: &LabRun<'_>, setting: Setting) -> Result<Self, LabError> {
+    fn of(plain: &Capture, lab: &LabRun<'_>, setting: Setting) -> Result<Self, LabError> {
         let stack = plain.model().stack(StackKind::Cross).ok_or_else(|| {
             LabError::unsuited(
                 "word alignment needs attention from one text to another, which this model does not have",
@@ -219,7 +219,7 @@ impl WordLinks {
         let source_end = source_tokens.len().checked_sub(1).filter(|last| source_tokens[*last].special);
         let (mut layers, mut heads, mut sums, mut weights) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (layer, pattern) in patterns(plain, stack)?.iter().enumerate() {
-            bench.step(layer, stack.layers.len())?;
+            lab.step(layer, stack.layers.len())?;
             let linked = |matrix: &Matrix| -> Result<Links, LabError> {
                 let steps = matrix.window(0..n_steps).ok_or_else(|| LabError::unsuited("a step is missing"))?;
                 Ok(links(&steps, &source, &target, source_end, setting)?)
@@ -272,12 +272,12 @@ impl WordLinks {
 /// Word alignment of each head and of the mean of each layer, and of every pair of layers of two directions; `gold` is
 /// one sentence's links in the usual form, words counted from 0.
 fn alignment(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     setting: Setting,
     gold: Option<&str>,
     reverse: Option<&Reverse>,
 ) -> Result<Report, LabError> {
-    let own = WordLinks::of(bench.plain()?, bench, setting)?;
+    let own = WordLinks::of(lab.plain()?, lab, setting)?;
     let gold = gold.map(|text| Gold::parse(text.trim_end(), 0)).transpose()?;
     let gold = match gold.as_deref() {
         None => None,
@@ -301,7 +301,7 @@ fn alignment(
         .with_parameter("target", json!(own.target))
         .with_value("alignments", lines.table());
     if let Some(Reverse { run, way }) = reverse {
-        let words = WordLinks::of(run, bench, setting)?;
+        let words = WordLinks::of(run, lab, setting)?;
         let mut lines = Lines { gold, ..Lines::default() };
         let mut agreements = Vec::new();
         for (layer, forward) in own.layers.iter().enumerate() {

@@ -68,8 +68,8 @@ impl Method for AttentionOptions {
         vec![("head", json!(self.head))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        attention(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        attention(lab, *self, target)
     }
 }
 
@@ -77,13 +77,13 @@ impl Method for AttentionOptions {
 ///
 /// Of an encoder–decoder it is two rows, one over what was written and one over the source.
 fn attention(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     AttentionOptions { layer, head }: AttentionOptions,
     target: Target,
 ) -> Result<Report, LabError> {
-    let capture = bench.plain()?;
+    let capture = lab.plain()?;
     // Of a model without a prediction there are the maps alone.
-    let aim = target.aim(bench).ok();
+    let aim = target.aim(lab).ok();
     let compares = capture.model().head == Some(HeadKind::Similarity);
     let (mut scores, mut maps, mut used, mut shallow) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for stack in &capture.model().stacks {
@@ -106,7 +106,7 @@ fn attention(
         let map = all.get(own).and_then(|layer| head.map_or_else(|| layer.mean(), |head| layer.head(head)));
         let map = map.ok_or_else(|| LabError::unsuited("the layer has no heads"))?;
         if let Some(aim) = &aim {
-            let reads = if query == aim.side { aim.reads } else { bench.model.tower_reads() };
+            let reads = if query == aim.side { aim.reads } else { lab.model.tower_reads() };
             scores.push((Cow::Borrowed(key.name()), Value::tokens(key, reads.row_of(&map))));
         }
         maps.push((Cow::Borrowed(stack.kind.name()), Value::matrix(query, key, map)));

@@ -93,8 +93,8 @@ impl Method for PatchingOptions {
         title: "Attribution patching",
         method: &SPEC,
         starts: false,
-        ask: |sight| {
-            if sight.capture.image().is_some() {
+        ask: |focus| {
+            if focus.capture.image().is_some() {
                 return Err(MethodRefusal::unsuited(ONE_TEXT));
             }
             Ok(Self::begin().into())
@@ -117,8 +117,8 @@ impl Method for PatchingOptions {
         vec![("other", json!(self.other)), ("exact", json!(self.n_exact))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        patching(bench, self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        patching(lab, self, target)
     }
 }
 
@@ -154,16 +154,15 @@ impl Outputs {
     }
 }
 
-fn patching(bench: &LabRun<'_>, options: &PatchingOptions, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let plain = bench.plain()?;
+fn patching(lab: &LabRun<'_>, options: &PatchingOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    let plain = lab.plain()?;
     one_number(plain)?;
-    let other = other_input(bench, options.other.as_deref())?;
+    let other = other_input(lab, options.other.as_deref())?;
     let sites = Sites::of(&[Site::Z]);
-    let clean = bench.run(sites, Logits::Skip)?;
-    let plan = bench.plan(sites, Logits::Skip);
-    let (corrupted, slopes) =
-        bench.model.gradients(&other, &plan, aim.objective(), Taps::of(&[Site::Z]), bench.control)?;
+    let clean = lab.run(sites, Logits::Skip)?;
+    let plan = lab.plan(sites, Logits::Skip);
+    let (corrupted, slopes) = lab.model.gradients(&other, &plan, aim.objective(), Taps::of(&[Site::Z]), lab.control)?;
     let before = f64::from(slopes.value);
     let mut outputs = Vec::new();
     for stack in &plain.model().stacks {
@@ -180,7 +179,7 @@ fn patching(bench: &LabRun<'_>, options: &PatchingOptions, target: Target) -> Re
         return Err(LabError::unsuited("the outputs of its heads cannot be recorded and differentiated"));
     }
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     let stacks = || plain.model().stacks.iter().map(|stack| stack.kind);
     let of_stack = |kind: StackKind, value: &dyn Fn(&Outputs) -> Value| {
         let layers = outputs.iter().filter(|outputs| outputs.stack == kind).map(value).collect();
@@ -198,20 +197,20 @@ fn patching(bench: &LabRun<'_>, options: &PatchingOptions, target: Target) -> Re
     report.values = by_stack("effect", stacks().map(|kind| of_stack(kind, &total)).collect());
     report.values.extend(by_stack("by_position", stacks().map(|kind| of_stack(kind, &each)).collect()));
     report.notes.extend(other.notes.iter().map(|note| format!("other text: {note}")));
-    let report = report.with_value("clean", aim.value(&bench.logits(aim.row)?)).with_value("corrupted", before);
-    exact(bench, (&aim, &other, before), &outputs, (report, options.n_exact))
+    let report = report.with_value("clean", aim.value(&lab.logits(aim.row)?)).with_value("corrupted", before);
+    exact(lab, (&aim, &other, before), &outputs, (report, options.n_exact))
 }
 
 /// The other text, made ready as the one that is explained; its positions are those of that text.
-fn other_input(bench: &LabRun<'_>, text: Option<&str>) -> Result<Encoded, LabError> {
+fn other_input(lab: &LabRun<'_>, text: Option<&str>) -> Result<Encoded, LabError> {
     let text = text.ok_or_else(|| {
         LabError::unsuited("give the other text: the same with something exchanged, with as many tokens")
     })?;
-    let own = bench.input;
+    let own = lab.input;
     if own.image.is_some() {
         return Err(LabError::unsuited(ONE_TEXT));
     }
-    let other = bench.model.encode_beside(own, text, bench.control)?;
+    let other = lab.model.encode_beside(own, text, lab.control)?;
     for (side, tokens) in &own.tokens {
         let n = other.tokens.get(side).map_or(0, Vec::len);
         if n != tokens.len() {
@@ -228,7 +227,7 @@ fn other_input(bench: &LabRun<'_>, text: Option<&str>) -> Result<Encoded, LabErr
 
 /// The report with the exact effects of the largest estimates, each from a run of its own.
 fn exact(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     (aim, other, before): (&Aim, &Encoded, f64),
     outputs: &[Outputs],
     (report, n_exact): (Report, usize),
@@ -244,12 +243,12 @@ fn exact(
     let sizes: Vec<f64> = all.iter().map(|at| estimate(*at).abs()).collect();
     let tried: Vec<_> = descending(&sizes).into_iter().take(n_exact).map(|nth| all[nth]).collect();
     let run = |&(nth, head, position): &(usize, usize, usize)| {
-        let edits = bench.edits.iter().cloned().chain(outputs[nth].patch(head, position)).collect();
+        let edits = lab.edits.iter().cloned().chain(outputs[nth].patch(head, position)).collect();
         Variant { input: Cow::Borrowed(other), edits: Cow::Owned(edits), start: None, row: aim.row }
     };
     let variants: Vec<Variant<'_>> = tried.iter().map(run).collect();
     let mut exact = Vec::with_capacity(tried.len());
-    bench.model.logits_of(&variants, bench.control, &mut |_, logits| exact.push(aim.value(logits) - before))?;
+    lab.model.logits_of(&variants, lab.control, &mut |_, logits| exact.push(aim.value(logits) - before))?;
     let estimates: Vec<f64> = tried.iter().map(|at| estimate(*at)).collect();
     let errors: Vec<f64> = estimates.iter().zip(&exact).map(|(a, b)| a - b).collect();
     let head = |nth: usize, head: usize| HeadId { stack: outputs[nth].stack, layer: outputs[nth].layer, head };

@@ -75,33 +75,33 @@ impl Method for DirectLogits {
         Vec::new()
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        direct(bench, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        direct(lab, target)
     }
 }
 
-fn direct(bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
+fn direct(lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
     let own = aim.side.stack();
     let sum_of_parts = |what: &str| LabError::unsuited(format!("a logit of this model is not a sum of parts: {what}"));
-    one_number(bench.plain()?)?;
+    one_number(lab.plain()?)?;
     let HeadReads::At(position) = aim.reads else {
         return Err(sum_of_parts("its head reads the mean of all tokens, each normalised separately"));
     };
-    if !bench.model.is_additive(own) {
+    if !lab.model.is_additive(own) {
         return Err(sum_of_parts(
             "its layers normalise the stream after each addition (as BERT does), or carry a state",
         ));
     }
-    let (mut direction, mut bias) = bench.model.unembedding(aim.id)?;
+    let (mut direction, mut bias) = lab.model.unembedding(aim.id)?;
     if let Some(against) = aim.against {
-        let (other, other_bias) = bench.model.unembedding(against)?;
+        let (other, other_bias) = lab.model.unembedding(against)?;
         direction.iter_mut().zip(other).for_each(|(value, other)| *value -= other);
         bias -= other_bias;
     }
-    let mut walk = Walk::new(bench)?;
+    let mut walk = Walk::new(lab)?;
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     let components = walk.parts(own, position, StreamPoint::Leaving)?;
     report.notes.extend(walk.notes());
     let capture = walk.capture();
@@ -112,7 +112,7 @@ fn direct(bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
     }
     let width = last.len();
     let matrix = Dense::from_fn(components.names.len(), width, |row, col| components.vectors[row][col]);
-    let found = if let Some(norm) = bench.model.final_norm(own)? {
+    let found = if let Some(norm) = lab.model.final_norm(own)? {
         let norm = FinalNorm {
             weight: &norm.weight,
             bias: norm.bias.as_deref(),
@@ -125,7 +125,7 @@ fn direct(bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         let parts: Vec<f64> = matrix.rows().map(along).collect();
         Parts { sum: parts.iter().sum::<f64>() + f64::from(bias), parts, constant: f64::from(bias) }
     };
-    let logit = aim.value(&bench.logits(aim.row)?);
+    let logit = aim.value(&lab.logits(aim.row)?);
     let heads = |kind: StackKind| -> Option<Value> {
         let spec = capture.model().stack(kind)?;
         let (n_layers, n_heads) = (spec.layers.len(), |layer| spec.n_heads(layer));

@@ -109,14 +109,14 @@ impl Method for EdgeOptions {
         title: "Why this edge",
         method: &SPEC,
         starts: true,
-        ask: |sight| {
-            let (Some(query), Some(key)) = (sight.query, sight.key) else {
+        ask: |focus| {
+            let (Some(query), Some(key)) = (focus.query, focus.key) else {
                 return Err(MethodRefusal::without(
                     "pin a query and a key in another view: the score between them is decomposed",
                     "name a query and a key with --query and --key: the score between them is decomposed",
                 ));
             };
-            Ok(Self::of(sight.head, query, key).into())
+            Ok(Self::of(focus.head, query, key).into())
         },
     }];
 
@@ -164,14 +164,14 @@ impl Method for EdgeOptions {
         vec![("top", json!(self.n_top))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
-        edges(bench, *self)
+    fn run(&self, lab: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
+        edges(lab, *self)
     }
 }
 
 /// A head with what its score is made of.
 struct Score<'a> {
-    bench: &'a LabRun<'a>,
+    lab: &'a LabRun<'a>,
     walk: Walk<'a>,
     head: HeadId,
     query: usize,
@@ -195,7 +195,7 @@ impl Score<'_> {
         let (weight, bias) = (Dense::from(&reader.map.weight), reader.map.bias.as_deref().map(wide));
         let mut all = Vec::with_capacity(positions.len());
         for (nth, position) in positions.iter().enumerate() {
-            self.bench.step(nth, positions.len())?;
+            self.lab.step(nth, positions.len())?;
             let mut parts = self.walk.parts(reader.stack, *position, reader.place)?;
             if let Some(norm) = &reader.norm {
                 parts.norm(frozen(norm), "bias");
@@ -223,7 +223,7 @@ impl Score<'_> {
         let rows = rows.into_iter().map(|rows| Matrix::new(rows, [most, width]));
         let rows = rows.collect::<Result<Vec<_>, _>>().map_err(|_| LabError::unsuited(NO_STREAM))?;
         let HeadId { stack, layer, .. } = self.head;
-        let turned = self.bench.model.turned(stack, layer, rows.clone())?;
+        let turned = self.lab.model.turned(stack, layer, rows.clone())?;
         if turned != rows {
             for (position, parts) in positions.iter().zip(&mut all) {
                 for (vector, row) in parts.vectors.iter_mut().zip(turned[*position].rows()) {
@@ -273,21 +273,21 @@ fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
 }
 
 /// One score as the sum of what the parts of two streams say to each other.
-fn edges(bench: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
+fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let EdgeOptions { head, query, key, than, n_top } = options;
     let HeadId { stack, layer, .. } = head;
-    let plain = bench.plain()?;
+    let plain = lab.plain()?;
     spot(plain, &options)?;
     let missing = || LabError::unsuited(NO_STREAM);
     let is_cross = stack == StackKind::Cross;
     let own = if is_cross { StackKind::Decoder } else { stack };
-    let maps = bench.model.head_maps(stack, layer, head.head)?.ok_or_else(missing)?;
-    let shape = bench.model.block_shape(own, layer)?.ok_or_else(missing)?;
+    let maps = lab.model.head_maps(stack, layer, head.head)?.ok_or_else(missing)?;
+    let shape = lab.model.block_shape(own, layer)?.ok_or_else(missing)?;
     let norms = if is_cross { shape.cross } else { Some(shape.attention) };
     let spec = plain.model().stack(stack).and_then(|spec| spec.layers.get(layer)).ok_or_else(missing)?;
     let mut score = Score {
-        bench,
-        walk: Walk::new(bench)?,
+        lab,
+        walk: Walk::new(lab)?,
         head,
         query,
         scale: f64::from(spec.scale),
@@ -327,11 +327,11 @@ fn edges(bench: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let keys = Reader {
         stack: of_keys,
         place: if is_cross { StreamPoint::Leaving } else { StreamPoint::Entering(layer) },
-        norm: if is_cross { bench.model.final_norm(StackKind::Encoder)? } else { score.norm.clone() },
+        norm: if is_cross { lab.model.final_norm(StackKind::Encoder)? } else { score.norm.clone() },
         map: &maps.key,
         vector_norm: maps.key_norm.as_ref(),
     };
-    if keys.map.weight.n_rows() != score.walk.capture().stack(of_keys).map_or(0, |_| bench.model.spec().d_model) {
+    if keys.map.weight.n_rows() != score.walk.capture().stack(of_keys).map_or(0, |_| lab.model.spec().d_model) {
         let what = "a map to another width lies between its encoder and its decoder, and parts cannot be followed through \
             it";
         return Err(LabError::unsuited(what));

@@ -66,14 +66,14 @@ impl Method for Effective {
         Vec::new()
     }
 
-    fn run(&self, bench: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
-        effective(bench)
+    fn run(&self, lab: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
+        effective(lab)
     }
 }
 
 /// That of every head.
-fn effective(bench: &LabRun<'_>) -> Result<Report, LabError> {
-    let plain = bench.plain()?;
+fn effective(lab: &LabRun<'_>) -> Result<Report, LabError> {
+    let plain = lab.plain()?;
     let stacks = &plain.model().stacks;
     let total = stacks.iter().map(|stack| stack.layers.len()).sum();
     let mut done = 0;
@@ -87,11 +87,11 @@ fn effective(bench: &LabRun<'_>) -> Result<Report, LabError> {
         }
         let (mut layers, mut shares) = (Vec::new(), Vec::new());
         for (layer, pattern) in patterns(plain, stack)?.iter().enumerate() {
-            bench.step(done, total)?;
+            lab.step(done, total)?;
             done += 1;
             let values = recorded.layers[layer].v();
             let values = values.ok_or_else(|| LabError::unsuited("values were not recorded"))?;
-            let bare = without_bias(values, bench.model.value_bias(stack.kind, layer)?.as_deref())?;
+            let bare = without_bias(values, lab.model.value_bias(stack.kind, layer)?.as_deref())?;
             let [n_heads, ..] = pattern.shape();
             let group = (n_heads / bare.shape()[0].max(1)).max(1);
             let (mut all, mut of_heads) = (Vec::with_capacity(pattern.as_slice().len()), Vec::new());

@@ -126,8 +126,8 @@ impl Method for FaithfulnessOptions {
         title: "Faithfulness of this head",
         method: &SPEC,
         starts: true,
-        ask: |sight| {
-            let HeadId { stack, layer, head } = sight.head;
+        ask: |focus| {
+            let HeadId { stack, layer, head } = focus.head;
             Ok(Self { stack: Some(stack), layer: Some(layer), head: Some(head), ..Self::begin() }.into())
         },
     }];
@@ -166,14 +166,14 @@ impl Method for FaithfulnessOptions {
         vec![("permutations", json!(self.n_permutations)), ("steps", json!(self.n_steps)), ("seed", json!(self.seed))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        faithfulness(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        faithfulness(lab, *self, target)
     }
 }
 
 /// The row that is read, in one head or in all of a layer.
 struct ExplainedRow<'a> {
-    bench: &'a LabRun<'a>,
+    lab: &'a LabRun<'a>,
     aim: Aim,
     heads: Vec<HeadId>,
     query: usize,
@@ -186,8 +186,8 @@ struct ExplainedRow<'a> {
 }
 
 impl<'a> ExplainedRow<'a> {
-    fn of(bench: &'a LabRun<'a>, aim: Aim, options: FaithfulnessOptions) -> Result<Self, LabError> {
-        let plain = bench.plain()?;
+    fn of(lab: &'a LabRun<'a>, aim: Aim, options: FaithfulnessOptions) -> Result<Self, LabError> {
+        let plain = lab.plain()?;
         let model = plain.model();
         let kinds = [options.stack, Some(StackKind::Cross), Some(aim.side.stack())];
         let spec = match options.stack {
@@ -214,7 +214,7 @@ impl<'a> ExplainedRow<'a> {
             None => 0..n_heads,
         };
         let heads = heads.map(|head| HeadId { stack: spec.kind, layer, head });
-        let heads: Vec<HeadId> = heads.filter(|head| !bench.is_off(*head)).collect();
+        let heads: Vec<HeadId> = heads.filter(|head| !lab.is_off(*head)).collect();
         if heads.is_empty() {
             let what = match options.head {
                 Some(head) => format!("L{layer}H{head} is switched off already, so its weights change nothing"),
@@ -225,13 +225,13 @@ impl<'a> ExplainedRow<'a> {
         let all = patterns(plain, spec)?;
         let patterns: Vec<Matrix> = heads.iter().filter_map(|head| all.get(layer)?.head(head.head)).collect();
         let (tokens, n_query) = (plain.key_tokens(spec.kind), plain.query_tokens(spec.kind).len());
-        let sight = plain.sight_of(heads[0]).unwrap_or_default();
+        let visibility = plain.visibility_of(heads[0]).unwrap_or_default();
         let side = spec.kind.key_side();
         let hidden = |key: &usize| {
             let is = |edit: &Edit| matches!(edit, Edit::HideToken(HideToken { side: of, position }) if *of == side && position == key);
-            bench.edits.iter().any(is)
+            lab.edits.iter().any(is)
         };
-        let keys: Vec<usize> = sight.keys(query, n_query, tokens.len()).filter(|key| !hidden(key)).collect();
+        let keys: Vec<usize> = visibility.keys(query, n_query, tokens.len()).filter(|key| !hidden(key)).collect();
         if keys.len() < 2 {
             let what = "the position that is read sees a single token, so its weight is always 1: choose a later \
                 position or a longer text";
@@ -241,14 +241,14 @@ impl<'a> ExplainedRow<'a> {
         if real.len() < 2 {
             real.clone_from(&keys);
         }
-        let start = if bench.model.goes_on() {
-            let recorded = bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?;
+        let start = if lab.model.goes_on() {
+            let recorded = lab.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?;
             let stream = recorded.layer(heads[0]).and_then(|layer| layer.resid_pre().cloned());
             stream.map(|stream| Start { layer, stream })
         } else {
             None
         };
-        Ok(Self { bench, aim, heads, query, keys, real, patterns, start })
+        Ok(Self { lab, aim, heads, query, keys, real, patterns, start })
     }
 
     /// The row of each head, `[n_keys]`.
@@ -259,7 +259,7 @@ impl<'a> ExplainedRow<'a> {
 
     /// Changes of a run in which the heads have other rows.
     fn edits(&self, rows: &[Vec<f64>]) -> Result<Vec<Edit>, LabError> {
-        let mut edits = self.bench.edits.to_vec();
+        let mut edits = self.lab.edits.to_vec();
         let is_given =
             |edit: &Edit| matches!(edit, Edit::SetPattern(SetPattern { head, .. }) if self.heads.contains(head));
         edits.retain(|edit| !is_given(edit));
@@ -281,15 +281,15 @@ impl<'a> ExplainedRow<'a> {
         let each = 4 * (streams + self.patterns.iter().map(|pattern| pattern.as_slice().len()).sum::<usize>());
         let mut found = Vec::with_capacity(changed.len());
         for (part, changed) in changed.chunks((WAITING_BYTES / each.max(1)).max(1)).enumerate() {
-            self.bench.step(part, part + 1)?;
+            self.lab.step(part, part + 1)?;
             let variants = changed.iter().map(|rows| {
                 let edits = Cow::Owned(self.edits(rows)?);
-                let input = Cow::Borrowed(self.bench.input);
+                let input = Cow::Borrowed(self.lab.input);
                 Ok(Variant { input, edits, start: self.start.clone(), row: self.aim.row })
             });
             let variants = variants.collect::<Result<Vec<_>, LabError>>()?;
             let each = &mut |_: usize, logits: &[f32]| found.push(read(logits));
-            self.bench.model.logits_of(&variants, self.bench.control, each)?;
+            self.lab.model.logits_of(&variants, self.lab.control, each)?;
         }
         Ok(found)
     }
@@ -307,10 +307,10 @@ impl<'a> ExplainedRow<'a> {
 
     /// Gradients of an objective by the row, under changes; the heads' sum, by key that is seen.
     fn gradient(&self, edits: Vec<Edit>, objective: Objective) -> Result<Vec<f64>, LabError> {
-        let mut plan = self.bench.plan(Sites::NONE, Logits::Skip);
+        let mut plan = self.lab.plan(Sites::NONE, Logits::Skip);
         plan.edits = edits;
         let taps = Taps::of(&[Site::Pattern]);
-        let (_, found) = self.bench.model.gradients(self.bench.input, &plan, objective, taps, self.bench.control)?;
+        let (_, found) = self.lab.model.gradients(self.lab.input, &plan, objective, taps, self.lab.control)?;
         let mut sums = vec![0.0; self.keys.len()];
         for head in &self.heads {
             let gradient = found.layer(*head).and_then(|layer| layer.pattern()).and_then(|all| all.head(head.head));
@@ -359,7 +359,7 @@ impl<'a> ExplainedRow<'a> {
     /// Whether adversarial attention can be looked for; why not otherwise.
     fn adversarial(&self, p: &[f64], options: FaithfulnessOptions) -> Result<Value, LabError> {
         let n_outcomes = p.len();
-        let spec = self.bench.model.spec();
+        let spec = self.lab.model.spec();
         let n_layers: usize = spec.stacks.iter().map(|stack| stack.layers.len()).sum();
         let (n, width) = (self.patterns[0].n_cols() as f64, spec.d_model as f64);
         let candidates = AdversaryOptions::default().n_candidates;
@@ -411,7 +411,7 @@ impl<'a> ExplainedRow<'a> {
         };
         let weights = self.mean(&self.weights());
         let search = AdversaryOptions { n_steps: options.n_steps, seed: options.seed, ..AdversaryOptions::default() };
-        let go_on = |done: usize, total: usize| self.bench.step(done, total).is_ok();
+        let go_on = |done: usize, total: usize| self.lab.step(done, total).is_ok();
         let found = adversary(&weights, p, search, &mut above, &go_on)?;
         let best = found.best.map(|best| &found.candidates[best]);
         let pattern = best.map_or(&weights, |best| &best.weights);
@@ -429,26 +429,21 @@ impl<'a> ExplainedRow<'a> {
 }
 
 /// Gradient × input of each token, patterns held fixed, as sizes.
-fn importance(bench: &LabRun<'_>, aim: &Aim, side: Side) -> Result<Option<Vec<f64>>, LabError> {
-    let plan = bench.plan(Sites::of(&[Site::Embed]), Logits::Skip);
+fn importance(lab: &LabRun<'_>, aim: &Aim, side: Side) -> Result<Option<Vec<f64>>, LabError> {
+    let plan = lab.plan(Sites::of(&[Site::Embed]), Logits::Skip);
     let taps = Taps { sites: Sites::of(&[Site::Embed]), fixed_patterns: true };
-    let (capture, found) = bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)?;
+    let (capture, found) = lab.model.gradients(lab.input, &plan, aim.objective(), taps, lab.control)?;
     let (Some(input), Some(gradient)) = (capture.embed(side), found.embeds.get(&side)) else { return Ok(None) };
     Ok(Some(sums::importance(std::slice::from_ref(gradient), input)?))
 }
 
 /// What each token's absence changes, of one side.
-fn absence(
-    bench: &LabRun<'_>,
-    capture: &Capture,
-    side: Side,
-    target: Target,
-) -> Result<(LeaveOut, Vec<f64>), LabError> {
+fn absence(lab: &LabRun<'_>, capture: &Capture, side: Side, target: Target) -> Result<(LeaveOut, Vec<f64>), LabError> {
     let mixes =
         capture.model().stacks.iter().any(|stack| stack.kind.key_side() == side && stack.kind.query_side() == side);
     // Where words do not attend to words, hiding one from the query would be what erasing its weight is.
-    let by = if mixes || !bench.edits.is_empty() { LeaveOut::Hide } else { LeaveOut::Delete };
-    let report = leave_one_out(bench, by, target)?;
+    let by = if mixes || !lab.edits.is_empty() { LeaveOut::Hide } else { LeaveOut::Delete };
+    let report = leave_one_out(lab, by, target)?;
     let leaves = report.leaves();
     // Of a score there is no change of probabilities, but that of the score.
     let of = |name: &str| {
@@ -465,20 +460,20 @@ fn absence(
 }
 
 /// Whether the attention that is read for an output says what the output depends on.
-fn faithfulness(bench: &LabRun<'_>, options: FaithfulnessOptions, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let plain = bench.plain()?;
+fn faithfulness(lab: &LabRun<'_>, options: FaithfulnessOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    let plain = lab.plain()?;
     one_number(plain)?;
-    let row = ExplainedRow::of(bench, aim, options)?;
+    let row = ExplainedRow::of(lab, aim, options)?;
     let side = row.heads[0].stack.key_side();
     let weights = row.weights();
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     let heads: Vec<String> = row.heads.iter().map(|head| head_name(*head)).collect();
     report.parameters.push((Cow::Borrowed("heads"), json!(heads)));
     report.parameters.push((Cow::Borrowed("query"), json!(row.query)));
     report = report.with_value("attention", row.by_key(&row.mean(&weights)));
-    let (by, absent) = absence(bench, plain, side, target)?;
+    let (by, absent) = absence(lab, plain, side, target)?;
     report.parameters.push((Cow::Borrowed("left_out_by"), json!(by.name())));
     let of_real = |values: &[f64]| row.real.iter().map(|key| values[*key]).collect::<Vec<f64>>();
     let attention: Vec<f64> =
@@ -488,12 +483,12 @@ fn faithfulness(bench: &LabRun<'_>, options: FaithfulnessOptions, target: Target
         let why = || Value::Missing("fewer than three tokens, or all of them equal".to_owned());
         found.map_or_else(|| [why(), why()], |found| [found.tau.into(), found.p.into()])
     };
-    let slopes = importance(bench, &aim, side)?;
+    let slopes = importance(lab, &aim, side)?;
     let [tau, p] = correlate(slopes.as_deref().map(of_real));
     report = report.with_value("kendall_gradient", tau).with_value("p_gradient", p);
     let [tau, p] = correlate(Some(of_real(&absent)));
     report = report.with_value("kendall_loo", tau).with_value("p_loo", p);
-    (bench.partial)(&report);
+    (lab.partial)(&report);
 
     let changed = [vec![weights], vec![row.uniform()], row.permutations(options)?].concat();
     if !aim.outputs.has_probabilities() {
@@ -516,7 +511,7 @@ fn faithfulness(bench: &LabRun<'_>, options: FaithfulnessOptions, target: Target
         .with_value("permutation", changes.clone())
         .with_value("permutation_median", median(&changes).unwrap_or(f64::NAN))
         .with_value("uniform", tvd(p, &outputs[1]));
-    (bench.partial)(&report);
+    (lab.partial)(&report);
 
     let decision = descending(p)[0];
     // Its logarithm puts keys in the order in which the probability itself does; that a label does not hold is as
@@ -526,7 +521,7 @@ fn faithfulness(bench: &LabRun<'_>, options: FaithfulnessOptions, target: Target
         (OutputKind::Labels, _) => (Objective::Logit { row: aim.row, id: aim.id }, -1.0),
         _ => (Objective::LogProbability { of: vec![(aim.row, decision as u32)] }, 1.0),
     };
-    let gradient: Vec<f64> = row.gradient(bench.edits.to_vec(), of)?.iter().map(|slope| sign * slope).collect();
+    let gradient: Vec<f64> = row.gradient(lab.edits.to_vec(), of)?.iter().map(|slope| sign * slope).collect();
     let mean = row.mean(&row.weights());
     let share = |fraction: Option<f64>| {
         fraction.map_or_else(|| Value::Missing("the decision never flips".to_owned()), Into::into)
@@ -543,7 +538,7 @@ fn faithfulness(bench: &LabRun<'_>, options: FaithfulnessOptions, target: Target
     erasure.push((Cow::Borrowed("random"), random.into()));
     report = report.with_value("erasure", Value::Group(erasure));
     report.notes.push("gradients of the erasure are those of the decision's probability".to_owned());
-    (bench.partial)(&report);
+    (lab.partial)(&report);
 
     let adversarial = row.adversarial(p, options)?;
     if row.heads.len() > 1 && !matches!(adversarial, Value::Missing(_)) {

@@ -48,7 +48,7 @@ impl Method for FlowOptions {
         title: "Flow",
         method: &SPEC,
         starts: false,
-        ask: |sight| needs_layers(sight).map(|()| Self::default().into()),
+        ask: |focus| needs_layers(focus).map(|()| Self::default().into()),
     }];
 
     fn begin() -> Self {
@@ -68,25 +68,25 @@ impl Method for FlowOptions {
         all
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        flow(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        flow(lab, *self, target)
     }
 }
 
-fn flow(bench: &LabRun<'_>, FlowOptions { query, options }: FlowOptions, target: Target) -> Result<Report, LabError> {
-    let capture = bench.plain()?;
+fn flow(lab: &LabRun<'_>, FlowOptions { query, options }: FlowOptions, target: Target) -> Result<Report, LabError> {
+    let capture = lab.plain()?;
     let side = predicted_side(capture);
     let stack = square_stacks(capture).find(|stack| stack.kind.query_side() == side);
     let stack = stack.ok_or_else(|| LabError::unsuited(NOTHING_TO_MULTIPLY))?;
     let n = capture.tokens(side).len();
     let query = query.or(target.position);
     let queries: Vec<usize> = query.map_or_else(|| (0..n).collect(), |query| vec![query]);
-    let go_on = |done: usize, total: usize| bench.step(done, total).is_ok();
+    let go_on = |done: usize, total: usize| lab.step(done, total).is_ok();
     let found = flows::flow(&patterns(capture, stack)?, &queries, options, &go_on)?;
     let rows = if query.is_some() { Axis::only(side, queries) } else { Axis::all(side) };
     let mut report = Report::new(&SPEC).with_value("raw", Value::matrix(rows.clone(), side, found.raw));
     // Of a model without a prediction there is the map alone.
-    if let (None, Ok(aim)) = (query, target.aim(bench)) {
+    if let (None, Ok(aim)) = (query, target.aim(lab)) {
         report = report.with_value("scores", Value::tokens(side, aim.reads.row_of(&found.normalised)));
     }
     Ok(report.with_value("matrix", Value::matrix(rows, side, found.normalised)))

@@ -134,25 +134,25 @@ impl Method for GradientOptions {
         vec![("of", json!(self.of.name())), ("times_input", json!(self.times_input)), ("integrated", json!(self.steps))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        gradients(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        gradients(lab, *self, target)
     }
 }
 
 fn gradients(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     GradientOptions { of, times_input, steps }: GradientOptions,
     target: Target,
 ) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
+    let aim = target.aim(lab)?;
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     if of == Of::Pattern {
         if steps.is_some() {
             return Err(LabError::unsuited("integrated gradients need input embeddings"));
         }
-        let capture = bench.plain()?;
-        let gradients = pattern_gradients(bench, &aim)?;
+        let capture = lab.plain()?;
+        let gradients = pattern_gradients(lab, &aim)?;
         let mut stacks = Vec::new();
         for stack in &capture.model().stacks {
             let side = (stack.kind.query_side(), stack.kind.key_side());
@@ -189,9 +189,9 @@ fn gradients(
     }
     let taps = Taps::of(&[Site::Embed]);
     let at = |edits: Vec<Edit>| {
-        let mut plan = bench.plan(Sites::of(&[Site::Embed]), Logits::Skip);
+        let mut plan = lab.plan(Sites::of(&[Site::Embed]), Logits::Skip);
         plan.edits.extend(edits);
-        bench.model.gradients(bench.input, &plan, aim.objective(), taps, bench.control)
+        lab.model.gradients(lab.input, &plan, aim.objective(), taps, lab.control)
     };
     let (capture, gradients) = at(Vec::new())?;
     let value = f64::from(gradients.value);
@@ -227,7 +227,7 @@ fn gradients(
     };
     let mut along: Vec<Vec<Matrix>> = vec![Vec::new(); sides.len()];
     for (step, share) in sums::path(n_steps).enumerate() {
-        bench.step(step, n_steps)?;
+        lab.step(step, n_steps)?;
         let (_, found) = at(on_path(share)?)?;
         for (along, side) in along.iter_mut().zip(&sides) {
             along.extend(found.embeds.get(side).cloned());

@@ -98,15 +98,15 @@ impl Method for KnockoutOptions {
         vec![("window", json!(self.window)), ("cut", json!(cut)), ("every", json!(self.every))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        knockout(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        knockout(lab, *self, target)
     }
 }
 
 /// Attention knockout: what the answer loses when the position that is read cannot see a key.
-fn knockout(bench: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let plain = bench.plain()?;
+fn knockout(lab: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    let plain = lab.plain()?;
     one_number(plain)?;
     let model = plain.model();
     let own = Some(aim.side.stack()).filter(|kind| model.stack(*kind).is_some());
@@ -115,8 +115,8 @@ fn knockout(bench: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Res
     let (n_query, n_key) = (plain.query_tokens(stack).len(), plain.key_tokens(stack).len());
     let n_layers = spec.layers.len();
     // Layers may see windows of different widths.
-    let sights: Vec<Visibility<'_>> =
-        (0..n_layers).filter_map(|layer| plain.sight_of(HeadId { stack, layer, head: 0 })).collect();
+    let visibilities: Vec<Visibility<'_>> =
+        (0..n_layers).filter_map(|layer| plain.visibility_of(HeadId { stack, layer, head: 0 })).collect();
     let queries = match aim.reads {
         HeadReads::At(position) if stack.query_side() == aim.side => position..position + 1,
         HeadReads::MeanFrom(first) if stack.query_side() == aim.side => first..n_query,
@@ -124,12 +124,13 @@ fn knockout(bench: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Res
     };
     let hidden = |key: usize| {
         let side = stack.key_side();
-        bench.edits.iter().any(
+        lab.edits.iter().any(
             |edit| matches!(edit, Edit::HideToken(HideToken { side: of, position }) if *of == side && *position == key),
         )
     };
-    let sees =
-        |query: usize, key: usize| !hidden(key) && sights.iter().any(|sight| sight.sees(query, key, n_query, n_key));
+    let sees = |query: usize, key: usize| {
+        !hidden(key) && visibilities.iter().any(|visibility| visibility.sees(query, key, n_query, n_key))
+    };
     if options.cut == Cut::Scores && queries.clone().all(|query| (0..n_key).filter(|key| sees(query, *key)).count() < 2)
     {
         let what = "the position that is read sees a single key, and without it nothing is left to attend to: \
@@ -138,20 +139,20 @@ fn knockout(bench: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Res
     }
     let keys_cut: Vec<usize> = (0..n_key).step_by(options.every.max(1)).collect();
     let of_layer = |layer: usize| n_layers - window(layer, n_layers, options.window).start;
-    let layers_run = if bench.model.goes_on() { (0..n_layers).map(of_layer).sum() } else { n_layers * n_layers };
+    let layers_run = if lab.model.goes_on() { (0..n_layers).map(of_layer).sum() } else { n_layers * n_layers };
     let share = layers_run as f64 / (n_layers * n_layers).max(1) as f64;
     let n_positions = keys_cut.len();
-    bench.ask_first(aim.row, &Work { n_positions, runs_each: n_layers, share, n_tokens: n_key, n_always: 0 })?;
-    let entering = bench.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?;
+    lab.ask_first(aim.row, &Work { n_positions, runs_each: n_layers, share, n_tokens: n_key, n_always: 0 })?;
+    let entering = lab.run(Sites::of(&[Site::ResidPre]), Logits::Skip)?;
     let streams: Option<Vec<&Matrix>> = entering
         .stack(stack)
-        .filter(|_| bench.model.goes_on())
+        .filter(|_| lab.model.goes_on())
         .and_then(|stack| stack.layers.iter().map(|layer| layer.resid_pre()).collect());
-    let before = aim.told(&bench.logits(aim.row)?);
+    let before = aim.told(&lab.logits(aim.row)?);
     let has_probabilities = aim.outputs.has_probabilities();
     let [effect, clean] = if has_probabilities { ["effect", "clean"] } else { ["score_effect", "score_clean"] };
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     report.parameters.push((Cow::Borrowed("stack"), stack.name().into()));
     let told = |effects: &Dense| {
         let report = report.clone().with_value(effect, Value::grid(stack.key_side(), effects.to_matrix()));
@@ -167,18 +168,18 @@ fn knockout(bench: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Res
             if edges.is_empty() {
                 continue;
             }
-            let mut edits = bench.edits.to_vec();
+            let mut edits = lab.edits.to_vec();
             let scope = EditScope::Layers(layers.clone().collect());
             edits.push(Edit::Knockout(Knockout { stack, scope, edges, cut: options.cut }));
             let start =
                 streams.as_ref().map(|streams| Start { layer: layers.start, stream: streams[layers.start].clone() });
             keys.push(key);
-            variants.push(Variant { input: Cow::Borrowed(bench.input), edits: Cow::Owned(edits), start, row: aim.row });
+            variants.push(Variant { input: Cow::Borrowed(lab.input), edits: Cow::Owned(edits), start, row: aim.row });
         }
-        told_of(bench, &aim, &variants, (nth * keys_cut.len(), keys_cut.len() * n_layers), &mut |idx, p| {
+        told_of(lab, &aim, &variants, (nth * keys_cut.len(), keys_cut.len() * n_layers), &mut |idx, p| {
             effects.row_mut(keys[idx])[layer] = if has_probabilities { relative_change(before, p) } else { p - before };
         })?;
-        (bench.partial)(&told(&effects));
+        (lab.partial)(&told(&effects));
     }
     Ok(told(&effects))
 }

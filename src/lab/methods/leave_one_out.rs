@@ -63,8 +63,8 @@ vocabulary! {
 }
 
 /// A way that takes words, for patches of a picture can only be hidden.
-fn of_text(sight: &LabFocus<'_>, by: LeaveOut) -> Result<MethodCall, MethodRefusal> {
-    if sight.capture.image().is_some() {
+fn of_text(focus: &LabFocus<'_>, by: LeaveOut) -> Result<MethodCall, MethodRefusal> {
+    if focus.capture.image().is_some() {
         return Err(MethodRefusal::unsuited("patches of a picture can only be hidden"));
     }
     Ok(LeaveOneOutOptions { by }.into())
@@ -85,14 +85,14 @@ impl Method for LeaveOneOutOptions {
             title: "If masked",
             method: &SPEC,
             starts: false,
-            ask: |sight| of_text(sight, LeaveOut::Mask),
+            ask: |focus| of_text(focus, LeaveOut::Mask),
         },
         MethodPreset {
             name: "deleted",
             title: "If deleted",
             method: &SPEC,
             starts: true,
-            ask: |sight| of_text(sight, LeaveOut::Delete),
+            ask: |focus| of_text(focus, LeaveOut::Delete),
         },
     ];
 
@@ -112,25 +112,25 @@ impl Method for LeaveOneOutOptions {
         vec![("by", json!(self.by.name()))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        leave_one_out(bench, self.by, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        leave_one_out(lab, self.by, target)
     }
 }
 
 /// Its effects as a report.
-pub(super) fn leave_one_out(bench: &LabRun<'_>, by: LeaveOut, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let capture = bench.plain()?;
+pub(super) fn leave_one_out(lab: &LabRun<'_>, by: LeaveOut, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    let capture = lab.plain()?;
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     let sides: Vec<Side> =
-        bench.input.tokens.iter().filter(|(_, tokens)| !tokens.is_empty()).map(|(side, _)| *side).collect();
+        lab.input.tokens.iter().filter(|(_, tokens)| !tokens.is_empty()).map(|(side, _)| *side).collect();
     let read: Vec<Side> = sides.into_iter().filter(|side| by != LeaveOut::Hide || is_read(capture, *side)).collect();
     let mut places = Vec::new();
     let mut changed = Vec::new();
     for side in read {
         for position in 0..capture.tokens(side).len() {
-            if let Some(change) = without(bench, &aim, by, side, position) {
+            if let Some(change) = without(lab, &aim, by, side, position) {
                 places.push((side, position));
                 changed.push(change);
             }
@@ -139,7 +139,7 @@ pub(super) fn leave_one_out(bench: &LabRun<'_>, by: LeaveOut, target: Target) ->
     if places.is_empty() {
         return Err(LabError::unsuited(match by {
             LeaveOut::Mask => "the model has no mask token, or no text: hide tokens instead",
-            LeaveOut::Delete if !bench.edits.is_empty() => {
+            LeaveOut::Delete if !lab.edits.is_empty() => {
                 "the changes of this run name positions, which move when a token is deleted: hide tokens instead"
             }
             LeaveOut::Delete => "no token can be deleted: hide tokens instead",
@@ -148,15 +148,15 @@ pub(super) fn leave_one_out(bench: &LabRun<'_>, by: LeaveOut, target: Target) ->
     }
     let variants: Vec<Variant<'_>> =
         changed.iter().map(|(input, edits, row)| Variant::of(input, edits, *row)).collect();
-    let plain = bench.logits(aim.row)?;
+    let plain = lab.logits(aim.row)?;
     let (before, logit_before) = (aim.distribution(&plain), aim.value(&plain));
     let mut found: Vec<(f32, f32)> = Vec::with_capacity(places.len());
-    bench.model.logits_of(&variants, bench.control, &mut |_, logits| {
+    lab.model.logits_of(&variants, lab.control, &mut |_, logits| {
         let moved =
             before.as_ref().zip(aim.distribution(logits)).map_or(f64::NAN, |(before, after)| tvd(before, &after));
         found.push((moved as f32, (logit_before - aim.value(logits)) as f32));
         if found.len().is_multiple_of(16) {
-            (bench.partial)(&told(report.clone(), capture, &places, &found));
+            (lab.partial)(&told(report.clone(), capture, &places, &found));
         }
     })?;
     if by == LeaveOut::Delete {
@@ -198,21 +198,21 @@ fn is_read(capture: &Capture, side: Side) -> bool {
 type Change<'a> = (Cow<'a, Encoded>, Vec<Edit>, usize);
 
 /// The input without one token; `None` where it cannot be left out in this way.
-fn without<'a>(bench: &LabRun<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
+fn without<'a>(lab: &LabRun<'a>, aim: &Aim, by: LeaveOut, side: Side, position: usize) -> Option<Change<'a>> {
     let edits = match by {
-        LeaveOut::Hide => bench.with(Edit::HideToken(HideToken { position, side })),
+        LeaveOut::Hide => lab.with(Edit::HideToken(HideToken { position, side })),
         LeaveOut::Mask => {
-            bench.model.mask_id()?;
-            bench.input.tokens.get(&side)?.get(position)?.id?;
-            bench.with(Edit::MaskToken(MaskToken { position, side }))
+            lab.model.mask_id()?;
+            lab.input.tokens.get(&side)?.get(position)?.id?;
+            lab.with(Edit::MaskToken(MaskToken { position, side }))
         }
         LeaveOut::Delete => {
             // What is read there cannot be asked about once it is gone.
-            let is_read = side == aim.side && aim.row == position && !bench.model.reads_whole();
-            let input = bench.input.without(side, position).filter(|_| !is_read && bench.edits.is_empty())?;
+            let is_read = side == aim.side && aim.row == position && !lab.model.reads_whole();
+            let input = lab.input.without(side, position).filter(|_| !is_read && lab.edits.is_empty())?;
             let row = if side == aim.side && position < aim.row { aim.row - 1 } else { aim.row };
-            return Some((Cow::Owned(input), bench.edits.to_vec(), row));
+            return Some((Cow::Owned(input), lab.edits.to_vec(), row));
         }
     };
-    Some((Cow::Borrowed(bench.input), edits, aim.row))
+    Some((Cow::Borrowed(lab.input), edits, aim.row))
 }

@@ -89,34 +89,34 @@ impl Method for LensOptions {
         vec![("top", json!(self.n_top))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        lens(bench, self.n_top, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        lens(lab, self.n_top, target)
     }
 }
 
 /// The rows of a stream that the head needs for what it says, and in which of them a head of the whole looks.
-fn read_rows(bench: &LabRun<'_>, aim: &Aim, stream: &Matrix) -> Option<(Matrix, usize)> {
+fn read_rows(lab: &LabRun<'_>, aim: &Aim, stream: &Matrix) -> Option<(Matrix, usize)> {
     match aim.reads {
-        HeadReads::At(position) if bench.model.reads_whole() => Some((stream.clone(), position)),
+        HeadReads::At(position) if lab.model.reads_whole() => Some((stream.clone(), position)),
         HeadReads::At(position) => Some((stream.window(position..position + 1)?, 0)),
         HeadReads::MeanFrom(_) => Some((stream.clone(), 0)),
     }
 }
 
-fn lens(bench: &LabRun<'_>, n_top: usize, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    one_number(bench.plain()?)?;
+fn lens(lab: &LabRun<'_>, n_top: usize, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    one_number(lab.plain()?)?;
     let stack = aim.side.stack();
-    let capture = bench.run(Sites::of(&[Site::ResidPost]), Logits::Skip)?;
+    let capture = lab.run(Sites::of(&[Site::ResidPost]), Logits::Skip)?;
     let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
     let streams: Vec<&Matrix> = layers.iter().filter_map(|layer| layer.rows(Site::ResidPost)).collect();
     let n_layers = streams.len();
     let Some(last) = streams.last().filter(|_| n_layers == layers.len()) else {
         return Err(LabError::unsuited(NO_STREAM));
     };
-    let n_outcomes = bench.model.n_outcomes();
+    let n_outcomes = lab.model.n_outcomes();
     // One statement, one position, or all.
-    let only = bench.model.reads_whole() || target.position.is_some();
+    let only = lab.model.reads_whole() || target.position.is_some();
     let (positions, axis) = match (only, aim.reads) {
         (true, HeadReads::At(position)) => (vec![position], Axis::only(aim.side, vec![position])),
         (true, HeadReads::MeanFrom(first)) => (vec![first], Axis::only(aim.side, vec![first])),
@@ -129,9 +129,9 @@ fn lens(bench: &LabRun<'_>, n_top: usize, target: Target) -> Result<Report, LabE
     for (part, rows) in positions.chunks(at_once).enumerate() {
         let logits_of = |stream: &Matrix| -> Result<Matrix, LabError> {
             let each = || Some((stream.window(rows[0]..rows[0] + rows.len())?, 0));
-            let read = if only { read_rows(bench, &aim, stream) } else { each() };
+            let read = if only { read_rows(lab, &aim, stream) } else { each() };
             let (rows, place) = read.ok_or_else(|| LabError::unsuited(NO_STREAM))?;
-            Ok(bench.model.unembed(stack, &rows, false, place)?)
+            Ok(lab.model.unembed(stack, &rows, false, place)?)
         };
         let final_logits: Vec<Vec<f32>> = logits_of(last)?.rows().map(<[f32]>::to_vec).collect();
         let most = |logits: &Vec<f32>| match (target.class, aim.outputs) {
@@ -141,7 +141,7 @@ fn lens(bench: &LabRun<'_>, n_top: usize, target: Target) -> Result<Report, LabE
         };
         let targets: Vec<usize> = final_logits.iter().map(most).collect();
         for (layer, stream) in streams.iter().enumerate() {
-            bench.step(part * n_layers + layer, n.div_ceil(at_once) * n_layers)?;
+            lab.step(part * n_layers + layer, n.div_ceil(at_once) * n_layers)?;
             for ((logits, last), target) in logits_of(stream)?.rows().zip(&final_logits).zip(&targets) {
                 readings[layer].push(read_lens(logits, last, *target, n_top, aim.outputs)?);
             }
@@ -149,7 +149,7 @@ fn lens(bench: &LabRun<'_>, n_top: usize, target: Target) -> Result<Report, LabE
         asked.extend(targets);
     }
     let has_probabilities = aim.outputs.has_probabilities();
-    let label = |id: usize| bench.model.outcome_label(id as u32);
+    let label = |id: usize| lab.model.outcome_label(id as u32);
     let table = |layer: &Vec<LensReading>| {
         let tops = || layer.iter().map(|reading| &reading.top);
         Value::Table(vec![

@@ -122,8 +122,8 @@ impl Method for MaskingOptions {
         ]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        masks(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        masks(lab, *self, target)
     }
 }
 
@@ -228,7 +228,7 @@ fn places(capture: &Capture, depth: Depth, notes: &mut Vec<String>) -> Vec<Maske
 
 /// One place's search.
 struct MaskSearch<'a> {
-    bench: &'a LabRun<'a>,
+    lab: &'a LabRun<'a>,
     aim: Aim,
     /// The outcomes' probabilities without masks.
     plain: Arc<[f32]>,
@@ -238,13 +238,13 @@ struct MaskSearch<'a> {
 impl MaskSearch<'_> {
     /// The divergence with masked states, and its gradient by the gates.
     fn divergence(&self, place: &MaskedStates, baseline: &[f64], gates: &[f64]) -> Result<(f64, Vec<f64>), LabError> {
-        let mut plan: RunPlan = self.bench.plan(Sites::NONE, Logits::Skip);
+        let mut plan: RunPlan = self.lab.plan(Sites::NONE, Logits::Skip);
         plan.edits.push(place.masked(gates, baseline)?);
         plan.layers = Some(vec![place.layer]);
         let objective = Objective::Divergence { row: self.aim.row, id: self.aim.id, from: Arc::clone(&self.plain) };
-        let quiet = |_| self.bench.step(0, 1).map_or(Err(crate::model::Cancelled), |()| Ok(()));
+        let quiet = |_| self.lab.step(0, 1).map_or(Err(crate::model::Cancelled), |()| Ok(()));
         let taps = Taps::of(&[place.site]);
-        let (_, found) = self.bench.model.gradients(self.bench.input, &plan, objective, taps, &quiet)?;
+        let (_, found) = self.lab.model.gradients(self.lab.input, &plan, objective, taps, &quiet)?;
         let gradient = match place.site {
             Site::Embed => found.embeds.get(&place.side),
             site => found
@@ -263,16 +263,16 @@ impl MaskSearch<'_> {
         let MaskingOptions { margin, n_steps, seed, .. } = self.options;
         let baseline = self.options.baseline.of(&place.states);
         let options = MaskOptions { n_steps, margin, seed, ..MaskOptions::default() };
-        let go_on = |done: usize, total: usize| self.bench.step(nth * total + done, n_places * total).is_ok();
+        let go_on = |done: usize, total: usize| self.lab.step(nth * total + done, n_places * total).is_ok();
         let mut masked = |gates: &[f64]| self.divergence(place, &baseline, gates);
         smallest_mask(place.states.n_rows(), options, &mut masked, &go_on)
     }
 }
 
 /// The smallest masks with which the output stays, of the embeddings or of every layer.
-fn masks(bench: &LabRun<'_>, options: MaskingOptions, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let plain = bench.plain()?;
+fn masks(lab: &LabRun<'_>, options: MaskingOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    let plain = lab.plain()?;
     one_number(plain)?;
     probabilities(
         plain,
@@ -283,23 +283,23 @@ fn masks(bench: &LabRun<'_>, options: MaskingOptions, target: Target) -> Result<
     }
     let mut report = Report::new(&SPEC);
     report.parameters = vec![(Cow::Borrowed("position"), aim.row.into())];
-    let capture = bench.run(Sites::of(&[Site::Embed, Site::ResidPre, Site::ResidPost]), Logits::Skip)?;
+    let capture = lab.run(Sites::of(&[Site::Embed, Site::ResidPre, Site::ResidPost]), Logits::Skip)?;
     let places = places(&capture, options.depth, &mut report.notes);
     if places.is_empty() {
         return Err(LabError::unsuited("the states of this model cannot be recorded, so none can be masked"));
     }
-    refuse_too_long(bench, &places, options)?;
+    refuse_too_long(lab, &places, options)?;
     let mut p = Vec::new();
-    let variant = Variant::of(bench.input, bench.edits, aim.row);
-    bench.model.logits_of(&[variant], bench.control, &mut |_, logits| {
+    let variant = Variant::of(lab.input, lab.edits, aim.row);
+    lab.model.logits_of(&[variant], lab.control, &mut |_, logits| {
         p = aim.distribution(logits).unwrap_or_default();
     })?;
     let plain = p.iter().map(|p| *p as f32).collect();
-    let search = MaskSearch { bench, aim, plain, options };
+    let search = MaskSearch { lab, aim, plain, options };
     let mut found: Vec<(&MaskedStates, Mask)> = Vec::with_capacity(places.len());
     for (nth, place) in places.iter().enumerate() {
         found.push((place, search.smallest(place, (nth, places.len()))?));
-        (bench.partial)(&told(report.clone(), &places, &found));
+        (lab.partial)(&told(report.clone(), &places, &found));
     }
     if found.iter().any(|(_, mask)| !mask.within_margin) {
         let what = "with these gates the output changes by more than the margin: use more steps or a wider margin";
@@ -309,10 +309,10 @@ fn masks(bench: &LabRun<'_>, options: MaskingOptions, target: Target) -> Result<
 }
 
 /// Refuses what would take too long, before anything is run for it.
-fn refuse_too_long(bench: &LabRun<'_>, places: &[MaskedStates], options: MaskingOptions) -> Result<(), LabError> {
-    let spec = bench.model.spec();
+fn refuse_too_long(lab: &LabRun<'_>, places: &[MaskedStates], options: MaskingOptions) -> Result<(), LabError> {
+    let spec = lab.model.spec();
     let n_layers: usize = spec.stacks.iter().map(|stack| stack.layers.len()).sum();
-    let n: usize = bench.input.tokens.values().map(Vec::len).max().unwrap_or(1);
+    let n: usize = lab.input.tokens.values().map(Vec::len).max().unwrap_or(1);
     let pass = 3.0 * n as f64 * n_layers as f64 * 24.0 * (spec.d_model as f64).powi(2);
     let passes = places.len() * options.n_steps;
     if pass * passes as f64 <= MOST_OPERATIONS {

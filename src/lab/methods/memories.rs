@@ -79,20 +79,20 @@ impl Method for MemoryOptions {
         vec![("top", json!(self.n_top))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        memories(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        memories(lab, *self, target)
     }
 }
 
 fn memories(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     MemoryOptions { layer, n_top }: MemoryOptions,
     target: Target,
 ) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    one_number(bench.plain()?)?;
+    let aim = target.aim(lab)?;
+    one_number(lab.plain()?)?;
     let stack = aim.side.stack();
-    let capture = bench.run(Sites::of(&[Site::MlpHidden]), Logits::Skip)?;
+    let capture = lab.run(Sites::of(&[Site::MlpHidden]), Logits::Skip)?;
     let layers = capture.stack(stack).map_or(&[][..], |stack| &stack.layers);
     let n_layers = layers.len();
     let layer = layer.unwrap_or_else(|| n_layers.saturating_sub(1));
@@ -100,11 +100,11 @@ fn memories(
         return Err(LabError::unsuited(format!("there is no layer {layer} among {n_layers}")));
     }
     let position = match (target.position, aim.reads) {
-        (Some(position), _) if !bench.model.reads_whole() => position,
+        (Some(position), _) if !lab.model.reads_whole() => position,
         (_, HeadReads::At(position) | HeadReads::MeanFrom(position)) => position,
     };
     let hidden = layers.get(layer).and_then(|layer| layer.rows(Site::MlpHidden)?.row(position));
-    let (Some(hidden), Some(output)) = (hidden, bench.model.mlp_output(stack, layer)?) else {
+    let (Some(hidden), Some(output)) = (hidden, lab.model.mlp_output(stack, layer)?) else {
         return Err(LabError::unsuited("it has no feed-forward layers, so there are no memories"));
     };
     let coefficients = wide(hidden);
@@ -112,7 +112,7 @@ fn memories(
     let all = ranked(&coefficients, &lengths)?;
     let width = output.weight.n_cols();
     // The norm's weight is folded into what is read; its bias and the head's say nothing about the value.
-    let gain = bench.model.final_norm(stack)?.map_or_else(|| vec![1.0; width], |norm| norm.weight);
+    let gain = lab.model.final_norm(stack)?.map_or_else(|| vec![1.0; width], |norm| norm.weight);
     let shown = &all[..all.len().min(n_top)];
     let mut vectors = vec![0.0; width];
     for memory in shown {
@@ -131,14 +131,14 @@ fn memories(
         ),
     ];
     let says_one_of = matches!(aim.outputs, OutputKind::Tokens | OutputKind::Classes);
-    if let (Ok(_), false, true) = (bench.model.unembedding(0), bench.model.reads_whole(), says_one_of) {
-        let logits = bench.model.unembed(stack, &vectors, true, 0)?;
+    if let (Ok(_), false, true) = (lab.model.unembedding(0), lab.model.reads_whole(), says_one_of) {
+        let logits = lab.model.unembed(stack, &vectors, true, 0)?;
         let nothing = logits.row(0).map(wide).unwrap_or_default();
         let (mut tokens, mut probabilities) = (Vec::new(), Vec::new());
         for row in logits.rows().skip(1) {
             let p = softmax(&row.iter().zip(&nothing).map(|(a, b)| f64::from(*a) - b).collect::<Vec<f64>>());
             let top = descending(&p).into_iter().take(n_top);
-            let (labels, values) = top.map(|id| (bench.model.outcome_label(id as u32), p[id])).unzip();
+            let (labels, values) = top.map(|id| (lab.model.outcome_label(id as u32), p[id])).unzip();
             tokens.push(labels);
             probabilities.push(values);
         }

@@ -114,8 +114,8 @@ macro_rules! methods {
                 match self { $(Self::$name(options) => options.parameters(),)* }
             }
 
-            fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-                match self { $(Self::$name(options) => options.run(bench, target),)* }
+            fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+                match self { $(Self::$name(options) => options.run(lab, target),)* }
             }
         }
     };
@@ -177,12 +177,12 @@ impl MethodCall {
 ///
 /// # Errors
 /// When the question does not suit the model or the input, a run fails, or somebody says stop.
-pub fn answer(bench: LabRun<'_>, call: &MethodCall, target: Target) -> Result<LabAnswer, LabError> {
-    let mut report = call.run(&bench, target)?;
+pub fn answer(lab: LabRun<'_>, call: &MethodCall, target: Target) -> Result<LabAnswer, LabError> {
+    let mut report = call.run(&lab, target)?;
     let own = call.parameters().into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
     let mut parameters: Vec<(Cow<'static, str>, Value)> = own.collect();
     parameters.append(&mut report.parameters);
     report.parameters = parameters;
-    let Some(capture) = bench.plain.into_inner() else { return Err(LabError::unsuited("nothing was run")) };
+    let Some(capture) = lab.plain.into_inner() else { return Err(LabError::unsuited("nothing was run")) };
     Ok(LabAnswer { capture, report })
 }

@@ -88,18 +88,18 @@ impl Method for NormalizerOptions {
         vec![("alpha", json!(self.alpha))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        normalizers(bench, self.alpha, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        normalizers(lab, self.alpha, target)
     }
 }
 
 /// Every head's pattern under α-entmax, and what the output does when it has it.
-fn normalizers(bench: &LabRun<'_>, alpha: f64, target: Target) -> Result<Report, LabError> {
+fn normalizers(lab: &LabRun<'_>, alpha: f64, target: Target) -> Result<Report, LabError> {
     if !ALPHAS.contains(&alpha) {
         return Err(LabError::unsuited(format!("α goes from 1 (softmax) over 2 (sparsemax) to 16; {alpha} was given")));
     }
-    let plain = bench.plain()?;
-    let recorded = bench.run(Sites::of(&[Site::Scores, Site::ResidPre]), Logits::Skip)?;
+    let plain = lab.plain()?;
+    let recorded = lab.run(Sites::of(&[Site::Scores, Site::ResidPre]), Logits::Skip)?;
     let stacks = &plain.model().stacks;
     let total: usize = stacks.iter().map(|stack| stack.layers.len()).sum();
     let (mut done, mut heads, mut variants) = (0, Vec::new(), Vec::new());
@@ -107,7 +107,7 @@ fn normalizers(bench: &LabRun<'_>, alpha: f64, target: Target) -> Result<Report,
     for stack in stacks {
         let (mut layers, mut supports) = (Vec::new(), Vec::new());
         for layer in 0..stack.layers.len() {
-            bench.step(done, total)?;
+            lab.step(done, total)?;
             done += 1;
             let found = recorded.layer(HeadId { stack: stack.kind, layer, head: 0 });
             let scores = found.and_then(|layer| layer.scores());
@@ -121,7 +121,7 @@ fn normalizers(bench: &LabRun<'_>, alpha: f64, target: Target) -> Result<Report,
             };
             supports.push(Value::List((0..n_heads).map(of_head).collect()));
             layers.push(Value::heads(stack.kind.query_side(), stack.kind.key_side(), pattern));
-            let start = found.filter(|_| bench.model.goes_on()).and_then(|found| found.resid_pre().cloned());
+            let start = found.filter(|_| lab.model.goes_on()).and_then(|found| found.resid_pre().cloned());
             let start = start.map(|stream| Start { layer, stream });
             heads.extend((0..n_heads).map(|head| (HeadId { stack: stack.kind, layer, head }, start.clone())));
         }
@@ -138,15 +138,15 @@ fn normalizers(bench: &LabRun<'_>, alpha: f64, target: Target) -> Result<Report,
             Value::Missing("the model predicts nothing, so there is no change of the output to measure".to_owned()),
         ));
     }
-    let aim = target.aim(bench)?;
-    report.parameters = aim.parameters(bench);
+    let aim = target.aim(lab)?;
+    report.parameters = aim.parameters(lab);
     let with = Normalizer::Entmax(alpha as f32);
     let edits = |scope: Option<EditScope>| {
-        let mut edits = bench.edits.to_vec();
+        let mut edits = lab.edits.to_vec();
         edits.extend(scope.map(|scope| Edit::Normalize(Normalize { with, scope })));
         Cow::Owned(edits)
     };
-    let input = || Cow::Borrowed(bench.input);
+    let input = || Cow::Borrowed(lab.input);
     let row = aim.row;
     variants.push(Variant { input: input(), edits: edits(None), start: None, row });
     variants.push(Variant { input: input(), edits: edits(Some(EditScope::All)), start: None, row });
@@ -155,7 +155,7 @@ fn normalizers(bench: &LabRun<'_>, alpha: f64, target: Target) -> Result<Report,
         variants.push(Variant { input: input(), edits, start: start.clone(), row });
     }
     let (mut before, mut drifts) = ((None, 0.0), Vec::with_capacity(variants.len()));
-    bench.model.logits_of(&variants, bench.control, &mut |idx, logits| {
+    lab.model.logits_of(&variants, lab.control, &mut |idx, logits| {
         let now = (aim.distribution(logits), aim.value(logits));
         match (&before, &now) {
             _ if idx == 0 => before = now,

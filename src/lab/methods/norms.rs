@@ -72,15 +72,15 @@ impl Method for Norms {
         Vec::new()
     }
 
-    fn run(&self, bench: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
-        norms(bench)
+    fn run(&self, lab: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
+        norms(lab)
     }
 }
 
 /// Those of every layer.
-fn norms(bench: &LabRun<'_>) -> Result<Report, LabError> {
-    let plain = bench.plain()?;
-    let recorded = bench.run(Sites::of(&[Site::Z, Site::ResidPre, Site::AttnOut, Site::ResidMid]), Logits::Skip)?;
+fn norms(lab: &LabRun<'_>) -> Result<Report, LabError> {
+    let plain = lab.plain()?;
+    let recorded = lab.run(Sites::of(&[Site::Z, Site::ResidPre, Site::AttnOut, Site::ResidMid]), Logits::Skip)?;
     let stacks = &plain.model().stacks;
     let total = stacks.iter().map(|stack| stack.layers.len()).sum();
     let mut done = 0;
@@ -95,9 +95,9 @@ fn norms(bench: &LabRun<'_>) -> Result<Report, LabError> {
             return Err(LabError::unsuited(what));
         }
         for (layer, pattern) in patterns(plain, stack)?.iter().enumerate() {
-            bench.step(done, total)?;
+            lab.step(done, total)?;
             done += 1;
-            let Some(output) = bench.model.attention_output(stack.kind, layer)? else {
+            let Some(output) = lab.model.attention_output(stack.kind, layer)? else {
                 return Err(LabError::unsuited(NO_OUTPUT));
             };
             let values = values.layers[layer].v();
@@ -107,7 +107,7 @@ fn norms(bench: &LabRun<'_>) -> Result<Report, LabError> {
             of_all.push(Value::matrix(sides.0, sides.1, moved.together(pattern)?));
             if stack.kind != StackKind::Cross {
                 alone.push(Value::tokens(sides.0, moved.mixing_ratios(pattern, None, None)?));
-                ratios.extend(ratio(bench, &moved, pattern, (stack, layer), (streams, &output))?);
+                ratios.extend(ratio(lab, &moved, pattern, (stack, layer), (streams, &output))?);
             }
         }
         let name = Cow::Borrowed(stack.kind.name());
@@ -136,7 +136,7 @@ fn norms(bench: &LabRun<'_>) -> Result<Report, LabError> {
 /// The mixing ratio with the residual stream, behind the norm where it follows the attention; `None` where what
 /// heads move is not what the stream gets.
 fn ratio(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     moved: &Moved,
     pattern: &PerHead,
     (stack, layer): (&StackSpec, usize),
@@ -160,7 +160,7 @@ fn ratio(
         Matrix::new(values, a.shape()).map_err(|_| LabError::unsuited("the stream is empty"))
     };
     let side = stack.kind.query_side();
-    let Some(norm) = bench.model.norm_after_attention(stack.kind, layer)? else {
+    let Some(norm) = lab.model.norm_after_attention(stack.kind, layer)? else {
         // Some blocks add to the normed stream, which is what is left without the attention.
         let residual = match recorded.rows(Site::ResidMid) {
             Some(mid) if stack.kind == StackKind::SelfAttention => combined(-1.0, mid, out)?,

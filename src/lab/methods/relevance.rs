@@ -95,25 +95,25 @@ impl Method for RelevanceQuestion {
         vec![("rule", json!(self.rule.name())), ("start_layer", json!(self.start_layer))]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        relevance(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        relevance(lab, *self, target)
     }
 }
 
 /// Gradient × attention (Chefer et al. 2021), of self-attention, encoder–decoders and two towers.
 fn relevance(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     RelevanceQuestion { rule, start_layer }: RelevanceQuestion,
     target: Target,
 ) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let capture = bench.plain()?;
+    let aim = target.aim(lab)?;
+    let capture = lab.plain()?;
     // What cannot be propagated is refused before anything is differentiated.
-    let shares = if rule == Rule::Lrp { Some(propagated(bench, &aim)?) } else { None };
-    let gradients = pattern_gradients(bench, &aim)?;
+    let shares = if rule == Rule::Lrp { Some(propagated(lab, &aim)?) } else { None };
+    let gradients = pattern_gradients(lab, &aim)?;
     let spec = capture.model();
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     let layers = |kind| -> Result<_, LabError> {
         match spec.stack(kind) {
             Some(stack) => Ok(Some((patterns(capture, stack)?, of_stack(&gradients, kind)))),
@@ -158,7 +158,7 @@ fn relevance(
         let mut beyond = map.as_slice().to_vec();
         beyond.iter_mut().step_by(map.n_cols() + 1).for_each(|own| *own -= 1.0);
         let beyond = Matrix::new(beyond, map.shape()).map_err(|_| LabError::unsuited("a map has no rows"))?;
-        let reads = if side == aim.side { aim.reads } else { bench.model.tower_reads() };
+        let reads = if side == aim.side { aim.reads } else { lab.model.tower_reads() };
         let beyond = reads.row_of(&beyond);
         if beyond.iter().all(|value| *value == 0.0) {
             report.notes.push(format!("no {} token has relevance: no gradient reaches the attention", side.name()));

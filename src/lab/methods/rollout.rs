@@ -46,7 +46,7 @@ impl Method for RolloutOptions {
         title: "Rollout",
         method: &SPEC,
         starts: true,
-        ask: |sight| needs_layers(sight).map(|()| Self::default().into()),
+        ask: |focus| needs_layers(focus).map(|()| Self::default().into()),
     }];
 
     fn begin() -> Self {
@@ -72,25 +72,25 @@ impl Method for RolloutOptions {
         ]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        rollout(bench, *self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        rollout(lab, *self, target)
     }
 }
 
 /// Refuses what has no layers that follow each other on the side that is predicted.
-pub(super) fn needs_layers(sight: &LabFocus<'_>) -> Result<(), MethodRefusal> {
-    let side = predicted_side(sight.capture);
+pub(super) fn needs_layers(focus: &LabFocus<'_>) -> Result<(), MethodRefusal> {
+    let side = predicted_side(focus.capture);
     let own = |kind: StackKind| kind.query_side() == kind.key_side() && kind.query_side() == side;
-    if sight.capture.model().stacks.iter().any(|stack| own(stack.kind)) {
+    if focus.capture.model().stacks.iter().any(|stack| own(stack.kind)) {
         return Ok(());
     }
     Err(MethodRefusal::unsuited(NOTHING_TO_MULTIPLY))
 }
 
-fn rollout(bench: &LabRun<'_>, options: RolloutOptions, target: Target) -> Result<Report, LabError> {
-    let capture = bench.plain()?;
+fn rollout(lab: &LabRun<'_>, options: RolloutOptions, target: Target) -> Result<Report, LabError> {
+    let capture = lab.plain()?;
     // Of a model without a prediction there is the map alone.
-    let aim = target.aim(bench).ok();
+    let aim = target.aim(lab).ok();
     let mut found = Vec::new();
     let mut scores = Vec::new();
     for stack in square_stacks(capture) {
@@ -100,7 +100,7 @@ fn rollout(bench: &LabRun<'_>, options: RolloutOptions, target: Target) -> Resul
         // What an encoder's token gathers says nothing yet about what a decoder reads of it.
         let compares = capture.model().head == Some(HeadKind::Similarity);
         if let Some(aim) = aim.as_ref().filter(|aim| side == aim.side || compares) {
-            let reads = if side == aim.side { aim.reads } else { bench.model.tower_reads() };
+            let reads = if side == aim.side { aim.reads } else { lab.model.tower_reads() };
             scores.push((Cow::Borrowed(side.name()), Value::tokens(side, reads.row_of(&last))));
         }
         found.push((Cow::Borrowed(stack.kind.name()), Value::matrix(side, side, last)));

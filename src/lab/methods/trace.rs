@@ -99,8 +99,8 @@ impl Method for TraceOptions {
         title: "Causal tracing",
         method: &SPEC,
         starts: true,
-        ask: |sight| {
-            let held = sight.held(sight.read_side()).ok_or(MethodRefusal::without(
+        ask: |focus| {
+            let held = focus.held(focus.read_side()).ok_or(MethodRefusal::without(
                 "pin a token: it is corrupted by noise, then restored layer by layer",
                 "name a token with --query: it is corrupted by noise, then restored layer by layer",
             ))?;
@@ -143,8 +143,8 @@ impl Method for TraceOptions {
         ]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        trace(bench, self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        trace(lab, self, target)
     }
 }
 
@@ -233,20 +233,20 @@ impl SubjectSpan {
 
 /// Runs variants and tells each one's probability of the outcome, or its score; `done` of `total` runs were made before.
 pub(super) fn told_of(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     aim: &Aim,
     variants: &[Variant<'_>],
     (done, total): (usize, usize),
     each: &mut dyn FnMut(usize, f64),
 ) -> Result<(), LabError> {
     let control =
-        |progress: Progress| (bench.control)(Progress { stage: Stage::Variants, done: done + progress.done, total });
-    Ok(bench.model.logits_of(variants, &control, &mut |idx, logits| each(idx, aim.told(logits)))?)
+        |progress: Progress| (lab.control)(Progress { stage: Stage::Variants, done: done + progress.done, total });
+    Ok(lab.model.logits_of(variants, &control, &mut |idx, logits| each(idx, aim.told(logits)))?)
 }
 
 /// Runs with noise on the subject.
 struct Corrupted<'a> {
-    bench: &'a LabRun<'a>,
+    lab: &'a LabRun<'a>,
     aim: Aim,
     stack: StackKind,
     /// Changes of each sample's run, those of every run included.
@@ -267,7 +267,7 @@ impl Corrupted<'_> {
             Restore::Stream => layer..layer + 1,
             _ => window(layer, n_layers, self.options.window),
         };
-        let mut edits = if self.entering.is_some() { self.bench.edits.to_vec() } else { self.edits[sample].clone() };
+        let mut edits = if self.entering.is_some() { self.lab.edits.to_vec() } else { self.edits[sample].clone() };
         let mut start = None;
         if let Some(entering) = self.entering.as_ref().map(|samples| &samples[sample]) {
             if self.options.restore == Restore::Stream && layer + 1 < n_layers {
@@ -296,7 +296,7 @@ impl Corrupted<'_> {
                 }));
             }
         }
-        let input = Cow::Borrowed(self.bench.input);
+        let input = Cow::Borrowed(self.lab.input);
         Ok(Variant { input, edits: Cow::Owned(edits), start, row: self.aim.row })
     }
 
@@ -307,7 +307,7 @@ impl Corrupted<'_> {
         let pairs = positions.iter().flat_map(|position| (0..n_samples).map(move |sample| (sample, *position)));
         let variants = pairs.map(|(sample, position)| self.restored(sample, layer, position));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
-        told_of(self.bench, &self.aim, &variants, progress, &mut |idx, p| {
+        told_of(self.lab, &self.aim, &variants, progress, &mut |idx, p| {
             means[idx / n_samples] += p / n_samples as f64;
         })?;
         Ok(means)
@@ -315,9 +315,9 @@ impl Corrupted<'_> {
 }
 
 /// Causal tracing: noise on the subject, and what of the answer comes back when one state is restored.
-fn trace(bench: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let plain = bench.plain()?;
+fn trace(lab: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    let plain = lab.plain()?;
     one_number(plain)?;
     let side = if plain.tokens(Side::Encoder).is_empty() { aim.side } else { Side::Encoder };
     let (stack, n) = (side.stack(), plain.tokens(side).len());
@@ -329,7 +329,7 @@ fn trace(bench: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<R
         return Err(LabError::unsuited("noise is 0 or more standard deviations, in at least one sample"));
     }
     let subject = options.subject.positions(plain, side)?;
-    let goes_on = bench.model.goes_on();
+    let goes_on = lab.model.goes_on();
     let is_read = |at: usize| side == aim.side && at == aim.row;
     let is_traced = |at: &usize| at.is_multiple_of(options.every.max(1)) || subject.contains(at) || is_read(*at);
     let traced: Vec<usize> = (0..n).filter(is_traced).collect();
@@ -340,9 +340,9 @@ fn trace(bench: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<R
     };
     let share = (0..n_layers).map(of_layer).sum::<usize>() as f64 / (n_layers * n_layers) as f64;
     let (runs_each, n_always) = (n_layers * options.n_samples, subject.len() + 1);
-    bench.ask_first(aim.row, &Work { n_positions: traced.len(), runs_each, share, n_tokens: n, n_always })?;
+    lab.ask_first(aim.row, &Work { n_positions: traced.len(), runs_each, share, n_tokens: n, n_always })?;
     let site = options.restore.site();
-    let clean = bench.run(Sites::of(&[Site::Embed, site]), Logits::Skip)?;
+    let clean = lab.run(Sites::of(&[Site::Embed, site]), Logits::Skip)?;
     let recorded = clean.stack(stack).map_or(&[][..], |stack| &stack.layers);
     let rows: Vec<Matrix> = recorded.iter().filter_map(|layer| layer.rows(site).cloned()).collect();
     let (Some(embeds), true) = (clean.embed(side), rows.len() == n_layers) else {
@@ -354,21 +354,19 @@ fn trace(bench: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<R
     let n_noises = subject.len() * width;
     let noises = noise(n_noises * options.n_samples, options.seed);
     let hidden = embeds.window(subject.clone()).ok_or_else(|| LabError::unsuited("the subject is not there"))?;
-    let mut corrupted = Corrupted { bench, aim, stack, edits: Vec::new(), entering: None, clean: rows, options };
+    let mut corrupted = Corrupted { lab, aim, stack, edits: Vec::new(), entering: None, clean: rows, options };
     for noises in noises.chunks_exact(n_noises) {
         let values =
             hidden.as_slice().iter().zip(noises).map(|(value, noise)| (f64::from(*value) + scale * noise) as f32);
         let value = Matrix::new(values.collect::<Vec<f32>>(), [subject.len(), width]);
         let value = value.map_err(|_| LabError::unsuited("the subject is empty"))?;
         let positions = subject.clone().collect();
-        let mut edits = bench.edits.to_vec();
+        let mut edits = lab.edits.to_vec();
         edits.push(Edit::Patch(Patch { site: Site::Embed, stack, layer: 0, head: None, positions, value }));
         if goes_on {
-            let plan = crate::model::RunPlan {
-                edits: edits.clone(),
-                ..bench.plan(Sites::of(&[Site::ResidPre]), Logits::Skip)
-            };
-            let run = bench.model.forward(bench.input, &plan, bench.control)?;
+            let plan =
+                crate::model::RunPlan { edits: edits.clone(), ..lab.plan(Sites::of(&[Site::ResidPre]), Logits::Skip) };
+            let run = lab.model.forward(lab.input, &plan, lab.control)?;
             let layers = run.stack(stack).map_or(&[][..], |stack| &stack.layers);
             let entering = layers.iter().filter_map(|layer| layer.resid_pre().cloned()).collect();
             corrupted.entering.get_or_insert_default().push(entering);
@@ -377,14 +375,14 @@ fn trace(bench: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<R
     }
     let mut before = [0.0; 2];
     let n_samples = options.n_samples;
-    let plain_edits = std::iter::once(bench.edits).chain(corrupted.edits.iter().map(Vec::as_slice));
-    let variants: Vec<_> = plain_edits.map(|edits| Variant::of(bench.input, edits, aim.row)).collect();
+    let plain_edits = std::iter::once(lab.edits).chain(corrupted.edits.iter().map(Vec::as_slice));
+    let variants: Vec<_> = plain_edits.map(|edits| Variant::of(lab.input, edits, aim.row)).collect();
     let total = traced.len() * n_layers * n_samples;
-    told_of(bench, &aim, &variants, (0, total), &mut |idx, p| {
+    told_of(lab, &aim, &variants, (0, total), &mut |idx, p| {
         before[usize::from(idx > 0)] += if idx > 0 { p / n_samples as f64 } else { p };
     })?;
     let mut report = Report::new(&SPEC);
-    report.parameters = aim.parameters(bench);
+    report.parameters = aim.parameters(lab);
     report.parameters.push((Cow::Borrowed("tokens"), serde_json::json!([subject.start, subject.end])));
     report.notes.push(format!(
         "the noise has {} times the standard deviation of this input's embeddings, {}",
@@ -401,7 +399,7 @@ fn trace(bench: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<R
         report.with_value(clean, before[0]).with_value(corrupted, before[1]).with_value("sigma", sigma)
     };
     let mut effects = Dense::from_fn(n, n_layers, |_, _| f64::NAN);
-    let at_once = if goes_on { STREAM_BYTES / (4 * n * bench.model.spec().d_model * n_samples).max(1) } else { 16 };
+    let at_once = if goes_on { STREAM_BYTES / (4 * n * lab.model.spec().d_model * n_samples).max(1) } else { 16 };
     let mut done = 0;
     // The last layers take the least, so that something is there at once.
     for layer in (0..n_layers).rev() {
@@ -411,7 +409,7 @@ fn trace(bench: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<R
                 effects.row_mut(*position)[layer] = p - before[1];
             }
             done += positions.len() * n_samples;
-            (bench.partial)(&told(&effects));
+            (lab.partial)(&told(&effects));
         }
     }
     Ok(told(&effects))

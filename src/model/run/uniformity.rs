@@ -28,8 +28,8 @@ pub(crate) fn is_nearly_uniform(stacks: &[StackCapture], specs: &[StackSpec]) ->
                 for sample in 1..=ROWS_PER_HEAD {
                     let Some(query) = (n_query * sample / ROWS_PER_HEAD).checked_sub(1) else { continue };
                     let global = if shape.global { stack.global.as_slice() } else { &[] };
-                    let sight = Visibility { mask: shape.mask(spec.causal), global };
-                    let n_visible = sight.keys(query, n_query, n_key).count();
+                    let visibility = Visibility { mask: shape.mask(spec.causal), global };
+                    let n_visible = visibility.keys(query, n_query, n_key).count();
                     if n_visible < MIN_KEYS {
                         continue;
                     }

@@ -111,7 +111,7 @@ fn mean_ui(ui: &mut Ui, cx: &PanelCtx<'_>, idx: usize, between: &Between) {
 /// The way to the method that estimates every activation patch at once.
 fn patching_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture) {
     let Some(column) = MethodPreset::from_name(PatchingOptions::SPEC.name) else { return };
-    let reason = column.ask(&cx.pane.sight(capture), &FieldValues::new()).err();
+    let reason = column.ask(&cx.pane.lab_focus(capture), &FieldValues::new()).err();
     let button = ui.add_enabled(reason.is_none(), Button::new(format!("{}…", column.title)));
     let button = button.on_disabled_hover_text(reason.map_or_else(String::new, |unasked| sentence(&unasked.why)));
     let meaning =

@@ -123,13 +123,13 @@ impl Method for RewriteOptions {
         title: "Rank-one edit",
         method: &SPEC,
         starts: false,
-        ask: |sight| {
-            let held = sight.held(sight.read_side()).ok_or(MethodRefusal::without(
+        ask: |focus| {
+            let held = focus.held(focus.read_side()).ok_or(MethodRefusal::without(
                 "pin the last token of a subject: the edit changes what is written about it",
                 "name the last token of a subject with --query: the edit changes what is written about it",
             ))?;
             let options = Self::of(SubjectSpan::Positions(held..held + 1), None);
-            Ok(Self { layer: Some(sight.head.layer), ..options }.into())
+            Ok(Self { layer: Some(focus.head.layer), ..options }.into())
         },
     }];
 
@@ -177,8 +177,8 @@ impl Method for RewriteOptions {
         ]
     }
 
-    fn run(&self, bench: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
-        rewrite(bench, self, target)
+    fn run(&self, lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
+        rewrite(lab, self, target)
     }
 }
 
@@ -195,8 +195,8 @@ struct Spot {
 }
 
 impl Spot {
-    fn find(bench: &LabRun<'_>, aim: &Aim, options: &RewriteOptions) -> Result<Self, LabError> {
-        let plain = bench.plain()?;
+    fn find(lab: &LabRun<'_>, aim: &Aim, options: &RewriteOptions) -> Result<Self, LabError> {
+        let plain = lab.plain()?;
         let side = if plain.tokens(Side::Encoder).is_empty() { aim.side } else { Side::Encoder };
         let stack = side.stack();
         let n_layers = plain.model().stack(stack).map_or(0, |stack| stack.layers.len());
@@ -204,13 +204,13 @@ impl Spot {
         if n_layers > 0 && layer >= n_layers {
             return Err(LabError::unsuited(format!("there is no layer {layer} among {n_layers}")));
         }
-        let Some(map) = bench.model.mlp_output(stack, layer)? else {
+        let Some(map) = lab.model.mlp_output(stack, layer)? else {
             return Err(LabError::unsuited("it has no feed-forward layers, so there is no memory to write to"));
         };
         let position = options.subject.positions(plain, side)?.end - 1;
-        let mut plan = bench.plan(Sites::of(&[Site::MlpHidden, Site::MlpOut]), Logits::Skip);
+        let mut plan = lab.plan(Sites::of(&[Site::MlpHidden, Site::MlpOut]), Logits::Skip);
         plan.layers = Some(vec![layer]);
-        let capture = bench.model.forward(bench.input, &plan, bench.control)?;
+        let capture = lab.model.forward(lab.input, &plan, lab.control)?;
         let recorded = capture.layer(HeadId { stack, layer, head: 0 });
         let row = |site: Site| recorded?.rows(site)?.row(position).map(wide);
         let (Some(key), Some(now)) = (row(Site::MlpHidden), row(Site::MlpOut)) else {
@@ -234,7 +234,7 @@ impl Spot {
     /// Looks for what would have to come out for the model to say `object`; its probability at every step.
     fn value(
         &self,
-        bench: &LabRun<'_>,
+        lab: &LabRun<'_>,
         aim: &Aim,
         object: &Object,
         n_steps: usize,
@@ -245,19 +245,19 @@ impl Spot {
         }
         // All of it is read behind the prompt, so that every token of it is asked for at once.
         let n_read = object.ids.len() - 1;
-        let read = object.read_before(bench.model, bench.input, (aim.side, aim.row), n_read)?;
+        let read = object.read_before(lab.model, lab.input, (aim.side, aim.row), n_read)?;
         let of = object.ids.iter().enumerate().map(|(nth, id)| (aim.row + nth, *id)).collect();
         let objective = Objective::LogProbability { of };
         let mut moved = vec![0.0; self.now.len()];
         let mut adam = Adam::new(moved.len(), STEP * length / (moved.len() as f64).sqrt());
         let mut curve = Vec::with_capacity(n_steps + 1);
         for step in 0..=n_steps {
-            bench.step(step, n_steps)?;
+            lab.step(step, n_steps)?;
             let value: Vec<f32> = self.now.iter().zip(&moved).map(|(now, moved)| (now + moved) as f32).collect();
             let value = Matrix::new(value, [1, self.now.len()]);
             let value = value.map_err(|_| LabError::unsuited("the output of this MLP is 0"))?;
             let Self { stack, layer, position, .. } = *self;
-            let mut plan = bench.plan(Sites::NONE, Logits::Skip);
+            let mut plan = lab.plan(Sites::NONE, Logits::Skip);
             plan.layers = Some(vec![layer]);
             plan.edits.push(Edit::Patch(Patch {
                 site: Site::MlpOut,
@@ -267,12 +267,12 @@ impl Spot {
                 positions: vec![position],
                 value,
             }));
-            let quiet = |_| bench.step(step, n_steps).map_err(|_| Cancelled);
+            let quiet = |_| lab.step(step, n_steps).map_err(|_| Cancelled);
             let taps = Taps::of(&[Site::MlpOut]);
-            let (_, found) = bench.model.gradients(&read, &plan, objective.clone(), taps, &quiet)?;
+            let (_, found) = lab.model.gradients(&read, &plan, objective.clone(), taps, &quiet)?;
             let p = f64::from(found.value).exp();
             curve.push(p);
-            (bench.partial)(&Report::new(&SPEC).with_value("probability", curve.clone()));
+            (lab.partial)(&Report::new(&SPEC).with_value("probability", curve.clone()));
             if p >= ENOUGH || step == n_steps {
                 break;
             }
@@ -294,11 +294,11 @@ impl Spot {
     }
 
     /// Keys of a corpus, `[keys, d_mlp]`.
-    fn corpus(&self, bench: &LabRun<'_>, texts: &[String], notes: &mut Vec<String>) -> Result<Matrix, LabError> {
-        let inputs = corpus(bench, texts);
+    fn corpus(&self, lab: &LabRun<'_>, texts: &[String], notes: &mut Vec<String>) -> Result<Matrix, LabError> {
+        let inputs = corpus(lab, texts);
         let (mut keys, mut unread) = (Vec::new(), Vec::new());
         for (nth, input) in inputs.iter().enumerate() {
-            bench.step(nth, inputs.len())?;
+            lab.step(nth, inputs.len())?;
             if keys.len() >= MOST_KEYS * self.key.len() {
                 let (n, all) = (keys.len() / self.key.len(), grouped(inputs.len()));
                 notes.push(format!(
@@ -312,7 +312,7 @@ impl Spot {
             let input =
                 if self.side == Side::Encoder { input.clone().with_target(input.clone()) } else { input.clone() };
             // What this model cannot read is no reason to stop.
-            let encoded = match bench.model.encode(&input) {
+            let encoded = match lab.model.encode(&input) {
                 Ok(encoded) => encoded,
                 Err(error) => {
                     unread.push(format!("input {nth}: {error}"));
@@ -325,8 +325,8 @@ impl Spot {
                 layers: Some(vec![self.layer]),
                 ..RunPlan::silent()
             };
-            let quiet = |_| bench.step(nth, inputs.len()).map_err(|_| Cancelled);
-            let capture = bench.model.forward(&encoded, &plan, &quiet)?;
+            let quiet = |_| lab.step(nth, inputs.len()).map_err(|_| Cancelled);
+            let capture = lab.model.forward(&encoded, &plan, &quiet)?;
             let layer = capture.layer(HeadId { stack: self.stack, layer: self.layer, head: 0 });
             if let Some(rows) = layer.and_then(|layer| layer.rows(Site::MlpHidden)) {
                 keys.extend_from_slice(rows.as_slice());
@@ -345,11 +345,11 @@ impl Spot {
 }
 
 /// What keys are taken from: texts, or for a model of pictures those inside the program.
-fn corpus(bench: &LabRun<'_>, texts: &[String]) -> Vec<Input> {
-    if matches!(bench.model.spec().modality, Modality::Image(_)) {
+fn corpus(lab: &LabRun<'_>, texts: &[String]) -> Vec<Input> {
+    if matches!(lab.model.spec().modality, Modality::Image(_)) {
         return bundled::samples().map(|name| Input::Image(ImageSource::Bundled(name.to_owned()))).collect();
     }
-    let how = bench.input.given.preparation().of_many();
+    let how = lab.input.given.preparation().of_many();
     let prepared = |text| Input::Text(TextInput { text, text_b: None, how });
     if !texts.is_empty() {
         return texts.iter().map(|text| prepared(text.clone())).collect();
@@ -361,28 +361,28 @@ fn corpus(bench: &LabRun<'_>, texts: &[String]) -> Vec<Input> {
 }
 
 /// Writes an association over another, and tells what else it changes.
-fn rewrite(bench: &LabRun<'_>, options: &RewriteOptions, target: Target) -> Result<Report, LabError> {
-    let aim = target.aim(bench)?;
-    let plain = bench.plain()?;
+fn rewrite(lab: &LabRun<'_>, options: &RewriteOptions, target: Target) -> Result<Report, LabError> {
+    let aim = target.aim(lab)?;
+    let plain = lab.plain()?;
     one_number(plain)?;
     probabilities(plain, "an edit makes another answer probable")?;
     let mut report = Report::new(&SPEC);
     let object = options.object.as_deref().filter(|object| !object.trim().is_empty());
     let object =
         object.ok_or_else(|| LabError::unsuited("give the new object: the answer that the model should give"))?;
-    let object = Object::find(bench, &aim, object, &mut report.notes)?;
+    let object = Object::find(lab, &aim, object, &mut report.notes)?;
     if object.ids == [aim.id] {
-        let label = object.label(bench.model);
+        let label = object.label(lab.model);
         return Err(LabError::unsuited(format!("the model already answers “{label}”: name another object")));
     }
-    let spot = Spot::find(bench, &aim, options)?;
+    let spot = Spot::find(lab, &aim, options)?;
     if object.ids.len() > 1 && spot.side == aim.side && spot.position > aim.row {
         let what = "the subject comes after the position of the answer: explain a later position";
         return Err(LabError::unsuited(what));
     }
-    let prompts = prompts(bench, &aim, options)?;
-    let samples = spot.corpus(bench, &options.corpus, &mut report.notes)?;
-    let (value, curve) = spot.value(bench, &aim, &object, options.n_steps)?;
+    let prompts = prompts(lab, &aim, options)?;
+    let samples = spot.corpus(lab, &options.corpus, &mut report.notes)?;
+    let (value, curve) = spot.value(lab, &aim, &object, options.n_steps)?;
     let change = rank_one(&spot.key, &value, &spot.now, &samples, options.ridge)?;
     let narrow = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();
     let (left, right) = (narrow(&change.left), narrow(&change.right));
@@ -390,13 +390,13 @@ fn rewrite(bench: &LabRun<'_>, options: &RewriteOptions, target: Target) -> Resu
     let edit = Edit::RankOne(RankOne { stack, layer, left, right });
     let side = aim.side;
     let (before, after) =
-        (said(bench, &prompts, (side, &object), None)?, said(bench, &prompts, (side, &object), Some(&edit))?);
+        (said(lab, &prompts, (side, &object), None)?, said(lab, &prompts, (side, &object), Some(&edit))?);
     let new = |all: &[Said]| ColumnValues::Number(all.iter().map(|said| said.object).collect());
     let old = |all: &[Said]| {
         ColumnValues::Number(all.iter().map(|said| said.p.get(aim.id as usize).copied().unwrap_or(f64::NAN)).collect())
     };
     let best = |all: &[Said]| {
-        ColumnValues::Text(all.iter().map(|said| bench.model.outcome_label(descending(&said.p)[0] as u32)).collect())
+        ColumnValues::Text(all.iter().map(|said| lab.model.outcome_label(descending(&said.p)[0] as u32)).collect())
     };
     let table = Value::Table(vec![
         TableColumn::new("kind", ColumnValues::Text(prompts.iter().map(|prompt| prompt.kind.to_owned()).collect())),
@@ -410,8 +410,8 @@ fn rewrite(bench: &LabRun<'_>, options: &RewriteOptions, target: Target) -> Resu
     ]);
     let moved = change.left.iter().map(|x| x * x).sum::<f64>().sqrt();
     let length = spot.now.iter().map(|x| x * x).sum::<f64>().sqrt();
-    report.parameters = aim.parameters(bench);
-    let new = json!({ "id": object.ids[0], "ids": object.ids, "label": object.label(bench.model) });
+    report.parameters = aim.parameters(lab);
+    let new = json!({ "id": object.ids[0], "ids": object.ids, "label": object.label(lab.model) });
     report.parameters.push((Cow::Borrowed("new"), new));
     report.parameters.push((Cow::Borrowed("stack"), stack.name().into()));
     report.parameters.push((Cow::Borrowed("layer"), layer.into()));

@@ -24,16 +24,16 @@ pub struct Object {
 impl Object {
     /// The one that a text names: a class, or tokens that are written one after the other. A masked model writes one
     /// token at its mask, so that it gets the first alone.
-    pub fn find(bench: &LabRun<'_>, aim: &Aim, text: &str, notes: &mut Vec<String>) -> Result<Self, LabError> {
+    pub fn find(lab: &LabRun<'_>, aim: &Aim, text: &str, notes: &mut Vec<String>) -> Result<Self, LabError> {
         let text = text.trim();
         if aim.outputs != OutputKind::Tokens || id_of(text).is_some() {
-            return Ok(Self { ids: vec![outcome_id(bench.model, text)?] });
+            return Ok(Self { ids: vec![outcome_id(lab.model, text)?] });
         }
-        let ids = readings(bench.model, text).into_iter().next().filter(|_| !text.is_empty());
+        let ids = readings(lab.model, text).into_iter().next().filter(|_| !text.is_empty());
         let mut ids = ids
             .ok_or_else(|| LabError::unsuited(format!("“{text}” is not a token of this model: name another object")))?;
-        if ids.len() > 1 && !writes_on(bench, aim)? {
-            let first = bench.model.outcome_label(ids[0]);
+        if ids.len() > 1 && !writes_on(lab, aim)? {
+            let first = lab.model.outcome_label(ids[0]);
             notes.push(format!(
                 "“{text}” has {} tokens, but a mask takes one: only the first, “{first}”, is used",
                 ids.len()
@@ -63,8 +63,8 @@ impl Object {
 }
 
 /// Whether what is said at a place is read at the next one.
-fn writes_on(bench: &LabRun<'_>, aim: &Aim) -> Result<bool, LabError> {
-    let stack = bench.plain()?.model().stack(aim.side.stack());
+fn writes_on(lab: &LabRun<'_>, aim: &Aim) -> Result<bool, LabError> {
+    let stack = lab.plain()?.model().stack(aim.side.stack());
     Ok(matches!(aim.side, Side::Only | Side::Decoder) && stack.is_none_or(|stack| stack.causal))
 }
 
@@ -79,25 +79,24 @@ pub struct Prompt<'a> {
 }
 
 /// The text itself, and those that were given.
-pub fn prompts<'a>(bench: &'a LabRun<'a>, aim: &Aim, options: &RewriteOptions) -> Result<Vec<Prompt<'a>>, LabError> {
-    let plain = bench.plain()?;
+pub fn prompts<'a>(lab: &'a LabRun<'a>, aim: &Aim, options: &RewriteOptions) -> Result<Vec<Prompt<'a>>, LabError> {
+    let plain = lab.plain()?;
     let own = plain.input().text.clone().unwrap_or_default();
     let mut all =
-        vec![Prompt { kind: "prompt", text: own, input: Cow::Borrowed(bench.input), row: aim.row, edits: bench.edits }];
+        vec![Prompt { kind: "prompt", text: own, input: Cow::Borrowed(lab.input), row: aim.row, edits: lab.edits }];
     let given = [("paraphrase", &options.paraphrases), ("neighbour", &options.neighbours)];
     for (kind, text) in given.into_iter().flat_map(|(kind, texts)| texts.iter().map(move |text| (kind, text))) {
-        if bench.input.tokens.contains_key(&Side::Decoder) || matches!(bench.model.spec().modality, Modality::Image(_))
-        {
+        if lab.input.tokens.contains_key(&Side::Decoder) || matches!(lab.model.spec().modality, Modality::Image(_)) {
             let what = "other prompts need a model that reads one text: leave out paraphrases and neighbours";
             return Err(LabError::unsuited(what));
         }
-        let input = bench.model.encode(&bench.input.given.with_text(text).map_err(ModelError::from)?)?;
+        let input = lab.model.encode(&lab.input.given.with_text(text).map_err(ModelError::from)?)?;
         let tokens = input.tokens.get(&aim.side).map_or(&[][..], Vec::as_slice);
         let kind_of_head = plain.prediction().map(|prediction| prediction.kind);
         let row = match kind_of_head {
-            _ if bench.model.reads_whole() => 0,
+            _ if lab.model.reads_whole() => 0,
             Some(HeadKind::MaskedLm) => {
-                let mask = bench.model.mask_id();
+                let mask = lab.model.mask_id();
                 let found = tokens.iter().position(|token| token.id.is_some() && token.id == mask);
                 found.ok_or_else(|| LabError::unsuited(format!("“{text}” has no mask for the answer")))?
             }
@@ -118,7 +117,7 @@ pub struct Said {
 
 /// What is said to each prompt.
 pub fn said(
-    bench: &LabRun<'_>,
+    lab: &LabRun<'_>,
     prompts: &[Prompt<'_>],
     (side, object): (Side, &Object),
     edit: Option<&Edit>,
@@ -127,7 +126,7 @@ pub fn said(
     for prompt in prompts {
         let edits: Vec<Edit> = prompt.edits.iter().chain(edit).cloned().collect();
         for nth in 0..object.ids.len() {
-            let input = object.read_before(bench.model, &prompt.input, (side, prompt.row), nth)?.into_owned();
+            let input = object.read_before(lab.model, &prompt.input, (side, prompt.row), nth)?.into_owned();
             variants.push(Variant {
                 input: Cow::Owned(input),
                 edits: Cow::Owned(edits.clone()),
@@ -136,9 +135,9 @@ pub fn said(
             });
         }
     }
-    let outputs = bench.model.outputs().unwrap_or(OutputKind::Tokens);
+    let outputs = lab.model.outputs().unwrap_or(OutputKind::Tokens);
     let mut rows = Vec::with_capacity(variants.len());
-    bench.model.logits_of(&variants, bench.control, &mut |_, logits| rows.push(outputs.values(logits)))?;
+    lab.model.logits_of(&variants, lab.control, &mut |_, logits| rows.push(outputs.values(logits)))?;
     let of_prompt = |rows: &[Vec<f64>]| {
         let each = rows.iter().zip(&object.ids).map(|(p, id)| p.get(*id as usize).copied().unwrap_or(f64::NAN));
         Said { p: rows.first().cloned().unwrap_or_default(), object: each.product() }

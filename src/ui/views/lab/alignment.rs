@@ -19,12 +19,12 @@ pub fn directions_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, asked: &L
     let Some(column) = asked.columns.iter().find(|column| is_alignment(&column.ask)) else { return };
     let weak = |text: &str| RichText::new(text).color(cx.theme.text_weak);
     ui.horizontal_wrapped(|ui| {
-        let sight = cx.pane.sight(capture);
-        if let Some(run) = sight.reverse {
+        let focus = cx.pane.lab_focus(capture);
+        if let Some(run) = focus.reverse {
             ui.label(weak("With the other direction"))
                 .on_hover_text(format!("{} translates the other way, in another pane", run.model().name));
             let mut ask = column.ask.clone();
-            ask.options(&Scope::from(&sight), &mut |field| {
+            ask.options(&Scope::from(&focus), &mut |field| {
                 if let (SYMMETRIZE, FieldValue::Choice(place, names)) = (field.name, field.value) {
                     way_ui(ui, cx, column.column.name, (place, names), field.meaning);
                 }

@@ -13,14 +13,14 @@ use crate::{
 
 /// Draws the index, where answers stand one below the other.
 pub fn index_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
-    let (lab, sight) = (&cx.pane.options.lab, cx.pane.sight(capture));
+    let (lab, focus) = (&cx.pane.options.lab, cx.pane.lab_focus(capture));
     if lab.question == LabQuestion::Depends || MethodPreset::under(lab.question).count() < 2 {
         return;
     }
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = GRID;
         for column in MethodPreset::under(lab.question) {
-            let ask = column.ask(&sight, &lab.turned(column));
+            let ask = column.ask(&focus, &lab.turned(column));
             let shown = lab.shows(column);
             let (text, name, color) = if shown {
                 (column.title.to_owned(), format!("Go to {}", column.title), cx.theme.text)

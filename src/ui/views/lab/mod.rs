@@ -169,9 +169,9 @@ fn tools_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Arc<Capture>, asked: &LabCo
 
 /// A box for each method that answers the question.
 fn methods_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
-    let (lab, sight) = (&cx.pane.options.lab, cx.pane.sight(capture));
+    let (lab, focus) = (&cx.pane.options.lab, cx.pane.lab_focus(capture));
     for column in MethodPreset::under(lab.question) {
-        let ask = column.ask(&sight, &lab.turned(column));
+        let ask = column.ask(&focus, &lab.turned(column));
         let mut shown = lab.shows(column);
         let response = ui.add_enabled(ask.is_ok() || shown, eframe::egui::Checkbox::new(&mut shown, column.title));
         let caveat = column.method.caveat;

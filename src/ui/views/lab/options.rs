@@ -36,7 +36,7 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
     ui.strong(method.title);
     ui.add(small(method.caveat));
     ui.add_space(GRID);
-    let scope = Scope::from(&cx.pane.sight(capture));
+    let scope = Scope::from(&cx.pane.lab_focus(capture));
     let name = column.column.name;
     fields_ui(ui, cx, (&scope, column), &mut |ui, field| menu_field_ui(ui, cx, field));
     ui.add_space(GRID);
@@ -63,7 +63,7 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
 
 /// Draws the options without which a method says nothing; whether there are some.
 pub fn required_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedColumn) -> bool {
-    let scope = Scope::from(&cx.pane.sight(capture));
+    let scope = Scope::from(&cx.pane.lab_focus(capture));
     let mut are_some = false;
     fields_ui(ui, cx, (&scope, column), &mut |ui, field| {
         if field.required {

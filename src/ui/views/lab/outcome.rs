@@ -121,7 +121,7 @@ impl OutcomeChoice<'_> {
         };
     }
 
-    /// A field for a name, above what it finds, so that this is in sight.
+    /// A field for a name, above what it finds, so that this is in focus.
     fn field_ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Typed {
         let mut text: String = ui.data(|data| data.get_temp(self.id(cx))).unwrap_or_default();
         let noun = self.outputs.noun();

@@ -418,7 +418,7 @@ fn note_ui(ui: &mut Ui, cx: &ViewCtx<'_>, note: &str) {
     sentence_ui(ui, RichText::new(crate::text::sentence(note)).small().color(cx.theme.text_weak));
 }
 
-/// A text that is broken where the sight ends, however wide what stands above it is.
+/// A text that is broken where the focus ends, however wide what stands above it is.
 fn sentence_ui(ui: &mut Ui, text: RichText) -> Response {
     let width = ui.clip_rect().width().min(ui.available_width()).min(MOST_SENTENCE_PT);
     let room = Rect::from_min_size(ui.cursor().min, vec2(width, 0.0));
