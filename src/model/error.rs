@@ -1,4 +1,4 @@
-//! What can go wrong with a checkpoint or a run, in words for the person who chose them.
+//! Errors of checkpoints and runs, in words for the person who chose them.
 //!
 //! `Display` is one sentence without a final period; `details` says what to do about it, with the
 //! path last.

@@ -1,4 +1,4 @@
-//! What gradients are of: numbers computed from the output.
+//! Objectives of gradients: numbers computed from the output.
 
 use std::sync::Arc;
 

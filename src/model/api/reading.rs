@@ -1,4 +1,4 @@
-//! What of its stream a model's head reads.
+//! Part of its stream that a model's head reads.
 
 use super::Model;
 use crate::{

@@ -1,4 +1,4 @@
-//! What of a model's weights explanations need, as plain numbers.
+//! Weights that explanations need, as plain numbers.
 
 use candle_core::Tensor;
 

@@ -1,4 +1,4 @@
-//! How a block is put together, and what its maps are: for explanations that follow a value through it by hand.
+//! Structure and maps of a block: for explanations that follow a value through it by hand.
 
 use candle_core::Tensor;
 

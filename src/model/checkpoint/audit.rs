@@ -1,4 +1,4 @@
-//! What was found in a checkpoint, so that a user can trust what was loaded.
+//! Findings about a checkpoint, so that a user can trust what was loaded.
 
 /// The weight audit shown after every load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a family means when the configuration is silent, where that is not the same for all of them.
+//! Defaults of families where the configuration is silent, where that is not the same for all of them.
 
 use serde_json::Value;
 

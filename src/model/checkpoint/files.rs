@@ -1,4 +1,4 @@
-//! Where a checkpoint's files are: a folder on disk, or bytes inside the program.
+//! Source of a checkpoint's files: a folder on disk, or bytes inside the program.
 //!
 //! The only place under `model/` that opens files.
 

@@ -1,4 +1,4 @@
-//! What weights are called: those that are read, and those of other programs.
+//! Formats of weights: those that are read, and those of other programs.
 
 use crate::model::LoadError;
 

@@ -1,4 +1,4 @@
-//! Which files a checkpoint was read from: SHA-256 of each, and the commit of its repository on the hub.
+//! Identity of the files of a checkpoint: SHA-256 of each, and the commit of its repository on the hub.
 
 use std::{
     collections::BTreeMap,

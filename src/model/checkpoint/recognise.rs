@@ -1,4 +1,4 @@
-//! What a folder is that does not open: models lie in it in another format, in parts, one folder down, or not at all.
+//! Diagnosis of a folder that does not open: its models are in another format, in parts, one folder down, or not there.
 //! Names alone decide; nothing is read.
 
 use std::{cmp::Reverse, fmt::Write as _};

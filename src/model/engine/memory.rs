@@ -1,4 +1,4 @@
-//! How much memory a new model may take: what the system says is free, or less where the process is
+//! Memory that a new model may take: what the system says is free, or less where the process is
 //! confined (containers, batch jobs).
 
 use std::{

@@ -1,4 +1,4 @@
-//! Where a model computes: a thread pool of its own, so that the window keeps a core.
+//! Compute threads: a pool of its own, so that the window keeps a core.
 
 mod memory;
 mod priority;

@@ -1,4 +1,4 @@
-//! What decoder-only families share: heads over the vocabulary, RMS norms, interleaved projections.
+//! Parts of decoder-only families: heads over the vocabulary, RMS norms, interleaved projections.
 
 use candle_core::Tensor;
 

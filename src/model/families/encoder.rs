@@ -1,4 +1,4 @@
-//! What BERT and its descendants share: sizes, embeddings, post-norm blocks, and the choice of a head.
+//! Parts of BERT and its descendants: sizes, embeddings, post-norm blocks, and the choice of a head.
 
 use candle_core::Tensor;
 

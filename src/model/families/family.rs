@@ -1,4 +1,4 @@
-//! What a family says of itself: one constant for each `model_type`, in the file that builds it.
+//! Declaration of a family: one constant for each `model_type`, in the file that builds it.
 
 use super::{
     ClassIds, Config, FirstRead, HeadClass, Limit, LoadError, Network, OpinionPlan, Plain, ProcessorClass,

@@ -1,4 +1,4 @@
-//! What the class that a checkpoint names in `architectures` promises of its head. The class decides: a
+//! Head promised by the class that a checkpoint names in `architectures`. The class decides: a
 //! head that it does not have is not shown, even when the weights have one, and a head that is not
 //! supported is named.
 

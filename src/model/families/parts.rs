@@ -1,4 +1,4 @@
-//! What families of every kind build their networks of: maps of one or more tensors, norms, classifiers.
+//! Parts of networks of every family: maps of one or more tensors, norms, classifiers.
 
 use candle_core::Tensor;
 

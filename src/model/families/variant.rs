@@ -1,4 +1,4 @@
-//! What sets LLaMA's relatives apart.
+//! Variants of LLaMA's architecture.
 
 use super::{Activation, Config, LoadError, Rotary, RotaryDialect};
 

@@ -1,4 +1,4 @@
-//! What vision families share: pictures as configured, patch embeddings, layers named in transformers'
+//! Parts of vision families: pictures as configured, patch embeddings, layers named in transformers'
 //! older and newer way.
 
 use candle_core::Tensor;

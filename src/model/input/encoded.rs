@@ -1,4 +1,4 @@
-//! What a text model reads, and whether it can.
+//! Encoded input of a text model, and its checks.
 
 use super::{InputError, TextEncoder};
 use crate::{

@@ -1,4 +1,4 @@
-//! What stands beside a vocabulary: special tokens, and flags that change how text is cut.
+//! Files beside a vocabulary: special tokens, and flags that change how text is cut.
 
 use std::{
     borrow::Cow,

@@ -1,4 +1,4 @@
-//! What a model can be run on, before it is tokenised or cut into patches.
+//! Inputs of a model, before they are tokenised or cut into patches.
 
 use std::{path::PathBuf, sync::Arc};
 

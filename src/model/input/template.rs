@@ -1,4 +1,4 @@
-//! Where a family of tokenizers puts its special tokens.
+//! Places of special tokens, by family of tokenizers.
 
 use tokenizers::{
     Tokenizer,

@@ -1,4 +1,4 @@
-//! What makes patterns of scores where it is not softmax: sparsemax, α-entmax, fusedmax.
+//! Normalisers other than softmax: sparsemax, α-entmax, fusedmax.
 //!
 //! Rows are short and few heads are changed, so this is plain code on the CPU, in double precision inside a
 //! row; on other devices scores make a detour over the CPU. `analysis::explain::normalizers` is the reference.

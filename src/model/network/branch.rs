@@ -1,4 +1,4 @@
-//! What a branch adds to the residual stream.
+//! Branch that adds to the residual stream.
 
 use candle_core::{Result, Tensor};
 

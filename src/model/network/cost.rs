@@ -1,4 +1,4 @@
-//! What a forward pass takes of memory, told from shapes alone, before anything is allocated.
+//! Memory of a forward pass, computed from shapes alone before anything is allocated.
 //!
 //! The largest part are scores, `heads · n_query · n_key` values for each layer, where somebody wants them or
 //! the patterns; several copies live at a time. Elsewhere a few rows exist at a time. The factors below follow

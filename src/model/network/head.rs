@@ -1,4 +1,4 @@
-//! What a model says about its input: logits, and the most probable outcomes.
+//! Head of a model: logits, and the most probable outcomes.
 
 use std::{iter::repeat_n, ops::Range, sync::Arc};
 

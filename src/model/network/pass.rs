@@ -1,4 +1,4 @@
-//! What the layers of one stack share during one pass: positions, turns, biases, the encoder's output,
+//! State that the layers of one stack share during one pass: positions, turns, biases, the encoder's output,
 //! and the keys and values of earlier passes while a text is generated.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};

@@ -1,4 +1,4 @@
-//! How well a picture and a text fit: each stream is pooled to one vector, the vectors are mapped to
+//! Similarity of a picture and a text: each stream is pooled to one vector, the vectors are mapped to
 //! one space, and the angle between them is what counts.
 
 use candle_core::Tensor;

@@ -1,4 +1,4 @@
-//! What a run may record, and what it may change. Plain data: shapes are checked when it is run.
+//! Plan of a run: what it records and changes. Plain data: shapes are checked when it is run.
 
 use super::Sites;
 use crate::capture::Edit;

@@ -1,4 +1,4 @@
-//! How long work inside the model reports progress and learns that it should stop.
+//! Progress of long work inside the model, and its cancellation.
 
 use crate::model::Cancelled;
 

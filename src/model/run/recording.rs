@@ -1,4 +1,4 @@
-//! What a run keeps of one input.
+//! Recording of one input of a run.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! How a model writes: the next token again and again, under the rules of its checkpoint.
+//! Generation: the next token again and again, under the rules of its checkpoint.
 
 mod decoding;
 mod generate;

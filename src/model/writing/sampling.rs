@@ -1,4 +1,4 @@
-//! Which token is written next.
+//! Choice of the next token.
 
 use candle_core::{Device, Tensor};
 use candle_transformers::generation::{LogitsProcessor, Sampling};

@@ -1,4 +1,4 @@
-//! What a weights file declares of one tensor: its type, shape, and where its values lie.
+//! Declaration of one tensor in a weights file: its type, shape, and where its values lie.
 
 /// How numbers are stored in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Where a checkpoint keeps the tensors that a family knows under its own names.
+//! Names under which a checkpoint keeps the tensors that a family knows under its own names.
 //!
 //! A family's names are those of the library's full model: a body under a prefix such as `bert.` or
 //! `model.`, and heads beside it. A checkpoint may have the body bare, or everything inside one

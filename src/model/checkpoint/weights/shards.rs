@@ -1,4 +1,4 @@
-//! Which files hold a checkpoint's weights, and what they declare.
+//! Files that hold a checkpoint's weights, and what they declare.
 
 use std::{
     collections::BTreeSet,

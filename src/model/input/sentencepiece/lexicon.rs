@@ -1,4 +1,4 @@
-//! Which pieces begin at a place in a text.
+//! Pieces that begin at a place in a text.
 
 use std::ops::Range;
 

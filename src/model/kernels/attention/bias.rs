@@ -1,4 +1,4 @@
-//! What is added to scores, kept no larger than it has to be.
+//! Bias added to scores, kept no larger than it has to be.
 
 use candle_core::{Result, Storage, Tensor, bail};
 
