@@ -1,4 +1,4 @@
-//! What the numbers of a prediction head are: how they become probabilities, where they do, and what they are called.
+//! Outputs of prediction heads: their names, and how they become probabilities where they do.
 
 use serde::{Deserialize, Serialize};
 

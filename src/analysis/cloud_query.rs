@@ -1,4 +1,4 @@
-//! Questions about a whole cloud that take a while: numbers of every head, what was searched for in all of them.
+//! Queries about a whole cloud that take a while: numbers of every head, a search in all of them.
 
 use std::{collections::BTreeMap, sync::Arc};
 

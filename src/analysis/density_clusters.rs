@@ -1,4 +1,4 @@
-//! Crowds in a layout: where they are, who is in them, and which token is most typical of each.
+//! Dense clusters in a layout: their places, their members, and the most typical token of each.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How well distance in the joint space stands for the dot product, head by head: the argument that
+//! Fidelity of distance in the joint space to the dot product, head by head: the argument that
 //! `AttentionViz` (Yeh et al., 2023) rests on.
 
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! Which of a pattern's entries to draw as lines.
+//! Choice of the entries of a pattern that are drawn as lines.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a change of a run did to one outcome: its logit and its probability, before and after.
+//! Effect of a change of the run on one outcome: its logit and its probability, before and after.
 
 use crate::{
     capture::{Capture, Matrix, Prediction, PredictionRow, Token, words},

@@ -1,4 +1,4 @@
-//! What must hold between the recordings of every forward pass. A capture that breaks one of these laws
+//! Laws between the recordings of every forward pass. A capture that breaks one of these laws
 //! was computed wrongly, whatever the checkpoint.
 
 use super::attention::{dots, pattern_from, row_of_scores, scores_from, softmax};

@@ -1,4 +1,4 @@
-//! What is laid out as points: the tokens of one input, or of many, or the positions that a model knows.
+//! Sources of points: the tokens of one input or of many, or the position embeddings of a model.
 
 use std::{ops::Range, sync::Arc};
 

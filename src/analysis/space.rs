@@ -1,4 +1,4 @@
-//! Which vectors are laid out as points.
+//! Spaces: the vectors that are laid out as points.
 
 use serde::{Deserialize, Serialize};
 

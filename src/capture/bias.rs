@@ -1,4 +1,4 @@
-//! What is added to the scores of a layer, kept no larger than it has to be.
+//! Bias added to the scores of a layer, kept no larger than it has to be.
 
 use super::{LayerCapture, PerHead};
 

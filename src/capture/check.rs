@@ -1,4 +1,4 @@
-//! Whether recordings fit the model and the tokens.
+//! Check of recordings against the model and the tokens.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which part of a text is read when it has more tokens than a model can take.
+//! Part of a text that is read when it has more tokens than a model can take.
 
 use serde::{Deserialize, Serialize};
 

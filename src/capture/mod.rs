@@ -1,4 +1,4 @@
-//! What was seen in one forward pass: immutable, plain `f32` data.
+//! Recordings of one forward pass: immutable, plain `f32` data.
 //!
 //! Nothing here names the engine, the window, a thread or a file's bytes (reading and writing
 //! capture files is [`mod@file`]'s job, on byte slices). A capture may come from our own forward pass

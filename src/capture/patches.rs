@@ -1,4 +1,4 @@
-//! What the patches of a picture look like, in the picture as it is: neither resized nor normalised.
+//! Colours of the patches of a picture as it is: neither resized nor normalised.
 
 use std::ops::Range;
 

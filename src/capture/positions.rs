@@ -1,4 +1,4 @@
-//! What a model adds to its input to say where each token stands, as a table with a row for each position.
+//! Position embeddings of a model, as a table with a row for each position.
 
 use std::{collections::BTreeMap, sync::Arc};
 

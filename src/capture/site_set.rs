@@ -1,4 +1,4 @@
-//! Which points of the forward pass are recorded, or written to a file.
+//! Set of sites of the forward pass that are recorded, or written to a file.
 
 use super::Site;
 

@@ -1,4 +1,4 @@
-//! Which tokens make up a word.
+//! Words as runs of tokens.
 //!
 //! Vocabularies mark words in different ways, and a capture keeps only what a person reads and where it
 //! stood, so the rule works on those. A token **continues** the word before it when one of these says so,

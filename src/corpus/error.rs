@@ -1,4 +1,4 @@
-//! Why an input does not become part of a corpus.
+//! Reasons why an input does not become part of a corpus.
 
 use crate::text::{bytes_text, counted};
 

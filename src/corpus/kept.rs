@@ -1,4 +1,4 @@
-//! What a corpus keeps besides queries and keys.
+//! Sites that a corpus keeps besides queries and keys.
 
 /// What is kept of every token besides queries and keys, because it was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Which inputs, and in which order.
+//! Selection and order of inputs.
 
 use std::cmp::Ordering;
 

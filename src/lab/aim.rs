@@ -1,4 +1,4 @@
-//! What a method explains: one output of the model.
+//! Aim of a method: one output of the model.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! One block again, in double precision.
+//! One block recomputed in double precision.
 //!
 //! Rules that divide by what they share out lose digits where a sum nearly cancels: with single precision
 //! activations relevance is right to some 1e-3 of the largest value, with these to 1e-5.

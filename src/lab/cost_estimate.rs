@@ -1,4 +1,4 @@
-//! Questions that take minutes say so first, and begin when that is wanted.
+//! Estimated cost of a method: one that takes minutes begins only when told to.
 
 use std::fmt;
 

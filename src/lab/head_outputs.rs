@@ -1,4 +1,4 @@
-//! What heads write into the residual stream.
+//! Outputs of heads into the residual stream.
 
 use super::LabError;
 use crate::{

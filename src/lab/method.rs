@@ -1,4 +1,4 @@
-//! What a method of the laboratory consists of, and how it is offered.
+//! A method of the lab: its parts, and how it is offered.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What options of methods depend on, and those that several methods have.
+//! Scope of the options of methods, and options that several methods have.
 //!
 //! The window, figures and the command line read the options of a method off its visitor ([`Visit`]); none of them knows
 //! a method.

@@ -1,4 +1,4 @@
-//! Which points belong together: symmetric joint probabilities from nearest neighbours, as t-SNE wants them.
+//! Affinities of points: symmetric joint probabilities from nearest neighbours, as t-SNE wants them.
 
 #![expect(clippy::inline_always, reason = "compiled for an instruction set only where it is inlined")]
 

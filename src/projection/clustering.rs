@@ -1,4 +1,4 @@
-//! How marked points, such as the hits of a search, lie together among all others: exact neighbours of some of
+//! Clustering of marked points, such as the hits of a search, among all others: exact neighbours of some of
 //! them, against chance.
 
 #![expect(clippy::inline_always, reason = "compiled for an instruction set only where it is inlined")]

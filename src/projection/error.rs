@@ -1,4 +1,4 @@
-//! Why points cannot be laid out, in words.
+//! Reasons why points cannot be laid out, as sentences.
 
 /// What is wrong with points or options, or that the caller said stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

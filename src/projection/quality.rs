@@ -1,4 +1,4 @@
-//! What a layout preserves, and how its points group.
+//! Quality of a layout: what it preserves, and how its points group.
 
 #![expect(clippy::needless_range_loop, reason = "several arrays are walked together")]
 #![expect(clippy::inline_always, reason = "compiled for an instruction set only where it is inlined")]

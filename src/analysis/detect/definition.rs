@@ -1,4 +1,4 @@
-//! What heads are known to do: one definition for each, which window, files and command line read.
+//! Known kinds of heads: one definition each, read by window, files and command line.
 
 /// Something that heads are known to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]

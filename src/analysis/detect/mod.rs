@@ -1,4 +1,4 @@
-//! What a head does, as one number for each thing that heads are known to do.
+//! Scores of a head, one for each known kind.
 //!
 //! A detector looks at patterns alone. It says what a head attends to, not what the model uses it for.
 

@@ -1,4 +1,4 @@
-//! What components add to logits, and what each layer would say.
+//! Contributions of components to logits, and the logits of each layer.
 //!
 //! Two readings of the residual stream that look alike and are opposite in one thing: *direct logit
 //! attribution* (Elhage et al. 2021) holds the scale of the final norm fixed at its value for the whole

@@ -1,4 +1,4 @@
-//! What different methods say about the same tokens, and how far they agree.
+//! Comparison of methods on the same tokens, and their agreement.
 
 use super::{
     rank::{Kendall, kendall},

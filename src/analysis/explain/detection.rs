@@ -1,4 +1,4 @@
-//! How close a head is to an ideal pattern (Nanda and Bloom 2022): previous token, duplicate, induction.
+//! Similarity of a head to an ideal pattern (Nanda and Bloom 2022): previous token, duplicate, induction.
 //!
 //! The detectors of [`detect`](crate::analysis::detect) ask what queries do that have something to find;
 //! these compare the whole pattern, so that scores can be held against published ones. The pattern itself is

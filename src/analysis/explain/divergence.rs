@@ -1,4 +1,4 @@
-//! How different two distributions are. Logarithms are natural, so that [`jsd`] is at most `ln 2`.
+//! Divergences between two distributions. Logarithms are natural, so that [`jsd`] is at most `ln 2`.
 
 /// What is added inside logarithms, as in the code of Jain and Wallace (2019).
 const SMALL: f64 = 1e-10;

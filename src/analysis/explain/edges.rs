@@ -1,4 +1,4 @@
-//! Why an edge is there: one attention score as the sum of what the parts of two streams say to each other (Elhage
+//! Decomposition of an edge: one attention score as the sum of what the parts of two streams say to each other (Elhage
 //! et al. 2021).
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Why something cannot be explained, in words.
+//! Reasons why an explanation is refused, as sentences.
 
 /// What is wrong with the numbers or options, or that the caller said stop.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

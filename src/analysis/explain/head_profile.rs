@@ -1,4 +1,4 @@
-//! What a head attends to, in the numbers of published studies.
+//! Attention profile of a head, in the numbers of published studies.
 //!
 //! Where [`detect`](crate::analysis::detect) takes means over the queries that have a choice, these divide as
 //! the papers do, so that numbers can be compared with theirs.

@@ -1,4 +1,4 @@
-//! How much heads matter, by the gradient of a gate on each (Michel et al. 2019).
+//! Importance of heads, by the gradient of a gate on each (Michel et al. 2019).
 
 /// Importances brought to one scale: each layer divided by its length, then all between 0 and 1.
 ///

@@ -1,4 +1,4 @@
-//! Which parts of the input can be masked while the prediction stays: gates learnt for one input (after
+//! Parts of the input that can be masked while the prediction stays: gates learnt for one input (after
 //! De Cao et al. 2020).
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! What makes weights of scores, in double precision: the reference of the model's own kernels.
+//! Maps from scores to weights, in double precision: the reference of the model's own kernels.
 //!
 //! Keys that are hidden have a score of -∞; they are taken out first and get exactly 0. A row of which every
 //! key is hidden is 0, and one with a score that is no number or +∞ is NaN. The smaller α of α-entmax, the

@@ -1,4 +1,4 @@
-//! Whether two orders of the same tokens agree.
+//! Rank correlation of two orders of the same tokens.
 
 use super::ExplainError;
 use crate::projection::{Moments, ranks};

@@ -1,4 +1,4 @@
-//! Whether a head attends from words to their syntactic heads (Clark et al. 2019).
+//! Attention of heads from words to their syntactic heads (Clark et al. 2019).
 
 use super::dense::Dense;
 

@@ -1,4 +1,4 @@
-//! Which output is explained.
+//! The output that is explained.
 
 /// The output that is to be explained, as far as somebody has said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

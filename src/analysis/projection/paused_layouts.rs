@@ -1,4 +1,4 @@
-//! Heads that were left in the middle of their layout because another one is looked at.
+//! Layouts of heads that were paused because another head is selected.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

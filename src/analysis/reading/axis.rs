@@ -1,4 +1,4 @@
-//! What the rows and the columns of a pattern stand for.
+//! Rows and columns of a pattern, and the tokens that they stand for.
 
 use std::{ops::Range, sync::Arc};
 

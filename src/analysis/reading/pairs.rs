@@ -1,4 +1,4 @@
-//! Which heads link two tokens: every head of a stack, by the weight it gives to one pair.
+//! Heads that link two tokens: every head of a stack, by its weight for one pair.
 
 use super::{Heads, ReadPattern, Reading, Refusal, Source, axes, long, rows};
 use crate::{

@@ -1,4 +1,4 @@
-//! Why a pattern cannot be read as asked, in words.
+//! Reasons why a pattern cannot be read as asked, as sentences.
 
 use crate::{
     ids::{HeadId, StackKind},

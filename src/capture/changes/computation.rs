@@ -1,4 +1,4 @@
-//! What a capture says about how its patterns came about.
+//! Changes and normaliser that a capture was computed with.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which tokens see all.
+//! Global tokens: those that see all and that all see.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a kind of change consists of, and how it is applied.
+//! Parts of a kind of change: fields, checks, and how it is applied.
 
 use std::{borrow::Cow, fmt, ops::Range};
 

@@ -1,4 +1,4 @@
-//! Whether the values of a tensor can be what its name says.
+//! Check of a tensor's values against what its name stands for.
 
 use super::{FileError, entry::CheckedTensor};
 

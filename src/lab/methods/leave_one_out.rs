@@ -1,4 +1,4 @@
-//! What changes when each token is left out in turn.
+//! Leave-one-out: the change when each token is left out in turn.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! How well distance in the joint space stands for the dot product that attention is made of.
+//! Correlation of distance in the joint space with the dot product that attention is made of.
 //!
 //! The nearer to −1, the better. Products are computed for a few queries at a time and never kept.
 

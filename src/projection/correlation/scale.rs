@@ -1,4 +1,4 @@
-//! How correlations depend on the scale: from the pairs of some queries, cheap enough for a slider.
+//! Dependence of correlations on the scale: from the pairs of some queries, cheap enough for a slider.
 
 use super::{
     InputSegment, Moments, count,

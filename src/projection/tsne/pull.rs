@@ -1,4 +1,4 @@
-//! What draws neighbours together: `Σ p q (x − y)`.
+//! Attractive forces between neighbours: `Σ p q (x − y)`.
 
 #![expect(clippy::inline_always, reason = "compiled for an instruction set only where it is inlined")]
 

@@ -1,4 +1,4 @@
-//! What drives all points apart: `Σ q² (x − y)` and `Σ q` with `q = 1 / (1 + ‖x − y‖²)`.
+//! Repulsive forces between all points: `Σ q² (x − y)` and `Σ q` with `q = 1 / (1 + ‖x − y‖²)`.
 
 #![expect(clippy::needless_range_loop, reason = "several arrays are walked together")]
 #![expect(clippy::inline_always, reason = "compiled for an instruction set only where it is inlined")]

@@ -1,4 +1,4 @@
-//! What every method answers with: named values that know which tokens they are about.
+//! Result of every method: named values that know which tokens they are about.
 //!
 //! Files, tables and overlays are made from these alone, so that a method is written once.
 

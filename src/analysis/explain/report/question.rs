@@ -1,4 +1,4 @@
-//! What can be asked.
+//! Questions that methods answer.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the colour of a point can mean.
+//! Choice of the value that colours points.
 
 use serde::{Deserialize, Serialize};
 

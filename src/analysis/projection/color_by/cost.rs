@@ -1,4 +1,4 @@
-//! What takes a while to find out about the points of a head.
+//! Values of points that take a while to compute.
 
 use super::ColorBy;
 use crate::{

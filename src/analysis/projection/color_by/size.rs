@@ -1,4 +1,4 @@
-//! What the size of a point means.
+//! Choice of the value that sizes points.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is known about every point, before it is given a colour: for colours, filters and files alike.
+//! Values of every point, before they become colours: for colours, filters and files alike.
 
 use super::{
     AnnotationKey, ColorBy,

@@ -1,4 +1,4 @@
-//! What can be told from the text of a token.
+//! Properties of a token's text.
 
 use std::{collections::HashMap, ops::Range};
 

@@ -1,4 +1,4 @@
-//! What can be asked about captures, what it takes to answer, and the answers.
+//! Queries about captures, their cost, and their results.
 
 use std::{ops::Range, sync::Arc};
 
