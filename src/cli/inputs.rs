@@ -1,4 +1,4 @@
-//! What a subcommand runs on: texts, pictures, raw ids or raw pixels, and a decoder's text.
+//! Inputs of subcommands: texts, pictures, raw ids or raw pixels, and a decoder's text.
 
 use std::{
     fs::{self, File},

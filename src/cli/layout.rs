@@ -1,4 +1,4 @@
-//! How points come into the plane or into space, as `project` and `render` take it.
+//! Options of layouts, of `project` and `render`.
 
 use crate::{
     analysis::projection::{LayoutMethod, LayoutOptions},

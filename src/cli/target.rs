@@ -1,4 +1,4 @@
-//! Which output is explained, on the command line.
+//! The output that is explained, on the command line.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! What is tried again, how often, and after which pause.
+//! Retries: which failures, how often, and after which pause.
 
 use std::{thread, time::Instant};
 

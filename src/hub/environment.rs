@@ -1,4 +1,4 @@
-//! Where the cache is, whom to ask, and who asks: the variables and files of the Python libraries.
+//! Location of the cache, server and token: the variables and files of the Python libraries.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! Why a download did not work: one sentence, and what to do about it.
+//! Reasons why a download failed: one sentence, and what to do about it.
 
 use std::{
     io::{self, ErrorKind},

@@ -1,4 +1,4 @@
-//! What a user types for a model on the hub: `ID`, `ID@REVISION`, or its address in a browser.
+//! Name of a model on the hub as a user types it: `ID`, `ID@REVISION`, or its address in a browser.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which of a model's files are fetched: what the loader reads, and nothing else.
+//! Files of a model that are fetched: those that the loader reads, and nothing else.
 
 /// Configuration and vocabulary by full name.
 const NAMES: [&str; 7] = [

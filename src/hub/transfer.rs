@@ -1,4 +1,4 @@
-//! What a download tells while it runs, and how it learns that it should stop.
+//! Progress of a download, and its cancellation.
 
 use crate::text::{bytes_text, wait_text};
 

@@ -1,4 +1,4 @@
-//! Why one request failed, and whether it is worth another.
+//! Reasons why a request failed, and whether it is worth another.
 
 use std::time::Duration;
 

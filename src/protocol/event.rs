@@ -1,4 +1,4 @@
-//! What the background threads answer.
+//! Events of the background threads.
 
 use std::{path::PathBuf, sync::Arc};
 

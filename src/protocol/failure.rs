@@ -1,4 +1,4 @@
-//! Why a request was not answered.
+//! Failure of a request.
 
 /// What the user reads when something went wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a mean is taken over.
+//! Inputs and tokens that a mean is taken over.
 
 use std::sync::Arc;
 

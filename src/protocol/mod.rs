@@ -1,4 +1,4 @@
-//! What the session asks of the worker and what it is told: plain data, below both.
+//! Requests of the session and events of the worker: plain data, below both.
 //!
 //! Nothing here computes, reads a file or starts a thread.
 

@@ -1,4 +1,4 @@
-//! Where a model comes from, and what is known of one that the worker holds.
+//! Source of a model, and facts about one that the worker holds.
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What is asked about files of sessions, and the answers.
+//! Requests about session files, and the answers.
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What each command does to the parts of the session. What the worker's answers do is in `on_event.rs`.
+//! Effects of commands on the parts of the session. Those of the worker's events are in `on_event.rs`.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What the user can ask for, and what the outside world is asked to do about it.
+//! Commands of the user, and effects for the outside world.
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What is asked before a corpus from a file is run: which column, sentences or not, which layers.
+//! Choices before a corpus from a file is run: its column, sentences or not, its layers.
 
 use std::{path::PathBuf, sync::Arc};
 

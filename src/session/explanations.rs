@@ -1,4 +1,4 @@
-//! What a pane asked the laboratory, and what it answered.
+//! Method calls of a pane, and their results.
 
 use std::{
     borrow::Cow,

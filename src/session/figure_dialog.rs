@@ -1,4 +1,4 @@
-//! What the export dialog holds while it is open.
+//! State of the export dialog while it is open.
 
 use std::sync::Arc;
 

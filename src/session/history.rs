@@ -1,4 +1,4 @@
-//! Where a pane is: what it shows of what, and the places before and after.
+//! History of a pane: its current place, and those before and after.
 
 use super::{Focus, HeadSet, ViewKind};
 use crate::{

@@ -1,4 +1,4 @@
-//! What the worker's answers do to the parts of the session.
+//! Effects of the worker's events on the parts of the session.
 
 use std::{path::PathBuf, sync::Arc};
 

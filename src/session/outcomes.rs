@@ -1,4 +1,4 @@
-//! What the model of a document can say, by name: asked for once somebody types a name.
+//! Outcomes of a document's model by name, requested once a name is typed.
 
 use std::sync::Arc;
 

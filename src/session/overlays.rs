@@ -1,4 +1,4 @@
-//! What a method of the laboratory answered, shown in place of attention.
+//! Result of a method of the lab, shown in place of attention.
 
 use std::sync::Arc;
 

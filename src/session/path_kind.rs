@@ -1,4 +1,4 @@
-//! What a dropped or chosen path is taken for.
+//! Kind of a dropped or chosen path.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What an independent implementation says about a document's checkpoint.
+//! Comparison of a document's checkpoint with an independent implementation.
 
 use super::{Document, Effect, Experiment};
 use crate::{ids::JobId, protocol::Request};

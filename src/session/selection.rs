@@ -1,4 +1,4 @@
-//! What is looked at: one selection shared by every view of a pane.
+//! Selection shared by every view of a pane.
 
 use super::Picked;
 use crate::{

@@ -1,4 +1,4 @@
-//! Which documents panes show, and which captures: twins, copies, inputs of files, and what is closed.
+//! Documents and captures that panes show: twins, copies, inputs of files, and what is closed.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Which space a pane lays out, which of its cells is looked at, and what is there of it.
+//! Space that a pane lays out, its selected cell, and what is there of it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a pane asked about its whole cloud, and what was found.
+//! Queries of a pane about its whole cloud, and their results.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How the model writes when it is asked to: remembered between runs.
+//! Options of generation, remembered between runs.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a request to change a run means to a model.
+//! Edits of a model made of requests to change a run.
 
 use super::{
     JobControl, Stop,

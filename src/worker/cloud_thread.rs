@@ -1,4 +1,4 @@
-//! The thread that measures whole clouds, so that a search waits for no layout and a pattern for no search.
+//! The cloud thread: measures whole clouds, so that a search waits for no layout and a pattern for no search.
 
 use std::io;
 

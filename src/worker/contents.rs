@@ -1,4 +1,4 @@
-//! What lies at a path, found out without opening it: for whoever is about to choose it.
+//! Contents of a path, found out without opening it, for a person about to choose it.
 
 use std::{fs, path::Path};
 

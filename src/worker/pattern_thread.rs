@@ -1,4 +1,4 @@
-//! The analysis thread: reads patterns beside the model's thread, so that neither a forward pass nor the
+//! The pattern thread: reads patterns beside the model's thread, so that neither a forward pass nor the
 //! window waits for them.
 
 use std::{io, sync::Arc};

@@ -1,4 +1,4 @@
-//! What waits to be done, and who is told to stop. Pure bookkeeping; the lock is held for moments only.
+//! Waiting jobs, and signals to stop. Pure bookkeeping; the lock is held for moments only.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -1,4 +1,4 @@
-//! What is known of all heads together: the hits of a search and how they lie, and what neighbours share.
+//! Measures of all heads together: the hits of a search and how they lie, and what neighbours share.
 
 use std::collections::BTreeMap;
 

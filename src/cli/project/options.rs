@@ -1,4 +1,4 @@
-//! What was asked for, and whether it makes sense.
+//! Options of `project`, and their checks.
 
 use std::path::PathBuf;
 

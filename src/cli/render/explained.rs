@@ -1,4 +1,4 @@
-//! What the laboratory answers, for figures.
+//! Results of the lab, for figures.
 
 use std::{collections::BTreeMap, sync::Arc};
 

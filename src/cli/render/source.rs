@@ -1,4 +1,4 @@
-//! Where the numbers come from: one run of a model, many, or a capture file.
+//! Sources of numbers: one run of a model, many, or a capture file.
 
 use std::sync::Arc;
 

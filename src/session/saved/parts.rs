@@ -1,4 +1,4 @@
-//! What stands in the lists of a session file.
+//! Elements of the lists of a session file.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Where something is that a session names and does not hold.
+//! References to models, pictures and files that a session names and does not hold.
 
 use std::path::{Component, Path, PathBuf};
 
