@@ -1,4 +1,4 @@
-//! What colours, strength and width of lines mean: below a scene, or once below a sheet of several.
+//! Legend of colours, strength and width of lines: below a scene, or once below a sheet of several.
 
 use emath::{Rect, Vec2, pos2, vec2};
 

@@ -1,4 +1,4 @@
-//! What views draw with: items are appended, text is measured and cut.
+//! Pen of the views: items are appended, text is measured and cut.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is under the pointer: what was reported while the frame was drawn, and nothing where nobody reported anything.
+//! Tokens under the pointer, as reported while the frame was drawn; none where nothing was reported.
 
 use super::QueuedCommand;
 use crate::{

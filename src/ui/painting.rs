@@ -1,4 +1,4 @@
-//! How the window is painted, for those who can draw cheaper, and what is still being drawn.
+//! State of painting: the renderer, for views that can draw cheaper, and pictures still being drawn.
 
 use eframe::egui::{Context, Id};
 

@@ -1,4 +1,4 @@
-//! What the window needs from the desktop: file dialogs, text files, screenshots.
+//! Services of the desktop: file dialogs, text files, screenshots.
 //!
 //! Nothing here waits on the UI thread. Dialogs are created on it (macOS insists) and awaited on a
 //! named thread; every answer comes back as a [`ShellEvent`], sent first and announced after.

@@ -1,4 +1,4 @@
-//! How large everything is shown, beside what the system says.
+//! Zoom of the window, on top of the system's scale.
 
 use eframe::egui::Context;
 

@@ -1,4 +1,4 @@
-//! Which face draws a cluster: the bundled ones first, then what the system offers.
+//! Choice of the face for a cluster: bundled ones first, then those of the system.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Where maps, titles and names of a sheet stand.
+//! Layout of the maps, titles and names of a sheet.
 
 use emath::{Pos2, Rect, Vec2, vec2};
 

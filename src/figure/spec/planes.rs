@@ -1,4 +1,4 @@
-//! What figures of points, and of measures of many inputs, are made of.
+//! Data for figures of points, and of measures of many inputs.
 
 use std::sync::Arc;
 

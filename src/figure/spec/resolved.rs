@@ -1,4 +1,4 @@
-//! What was chosen, checked against what there is, and read as the options say.
+//! A figure's choices, checked against the captures and read as the options say.
 
 use std::sync::Arc;
 

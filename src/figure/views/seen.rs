@@ -1,4 +1,4 @@
-//! Where points of a layout fall: as they lie in the plane, or as a space is looked at.
+//! Positions of the points of a layout: as they lie in the plane, or as a space is looked at.
 
 use emath::{Rect, Vec2, pos2};
 

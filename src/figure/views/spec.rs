@@ -1,4 +1,4 @@
-//! What the program knows of a view: each one says it in a file of its own, and everything else asks.
+//! Specification of a view: each has one in a file of its own, and everything else reads it.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Keeping what the window shows, so that a crash loses seconds of work and no more.
+//! Autosave: a crash loses seconds of work and no more.
 
 use eframe::egui;
 

@@ -1,4 +1,4 @@
-//! What comes from the desktop and what goes there: dialogs, dropped files, pictures of the window.
+//! Exchange with the desktop: dialogs, dropped files, pictures of the window.
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Which of the patterns that were read are still needed.
+//! Patterns that are still needed of those that were read.
 
 use super::App;
 use crate::ids::CaptureId;

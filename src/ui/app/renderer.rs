@@ -1,4 +1,4 @@
-//! What paints the window: the graphics card through wgpu, or OpenGL where there is no card.
+//! Choice of the renderer: the graphics card through wgpu, or OpenGL where there is no card.
 //!
 //! Mesa's software drivers serve both. Their shader for wgpu weighs four texels by hand for every pixel,
 //! which takes four fifths of a frame's time; the one for OpenGL samples a texture.

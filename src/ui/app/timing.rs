@@ -1,4 +1,4 @@
-//! How long frames take: what is measured for `--frame-times`, and when the first lines stood.
+//! Times of frames: measured for `--frame-times`, with the moment of the first lines.
 //!
 //! Per frame the table has, in milliseconds:
 //! - `logic_ms`: taking in answers of the worker and the desktop, and applying them (`App::logic`);

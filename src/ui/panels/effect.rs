@@ -1,4 +1,4 @@
-//! What the changes of a run did to one outcome, in a line that stays.
+//! Effect of the changes of a run on one outcome, in a line that stays.
 
 use eframe::egui::{Label, RichText, Ui};
 

@@ -1,4 +1,4 @@
-//! What a capture file was made from: its text, and the choice among several inputs.
+//! Input of a capture file: its text, and the choice among several.
 
 use eframe::egui::{ComboBox, Label, RichText, ScrollArea, Ui};
 

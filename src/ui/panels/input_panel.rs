@@ -1,4 +1,4 @@
-//! What the model reads: the text or the picture, and what the tokenizer made of it.
+//! Input of the model: the text or the picture, and its tokens.
 
 use eframe::egui::{self, RichText, Stroke, StrokeKind, TextureHandle, Ui, vec2};
 

@@ -1,4 +1,4 @@
-//! What stands around the view: bars above and below, the input on the left, the inspector on the right.
+//! Panels around the view: bars above and below, the input on the left, the inspector on the right.
 //!
 //! Panels read a [`ViewCtx`] and push commands, as views do; each keeps only its own widget state.
 

@@ -1,4 +1,4 @@
-//! What the model's head says: the most probable tokens at a position, or the classes.
+//! Predictions of the model: the most probable tokens at a position, or the classes.
 
 use eframe::egui::{RichText, Ui};
 

@@ -1,4 +1,4 @@
-//! What is subtracted from the selected head: a head of the same or of another document.
+//! Choice of the head that is subtracted from the selected one: of the same or of another document.
 
 use eframe::egui::{ComboBox, Label, RichText, Ui};
 

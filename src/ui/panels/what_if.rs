@@ -1,4 +1,4 @@
-//! What if: the changes that a run is made with.
+//! What if: changes of the run.
 
 use eframe::egui::{Button, Checkbox, ComboBox, RichText, Role, Ui, WidgetInfo};
 

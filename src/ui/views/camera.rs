@@ -1,4 +1,4 @@
-//! Where the user has panned and zoomed to. Pure geometry: content in its own units, fitted into a
+//! Pan and zoom of a view. Pure geometry: content in its own units, fitted into a
 //! viewport in points.
 
 use eframe::egui::{Pos2, Rect, Response, Ui, Vec2};

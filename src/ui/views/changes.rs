@@ -1,4 +1,4 @@
-//! What can be changed of a run, as menus: tokens, a head, an edge, the normaliser.
+//! Menus of changes of the run: of tokens, a head, an edge, the normaliser.
 
 use std::{borrow::Cow, ops::Range};
 

@@ -1,4 +1,4 @@
-//! The reading aids: what is left out, merged and taken together. One menu above every view, so that it is
+//! Menu of how patterns are shown: tokens left out, merged and taken together. One above every view, so that it is
 //! always known what is on.
 
 use eframe::egui::{

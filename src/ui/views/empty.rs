@@ -1,4 +1,4 @@
-//! What a view says when it has nothing to show: one calm sentence in the middle.
+//! Sentence in the middle of a view that has nothing to show.
 
 use eframe::egui::{Align2, FontId, Role, Sense, Ui, WidgetInfo};
 

@@ -1,4 +1,4 @@
-//! What is under the pointer.
+//! Tokens under the pointer.
 
 use crate::{
     session::{Command, Focus, PaneCommand},

@@ -1,4 +1,4 @@
-//! What stands in the centre of the window: a view of a document.
+//! Views of a document, in the centre of the window.
 //!
 //! Each view is a folder: `mod.rs` wires input and output, `layout.rs` is pure geometry without an
 //! egui context (other painters can use it), `paint.rs` draws it. Views read a [`ViewCtx`] and push

@@ -1,4 +1,4 @@
-//! What stands in place of attention: a strip above the view that says so, and the way back.
+//! Strip above a view whose attention is replaced by a result of the lab, with a button to go back.
 
 use eframe::egui::{Button, Frame, Label, Margin, RichText, Sense, Ui, vec2};
 

@@ -1,4 +1,4 @@
-//! Views that ask about a whole cloud: what is known, what is on its way, what went wrong.
+//! State of a query about a whole cloud: its result, its progress, its failure.
 
 use std::sync::Arc;
 

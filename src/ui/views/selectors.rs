@@ -1,4 +1,4 @@
-//! Which stack, which layer, which part of a pair: the choices that stand above a view.
+//! Selectors above a view: stack, layer, part of a pair.
 
 use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo, vec2};
 

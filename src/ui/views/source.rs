@@ -1,4 +1,4 @@
-//! What a pane shows of its document: the captures, and how their patterns are read.
+//! Captures that a pane shows of its document, and how their patterns are read.
 
 use std::{ops::Range, sync::Arc};
 

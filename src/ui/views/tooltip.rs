@@ -1,4 +1,4 @@
-//! What stands beside the pointer, or beside what it is about.
+//! Tooltips, beside the pointer or beside what they are about.
 
 use eframe::egui::{Popup, PopupAnchor, Rect, RectAlign, Response, Ui, containers::Tooltip};
 

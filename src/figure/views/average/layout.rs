@@ -1,4 +1,4 @@
-//! Where the parts of the Average view stand.
+//! Layout of the Average view.
 
 use emath::{Pos2, Rect, vec2};
 

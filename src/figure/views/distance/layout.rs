@@ -1,4 +1,4 @@
-//! Where the parts of the Distance view stand.
+//! Layout of the Distance view.
 
 use emath::{Pos2, Rect, Vec2, vec2};
 

@@ -1,4 +1,4 @@
-//! How well distance in the joint space stands for the dot product: all heads as mosaics, one head's pairs before
+//! Fidelity of distance in the joint space to the dot product: all heads as mosaics, one head's pairs before
 //! and after, and what the scale does to it.
 
 use std::sync::Arc;

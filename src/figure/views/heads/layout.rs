@@ -1,4 +1,4 @@
-//! Where tokens and lines of the Heads view stand. Pure geometry in points, without an egui
+//! Layout of tokens and lines of the Heads view. Pure geometry in points, without an egui
 //! context; x grows from the left of the area, y from the top of the first row.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What the colours of lines stand for, and what their strength means.
+//! Legend of the colours and strength of lines.
 
 use super::HeadsScene;
 use crate::{

@@ -1,4 +1,4 @@
-//! Where the heatmap, its axes and its colour bar stand. Pure geometry in points, without an egui
+//! Layout of the heatmap, its axes and its colour bar. Pure geometry in points, without an egui
 //! context.
 
 use emath::{Rect, Vec2, pos2, vec2};

@@ -1,4 +1,4 @@
-//! Which weights become arrows on the picture: from the patch that asks to what it attends to. The window and
+//! Weights that become arrows on the picture: from the patch that asks to what it attends to. The window and
 //! figures agree.
 
 use serde::{Deserialize, Serialize};

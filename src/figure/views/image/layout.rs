@@ -1,4 +1,4 @@
-//! Where the picture, its patches, the prefix tokens and the colour bar stand. Pure geometry in
+//! Layout of the picture, its patches, the prefix tokens and the colour bar. Pure geometry in
 //! points, without an egui context.
 
 use emath::{Pos2, Rect, Vec2, pos2, vec2};

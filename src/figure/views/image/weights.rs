@@ -1,4 +1,4 @@
-//! What the overlay shows: one number per token, and in words what it is. The window and figures agree.
+//! Weights of the overlay: one number per token, and their name. The window and figures agree.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How far methods agree: Kendall's τ of every pair.
+//! Agreement of methods: Kendall's τ of every pair.
 
 use emath::{Pos2, Rangef, Rect, pos2, vec2};
 

@@ -1,4 +1,4 @@
-//! What methods say about the patches of a picture: one small picture each.
+//! Results of methods for the patches of a picture: one small picture each.
 
 use std::sync::Arc;
 

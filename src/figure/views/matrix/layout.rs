@@ -1,4 +1,4 @@
-//! Where the planes of all heads stand. Pure geometry in points, without an egui context.
+//! Layout of the planes of all heads. Pure geometry in points, without an egui context.
 
 use std::ops::Range;
 

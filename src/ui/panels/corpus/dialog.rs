@@ -1,4 +1,4 @@
-//! What is asked before a corpus is opened: lines to paste, or whether a text is one input or many.
+//! Choices before a corpus is opened: lines to paste, or whether a text is one input or many.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Where a corpus comes from.
+//! Menu of the sources of a corpus.
 
 use eframe::egui::Ui;
 

@@ -1,4 +1,4 @@
-//! What is asked before a corpus from a file is run, with what it will take.
+//! Choices before a corpus from a file is run, with its estimated cost.
 
 use eframe::egui::{self, ComboBox, DragValue, Label, RichText, Ui};
 

@@ -1,4 +1,4 @@
-//! How well a name fits what was typed: its letters in order, best where words begin and where they stand together.
+//! Fuzzy match of a name with typed text: its letters in order, best where words begin and where they stand together.
 //!
 //! Own code: what is offered is a few hundred short names, where trying every place of every letter takes less than
 //! drawing the list, and the small crates for it are either no longer looked after or bring tables for all scripts.

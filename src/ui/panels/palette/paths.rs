@@ -1,4 +1,4 @@
-//! Where a path leads that was typed: what is there, and how it could go on.
+//! Typed paths in the palette: what is there, and how they could go on.
 
 use super::{
     fuzzy::Fit,

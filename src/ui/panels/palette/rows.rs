@@ -1,4 +1,4 @@
-//! What can be found by its name: commands, models, bookmarks, examples, heads and tokens, or by its address.
+//! Rows of the palette: commands, models, bookmarks, examples, heads and tokens, or by its address.
 
 use super::fuzzy::{Fit, fit};
 use crate::{

@@ -1,4 +1,4 @@
-//! How well distance stands for the dot product: mosaics of all heads, the pairs of one, and the scale.
+//! Fidelity of distance to the dot product: mosaics of all heads, the pairs of one, and the scale.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which heads are drawn, and the lines of each, as far as they are known.
+//! Heads that are drawn, and the lines of each, as far as they are known.
 
 use std::{ops::Range, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What the Heads view says: what is drawn of what there is, or why nothing is.
+//! Sentences of the Heads view: how much is drawn, or why nothing is.
 
 use super::lines::{HeadLines, Known};
 use crate::{

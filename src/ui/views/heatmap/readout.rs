@@ -1,4 +1,4 @@
-//! What the Heatmap view says in words: caption, names of axes, and the numbers beside the pointer.
+//! Texts of the Heatmap view: caption, names of axes, and the numbers beside the pointer.
 
 use eframe::egui::{Grid, Rect, RichText, Role, Sense, Ui, WidgetInfo};
 

@@ -1,4 +1,4 @@
-//! What a picked patch or word means: what the overlay is about, and what a click or the pointer asks for.
+//! Meaning of a picked patch or word: the subject of the overlay, and the effect of a click or the pointer.
 
 use crate::{
     figure::views::image::weights::OverlayToken,

@@ -1,4 +1,4 @@
-//! What an alignment can be held against: the other direction, and links that were made by hand.
+//! Comparisons of an alignment: with the other direction, and with links made by hand.
 
 use eframe::egui::{Button, ComboBox, RichText, Ui};
 

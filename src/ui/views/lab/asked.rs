@@ -1,4 +1,4 @@
-//! What a pane asks the laboratory, and what it knows so far.
+//! Method calls of a pane, and their results so far.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The way from a rank-one edit that was found into the what-if list.
+//! Button that adds a rank-one edit to the what-if list.
 
 use eframe::egui::Ui;
 

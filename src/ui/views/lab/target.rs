@@ -1,4 +1,4 @@
-//! Which output is explained: one choice for all methods.
+//! The output that is explained: one choice for all methods.
 
 use eframe::egui::{RichText, Ui};
 

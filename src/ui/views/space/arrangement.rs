@@ -1,4 +1,4 @@
-//! Which cell stands where on the canvas: layers down and heads across, or all in a row that is broken into lines.
+//! Arrangement of cells on the canvas: layers down and heads across, or all in a row that is broken into lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 

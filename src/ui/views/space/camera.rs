@@ -1,4 +1,4 @@
-//! Where the canvas of all heads is looked at from: one zoom, from all heads down into one. Pure geometry.
+//! Camera over the canvas of all heads: one zoom, from all heads down into one. Pure geometry.
 //!
 //! At zoom 1 the whole grid is in sight; at [`Frame::one`] one cell fills the viewport. In between cells change
 //! their proportions from those that suit the grid to those of the viewport, so that both ends use all the room.

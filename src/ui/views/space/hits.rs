@@ -1,4 +1,4 @@
-//! Which point of a plane is under the pointer: a uniform grid, so that only points nearby are looked at.
+//! Hit test of points: a uniform grid, so that only points nearby are tested.
 
 use eframe::egui::{Pos2, Rect, Vec2, pos2};
 

@@ -1,4 +1,4 @@
-//! What marks and colours mean, and picking points by it.
+//! Legend of marks and colours, and picking of points by it.
 
 use eframe::egui::{DragValue, Label, Painter, Pos2, RichText, Role, Sense, Ui, Vec2, WidgetInfo};
 

@@ -1,4 +1,4 @@
-//! Which point is meant and who its partners are. Pure geometry, without an egui context.
+//! The point that is meant, and its partners. Pure geometry, without an egui context.
 
 use crate::{analysis::reading::ReadPattern, session::Focus};
 

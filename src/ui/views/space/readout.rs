@@ -1,4 +1,4 @@
-//! What is said about the canvas and about the point under the pointer.
+//! Texts about the canvas and the point under the pointer.
 
 use eframe::egui::{Grid, RichText, Ui};
 

@@ -1,4 +1,4 @@
-//! How far the layout is that is shown, and what to say without one.
+//! Progress of the shown layout, and sentences where there is none.
 
 use eframe::egui::{ProgressBar, Ui};
 

@@ -1,4 +1,4 @@
-//! What is written on the canvas: texts beside points, and the names of crowds.
+//! Texts on the canvas: beside points, and the names of dense clusters.
 
 use std::{
     collections::{BTreeMap, HashMap},
