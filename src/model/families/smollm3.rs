@@ -1,4 +1,4 @@
-//! `SmolLM3`: LLaMA with no position in every fourth layer (NoPE): its queries and keys are not rotated.
+//! `SmolLM3`: LLaMA with no position in every fourth layer (`NoPE`): its queries and keys are not rotated.
 
 use serde_json::json;
 

@@ -139,7 +139,7 @@ pub(super) enum Windows {
     Never,
     /// All, where the configuration has a width, which is this by default; it lists no layers.
     All(Option<f64>),
-    /// Those that do not rotate queries and keys (NoPE), if windows are used.
+    /// Those that do not rotate queries and keys (`NoPE`), if windows are used.
     NoRopeLayers,
     /// Those from `max_window_layers` on, if windows are used.
     FromLayer,
