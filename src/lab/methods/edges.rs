@@ -272,6 +272,16 @@ fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Parts with their contributions, the largest first.
+fn table(names: &[String], values: &[f64]) -> Value {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*b].abs().total_cmp(&values[*a].abs()));
+    Value::Table(vec![
+        TableColumn::new("part", ColumnValues::Text(order.iter().map(|nth| names[*nth].clone()).collect())),
+        TableColumn::new("contribution", ColumnValues::Number(order.iter().map(|nth| values[*nth]).collect())),
+    ])
+}
+
 /// One score as the sum of what the parts of two streams say to each other.
 fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let EdgeOptions { head, query, key, than, n_top } = options;
@@ -373,14 +383,6 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     if spec.biased || spec.softcap.is_some() || rest.abs() > SAME * own_score.abs().max(1.0) {
         report = report.with_value(beside.replace(' ', "_"), rest);
     }
-    let table = |names: &[String], values: &[f64]| {
-        let mut order: Vec<usize> = (0..values.len()).collect();
-        order.sort_by(|a, b| values[*b].abs().total_cmp(&values[*a].abs()));
-        Value::Table(vec![
-            TableColumn::new("part", ColumnValues::Text(order.iter().map(|nth| names[*nth].clone()).collect())),
-            TableColumn::new("contribution", ColumnValues::Number(order.iter().map(|nth| values[*nth]).collect())),
-        ])
-    };
     let n = key_parts.names.len();
     let mut order: Vec<usize> = (0..found.pairs.as_slice().len()).collect();
     let size = |at: &usize| found.pairs.as_slice()[*at].abs();
