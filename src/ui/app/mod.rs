@@ -2,7 +2,7 @@
 //!
 //! - [`logic`](self): takes in answers and is the only place that changes the session;
 //! - `ui`, `panes`: draw, and change nothing;
-//! - `keeping`, `resting`: what is kept for the case of a crash, and what goes back when nobody does anything;
+//! - `autosave`, `resting`: what is kept for the case of a crash, and memory given back while the program is idle;
 //! - `automation`: the opening state and `--screenshot`;
 //! - `renderer`: with or without a graphics card;
 //! - `sides`: panels that make room in a narrow window;
