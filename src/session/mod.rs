@@ -66,7 +66,7 @@ pub use crate::figure::{
         image::{
             ImageOptions, Smoothing,
             flows::{FlowFilter, FlowKind},
-            weights::Role as PatchRole,
+            weights::PatchRole,
         },
         lab::LabOptions,
         scatter::HeadOrder,

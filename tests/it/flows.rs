@@ -9,7 +9,7 @@ use attnscope::{
         arrows::{Mark, Shape, high, marks},
         flows::{FlowFilter, FlowKind, Flows, MAX_ARROWS, Target},
         layout::ImageLayout,
-        weights::Role,
+        weights::PatchRole,
     },
     ids::{HeadId, Side, StackKind},
     session::{Command, SelectionCommand, ViewKind},
@@ -119,16 +119,16 @@ fn arrows_rings_and_squares_stand_where_their_patches_are() {
     assert!(mark(2).width > mark(1).width && mark(1).width > mark(4).width, "width grows with the weight");
     assert!(mark(2).opacity > mark(1).opacity && mark(1).opacity > mark(4).opacity);
 
-    let outstanding = |held: (usize, Role)| -> Vec<usize> {
+    let outstanding = |held: (usize, PatchRole)| -> Vec<usize> {
         let marks = marks(&flows, &layout, image, high(&pattern), Some(held));
         let own = |mark: &&Mark| !mark.is_faint;
         let n = marks.iter().filter(own).count();
         assert_eq!(marks.iter().rev().take(n).filter(own).count(), n, "they are painted over the others");
         marks.iter().rev().filter(own).map(|mark| mark.flow.query).collect()
     };
-    assert_eq!(outstanding((1, Role::Query)), [1]);
-    assert_eq!(outstanding((2, Role::Key)), [1]);
-    assert_eq!(outstanding((0, Role::Query)), [2, 4], "nothing leaves CLS: what ends there stands out");
+    assert_eq!(outstanding((1, PatchRole::Query)), [1]);
+    assert_eq!(outstanding((2, PatchRole::Key)), [1]);
+    assert_eq!(outstanding((0, PatchRole::Query)), [2, 4], "nothing leaves CLS: what ends there stands out");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use attnscope::{
-    analysis::explain::report::{Axis, ColumnValues, LabQuestion, Report, ReportColumn, Value},
+    analysis::explain::report::{Axis, ColumnValues, LabQuestion, Report, TableColumn, Value},
     capture::Matrix,
     figure::{
         CaptionKind, Captions, FontSource, Item, Page, Scene as _, Typesetter, figure,
@@ -51,9 +51,9 @@ fn one_by_one() -> Vec<Section> {
     let said: Vec<String> =
         (0..4).map(|nth| format!("it moves {nth} tokens back and then some more of them")).collect();
     let table = Value::Table(vec![
-        ReportColumn::new("head", ColumnValues::Text(names)),
-        ReportColumn::new("says", ColumnValues::Text(said)),
-        ReportColumn::new("size", ColumnValues::Number(vec![0.5; 4])),
+        TableColumn::new("head", ColumnValues::Text(names)),
+        TableColumn::new("says", ColumnValues::Text(said)),
+        TableColumn::new("size", ColumnValues::Number(vec![0.5; 4])),
     ]);
     let report = Report::new(attnscope::lab::named("faithfulness").unwrap().spec)
         .with_value("permutation_median", Value::Number(0.25))
@@ -129,7 +129,7 @@ fn a_sentence_is_never_broken_into_single_words() {
 /// A narrow table does not make its title a column of single words.
 #[test]
 fn a_title_has_room_for_several_words() {
-    let table = Value::Table(vec![ReportColumn::new("head", ColumnValues::Text(vec!["L0H0".to_owned()]))]);
+    let table = Value::Table(vec![TableColumn::new("head", ColumnValues::Text(vec!["L0H0".to_owned()]))]);
     let answers =
         [answer("Ablation", Report::new(attnscope::lab::named("ablation").unwrap().spec).with_value("flips", table))];
     let sections =
@@ -213,8 +213,8 @@ fn a_map_of_pairs_leaves_out_what_the_mask_rules_out() {
 #[test]
 fn values_stand_beside_their_names_and_parts_of_a_logit_have_two_decimals() {
     let table = Value::Table(vec![
-        ReportColumn::new("component", ColumnValues::Text(vec!["L0 MLP".to_owned(), "L1H2".to_owned()])),
-        ReportColumn::new("contribution", ColumnValues::Number(vec![0.885_04, -2.381_1])),
+        TableColumn::new("component", ColumnValues::Text(vec!["L0 MLP".to_owned(), "L1H2".to_owned()])),
+        TableColumn::new("contribution", ColumnValues::Number(vec![0.885_04, -2.381_1])),
     ]);
     let report = Report::new(attnscope::lab::named("dla").unwrap().spec)
         .with_value("components", table)

@@ -15,7 +15,7 @@ use crate::{
     capture::{Capture, words},
     figure::views::{
         heads::HeadLines,
-        image::{ImageScene, flows::Flows, weights::Role},
+        image::{ImageScene, flows::Flows, weights::PatchRole},
     },
     ids::{HeadId, StackKind},
 };
@@ -187,7 +187,7 @@ pub fn image(scene: &ImageScene) -> Table {
         })
     };
     let (rows, cols): (Vec<_>, Vec<_>) = (0..n).map(place).unzip();
-    let role = if scene.picked.1 == Role::Query { "key" } else { "query" };
+    let role = if scene.picked.1 == PatchRole::Query { "key" } else { "query" };
     let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let columns = vec![
         column("stack", DataValues::Text(vec![scene.read.stack.name().to_owned(); n])),

@@ -6,7 +6,7 @@ use emath::{Pos2, Rect, Vec2, pos2, vec2};
 use super::{
     flows::{Flow, FlowFilter, Flows, Target},
     layout::ImageLayout,
-    weights::Role,
+    weights::PatchRole,
 };
 use crate::{
     analysis::reading::ReadPattern,
@@ -97,7 +97,7 @@ pub fn marks(
     layout: &ImageLayout,
     image: &ImageInfo,
     high: f32,
-    held: Option<(usize, Role)>,
+    held: Option<(usize, PatchRole)>,
 ) -> Vec<Mark> {
     let mut marks: Vec<Mark> = flows.drawn.iter().map(|flow| mark(flow, layout, image, high)).collect();
     if let Some(held) = held {
@@ -197,7 +197,7 @@ pub fn color(flow: &Flow, read: &ReadPattern, accent: Rgba) -> Rgba {
 pub(super) fn draw(
     read: &ReadPattern,
     (image, layout): (&ImageInfo, &ImageLayout),
-    (filter, held): (FlowFilter, Option<(usize, Role)>),
+    (filter, held): (FlowFilter, Option<(usize, PatchRole)>),
     pen: &mut Pen<'_>,
 ) {
     draw_alone(read, (image, layout), (filter, held), pen);
@@ -237,7 +237,7 @@ pub(super) fn draw_row(read: &ReadPattern, filter: FlowFilter, area: Rect, pen: 
 pub(super) fn draw_alone(
     read: &ReadPattern,
     (image, layout): (&ImageInfo, &ImageLayout),
-    (filter, held): (FlowFilter, Option<(usize, Role)>),
+    (filter, held): (FlowFilter, Option<(usize, PatchRole)>),
     pen: &mut Pen<'_>,
 ) {
     let (flows, high) = (Flows::of(read, image, filter), high(read));

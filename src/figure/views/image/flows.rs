@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::weights::Role;
+use super::weights::PatchRole;
 use crate::{analysis::reading::ReadPattern, capture::ImageInfo, text::grouped};
 
 /// Most arrows that are drawn; beyond, the strongest are kept.
@@ -133,11 +133,11 @@ impl Flows {
 
     /// Whether an arrow belongs to a token that is held: those that leave it, or those that end at it. A token
     /// before the patches has none that leave it.
-    pub fn is_of(flow: &Flow, held: (usize, Role)) -> bool {
+    pub fn is_of(flow: &Flow, held: (usize, PatchRole)) -> bool {
         match held {
-            (position, Role::Query) if flow.target == Target::Prefix => [flow.query, flow.key].contains(&position),
-            (position, Role::Query) => flow.query == position,
-            (position, Role::Key) => flow.key == position,
+            (position, PatchRole::Query) if flow.target == Target::Prefix => [flow.query, flow.key].contains(&position),
+            (position, PatchRole::Query) => flow.query == position,
+            (position, PatchRole::Key) => flow.key == position,
         }
     }
 

@@ -7,7 +7,7 @@ use emath::{Pos2, Rect, pos2, vec2};
 use self::{
     flows::{FlowFilter, Flows},
     layout::ImageLayout,
-    weights::{OverlayToken, Role, of_patches},
+    weights::{OverlayToken, PatchRole, of_patches},
 };
 use super::{caveat_text, color_map, joined, subject_text};
 use crate::{
@@ -83,13 +83,13 @@ pub struct ImageScene {
     /// Whether rows are named by what they write.
     pub writes: bool,
     /// What the overlay is about, and in which role.
-    pub picked: (OverlayToken, Role),
+    pub picked: (OverlayToken, PatchRole),
     /// The other end of a pair that is held: a token of the picture.
     pub partner: Option<usize>,
     /// How weights become colours.
     pub look: OverlayLook,
     /// Arrows instead of the overlay, and the token whose arrows stand out.
-    pub flows: Option<(FlowFilter, Option<(usize, Role)>)>,
+    pub flows: Option<(FlowFilter, Option<(usize, PatchRole)>)>,
     pub subject: String,
     /// Model and input, in words.
     pub origin: String,
@@ -138,12 +138,12 @@ impl ImageScene {
         prefix + layout::GAP_PT + BAR_AND_TICKS_PT
     }
 
-    fn flow_captions(&self, filter: FlowFilter, held: Option<(usize, Role)>) -> Captions {
+    fn flow_captions(&self, filter: FlowFilter, held: Option<(usize, PatchRole)>) -> Captions {
         let names = &self.names[..self.image.n_prefix.min(self.names.len())];
         let flows = Flows::of(&self.read, &self.image, filter).in_words(&self.read, filter, names);
         let held = held.map_or_else(String::new, |(position, role)| {
             let name = self.names.get(position).map_or("", String::as_str);
-            let leave = role == Role::Query && position >= self.image.n_prefix;
+            let leave = role == PatchRole::Query && position >= self.image.n_prefix;
             let of = if leave { "leave" } else { "end at" };
             format!("Arrows that {of} “{name}” are highlighted")
         });
@@ -271,7 +271,7 @@ impl Scene for ImageScene {
             (None, (OverlayToken::Mean, _)) => None,
         };
         if let Some((picked, role)) = picked {
-            let tint = if role == Role::Query { pen.palette.query } else { pen.palette.key };
+            let tint = if role == PatchRole::Query { pen.palette.query } else { pen.palette.key };
             let cell = layout.token_rect(picked);
             pen.frame(cell.shrink(PICKED_PT / 2.0), PICKED_PT + 2.0, pen.palette.canvas);
             pen.frame(cell.shrink(PICKED_PT / 2.0 - 1.0), PICKED_PT, tint);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     flows::{FlowFilter, FlowKind},
-    weights::Role,
+    weights::PatchRole,
 };
 use crate::{
     figure::{
@@ -31,7 +31,7 @@ pub struct ImageOptions {
     /// Outline of the patches that hold this fraction of the mass; `None` for no outline.
     pub contour: Option<f32>,
     /// Whether the picked patch asks (query) or answers (key).
-    pub role: Role,
+    pub role: PatchRole,
     /// Arrows from patch to patch instead of the overlay.
     pub flows: Option<FlowKind>,
     /// The smallest weight that gets an arrow when the strongest of each patch is drawn.
@@ -47,7 +47,7 @@ impl Default for ImageOptions {
             opacity: 0.65,
             smoothing: Smoothing::Auto,
             contour: None,
-            role: Role::Query,
+            role: PatchRole::Query,
             flows: None,
             strongest_from: FlowKind::Strongest.usual_least(),
             all_from: FlowKind::All.usual_least(),

@@ -3,7 +3,7 @@
 use super::{
     ImageScene, OverlayLook, Smoothing,
     flows::FlowKind,
-    weights::{OverlayToken, Role, of_patches},
+    weights::{OverlayToken, PatchRole, of_patches},
 };
 use crate::{
     analysis::reading::{self, ReadPattern, RowLabels},
@@ -93,15 +93,15 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         )));
     }
     let held = match (resolved.spec.query, resolved.spec.key) {
-        (None, key) => key.map(|key| (key, Role::Key)),
-        (query, _) => query.map(|query| (query, Role::Query)),
+        (None, key) => key.map(|key| (key, PatchRole::Key)),
+        (query, _) => query.map(|query| (query, PatchRole::Query)),
     };
     let picked = match (resolved.spec.query, resolved.spec.key) {
-        (None, Some(key)) if picks_patches => (OverlayToken::Token(key), Role::Key),
-        (query, _) => (OverlayToken::of(query, picks_patches, image.n_prefix), Role::Query),
+        (None, Some(key)) if picks_patches => (OverlayToken::Token(key), PatchRole::Key),
+        (query, _) => (OverlayToken::of(query, picks_patches, image.n_prefix), PatchRole::Query),
     };
     let writes = resolved.spec.reading.rows == RowLabels::Written && reading::writes(resolved.capture, resolved.stack);
-    let partner = resolved.spec.key.filter(|_| picked.1 == Role::Query);
+    let partner = resolved.spec.key.filter(|_| picked.1 == PatchRole::Query);
     // On paper, which has room for every patch, they are told apart unless somebody wants otherwise.
     let sampling = if options.smoothing == Smoothing::Smooth { Sampling::Smooth } else { Sampling::Crisp };
     let look =

@@ -6,7 +6,7 @@ use crate::{analysis::reading::ReadPattern, capture::ImageInfo};
 
 /// What a token is that the overlay is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Role {
+pub enum PatchRole {
     /// It asks: the overlay shows what it attends to.
     #[default]
     Query,
@@ -36,7 +36,7 @@ impl OverlayToken {
 
     /// One weight per token of the picture: a row or a column of the pattern, or the mean of those that are
     /// shown.
-    pub fn weights(self, read: &ReadPattern, role: Role) -> Vec<f32> {
+    pub fn weights(self, read: &ReadPattern, role: PatchRole) -> Vec<f32> {
         let token = match self {
             Self::Token(position) => Some(position),
             Self::Mean => None,
@@ -44,18 +44,18 @@ impl OverlayToken {
         match role {
             // One row is that of all tokens, whichever is picked.
             _ if read.has_one_row() => read.by_key(None),
-            Role::Query => read.by_key(token),
-            Role::Key => read.by_query(token),
+            PatchRole::Query => read.by_key(token),
+            PatchRole::Key => read.by_query(token),
         }
     }
 
     /// The overlay in words, to go on after a colon. `writes` says that rows are named by what they write.
-    pub fn in_words(self, read: &ReadPattern, role: Role, writes: bool) -> String {
+    pub fn in_words(self, read: &ReadPattern, role: PatchRole, writes: bool) -> String {
         if read.explained().is_some() {
             return self.explained_in_words(read, role);
         }
         match (self, role) {
-            (Self::Token(query), Role::Query) => {
+            (Self::Token(query), PatchRole::Query) => {
                 let name = read.rows.named_at(query);
                 if writes {
                     format!("what is attended to when {name} is written")
@@ -63,22 +63,22 @@ impl OverlayToken {
                     format!("what {name} attends to")
                 }
             }
-            (Self::Token(key), Role::Key) => format!("what attends to {}", read.cols.named_at(key)),
-            (Self::Mean, Role::Query) => "what is attended to, mean over all queries".to_owned(),
-            (Self::Mean, Role::Key) => "what attends, mean over all keys".to_owned(),
+            (Self::Token(key), PatchRole::Key) => format!("what attends to {}", read.cols.named_at(key)),
+            (Self::Mean, PatchRole::Query) => "what is attended to, mean over all queries".to_owned(),
+            (Self::Mean, PatchRole::Key) => "what attends, mean over all keys".to_owned(),
         }
     }
 }
 
 impl OverlayToken {
     /// What a row or a column of an explanation is of.
-    fn explained_in_words(self, read: &ReadPattern, role: Role) -> String {
+    fn explained_in_words(self, read: &ReadPattern, role: PatchRole) -> String {
         match (self, role) {
             _ if read.has_one_row() => "value of each patch".to_owned(),
-            (Self::Token(query), Role::Query) => format!("the row of {}", read.rows.named_at(query)),
-            (Self::Token(key), Role::Key) => format!("the column of {}", read.cols.named_at(key)),
-            (Self::Mean, Role::Query) => "mean over all rows".to_owned(),
-            (Self::Mean, Role::Key) => "mean over all columns".to_owned(),
+            (Self::Token(query), PatchRole::Query) => format!("the row of {}", read.rows.named_at(query)),
+            (Self::Token(key), PatchRole::Key) => format!("the column of {}", read.cols.named_at(key)),
+            (Self::Mean, PatchRole::Query) => "mean over all rows".to_owned(),
+            (Self::Mean, PatchRole::Key) => "mean over all columns".to_owned(),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     analysis::explain::{
         compare,
         report::{
-            Axis, ColumnValues, Form, LabQuestion, Leaf, MethodPicture, Report, ReportColumn, Sorted, Value, ValueSpec,
+            Axis, ColumnValues, Form, LabQuestion, Leaf, MethodPicture, Report, Sorted, TableColumn, Value, ValueSpec,
         },
     },
     capture::{Capture, Matrix},
@@ -331,7 +331,7 @@ fn by_head(leaves: &[Leaf<'_>], name: &str, title: &str, head: HeadId) -> Option
 }
 
 /// A table of values, its numbers in the form that the method gives them.
-pub(super) fn table(columns: &[ReportColumn], form: Form, sorted: &[(&str, Sorted)]) -> Grid {
+pub(super) fn table(columns: &[TableColumn], form: Form, sorted: &[(&str, Sorted)]) -> Grid {
     let n_rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
     let mut order: Vec<usize> = (0..n_rows).collect();
     let numbers = |name: &str| {
@@ -352,7 +352,7 @@ pub(super) fn table(columns: &[ReportColumn], form: Form, sorted: &[(&str, Sorte
         ColumnValues::Number(cells) => cells.get(row).map(|value| form.text(*value)).unwrap_or_default(),
         cells => cell_text(cells, row),
     };
-    let column = |column: &ReportColumn| {
+    let column = |column: &TableColumn| {
         let cells = order.iter().map(|row| text(&column.cells, *row)).collect();
         let numbers = matches!(column.cells, ColumnValues::Index(_) | ColumnValues::Number(_));
         let name = match &*column.name {

@@ -8,7 +8,7 @@ use super::{Hit, Piece, TitledPiece, room};
 use crate::{
     analysis::explain::{
         alignment::{Gold, Links},
-        report::{ColumnValues, Report, ReportColumn, Value},
+        report::{ColumnValues, Report, TableColumn, Value},
     },
     capture::Matrix,
     figure::{
@@ -254,7 +254,7 @@ pub fn parts(report: &Report, head: HeadId) -> Vec<TitledPiece> {
 
 /// A table of alignments.
 struct Alignments<'a> {
-    columns: &'a [ReportColumn],
+    columns: &'a [TableColumn],
     names: &'a [String],
     links: &'a [Vec<String>],
 }
