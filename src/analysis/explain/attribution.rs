@@ -58,7 +58,7 @@ impl FinalNorm<'_> {
 
 /// A logit, or the difference of two, by where it comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DirectLogits {
+pub struct LogitParts {
     /// What each component adds.
     pub parts: Vec<f64>,
     /// What the biases of norm and unembedding add.
@@ -77,7 +77,7 @@ pub fn direct_logits(
     norm: FinalNorm<'_>,
     direction: &[f32],
     bias: f64,
-) -> Result<DirectLogits, ExplainError> {
+) -> Result<LogitParts, ExplainError> {
     let width = components.n_cols();
     norm.check(width)?;
     ExplainError::check_shape("the direction of the target", &[width], &[direction.len()])?;
@@ -89,7 +89,7 @@ pub fn direct_logits(
     let along = |vector: &[f64]| vector.iter().zip(&direction).map(|(a, b)| a * b).sum::<f64>();
     let parts: Vec<f64> = components.rows().map(|part| along(&norm.part(part, scale))).collect();
     let constant = along(&norm.bias.map(wide).unwrap_or_default()) + bias;
-    Ok(DirectLogits { sum: parts.iter().sum::<f64>() + constant, parts, constant })
+    Ok(LogitParts { sum: parts.iter().sum::<f64>() + constant, parts, constant })
 }
 
 /// The logits that a residual stream would give if it were the last: `norm(x) · W_U + b_U`.

@@ -8,9 +8,7 @@ use crate::{
     analysis::explain::{
         divergence::tvd,
         rank::descending,
-        report::{
-            ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec,
-        },
+        report::{ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
     capture::{Ablate, Ablation, head_name},
     glossary,

@@ -10,8 +10,7 @@ use crate::{
             Aer, Gold, Links, Setting, Symmetrize, agreement, between_words, coverage, links, monotonicity, symmetrized,
         },
         report::{
-            Axis, ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, ReportColumn as TableColumn, Sorted,
-            Value, ValueSpec,
+            Axis, ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, Sorted, TableColumn, Value, ValueSpec,
         },
     },
     capture::{

@@ -11,9 +11,7 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         rank::{descending, spearman},
-        report::{
-            Axis, ColumnValues, Form, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec,
-        },
+        report::{Axis, ColumnValues, Form, LabQuestion, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
     capture::{Matrix, Patch, PerHead, head_name, words},
     ids::{HeadId, StackKind},

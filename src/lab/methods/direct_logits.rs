@@ -4,11 +4,9 @@ use std::borrow::Cow;
 
 use crate::{
     analysis::explain::{
-        attribution::{DirectLogits as Parts, FinalNorm, direct_logits},
+        attribution::{FinalNorm, LogitParts, direct_logits},
         dense::Dense,
-        report::{
-            ColumnValues, Form, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Sorted, Value, ValueSpec,
-        },
+        report::{ColumnValues, Form, LabQuestion, MethodSpec, Report, Sorted, TableColumn, Value, ValueSpec},
     },
     capture::head_name,
     ids::{HeadId, StackKind},
@@ -123,7 +121,7 @@ fn direct(lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
     } else {
         let along = |row: &[f64]| row.iter().zip(&direction).map(|(a, b)| a * f64::from(*b)).sum::<f64>();
         let parts: Vec<f64> = matrix.rows().map(along).collect();
-        Parts { sum: parts.iter().sum::<f64>() + f64::from(bias), parts, constant: f64::from(bias) }
+        LogitParts { sum: parts.iter().sum::<f64>() + f64::from(bias), parts, constant: f64::from(bias) }
     };
     let logit = aim.value(&lab.logits(aim.row)?);
     let heads = |kind: StackKind| -> Option<Value> {

@@ -8,7 +8,7 @@ use crate::{
     analysis::explain::{
         dense::{Dense, wide},
         edges::{VectorParts, edge},
-        report::{ColumnValues, Form, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{ColumnValues, Form, LabQuestion, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
     capture::{Capture, Matrix, head_name},
     ids::{HeadId, StackKind},
@@ -347,8 +347,7 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         return Err(LabError::unsuited(what));
     }
     let query_parts = score.turned(&queries, &[query])?.pop().ok_or_else(missing)?;
-    let mut positions: Vec<usize> = others.iter().map(|(key, _)| *key).collect();
-    positions.push(key);
+    let positions: Vec<usize> = others.iter().map(|(key, _)| *key).chain([key]).collect();
     let mut all = score.turned(&keys, &positions)?;
     let mut key_parts = all.pop().ok_or_else(missing)?;
     let share = 1.0 / others.len().max(1) as f64;

@@ -9,7 +9,7 @@ use crate::{
         attribution::{LensReading, read_lens},
         dense::{Dense, wide},
         rank::descending,
-        report::{Axis, ColumnValues, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{Axis, ColumnValues, LabQuestion, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
     capture::Matrix,
     lab::{

@@ -12,9 +12,7 @@ use crate::{
     analysis::explain::{
         dense::Dense,
         masks::{Mask, MaskOptions, smallest_mask},
-        report::{
-            ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec,
-        },
+        report::{ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
     capture::{Capture, Matrix, Patch},
     ids::{HeadId, Side, StackKind},

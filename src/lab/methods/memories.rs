@@ -8,7 +8,7 @@ use crate::{
         memories::{n_active, norms, ranked},
         normalizers::softmax,
         rank::descending,
-        report::{ColumnValues, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{ColumnValues, LabQuestion, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
     capture::Matrix,
     lab::{

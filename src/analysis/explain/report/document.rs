@@ -6,7 +6,7 @@ use serde::{
 };
 use serde_json::json;
 
-use super::{ColumnValues, LabQuestion, Report, ReportColumn, Value};
+use super::{ColumnValues, LabQuestion, Report, TableColumn, Value};
 use crate::{
     analysis::explain::compare,
     capture::{Capture, Matrix, Token},
@@ -113,13 +113,13 @@ impl Serialize for Value {
 }
 
 /// One object per row.
-fn table<S: Serializer>(columns: &[ReportColumn], serializer: S) -> Result<S::Ok, S::Error> {
-    struct At<'a>(&'a [ReportColumn], usize);
+fn table<S: Serializer>(columns: &[TableColumn], serializer: S) -> Result<S::Ok, S::Error> {
+    struct At<'a>(&'a [TableColumn], usize);
     impl Serialize for At<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let Self(columns, row) = *self;
             let mut map = serializer.serialize_map(Some(columns.len()))?;
-            for ReportColumn { name, cells } in columns {
+            for TableColumn { name, cells } in columns {
                 match cells {
                     ColumnValues::Index(cells) => map.serialize_entry(name, &cells.get(row))?,
                     ColumnValues::Number(cells) => map.serialize_entry(name, &cells.get(row))?,
@@ -157,7 +157,7 @@ impl<K: AsRef<str>, V: Serialize> Serialize for Named<'_, K, V> {
 mod tests {
     use serde_json::json;
 
-    use super::super::{Axis, ColumnValues, MethodSpec, Report, ReportColumn, Value};
+    use super::super::{Axis, ColumnValues, MethodSpec, Report, TableColumn, Value};
     use crate::{
         capture::{Matrix, PerHead},
         ids::Side,
@@ -169,8 +169,8 @@ mod tests {
         let matrix = Matrix::new(vec![0.1, 0.9, f32::NAN, 1.0], [2, 2]).unwrap();
         let heads = PerHead::new(vec![0.5, 0.25], [2, 1, 1]).unwrap();
         let table = vec![
-            ReportColumn::new("index", ColumnValues::Index(vec![7, 3])),
-            ReportColumn::new("tokens", ColumnValues::Texts(vec![vec!["a".to_owned(), "b".to_owned()], Vec::new()])),
+            TableColumn::new("index", ColumnValues::Index(vec![7, 3])),
+            TableColumn::new("tokens", ColumnValues::Texts(vec![vec!["a".to_owned(), "b".to_owned()], Vec::new()])),
         ];
         Report::new(&FLOW)
             .with_parameter("query", 1)

@@ -165,7 +165,7 @@ pub enum Value {
         values: Matrix,
     },
     /// Named columns of one length.
-    Table(Vec<ReportColumn>),
+    Table(Vec<TableColumn>),
     /// Numbers without tokens: one per head, per permutation, …
     List(Vec<f64>),
     Number(f64),
@@ -251,12 +251,12 @@ impl From<Vec<f64>> for Value {
 
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ReportColumn {
+pub struct TableColumn {
     pub name: Cow<'static, str>,
     pub cells: ColumnValues,
 }
 
-impl ReportColumn {
+impl TableColumn {
     /// A column.
     pub fn new(name: impl Into<Cow<'static, str>>, cells: ColumnValues) -> Self {
         Self { name: name.into(), cells }

@@ -18,7 +18,7 @@ use crate::{
         dense::wide,
         rank::descending,
         rank_one::rank_one,
-        report::{ColumnValues, LabQuestion, MethodSpec, Report, ReportColumn as TableColumn, Value, ValueSpec},
+        report::{ColumnValues, LabQuestion, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
     capture::{Matrix, Patch, RankOne},
     corpus::list::{Content, InputList, ListKind, ListOptions},
