@@ -14,6 +14,7 @@ pub mod lab;
 pub mod labels;
 pub mod matrix;
 pub mod points;
+pub mod regions;
 pub mod scatter;
 pub mod seen;
 mod spec;

@@ -3,8 +3,6 @@
 
 use eframe::egui::{Pos2, Rect, Response, Ui, Vec2};
 
-pub use crate::figure::views::cells::{cell_at, cell_rect, visible_cells};
-
 /// Points of wheel movement that zoom by a factor of e.
 const WHEEL_PT: f32 = 240.0;
 
@@ -131,16 +129,5 @@ mod tests {
         assert_eq!(camera.center, vec2(0.5, 0.5));
         camera.reveal([Some(0.2), Some(0.99)]);
         assert_eq!(camera.center, vec2(0.2, 0.95), "and stays inside");
-    }
-
-    #[test]
-    fn cells_in_sight_and_under_the_pointer() {
-        let content = Camera { zoom: 2.0, ..Camera::default() }.content_rect(viewport());
-        let grid = (8, 10);
-        assert_eq!(visible_cells(content, viewport(), grid), [2..6, 2..8]);
-        let cell = cell_rect(content, grid, 3, 7);
-        assert_eq!(cell_at(content, grid, cell.center()), Some((3, 7)));
-        assert_eq!(cell_at(content, grid, content.max + vec2(1.0, 0.0)), None);
-        assert_eq!(cell_at(content, (0, 0), content.center()), None);
     }
 }

@@ -1,10 +1,10 @@
 //! Layout of the Average view.
 
-use emath::{Pos2, Rect, vec2};
+use emath::{Rect, vec2};
 
 use crate::figure::{
     measure::{BAR_AND_TICKS_PT, GRID},
-    views::cells,
+    views::regions::{Pointed, Region},
 };
 
 /// Room for a title above each part.
@@ -61,9 +61,9 @@ impl AverageLayout {
         Rect::from_min_max(self.plot.min - above, self.plot.max + vec2(2.0 * GRID, NUMBERS_PT))
     }
 
-    /// Query and key position at a place.
-    pub fn cell_at(&self, at: Pos2) -> Option<(usize, usize)> {
-        self.cells.contains(at).then(|| cells::cell_at(self.cells, self.grid, at))?
+    /// The cells of positions.
+    pub const fn pairs(&self) -> Region {
+        Region::whole(Pointed::Pair, self.cells, self.grid)
     }
 }
 
@@ -83,9 +83,9 @@ mod tests {
             assert!(area.contains_rect(layout.cells) && area.contains_rect(layout.plot), "{size:?} {grid:?}");
             assert!(!layout.cells.intersects(layout.chart()) && layout.plot.is_positive());
             assert!(area.expand(1e-3).contains_rect(layout.chart()) && layout.chart().contains_rect(layout.plot));
-            let cell = cells::cell_rect(layout.cells, grid, grid.0 - 1, 0);
+            let cell = layout.pairs().cell(grid.0 - 1, 0);
             assert!((cell.width() - cell.height()).abs() < 1e-3);
-            assert_eq!(layout.cell_at(cell.center()), Some((grid.0 - 1, 0)));
+            assert_eq!(layout.pairs().at(cell.center()), Some(Pointed::Pair(grid.0 - 1, 0)));
         }
     }
 }

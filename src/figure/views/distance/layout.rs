@@ -1,10 +1,10 @@
 //! Layout of the Distance view.
 
-use emath::{Pos2, Rect, Vec2, vec2};
+use emath::{Rect, Vec2, vec2};
 
 use crate::figure::{
     measure::{BAR_AND_TICKS_PT, GRID},
-    views::cells,
+    views::regions::{Pointed, Region},
 };
 
 /// Room for a title above each part.
@@ -70,13 +70,12 @@ impl DistanceLayout {
 
     /// The cell of a head in one of the mosaics.
     pub fn cell(&self, mosaic: usize, layer: usize, head: usize) -> Rect {
-        cells::cell_rect(self.mosaics[mosaic], self.grid, layer, head)
+        self.heads()[mosaic].cell(layer, head)
     }
 
-    /// Layer and head of the cell at a place, in either mosaic.
-    pub fn head_at(&self, at: Pos2) -> Option<(usize, usize)> {
-        let mosaic = self.mosaics.into_iter().find(|mosaic| mosaic.contains(at))?;
-        cells::cell_at(mosaic, self.grid, at)
+    /// The cells of both mosaics.
+    pub fn heads(&self) -> [Region; 2] {
+        self.mosaics.map(|mosaic| Region::whole(Pointed::Head, mosaic, self.grid))
     }
 }
 
@@ -125,7 +124,8 @@ mod tests {
                 }
                 let (layer, head) = (grid.0 - 1, grid.1 / 2);
                 for mosaic in [0, 1] {
-                    assert_eq!(layout.head_at(layout.cell(mosaic, layer, head).center()), Some((layer, head)));
+                    let cells = layout.heads()[mosaic];
+                    assert_eq!(cells.at(cells.cell(layer, head).center()), Some(Pointed::Head(layer, head)));
                 }
             }
         }

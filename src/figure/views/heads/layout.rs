@@ -5,7 +5,10 @@ use std::ops::Range;
 
 use emath::{Pos2, Rangef, Rect, Vec2, pos2};
 
-use crate::analysis::edges::EdgeSet;
+use crate::{
+    analysis::edges::EdgeSet,
+    figure::views::regions::{Pointed, Region},
+};
 
 /// Smallest row that keeps text legible.
 pub const MIN_ROW_PT: f32 = 18.0;
@@ -149,13 +152,20 @@ impl HeadsLayout {
         self.n_query.max(self.n_key) as f32 * self.row_height
     }
 
+    /// The cells of the tokens of a column.
+    pub fn tokens(&self, column: TokenColumn) -> Region {
+        let (x, of): (Rangef, fn(usize, usize) -> Pointed) = match column {
+            TokenColumn::Query => (self.queries, |row, _| Pointed::Query(row)),
+            TokenColumn::Key => (self.keys, |row, _| Pointed::Key(row)),
+        };
+        let n = self.n_tokens(column);
+        let y = Rangef::new(self.row(column, 0).min, self.row(column, n).min);
+        Region::whole(of, Rect::from_x_y_ranges(x, y), (n, 1))
+    }
+
     /// The cell of a token.
     pub fn token_rect(&self, column: TokenColumn, position: usize) -> Rect {
-        let x = match column {
-            TokenColumn::Query => self.queries,
-            TokenColumn::Key => self.keys,
-        };
-        Rect::from_x_y_ranges(x, self.row(column, position))
+        self.tokens(column).cell(position, 0)
     }
 
     /// The space for bars beside a token.
@@ -224,9 +234,9 @@ impl HeadsLayout {
         Rect::from_x_y_ranges(self.lines, sides[0].min.min(sides[1].min)..=sides[0].max.max(sides[1].max))
     }
 
-    /// The line nearest to `at`, at most `reach` away, and less for one that is hardly seen: its query and key. Of lines
-    /// that are equally near to a pixel, the strongest.
-    pub fn line_at(&self, at: Pos2, lines: &[Line], reach: f32) -> Option<(usize, usize)> {
+    /// The line nearest to `at`, at most `reach` away, and less for one that is hardly seen. Of lines that are equally near
+    /// to a pixel, the strongest.
+    pub fn line_at(&self, at: Pos2, lines: &[Line], reach: f32) -> Option<Pointed> {
         if !self.lines.contains(at.x) {
             return None;
         }
@@ -242,7 +252,7 @@ impl HeadsLayout {
         let near = lines.iter().map(|line| (distance(line), line)).filter(|(far, line)| *far <= reach_of(line));
         let best =
             near.max_by(|(da, a), (db, b)| db.round().total_cmp(&da.round()).then(a.weight.total_cmp(&b.weight)));
-        best.map(|(_, line)| (line.query as usize, line.key as usize))
+        best.map(|(_, line)| Pointed::Pair(line.query as usize, line.key as usize))
     }
 
     fn row(&self, column: TokenColumn, position: usize) -> Rangef {
@@ -368,9 +378,9 @@ mod tests {
         let lines = [line(0, 0, 0.5), line(2, 6, 0.1), line(6, 2, 0.9)];
         let [a, b] = layout.line(2, 6);
         let quarter = a.lerp(b, 0.25);
-        assert_eq!(layout.line_at(quarter, &lines, 4.0), Some((2, 6)));
+        assert_eq!(layout.line_at(quarter, &lines, 4.0), Some(Pointed::Pair(2, 6)));
         // Where both cross, the stronger one wins.
-        assert_eq!(layout.line_at(a.lerp(b, 0.5), &lines, 4.0), Some((6, 2)));
+        assert_eq!(layout.line_at(a.lerp(b, 0.5), &lines, 4.0), Some(Pointed::Pair(6, 2)));
         assert_eq!(layout.line_at(pos2(quarter.x, 9.0 * layout.row_height), &lines, 4.0), None);
     }
 

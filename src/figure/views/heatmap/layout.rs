@@ -3,7 +3,10 @@
 
 use emath::{Rect, Vec2, pos2, vec2};
 
-use crate::figure::measure::{BAR_AND_TICKS_PT, GRID};
+use crate::figure::{
+    measure::{BAR_AND_TICKS_PT, GRID},
+    views::regions::{Pointed, Region},
+};
 
 /// Cells of short inputs are no larger than this.
 const MAX_CELL_PT: f32 = 56.0;
@@ -73,6 +76,17 @@ impl HeatmapLayout {
             cols: Rect::from_min_max(pos2(x, area.top()), pos2(plot.right(), y - LABEL_GAP_PT)),
             bar: Rect::from_min_size(pos2(plot.right() + 3.0 * GRID, y), vec2(BAR_AND_TICKS_PT, bar_height)),
         }
+    }
+
+    /// The cells and the names of queries and of keys; `content` is where all cells are.
+    pub fn regions(&self, content: Rect, grid: (usize, usize)) -> [Region; 3] {
+        let rows = Rect::from_x_y_ranges(self.rows.x_range(), content.y_range());
+        let cols = Rect::from_x_y_ranges(content.x_range(), self.cols.y_range());
+        [
+            Region { of: Pointed::Pair, content, seen: self.plot, grid },
+            Region { of: |row, _| Pointed::Query(row), content: rows, seen: self.rows, grid: (grid.0, 1) },
+            Region { of: |_, col| Pointed::Key(col), content: cols, seen: self.cols, grid: (1, grid.1) },
+        ]
     }
 }
 

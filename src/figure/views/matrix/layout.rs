@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
-use crate::figure::{measure::GRID, views::cells};
+use crate::figure::{
+    measure::GRID,
+    views::regions::{Pointed, Region},
+};
 
 /// Room for the labels of layers, at the left.
 pub const ROW_LABEL_PT: f32 = 15.0 * GRID;
@@ -43,17 +46,17 @@ impl MatrixLayout {
 
     /// Rows and columns of the cells in sight.
     pub fn visible(&self) -> [Range<usize>; 2] {
-        cells::visible_cells(self.content, self.viewport, self.grid)
+        self.heads().visible()
     }
 
     /// The cell of a head.
     pub fn cell(&self, layer: usize, head: usize) -> Rect {
-        cells::cell_rect(self.content, self.grid, layer, head)
+        self.heads().cell(layer, head)
     }
 
-    /// Layer and head at `at`.
-    pub fn head_at(&self, at: Pos2) -> Option<(usize, usize)> {
-        self.viewport.contains(at).then(|| cells::cell_at(self.content, self.grid, at))?
+    /// The cells.
+    pub const fn heads(&self) -> Region {
+        Region { of: Pointed::Head, content: self.content, seen: self.viewport, grid: self.grid }
     }
 
     /// Whether one cell fills most of the viewport along an axis.

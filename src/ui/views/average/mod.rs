@@ -10,7 +10,7 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    pending, selectors, tooltip,
+    hover, pending, selectors, tooltip,
 };
 use crate::{
     analysis::{
@@ -21,7 +21,8 @@ use crate::{
         Scene as _,
         views::{
             average::{AverageScene, layout::AverageLayout, near},
-            cells::{self, RuledOut},
+            cells::RuledOut,
+            regions::Pointed,
         },
     },
     raster::ColorMap,
@@ -82,9 +83,8 @@ impl Canvas for AverageView {
         if let Some(offset) = pointed_offset(&plotted) {
             diagonal_ui(&painter, cx, &layout, offset);
         }
-        let Some(at) = response.hover_pos() else { return };
-        if let Some((query, key)) = layout.cell_at(at) {
-            let cell = cells::cell_rect(layout.cells, layout.grid, query, key);
+        if let Some(Pointed::Pair(query, key)) = hover::under(&response, &[layout.pairs()]) {
+            let cell = layout.pairs().cell(query, key);
             painter.rect_stroke(cell, 0.0, Stroke::new(1.5, cx.theme.text), StrokeKind::Outside);
             cell_readout_ui(ui, cx, (&scene, average), query, key);
             let offset = key as f64 - query as f64;
@@ -141,7 +141,7 @@ fn diagonal_ui(painter: &Painter, cx: &ViewCtx<'_>, layout: &AverageLayout, offs
     let pairs = (0..n_query).filter_map(|query| Some((query, key(query)?)));
     let stroke = Stroke::new(1.5, cx.theme.accent);
     for (query, key) in pairs {
-        let cell = cells::cell_rect(layout.cells, layout.grid, query, key);
+        let cell = layout.pairs().cell(query, key);
         painter.rect_stroke(cell, 0.0, stroke, StrokeKind::Inside);
     }
 }

@@ -10,7 +10,7 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    empty, pending, selectors, tooltip,
+    empty, hover, pending, selectors, tooltip,
 };
 use crate::{
     analysis::{
@@ -18,7 +18,10 @@ use crate::{
         distance_fidelity::{self, HeadPlot, HeadProxy},
         projection::ScaleChoice,
     },
-    figure::views::distance::{DistanceScene, ShownCorrelation, layout::DistanceLayout, number},
+    figure::views::{
+        distance::{DistanceScene, ShownCorrelation, layout::DistanceLayout, number},
+        regions::Pointed,
+    },
     ids::HeadId,
     projection::correlation::Pair,
     session::{Command, Loadable, SelectionCommand, ViewKind},
@@ -85,12 +88,10 @@ impl Canvas for DistanceView {
             pairs_ui(ui, cx, (&scene, plot), &layout);
             curve_ui(ui, cx, (&scene, plot), &layout);
         }
-        let Some(at) = response.hover_pos() else { return };
-        if let Some((layer, number)) = layout.head_at(at) {
+        if let Some(Pointed::Head(layer, number)) = hover::under(&response, &layout.heads()) {
             let under = HeadId { layer, head: number, ..head };
             if let Some(proxy) = scene.all().iter().find(|proxy| proxy.head == under) {
-                for mosaic in [0, 1] {
-                    let cell = layout.cell(mosaic, layer, number);
+                for cell in layout.heads().map(|heads| heads.cell(layer, number)) {
                     let stroke = Stroke::new(1.0, cx.theme.text_weak);
                     painter.rect_stroke(cell, CornerRadius::ZERO, stroke, StrokeKind::Inside);
                 }

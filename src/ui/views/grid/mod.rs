@@ -9,7 +9,7 @@ use eframe::egui::{
 
 use super::{
     Canvas,
-    camera::{self, Camera},
+    camera::Camera,
     controls,
     display_list::ScenePainter,
     display_menu, empty, hover, menu,
@@ -37,6 +37,7 @@ use crate::{
                 around,
                 layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
             },
+            regions::{Pointed, Region},
         },
     },
     ids::{CaptureId, HeadId, StackKind},
@@ -231,8 +232,9 @@ impl GridView {
             }
         });
         let under = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| {
-            let (head, score) = shown.places.at(layout.head_at(at)?)?;
-            Some((at, layout.head_at(at)?, head, score))
+            let place = layout.heads().cell_at(at)?;
+            let (head, score) = shown.places.at(place)?;
+            Some((at, place, head, score))
         });
         let [rows, cols] = layout.visible();
         let mut pictures: BTreeMap<usize, LayerPictures> = BTreeMap::new();
@@ -377,13 +379,9 @@ fn paint_map(
 fn token_at(shown: &Shown<'_>, cell: Rect, at: eframe::egui::Pos2, cx: &ViewCtx<'_>) -> Focus {
     let (rows, cols) = (&shown.whole.rows, &shown.whole.cols);
     let map = parts(shown, cell, pinned_row(cx, shown.whole).is_some()).map;
-    let size = map.size() / vec2(cols.len().max(1) as f32, rows.len().max(1) as f32);
-    if size.min_elem() < TOKEN_FROM_PT {
-        return Focus::NONE;
-    }
-    let Some((row, col)) = camera::cell_at(map, (rows.len(), cols.len()), at) else { return Focus::NONE };
-    let query = rows.position(row).filter(|_| !shown.whole.has_one_row());
-    Focus { query, key: cols.position(col) }
+    let pairs = Region::whole(Pointed::Pair, map, (rows.len(), cols.len()));
+    let hit = pairs.at(at).filter(|_| pairs.cell(0, 0).size().min_elem() >= TOKEN_FROM_PT);
+    hit.map_or(Focus::NONE, |hit| hover::tokens(hit.in_pattern(), [rows, cols], shown.whole.has_one_row()))
 }
 
 /// The area of all cells: they fit into `area` below and beside their labels, each as high as its map and row take.

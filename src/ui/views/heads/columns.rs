@@ -41,17 +41,17 @@ pub fn headings_ui(ui: &Ui, rect: Rect, layout: &HeadsLayout, axes: &Axes, cx: &
 /// Draws the visible tokens of one column; returns what the pointer means, and where.
 pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: TokenColumn) -> Option<(Focus, Rect)> {
     let selection = &cx.pane.selection;
-    let axis = scene.axis(column);
+    let (axis, tokens) = (scene.axes[column as usize], scene.layout.tokens(column));
     let (focus, held) = (scene.rows_of(selection.focus()), scene.rows_of(selection.pinned));
     let mut hovered = None;
     let roving = Roving::new(ui, ui.scope_id().with(("column", column)), &scene.visible[column as usize]);
     if let Some(row) = roving.moved_to() {
-        let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());
+        let cell = tokens.cell(row, 0).translate(scene.origin.to_vec2());
         ui.scroll_to_rect(cell, None);
     }
     let picked = cx.pane.picked_tokens(cx.document).map(|picked| picked[column as usize].clone()).unwrap_or_default();
     for row in scene.visible[column as usize].clone() {
-        let cell = scene.layout.token_rect(column, row).translate(scene.origin.to_vec2());
+        let cell = tokens.cell(row, 0).translate(scene.origin.to_vec2());
         let Some(group) = axis.groups.get(row) else { continue };
         let is_picked = picked.get(group.positions.clone()).is_some_and(|part| part.contains(&true));
         if is_picked {
@@ -64,10 +64,11 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: TokenColu
         let note = if is_picked { ", picked" } else { "" };
         let note = if is_hidden { ", hidden" } else { note };
         let (text, position) = (&group.text, group.positions.start);
-        let (here, name, pinned, focused) = match column {
-            TokenColumn::Query if scene.has_one_row() => (Focus::NONE, "Explained", None, None),
-            TokenColumn::Query => (Focus::query(position), "Query", held.query, focus.query),
-            TokenColumn::Key => (Focus::key(position), "Key", held.key, focus.key),
+        let here = scene.tokens((tokens.of)(row, 0));
+        let (name, pinned, focused) = match column {
+            TokenColumn::Query if scene.has_one_row() => ("Explained", None, None),
+            TokenColumn::Query => ("Query", held.query, focus.query),
+            TokenColumn::Key => ("Key", held.key, focus.key),
         };
         let response = ui.interact(cell, token_id(ui, column, row), roving.sense(row));
         roving.keys(ui, &response, row, axis.groups.len(), Along::Column);

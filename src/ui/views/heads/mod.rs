@@ -20,7 +20,10 @@ use crate::{
     analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
     figure::{
         palette::Ink,
-        views::heads::{HEADING_PT, MAX_LINES, marks},
+        views::{
+            heads::{HEADING_PT, MAX_LINES, marks},
+            regions::Pointed,
+        },
     },
     ids::{CaptureId, StackKind},
     raster::lines::LineStroke,
@@ -105,7 +108,7 @@ struct VisibleLines {
 /// What one frame of the token area draws. Its queries and keys are rows and columns of the patterns:
 /// tokens, or words where those are merged.
 struct Scene<'a> {
-    axes: &'a Axes,
+    axes: [&'a Axis; 2],
     heads: &'a [HeadLines],
     layout: HeadsLayout,
     /// Where layout coordinates start on screen.
@@ -130,30 +133,15 @@ impl Scene<'_> {
         self.heads.first().is_some_and(|head| head.lines.pattern.has_one_row())
     }
 
-    fn axis(&self, column: TokenColumn) -> &Axis {
-        match column {
-            TokenColumn::Query => &self.axes[0],
-            TokenColumn::Key => &self.axes[1],
-        }
-    }
-
     /// The row and the column that the token positions of a focus belong to.
     fn rows_of(&self, focus: Focus) -> Focus {
-        let [rows, cols] = self.axes;
-        Focus {
-            query: focus.query.and_then(|query| rows.group_of(query)),
-            key: focus.key.and_then(|key| cols.group_of(key)),
-        }
+        let [query, key] = hover::in_pattern(focus, self.axes);
+        Focus { query, key }
     }
 
-    /// The token positions that a row and a column stand for.
-    fn positions_of(&self, rows: Focus) -> Focus {
-        let [queries, keys] = self.axes;
-        Focus {
-            // What stands for all queries is none of them.
-            query: rows.query.filter(|_| !self.has_one_row()).and_then(|row| queries.position(row)),
-            key: rows.key.and_then(|col| keys.position(col)),
-        }
+    /// The token positions that are meant.
+    fn tokens(&self, hit: Pointed) -> Focus {
+        hover::tokens(hit.in_pattern(), self.axes, self.has_one_row())
     }
 }
 
@@ -216,7 +204,7 @@ impl Canvas for HeadsView {
             let rows = layout.mesh_rows(&visible);
             let layout = if is_long { layout.leaving(&rows) } else { layout };
             in_sight = visible[0].clone();
-            let scene = Scene { axes: &axes, heads: &known.heads, layout, origin: rect.min, visible };
+            let scene = Scene { axes: [&axes[0], &axes[1]], heads: &known.heads, layout, origin: rect.min, visible };
             let lines_key = LinesKey {
                 of: known.of.clone(),
                 layout,
@@ -330,7 +318,7 @@ impl HeadsView {
         let mut hovered = over.map(|((focus, _), _)| focus);
         if let Some(pointer) = line_response.hover_pos() {
             let found = scene.layout.line_at((pointer - scene.origin).to_pos2(), &lines.drawn, LINE_REACH_PT);
-            let found = found.map(|(row, col)| scene.positions_of(Focus::cell(row, col)));
+            let found = found.map(|hit| scene.tokens(hit));
             if line_response.clicked() {
                 cx.send(Command::Select(found.map_or(SelectionCommand::Release, SelectionCommand::Pin)));
             }

@@ -1,17 +1,14 @@
 //! Weights of a head drawn by hand: a drag sets the cells under it, and the run follows.
 
-use eframe::egui::{Align, Button, CursorIcon, Layout, Rect, Response, RichText, Sense, Slider, Ui, vec2};
+use eframe::egui::{Align, Button, CursorIcon, Layout, Response, RichText, Sense, Slider, Ui, vec2};
 
 use crate::{
     analysis::{attention, drawn, reading::ReadPattern},
     capture::{Capture, Edit, Matrix, SetPattern},
+    figure::views::regions::Region,
     ids::HeadId,
     session::{ChangeCommand, Command, DrawOptions, ViewKind},
-    ui::{
-        ViewCtx,
-        theme::GRID,
-        views::{camera, controls},
-    },
+    ui::{ViewCtx, theme::GRID, views::controls},
 };
 
 /// Width of the slider.
@@ -109,7 +106,7 @@ pub fn brush_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 }
 
 /// Draws on the cells that the pointer passes while its button is down.
-pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>, shown: &ReadPattern, content: Rect) {
+pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>, shown: &ReadPattern, cells: &Region) {
     let drag = controls::drag(ui);
     if response.hovered() {
         ui.set_cursor_icon(CursorIcon::Crosshair);
@@ -118,8 +115,7 @@ pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>,
         return;
     }
     let Some(to) = response.interact_pointer_pos() else { return };
-    let grid = (shown.rows.len(), shown.cols.len());
-    let cell = content.size() / eframe::egui::vec2(grid.1.max(1) as f32, grid.0.max(1) as f32);
+    let cell = cells.cell(0, 0).size();
     let delta =
         if response.dragged() || response.drag_stopped() { response.drag_delta() } else { eframe::egui::Vec2::ZERO };
     // A fast pointer skips no cell.
@@ -129,7 +125,7 @@ pub fn draw_ui(ui: &Ui, cx: &ViewCtx<'_>, response: &Response, on: &DrawnOn<'_>,
     let mut last = None;
     for step in 0..=n_steps {
         let at = to - delta * (1.0 - step as f32 / n_steps as f32);
-        let Some((row, col)) = camera::cell_at(content, grid, at).filter(|cell| last != Some(*cell)) else { continue };
+        let Some((row, col)) = cells.cell_at(at).filter(|cell| last != Some(*cell)) else { continue };
         last = Some((row, col));
         // What is drawn already stays as it is while the button is held.
         if on.pattern.get(row, col) == Some(weight) {

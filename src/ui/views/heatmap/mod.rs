@@ -5,23 +5,16 @@ use std::sync::Arc;
 use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
-    Canvas,
-    camera::{self, Camera},
-    controls,
-    display_list::PiecePainter,
-    display_menu, empty,
-    groups::HeadGroups,
-    hover,
-    overview::Look,
-    selectors,
-    small_maps::SmallMaps,
-    source, text, texture,
-    texture::HeadThumbs,
+    Canvas, camera::Camera, controls, display_list::PiecePainter, display_menu, empty, groups::HeadGroups, hover,
+    overview::Look, selectors, small_maps::SmallMaps, source, text, texture, texture::HeadThumbs,
 };
 use crate::{
-    analysis::reading::{Extent, Heads, ReadPattern, Reading, store::CapturePair},
+    analysis::reading::{Axis, Extent, Heads, ReadPattern, Reading, store::CapturePair},
     capture::Capture,
-    figure::views::heatmap::{HeatmapOptions, around::Around, axis_names},
+    figure::views::{
+        heatmap::{HeatmapOptions, around::Around, axis_names},
+        regions::Pointed,
+    },
     ids::{CaptureId, HeadId, StackKind},
     raster::ColorRange,
     session::{Command, Focus, SelectionCommand},
@@ -187,7 +180,7 @@ impl HeatmapView {
     fn reveal_held(&mut self, cx: &ViewCtx<'_>, pattern: &ReadPattern) {
         let pinned = cx.pane.selection.pinned;
         if std::mem::replace(&mut self.held, pinned) != pinned {
-            let (row, col) = cell_of(pattern, pinned);
+            let [row, col] = hover::in_pattern(pinned, [&pattern.rows, &pattern.cols]);
             let part = |idx: Option<usize>, n: usize| idx.map(|idx| (idx as f32 + 0.5) / n.max(1) as f32);
             self.camera.reveal([part(col, pattern.cols.len()), part(row, pattern.rows.len())]);
         }
@@ -232,18 +225,15 @@ impl HeatmapView {
         };
         self.reveal_held(cx, pattern);
         let content = self.camera.content_rect(plot);
-        let grid = (n_query, n_key);
+        let [pairs, labels @ ..] = layout.regions(content, (n_query, n_key));
+        let axes: [&Axis; 2] = [&pattern.rows, &pattern.cols];
 
         if let Some(drawn_on) = &drawn_on {
-            drawing::draw_ui(ui, cx, &response, drawn_on, pattern, content);
+            drawing::draw_ui(ui, cx, &response, drawn_on, pattern, &pairs);
         }
-        let under =
-            response.hover_pos().filter(|_| !response.dragged()).and_then(|at| camera::cell_at(content, grid, at));
-        let on_axis = readout::axis_focus(ui, cx, pattern, &layout, content);
-        // What stands for all queries is none of them.
-        let query = |row| pattern.rows.position(row).filter(|_| !pattern.has_one_row());
-        let positions = |(row, col)| Focus { query: query(row), key: pattern.cols.position(col) };
-        let hovered = under.map_or(on_axis, positions);
+        let under = hover::under(&response, &[pairs]).filter(|_| !response.dragged());
+        let on_axis = readout::axis_focus(ui, cx, pattern, labels);
+        let hovered = under.map_or(on_axis, |hit| hover::tokens(hit.in_pattern(), axes, pattern.has_one_row()));
         hover::report(cx, hovered);
         if response.clicked() && !hovered.is_empty() && drawn_on.is_none() {
             cx.send(Command::Select(SelectionCommand::Pin(hovered)));
@@ -264,19 +254,19 @@ impl HeatmapView {
             Cells::Long { cells, .. } => cells.value(row, col),
         };
         let selection = &cx.pane.selection;
-        let [rows, cols] = camera::visible_cells(content, plot, grid);
+        let [rows, cols] = pairs.visible();
         let is_empty = fit::is_empty(pattern, [&rows, &cols]);
         let none: &[usize] = &[];
         let (strong, n_known) = match &cells {
             Cells::Whole(picture) => (picture.strong.each_ref().map(Vec::as_slice), 0),
             Cells::Long { cells, .. } => ([none; 2], cells.n_known()),
         };
-        let (focus, picked) = (cell_of(pattern, selection.focus()), source::picked(cx, pattern));
+        let (focus, picked) = (hover::in_pattern(selection.focus(), axes), source::picked(cx, pattern));
         let around = Around {
             read: pattern,
             layout,
             content,
-            focus: [focus.0, focus.1],
+            focus,
             strong,
             picked: picked.each_ref().map(Vec::as_slice),
             names,
@@ -299,9 +289,8 @@ impl HeatmapView {
             around.draw_on_cells(value, pen);
         });
         for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
-            let (row, col) = cell_of(pattern, focus);
-            let row = row.map(|row| camera::cell_rect(content, grid, row, 0));
-            let col = col.map(|col| camera::cell_rect(content, grid, 0, col));
+            let [row, col] = hover::in_pattern(focus, axes);
+            let (row, col) = (row.map(|row| pairs.cell(row, 0)), col.map(|col| pairs.cell(0, col)));
             paint::crosshair(&painter, content, row, col, color, cx.theme);
         }
         self.static_parts.paint(1, (ui.painter(), cx.theme), key, (area.expand(GRID), area), &|pen| {
@@ -313,14 +302,14 @@ impl HeatmapView {
         bar.widget_info(|| WidgetInfo::labeled(Role::Image, true, &ends));
         bar.on_hover_text(ends);
         fit::fit_ui(ui, cx.theme, plot, &mut self.camera, is_empty);
-        if let Some(cell) = under {
+        if let Some(Pointed::Pair(row, col)) = under {
             // Of a long text the row under the pointer comes alone, with the exact weights.
-            let row = match &cells {
+            let alone = match &cells {
                 Cells::Whole(_) => None,
-                Cells::Long { subject, .. } => cx.patterns.part(subject, reading, cell.0..cell.0 + 1),
+                Cells::Long { subject, .. } => cx.patterns.part(subject, reading, row..row + 1),
             };
-            let row = row.and_then(Result::ok);
-            readout::tooltip_ui(ui, cx, capture, row.as_deref().unwrap_or(pattern), cell);
+            let alone = alone.and_then(Result::ok);
+            readout::tooltip_ui(ui, cx, capture, alone.as_deref().unwrap_or(pattern), (row, col));
         }
         ui.allocate_rect(area, Sense::hover());
     }
@@ -340,10 +329,4 @@ fn picture_name(pattern: &ReadPattern, head: HeadId) -> String {
         Some(explained) => format!("{}, not attention", explained.what_of(pattern.stack, &[head])),
         None => format!("Attention pattern of {head}"),
     }
-}
-
-/// The row and the column that the token positions of a focus belong to.
-fn cell_of(pattern: &ReadPattern, focus: Focus) -> (Option<usize>, Option<usize>) {
-    let row = focus.query.and_then(|query| pattern.rows.group_of(query));
-    (row, focus.key.and_then(|key| pattern.cols.group_of(key)))
 }

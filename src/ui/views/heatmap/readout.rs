@@ -1,17 +1,17 @@
 //! Texts of the Heatmap view: caption, names of axes, and the numbers beside the pointer.
 
-use eframe::egui::{Grid, Rect, RichText, Role, Sense, Ui, WidgetInfo};
+use eframe::egui::{Grid, RichText, Role, Sense, Ui, WidgetInfo};
 
-use super::layout::HeatmapLayout;
 use crate::{
-    analysis::reading::{ReadPattern, RowMass},
+    analysis::reading::{Axis, ReadPattern, RowMass},
     capture::Capture,
+    figure::views::regions::Region,
     session::{Command, Focus, SelectionCommand},
     text::decimal_text,
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{controls, controls::query_name, source, tooltip},
+        views::{controls, controls::query_name, hover, source, tooltip},
     },
 };
 
@@ -44,26 +44,17 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, mass:
 
 /// The token whose label is under the pointer: its row or column is meant, and its whole text is shown,
 /// also where the label had to be cut.
-pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, layout: &HeatmapLayout, content: Rect) -> Focus {
+pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, labels: [Region; 2]) -> Focus {
     let mut focus = Focus::NONE;
-    for (name, rect, axis) in [("Query labels", layout.rows, &pattern.rows), ("Key labels", layout.cols, &pattern.cols)]
-    {
-        let response = ui.interact(rect, ui.scope_id().with(name), Sense::click());
+    let axes: [&Axis; 2] = [&pattern.rows, &pattern.cols];
+    for (name, region, axis) in [("Query labels", labels[0], axes[0]), ("Key labels", labels[1], axes[1])] {
+        let response = ui.interact(region.seen, ui.scope_id().with(name), Sense::click());
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, name));
-        let is_query = rect == layout.rows;
-        let Some(at) = response.hover_pos() else { continue };
-        let part = if is_query {
-            (at.y - content.top()) / content.height()
-        } else {
-            (at.x - content.left()) / content.width()
-        };
-        let idx = ((part.clamp(0.0, 1.0) * axis.len() as f32) as usize).min(axis.len().saturating_sub(1));
-        let Some(position) = axis.position(idx) else { continue };
-        focus = match is_query {
-            true if pattern.has_one_row() => continue,
-            true => Focus::query(position),
-            false => Focus::key(position),
-        };
+        let Some(hit) = hover::under(&response, &[region]) else { continue };
+        let [row, col] = hit.in_pattern();
+        let here = hover::tokens([row, col], axes, pattern.has_one_row());
+        let Some(idx) = row.or(col).filter(|_| !here.is_empty()) else { continue };
+        focus = here;
         if response.clicked() {
             cx.send(Command::Select(SelectionCommand::Pin(focus)));
         }

@@ -15,11 +15,11 @@ use crate::{
         store::CapturePair,
     },
     capture::Matrix,
+    figure::views::cells,
     raster::ColorRange,
     ui::{
         ViewCtx,
         views::{
-            camera,
             overview::{Look, Overview, blocks_rect, strip_image},
             texture,
         },
@@ -115,7 +115,7 @@ impl LongCells {
         (painter, content, plot): (&Painter, Rect, Rect),
     ) {
         let (level, shape) = (self.level, [whole.rows.len(), whole.cols.len()]);
-        let [rows, cols] = camera::visible_cells(content, plot, (shape[0], shape[1]));
+        let [rows, cols] = cells::visible_cells(content, plot, (shape[0], shape[1]));
         let tile_rows = TILE_ROWS << level;
         let tile_cols = TILE_COLS << level;
         let places = (rows.start / tile_rows..rows.end.div_ceil(tile_rows))

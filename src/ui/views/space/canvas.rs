@@ -62,7 +62,7 @@ impl SpaceView {
         self.around(ui, &painter, cx, (layout, &frame), &arrangement);
 
         let at = response.hover_pos();
-        let cell = at.and_then(|at| layout.head_at(at));
+        let cell = at.and_then(|at| layout.heads().cell_at(at));
         let head = cell.and_then(|cell| arrangement.head(cell));
         let under = head.and_then(|head| places.iter().find(|place| place.plane.head == head));
         let busy = response.dragged() || self.outline.is_some();
@@ -166,7 +166,7 @@ impl SpaceView {
             } else {
                 self.tool
             };
-            let cell = layout(&self.camera, frame).head_at(start).and_then(|cell| arrangement.head(cell));
+            let cell = layout(&self.camera, frame).heads().cell_at(start).and_then(|cell| arrangement.head(cell));
             self.outline = cell.and_then(|head| match tool {
                 Tool::Box => Some((head, Outline::Box(start, start))),
                 Tool::Lasso => Some((head, Outline::Lasso(vec![start]))),
