@@ -97,6 +97,19 @@ impl Path {
         path
     }
 
+    /// The same of a rectangle with round corners.
+    pub fn rounded_frame(rect: Rect, radius: f32, width: f32) -> Self {
+        let mut path = Self::rounded(rect, radius);
+        let radius = (radius - width).max(0.0);
+        let [left_top, right_top, right_bottom, left_bottom] = corners(rect.shrink(width + radius));
+        // Turned the other way round, so that it counts as a hole; seven points are rounder than any corner here.
+        let quarter = |(nth, center): (usize, Pos2)| {
+            (0..=6).map(move |step| center - Vec2::angled(TAU * (6.0 - (6 * nth + step) as f32) / 24.0) * radius)
+        };
+        path.add_polygon([left_top, left_bottom, right_bottom, right_top].into_iter().enumerate().flat_map(quarter));
+        path
+    }
+
     /// The band of `width` inside the edge of a disc.
     pub fn ring(center: Pos2, radius: f32, width: f32) -> Self {
         let mut path = Self::circle(center, radius);

@@ -23,6 +23,8 @@ use crate::{
     },
 };
 
+/// Corners nearer to each other are one.
+const LEAST_EDGE_PT: f32 = 1e-3;
 /// Straight pieces of a curve.
 const CURVE_STEPS: usize = 4;
 
@@ -118,7 +120,7 @@ impl Painted {
         let mut mesh = Mesh::default();
         for item in items {
             match item {
-                Item::Fill(path, color) => match edge(path, *color) {
+                Item::Fill(path, color) => match softened(path, *color) {
                     Some(shape) => {
                         self.flush(&mut mesh, clip);
                         self.shapes.push((clip, shape));
@@ -175,15 +177,33 @@ pub fn color32([red, green, blue, alpha]: Rgba) -> Color32 {
     Color32::from_rgba_unmultiplied(red, green, blue, alpha)
 }
 
-/// The edge of a rectangle, if that is all a path is: the window softens thin lines, which a mesh would lose.
-fn edge(path: &Path, color: Rgba) -> Option<Shape> {
-    let [outer, inner] = &outlines(path)[..] else { return None };
-    if outer.len() != 4 || inner.len() != 4 {
-        return None;
+/// The edge of a rectangle or of a disc, or a convex outline, if that is all a path is: the window softens thin lines and
+/// other outlines than those of upright rectangles, which a mesh would not.
+fn softened(path: &Path, color: Rgba) -> Option<Shape> {
+    match &outlines(path)[..] {
+        [one] if !is_upright(one) => {
+            // Corners at one place would turn the softened edge inside out.
+            let mut corners = one.clone();
+            corners.dedup_by(|a, b| a.distance(*b) < LEAST_EDGE_PT);
+            corners.pop_if(|last| last.distance(one[0]) < LEAST_EDGE_PT);
+            Some(Shape::convex_polygon(corners, color32(color), Stroke::NONE))
+        }
+        [outer, inner] => {
+            let (first, hole) = (outer.first()?, Rect::from_points(inner));
+            let outer = Rect::from_points(outer);
+            // A path begins where its first corner ends.
+            let radius = CornerRadius::same((first.x - outer.left()).round() as u8);
+            let stroke = Stroke::new((outer.width() - hole.width()) / 2.0, color32(color));
+            Some(Shape::Rect(RectShape::stroke(outer, radius, stroke, StrokeKind::Inside)))
+        }
+        _ => None,
     }
-    let (outer, inner) = (Rect::from_points(outer), Rect::from_points(inner));
-    let stroke = Stroke::new((outer.width() - inner.width()) / 2.0, color32(color));
-    Some(Shape::Rect(RectShape::stroke(outer, CornerRadius::ZERO, stroke, StrokeKind::Inside)))
+}
+
+/// Whether corners are those of a rectangle whose edges lie along the axes.
+fn is_upright(corners: &[Pos2]) -> bool {
+    let next = corners.iter().cycle().skip(1);
+    corners.len() == 4 && corners.iter().zip(next).all(|(a, b)| a.x == b.x || a.y == b.y)
 }
 
 /// A convex outline becomes a fan of triangles.
@@ -257,4 +277,27 @@ fn text_shape(ctx: &Context, text: &Text) -> Shape {
     let along = Vec2::angled(text.angle) * ((text.width - galley.size().x) / 2.0);
     let shape = TextShape::new(text.at + along + up * ascent, galley, color);
     Shape::Text(shape.with_angle(text.angle))
+}
+
+#[cfg(test)]
+mod tests {
+    use eframe::egui::pos2;
+
+    use super::*;
+
+    #[test]
+    fn round_outlines_have_each_corner_once_and_bands_keep_their_width() {
+        let rect = Rect::from_min_max(pos2(1.0, 2.0), pos2(31.0, 14.0));
+        for path in [Path::circle(pos2(5.0, 5.0), 4.0), Path::rounded(rect, 4.0), Path::rounded(rect, 6.0)] {
+            let Some(Shape::Path(shape)) = softened(&path, [0; 4]) else { panic!("{path:?}") };
+            let next = shape.points.iter().cycle().skip(1);
+            assert!(shape.points.iter().zip(next).all(|(a, b)| a.distance(*b) > LEAST_EDGE_PT), "{path:?}");
+        }
+        for (path, radius) in [(Path::frame(rect, 2.0), 0), (Path::rounded_frame(rect, 4.0, 2.0), 4)] {
+            let Some(Shape::Rect(shape)) = softened(&path, [0; 4]) else { panic!("{path:?}") };
+            assert!((shape.stroke.width - 2.0).abs() < 1e-4 && shape.rect == rect, "{shape:?}");
+            assert_eq!(shape.corner_radius, CornerRadius::same(radius));
+        }
+        assert!(softened(&Path::rect(rect), [0; 4]).is_none(), "many rectangles are one mesh");
+    }
 }

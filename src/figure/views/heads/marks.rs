@@ -3,16 +3,25 @@
 
 use std::ops::Range;
 
-use emath::{Rangef, Rect, Vec2, pos2};
+use emath::{Pos2, Rangef, Rect, Vec2, pos2, vec2};
 
 use super::layout::{HeadsLayout, TEXT_PAD_PT, TokenColumn};
 use crate::figure::{
     font::Align,
     list::{Line, Rgba, faded},
-    measure::text_size::SMALL,
+    measure::{
+        LEFT_OUT_OPACITY,
+        text_size::{BODY, SMALL},
+    },
     palette::{Dash, Ink, Palette},
+    path::Path,
     pen::Pen,
 };
+
+/// The bar at the edge of a picked token.
+const PICKED_PT: f32 = 2.5;
+/// Ground behind a number on lines.
+pub const LABEL_OPACITY: f32 = 0.85;
 
 /// Draws the names of both columns: the first of their forms, longest first, that there is room for in `area`.
 pub fn headings(area: Rect, layout: &HeadsLayout, forms: &[[String; 2]], pen: &mut Pen<'_>) {
@@ -26,6 +35,60 @@ pub fn headings(area: Rect, layout: &HeadsLayout, forms: &[[String; 2]], pen: &m
     let (query_end, key_start) = (query_end.max(area.left() + width(query)), key_start.min(area.right() - width(key)));
     pen.text(query, SMALL, pen.palette.query, pos2(query_end, area.center().y), Align::Right);
     pen.text(key, SMALL, pen.palette.key, pos2(key_start, area.center().y), Align::Left);
+}
+
+/// How a token stands out.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TokenLook {
+    /// Under the pointer or the keyboard's focus.
+    pub hovered: bool,
+    pub pinned: bool,
+    /// Picked among points.
+    pub picked: bool,
+    pub left_out: bool,
+    /// No token: what went to none.
+    pub rest: bool,
+    /// Hidden by a change of the run.
+    pub hidden: bool,
+}
+
+/// Draws the text of a token in its cell.
+pub fn token(cell: Rect, column: TokenColumn, text: &str, look: TokenLook, pen: &mut Pen<'_>) {
+    let inner = cell.shrink2(vec2(TEXT_PAD_PT, 0.0));
+    let text = pen.type_.fit(text, BODY, inner.width()).into_owned();
+    let width = pen.type_.width(&text, BODY);
+    let (tint, align, x, edge) = match column {
+        TokenColumn::Query => (pen.palette.query, Align::Right, inner.right() - width, cell.left()),
+        TokenColumn::Key => (pen.palette.key, Align::Left, inner.left(), cell.right() - PICKED_PT),
+    };
+    let x = Rangef::new(x, x + width);
+    if look.picked {
+        pen.fill(Path::rounded(cell, 2.0), faded(pen.palette.accent, 0.12));
+        pen.rect(Rect::from_x_y_ranges(edge..=edge + PICKED_PT, cell.y_range()), pen.palette.accent);
+    }
+    if look.hovered || look.pinned {
+        let ground = Rect::from_x_y_ranges(x.expand(TEXT_PAD_PT), cell.y_range()).shrink2(Vec2::Y);
+        pen.fill(Path::rounded(ground, 4.0), faded(tint, if look.pinned { 0.26 } else { 0.14 }));
+        if look.pinned {
+            pen.fill(Path::rounded_frame(ground, 4.0, pen.hairline()), tint);
+        }
+    }
+    let color = if look.rest { pen.palette.text_weak } else { pen.palette.text };
+    let color = faded(color, if look.left_out { LEFT_OUT_OPACITY } else { 1.0 });
+    let at = pos2(if align == Align::Right { x.max } else { x.min }, cell.center().y);
+    pen.text(&text, BODY, color, at, align);
+    if look.hidden {
+        pen.line(pos2(x.min, at.y), pos2(x.max, at.y), 1.0, pen.palette.text);
+    }
+}
+
+/// Draws the weight of a pair at the middle of its line.
+pub fn pair_label(text: &str, [from, to]: [Pos2; 2], pen: &mut Pen<'_>) {
+    let at = from.lerp(to, 0.5);
+    let size = vec2(pen.type_.width(text, SMALL) + 2.0 * TEXT_PAD_PT, 1.5 * SMALL);
+    pen.fill(Path::rounded(Rect::from_center_size(at, size), 4.0), faded(pen.palette.canvas, LABEL_OPACITY));
+    pen.text(text, SMALL, pen.palette.text, at, Align::Center);
 }
 
 /// Broken lines with a cross where changes of the run cut edges.

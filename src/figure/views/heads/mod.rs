@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
-use emath::{Rangef, Rect, Vec2, pos2, vec2};
+use emath::{Rect, Vec2, vec2};
 
-use self::layout::{HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT, TokenColumn};
+use self::{
+    layout::{HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT, TokenColumn},
+    marks::TokenLook,
+};
 use super::{Pinned, caveat_text, grouped, joined, labels, subject_text};
 use crate::{
     analysis::{
@@ -13,16 +16,14 @@ use crate::{
         reading::{Axis, ReadPattern},
     },
     figure::{
-        font::Align,
         legend::Legend,
         list::{Line, faded},
         measure::{
-            GRID, LEFT_OUT_OPACITY,
+            GRID,
             text_size::{BODY, SMALL},
         },
         page::{Captions, Scene},
         palette::{Ink, Palette},
-        path::Path,
         pen::Pen,
         small::{ColsAt, Names, Scale, SmallMap},
     },
@@ -237,39 +238,25 @@ impl HeadsScene {
         };
         let patterns = self.heads.iter().map(|head| (head.head, &*head.read));
         let Some(text) = pair_text(patterns, (row, col)) else { return };
-        let [from, to] = layout.line(row, col).map(|end| end + origin);
-        let at = from.lerp(to, 0.5);
-        let size = vec2(pen.type_.width(&text, SMALL) + 2.0 * TEXT_PAD_PT, 1.5 * SMALL);
-        pen.rect(Rect::from_center_size(at, size), pen.palette.canvas);
-        pen.text(&text, SMALL, pen.palette.text, at, Align::Center);
+        marks::pair_label(&text, layout.line(row, col).map(|end| end + origin), pen);
     }
 
     fn column(&self, layout: &HeadsLayout, origin: Vec2, column: TokenColumn, pen: &mut Pen<'_>) {
         let Some(read) = self.read() else { return };
         let (row, col) = self.pinned.in_pattern(read);
-        let (axis, held, tint, align) = match column {
-            TokenColumn::Query => (&read.rows, row, pen.palette.query, Align::Right),
-            TokenColumn::Key => (&read.cols, col, pen.palette.key, Align::Left),
+        let (axis, held, hidden) = match column {
+            TokenColumn::Query => (&read.rows, row, &read.marks.hidden_rows),
+            TokenColumn::Key => (&read.cols, col, &read.marks.hidden_cols),
         };
-        let hidden = if column == TokenColumn::Query { &read.marks.hidden_rows } else { &read.marks.hidden_cols };
         for (idx, group) in axis.groups.iter().enumerate() {
-            let cell = layout.token_rect(column, idx).translate(origin).shrink2(vec2(TEXT_PAD_PT, 0.0));
-            let text = pen.type_.fit(&group.text, BODY, cell.width()).into_owned();
-            let at = pos2(if align == Align::Right { cell.right() } else { cell.left() }, cell.center().y);
-            if held == Some(idx) {
-                let width = pen.type_.width(&text, BODY);
-                let x = if align == Align::Right { at.x - width..=at.x } else { at.x..=at.x + width };
-                let frame = Rect::from_x_y_ranges(Rangef::from(x).expand(TEXT_PAD_PT), cell.y_range()).shrink2(Vec2::Y);
-                pen.fill(Path::rounded(frame, 4.0), faded(tint, 0.26));
-            }
-            let opacity = if group.left_out.is_some() { LEFT_OUT_OPACITY } else { 1.0 };
-            let color = if axis.rest_at(idx).is_some() { pen.palette.text_weak } else { pen.palette.text };
-            pen.text(&text, BODY, faded(color, opacity), at, align);
-            if hidden.contains(&idx) {
-                let width = pen.type_.width(&text, BODY);
-                let left = if align == Align::Right { at.x - width } else { at.x };
-                pen.line(pos2(left, at.y), pos2(left + width, at.y), 1.0, pen.palette.text);
-            }
+            let look = TokenLook {
+                pinned: held == Some(idx),
+                left_out: group.left_out.is_some(),
+                rest: axis.rest_at(idx).is_some(),
+                hidden: hidden.contains(&idx),
+                ..TokenLook::default()
+            };
+            marks::token(layout.token_rect(column, idx).translate(origin), column, &group.text, look, pen);
         }
     }
 

@@ -1,25 +1,27 @@
 //! The two columns of tokens, their headings, and the bars beside them.
 
-use eframe::egui::{Id, Mesh, Painter, Rect, Role, Shape, Ui, WidgetInfo};
+use eframe::egui::{Id, Mesh, Painter, Pos2, Rect, Role, Shape, Ui, WidgetInfo};
 
 use super::{
-    Scene,
+    LinesKey, Scene,
     layout::{HeadsLayout, TokenColumn},
     lines::HeadLines,
-    paint,
 };
 use crate::{
     analysis::reading::Axes,
     figure::{
         pen::Pen,
-        views::{heads::marks, labels},
+        views::{
+            heads::marks::{self, TokenLook},
+            labels,
+        },
     },
     session::{Command, Focus, Selection, SelectionCommand},
     ui::{
         ViewCtx,
         views::{
             controls::has_two_sides,
-            display_list::{color32, paint_part},
+            display_list::{PiecePainter, color32, paint_part},
             toggle_hidden,
         },
         widgets::{Along, Roving},
@@ -38,12 +40,21 @@ pub fn headings_ui(ui: &Ui, rect: Rect, layout: &HeadsLayout, axes: &Axes, cx: &
     paint_part(ui, ui.scope_id().with("headings"), cx.theme, key, rect, &draw);
 }
 
+/// Everything that the drawing of a column depends on.
+pub type ColumnKey = (LinesKey, Pos2, Vec<(usize, TokenLook)>);
+
 /// Draws the visible tokens of one column; returns what the pointer means, and where.
-pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: TokenColumn) -> Option<(Focus, Rect)> {
+pub fn column_ui(
+    ui: &Ui,
+    cx: &ViewCtx<'_>,
+    (scene, key): (&Scene<'_>, &LinesKey),
+    column: TokenColumn,
+    painter: &mut PiecePainter<ColumnKey>,
+) -> Option<(Focus, Rect)> {
     let selection = &cx.pane.selection;
     let (axis, tokens) = (scene.axes[column as usize], scene.layout.tokens(column));
     let (focus, held) = (scene.rows_of(selection.focus()), scene.rows_of(selection.pinned));
-    let mut hovered = None;
+    let (mut hovered, mut looks) = (None, Vec::new());
     let roving = Roving::new(ui, ui.scope_id().with(("column", column)), &scene.visible[column as usize]);
     if let Some(row) = roving.moved_to() {
         let cell = tokens.cell(row, 0).translate(scene.origin.to_vec2());
@@ -54,9 +65,6 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: TokenColu
         let cell = tokens.cell(row, 0).translate(scene.origin.to_vec2());
         let Some(group) = axis.groups.get(row) else { continue };
         let is_picked = picked.get(group.positions.clone()).is_some_and(|part| part.contains(&true));
-        if is_picked {
-            paint::picked(ui.painter(), cell, column, cx.theme);
-        }
         let is_hidden = scene.marks().is_some_and(|marks| match column {
             TokenColumn::Query => marks.hidden_rows.contains(&row),
             TokenColumn::Key => marks.hidden_cols.contains(&row),
@@ -76,14 +84,15 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: TokenColu
         response.widget_info(|| {
             WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}{note}"))
         });
-        let look = paint::TokenLook {
+        let look = TokenLook {
             hovered: focused == Some(row) || response.has_focus(),
             pinned: is_pinned,
+            picked: is_picked,
             left_out: group.left_out.is_some(),
             rest: axis.rest_at(row).is_some(),
             hidden: is_hidden,
         };
-        paint::token(ui.painter(), cell, column, text, look, cx.theme);
+        looks.push((row, look));
         if response.hovered() && !here.is_empty() {
             hovered = Some((with_pinned_partner(selection, here), cell));
         }
@@ -96,6 +105,14 @@ pub fn column_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, column: TokenColu
             cx.send(Command::Select(SelectionCommand::Pin(clicked(selection.pinned, here, is_pinned))));
         }
     }
+    let draw = |pen: &mut Pen<'_>| {
+        for (row, look) in &looks {
+            let cell = tokens.cell(*row, 0).translate(scene.origin.to_vec2());
+            marks::token(cell, column, axis.text(*row), *look, pen);
+        }
+    };
+    let key = (key.clone(), scene.origin, looks.clone());
+    painter.paint(column as usize, (ui.painter(), cx.theme), key, (ui.clip_rect(), ui.clip_rect()), &draw);
     hovered
 }
 

@@ -9,7 +9,7 @@ use eframe::egui::{
 
 use super::{
     Canvas, controls,
-    display_list::line_shape,
+    display_list::{PiecePainter, line_shape, paint_part},
     display_menu, empty,
     groups::HeadGroups,
     hover,
@@ -20,8 +20,9 @@ use crate::{
     analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
     figure::{
         palette::Ink,
+        pen::Pen,
         views::{
-            heads::{HEADING_PT, MAX_LINES, marks},
+            heads::{HEADING_PT, MAX_LINES, marks, pair_text},
             regions::Pointed,
         },
     },
@@ -61,6 +62,7 @@ pub struct HeadsView {
     painter: LinePainter<LinesKey>,
     isolated: Memo<(LinesKey, Focus), Arc<[LineStroke]>>,
     isolated_painter: LinePainter<(LinesKey, Focus)>,
+    tokens: PiecePainter<columns::ColumnKey>,
     /// What was held in the frame before.
     held: Focus,
     /// The queries that were in sight then.
@@ -294,7 +296,7 @@ impl HeadsView {
             self.isolated_painter.paint(&painter, &isolated_key, &isolated, 1.0, same);
             columns::bars(&painter, scene, focus, cx);
             if let Some(pair) = focus.query.zip(focus.key) {
-                paint::pair_label(&painter, scene, pair, cx.theme);
+                pair_label_ui(ui, cx, scene, pair);
             }
         }
 
@@ -309,8 +311,8 @@ impl HeadsView {
             paint::leaving(&painter, ui.clip_rect(), scene, &lines.drawn, cx.theme);
         }
         self.reveal_held(ui, cx, scene);
-        let over_columns =
-            [TokenColumn::Query, TokenColumn::Key].map(|column| columns::column_ui(ui, cx, scene, column));
+        let over_columns = [TokenColumn::Query, TokenColumn::Key]
+            .map(|column| columns::column_ui(ui, cx, (scene, key), column, &mut self.tokens));
         // What is said of a token stands at its outer side, where nothing is compared.
         let sides = [RectAlign::LEFT_START, RectAlign::RIGHT_START];
         let over = over_columns.into_iter().zip(sides).find_map(|(over, side)| Some((over?, side)));
@@ -355,4 +357,14 @@ impl HeadsView {
             }
         }
     }
+}
+
+/// The weight of the pair that is held, at the middle of its line.
+fn pair_label_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, pair: (usize, usize)) {
+    let patterns = scene.heads.iter().filter(|head| !head.below).map(|head| (head.head, &*head.lines.pattern));
+    let Some(text) = pair_text(patterns, pair) else { return };
+    let ends = scene.layout.line(pair.0, pair.1).map(|end| end + scene.origin.to_vec2());
+    let key = (&text, ends.map(|end| [end.x, end.y].map(f32::to_bits)));
+    let draw = |pen: &mut Pen<'_>| marks::pair_label(&text, ends, pen);
+    paint_part(ui, ui.scope_id().with("pair"), cx.theme, key, ui.clip_rect(), &draw);
 }
