@@ -1,16 +1,17 @@
 //! Controls that several views share: captions, option rows.
 
-use std::ops::RangeInclusive;
+use std::{hash::Hash, ops::RangeInclusive};
 
 use eframe::egui::{
-    Align, Color32, ComboBox, FontId, Id, Label, Layout, Response, RichText, Role, Sense, Slider, Stroke, StrokeKind,
-    Ui, Vec2, WidgetInfo,
+    Align, ComboBox, FontId, Id, Label, Layout, Rect, Response, RichText, Role, Sense, Slider, Ui, Vec2, WidgetInfo,
     text::{LayoutJob, TextWrapping},
     vec2,
 };
 
+use super::display_list::paint_part;
 use crate::{
     analysis::reading::RowLabels,
+    figure::pen::Pen,
     session::{Command, Drag, ViewOptions},
     ui::{
         ViewCtx,
@@ -157,11 +158,17 @@ pub fn edit_options(cx: &ViewCtx<'_>, edit: impl FnOnce(&mut ViewOptions)) {
 
 pub use crate::text::grouped;
 
-/// A small square of colour and what it means.
-pub fn swatch_row_ui(ui: &mut Ui, theme: &Theme, color: Color32, text: &str) {
+/// The mark of a legend, drawn as scenes draw it; `key` is what it depends on apart from the theme.
+pub fn mark_ui(ui: &mut Ui, theme: &Theme, size: Vec2, key: impl Hash, draw: impl Fn(Rect, &mut Pen<'_>)) -> Response {
+    let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+    paint_part(ui, response.id, theme, key, rect, &|pen| draw(rect, pen));
+    response
+}
+
+/// A mark and what it means.
+pub fn mark_row_ui(ui: &mut Ui, theme: &Theme, width: f32, text: &str, draw: impl Fn(Rect, &mut Pen<'_>)) {
     ui.horizontal(|ui| {
-        let (rect, _) = ui.allocate_exact_size([3.0 * GRID, 3.0 * GRID].into(), Sense::hover());
-        ui.painter().rect(rect, 2, color, Stroke::new(1.0, theme.rule), StrokeKind::Inside);
-        ui.add(Label::new(RichText::new(text).size(text_size::SMALL).color(theme.text_weak)).truncate());
+        mark_ui(ui, theme, vec2(width, 3.0 * GRID), text, draw);
+        caption_ui(ui, theme, text);
     });
 }

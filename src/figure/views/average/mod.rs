@@ -8,7 +8,7 @@ use emath::{Rect, pos2, vec2};
 use super::{
     axes::Axis,
     cells::{self, RuledOut, ruled_out},
-    heatmap::ruled_out::diagonals,
+    heatmap::ruled_out::hatch,
     joined,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     figure::{
         chart::{Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},
         font::Align,
-        list::{Line, Sampling, faded},
+        list::{Line, Sampling},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         palette::Palette,
@@ -172,17 +172,11 @@ impl AverageScene {
     /// Hatches what lies outside the window of the head, as in the Heatmap.
     fn hatch(&self, average: &Average, content: Rect, pen: &mut Pen<'_>) {
         let [n_query, n_key] = average.positions.pattern.shape();
-        let color = faded(pen.palette.canvas, 0.55);
         let out = |query: usize| {
             let is_out = move |key: &usize| self.ruled_out(average, (query, *key)) == Some(RuledOut::OutOfWindow);
             (0..n_key).filter(is_out).map(move |key| cells::cell_rect(content, (n_query, n_key), query, key))
         };
-        let lines: Vec<Line> = (0..n_query)
-            .flat_map(out)
-            .flat_map(diagonals)
-            .map(|[from, to]| Line { from, to, width: 1.0, color })
-            .collect();
-        pen.lines(lines);
+        hatch((0..n_query).flat_map(out), pen);
     }
 
     fn draw_offsets(&self, layout: &AverageLayout, pen: &mut Pen<'_>) {

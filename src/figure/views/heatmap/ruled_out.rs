@@ -7,7 +7,7 @@ use emath::{Pos2, Rect, pos2};
 use crate::{
     analysis::reading::{ReadPattern, Rest},
     figure::{
-        list::{Line, Rgba, faded},
+        list::{Line, faded},
         pen::{Medium, Pen},
         views::cells::{cell_rect, visible_cells},
     },
@@ -23,21 +23,32 @@ const HATCH_PT: f32 = 9.0;
 pub fn draw(pattern: &ReadPattern, (content, plot): (Rect, Rect), pen: &mut Pen<'_>) {
     let [rows, _] = visible_cells(content, plot, (pattern.rows.len(), pattern.cols.len()));
     let canvas = pen.palette.canvas;
-    let line = |width: f32, color: Rgba| move |[from, to]: [Pos2; 2]| Line { from, to, width, color };
     let hatched = outside_window(pattern, content, rows).into_iter().chain(hidden(pattern, content));
-    let lines: Vec<Line> =
-        hatched.flat_map(|rect| diagonals(rect.intersect(plot))).map(line(1.0, faded(canvas, 0.55))).collect();
-    if !lines.is_empty() {
-        pen.clip(plot, |pen| pen.lines(lines));
-    }
-    for (width, color) in [(3.0, canvas), (1.25, pen.palette.key)] {
-        pen.lines(crosses(pattern, content).into_iter().map(line(width, color)).collect());
-    }
+    hatch(hatched.map(|rect| rect.intersect(plot)), pen);
+    cross(&cut(pattern, content), pen);
     for rect in left_out(pattern, content) {
         pen.rect(rect, canvas);
     }
     if let Some([from, to]) = end_of_keys(pattern, content) {
         pen.line(from, to, if pen.medium == Medium::Paper { 2.0 } else { 3.0 }, canvas);
+    }
+}
+
+/// Hatches rectangles.
+pub fn hatch(rects: impl IntoIterator<Item = Rect>, pen: &mut Pen<'_>) {
+    let color = faded(pen.palette.canvas, 0.55);
+    let line = |[from, to]: [Pos2; 2]| Line { from, to, width: 1.0, color };
+    pen.lines(rects.into_iter().flat_map(diagonals).map(line).collect());
+}
+
+/// Crosses rectangles out.
+pub fn cross(rects: &[Rect], pen: &mut Pen<'_>) {
+    for (width, color) in [(3.0, pen.palette.canvas), (1.25, pen.palette.key)] {
+        let lines = rects.iter().flat_map(|rect| {
+            let ends = [[rect.left_top(), rect.right_bottom()], [rect.left_bottom(), rect.right_top()]];
+            ends.map(|[from, to]| Line { from, to, width, color })
+        });
+        pen.lines(lines.collect());
     }
 }
 
@@ -85,7 +96,7 @@ fn between(columns: Range<usize>, taken: &[usize]) -> impl Iterator<Item = Range
 }
 
 /// The lines of a hatching, from the lower left to the upper right; those of neighbouring rectangles meet.
-pub fn diagonals(rect: Rect) -> impl Iterator<Item = [Pos2; 2]> {
+fn diagonals(rect: Rect) -> impl Iterator<Item = [Pos2; 2]> {
     let first = ((rect.left() + rect.top()) / HATCH_PT).ceil() as i32;
     let last = ((rect.right() + rect.bottom()) / HATCH_PT).floor() as i32;
     (first..=last).filter(move |_| rect.is_positive()).map(move |line| {
@@ -116,15 +127,14 @@ pub fn end_of_keys(pattern: &ReadPattern, content: Rect) -> Option<[Pos2; 2]> {
     Some([pos2(x, content.top()), pos2(x, content.bottom())])
 }
 
-/// Crosses on the cells that a change of the run cut, two strokes each.
-pub fn crosses(pattern: &ReadPattern, content: Rect) -> Vec<[Pos2; 2]> {
+/// Inside the cells that a change of the run cut.
+fn cut(pattern: &ReadPattern, content: Rect) -> Vec<Rect> {
     let grid = (pattern.rows.len(), pattern.cols.len());
-    let cross = |&(row, col): &(usize, usize)| {
+    let inside = |&(row, col): &(usize, usize)| {
         let cell = cell_rect(content, grid, row, col);
-        let cell = Rect::from_center_size(cell.center(), cell.size().min(CROSS_PT * emath::Vec2::splat(1.0)) * 0.7);
-        [[cell.left_top(), cell.right_bottom()], [cell.left_bottom(), cell.right_top()]]
+        Rect::from_center_size(cell.center(), cell.size().min(CROSS_PT * emath::Vec2::splat(1.0)) * 0.7)
     };
-    pattern.marks.cut.iter().flat_map(cross).collect()
+    pattern.marks.cut.iter().map(inside).collect()
 }
 
 /// The rows and columns that are left out, to be covered: any colour could be taken for a weight.

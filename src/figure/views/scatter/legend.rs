@@ -11,6 +11,7 @@ use crate::{
         palette::Palette,
         path::Path,
         pen::Pen,
+        views::points::MarkSize,
     },
 };
 
@@ -26,6 +27,12 @@ pub fn ink(tints: &[Tint], idx: usize, own: Rgba, palette: &Palette) -> Rgba {
     palette.tint(tints.get(idx).copied().unwrap_or(Tint::Type), own)
 }
 
+/// Draws the mark of a query, or that of a key.
+pub fn mark(is_query: bool, at: Pos2, radius: f32, color: Rgba, pen: &mut Pen<'_>) {
+    let path = if is_query { Path::circle(at, radius) } else { Path::diamond(at, MarkSize::DIAMOND * radius) };
+    pen.fill(path, color);
+}
+
 /// Draws the marks of the kinds of points at the left of a line, what colours mean at its right.
 pub fn legend(kinds: [Option<&str>; 2], meaning: &Meaning, at: Pos2, right: f32, pen: &mut Pen<'_>) {
     let weak = pen.palette.text_weak;
@@ -35,11 +42,11 @@ pub fn legend(kinds: [Option<&str>; 2], meaning: &Meaning, at: Pos2, right: f32,
     };
     let mut x = at.x + MARK_PT;
     if let Some(name) = kinds[0] {
-        pen.fill(Path::circle(pos2(x, at.y), MARK_PT), query);
+        mark(true, pos2(x, at.y), MARK_PT, query, pen);
         x += 2.0 * GRID + pen.text(name, SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left) + 4.0 * GRID;
     }
     if let Some(name) = kinds[1] {
-        pen.fill(Path::diamond(pos2(x, at.y), 1.2 * MARK_PT), key);
+        mark(false, pos2(x, at.y), MARK_PT, key, pen);
         pen.text(name, SMALL, weak, pos2(x + 2.0 * GRID, at.y), Align::Left);
     }
     match meaning {
@@ -53,7 +60,7 @@ pub fn legend(kinds: [Option<&str>; 2], meaning: &Meaning, at: Pos2, right: f32,
             let mut x = right;
             for (group, name) in groups.iter().rev() {
                 x -= pen.text(&short(name), SMALL, weak, pos2(x, at.y), Align::Right) + 2.0 * GRID;
-                pen.fill(Path::circle(pos2(x, at.y), MARK_PT), pen.palette.tint(*group, weak));
+                mark(true, pos2(x, at.y), MARK_PT, pen.palette.tint(*group, weak), pen);
                 x -= 3.0 * GRID;
             }
         }

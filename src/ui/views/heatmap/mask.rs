@@ -1,19 +1,22 @@
 //! The legend of what a layer rules out: later keys, keys outside a sliding window,
 //! and what is left out.
 
-use eframe::egui::{Color32, Sense, Stroke, Ui, vec2};
+use eframe::egui::Ui;
 
 use crate::{
     analysis::reading::Rest,
-    figure::views::heatmap::ruled_out,
+    figure::{list::Rgba, views::heatmap::ruled_out},
     raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
     spec::Mask,
     ui::{
         ViewCtx,
         theme::{GRID, Theme},
-        views::{controls, source, texture},
+        views::{controls, source},
     },
 };
+
+/// Side of a mark.
+const SIDE_PT: f32 = 3.0 * GRID;
 
 /// What the neutral colours of the selected layer mean.
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -27,14 +30,14 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
     controls::heading_ui(ui, cx.theme, "Legend");
     if causal {
-        controls::swatch_row_ui(ui, cx.theme, texture::color(MASKED_COLOR), "Masked (causal)");
+        square_row_ui(ui, cx.theme, MASKED_COLOR, "Masked (causal)");
     }
     if let Some(reach) = window {
         let text = format!("Outside the window of {}", controls::grouped(reach));
-        hatched_row_ui(ui, cx.theme, texture::color(OUT_OF_WINDOW_COLOR), &text);
+        hatched_row_ui(ui, cx.theme, OUT_OF_WINDOW_COLOR, &text);
     }
     if is_incomplete {
-        hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Not in the file (its rows are incomplete)");
+        hatched_row_ui(ui, cx.theme, cx.theme.palette.text_weak, "Not in the file (its rows are incomplete)");
     }
     let n_global = capture.global_tokens(cx.pane.selection.head).len();
     if n_global > 0 {
@@ -42,10 +45,11 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
     let Some(marks) = marks else { return };
     if !marks.hidden_cols.is_empty() {
-        hatched_row_ui(ui, cx.theme, cx.theme.text_weak, "Hidden by a what-if change");
+        hatched_row_ui(ui, cx.theme, cx.theme.palette.text_weak, "Hidden by a what-if change");
     }
     if !marks.cut.is_empty() {
-        crossed_row_ui(ui, cx.theme, "Cut by a what-if change");
+        let text = "Cut by a what-if change";
+        controls::mark_row_ui(ui, cx.theme, SIDE_PT, text, |rect, pen| ruled_out::cross(&[rect.shrink(1.5)], pen));
     }
 }
 
@@ -53,25 +57,16 @@ fn tokens_see(n: usize) -> String {
     if n == 1 { "1 token sees".to_owned() } else { format!("{} tokens see", controls::grouped(n)) }
 }
 
-fn crossed_row_ui(ui: &mut Ui, theme: &Theme, text: &str) {
-    ui.horizontal(|ui| {
-        let (rect, _) = ui.allocate_exact_size(vec2(3.0 * GRID, 3.0 * GRID), Sense::hover());
-        let rect = rect.shrink(1.5);
-        for ends in [[rect.left_top(), rect.right_bottom()], [rect.left_bottom(), rect.right_top()]] {
-            ui.painter().line_segment(ends, Stroke::new(1.25, theme.key));
-        }
-        controls::caption_ui(ui, theme, text);
+fn square_row_ui(ui: &mut Ui, theme: &Theme, color: Rgba, text: &str) {
+    controls::mark_row_ui(ui, theme, SIDE_PT, text, |rect, pen| {
+        pen.rect(rect, color);
+        pen.frame(rect.shrink(1.0), 1.0, pen.palette.rule);
     });
 }
 
-fn hatched_row_ui(ui: &mut Ui, theme: &Theme, color: Color32, text: &str) {
-    ui.horizontal(|ui| {
-        let (rect, _) = ui.allocate_exact_size(vec2(3.0 * GRID, 3.0 * GRID), Sense::hover());
-        ui.painter().rect_filled(rect, 2, color);
-        let stroke = Stroke::new(1.0, theme.panel);
-        for line in ruled_out::diagonals(rect) {
-            ui.painter().line_segment(line, stroke);
-        }
-        controls::caption_ui(ui, theme, text);
+fn hatched_row_ui(ui: &mut Ui, theme: &Theme, color: Rgba, text: &str) {
+    controls::mark_row_ui(ui, theme, SIDE_PT, text, |rect, pen| {
+        pen.rect(rect, color);
+        ruled_out::hatch([rect], pen);
     });
 }

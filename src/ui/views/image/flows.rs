@@ -1,14 +1,15 @@
 //! Arrows from patch to patch in the window: painted, explained and chosen.
 
-use eframe::egui::{
-    Color32, ComboBox, Painter, Rect, RichText, Role, Sense, Shape as Painted, Stroke, Ui, WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{Color32, ComboBox, Painter, Rect, RichText, Shape as Painted, Stroke, Ui, vec2};
 
 use crate::{
     analysis::reading::ReadPattern,
-    figure::views::image::{
-        arrows::{self, CASING_PT, Mark, Shape, VEIL_OPACITY},
-        flows::{FlowKind, Flows},
+    figure::{
+        path::Path,
+        views::image::{
+            arrows::{self, CASING_PT, Mark, Shape, VEIL_OPACITY},
+            flows::{FlowKind, Flows},
+        },
     },
     session::{ImageOptions, PatchRole},
     ui::{
@@ -111,52 +112,27 @@ pub fn choice_ui(ui: &mut Ui, options: &mut ImageOptions, can_flow: bool) {
         .on_disabled_hover_text("Arrows lead from patch to patch; here the queries are words");
 }
 
+/// Width of a mark in the legend.
+const MARK_PT: f32 = 5.0 * GRID;
+
 /// What the marks mean.
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let n_prefix = cx.document.latest_capture().and_then(|capture| capture.image()).map_or(0, |image| image.n_prefix);
-    legend_row_ui(ui, cx.theme, "what a patch attends to", |painter, rect| {
-        let y = rect.center().y;
-        let shape = Shape::Arrow {
-            from: pos2(rect.left(), y),
-            control: rect.center(),
-            neck: pos2(rect.right() - 7.0, y),
-            tip: pos2(rect.right(), y),
-            half: 4.0,
-        };
-        legend_mark(painter, shape, cx.theme);
+    controls::mark_row_ui(ui, cx.theme, MARK_PT, "what a patch attends to", |rect, pen| {
+        let (neck, tip, color) = (rect.right_center() - vec2(7.0, 0.0), rect.right_center(), pen.palette.accent);
+        pen.line(rect.left_center(), neck, 2.0, color);
+        pen.fill(Path::polygon(arrows::head(neck, tip, 4.0, 0.0)), color);
     });
-    legend_row_ui(ui, cx.theme, "the patch itself", |painter, rect| {
-        legend_mark(painter, Shape::Ring { center: rect.center(), radius: 4.0 }, cx.theme);
+    controls::mark_row_ui(ui, cx.theme, MARK_PT, "the patch itself", |rect, pen| {
+        pen.fill(Path::ring(rect.center(), 5.0, 2.0), pen.palette.accent);
     });
     if n_prefix > 0 {
         let tokens = cx.document.latest_capture().map_or(&[][..], |it| it.key_tokens(cx.pane.selection.stack()));
         let names: Vec<String> = (0..n_prefix).map(|position| source::token_text(tokens, position)).collect();
         let text = format!("{}, beside the picture", names.join(", "));
-        legend_row_ui(ui, cx.theme, &text, |painter, rect| {
-            legend_mark(painter, Shape::Square(Rect::from_center_size(rect.center(), vec2(7.0, 7.0))), cx.theme);
+        controls::mark_row_ui(ui, cx.theme, MARK_PT, &text, |rect, pen| {
+            pen.rect(Rect::from_center_size(rect.center(), vec2(7.0, 7.0)), pen.palette.accent);
         });
     }
     controls::caption_ui(ui, cx.theme, "Width and opacity grow with the weight");
-}
-
-fn legend_row_ui(ui: &mut Ui, theme: &Theme, text: &str, draw: impl FnOnce(&Painter, Rect)) {
-    ui.horizontal(|ui| {
-        let (rect, response) = ui.allocate_exact_size(vec2(5.0 * GRID, 3.0 * GRID), Sense::hover());
-        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, text));
-        draw(ui.painter(), rect);
-        controls::caption_ui(ui, theme, text);
-    });
-}
-
-fn legend_mark(painter: &Painter, shape: Shape, theme: &Theme) {
-    let color = texture::color(theme.palette.accent);
-    match shape {
-        Shape::Arrow { from, neck, tip, half, .. } => {
-            painter.line_segment([from, neck], Stroke::new(2.0, color));
-            let head = vec![neck - vec2(0.0, half), tip, neck + vec2(0.0, half)];
-            painter.add(Painted::convex_polygon(head, color, Stroke::NONE));
-        }
-        Shape::Ring { center, radius } => drop(painter.circle_stroke(center, radius, Stroke::new(2.0, color))),
-        Shape::Square(rect) => drop(painter.rect_filled(rect, 0, color)),
-    }
 }

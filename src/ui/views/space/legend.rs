@@ -1,14 +1,15 @@
 //! Legend of marks and colours, and picking of points by it.
 
-use eframe::egui::{DragValue, Label, Painter, Pos2, RichText, Role, Sense, Ui, Vec2, WidgetInfo};
+use eframe::egui::{DragValue, Label, Rect, RichText, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::{draw, looks::Looks, paint::diamond};
+use super::{draw, looks::Looks};
 use crate::{
     analysis::{
         filter::{Is, among},
         point_set::{PointSet, Spot},
         projection::{ColorBy, Meaning, SizeBy, Sizing, Tint, Tints},
     },
+    figure::{list::Rgba, pen::Pen, views::scatter::legend::mark},
     session::{Command, PickChange, SelectionCommand, ViewKind},
     ui::{
         ViewCtx,
@@ -19,6 +20,9 @@ use crate::{
         },
     },
 };
+
+/// Radius of a mark.
+const MARK_PT: f32 = 4.0;
 
 /// Draws the legend of the selected head; a click on a kind or a group picks its points. With counts instead of marks,
 /// `most` is the largest.
@@ -41,17 +45,11 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>
     let [queries, keys] = space.kinds(head.stack);
     let meaning = &tints.meaning;
     let n = space.sides(head.stack).map(|side| side.map_or(0, |side| cloud.n(side)));
-    for (text, is_query, color) in [(queries, true, cx.theme.query), (keys, false, cx.theme.key)] {
+    let palette = &cx.theme.palette;
+    for (text, is_query, color) in [(queries, true, palette.query), (keys, false, palette.key)] {
         let Some(text) = text else { continue };
-        let color = if matches!(meaning, Meaning::Type | Meaning::Missing(_)) { color } else { cx.theme.text_weak };
-        let clicked = mark_ui(ui, cx, text, |painter, at| {
-            if is_query {
-                painter.circle_filled(at, 4.0, color);
-            } else {
-                diamond(painter, at, 5.0, color);
-            }
-        });
-        if clicked {
+        let color = if matches!(meaning, Meaning::Type | Meaning::Missing(_)) { color } else { palette.text_weak };
+        if mark_ui(ui, cx, text, (is_query, color)) {
             let spots =
                 if is_query { (0..n[0]).map(Spot::Query).collect() } else { (0..n[1]).map(Spot::Key).collect() };
             pick(ui, cx, spots);
@@ -74,11 +72,7 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>
         }
         Meaning::Groups(groups) => {
             for (group, name) in groups {
-                let color = cx.theme.tint(*group, cx.theme.text);
-                let dot = |painter: &Painter, at| {
-                    painter.circle_filled(at, 4.0, color);
-                };
-                if mark_ui(ui, cx, name, dot) {
+                if mark_ui(ui, cx, name, (true, palette.tint(*group, palette.text))) {
                     pick(ui, cx, of_group(&tints, *group, name));
                 }
             }
@@ -103,8 +97,10 @@ fn sizes_ui(ui: &mut Ui, cx: &ViewCtx<'_>, sizes: &Sizing) {
         Sizing::Steps { ends, .. } => {
             ui.horizontal(|ui| {
                 for (radius, name, text) in [(2.0, "Smallest", &ends[0]), (8.0, "Largest", &ends[1])] {
-                    let (rect, response) = ui.allocate_exact_size(Vec2::splat(16.0), Sense::hover());
-                    ui.painter().circle_filled(rect.center(), radius, cx.theme.text_weak);
+                    let draw = |rect: Rect, pen: &mut Pen<'_>| {
+                        mark(true, rect.center(), radius, pen.palette.text_weak, pen);
+                    };
+                    let response = controls::mark_ui(ui, cx.theme, Vec2::splat(16.0), name, draw);
                     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, name));
                     controls::caption_ui(ui, cx.theme, text);
                     ui.add_space(GRID);
@@ -154,10 +150,10 @@ fn pick(ui: &Ui, cx: &ViewCtx<'_>, points: PointSet) {
 }
 
 /// A mark and what it means; whether it was clicked.
-fn mark_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, draw: impl FnOnce(&Painter, Pos2)) -> bool {
+fn mark_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, (is_query, color): (bool, Rgba)) -> bool {
     ui.horizontal(|ui| {
-        let (rect, _) = ui.allocate_exact_size(Vec2::splat(3.0 * GRID), Sense::hover());
-        draw(ui.painter(), rect.center());
+        let draw = |rect: Rect, pen: &mut Pen<'_>| mark(is_query, rect.center(), MARK_PT, color, pen);
+        controls::mark_ui(ui, cx.theme, Vec2::splat(3.0 * GRID), (is_query, color), draw);
         let words = RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
         let label = ui.add(Label::new(words).truncate().sense(Sense::click()));
         label.on_hover_text("Click to pick these points; with Ctrl: add them").clicked()

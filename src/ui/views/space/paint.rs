@@ -1,6 +1,6 @@
 //! Draws lines, the focused token and outlines: constants on top, no decisions.
 
-use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2, vec2};
+use eframe::egui::{Align2, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, vec2};
 
 use super::outline::Outline;
 use crate::{
@@ -63,10 +63,4 @@ pub fn axes(painter: &Painter, at: Pos2, turn: Turn, theme: &Theme) {
         let font = FontId::proportional(text_size::SMALL);
         painter.text(at + vec2(x, -y) * (AXIS_PT + 7.0), Align2::CENTER_CENTER, number.to_string(), font, color);
     }
-}
-
-/// A diamond, the mark of keys.
-pub fn diamond(painter: &Painter, at: Pos2, radius: f32, color: Color32) {
-    let corners = [Vec2::UP, Vec2::RIGHT, Vec2::DOWN, Vec2::LEFT].map(|side| at + side * radius);
-    painter.add(Shape::convex_polygon(corners.to_vec(), color, Stroke::NONE));
 }
