@@ -161,7 +161,7 @@ pub use crate::text::grouped;
 /// The mark of a legend, drawn as scenes draw it; `key` is what it depends on apart from the theme.
 pub fn mark_ui(ui: &mut Ui, theme: &Theme, size: Vec2, key: impl Hash, draw: impl Fn(Rect, &mut Pen<'_>)) -> Response {
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
-    paint_part(ui, response.id, theme, key, rect, &|pen| draw(rect, pen));
+    paint_part(ui.painter(), response.id, theme, key, rect, &|pen| draw(rect, pen));
     response
 }
 

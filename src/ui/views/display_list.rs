@@ -4,7 +4,7 @@ use std::{collections::HashMap, hash::Hash, sync::Arc};
 
 use eframe::egui::{
     Color32, ColorImage, Context, CornerRadius, FontId, Id, Mesh, Painter, Pos2, Rect, Shape, Stroke, StrokeKind,
-    TextureHandle, TextureOptions, Ui, Vec2,
+    TextureHandle, TextureOptions, Vec2,
     epaint::{RectShape, TextShape, Vertex, WHITE_UV, util},
     mutex::Mutex,
 };
@@ -30,9 +30,10 @@ const CURVE_STEPS: usize = 4;
 
 /// Paints a small part that no view keeps: what `draw` draws of it, again only when `key` changes, which is all that it
 /// depends on apart from where it is and the theme.
-pub fn paint_part(ui: &Ui, id: Id, theme: &Theme, key: impl Hash, area: Rect, draw: &dyn Fn(&mut Pen<'_>)) {
-    let parts = ui.data_mut(|data| data.get_temp_mut_or_default::<Arc<Mutex<PiecePainter<u64>>>>(Id::NULL).clone());
-    parts.lock().paint(id.value() as usize, (ui.painter(), theme), util::hash(key), (area, area), draw);
+pub fn paint_part(painter: &Painter, id: Id, theme: &Theme, key: impl Hash, area: Rect, draw: &dyn Fn(&mut Pen<'_>)) {
+    let ctx = painter.ctx();
+    let parts = ctx.data_mut(|data| data.get_temp_mut_or_default::<Arc<Mutex<PiecePainter<u64>>>>(Id::NULL).clone());
+    parts.lock().paint(id.value() as usize, (painter, theme), util::hash(key), (area, area), draw);
 }
 
 /// Draws a scene into an area of the window, and again only when something changes: `K` is everything that the scene

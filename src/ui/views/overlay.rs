@@ -79,7 +79,7 @@ fn ramp_ui(ui: &mut Ui, cx: &ViewCtx<'_>, explained: Option<&Explained>) {
     let (rect, response) = ui.allocate_exact_size(vec2(RAMP_PT[0], RAMP_PT[1]), Sense::hover());
     let map = if explained.is_some_and(Explained::is_signed) { ColorMap::Diverging } else { ColorMap::Teal };
     let colors: Vec<Rgba> = (0..STEPS).map(|step| map.color(step as f32 / (STEPS - 1) as f32)).collect();
-    paint_part(ui, response.id, cx.theme, map, rect.expand(1.0), &|pen| {
+    paint_part(ui.painter(), response.id, cx.theme, map, rect.expand(1.0), &|pen| {
         pen.colors(rect, &colors);
         pen.frame(rect, pen.hairline(), pen.palette.rule);
     });

@@ -147,7 +147,7 @@ const STEPS: usize = 256;
 pub fn gradient_ui(ui: &mut Ui, theme: &Theme, texts: [&str; 3], color: impl Fn(f32) -> Rgba) -> Response {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
     let colors: Vec<Rgba> = (0..STEPS).map(|step| color(step as f32 / (STEPS - 1) as f32)).collect();
-    paint_part(ui, response.id, theme, (&colors, texts), rect, &|pen| pen.ramp(rect, &colors, texts));
+    paint_part(ui.painter(), response.id, theme, (&colors, texts), rect, &|pen| pen.ramp(rect, &colors, texts));
     response
 }
 

@@ -17,7 +17,7 @@ use crate::{
     },
     figure::{
         font::Align,
-        list::{Line, faded},
+        list::faded,
         measure::text_size::{BODY, SMALL},
         page::{Captions, Scene},
         path::Path,
@@ -30,6 +30,7 @@ use crate::{
 
 mod fields;
 pub mod legend;
+pub mod marks;
 mod options;
 mod spec;
 
@@ -44,12 +45,6 @@ const FULL_POINT_PT: f32 = 160.0;
 const LEAST_POINT: f32 = 0.15;
 /// Lines from the held token to its strongest partners.
 pub const N_LINES: usize = 12;
-/// Width of a line of weight 0 and what weight 1 adds.
-pub const LINE_PT: (f32, f32) = (1.0, 2.0);
-/// Opacity of a line of weight 0 and what weight 1 adds.
-pub const LINE_OPACITY: (f32, f32) = (0.2, 0.8);
-/// Radius of the ring around the held token.
-pub const RING_PT: f32 = 7.0;
 /// So many tokens of each kind are named beside their points.
 const MAX_NAMED: usize = 24;
 /// Side that suits a plane.
@@ -114,17 +109,19 @@ impl ScatterScene {
 
     /// Texts beside the points, where few tokens leave room for them and no other text is in the way.
     fn name_points(&self, place: &Placing, inside: Rect, pen: &mut Pen<'_>) {
-        let mut taken: Vec<Rect> = self.held_labels(place, pen).into_iter().map(|(ground, _)| ground).collect();
-        let all = [(&self.plane.queries, &self.names[0]), (&self.plane.keys, &self.names[1])];
+        let mut taken: Vec<Rect> = self.held_names(place, pen).into_iter().map(|(.., ground)| ground).collect();
+        let Pinned { query, key } = self.pinned;
+        let all = [(&self.plane.queries, &self.names[0], query), (&self.plane.keys, &self.names[1], key)];
         let size = SMALL * 0.85;
-        for (points, _) in all {
+        for (points, ..) in all {
             taken.extend(points.iter().map(|&point| Rect::from_center_size(place.at(point), vec2(6.0, 6.0))));
         }
-        for (points, names) in all {
+        for (points, names, held) in all {
             if points.len() > MAX_NAMED {
                 continue;
             }
-            for (&point, name) in points.iter().zip(names) {
+            let named = points.iter().zip(names).enumerate().filter(|(idx, _)| held != Some(*idx));
+            for (_, (&point, name)) in named {
                 let at = place.at(point);
                 let (width, height) = (pen.type_.width(name, size), pen.type_.height(size));
                 let beside = [
@@ -151,39 +148,28 @@ impl ScatterScene {
             let points = if query { &self.plane.queries } else { &self.plane.keys };
             points.get(at).map(|&point| place.at(point))
         };
-        for (is_query, held, tint) in
-            [(true, self.pinned.query, pen.palette.query), (false, self.pinned.key, pen.palette.key)]
-        {
+        for (is_query, held) in [(true, self.pinned.query), (false, self.pinned.key)] {
             let Some((held, from)) = held.and_then(|held| Some((held, point_of(is_query, held)?))) else { continue };
-            let lines = partners(self.read.as_deref(), is_query, held).into_iter().filter_map(|(partner, weight)| {
-                let to = point_of(!is_query, partner)?;
-                let weight = weight.abs().clamp(0.0, 1.0);
-                let opacity = LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0);
-                let width = LINE_PT.1.mul_add(weight, LINE_PT.0);
-                Some(Line { from, to, width, color: faded(pen.palette.accent, opacity) })
-            });
-            let lines: Vec<Line> = lines.collect();
-            pen.lines(lines);
-            pen.fill(Path::ring(from, RING_PT + 2.0, 4.0), pen.palette.canvas);
-            pen.fill(Path::ring(from, RING_PT + 1.0, 2.0), tint);
+            let partners = partners(self.read.as_deref(), is_query, held).into_iter();
+            let palette = pen.palette;
+            let line = |(partner, weight)| Some(marks::line([from, point_of(!is_query, partner)?], weight, &palette));
+            pen.lines(partners.filter_map(line).collect());
         }
-        for (ground, name) in self.held_labels(place, pen) {
-            pen.fill(Path::rounded(ground, 3.0), faded(pen.palette.canvas, 0.85));
-            pen.text(&name, BODY, pen.palette.text, ground.left_center() + vec2(4.0, 0.0), Align::Left);
+        for (at, is_query, name, ground) in self.held_names(place, pen) {
+            marks::held(at, is_query, (&name, ground), pen);
         }
     }
 
-    /// Names of what is held, and where they stand: above, to the right of the ring.
-    fn held_labels(&self, place: &Placing, pen: &mut Pen<'_>) -> Vec<(Rect, String)> {
+    /// What is held: its point, whether it is a query, its name and where that stands.
+    fn held_names(&self, place: &Placing, pen: &mut Pen<'_>) -> Vec<(Pos2, bool, String, Rect)> {
         let ends = [(self.pinned.query, &self.plane.queries, 0), (self.pinned.key, &self.plane.keys, 1)];
-        let mut label = |(held, points, which): (Option<usize>, &Vec<[f32; 3]>, usize)| {
-            let from = place.at(*points.get(held?)?);
+        let mut held = |(held, points, which): (Option<usize>, &Vec<[f32; 3]>, usize)| {
+            let at = place.at(*points.get(held?)?);
             let name = self.names[which].get(held?)?.clone();
-            let at = from + vec2(RING_PT + 4.0, -RING_PT - 4.0);
             let size = vec2(pen.type_.width(&name, BODY), pen.type_.height(BODY));
-            Some((Rect::from_min_size(at - vec2(0.0, size.y / 2.0), size).expand2(vec2(4.0, 1.0)), name))
+            Some((at, which == 0, name, marks::name_rect(at, size)))
         };
-        ends.into_iter().filter_map(&mut label).collect()
+        ends.into_iter().filter_map(&mut held).collect()
     }
 
     const fn kinds(&self) -> [Option<&'static str>; 2] {

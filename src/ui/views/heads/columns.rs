@@ -37,7 +37,7 @@ pub fn headings_ui(ui: &Ui, rect: Rect, layout: &HeadsLayout, axes: &Axes, cx: &
     let forms = labels::axis_names(axes.each_ref().map(|axis| &**axis), one_row, has_two_sides(cx));
     let key = (&forms, [layout.queries.max, layout.keys.min].map(f32::to_bits));
     let draw = |pen: &mut Pen<'_>| marks::headings(rect, layout, &forms, pen);
-    paint_part(ui, ui.scope_id().with("headings"), cx.theme, key, rect, &draw);
+    paint_part(ui.painter(), ui.scope_id().with("headings"), cx.theme, key, rect, &draw);
 }
 
 /// Everything that the drawing of a column depends on.

@@ -366,5 +366,5 @@ fn pair_label_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, pair: (usize, usi
     let ends = scene.layout.line(pair.0, pair.1).map(|end| end + scene.origin.to_vec2());
     let key = (&text, ends.map(|end| [end.x, end.y].map(f32::to_bits)));
     let draw = |pen: &mut Pen<'_>| marks::pair_label(&text, ends, pen);
-    paint_part(ui, ui.scope_id().with("pair"), cx.theme, key, ui.clip_rect(), &draw);
+    paint_part(ui.painter(), ui.scope_id().with("pair"), cx.theme, key, ui.clip_rect(), &draw);
 }

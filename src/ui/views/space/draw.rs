@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Mesh, Painter, Rect, Vec2};
+use eframe::egui::{Id, Mesh, Painter, Rect, Vec2};
 
 use super::{
     Place, SpaceView,
@@ -26,11 +26,15 @@ use crate::{
         projection::{Projection, Tints},
         reading::ReadPattern,
     },
-    figure::views::{matrix::layout, points::Look, scatter::N_LINES},
+    figure::views::{
+        matrix::layout,
+        points::Look,
+        scatter::{N_LINES, marks::line},
+    },
     ids::Side,
     raster::ColorMap,
     session::{Focus, HeadOrder, ViewKind},
-    ui::{ViewCtx, painting::Painting, theme::Theme},
+    ui::{ViewCtx, painting::Painting, theme::Theme, views::display_list::line_shape},
 };
 
 /// Up to so many points in sight are drawn one by one in every frame: without a graphics card, and with one.
@@ -232,7 +236,7 @@ fn all_lines(painter: &Painter, cx: &ViewCtx<'_>, projection: &Projection, place
     let at = |focus| spots_of(cx, projection, focus).into_iter().flatten().next().and_then(|spot| place.at(spot));
     for (query, key, weight) in partners::strongest(pattern, N_STRONGEST, LEAST_STRONG) {
         if let (Some(from), Some(to)) = (at(query), at(key)) {
-            paint::line(painter, [from, to], weight, cx.theme);
+            painter.add(line_shape(&line([from, to], weight, &cx.theme.palette)));
         }
     }
 }
@@ -256,7 +260,7 @@ fn focused(
         for (partner, weight) in lines {
             let partner = spots_of(cx, projection, partner).into_iter().flatten().next();
             let Some((partner, to)) = partner.and_then(|spot| Some((spot, place.at(spot)?))) else { continue };
-            paint::line(painter, [from, to], weight, cx.theme);
+            painter.add(line_shape(&line([from, to], weight, &cx.theme.palette)));
             partners_first.push(partner);
         }
         if !rings.contains(&spot) {
@@ -264,13 +268,14 @@ fn focused(
         }
     }
     rings.extend(selection.spot.filter(|spot| !rings.contains(spot)));
-    for spot in &rings {
+    for (nth, spot) in rings.iter().enumerate() {
         let (Some(at), Some(token)) = (place.at(*spot), readout::token_of(&projection.cloud, projection.stack, *spot))
         else {
             continue;
         };
         let is_query = matches!(spot, Spot::Query(_));
-        taken.take(paint::focus(painter, at, &readout::text_of(&token), is_query, cx.theme));
+        let id = Id::unique(("focused token", cx.pane.id.0, nth));
+        taken.take(paint::focus(painter, id, at, (&readout::text_of(&token), is_query), cx.theme));
     }
     // What is held is often under the pointer, too.
     let mut named: Vec<Spot> = Vec::new();

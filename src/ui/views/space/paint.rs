@@ -1,36 +1,29 @@
 //! Draws lines, the focused token and outlines: constants on top, no decisions.
 
-use eframe::egui::{Align2, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, vec2};
+use eframe::egui::{Align2, FontId, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2, vec2};
 
 use super::outline::Outline;
 use crate::{
-    figure::views::{
-        points::Turn,
-        scatter::{LINE_OPACITY, LINE_PT, RING_PT},
+    figure::{
+        pen::Pen,
+        views::{points::Turn, scatter::marks},
     },
-    ui::theme::{Theme, text_size},
+    ui::{
+        theme::{Theme, text_size},
+        views::display_list::paint_part,
+    },
 };
 
 /// Length of an axis in the corner.
 const AXIS_PT: f32 = 22.0;
 
-/// A line from a token to one of its partners.
-pub fn line(painter: &Painter, ends: [Pos2; 2], weight: f32, theme: &Theme) {
-    let weight = weight.clamp(0.0, 1.0);
-    let color = theme.accent.gamma_multiply(LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0));
-    painter.line_segment(ends, Stroke::new(LINE_PT.1.mul_add(weight, LINE_PT.0), color));
-}
-
-/// A ring around the focused token, and its text on a ground that keeps it legible.
-pub fn focus(painter: &Painter, at: Pos2, text: &str, is_query: bool, theme: &Theme) -> Rect {
-    let color = if is_query { theme.query } else { theme.key };
-    painter.circle_stroke(at, RING_PT, Stroke::new(4.0, theme.canvas));
-    painter.circle_stroke(at, RING_PT, Stroke::new(2.0, color));
-    let galley = painter.layout_no_wrap(text.to_owned(), FontId::proportional(text_size::BODY), theme.text);
-    let rect = Align2::LEFT_BOTTOM.anchor_size(at + vec2(RING_PT + 2.0, -RING_PT), galley.size());
-    let ground = rect.expand2(vec2(4.0, 1.0));
-    painter.rect_filled(ground, 3, theme.canvas.gamma_multiply(0.85));
-    painter.galley(rect.min, galley, theme.text);
+/// A ring around the focused token, and its text; where that stands.
+pub fn focus(painter: &Painter, id: Id, at: Pos2, (text, is_query): (&str, bool), theme: &Theme) -> Rect {
+    let size = painter.layout_no_wrap(text.to_owned(), FontId::proportional(text_size::BODY), theme.text).size();
+    let ground = marks::name_rect(at, size);
+    let area = ground.union(Rect::from_center_size(at, Vec2::splat(4.0 * marks::RING_PT)));
+    let draw = |pen: &mut Pen<'_>| marks::held(at, is_query, (text, ground), pen);
+    paint_part(painter, id, theme, (text, is_query), area, &draw);
     ground
 }
 
