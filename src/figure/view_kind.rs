@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::views::{Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter};
+use super::{
+    ViewOptions,
+    views::{Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter},
+};
 use crate::{capture::Capture, ids::StackKind, options::one_of};
 
 /// The id of a view.
@@ -104,6 +107,11 @@ impl ViewKind {
     pub fn names(is_meant: impl Fn(Self) -> bool) -> String {
         let meant = Self::ALL.into_iter().filter(|view| is_meant(*view));
         meant.map(Self::name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What a pane with these options is called: its page, where it has several.
+    pub fn shown_label(self, options: &ViewOptions) -> &'static str {
+        self.spec().pages.map_or(self.label(), |pages| (pages.label)((pages.shown)(options)))
     }
 
     /// What other parts of the program ask about it.

@@ -305,6 +305,12 @@ impl Session {
             SelectionCommand::ShowView(view) => {
                 panes.change_active(documents, |pane, document| pane.show_view(document, view));
             }
+            SelectionCommand::ShowPage(view, page) => {
+                panes.change_active(documents, |pane, document| pane.show_page(document, view, page));
+            }
+            SelectionCommand::ShowGroup(group) => {
+                panes.change_active(documents, |pane, document| pane.show_group(document, group));
+            }
             SelectionCommand::Search(search) => panes.active_mut().search = search,
             SelectionCommand::Subtract(minus) => {
                 let open = minus.is_none_or(|minus| documents.find(minus.document).is_some());

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     Appearance, ChangeCommand, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, PickChange,
-    SessionCommand, Split, ValueRef, ViewKind, ViewOptions, WritingOptions,
+    SessionCommand, Split, ValueRef, ViewGroup, ViewKind, ViewOptions, WritingOptions,
 };
 use crate::{
     analysis::{
@@ -165,6 +165,10 @@ pub enum PaneCommand {
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelectionCommand {
     ShowView(ViewKind),
+    /// Show a page of a view of several.
+    ShowPage(ViewKind, usize),
+    /// Show the view of a group that was shown last, or the next one where one of them is shown.
+    ShowGroup(ViewGroup),
     Stack(StackKind),
     NextStack,
     /// Show another layer, keeping the head where it exists.

@@ -60,7 +60,7 @@ mod undo;
 mod writing;
 
 pub use crate::figure::{
-    ViewKind, ViewOptions,
+    Pages, ViewGroup, ViewKind, ViewOptions,
     views::{
         heatmap::{ColorScale, DrawOptions},
         image::{

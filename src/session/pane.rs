@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Document, Explanations, Focus, HeadRef, HeadSet, HeadStep, Loadable, QueryStep, Selection, Substitute, Surveys,
-    ViewKind, ViewOptions, gallery::ExampleQuestion, history::History,
+    ViewGroup, ViewKind, ViewOptions, gallery::ExampleQuestion, history::History,
 };
 use crate::{
     analysis::{
@@ -27,6 +27,8 @@ pub struct Pane {
     pub id: PaneId,
     pub document: DocumentId,
     pub view: ViewKind,
+    /// The view of each group that was shown last.
+    pub(super) last_views: [Option<ViewKind>; ViewGroup::ALL.len()],
     pub selection: Selection,
     /// What is subtracted from the selected head.
     pub minus: Option<HeadRef>,
@@ -103,6 +105,7 @@ impl Pane {
             id,
             document,
             view: ViewKind::default(),
+            last_views: Default::default(),
             selection: Selection::default(),
             minus: None,
             options,
@@ -171,9 +174,43 @@ impl Pane {
     /// Shows another view, if it can be shown.
     pub(super) fn show_view(&mut self, document: &Document, view: ViewKind) {
         if self.view_unavailable(document, view).is_none() {
+            self.last_views[self.view.spec().group as usize] = Some(self.view);
             self.view = view;
             self.selection.hover = Focus::NONE;
             self.clamp_focus(document);
+        }
+    }
+
+    /// Shows a page of a view of several, if it can be shown.
+    pub(super) fn show_page(&mut self, document: &Document, view: ViewKind, page: usize) {
+        self.show_view(document, view);
+        if let Some(pages) = view.spec().pages.filter(|pages| self.view == view && page < pages.n) {
+            (pages.show)(&mut self.options, page);
+        }
+    }
+
+    /// The view that a group leads to: the one that was shown last or the first that can be shown; where one of its views
+    /// is shown, the next. `None` where none other can be shown.
+    pub fn view_of_group(&self, document: &Document, group: ViewGroup) -> Option<ViewKind> {
+        let can_be_shown = |view: &ViewKind| self.view_unavailable(document, *view).is_none();
+        let mut views: Vec<ViewKind> = group.views().filter(|view| *view == self.view || can_be_shown(view)).collect();
+        match views.iter().position(|view| *view == self.view) {
+            Some(here) => {
+                views.rotate_left(here + 1);
+                views.into_iter().next().filter(|view| *view != self.view)
+            }
+            None => self.last_view(group).filter(can_be_shown).or_else(|| views.into_iter().next()),
+        }
+    }
+
+    /// The view of a group that was shown last; `None` where none was.
+    pub fn last_view(&self, group: ViewGroup) -> Option<ViewKind> {
+        if self.view.spec().group == group { Some(self.view) } else { self.last_views[group as usize] }
+    }
+
+    pub(super) fn show_group(&mut self, document: &Document, group: ViewGroup) {
+        if let Some(view) = self.view_of_group(document, group) {
+            self.show_view(document, view);
         }
     }
 

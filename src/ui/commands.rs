@@ -4,13 +4,19 @@
 
 use crate::session::{
     Anew, Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, PaneCommand,
-    QueryStep, SelectionCommand, SessionCommand, Split, ViewKind,
+    QueryStep, SelectionCommand, SessionCommand, Split, ViewGroup, ViewKind,
 };
 
 /// Something a button or a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UiCommand {
     Show(ViewKind),
+    /// Show the views of a group, one after the other.
+    ShowGroup(ViewGroup),
+    /// Show or hide all views.
+    Views,
+    /// Show or hide the views of a group.
+    ViewsOf(ViewGroup),
     OpenModel,
     /// Download a model from the hub.
     DownloadModel,
@@ -103,10 +109,12 @@ pub enum UiCommand {
 impl UiCommand {
     /// Every command, in the order of the shortcut sheet.
     pub fn all() -> impl Iterator<Item = Self> {
-        ViewKind::ALL.into_iter().map(Self::Show).chain(Self::OTHERS)
+        let groups = ViewGroup::ALL.into_iter().map(Self::ShowGroup);
+        groups.chain(ViewKind::ALL.into_iter().map(Self::Show)).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 53] = [
+    const OTHERS: [Self; 54] = [
+        Self::Views,
         Self::PreviousHead,
         Self::NextHead,
         Self::PreviousLayer,
@@ -166,6 +174,8 @@ impl UiCommand {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Show(view) => view.label(),
+            Self::ShowGroup(group) | Self::ViewsOf(group) => group.label(),
+            Self::Views => "All views…",
             Self::OpenModel => "Open model…",
             Self::DownloadModel => "Download model…",
             Self::OpenFile => "Open file…",
@@ -177,7 +187,7 @@ impl UiCommand {
             Self::PreviousLayer => "Previous layer",
             Self::PreviousInput => "Previous input",
             Self::NextInput => "Next input",
-            Self::AllHeads => "All heads",
+            Self::AllHeads => "All heads of the layer",
             Self::NextStack => "Next stack",
             Self::NextQuery => "Next token",
             Self::PreviousQuery => "Previous token",
@@ -218,7 +228,7 @@ impl UiCommand {
             Self::PreviousExample => "Previous example",
             Self::NextExample => "Next example",
             Self::Help => "Help",
-            Self::Palette => "Go to anything",
+            Self::Palette => "Search…",
         }
     }
 
@@ -226,6 +236,8 @@ impl UiCommand {
     pub const fn tooltip(self) -> &'static str {
         match self {
             Self::Show(view) => view.spec().help,
+            Self::ShowGroup(group) | Self::ViewsOf(group) => group.question(),
+            Self::Views => "Choose from all views, as pictures of this model and input",
             Self::OpenModel => "Choose a folder with config.json and the weights",
             Self::DownloadModel => "Download a model from the Hugging Face hub, or open one from its cache",
             Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",
@@ -289,6 +301,7 @@ impl UiCommand {
     pub const fn synonyms(self) -> &'static [&'static str] {
         match self {
             Self::Show(view) => view.spec().synonyms,
+            Self::Views => &["gallery of views", "tabs"],
             Self::OpenModel => &["load model", "checkpoint", "weights"],
             Self::DownloadModel => &["hugging face hub", "fetch model", "pull"],
             Self::OpenFile => &["load text", "load picture", "load capture", "image", "import"],
@@ -342,7 +355,9 @@ impl UiCommand {
             | Self::ToggleExamples
             | Self::PreviousExample
             | Self::NextExample
-            | Self::Palette => &[],
+            | Self::ShowGroup(_)
+            | Self::ViewsOf(_) => &[],
+            Self::Palette => &["go to anything", "command palette"],
         }
     }
 
@@ -350,6 +365,7 @@ impl UiCommand {
     pub const fn command(self) -> Option<Command> {
         Some(match self {
             Self::Show(view) => Command::Select(SelectionCommand::ShowView(view)),
+            Self::ShowGroup(group) => Command::Select(SelectionCommand::ShowGroup(group)),
             Self::OpenModel => Command::Pick(FilePurpose::ModelFolder),
             Self::DownloadModel => Command::Download(DownloadCommand::Open),
             Self::OpenFile => Command::Pick(FilePurpose::InputFile),
@@ -400,6 +416,8 @@ impl UiCommand {
             | Self::ToggleInspector
             | Self::ToggleExamples
             | Self::Bookmarks
+            | Self::Views
+            | Self::ViewsOf(_)
             | Self::Gallery
             | Self::Help
             | Self::Palette => {

@@ -32,7 +32,8 @@ impl UiCommand {
             KeyboardShortcut::new(Modifiers::ALT, key)
         }
         Some(match self {
-            Self::Show(view) => plain(Key::from_name(view.spec().key.encode_utf8(&mut [0; 4]))?),
+            Self::ShowGroup(group) => plain(Key::from_name(group.key().encode_utf8(&mut [0; 4]))?),
+            Self::Views => plain(Key::G),
             Self::OpenModel => command(Key::O),
             Self::DownloadModel => command(Key::D),
             Self::OpenFile => command_shift(Key::O),
@@ -79,7 +80,9 @@ impl UiCommand {
             Self::NextExample => plain(Key::PageDown),
             Self::Help => plain(Key::Questionmark),
             Self::Palette => command(Key::K),
-            Self::Cancel
+            Self::Show(_)
+            | Self::ViewsOf(_)
+            | Self::Cancel
             | Self::AllHeads
             | Self::Detach
             | Self::NewSession

@@ -27,8 +27,7 @@ fn two_panes_stand_side_by_side_and_the_clicked_one_is_active() {
     window.press(Modifiers::COMMAND, Key::Backslash);
     window.settle();
     assert_eq!(window.harness.query_all_by_label("Close pane").count(), 2);
-    window.harness.get_by_role_and_label(Role::Tab, "Heatmap").click();
-    window.settle();
+    window.show(ViewKind::Heatmap);
     let views = |window: &Window| -> Vec<_> { window.app().session().panes.iter().map(|pane| pane.view).collect() };
     assert_eq!(views(&window), [ViewKind::Heads, ViewKind::Heatmap]);
     window.harness.query_all_by_label("Close pane").next().unwrap().click();
@@ -70,7 +69,7 @@ fn panes_share_one_scale_of_colours_when_asked_to() {
 
 /// Opens another document beside the first; its pane is active.
 fn another(window: &mut Window) {
-    window.click("Compare");
+    window.click("Split ⏷");
     window.harness.get_by_label_contains("Split with another input or model").click();
     window.settle();
     assert_eq!(window.app().session().documents.len(), 2);

@@ -19,7 +19,7 @@ const WAYS: [Way; 12] = [
     (|window| window.press(Modifiers::NONE, Key::Slash), "Find token"),
     (
         |window| {
-            window.press(Modifiers::NONE, Key::Num4);
+            window.show(ViewKind::Scatter);
             window.press(Modifiers::NONE, Key::Slash);
         },
         "Search in query–key maps",

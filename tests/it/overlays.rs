@@ -246,8 +246,7 @@ fn an_answer_of_the_laboratory_is_shown_in_other_views_and_attention_comes_back(
     assert_eq!(numbers, (1..=8).map(|nth| nth as f32 / 8.0).collect::<Vec<_>>());
     window.settle();
 
-    window.harness.get_all_by_label("Lines").next().unwrap().click();
-    window.settle();
+    window.show(ViewKind::Heads);
     window.harness.get_by_label("Lines, not attention");
     assert!(window.shows("of 8 lines") && window.shows("of the sum of all absolute values"));
     window.harness.get_by_role_and_label(Role::Button, "Token 7 eight").hover();

@@ -87,7 +87,7 @@ fn heatmap(text: &str) -> OpenOptions {
 #[test]
 fn two_heads_are_compared() {
     let mut user = Newcomer::with(heatmap("one two three"));
-    user.picks("Compare", "Split right");
+    user.picks("Split ⏷", "Split right");
     user.acts(|window| {
         let heads = window.harness.query_all_by_label("Head 2");
         heads.max_by(|a, b| a.rect().left().total_cmp(&b.rect().left())).unwrap().click();
@@ -99,7 +99,7 @@ fn two_heads_are_compared() {
 #[test]
 fn two_sentences_are_compared() {
     let mut user = Newcomer::with(with_text("one two three"));
-    user.picks("Compare", "Split with another input or model");
+    user.picks("Split ⏷", "Split with another input or model");
     user.acts(|window| {
         window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").focus();
         window.settle();
@@ -149,7 +149,7 @@ fn written_words_are_seen_beside_what_they_align_to() {
     let model = OpenOptions { model: Some("demo:t5".to_owned()), ..with_text("one two three") };
     let mut user = Newcomer::with(model);
     user.acts(|window| window.harness.get_by_role_and_label(Role::RadioButton, "Stack Cross").click());
-    user.acts(|window| window.harness.get_by_role_and_label(Role::Tab, "Heatmap").click());
+    user.presses(Modifiers::NONE, Key::Num1);
     assert_eq!(user.window.app().session().pane().selection.stack(), StackKind::Cross);
     assert!(user.window.shows("decoder queries"), "rows are what is written, columns what is read");
 }

@@ -8,7 +8,7 @@ use attnscope::{
     ids::{DocumentId, HeadId},
     model::Input,
     protocol::{EventKind, Lane, ModelSource, Request},
-    session::{Appearance, Command, SelectionCommand, ViewKind},
+    session::{Appearance, Command, SelectionCommand, ViewGroup, ViewKind},
     text::weight_text,
     worker::{GiveBack, give_back_by},
 };
@@ -121,17 +121,39 @@ fn cancel_stops_the_run_and_keeps_the_result() {
 }
 
 #[test]
-fn tabs_change_the_view_and_grey_ones_say_why() {
+fn groups_lead_to_their_views_and_grey_ones_say_why() {
     let mut window = Window::open(with_text("one two three"));
-    window.harness.get_by_role_and_label(Role::Tab, "Heatmap").click();
-    window.settle();
-    assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
-    window.harness.get_by_role_and_label(Role::Tab, "Picture").hover();
+    let view = |window: &Window| window.app().session().pane().view;
+    let tab = |window: &mut Window, name: &str| {
+        window.harness.get_by_role_and_label(Role::Tab, name).click();
+        window.settle();
+    };
+    tab(&mut window, "Heads");
+    assert_eq!(view(&window), ViewKind::Grid);
+    tab(&mut window, "Heads");
+    assert!(window.shows("Which head does what?"), "a second click shows the views of the group");
+    window.click("View: Query–key map");
+    assert_eq!(view(&window), ViewKind::Scatter);
+    assert!(!window.shows("View: "), "the sheet is closed");
+    tab(&mut window, "Look");
+    assert_eq!(view(&window), ViewKind::Heads);
+    window.press(Modifiers::NONE, Key::G);
+    for group in ViewGroup::ALL {
+        assert!(window.shows(group.question()));
+    }
+    window.harness.get_by_label("View: Picture").hover();
     window.settle();
     assert!(window.shows("This input has no picture"));
-    window.harness.get_by_role_and_label(Role::Tab, "Picture").click();
+    window.click("View: Picture");
+    assert_eq!(view(&window), ViewKind::Heads);
+    window.harness.get_by_role_and_label(Role::TextInput, "Search views").focus();
+    window.harness.step();
+    window.harness.get_by_role_and_label(Role::TextInput, "Search views").type_text("logit lens");
     window.settle();
-    assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
+    assert_eq!(window.harness.query_all_by_label_contains("View: ").count(), 5, "the pages of Explain");
+    window.click("View: Which layer");
+    let pane = window.app().session().pane();
+    assert_eq!(pane.view.shown_label(&pane.options), "Which layer");
 }
 
 #[test]
@@ -148,8 +170,18 @@ fn keys_step_heads_layers_views_and_history() {
         window.press(modifiers, key);
         assert_eq!(window.head(), expected, "{modifiers:?} {key:?}");
     }
-    window.press(Modifiers::NONE, Key::Num5);
-    assert_eq!(window.app().session().pane().view, ViewKind::Matrix);
+    for (key, expected) in [
+        (Key::Num2, ViewKind::Grid),
+        (Key::Num2, ViewKind::Scatter),
+        (Key::Num1, ViewKind::Heads),
+        (Key::Num1, ViewKind::Heatmap),
+        (Key::Num2, ViewKind::Scatter),
+        (Key::Num1, ViewKind::Heatmap),
+        (Key::Num1, ViewKind::Heads),
+    ] {
+        window.press(Modifiers::NONE, key);
+        assert_eq!(window.app().session().pane().view, expected, "{key:?}");
+    }
 }
 
 #[test]
@@ -360,7 +392,7 @@ fn a_window_that_rests_forgets_widgets_that_are_gone_and_hears_the_next_key() {
     asks_for_it(&mut window);
     assert_eq!(focused(&window), None, "it is forgotten");
     window.press(Modifiers::NONE, Key::Num2);
-    assert_eq!(window.app().session().pane().view, ViewKind::Heatmap);
+    assert_eq!(window.app().session().pane().view, ViewKind::Grid);
 }
 
 #[test]

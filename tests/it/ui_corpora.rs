@@ -9,7 +9,7 @@ use attnscope::{
     session::{Command, CorpusCommand, FilePurpose, OpenCorpus, SelectionCommand, ViewKind},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::{
     support::window::{Window, with_text},
@@ -211,7 +211,9 @@ fn the_menu_opens_bundled_ones_files_and_pasted_lines() {
     let mut window = Window::open(with_text("one two three"));
     let open = |window: &mut Window, entry: &str| {
         window.click("Open… ⏷");
-        window.harness.get_by_label_contains("Corpus").click();
+        let is_entry =
+            |it: &egui_kittest::Node<'_>| it.accesskit_node().label().is_some_and(|label| label.contains("Corpus"));
+        window.harness.query_all_by_role(Role::Button).find(is_entry).unwrap().click();
         window.settle();
         window.click(entry);
     };

@@ -6,6 +6,7 @@ use attnscope::{
     ids::StackKind,
     model::{Input, TokenChoice},
     protocol::{EventKind, Request, RunAnswer},
+    session::ViewKind,
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -147,7 +148,7 @@ fn the_inspector_explains_windows_shared_keys_and_caps() {
 #[test]
 fn a_search_in_joint_spaces_counts_hits_and_leads_to_heads() {
     let mut window = Window::open(with_text("one two three two one"));
-    window.press(Modifiers::NONE, Key::Num4);
+    window.show(ViewKind::Scatter);
     window.press(Modifiers::NONE, Key::Slash);
     let field = || (Role::TextInput, "Search in query–key maps");
     assert!(window.harness.get_by_role_and_label(field().0, field().1).is_focused());

@@ -16,7 +16,7 @@ use crate::support::{
 fn the_appearance_is_switched_and_remembered() {
     let mut window = Window::open(with_text("one two"));
     for (theme, appearance) in [(egui::Theme::Light, Appearance::Light), (egui::Theme::Dark, Appearance::Dark)] {
-        window.click("Light or dark");
+        window.click_in_more("Light or dark");
         assert_eq!(window.harness.ctx.theme(), theme);
         assert_eq!(window.app().session().settings.appearance, appearance);
     }

@@ -180,7 +180,7 @@ fn examples_keep_their_places_until_they_are_folded_away() {
     window.app().request(Command::SetText("something of my own".to_owned()));
     window.settle();
     assert_eq!(place(&window), before, "nothing moves by itself");
-    window.click("Examples");
+    window.click_in_more("Examples");
     window.settle();
     assert!(!window.shows("Example: "));
     window.press(Modifiers::NONE, Key::PageDown);

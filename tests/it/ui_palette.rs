@@ -199,7 +199,7 @@ fn commands_are_found_by_what_they_are_called_elsewhere() {
         ("export", "Export…: "),
         ("svg", "Export…: "),
         ("feature importance", "Explain: "),
-        ("scatter plot", "Q–K map: "),
+        ("scatter plot", "Query–key map: "),
         ("dark mode", "Light or dark: "),
         ("hugging face", "Download model…: "),
         ("keyboard", "Help: "),
@@ -214,7 +214,7 @@ fn commands_are_found_by_what_they_are_called_elsewhere() {
     assert_eq!(window.app().session().changing().experiment.changes.len(), 1, "the selected head is ablated");
     window.app().request(Command::Select(SelectionCommand::SoloHead(1)));
     window.settle();
-    open(&mut window, "all heads");
+    open(&mut window, "all heads of the layer");
     window.press(Modifiers::NONE, Key::Enter);
     assert_eq!(window.app().session().pane().selection.heads_on(), HeadSet::ALL);
 }

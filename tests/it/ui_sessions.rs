@@ -74,7 +74,7 @@ fn a_session_is_saved_changed_and_opened_again() {
     // By the menu, in another window.
     let mut other = Window::open(with_text("something else"));
     other.desktop.0.borrow_mut().pick = vec![file.clone()];
-    other.click("Session");
+    other.click_in_more("Session");
     other.click("Open session…");
     other.until("the session", |window| window.head().head == 2);
     other.settle();
@@ -83,7 +83,7 @@ fn a_session_is_saved_changed_and_opened_again() {
     other.app().request(Command::OpenPaths(vec![folder.path().join("missing.attnscope")]));
     other.settle();
     assert_eq!(shown_text(&other), "one two three", "a file that cannot be read changes nothing");
-    other.click("Session");
+    other.click_in_more("Session");
     other.click("Recent sessions");
     assert!(other.shows("work.attnscope"));
 }
@@ -196,14 +196,14 @@ fn a_new_session_closes_what_is_shown_after_a_question() {
         window.settle();
     }
     assert_eq!(n_kept(&window), 1);
-    window.click("Session");
+    window.click_in_more("Session");
     window.click("New session");
     assert!(window.shows("Save this session first?") && window.shows("It is not saved yet."));
     window.press(Modifiers::NONE, Key::Escape);
     assert!(!window.shows("Save this session first?"));
     assert_eq!(shown_text(&window), "one two three");
 
-    window.click("Session");
+    window.click_in_more("Session");
     window.click("New session");
     window.click("Don’t save");
     let document = window.app().session().document();
@@ -213,7 +213,7 @@ fn a_new_session_closes_what_is_shown_after_a_question() {
     for way in ["Open model…", "Open file…", "Download model…", "Open session…"] {
         assert!(window.harness.query_by_role_and_label(Role::Button, way).is_some(), "{way}");
     }
-    window.click("Session");
+    window.click_in_more("Session");
     window.click("Recent sessions");
     assert!(window.shows("Last closed session"));
     window.press(Modifiers::NONE, Key::Escape);

@@ -19,7 +19,7 @@ pub mod scatter;
 pub mod seen;
 mod spec;
 
-pub use spec::{Facts, FigureExtent, ViewGroup, ViewScope, ViewSpec};
+pub use spec::{Facts, FigureExtent, Pages, ViewGroup, ViewScope, ViewSpec};
 
 use crate::{
     analysis::reading::ReadPattern,

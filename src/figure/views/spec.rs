@@ -28,8 +28,9 @@ pub struct ViewSpec {
     pub synonyms: &'static [&'static str],
     /// What it shows, in one sentence without its full stop.
     pub help: &'static str,
-    pub key: char,
     pub group: ViewGroup,
+    /// Its pages, where an option chooses among several.
+    pub pages: Option<Pages>,
     /// What other parts of the program ask about it.
     pub facts: Facts,
     /// How many heads one figure holds.
@@ -91,8 +92,19 @@ impl ViewScope<'_> {
     };
 }
 
+/// The pages of a view, of which an option chooses one.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages {
+    pub n: usize,
+    pub label: fn(usize) -> &'static str,
+    /// What a page shows, in one sentence.
+    pub help: fn(usize) -> &'static str,
+    pub shown: fn(&ViewOptions) -> usize,
+    pub show: fn(&mut ViewOptions, usize),
+}
+
 /// The question that a group of views answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ViewGroup {
     Look,
     Heads,
@@ -111,6 +123,16 @@ vocabulary! {
 }
 
 impl ViewGroup {
+    /// Its views, in the order in which they are offered.
+    pub fn views(self) -> impl Iterator<Item = ViewKind> {
+        ViewKind::ALL.into_iter().filter(move |view| view.spec().group == self)
+    }
+
+    /// The key that shows it.
+    pub const fn key(self) -> char {
+        (b'1' + self as u8) as char
+    }
+
     /// The question.
     pub const fn question(self) -> &'static str {
         match self {

@@ -254,6 +254,8 @@ impl App {
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
             UiCommand::Bookmarks => self.toggle(Sheet::Bookmarks),
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
+            UiCommand::Views => self.toggle(Sheet::Views(None)),
+            UiCommand::ViewsOf(group) => self.toggle(Sheet::Views(Some(group))),
             UiCommand::Help => self.toggle(Sheet::Help),
             UiCommand::Palette => {
                 self.palette = Palette::default();

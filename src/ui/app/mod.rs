@@ -50,7 +50,7 @@ use crate::{
     analysis::reading::store::PatternStore,
     cli::open::{OpenOptions, RendererChoice},
     ids::{JobId, PaneId},
-    session::{Command, Session, Settings},
+    session::{Command, Session, Settings, ViewGroup},
     worker::PatternThread,
 };
 
@@ -89,6 +89,8 @@ type Outcome = Arc<Mutex<Option<Result<(), OpenError>>>>;
 enum Sheet {
     /// All examples.
     Gallery,
+    /// All views, or those of a group.
+    Views(Option<ViewGroup>),
     /// Keys, glossary and what this program is.
     Help,
     Palette,

@@ -14,8 +14,9 @@ use crate::{
     ui::{
         PanelCtx,
         panels::{
-            StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui, inspector_ui,
-            kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
+            HEADER_PT, StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui,
+            inspector_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui,
+            subtract_ui, top_bar_ui, views_sheet_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},
@@ -48,7 +49,7 @@ impl App {
         let window_width = ui.ctx().content_rect().width();
         let side_width = (window_width * 0.2).clamp(60.0 * GRID, 90.0 * GRID);
 
-        let top = Panel::top("top bar").exact_size(10.0 * GRID).frame(bar(Margin::symmetric(2 * GRID as i8, 0)));
+        let top = Panel::top("top bar").exact_size(HEADER_PT).frame(bar(Margin::symmetric(2 * GRID as i8, 0)));
         top.show(ui, |ui| top_bar_ui(ui, &cx, &mut requests));
         if !cx.session.keeping.left.is_empty() {
             let strip = Panel::top("left behind").frame(bar(Margin::symmetric(3 * GRID as i8, GRID as i8)));
@@ -113,6 +114,7 @@ impl App {
         let stays = match self.sheet {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),
+            Some(Sheet::Views(group)) => views_sheet_ui(ui.ctx(), &cx, group, &mut requests),
             Some(Sheet::Help) => self.help.ui(ui.ctx(), &theme),
             Some(Sheet::Palette) => self.palette.ui(ui.ctx(), &cx, &mut self.paths.looker, &mut requests),
             Some(Sheet::Bookmarks) => self.bookmarks.ui(ui.ctx(), &cx),

@@ -14,7 +14,8 @@ use crate::{
 
 /// Draws the menu's button.
 pub fn compare_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
-    let menu = menu_ui(ui, Button::new("Compare"), |ui| compare_contents_ui(ui, cx, requests));
+    let menu =
+        menu_ui(ui, Button::new("Split ⏷").frame_when_inactive(false), |ui| compare_contents_ui(ui, cx, requests));
     menu.on_hover_text("Show another head, input or model beside this pane");
 }
 

@@ -35,6 +35,7 @@ mod token_search;
 mod too_long;
 mod top_bar;
 mod undrawn;
+mod views_sheet;
 mod what_if;
 mod written;
 
@@ -69,7 +70,8 @@ pub use start::start_ui;
 pub use status_bar::{StatusFacts, status_bar_ui};
 pub use subtract::subtract_ui;
 pub use too_long::too_long_ui;
-pub use top_bar::top_bar_ui;
+pub use top_bar::{HEADER_PT, top_bar_ui};
+pub use views_sheet::views_sheet_ui;
 
 /// Least height at which the input and the list of a corpus share the panel.
 const LEAST_WITH_CORPUS_PT: f32 = 100.0 * GRID;

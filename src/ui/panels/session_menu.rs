@@ -7,21 +7,8 @@ use eframe::egui::{Button, Ui};
 use super::WindowRequests;
 use crate::{
     session::{Command, SessionCommand},
-    ui::{
-        PanelCtx,
-        commands::UiCommand,
-        widgets::{command_button_ui, menu_ui},
-    },
+    ui::{PanelCtx, commands::UiCommand, widgets::command_button_ui},
 };
-
-/// Draws the menu's button.
-pub fn session_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
-    let keeping = &cx.session.keeping;
-    let menu = menu_ui(ui, Button::new("Session"), |ui| session_contents_ui(ui, cx, requests));
-    let name = keeping.name().unwrap_or_else(|| "Not saved yet".to_owned());
-    let state = if keeping.is_changed { "\nChanged since it was saved" } else { "" };
-    menu.on_hover_text(format!("Save this session, or open another\n{name}{state}"));
-}
 
 /// What is in the menu.
 pub fn session_contents_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {

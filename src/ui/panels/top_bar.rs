@@ -1,18 +1,22 @@
-//! The bar above everything: where the selection was, the views, and what leaves the window. What has no room in it
-//! is in its menu.
+//! The bar above everything: where the selection was, the groups of views, the search, and what leaves the window. What
+//! has no room in it is in its menu.
 
-use eframe::egui::{self, Align, Align2, Button, FontId, Layout, Response, Role, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{
+    self, Align, Align2, Button, FontId, Layout, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2,
+    vec2,
+};
 
 use super::{
     WindowRequests,
     compare::{compare_contents_ui, compare_ui},
-    session_menu::{session_contents_ui, session_menu_ui},
+    session_menu::session_contents_ui,
 };
 use crate::{
-    session::ViewKind,
+    session::{ViewGroup, ViewKind},
     ui::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
+        keys::keys_text,
         theme::{GRID, text_size},
         views::view_choices_ui,
         widgets::{command_button_ui, menu_ui, symbol_button_ui, symbol_button_width, text_button_width},
@@ -20,97 +24,37 @@ use crate::{
     },
 };
 
+/// Height of the bar.
+pub const HEADER_PT: f32 = 11.0 * GRID;
 /// Between two parts of the bar.
 const GAP_PT: f32 = GRID;
 /// Between what is on the left and the tabs, and after them.
 const WIDE_GAP_PT: f32 = 3.0 * GRID;
-/// Beside the name of a view in its tab.
-const TAB_MARGIN_PT: f32 = 2.5 * GRID;
+const TAB_PT: f32 = 31.0 * GRID;
+/// Beside the text of a tab.
+const TAB_MARGIN_PT: f32 = 3.0 * GRID;
+const SEARCH_PT: f32 = 50.0 * GRID;
 
 /// What may stand in the bar or in its menu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BarItem {
+    Search,
     History,
     Export,
-    Session,
-    Compare,
-    Examples,
-    Help,
-    Theme,
-    Screenshot,
-    CopyFigure,
-}
-
-/// What an item is made of.
-#[derive(Clone, Copy)]
-enum BarContent {
-    SessionMenu,
-    CompareMenu,
-    Commands(&'static [UiCommand]),
+    Split,
 }
 
 impl BarItem {
     /// The first keeps its place in the bar longest.
-    const BY_PRIORITY: [Self; 9] = [
-        Self::History,
-        Self::Export,
-        Self::Session,
-        Self::Compare,
-        Self::Examples,
-        Self::Help,
-        Self::Theme,
-        Self::Screenshot,
-        Self::CopyFigure,
-    ];
-
-    /// As they stand on the right, from right to left.
-    const FROM_THE_RIGHT: [Self; 8] = [
-        Self::Help,
-        Self::Theme,
-        Self::Screenshot,
-        Self::CopyFigure,
-        Self::Compare,
-        Self::Session,
-        Self::Export,
-        Self::Examples,
-    ];
+    const BY_PRIORITY: [Self; 4] = [Self::Search, Self::History, Self::Export, Self::Split];
 
     /// Its width in the bar.
-    fn width(self, ui: &Ui, cx: &PanelCtx<'_>) -> f32 {
+    fn width(self, ui: &Ui) -> f32 {
         match self {
+            Self::Search => symbol_button_width(ui, " ") + GAP_PT,
             Self::History => 2.0 * (symbol_button_width(ui, "⏴") + GAP_PT),
-            Self::Session => text_button_width(ui, "Session") + GAP_PT,
-            Self::Compare => text_button_width(ui, "Compare") + GAP_PT,
             Self::Export => text_button_width(ui, UiCommand::ExportView.text()) + GAP_PT,
-            Self::Examples => text_button_width(ui, UiCommand::ToggleExamples.text()) + GAP_PT,
-            Self::Help | Self::Theme | Self::Screenshot | Self::CopyFigure => {
-                symbol_button_width(ui, self.symbol(cx)) + GAP_PT
-            }
-        }
-    }
-
-    const fn content(self) -> BarContent {
-        BarContent::Commands(match self {
-            Self::Session => return BarContent::SessionMenu,
-            Self::Compare => return BarContent::CompareMenu,
-            Self::History => &[UiCommand::Back, UiCommand::Forward],
-            Self::Export => &[UiCommand::ExportView],
-            Self::Examples => &[UiCommand::ToggleExamples],
-            Self::Help => &[UiCommand::Help],
-            Self::Theme => &[UiCommand::ToggleTheme],
-            Self::Screenshot => &[UiCommand::ExportWindow],
-            Self::CopyFigure => &[UiCommand::CopyView],
-        })
-    }
-
-    const fn symbol(self, cx: &PanelCtx<'_>) -> &'static str {
-        match self {
-            Self::Help => "?",
-            Self::Theme if cx.view.theme.dark => "☀",
-            Self::Theme => "🌙",
-            Self::Screenshot => "📷",
-            Self::CopyFigure => "📋",
-            Self::History | Self::Export | Self::Session | Self::Compare | Self::Examples => "",
+            Self::Split => text_button_width(ui, "Split ⏷") + GAP_PT,
         }
     }
 }
@@ -129,29 +73,32 @@ fn is_enabled(cx: &PanelCtx<'_>, command: UiCommand) -> bool {
 
 /// What the bar shows in the room that it has.
 struct BarLayout {
-    /// Names of all views beside each other; else one menu of them.
+    /// The groups beside each other; else one menu of all views.
     tabs: bool,
+    /// The search as a field; else as a symbol.
+    search_field: bool,
     /// What else.
-    parts: Vec<BarItem>,
+    places: Vec<BarItem>,
 }
 
 impl BarLayout {
     fn in_room(ui: &Ui, cx: &PanelCtx<'_>, room: f32) -> Self {
-        let ends = symbol_button_width(ui, "◧") + symbol_button_width(ui, "◨") + symbol_button_width(ui, "⋯");
-        let room = room - ends - 3.0 * GAP_PT - 2.0 * WIDE_GAP_PT;
-        let history = BarItem::History.width(ui, cx);
-        let all_tabs: f32 = ViewKind::ALL.into_iter().map(|view| tab_width(ui, view) + GAP_PT).sum();
-        let tabs = all_tabs + history <= room;
+        let symbols: f32 = ["◧", "⋯", "◨"].into_iter().map(|it| symbol_button_width(ui, it) + GAP_PT).sum();
+        let room = room - symbols - 2.0 * WIDE_GAP_PT;
+        let all_tabs = ViewGroup::ALL.len() as f32 * TAB_PT;
+        let tabs = all_tabs + BarItem::Search.width(ui) + BarItem::History.width(ui) <= room;
         let mut left = room - if tabs { all_tabs } else { views_button_width(ui, cx) };
-        let fits = |part: &BarItem| {
-            left -= part.width(ui, cx);
+        let mut fits = |width: f32| {
+            left -= width;
             left >= 0.0
         };
-        Self { tabs, parts: BarItem::BY_PRIORITY.into_iter().take_while(fits).collect() }
+        let n_places = BarItem::BY_PRIORITY.into_iter().take_while(|place| fits(place.width(ui))).count();
+        let search_field = n_places == BarItem::BY_PRIORITY.len() && fits(SEARCH_PT);
+        Self { tabs, search_field, places: BarItem::BY_PRIORITY[..n_places].to_vec() }
     }
 
-    fn has(&self, part: BarItem) -> bool {
-        self.parts.contains(&part)
+    fn has(&self, place: BarItem) -> bool {
+        self.places.contains(&place)
     }
 }
 
@@ -166,10 +113,11 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
             }
         }
         symbol_ui(ui, cx, UiCommand::ToggleLeft, "◧", requests);
-        ui.add_space(WIDE_GAP_PT - GAP_PT);
         if shown.tabs {
-            for view in ViewKind::ALL {
-                tab_ui(ui, cx, view, requests);
+            ui.add_space(WIDE_GAP_PT - GAP_PT);
+            ui.spacing_mut().item_spacing.x = 0.0;
+            for group in ViewGroup::ALL {
+                tab_ui(ui, cx, group, requests);
             }
         } else {
             views_menu_ui(ui, cx, requests);
@@ -178,8 +126,21 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
             ui.spacing_mut().item_spacing.x = GAP_PT;
             symbol_ui(ui, cx, UiCommand::ToggleInspector, "◨", requests);
             more_ui(ui, cx, &shown, requests);
-            for part in BarItem::FROM_THE_RIGHT.into_iter().filter(|part| shown.has(*part)) {
-                part_ui(ui, cx, part, requests);
+            if shown.has(BarItem::Split) {
+                compare_ui(ui, cx, requests);
+            }
+            if shown.has(BarItem::Export) {
+                let command = UiCommand::ExportView;
+                let button = Button::new(command.text()).frame_when_inactive(false);
+                let response = ui.add_enabled(is_enabled(cx, command), button);
+                if response.on_hover_text(command.tooltip_with_key(ui.ctx())).clicked() {
+                    requests.push(command);
+                }
+            }
+            if shown.search_field {
+                search_ui(ui, cx, requests);
+            } else if shown.has(BarItem::Search) {
+                glass_ui(ui, cx, requests);
             }
         });
     });
@@ -191,50 +152,67 @@ fn symbol_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, symbol: &str, r
     }
 }
 
-/// A part on the right of the bar.
-fn part_ui(ui: &mut Ui, cx: &PanelCtx<'_>, part: BarItem, requests: &mut WindowRequests) {
-    match part.content() {
-        BarContent::SessionMenu => session_menu_ui(ui, cx, requests),
-        BarContent::CompareMenu => compare_ui(ui, cx, requests),
-        BarContent::Commands(commands) => {
-            for command in commands.iter().copied() {
-                match part.symbol(cx) {
-                    "" => {
-                        let button = Button::new(command.text()).frame_when_inactive(false);
-                        let response = ui.add_enabled(is_enabled(cx, command), button);
-                        if response.on_hover_text(command.tooltip_with_key(ui.ctx())).clicked() {
-                            requests.push(command);
-                        }
-                    }
-                    symbol => symbol_ui(ui, cx, command, symbol, requests),
-                }
-            }
-        }
+/// What looks like a field and opens the search over everything.
+fn search_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
+    let command = UiCommand::Palette;
+    let (rect, response) = ui.allocate_exact_size(vec2(SEARCH_PT, 7.0 * GRID), Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, command.text()));
+    let edge = if response.has_focus() { (2.0, cx.theme.accent) } else { (1.0, cx.theme.text_weak) };
+    let ground = if response.hovered() { cx.theme.masked } else { cx.theme.canvas };
+    ui.painter().rect(rect, 4, ground, Stroke::from(edge), StrokeKind::Inside);
+    let text = |at: egui::Pos2, align: Align2, text: String| {
+        ui.painter().text(at, align, text, FontId::proportional(text_size::BODY), cx.theme.text_weak);
+    };
+    let inner = rect.shrink2(vec2(2.0 * GRID, 0.0));
+    text(inner.left_center(), Align2::LEFT_CENTER, "Search…".to_owned());
+    if let Some(shortcut) = command.shortcut() {
+        text(inner.right_center(), Align2::RIGHT_CENTER, keys_text(ui.ctx(), &shortcut));
+    }
+    if response.on_hover_text(command.tooltip_with_key(ui.ctx())).clicked() {
+        requests.push(command);
+    }
+}
+
+/// The same as a symbol: a magnifying glass.
+fn glass_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
+    let response = symbol_button_ui(ui, UiCommand::Palette, " ", true);
+    let (center, stroke) = (response.rect.center(), Stroke::new(1.5, cx.theme.text_weak));
+    ui.painter().circle_stroke(center - vec2(1.5, 1.5), 4.5, stroke);
+    ui.painter().line_segment([center + vec2(2.0, 2.0), center + vec2(6.0, 6.0)], stroke);
+    if response.clicked() {
+        requests.push(UiCommand::Palette);
     }
 }
 
 /// The menu with what has no room in the bar, and with what is rarely needed.
 fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut WindowRequests) {
     let menu = menu_ui(ui, Button::new("⋯").frame_when_inactive(false), |ui| {
-        for part in BarItem::BY_PRIORITY.into_iter().filter(|part| !shown.has(*part)) {
-            match part.content() {
-                BarContent::SessionMenu => {
-                    drop(ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests)));
+        for place in BarItem::BY_PRIORITY.into_iter().filter(|place| !shown.has(*place)) {
+            match place {
+                BarItem::Search => item_ui(ui, cx, UiCommand::Palette, requests),
+                BarItem::History => {
+                    [UiCommand::Back, UiCommand::Forward].into_iter().for_each(|it| item_ui(ui, cx, it, requests));
                 }
-                BarContent::CompareMenu => {
-                    drop(ui.menu_button("Compare", |ui| compare_contents_ui(ui, cx, requests)));
-                }
-                BarContent::Commands(commands) => {
-                    for command in commands {
-                        item_ui(ui, cx, *command, requests);
-                    }
-                }
+                BarItem::Export => item_ui(ui, cx, UiCommand::ExportView, requests),
+                BarItem::Split => drop(ui.menu_button("Split ⏷", |ui| compare_contents_ui(ui, cx, requests))),
             }
         }
-        if shown.parts.len() < BarItem::BY_PRIORITY.len() {
+        if shown.places.len() < BarItem::BY_PRIORITY.len() {
             ui.separator();
         }
-        for command in [UiCommand::NewWindow, UiCommand::Palette] {
+        let keeping = &cx.session.keeping;
+        let name = keeping.name().unwrap_or_else(|| "Not saved yet".to_owned());
+        let state = if keeping.is_changed { "\nChanged since it was saved" } else { "" };
+        let session = ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests));
+        session.response.on_hover_text(format!("Save this session, or open another\n{name}{state}"));
+        for command in [
+            UiCommand::ToggleExamples,
+            UiCommand::CopyView,
+            UiCommand::ExportWindow,
+            UiCommand::ToggleTheme,
+            UiCommand::NewWindow,
+            UiCommand::Help,
+        ] {
             item_ui(ui, cx, command, requests);
         }
         ui.separator();
@@ -247,7 +225,7 @@ fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut Win
         }
     });
     menu.widget_info(|| WidgetInfo::labeled(Role::Button, true, "More"));
-    menu.on_hover_text("More commands: new window, size of text and controls, buttons that do not fit here");
+    menu.on_hover_text("Session, examples, screenshot, theme, size of text and controls, help");
 }
 
 fn item_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, requests: &mut WindowRequests) {
@@ -257,9 +235,9 @@ fn item_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, requests: &mut Wi
     }
 }
 
-/// The name of the view that is shown, and behind it all others.
+/// The view that is shown, and behind it all others.
 fn views_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
-    let name = cx.pane.view.label();
+    let name = cx.pane.view.shown_label(&cx.pane.options);
     let menu = menu_ui(ui, Button::new(views_text(cx)).frame_when_inactive(false), |ui| {
         if let Some(view) = view_choices_ui(ui, cx) {
             requests.push(UiCommand::Show(view));
@@ -271,67 +249,58 @@ fn views_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) 
 }
 
 fn views_text(cx: &PanelCtx<'_>) -> String {
-    format!("{} ⏷", cx.pane.view.label())
+    format!("{} ⏷", cx.pane.view.shown_label(&cx.pane.options))
 }
 
 fn views_button_width(ui: &Ui, cx: &PanelCtx<'_>) -> f32 {
     text_button_width(ui, views_text(cx)) + GAP_PT
 }
 
-fn tab_font() -> FontId {
-    FontId::proportional(text_size::BODY + 0.5)
-}
-
-fn tab_width(ui: &Ui, view: ViewKind) -> f32 {
-    let text = UiCommand::Show(view).text().to_owned();
-    let galley = ui.painter().layout_no_wrap(text, tab_font(), egui::Color32::PLACEHOLDER);
-    galley.size().x + 2.0 * TAB_MARGIN_PT
-}
-
-/// A view's name; the shown one is underlined, one that cannot apply is grey and says why.
-fn tab_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind, requests: &mut WindowRequests) {
-    let command = UiCommand::Show(view);
-    let unavailable = cx.view_unavailable(view);
-    let shown = cx.pane.view == view;
-    let color = match (unavailable.is_some(), shown) {
-        (true, _) => cx.theme.text_weak.gamma_multiply(0.55),
-        (false, true) => cx.theme.text,
-        (false, false) => cx.theme.text_weak,
-    };
-    let galley = ui.painter().layout_no_wrap(command.text().to_owned(), tab_font(), color);
-    let size = vec2(tab_width(ui, view), ui.available_height());
-    let sense = if unavailable.is_some() { Sense::hover() } else { Sense::click() };
-    let (rect, response) = ui.allocate_exact_size(size, sense);
-    response.widget_info(|| WidgetInfo::selected(Role::Tab, unavailable.is_none(), shown, command.text()));
-    if response.hovered() && unavailable.is_none() && !shown {
-        ui.painter().rect_filled(rect.shrink2(vec2(0.0, 1.5 * GRID)), 4, cx.theme.masked);
+/// A group and its last view, of which a click shows the view, and a second one all views of the group; one without a view
+/// that can be shown is grey and says why.
+fn tab_ui(ui: &mut Ui, cx: &ViewCtx<'_>, group: ViewGroup, requests: &mut WindowRequests) {
+    let shown = cx.pane.view.spec().group == group;
+    let leads_to = if shown { Some(cx.pane.view) } else { cx.pane.view_of_group(cx.document, group) };
+    let named = leads_to.or_else(|| group.views().next());
+    let (rect, response) = ui.allocate_exact_size(vec2(TAB_PT, HEADER_PT), Sense::click());
+    let is_enabled = leads_to.is_some();
+    response.widget_info(|| WidgetInfo::selected(Role::Tab, is_enabled, shown, group.label()));
+    if response.hovered() && is_enabled && !shown {
+        ui.painter().rect_filled(rect.shrink2(vec2(0.0, GRID)), 4, cx.theme.masked);
     }
     if response.has_focus() {
-        let stroke = egui::Stroke::new(1.0, cx.theme.accent);
-        ui.painter().rect_stroke(rect.shrink(1.5 * GRID), 4, stroke, egui::StrokeKind::Inside);
+        ui.painter().rect_stroke(rect.shrink(GRID), 4, Stroke::new(2.0, cx.theme.accent), StrokeKind::Inside);
     }
-    let text_rect = Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect);
-    ui.painter().galley(text_rect.min, galley, color);
+    let faint = |color: egui::Color32| if is_enabled { color } else { color.gamma_multiply(0.55) };
+    let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+    let line = |y: f32, text: String, size: f32, color: egui::Color32| {
+        let at = pos2(rect.left() + TAB_MARGIN_PT, rect.top() + y);
+        painter.text(at, Align2::LEFT_CENTER, text, FontId::proportional(size), faint(color));
+    };
+    let name = named.map_or("", |view| view.shown_label(&cx.pane.options));
+    let mark = if shown { " ⏷" } else { "" };
+    let ink = if shown { cx.theme.text } else { cx.theme.text_weak };
+    line(3.75 * GRID, group.label().to_owned(), text_size::BODY, ink);
+    line(8.0 * GRID, format!("{name}{mark}"), text_size::SMALL, cx.theme.text_weak);
     if shown {
-        let line = egui::Rect::from_min_max(
-            egui::pos2(text_rect.left() - GRID, rect.bottom() - 2.0),
-            egui::pos2(text_rect.right() + GRID, rect.bottom()),
-        );
+        let line = Rect::from_min_max(pos2(rect.left() + GRID, rect.bottom() - 2.0), rect.max - vec2(GRID, 0.0));
         ui.painter().rect_filled(line, 0, cx.theme.accent);
     }
-    if response.clicked() {
-        requests.push(command);
+    if response.clicked() && is_enabled {
+        requests.push(if shown { UiCommand::ViewsOf(group) } else { UiCommand::ShowGroup(group) });
     }
-    about_view_ui(cx, view, response);
+    about_group_ui(cx, group, is_enabled, response);
 }
 
-/// What a view is for, and why it cannot be shown.
-fn about_view_ui(cx: &ViewCtx<'_>, view: ViewKind, response: Response) {
-    let unavailable = cx.view_unavailable(view);
+/// The question of a group, the keys that lead to it, and why none of its views can be shown.
+fn about_group_ui(cx: &ViewCtx<'_>, group: ViewGroup, is_enabled: bool, response: Response) {
     response.on_hover_ui(|ui| {
-        ui.label(UiCommand::Show(view).tooltip_with_key(ui.ctx()));
-        if let Some(reason) = unavailable {
-            ui.colored_label(cx.theme.warning, reason);
+        ui.label(UiCommand::ShowGroup(group).tooltip_with_key(ui.ctx()));
+        let names: Vec<&str> = group.views().map(ViewKind::label).collect();
+        ui.weak(names.join(" · "));
+        if !is_enabled {
+            let reason = group.views().find_map(|view| cx.view_unavailable(view));
+            reason.into_iter().for_each(|reason| drop(ui.colored_label(cx.theme.warning, reason)));
         }
     });
 }

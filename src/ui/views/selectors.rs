@@ -6,12 +6,12 @@ use crate::{
     analysis::reading::{Extent, SentenceFilter, is_pair},
     capture::Capture,
     ids::{HeadId, StackKind},
-    session::{Command, SelectionCommand, ViewKind},
+    session::{Command, SelectionCommand, ViewGroup, ViewKind},
     spec::LayerSpec,
     ui::{
         ViewCtx,
         commands::UiCommand,
-        theme::GRID,
+        theme::{GRID, text_size},
         views::{
             controls::{self, grouped},
             groups::{GROUP_GAP_PT, HeadGroups},
@@ -20,15 +20,18 @@ use crate::{
     },
 };
 
-/// All views, the one that is shown marked, others grey with the reason why they cannot be shown; the one that was
+/// All views by groups, the one that is shown marked, others grey with the reason why they cannot be shown; the one that was
 /// clicked.
 pub fn view_choices_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<ViewKind> {
     let mut clicked = None;
-    for view in ViewKind::ALL {
-        let reason = cx.view_unavailable(view);
-        let choice = ui.add_enabled(reason.is_none(), Button::selectable(view == cx.pane.view, view.label()));
-        if choice.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
-            clicked = Some(view);
+    for group in ViewGroup::ALL {
+        ui.label(RichText::new(group.label()).size(text_size::SMALL).color(cx.theme.text_weak));
+        for view in group.views() {
+            let reason = cx.view_unavailable(view);
+            let choice = ui.add_enabled(reason.is_none(), Button::selectable(view == cx.pane.view, view.label()));
+            if choice.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
+                clicked = Some(view);
+            }
         }
     }
     clicked

@@ -5,6 +5,7 @@ use std::time::Instant;
 use attnscope::{
     cli::open::OpenOptions,
     ids::HeadId,
+    session::{Command, SelectionCommand, ViewKind},
     ui::{App, app::Startup},
 };
 use eframe::egui::{Key, Modifiers};
@@ -45,6 +46,17 @@ impl Window {
 
     pub fn click(&mut self, label: &str) {
         self.harness.get_by_label(label).click();
+        self.settle();
+    }
+
+    /// Opens a menu of the bar that is behind "More", and clicks in it.
+    pub fn click_in_more(&mut self, entry: &str) {
+        self.click("More");
+        self.click(entry);
+    }
+
+    pub fn show(&mut self, view: ViewKind) {
+        self.app().request(Command::Select(SelectionCommand::ShowView(view)));
         self.settle();
     }
 

@@ -18,13 +18,13 @@ use crate::{
 /// The view.
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Average,
-    label: "Average",
+    label: "Average pattern",
     name: "average",
     former_names: &[],
     synonyms: &["mean attention", "average attention"],
     help: "Mean attention of a head over all inputs, by position and by distance",
-    key: '7',
     group: ViewGroup::Corpus,
+    pages: None,
     facts: Facts::HEADS,
     extent: FigureExtent::Head,
     options: &["average"],

@@ -21,13 +21,13 @@ use crate::{
 /// The view.
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Distance,
-    label: "q·k vs distance",
+    label: "Score and distance",
     name: "distance",
     former_names: &[],
     synonyms: &["proxy", "scatter of distances", "dot product"],
     help: "How closely distance in the query–key map follows q·k, head by head",
-    key: '6',
     group: ViewGroup::Heads,
+    pages: None,
     facts: Facts::HEADS,
     extent: FigureExtent::Head,
     options: &["distance", "scatter"],

@@ -28,13 +28,13 @@ use crate::{
 /// The view.
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Grid,
-    label: "Grid",
+    label: "All heads",
     name: "grid",
     former_names: &[],
     synonyms: &["model view", "all heads", "attention of every head", "thumbnails of heads"],
     help: "Attention of every head as small maps: rows are layers, or heads sorted by a kind",
-    key: '9',
     group: ViewGroup::Heads,
+    pages: None,
     facts: Facts::PATTERNS,
     extent: FigureExtent::Stack,
     options: &["grid", "heatmap"],

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::{Answered, LabOptions, LabScene, compose, logit_name, silent};
 use crate::{
-    analysis::explain::report::{Report, ReportRow},
+    analysis::explain::report::{LabQuestion, Report, ReportRow},
     capture::Capture,
     figure::{
         Captions, ViewKind,
         data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
+        views::{Facts, FigureExtent, Pages, ViewGroup, ViewSpec, spec},
     },
     ids::{HeadId, Side},
 };
@@ -35,8 +35,14 @@ pub const SPEC: ViewSpec = ViewSpec {
         "saliency",
     ],
     help: "What a prediction depends on, by several methods side by side",
-    key: '8',
     group: ViewGroup::Explain,
+    pages: Some(Pages {
+        n: LabQuestion::ALL.len(),
+        label: |page| LabQuestion::ALL[page].short(),
+        help: |page| LabQuestion::ALL[page].text(),
+        shown: |options| options.lab.question as usize,
+        show: |options, page| options.lab.question = LabQuestion::ALL[page],
+    }),
     facts: Facts::ANSWERS,
     extent: FigureExtent::Head,
     options: &["lab"],

@@ -15,13 +15,13 @@ use crate::{
 /// The view.
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Matrix,
-    label: "All Q–K maps",
+    label: "Query–key maps",
     name: "qk-maps",
     former_names: &["matrix"],
     synonyms: &["all heads matrix", "grid of heads", "small multiples"],
     help: "The query–key map of every head, side by side",
-    key: '5',
     group: ViewGroup::Heads,
+    pages: None,
     facts: Facts::POINTS,
     extent: FigureExtent::Stack,
     options: &["scatter"],

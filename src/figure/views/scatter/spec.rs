@@ -15,13 +15,13 @@ use crate::{
 /// The view.
 pub const SPEC: ViewSpec = ViewSpec {
     kind: ViewKind::Scatter,
-    label: "Q–K map",
+    label: "Query–key map",
     name: "qk-map",
     former_names: &["scatter"],
     synonyms: &["embedding", "joint space", "pca", "projection", "scatter plot", "tsne", "umap"],
     help: "Queries and keys of one head as points: near means a high score",
-    key: '4',
     group: ViewGroup::Heads,
+    pages: None,
     facts: Facts::POINTS,
     extent: FigureExtent::Head,
     options: &["scatter"],
