@@ -157,8 +157,8 @@ def main():
         {name: (round(widths.get(name, 0.5) * UNITS), font.font["glyf"][name].xMin if name in glyphs else 0) for name in names}
     )
     # Lines are as high as those of the text font beside it.
-    font.setupHorizontalHeader(ascent=932, descent=-189, lineGap=28)
-    font.setupOS2(sTypoAscender=932, sTypoDescender=-189, sTypoLineGap=28, usWinAscent=932, usWinDescent=189, fsType=0)
+    font.setupHorizontalHeader(ascent=1069, descent=-293, lineGap=0)
+    font.setupOS2(sTypoAscender=1069, sTypoDescender=-293, sTypoLineGap=0, usWinAscent=1069, usWinDescent=293, fsType=0)
     name = "AttnScope Symbols"
     names = {"familyName": name, "styleName": "Regular", "uniqueFontIdentifier": name, "fullName": name}
     font.setupNameTable({**names, "version": "Version 1.0", "psName": "AttnScopeSymbols-Regular"})

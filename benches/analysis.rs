@@ -24,6 +24,7 @@ use attnscope::{
     projection::to_the_end,
     raster::{ColorMap, ColorRange, heatmap, overlay},
     spec::Mask,
+    style::Ground,
 };
 use divan::Bencher;
 
@@ -52,7 +53,7 @@ fn heatmap_512(bencher: Bencher<'_, '_>, log: bool) {
     let pattern = pattern(&capture(), 4);
     bencher.bench(|| {
         let range = ColorRange::of(pattern.as_slice(), log);
-        heatmap::heatmap(&pattern, ColorMap::Viridis, range, &Mask { causal: true, window: None })
+        heatmap::heatmap(&pattern, ColorMap::Viridis.on(Ground::Light), range, &Mask { causal: true, window: None })
     });
 }
 
@@ -60,7 +61,7 @@ fn heatmap_512(bencher: Bencher<'_, '_>, log: bool) {
 fn thumbnails_12_of_512(bencher: Bencher<'_, '_>) {
     let capture = capture();
     let patterns: Vec<Matrix> = (0..12).map(|head| pattern(&capture, head % 5)).collect();
-    bencher.bench(|| heatmap::atlas(&patterns, 96, 4, (ColorMap::Viridis, false, None), &Mask::NONE));
+    bencher.bench(|| heatmap::atlas(&patterns, 96, 4, (ColorMap::Viridis.on(Ground::Light), false, None), &Mask::NONE));
 }
 
 #[divan::bench]
@@ -79,7 +80,9 @@ fn stats_512(bencher: Bencher<'_, '_>) {
 fn overlay_14x14_on_896(bencher: Bencher<'_, '_>) {
     let weights: Vec<f32> = (0..196).map(|i| i as f32 / 196.0).collect();
     let range = ColorRange::of(&weights, false);
-    bencher.bench(|| overlay::overlay(&weights, (14, 14), (896, 896), ColorMap::Magma, range, true, 0.6));
+    bencher.bench(|| {
+        overlay::overlay(&weights, (14, 14), (896, 896), ColorMap::Magma.on(Ground::Light), range, true, 0.6)
+    });
 }
 
 /// Every head of a 12 × 12 model at 512 tokens, width 32 here against 64 in bert-base.

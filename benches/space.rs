@@ -132,6 +132,7 @@ impl Window {
         pane.view = ViewKind::Matrix;
         pane.projection = Loadable::Ready(Arc::new(projection(capture, n_points / 2)));
         let ctx = Context::default();
+        attnscope::ui::glyphs::install(&ctx);
         ctx.set_global_style(Theme::light().style());
         Painting::Software.install(&ctx);
         let (views, patterns) = (Views::default(), PatternStore::default());

@@ -53,6 +53,7 @@ impl Stage {
         }
         session.panes.active_mut().view = view;
         let ctx = Context::default();
+        attnscope::ui::glyphs::install(&ctx);
         ctx.set_global_style(Theme::light().style());
         let mut stage = Self { ctx, session, views: Views::default(), patterns: PatternStore::default(), frame: 0 };
         // Fonts are loaded once per program, not per view.

@@ -32,6 +32,7 @@ pub mod options;
 pub mod outputs;
 mod random;
 pub mod spec;
+pub mod style;
 mod tensor_file;
 pub mod text;
 

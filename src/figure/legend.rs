@@ -5,8 +5,8 @@ use emath::{Rect, Vec2, pos2, vec2};
 use super::{
     font::Align,
     list::{Rgba, Sampling},
-    measure::text_size::SMALL,
-    palette::{Ink, Palette},
+    measure::{radius, text_size::SMALL},
+    palette::{Dash, Ink, Palette},
     path::Path,
     pen::Pen,
 };
@@ -126,7 +126,12 @@ impl Legend {
             let room = area.width() - place.x - SWATCH_PT - SWATCH_GAP_PT;
             let name = pen.type_.fit(name, SMALL, room).into_owned();
             let swatch = Rect::from_center_size(at + vec2(SWATCH_PT / 2.0, 0.0), Vec2::splat(SWATCH_PT));
-            pen.fill(Path::rounded(swatch, 2.5), pen.palette.ink(*ink));
+            let color = pen.palette.ink(*ink);
+            match ink.dash() {
+                Dash::Solid => pen.fill(Path::rounded(swatch, f32::from(radius::MARK)), color),
+                // As many dashes as there is room for.
+                dash => pen.lines(dash.lines([swatch.left_center(), swatch.right_center()], 3.0, color).collect()),
+            }
             pen.text(&name, SMALL, weak, at + vec2(SWATCH_PT + SWATCH_GAP_PT, 0.0), Align::Left);
         }
         let y = middle + places.scale;

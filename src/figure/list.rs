@@ -9,8 +9,7 @@ use emath::{Pos2, Rect, Vec2};
 
 use super::{font::Face, path::Path};
 
-/// Red, green, blue, alpha; not premultiplied.
-pub type Rgba = [u8; 4];
+pub use crate::style::Rgba;
 
 /// `color` with `opacity`, `0..=1`, of what it had.
 pub fn faded([red, green, blue, alpha]: Rgba, opacity: f32) -> Rgba {

@@ -2,24 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    colormap_tables::{CIVIDIS, MAGMA, VIRIDIS},
-    diverging,
-};
+use super::colormap_tables::{CIVIDIS, MAGMA, VIRIDIS};
+use crate::style::{Ground, NO_NUMBER, Palette};
 
-/// The colour of values that are not a number: no map contains it.
-pub const NAN_COLOR: [u8; 4] = [255, 0, 144, 255];
-
-/// The colour of entries that a causal mask rules out: neutral on light and on dark ground.
-pub const MASKED_COLOR: [u8; 4] = [128, 128, 128, 56];
-/// Cells outside a sliding window: a neutral between the mask and the text.
-pub const OUT_OF_WINDOW_COLOR: [u8; 4] = [128, 128, 128, 128];
-
-/// A colour map with 256 steps. Those that are not offered are in no settings.
+/// A colour map. Those that are not offered are in no settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum ColorMap {
-    /// Dark blue over green to yellow.
+    /// From the ground over orange and purple to what differs most from it: 0 is no ink.
     #[default]
+    Heat,
+    /// Dark blue over green to yellow.
     Viridis,
     /// Black over purple to pale yellow.
     Magma,
@@ -27,59 +19,77 @@ pub enum ColorMap {
     Cividis,
     /// White to black, for print.
     Greys,
-    /// Differences: blue below the middle of the range, orange above it.
+    /// What has a sign: from blue over the ground in the middle of the range to orange.
     #[serde(skip)]
-    Diverging,
-    /// Near black over teal to pale mint: what is no attention, so that nobody takes it for that.
+    Signed,
+    /// From the ground over teal to ink: what is no attention, so that nobody takes it for that.
     #[serde(skip)]
-    Teal,
+    Explained,
 }
 
 impl ColorMap {
     /// Every sequential map, in the order they are offered.
-    pub const ALL: [Self; 4] = [Self::Viridis, Self::Magma, Self::Cividis, Self::Greys];
+    pub const ALL: [Self; 5] = [Self::Heat, Self::Viridis, Self::Magma, Self::Cividis, Self::Greys];
 
     /// Its name on the command line and in files.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Heat => "heat",
             Self::Viridis => "viridis",
             Self::Magma => "magma",
             Self::Cividis => "cividis",
             Self::Greys => "greys",
-            Self::Diverging => "diverging",
-            Self::Teal => "teal",
+            Self::Signed => "signed",
+            Self::Explained => "not attention",
         }
     }
 
     /// Its name on screen.
     pub const fn label(self) -> &'static str {
         match self {
+            Self::Heat => "Heat",
             Self::Viridis => "Viridis",
             Self::Magma => "Magma",
             Self::Cividis => "Cividis",
             Self::Greys => "Greys",
-            Self::Diverging => "Diverging",
-            Self::Teal => "Teal",
+            Self::Signed => "Signed",
+            Self::Explained => "Not attention",
         }
     }
 
-    /// Opaque colour of `fraction` in `0..=1`; values outside are clamped, NaN has [`NAN_COLOR`].
+    /// The map on a ground.
+    pub const fn on(self, ground: Ground) -> Colors {
+        Colors { map: self, ground }
+    }
+}
+
+/// A colour map on a ground: 256 steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Colors {
+    pub map: ColorMap,
+    pub ground: Ground,
+}
+
+impl Colors {
+    /// Opaque colour of `fraction` in `0..=1`; values outside are clamped, NaN has [`NO_NUMBER`].
     pub fn color(self, fraction: f32) -> [u8; 4] {
         if fraction.is_nan() {
-            return NAN_COLOR;
+            return NO_NUMBER;
         }
         // The cast saturates, which is the clamp; half a step up rounds to the nearest.
         self.step((fraction * 255.0 + 0.5) as u8)
     }
 
     fn step(self, step: u8) -> [u8; 4] {
-        let table = match self {
-            Self::Viridis => &VIRIDIS,
-            Self::Magma => &MAGMA,
-            Self::Cividis => &CIVIDIS,
-            Self::Greys => return [255 - step, 255 - step, 255 - step, 255],
-            Self::Diverging => return diverging(f32::from(step) / 127.5 - 1.0),
-            Self::Teal => return teal(f32::from(step) / 255.0),
+        let (fraction, palette) = (f32::from(step) / 255.0, Palette::of(self.ground));
+        let table = match self.map {
+            ColorMap::Heat => return palette.weight(fraction),
+            ColorMap::Viridis => &VIRIDIS,
+            ColorMap::Magma => &MAGMA,
+            ColorMap::Cividis => &CIVIDIS,
+            ColorMap::Greys => return [255 - step, 255 - step, 255 - step, 255],
+            ColorMap::Signed => return palette.signed(2.0 * fraction - 1.0),
+            ColorMap::Explained => return palette.explained(fraction),
         };
         let [_, red, green, blue] = table[usize::from(step)].to_be_bytes();
         [red, green, blue, 255]
@@ -89,17 +99,12 @@ impl ColorMap {
     pub fn table(self) -> [[u8; 4]; 256] {
         std::array::from_fn(|step| self.step(step as u8))
     }
-}
 
-/// One hue, from dark to light.
-fn teal(fraction: f32) -> [u8; 4] {
-    const STOPS: [[f32; 3]; 5] =
-        [[8.0, 24.0, 29.0], [10.0, 72.0, 80.0], [16.0, 128.0, 131.0], [86.0, 190.0, 178.0], [226.0, 250.0, 236.0]];
-    let at = fraction.clamp(0.0, 1.0) * (STOPS.len() - 1) as f32;
-    let step = (at as usize).min(STOPS.len() - 2);
-    let part = at - step as f32;
-    let mix = |channel: usize| (STOPS[step][channel] * (1.0 - part) + STOPS[step + 1][channel] * part + 0.5) as u8;
-    [mix(0), mix(1), mix(2), 255]
+    /// How much of the colour of `fraction` lies over a picture: as much as it differs from nothing.
+    pub fn opacity(self, fraction: f32) -> f32 {
+        let part = if self.map == ColorMap::Signed { (2.0 * fraction - 1.0).abs() } else { fraction };
+        part.clamp(0.0, 1.0)
+    }
 }
 
 /// Which values the two ends of a colour map stand for.
@@ -197,41 +202,48 @@ impl ColorRange {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// CIE luminance of an sRGB colour.
-    fn luminance([red, green, blue, _]: [u8; 4]) -> f64 {
-        let linear = |channel: u8| {
-            let x = f64::from(channel) / 255.0;
-            if x <= 0.04045 { x / 12.92 } else { ((x + 0.055) / 1.055).powf(2.4) }
-        };
-        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
-    }
+    use crate::style::luminance;
 
     #[test]
     fn luminance_is_monotone() {
-        for map in ColorMap::ALL.into_iter().chain([ColorMap::Teal]) {
-            let luminances = map.table().map(luminance);
-            let direction = (luminances[255] - luminances[0]).signum();
-            for pair in luminances.windows(2) {
-                // A table of eight-bit colours rounds by up to half a step of a channel.
-                assert!(direction * (pair[1] - pair[0]) > -0.003, "{map:?}: {pair:?}");
+        for map in ColorMap::ALL.into_iter().chain([ColorMap::Explained]) {
+            for ground in [Ground::Light, Ground::Dark] {
+                let luminances = map.on(ground).table().map(luminance);
+                let direction = (luminances[255] - luminances[0]).signum();
+                for pair in luminances.windows(2) {
+                    // A table of eight-bit colours rounds by up to half a step of a channel.
+                    assert!(direction * (pair[1] - pair[0]) > -0.003, "{map:?}: {pair:?}");
+                }
+                assert!((luminances[255] - luminances[0]).abs() > 0.6, "{map:?}");
             }
-            assert!((luminances[255] - luminances[0]).abs() > 0.6, "{map:?}");
         }
     }
 
     #[test]
     fn ends_are_the_published_ones() {
-        assert_eq!(ColorMap::Viridis.color(0.0), [0x44, 0x01, 0x54, 255]);
-        assert_eq!(ColorMap::Viridis.color(1.0), [0xfd, 0xe7, 0x25, 255]);
-        assert_eq!(ColorMap::Magma.color(-3.0), [0, 0, 4, 255]);
-        assert_eq!(ColorMap::Magma.color(f32::INFINITY), [0xfc, 0xfd, 0xbf, 255]);
-        assert_eq!(ColorMap::Cividis.color(0.0), [0x00, 0x22, 0x4e, 255]);
-        assert_eq!(ColorMap::Greys.color(0.0), [255, 255, 255, 255]);
-        assert_eq!(ColorMap::Viridis.color(f32::NAN), NAN_COLOR);
+        let of = |map: ColorMap, fraction| map.on(Ground::Light).color(fraction);
+        assert_eq!(of(ColorMap::Viridis, 0.0), [0x44, 0x01, 0x54, 255]);
+        assert_eq!(of(ColorMap::Viridis, 1.0), [0xfd, 0xe7, 0x25, 255]);
+        assert_eq!(of(ColorMap::Magma, -3.0), [0, 0, 4, 255]);
+        assert_eq!(of(ColorMap::Magma, f32::INFINITY), [0xfc, 0xfd, 0xbf, 255]);
+        assert_eq!(of(ColorMap::Cividis, 0.0), [0x00, 0x22, 0x4e, 255]);
+        assert_eq!(of(ColorMap::Greys, 0.0), [255, 255, 255, 255]);
+        assert_eq!(of(ColorMap::Viridis, f32::NAN), NO_NUMBER);
         for map in ColorMap::ALL {
-            assert!(!map.table().contains(&NAN_COLOR));
+            assert!(!map.on(Ground::Dark).table().contains(&NO_NUMBER));
         }
+    }
+
+    /// What a previous-token head of 26 tokens prints: ink is what is missing of the white.
+    #[test]
+    fn a_previous_token_head_has_a_tenth_of_the_ink_it_had() {
+        let ink = |map: ColorMap| {
+            let weight = |row: usize, col: usize| if col + 1 == row || row + col == 0 { 1.0 } else { 0.0 };
+            let cells = (0..26).flat_map(|row| (0..=row).map(move |col| weight(row, col)));
+            cells.map(|weight| 1.0 - luminance(map.on(Ground::Light).color(weight))).sum::<f32>()
+        };
+        let (now, before) = (ink(ColorMap::Heat), ink(ColorMap::Viridis));
+        assert!(now <= 0.1 * before, "{now} of {before}");
     }
 
     #[test]

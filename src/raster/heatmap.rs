@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::colormap::{ColorMap, ColorRange, MASKED_COLOR, NAN_COLOR, OUT_OF_WINDOW_COLOR};
+use super::colormap::{ColorRange, Colors};
 use crate::{
     capture::{Matrix, RgbaBuffer},
     spec::Mask,
+    style::{NO_NUMBER, Palette, Rgba},
 };
 
 /// What the rows of a pattern may see: by a mask of positions, or told row by row.
@@ -92,12 +93,26 @@ impl MaskedCells for RowsSee {
 
 /// One pixel per entry: row = query, from the top; column = key, from the left.
 ///
-/// What `mask` rules out gets a colour of its own, because ruled out is not the same as unused:
-/// [`MASKED_COLOR`] for later keys, [`OUT_OF_WINDOW_COLOR`] for keys that are too far away.
-pub fn heatmap(pattern: &Matrix, map: ColorMap, range: ColorRange, mask: &impl MaskedCells) -> RgbaBuffer {
+/// What `mask` rules out is not the same as unused: it is left clear, to be hatched.
+pub fn heatmap(pattern: &Matrix, colors: Colors, range: ColorRange, mask: &impl MaskedCells) -> RgbaBuffer {
+    painted(pattern, colors, range, (mask, [[0; 4]; 2]))
+}
+
+/// The same of a pattern that is too small to be hatched: later keys, and those that are too far away, have colours.
+pub fn small_heatmap(pattern: &Matrix, colors: Colors, range: ColorRange, mask: &impl MaskedCells) -> RgbaBuffer {
+    painted(pattern, colors, range, (mask, ruled_out(colors)))
+}
+
+/// The colours of later keys, and of those that are too far away, where nothing can be hatched.
+pub const fn ruled_out(colors: Colors) -> [Rgba; 2] {
+    let Palette { raised, rule, .. } = Palette::of(colors.ground);
+    [raised, rule]
+}
+
+fn painted(pattern: &Matrix, colors: Colors, range: ColorRange, mask: (&impl MaskedCells, [Rgba; 2])) -> RgbaBuffer {
     let [height, width] = pattern.shape();
     let mut pixels = vec![0u8; 4 * width * height];
-    let painter = Painter::new(map, range);
+    let painter = Painter::new(colors, range);
     if width > 0 {
         for (query, (line, row)) in pixels.chunks_exact_mut(4 * width).zip(pattern.rows()).enumerate() {
             painter.line(line, row);
@@ -113,15 +128,15 @@ pub fn reduced_mask(mask: Mask, from: [usize; 2], to: [usize; 2]) -> Mask {
     Mask { window: mask.window.map(scaled), ..mask }
 }
 
-fn paint_mask(mask: &impl MaskedCells, line: &mut [u8], query: usize, shape: [usize; 2]) {
+fn paint_mask((mask, [later, far]): (&impl MaskedCells, [Rgba; 2]), line: &mut [u8], query: usize, shape: [usize; 2]) {
     let visible = mask.visible(query, shape);
     let n_keys = shape[1].saturating_sub(mask.n_rest());
     let late = if mask.is_causal() { visible.end } else { n_keys };
     for (key, pixel) in line.chunks_exact_mut(4).take(n_keys).enumerate() {
         if key >= late {
-            pixel.copy_from_slice(&MASKED_COLOR);
+            pixel.copy_from_slice(&later);
         } else if !visible.contains(&key) && mask.everywhere().binary_search(&key).is_err() {
-            pixel.copy_from_slice(&OUT_OF_WINDOW_COLOR);
+            pixel.copy_from_slice(&far);
         }
     }
 }
@@ -156,7 +171,7 @@ pub fn atlas(
     patterns: &[Matrix],
     max_side: usize,
     columns: usize,
-    (map, log, high): (ColorMap, bool, Option<f32>),
+    (colors, log, high): (Colors, bool, Option<f32>),
     mask: &impl MaskedCells,
 ) -> Atlas {
     let max_side = max_side.max(1);
@@ -170,9 +185,9 @@ pub fn atlas(
         .enumerate()
         .map(|(idx, pattern)| {
             let reduced = reduce_by_max(pattern, max_side);
-            let thumbnail = heatmap(
+            let thumbnail = small_heatmap(
                 &reduced,
-                map,
+                colors,
                 high.map_or_else(
                     || ColorRange::of(reduced.as_slice(), log),
                     |high| ColorRange::up_to(high, false, log),
@@ -224,15 +239,15 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    pub(super) fn new(map: ColorMap, range: ColorRange) -> Self {
+    pub(super) fn new(colors: Colors, range: ColorRange) -> Self {
         let span = range.high() - range.low();
         let linear = (!range.is_log() && span > 0.0).then(|| (255.0 / span, 0.5 - range.low() * 255.0 / span));
-        Self { table: map.table(), range, linear }
+        Self { table: colors.table(), range, linear }
     }
 
     pub(super) fn color(&self, value: f32) -> [u8; 4] {
         if value.is_nan() {
-            return NAN_COLOR;
+            return NO_NUMBER;
         }
         let step = match self.linear {
             Some((slope, intercept)) => value * slope + intercept,
@@ -251,6 +266,9 @@ impl Painter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{raster::ColorMap, style::Ground};
+
+    const CLEAR: Rgba = [0; 4];
 
     const CAUSAL: Mask = Mask { causal: true, window: None };
 
@@ -267,10 +285,10 @@ mod tests {
     #[test]
     fn a_pixel_shows_its_entry() {
         let pattern = matrix(2, 3, |query, key| (query * 3 + key) as f32 / 5.0);
-        let image = heatmap(&pattern, ColorMap::Viridis, ColorRange::linear(0.0, 1.0), &Mask::NONE);
+        let image = heatmap(&pattern, ColorMap::Viridis.on(Ground::Light), ColorRange::linear(0.0, 1.0), &Mask::NONE);
         assert_eq!((image.width, image.height), (3, 2));
         for (x, y, value) in [(0, 0, 0.0), (2, 0, 0.4), (1, 1, 0.8), (2, 1, 1.0)] {
-            assert_eq!(pixel(&image, x, y), ColorMap::Viridis.color(value));
+            assert_eq!(pixel(&image, x, y), ColorMap::Viridis.on(Ground::Light).color(value));
         }
     }
 
@@ -278,31 +296,34 @@ mod tests {
     fn masked_zero_and_nan_look_different() {
         let pattern = matrix(2, 2, |query, key| if (query, key) == (1, 0) { f32::NAN } else { 0.0 });
         for range in [ColorRange::linear(0.0, 1.0), ColorRange::log(0.0, 1.0)] {
-            let image = heatmap(&pattern, ColorMap::Magma, range, &CAUSAL);
-            assert_eq!(pixel(&image, 1, 0), MASKED_COLOR);
-            assert_eq!(pixel(&image, 0, 1), NAN_COLOR);
-            assert_eq!(pixel(&image, 1, 1), ColorMap::Magma.color(0.0));
+            let image = heatmap(&pattern, ColorMap::Magma.on(Ground::Light), range, &CAUSAL);
+            assert_eq!(pixel(&image, 1, 0), CLEAR);
+            assert_eq!(pixel(&image, 0, 1), NO_NUMBER);
+            assert_eq!(pixel(&image, 1, 1), ColorMap::Magma.on(Ground::Light).color(0.0));
         }
         let scores = matrix(1, 2, |_, key| if key == 0 { f32::NEG_INFINITY } else { 3.0 });
-        let image = heatmap(&scores, ColorMap::Magma, ColorRange::of(scores.as_slice(), true), &Mask::NONE);
-        assert_eq!(pixel(&image, 0, 0), ColorMap::Magma.color(0.0));
+        let image =
+            heatmap(&scores, ColorMap::Magma.on(Ground::Light), ColorRange::of(scores.as_slice(), true), &Mask::NONE);
+        assert_eq!(pixel(&image, 0, 0), ColorMap::Magma.on(Ground::Light).color(0.0));
     }
 
     #[test]
     fn what_lies_behind_the_window_is_neither_masked_nor_zero() {
         let pattern = matrix(6, 6, |_, _| 0.0);
         let mask = Mask { causal: true, window: Some(2) };
-        let image = heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &mask);
-        let row: Vec<[u8; 4]> = (0..6).map(|key| pixel(&image, key, 3)).collect();
-        let (out, zero) = (OUT_OF_WINDOW_COLOR, ColorMap::Magma.color(0.0));
-        assert_eq!(row, [out, out, zero, zero, MASKED_COLOR, MASKED_COLOR]);
+        let (colors, range) = (ColorMap::Magma.on(Ground::Light), ColorRange::linear(0.0, 1.0));
+        let row =
+            |mask: Mask| (0..6).map(|key| pixel(&small_heatmap(&pattern, colors, range, &mask), key, 3)).collect();
+        let ([later, far], zero) = (ruled_out(colors), colors.color(0.0));
+        let seen: Vec<Rgba> = row(mask);
+        assert_eq!(seen, [far, far, zero, zero, later, later]);
         // Without a causal mask the window reaches both ways.
-        let both = heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &Mask { causal: false, ..mask });
-        let row: Vec<bool> = (0..6).map(|key| pixel(&both, key, 3) == out).collect();
-        assert_eq!(row, [true, true, false, false, false, true]);
+        let both: Vec<Rgba> = row(Mask { causal: false, ..mask });
+        assert_eq!(both, [far, far, zero, zero, zero, far]);
+        let clear = heatmap(&pattern, colors, range, &mask);
+        assert_eq!([pixel(&clear, 0, 3), pixel(&clear, 5, 3)], [CLEAR; 2], "to be hatched");
         // A thumbnail of a third of the size shows a window of a third.
-        let thumbnail = reduced_mask(mask, [6, 6], [2, 2]);
-        assert_eq!(thumbnail.window, Some(1));
+        assert_eq!(reduced_mask(mask, [6, 6], [2, 2]).window, Some(1));
     }
 
     #[test]
@@ -317,12 +338,12 @@ mod tests {
     #[test]
     fn thumbnails_lie_apart_in_the_atlas() {
         let patterns: Vec<Matrix> = (0..5).map(|idx| matrix(8 + idx, 6, |_, _| 1.0)).collect();
-        let atlas = atlas(&patterns, 10, 2, (ColorMap::Viridis, false, None), &Mask::NONE);
+        let atlas = atlas(&patterns, 10, 2, (ColorMap::Viridis.on(Ground::Light), false, None), &Mask::NONE);
         assert_eq!(atlas.tiles.len(), 5);
         let opaque = atlas.image.pixels.chunks_exact(4).filter(|pixel| pixel[3] == 255).count();
         assert_eq!(opaque, atlas.tiles.iter().map(|tile| tile.width * tile.height).sum::<usize>());
         for tile in &atlas.tiles {
-            assert_eq!(pixel(&atlas.image, tile.x, tile.y), ColorMap::Viridis.color(1.0));
+            assert_eq!(pixel(&atlas.image, tile.x, tile.y), ColorMap::Viridis.on(Ground::Light).color(1.0));
             assert_eq!(pixel(&atlas.image, tile.x - 1, tile.y)[3], 0);
         }
         assert_eq!(atlas.tiles[4].height, 10, "reduced to the largest side");
@@ -331,9 +352,14 @@ mod tests {
     #[test]
     fn empty_input_gives_empty_pictures() {
         let empty = matrix(0, 0, |_, _| 0.0);
-        assert!(heatmap(&empty, ColorMap::Greys, ColorRange::linear(0.0, 1.0), &CAUSAL).pixels.is_empty());
-        assert!(atlas(&[], 10, 4, (ColorMap::Greys, false, None), &Mask::NONE).tiles.is_empty());
-        assert_eq!(atlas(&[empty], 10, 4, (ColorMap::Greys, false, None), &Mask::NONE).tiles[0].width, 0);
+        assert!(
+            heatmap(&empty, ColorMap::Greys.on(Ground::Light), ColorRange::linear(0.0, 1.0), &CAUSAL).pixels.is_empty()
+        );
+        assert!(atlas(&[], 10, 4, (ColorMap::Greys.on(Ground::Light), false, None), &Mask::NONE).tiles.is_empty());
+        assert_eq!(
+            atlas(&[empty], 10, 4, (ColorMap::Greys.on(Ground::Light), false, None), &Mask::NONE).tiles[0].width,
+            0
+        );
     }
 
     #[test]
@@ -345,8 +371,12 @@ mod tests {
             ..RowsSee::default()
         };
         let pattern = Matrix::new(vec![0.1; 64], [8, 8]).unwrap();
-        let of = |sight: &RowsSee| heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), sight);
-        assert_eq!(of(&rows).pixels, heatmap(&pattern, ColorMap::Magma, ColorRange::linear(0.0, 1.0), &mask).pixels);
+        let of =
+            |sight: &RowsSee| heatmap(&pattern, ColorMap::Magma.on(Ground::Light), ColorRange::linear(0.0, 1.0), sight);
+        assert_eq!(
+            of(&rows).pixels,
+            heatmap(&pattern, ColorMap::Magma.on(Ground::Light), ColorRange::linear(0.0, 1.0), &mask).pixels
+        );
         // Two rows and two columns to a pixel: what either may see.
         assert_eq!(rows.reduced([8, 8], [4, 4]).visible, [0..1, 0..2, 1..3, 2..4]);
     }

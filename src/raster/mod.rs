@@ -4,12 +4,10 @@
 
 pub mod colormap;
 mod colormap_tables;
-mod diverging;
 pub mod heatmap;
 pub mod lines;
 pub mod overlay;
 pub mod points;
 pub mod reduce;
 
-pub use colormap::{ColorMap, ColorRange};
-pub use diverging::diverging;
+pub use colormap::{ColorMap, ColorRange, Colors};

@@ -1,7 +1,7 @@
 //! Patch weights as a picture to lay over the photograph, and the outline of where most of them are.
 
 use super::{
-    colormap::{ColorMap, ColorRange},
+    colormap::{ColorRange, Colors},
     heatmap::Painter,
 };
 use crate::capture::RgbaBuffer;
@@ -10,13 +10,14 @@ use crate::capture::RgbaBuffer;
 ///
 /// `weights` are `grid` = (rows, columns) values, row by row; `size_px` = (width, height) of the result.
 /// `smooth` interpolates bilinearly between patch centres (which, unlike a cubic, shows no value that is
-/// not there); otherwise each patch has one colour. Every pixel gets the alpha `opacity`, `0..=1`.
+/// not there); otherwise each patch has one colour. The largest value
+/// gets the alpha `opacity`, `0..=1`, and smaller ones less: nothing hides nothing of the picture.
 /// A grid that does not fit the weights gives a transparent picture.
 pub fn overlay(
     weights: &[f32],
     grid: (usize, usize),
     size_px: (usize, usize),
-    map: ColorMap,
+    colors: Colors,
     range: ColorRange,
     smooth: bool,
     opacity: f32,
@@ -26,8 +27,7 @@ pub fn overlay(
     if rows * cols == 0 || weights.len() != rows * cols || width * height == 0 {
         return RgbaBuffer { width, height, pixels };
     }
-    let painter = Painter::new(map, range);
-    let alpha = (opacity * 255.0 + 0.5) as u8;
+    let painter = Painter::new(colors, range);
     let (down, across) = (samples(height, rows, smooth), samples(width, cols, smooth));
     let mut blended = vec![0.0f32; cols];
     for (line, row) in pixels.chunks_exact_mut(4 * width).zip(&down) {
@@ -36,8 +36,10 @@ pub fn overlay(
             *value = mix(above, below, row.part);
         }
         for (pixel, col) in line.chunks_exact_mut(4).zip(&across) {
-            let [red, green, blue, _] = painter.color(mix(blended[col.first], blended[col.second], col.part));
-            pixel.copy_from_slice(&[red, green, blue, alpha]);
+            let value = mix(blended[col.first], blended[col.second], col.part);
+            let [red, green, blue, _] = painter.color(value);
+            let part = colors.opacity(range.fraction(value)).max(f32::from(u8::from(value.is_nan())));
+            pixel.copy_from_slice(&[red, green, blue, (part * opacity * 255.0 + 0.5) as u8]);
         }
     }
     RgbaBuffer { width, height, pixels }
@@ -145,6 +147,10 @@ fn runs(n: isize, holds: impl Fn(isize) -> bool) -> impl Iterator<Item = (isize,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        raster::ColorMap,
+        style::{Ground, luminance, mixed},
+    };
 
     #[test]
     fn the_strongest_patches_that_reach_the_fraction_are_kept() {
@@ -177,21 +183,47 @@ mod tests {
     #[test]
     fn nearest_paints_blocks_and_smooth_meets_them_at_the_centres() {
         let weights = [0.0, 1.0];
-        let paint =
-            |smooth| overlay(&weights, (1, 2), (6, 3), ColorMap::Greys, ColorRange::linear(0.0, 1.0), smooth, 0.5);
+        let paint = |smooth| {
+            overlay(
+                &weights,
+                (1, 2),
+                (6, 3),
+                ColorMap::Greys.on(Ground::Light),
+                ColorRange::linear(0.0, 1.0),
+                smooth,
+                0.5,
+            )
+        };
         let reds = |image: &RgbaBuffer| image.pixels.chunks_exact(4).take(6).map(|p| p[0]).collect::<Vec<_>>();
         assert_eq!(reds(&paint(false)), [255, 255, 255, 0, 0, 0]);
         let smooth = paint(true);
         let line = reds(&smooth);
         assert_eq!((line[0], line[1], line[4], line[5]), (255, 255, 0, 0), "flat outside the centres");
         assert!(line.is_sorted_by(|a, b| a >= b));
-        assert!(smooth.pixels.chunks_exact(4).all(|pixel| pixel[3] == 128));
+        let alphas: Vec<u8> = smooth.pixels.chunks_exact(4).take(6).map(|pixel| pixel[3]).collect();
+        assert_eq!((alphas[0], alphas[5]), (0, 128), "opacity follows the value");
+        assert!(alphas.is_sorted());
+    }
+
+    /// On white paper, in grey, the strongest patch is darkest.
+    #[test]
+    fn an_overlay_printed_in_grey_darkens_with_the_weight() {
+        let weights: Vec<f32> = (0..=20).map(|step| step as f32 / 20.0).collect();
+        let (heat, range) = (ColorMap::Heat.on(Ground::Light), ColorRange::linear(0.0, 1.0));
+        let image = overlay(&weights, (1, 21), (21, 1), heat, range, false, 0.85);
+        let printed = image.pixels.chunks_exact(4).map(|pixel| {
+            let part = f32::from(pixel[3]) / 255.0;
+            luminance(mixed([255; 4], [pixel[0], pixel[1], pixel[2], 255], part))
+        });
+        let printed: Vec<f32> = printed.collect();
+        assert!(printed.is_sorted_by(|a, b| a > b), "{printed:?}");
+        assert_eq!(printed[0], 1.0, "nothing is not printed");
     }
 
     #[test]
     fn a_grid_that_does_not_fit_is_transparent() {
         let range = ColorRange::linear(0.0, 1.0);
-        let image = overlay(&[1.0; 5], (2, 2), (4, 4), ColorMap::Viridis, range, true, 1.0);
+        let image = overlay(&[1.0; 5], (2, 2), (4, 4), ColorMap::Viridis.on(Ground::Light), range, true, 1.0);
         assert!(image.pixels.iter().all(|byte| *byte == 0));
     }
 }

@@ -4,19 +4,28 @@ use std::sync::Arc;
 
 use eframe::egui::{self, FontData, FontDefinitions, FontFamily};
 
-use crate::figure::font::SYMBOLS;
+use super::theme::medium_family;
+use crate::style::font;
 
-/// Installs the symbols, so that they look the same on a machine without any font, and Hack as a further
-/// font for the arrows and letters that Ubuntu lacks. What none of them has comes from the system.
+/// Installs the fonts; what they lack comes from those that egui brings, then from the system.
 pub fn install(ctx: &egui::Context) {
     let mut fonts = FontDefinitions::default();
-    fonts.font_data.insert("symbols".to_owned(), Arc::new(FontData::from_static(SYMBOLS)));
-    for (family, more) in [(FontFamily::Proportional, &["symbols", "Hack"][..]), (FontFamily::Monospace, &["symbols"])]
-    {
-        if let Some(names) = fonts.families.get_mut(&family) {
-            let first = 1.min(names.len());
-            names.splice(first..first, more.iter().map(|name| (*name).to_owned()));
-        }
+    let ours = [
+        ("sans", font::SANS),
+        ("medium", font::SANS_MEDIUM),
+        ("mono", font::MONO),
+        ("math", font::MATH),
+        ("symbols", font::SYMBOLS),
+    ];
+    for (name, bytes) in ours {
+        fonts.font_data.insert(name.to_owned(), Arc::new(FontData::from_static(bytes)));
+    }
+    let emoji = fonts.families.get(&FontFamily::Proportional).cloned().unwrap_or_default();
+    let emoji = emoji.into_iter().filter(|name| !name.starts_with("Ubuntu"));
+    let families = [(FontFamily::Proportional, "sans"), (medium_family(), "medium"), (FontFamily::Monospace, "mono")];
+    for (family, first) in families {
+        let names = [first, "math", "symbols", "Hack"].map(str::to_owned).into_iter();
+        fonts.families.insert(family, names.chain(emoji.clone()).collect());
     }
     ctx.set_fonts(fonts);
 }
@@ -32,7 +41,7 @@ mod tests {
 
     #[test]
     fn every_symbol_leaves_ink_inside_its_advance() {
-        let font = skrifa::FontRef::new(SYMBOLS).unwrap();
+        let font = skrifa::FontRef::new(font::SYMBOLS).unwrap();
         let metrics = font.glyph_metrics(Size::unscaled(), LocationRef::default());
         for symbol in "␣⏎⏴⏵⏷←→✖☀🌙📷📋⚠".chars() {
             let glyph = font.charmap().map(symbol).unwrap();

@@ -1,15 +1,25 @@
-//! Every colour, stroke and size of the window, in light and dark. Colours that figures share are in
-//! `figure/palette.rs`.
+//! Colours and sizes of the window as egui has them: those of [`crate::style`], for one appearance.
 
-use eframe::egui::{Color32, CornerRadius, FontFamily, FontId, Stroke, Style, TextStyle, Visuals, style};
-
-pub use crate::figure::measure::{GRID, text_size};
-use crate::{
-    analysis::projection::Tint,
-    figure::{list::Rgba, palette::Palette},
+use eframe::egui::{
+    Color32, CornerRadius, FontFamily, FontId, Stroke, Style, TextStyle, Visuals,
+    style::{self, WidgetVisuals},
+    vec2,
 };
 
-/// Colours that mean something, for one appearance.
+pub use crate::style::size::{FOCUS_PT, GRID, SCROLLBAR_PT, radius, text_size};
+use crate::{
+    analysis::projection::Tint,
+    figure::list::Rgba,
+    style::{Ground, Palette, size::CONTROL_PT},
+};
+
+/// Opacity of a control that cannot be used now: its text has the contrast of [`Palette::disabled`].
+const DISABLED_OPACITY: f32 = 0.55;
+
+/// Opacity of the handle of a scrollbar, in the colour of text: 3 to 1 and more.
+const HANDLE_OPACITY: f32 = 0.5;
+
+/// Colours that mean something, for one appearance; [`Palette`] says what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
     /// The colours that figures share.
@@ -18,50 +28,53 @@ pub struct Theme {
     pub dark: bool,
     pub canvas: Color32,
     pub panel: Color32,
-    /// Text that is read first.
-    pub text: Color32,
-    /// Text that is read second.
-    pub text_weak: Color32,
-    /// Thin rules between areas.
+    pub raised: Color32,
+    pub hover: Color32,
     pub rule: Color32,
-    /// The one accent: selection, focus, primary action.
+    pub edge: Color32,
+    pub text: Color32,
+    pub text_weak: Color32,
+    pub disabled: Color32,
+    pub bar: Color32,
     pub accent: Color32,
-    /// Queries (`AttentionViz`'s green).
+    pub accent_ground: Color32,
     pub query: Color32,
-    /// Keys (`AttentionViz`'s pink).
     pub key: Color32,
     pub error: Color32,
     pub warning: Color32,
-    /// Cells that a causal mask hides.
-    pub masked: Color32,
 }
 
 impl Theme {
     /// The light appearance.
     pub const fn light() -> Self {
-        Self::of(Palette::LIGHT, Color32::from_rgb(246, 247, 249), [[190, 38, 38], [161, 98, 7]])
+        Self::of(Palette::LIGHT)
     }
 
     /// The dark appearance.
     pub const fn dark() -> Self {
-        Self::of(Palette::DARK, Color32::from_rgb(27, 30, 36), [[248, 113, 113], [234, 179, 8]])
+        Self::of(Palette::DARK)
     }
 
-    const fn of(palette: Palette, panel: Color32, [error, warning]: [[u8; 3]; 2]) -> Self {
+    const fn of(palette: Palette) -> Self {
         Self {
             palette,
-            dark: palette.dark,
+            dark: matches!(palette.ground, Ground::Dark),
             canvas: opaque(palette.canvas),
-            panel,
+            panel: opaque(palette.panel),
+            raised: opaque(palette.raised),
+            hover: opaque(palette.hover),
+            rule: opaque(palette.rule),
+            edge: opaque(palette.edge),
             text: opaque(palette.text),
             text_weak: opaque(palette.text_weak),
-            rule: opaque(palette.rule),
+            disabled: opaque(palette.disabled),
+            bar: opaque(palette.bar),
             accent: opaque(palette.accent),
+            accent_ground: opaque(palette.accent_ground),
             query: opaque(palette.query),
             key: opaque(palette.key),
-            error: Color32::from_rgb(error[0], error[1], error[2]),
-            warning: Color32::from_rgb(warning[0], warning[1], warning[2]),
-            masked: opaque(palette.masked),
+            error: opaque(palette.error),
+            warning: opaque(palette.warning),
         }
     }
 
@@ -77,43 +90,81 @@ impl Theme {
 
     /// The egui style of this appearance.
     pub fn style(&self) -> Style {
-        let mut visuals = if self.dark { Visuals::dark() } else { Visuals::light() };
-        visuals.panel_fill = self.panel;
-        visuals.window_fill = self.panel;
-        visuals.extreme_bg_color = self.canvas;
-        visuals.faint_bg_color = self.masked;
-        visuals.override_text_color = Some(self.text);
-        visuals.weak_text_color = Some(self.text_weak);
-        visuals.hyperlink_color = self.accent;
-        visuals.selection.bg_fill = self.accent.gamma_multiply(if self.dark { 0.35 } else { 0.22 });
-        visuals.selection.stroke = Stroke::new(1.0, self.text);
-        visuals.error_fg_color = self.error;
-        visuals.warn_fg_color = self.warning;
-        visuals.window_stroke = Stroke::new(1.0, self.rule);
-        visuals.widgets.noninteractive.bg_stroke = Stroke::new(1.0, self.rule);
-        for widget in [
-            &mut visuals.widgets.noninteractive,
-            &mut visuals.widgets.inactive,
-            &mut visuals.widgets.hovered,
-            &mut visuals.widgets.active,
-            &mut visuals.widgets.open,
-        ] {
-            widget.corner_radius = CornerRadius::same(4);
-        }
+        let widget = |fill: Color32, bg_stroke: Stroke| WidgetVisuals {
+            bg_fill: fill,
+            weak_bg_fill: fill,
+            bg_stroke,
+            corner_radius: CornerRadius::same(radius::CONTROL),
+            fg_stroke: Stroke::new(1.5, self.text),
+            expansion: 0.0,
+        };
+        let edge = Stroke::new(1.0, self.edge);
+        let focus = Stroke::new(FOCUS_PT, self.accent);
+        let visuals = if self.dark { Visuals::dark() } else { Visuals::light() };
+        let visuals = Visuals {
+            override_text_color: Some(self.text),
+            weak_text_color: Some(self.text_weak),
+            hyperlink_color: self.accent,
+            panel_fill: self.panel,
+            window_fill: self.panel,
+            window_stroke: Stroke::new(1.0, self.rule),
+            window_corner_radius: CornerRadius::same(radius::DIALOG),
+            menu_corner_radius: CornerRadius::same(radius::POPOVER),
+            extreme_bg_color: self.canvas,
+            faint_bg_color: self.raised,
+            code_bg_color: self.raised,
+            error_fg_color: self.error,
+            warn_fg_color: self.warning,
+            disabled_alpha: DISABLED_OPACITY,
+            selection: style::Selection { bg_fill: self.accent_ground, stroke: focus },
+            widgets: style::Widgets {
+                noninteractive: WidgetVisuals {
+                    fg_stroke: Stroke::new(1.0, self.text),
+                    ..widget(self.panel, Stroke::new(1.0, self.rule))
+                },
+                inactive: widget(self.raised, edge),
+                hovered: widget(self.hover, edge),
+                active: widget(self.hover, focus),
+                open: widget(self.hover, edge),
+            },
+            ..visuals
+        };
         let mut style = Style { visuals, ..Style::default() };
-        style.spacing.item_spacing = eframe::egui::vec2(2.0 * GRID, 1.5 * GRID);
-        style.spacing.button_padding = eframe::egui::vec2(2.0 * GRID, GRID);
-        style.spacing.scroll = style::ScrollStyle::solid();
+        style.spacing.item_spacing = vec2(2.0 * GRID, GRID);
+        style.spacing.button_padding = vec2(2.0 * GRID, 0.75 * GRID);
+        style.spacing.interact_size.y = CONTROL_PT;
+        style.spacing.scroll = style::ScrollStyle {
+            bar_width: SCROLLBAR_PT,
+            floating_width: SCROLLBAR_PT / 2.0,
+            floating_allocated_width: SCROLLBAR_PT,
+            dormant_background_opacity: 0.0,
+            active_background_opacity: 0.0,
+            interact_background_opacity: 0.2,
+            dormant_handle_opacity: HANDLE_OPACITY,
+            active_handle_opacity: HANDLE_OPACITY,
+            interact_handle_opacity: 0.8,
+            ..style::ScrollStyle::floating()
+        };
         style.text_styles = [
             (TextStyle::Small, FontId::new(text_size::SMALL, FontFamily::Proportional)),
             (TextStyle::Body, FontId::new(text_size::BODY, FontFamily::Proportional)),
             (TextStyle::Button, FontId::new(text_size::BODY, FontFamily::Proportional)),
-            (TextStyle::Heading, FontId::new(text_size::LARGE, FontFamily::Proportional)),
-            (TextStyle::Monospace, FontId::new(text_size::BODY - 0.5, FontFamily::Monospace)),
+            (TextStyle::Heading, medium(text_size::LARGE)),
+            (TextStyle::Monospace, FontId::new(text_size::BODY, FontFamily::Monospace)),
         ]
         .into();
         style
     }
+}
+
+/// The family of what stands out: questions, titles, the tab that is chosen.
+pub fn medium_family() -> FontFamily {
+    FontFamily::Name("medium".into())
+}
+
+/// What stands out, in a size.
+pub fn medium(size: f32) -> FontId {
+    FontId::new(size, medium_family())
 }
 
 /// A colour of a figure on screen.

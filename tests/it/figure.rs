@@ -152,7 +152,7 @@ fn characters_without_a_font_are_named() {
     for known in ["␣", "→", "√", "ö", "e"] {
         assert!(!missing.contains(&known), "{known} is bundled");
     }
-    assert_eq!(bundled.faces().len(), 3, "nothing of the system's was asked for");
+    assert_eq!(bundled.faces().len(), 4, "nothing of the system's was asked for");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn what_lies_outside_a_window_is_hatched_on_both_sides() {
     let mut pattern = read(Captures::one(&capture), &Reading::of(HeadId::single(0, 0))).unwrap();
     let content = Rect::from_min_size(pos2(5.0, 7.0), vec2(240.0, 120.0));
     let spans = |pattern: &_| -> Vec<(f32, f32)> {
-        let hatched = ruled_out::outside_window(pattern, content, 5..6);
+        let hatched = ruled_out::ruled_out(pattern, content, 5..6, ruled_out::out_of_window);
         hatched.iter().map(|rect| ((rect.left() - 5.0) / 20.0, (rect.right() - 5.0) / 20.0)).collect()
     };
     assert_eq!(spans(&pattern), [(0.0, 3.0)], "later keys are masked, not outside");

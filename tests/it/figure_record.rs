@@ -140,7 +140,7 @@ fn every_choice_is_in_the_metadata_of_a_figure() {
         assert_ne!(record(&spec), record(&base), "{name} is not said");
     }
     let image = record(&FigureSpec { view: ViewKind::Image, ..base });
-    assert_eq!(image["options"]["opacity"].to_string(), "0.65", "numbers as they were typed");
+    assert_eq!(image["options"]["opacity"].to_string(), "0.85", "numbers as they were typed");
 }
 
 /// Fields of options that are no part of what a figure is: weights that are about to be drawn by hand.

@@ -14,9 +14,10 @@ use attnscope::{
     ids::{CaptureId, HeadId, Side},
     model::{Engine, Input, Model, ModelFiles, RunPlan, Sites, uninterrupted},
     raster::{
-        colormap::{ColorMap, ColorRange, OUT_OF_WINDOW_COLOR},
+        ColorMap, ColorRange,
         heatmap::{MaskedCells as _, RowsSee, heatmap},
     },
+    style::Ground,
 };
 use serde_json::{Value, json};
 
@@ -49,7 +50,7 @@ fn views_say_which_pairs_exist() {
             let pattern = shown(&capture, &Reading::of(head));
             let picture = heatmap(
                 &pattern.matrix,
-                ColorMap::Viridis,
+                ColorMap::Viridis.on(Ground::Light),
                 ColorRange::linear(0.0, 1.0),
                 &RowsSee {
                     visible: pattern.visible.clone(),
@@ -64,7 +65,7 @@ fn views_say_which_pairs_exist() {
                 assert_eq!(pattern.blank(query, key), (!exists).then_some(Blank::OutOfWindow), "{at}");
                 assert_eq!(pattern.value(query, key).unwrap() > 0.0, exists, "{at}");
                 let pixel = &picture.pixels[4 * (query * n + key)..][..4];
-                assert_eq!(pixel == OUT_OF_WINDOW_COLOR, !exists, "{at}");
+                assert_eq!(pixel == [0; 4], !exists, "{at}");
             }
         }
         let note = capture.notes().iter().any(|note| note.contains("all others"));

@@ -196,7 +196,7 @@ fn a_map_of_pairs_leaves_out_what_the_mask_rules_out() {
     });
     let cells = cells.unwrap();
     let color = |row: usize, col: usize| cells.rgba[4 * (row * N + col)..][..4].to_vec();
-    let zero = attnscope::raster::ColorMap::Viridis.color(0.0).to_vec();
+    let zero = attnscope::style::Palette::LIGHT.explained(0.0).to_vec();
     let masked = color(0, N - 1);
     assert_ne!(masked, zero);
     for row in 0..N {

@@ -198,6 +198,7 @@ mod tasks;
 mod tidy;
 /// How far what belongs to one place is known elsewhere.
 mod tidy_counts;
+mod tidy_look;
 /// Text to ids and tokens: the reference's ids, truncation, what is shown.
 mod tokenization;
 /// Tokenizers against transformers' own classes: which one reads a checkpoint, and every attribute that it reads.

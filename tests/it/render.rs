@@ -374,7 +374,11 @@ fn planes_are_laid_out_and_coloured_as_asked() {
         ("heatmap", &["--methods", "rollout"], "heatmap explains nothing"),
         ("scatter", &["--top-p", "0.5", "--top-k", "3"], "'--top-p <P>' cannot be used with '--top-k <K>'"),
         ("image", &["--opacity", "2"], "'--opacity <A>': opacity goes from 0 to 1: 2 was given"),
-        ("heatmap", &["--colormap", "teal"], "'--colormap <NAME>': colormap is one of viridis, magma, cividis, greys"),
+        (
+            "heatmap",
+            &["--colormap", "teal"],
+            "'--colormap <NAME>': colormap is one of heat, viridis, magma, cividis, greys",
+        ),
     ] {
         let refused = attnscope(&[&["render", view], &one[..], flags, &["--out", "x.svg"]].concat());
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();

@@ -116,7 +116,7 @@ fn what_a_later_version_wrote_is_written_again() {
     json["panes"][2]["options"]["heatmap"]["color_map"] = "Rainbow".into();
     let mut play = opened(read(json.clone()));
     let written = play.session.saved().to_json();
-    json["panes"][2]["options"]["heatmap"]["color_map"] = "Viridis".into();
+    json["panes"][2]["options"]["heatmap"]["color_map"] = "Heat".into();
     assert_eq!(written, json);
     // Where it stood goes with the pane.
     play.does(Command::Activate);

@@ -47,7 +47,7 @@ fn options_are_read_as_earlier_versions_wrote_them() {
     assert_eq!(figures, FigureOptions { kind: FileKind::Pdf, range: FigureRange::Layer, paper });
     // No earlier version offered the maps of differences and explanations.
     let strange = Settings::read(r#"{"views":{"heatmap":{"color_map":"Diverging","values":false}}}"#).views.heatmap;
-    assert_eq!((strange.color_map, strange.values), (ColorMap::Viridis, false));
+    assert_eq!((strange.color_map, strange.values), (ColorMap::Heat, false));
 }
 
 #[test]

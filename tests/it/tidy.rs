@@ -11,13 +11,14 @@ const MAX_LINES: usize = 600;
 const WITH_SOURCES: [&str; 3] = ["src", "tests", "benches"];
 
 /// Each layer and the sibling layers it may name. `ids` and `spec` are free for all.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
+    ("style", &[]),
     ("projection", &[]),
     ("capture", &[]),
     ("corpus", &["capture"]),
     ("analysis", &["capture", "projection", "corpus"]),
-    ("raster", &["capture", "analysis"]),
-    ("figure", &["capture", "projection", "analysis", "raster"]),
+    ("raster", &["style", "capture", "analysis"]),
+    ("figure", &["style", "capture", "projection", "analysis", "raster"]),
     ("hub", &[]),
     ("model", &["capture", "analysis", "hub"]),
     ("lab", &["capture", "corpus", "analysis", "model"]),
@@ -61,6 +62,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
     (
         "ui",
         &[
+            "style",
             "capture",
             "projection",
             "analysis",

@@ -6,9 +6,7 @@ use egui_system_font_provider::SystemFontProvider;
 use epaint::text::{FallbackRequest, FontFamily, FontProvider};
 
 use super::face::{Face, FontBytes};
-
-/// The symbols that the window draws and no text font has; see `assets/symbols.py`.
-pub const SYMBOLS: &[u8] = include_bytes!("../../../assets/symbols.ttf");
+use crate::style::font;
 
 /// Where to look for characters that the bundled fonts lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -44,7 +42,7 @@ pub(super) struct FaceChoice {
 
 impl Fallback {
     pub(super) fn new(source: FontSource) -> Self {
-        let bundled = [epaint_default_fonts::UBUNTU_LIGHT, SYMBOLS, epaint_default_fonts::HACK_REGULAR];
+        let bundled = [font::SANS, font::MATH, font::SYMBOLS, epaint_default_fonts::HACK_REGULAR];
         let face = |bytes: &'static [u8]| Face::new(Arc::new(bytes) as FontBytes, 0);
         let faces = bundled.into_iter().filter_map(face).collect();
         // Listing the system's fonts starts now, on a thread of its own.

@@ -8,5 +8,5 @@ mod fallback;
 mod typesetter;
 
 pub use face::{Face, FontBytes};
-pub use fallback::{FontSource, SYMBOLS};
+pub use fallback::FontSource;
 pub use typesetter::{Align, Typesetter};

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::figure::{
     font::Align,
+    list::Rgba,
     measure::{GRID, text_size::SMALL},
     pen::Pen,
 };
@@ -128,7 +129,9 @@ impl Scale {
         let right = end.x - pen.text(&high, SMALL, weak, end, Align::Right) - GRID;
         let size = vec2((BAR_PT.x - lost).max(4.0 * GRID), BAR_PT.y);
         let bar = Rect::from_min_size(pos2(right - size.x, end.y - size.y / 2.0), size);
-        pen.colors(bar, &self.colors);
+        let colors = self.map.on(pen.palette.ground);
+        let steps: Vec<Rgba> = (0..=63).map(|step| colors.color(step as f32 / 63.0)).collect();
+        pen.colors(bar, &steps);
         pen.frame(bar, 0.75, pen.palette.rule);
         pen.text(&low, SMALL, weak, pos2(bar.left() - GRID, end.y), Align::Right);
     }

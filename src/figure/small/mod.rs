@@ -5,10 +5,10 @@ use emath::Rect;
 
 use super::{
     legend::Legend,
-    list::Rgba,
     page::{Captions, Scene},
     pen::Pen,
 };
+use crate::raster::ColorMap;
 
 mod draw;
 mod layout;
@@ -61,8 +61,7 @@ pub enum ColsAt {
 /// A scale of colours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// From the first to the last, equally far apart.
-    pub colors: Vec<Rgba>,
+    pub map: ColorMap,
     /// Numbers at its ends.
     pub ends: [String; 2],
     /// What they count.
@@ -214,7 +213,7 @@ mod tests {
 
         fn scale(&self) -> Option<Scale> {
             let ends = ["0", "1"].map(str::to_owned);
-            Some(Scale { colors: vec![[0; 4], [255; 4]], ends, name: "weight" })
+            Some(Scale { map: ColorMap::Greys, ends, name: "weight" })
         }
 
         fn note(&self) -> &'static str {

@@ -97,8 +97,8 @@ impl FigureSpec {
     fn drawn_map(&self) -> ColorMap {
         match (self.reading.source.explained(), self.minus) {
             _ if self.view.facts().reads_corpus => self.color_map(),
-            (Some(explained), _) if !explained.is_signed() => ColorMap::Teal,
-            (Some(_), _) | (None, Some(_)) => ColorMap::Diverging,
+            (Some(explained), _) if !explained.is_signed() => ColorMap::Explained,
+            (Some(_), _) | (None, Some(_)) => ColorMap::Signed,
             (None, None) => self.color_map(),
         }
     }

@@ -6,7 +6,7 @@ use emath::{Pos2, Rect, pos2, vec2};
 
 use crate::{
     figure::list::Rgba,
-    raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
+    raster::{Colors, heatmap::ruled_out as ruled_out_colors},
     spec::Mask,
 };
 
@@ -58,24 +58,19 @@ pub fn ruled_out(mask: Mask, (query, key): (usize, usize), shape: [usize; 2], va
 
 impl RuledOut {
     /// The colour of such a cell: that of no value.
-    pub fn color(self, canvas: Rgba) -> Rgba {
+    pub const fn color(self, colors: Colors) -> Rgba {
+        let [later, far] = ruled_out_colors(colors);
         match self {
-            Self::Later => over(canvas, MASKED_COLOR),
-            Self::OutOfWindow => over(canvas, OUT_OF_WINDOW_COLOR),
+            Self::Later => later,
+            Self::OutOfWindow => far,
         }
     }
-}
-
-/// A translucent colour on an opaque ground.
-pub fn over(ground: Rgba, [red, green, blue, alpha]: Rgba) -> Rgba {
-    let alpha = f32::from(alpha) / 255.0;
-    let mix = |top: u8, below: u8| (f32::from(top) * alpha + f32::from(below) * (1.0 - alpha) + 0.5) as u8;
-    [mix(red, ground[0]), mix(green, ground[1]), mix(blue, ground[2]), 255]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{raster::ColorMap, style::Ground};
 
     #[test]
     fn a_cell_is_ruled_out_by_its_mask_and_not_by_being_small() {
@@ -86,7 +81,7 @@ mod tests {
         assert_eq!(of((1, 2), 0.1), None, "a value that is there is shown");
         assert_eq!(of((1, 2), f32::NAN), Some(RuledOut::Later));
         assert_eq!(ruled_out(Mask::default(), (0, 3), [4, 4], 0.0), None);
-        let canvas = [255; 4];
-        assert_ne!(RuledOut::Later.color(canvas), RuledOut::OutOfWindow.color(canvas));
+        let colors = ColorMap::Heat.on(Ground::Light);
+        assert_ne!(RuledOut::Later.color(colors), RuledOut::OutOfWindow.color(colors));
     }
 }

@@ -52,8 +52,8 @@ impl Pinned {
 /// those of an explanation, which is not to be taken for attention.
 pub const fn color_map(read: &ReadPattern, chosen: ColorMap) -> ColorMap {
     match (read.signed, read.explained()) {
-        (true, _) => ColorMap::Diverging,
-        (false, Some(_)) => ColorMap::Teal,
+        (true, _) => ColorMap::Signed,
+        (false, Some(_)) => ColorMap::Explained,
         (false, None) => chosen,
     }
 }

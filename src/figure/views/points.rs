@@ -20,7 +20,7 @@ use crate::{
         pen::Pen,
     },
     raster::{
-        ColorMap,
+        Colors,
         points::{Canvas, Mark, Stamp, counts, opacity},
     },
 };
@@ -49,7 +49,7 @@ pub struct Look {
     /// Pixels per point of the screen.
     pub scale: f32,
     /// Counts in these colours instead of marks.
-    pub density: Option<ColorMap>,
+    pub density: Option<Colors>,
 }
 
 /// The size and the opacity of marks in a cell.
@@ -185,7 +185,7 @@ impl CellPoints<'_> {
         placed
     }
 
-    fn draw_counts(&self, canvas: &mut Canvas, map: ColorMap, scale: f32) -> u32 {
+    fn draw_counts(&self, canvas: &mut Canvas, map: Colors, scale: f32) -> u32 {
         let shown = |spot: Spot| self.marked.is_none_or(|marked| marked.contains(spot));
         let queries = self.plane.queries.iter().enumerate().filter(|(idx, _)| shown(Spot::Query(*idx)));
         let keys = self.plane.keys.iter().enumerate().filter(|(idx, _)| shown(Spot::Key(*idx)));
@@ -284,6 +284,7 @@ mod tests {
 
     use super::*;
     use crate::{analysis::projection::Sizing, ids::HeadId};
+    use crate::{raster::ColorMap, style::Ground};
 
     fn plane(n: usize) -> HeadProjection {
         let at = |idx: usize| {
@@ -306,7 +307,7 @@ mod tests {
         let (seen, tints) = (Seen::new(plane, turned), Tints::default());
         let mut canvas = Canvas::new([120, 100]);
         let cell = Rect::from_min_size(pos2(0.0, 0.0), Vec2::new(120.0, 100.0));
-        let density = density.then_some(ColorMap::Viridis);
+        let density = density.then_some(ColorMap::Viridis.on(Ground::Light));
         let look = Look { palette: Palette::LIGHT, scale: 1.0, density };
         let most = CellPoints { plane, seen: &seen, tints: &tints, marked, cell }.draw(&mut canvas, &look);
         (canvas, most)

@@ -24,7 +24,7 @@ use crate::{
         other_document,
         panels::{failure_ui, start_ui, too_long_ui},
         stale::{Veil, veil, veiled_ui},
-        theme::{GRID, Theme, text_size},
+        theme::{GRID, Theme, radius, text_size},
         views::{Views, explained_output, is_drawn_on, pane_menu_ui, shared_high, stack_name, view_choices_ui},
     },
 };
@@ -134,7 +134,7 @@ fn tabs_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: Vec<ViewCtx<'_>>) {
         let response = ui.interact(rect, ui.scope_id().with(("pane tab", view.pane.id.0)), Sense::click());
         response.widget_info(|| WidgetInfo::selected(Role::Tab, true, shown, &name));
         let (ground, ink) = if shown { (cx.theme.canvas, cx.theme.text) } else { (cx.theme.panel, cx.theme.text_weak) };
-        ui.painter().rect_filled(rect, 0, if response.hovered() { cx.theme.masked } else { ground });
+        ui.painter().rect_filled(rect, 0, if response.hovered() { cx.theme.hover } else { ground });
         let mut job = LayoutJob::simple_singleline(name, FontId::proportional(text_size::SMALL), ink);
         job.wrap = TextWrapping::truncate_at_width(rect.width() - 2.0 * GRID);
         let galley = ui.painter().layout_job(job);
@@ -321,7 +321,8 @@ fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) {
     ui.scope_builder(builder, |ui| {
         let margin = Margin::symmetric(2 * GRID as i8, GRID as i8);
         let stroke = (1.0, cx.theme.rule);
-        let frame = Frame::new().fill(cx.theme.panel).stroke(stroke).corner_radius(4).inner_margin(margin);
+        let frame =
+            Frame::new().fill(cx.theme.panel).stroke(stroke).corner_radius(radius::CONTROL).inner_margin(margin);
         frame.show(ui, |ui| {
             ui.set_max_width(place.width() - 4.0 * GRID);
             // From the bottom upwards.

@@ -15,8 +15,8 @@ use crate::{
         PanelCtx,
         panels::{
             HEADER_PT, StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui,
-            inspector_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, search_ui, status_bar_ui,
-            subtract_ui, top_bar_ui, views_sheet_ui,
+            inspector_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, scrolled_ui, search_ui,
+            status_bar_ui, subtract_ui, top_bar_ui, views_sheet_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},
@@ -70,7 +70,7 @@ impl App {
         let side = |panel: Panel| panel.default_size(side_width).frame(bar(sides));
         let mut left_ui = |ui: &mut Ui| left.ui(ui, &cx, pattern);
         let right_ui = |ui: &mut Ui, views: &mut HashMap<PaneId, Views>| {
-            egui::ScrollArea::vertical().id_salt("inspector").auto_shrink([false, false]).show(ui, |ui| {
+            scrolled_ui(ui, "inspector", |ui| {
                 veiled_ui(ui, &cx, |ui| inspector_ui(ui, &cx, &shown));
                 ui.add_space(2.0 * GRID);
                 subtract_ui(ui, &cx);

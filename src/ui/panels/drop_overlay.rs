@@ -8,7 +8,7 @@ use crate::{
     session::PathKind,
     ui::{
         ViewCtx,
-        theme::{GRID, text_size},
+        theme::{GRID, radius, text_size},
     },
 };
 
@@ -34,7 +34,7 @@ pub fn drop_overlay_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) {
     let rect = ctx.content_rect();
     painter.rect_filled(rect, 0, cx.theme.canvas.gamma_multiply(0.92));
     let edge = egui::Stroke::new(2.0, cx.theme.accent);
-    painter.rect_stroke(rect.shrink(3.0 * GRID), 8, edge, egui::StrokeKind::Inside);
+    painter.rect_stroke(rect.shrink(3.0 * GRID), radius::DIALOG, edge, egui::StrokeKind::Inside);
     let line_height = 6.0 * GRID;
     let top = rect.center().y - line_height * lines.len() as f32 / 2.0;
     for (idx, line) in lines.iter().enumerate() {

@@ -15,7 +15,7 @@ use crate::{
     ui::{
         ViewCtx,
         commands::UiCommand,
-        theme::{GRID, text_size},
+        theme::{GRID, radius, text_size},
         widgets::{Dialog, symbol_button_ui},
     },
 };
@@ -154,11 +154,11 @@ fn card_ui(ui: &mut Ui, cx: &ViewCtx<'_>, idx: usize, example: &Example, size: e
     if ui.is_rect_visible(rect) {
         let theme = cx.theme;
         if response.hovered() || response.has_focus() {
-            ui.painter().rect_filled(rect, 4, theme.masked);
+            ui.painter().rect_filled(rect, radius::CONTROL, theme.hover);
         }
         if shown {
             let edge = Rect::from_min_size(rect.min + vec2(0.0, GRID), vec2(2.0, rect.height() - 2.0 * GRID));
-            ui.painter().rect_filled(edge, 1, theme.accent);
+            ui.painter().rect_filled(edge, radius::MARK, theme.accent);
         }
         let painter = ui.painter().with_clip_rect(rect.shrink2(vec2(2.0 * GRID, 0.0)).intersect(ui.clip_rect()));
         let left = rect.left() + 2.0 * GRID;

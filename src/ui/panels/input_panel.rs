@@ -25,7 +25,7 @@ use crate::{
         commands::UiCommand,
         memo::Memo,
         stale::veiled_ui,
-        theme::{GRID, opaque},
+        theme::{GRID, opaque, radius},
         views::overlay_strip_ui,
         widgets::{ChipRoom, ChipTint, TokenChips, section_ui},
     },
@@ -136,10 +136,10 @@ impl InputPanel {
             let size = texture.size_vec2();
             let scale = (ui.available_width() / size.x).min(30.0 * GRID / size.y).min(1.0);
             veiled_ui(ui, cx, |ui| {
-                let image = egui::Image::new((texture.id(), size * scale)).corner_radius(3);
+                let image = egui::Image::new((texture.id(), size * scale)).corner_radius(radius::CONTROL);
                 let place = ui.add(image.alt_text("The input picture")).rect;
                 // A white picture ends where its frame is.
-                ui.painter().rect_stroke(place, 3, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
+                ui.painter().rect_stroke(place, radius::CONTROL, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
                 ui.label(RichText::new(picture_caption(capture, source)).small().color(cx.theme.text_weak));
             });
         }

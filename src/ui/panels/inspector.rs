@@ -219,7 +219,6 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
             ranked: pattern.ranked_cols(row),
             of: pattern,
             axis: &pattern.cols,
-            color: cx.theme.key,
             chosen: col,
             // Without a pinned query the preview would end as soon as the pointer leaves the view.
             preview: one_row || selection.pinned.query.is_some_and(|query| pattern.rows.group_of(query) == Some(row)),
@@ -237,7 +236,6 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
             ranked: pattern.ranked_rows(col),
             of: pattern,
             axis: &pattern.rows,
-            color: cx.theme.query,
             chosen: None,
             // A previewed query would turn this list into its own top keys, under the pointer.
             preview: false,
@@ -252,7 +250,6 @@ fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
                 ranked: Vec::new(),
                 of: pattern,
                 axis: &pattern.cols,
-                color: cx.theme.key,
                 chosen: None,
                 preview: false,
                 table: &Table::default,
@@ -284,7 +281,7 @@ fn token_ui(
                 } else {
                     axis.map_or_else(|| format!("#{position}"), |axis| axis.number(position))
                 };
-                ui.label(RichText::new(number).monospace().color(cx.theme.text_weak));
+                ui.label(RichText::new(number).color(cx.theme.text_weak));
                 ui.add(egui::Label::new(RichText::new(text(position)).color(color).strong()).truncate());
             }
             None => {
@@ -358,7 +355,6 @@ fn links_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             label: &format!("{}   rank {} of {}", link.head, link.rank, link.n_keys),
             fraction: link.weight,
             value: &weight_text(link.weight),
-            color: cx.theme.accent,
             selected: link.head == selected,
         };
         let response = row.ui(ui, cx.theme).on_hover_text(links.sentence(link));

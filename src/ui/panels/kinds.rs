@@ -57,12 +57,10 @@ pub fn kinds_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 
 fn kind_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kinds: &HeadKinds, kind: &KindRanking) {
     let Some(&(head, score)) = kind.ranked().first() else { return };
-    let is_one = kind.detector.holds(score);
     let row = BarRow {
         label: &format!("{}   {head}", kind.detector.definition().title),
         fraction: score,
         value: &decimal_text(score),
-        color: if is_one { cx.theme.accent } else { cx.theme.text_weak },
         selected: head == cx.pane.selection.head,
     };
     let response = row.ui(ui, cx.theme).on_hover_text(about(kinds, kind));

@@ -48,7 +48,7 @@ use crate::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         stale::{veil, veiled_ui},
-        theme::GRID,
+        theme::{GRID, SCROLLBAR_PT},
     },
 };
 
@@ -100,7 +100,7 @@ impl LeftPanel {
     fn contents_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
         failures_ui(ui, cx);
         self.corpus.ui(ui, cx);
-        egui::ScrollArea::vertical().id_salt("left panel").auto_shrink([false, false]).show(ui, |ui| {
+        scrolled_ui(ui, "left panel", |ui| {
             model_panel::model_panel_ui(ui, cx);
             self.input.ui(ui, cx, pattern);
             what_if::what_if_ui(ui, cx);
@@ -129,6 +129,18 @@ impl LeftPanel {
     pub const fn focus_search(&mut self) {
         self.input.focus_search();
     }
+}
+
+/// What a side panel holds below what stays in sight; its scrollbar lies in the margin, so that nothing shifts.
+pub fn scrolled_ui(ui: &mut Ui, name: &str, contents: impl FnOnce(&mut Ui)) {
+    let rect = ui.available_rect_before_wrap();
+    let with_bar = egui::Rect::from_min_max(rect.min, rect.max + egui::vec2(SCROLLBAR_PT, 0.0));
+    let mut outer = ui.new_child(egui::UiBuilder::new().max_rect(with_bar));
+    egui::ScrollArea::vertical().id_salt(name).auto_shrink([false, false]).show(&mut outer, |ui| {
+        ui.set_max_width(rect.width());
+        contents(ui);
+    });
+    ui.advance_cursor_after_rect(rect);
 }
 
 /// What went wrong and is not said in the pane, at the bottom, where it moves none of the buttons: a model that did not

@@ -47,7 +47,6 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
             label: &item.label,
             fraction: fraction(outputs, item.value),
             value: &outputs.text(item.value),
-            color: cx.theme.accent,
             selected: false,
         };
         let meaning = format!("id {} · {} {}", item.id, outputs.measure(), norm_text(item.value));
@@ -109,7 +108,6 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, outputs: OutputKind, before: &Predi
             label: &item.label,
             fraction: fraction(outputs, is.unwrap_or_default()),
             value: &value,
-            color: cx.theme.accent,
             selected: false,
         };
         let meaning = match (was, is) {

@@ -1,6 +1,6 @@
 //! The strongest entries of a row or a column of a pattern, as bars.
 
-use eframe::egui::{self, Label, RichText, Ui, vec2};
+use eframe::egui::{Label, RichText, Ui, vec2};
 
 use crate::{
     analysis::{
@@ -34,7 +34,6 @@ pub struct Ranking<'a> {
     /// Where the weights come from.
     pub of: &'a ReadPattern,
     pub axis: &'a Axis,
-    pub color: egui::Color32,
     pub chosen: Option<usize>,
     /// Whether hovering a bar previews the pair.
     pub preview: bool,
@@ -55,7 +54,6 @@ impl Ranking<'_> {
                 label: &self.axis.numbered(idx),
                 fraction: self.of.strength(weight),
                 value: &self.of.value_text(weight),
-                color: self.color,
                 selected: self.chosen == Some(idx),
             };
             let response = row.ui(ui, cx.theme);

@@ -17,7 +17,7 @@ use crate::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         keys::keys_text,
-        theme::{GRID, text_size},
+        theme::{FOCUS_PT, GRID, radius, text_size},
         views::view_choices_ui,
         widgets::{command_button_ui, menu_ui, symbol_button_ui, symbol_button_width, text_button_width},
         zoom,
@@ -158,7 +158,7 @@ fn search_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     let (rect, response) = ui.allocate_exact_size(vec2(SEARCH_PT, 7.0 * GRID), Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, command.text()));
     let edge = if response.has_focus() { (2.0, cx.theme.accent) } else { (1.0, cx.theme.text_weak) };
-    let ground = if response.hovered() { cx.theme.masked } else { cx.theme.canvas };
+    let ground = if response.hovered() { cx.theme.hover } else { cx.theme.canvas };
     ui.painter().rect(rect, 4, ground, Stroke::from(edge), StrokeKind::Inside);
     let text = |at: egui::Pos2, align: Align2, text: String| {
         ui.painter().text(at, align, text, FontId::proportional(text_size::BODY), cx.theme.text_weak);
@@ -266,10 +266,15 @@ fn tab_ui(ui: &mut Ui, cx: &ViewCtx<'_>, group: ViewGroup, requests: &mut Window
     let is_enabled = leads_to.is_some();
     response.widget_info(|| WidgetInfo::selected(Role::Tab, is_enabled, shown, group.label()));
     if response.hovered() && is_enabled && !shown {
-        ui.painter().rect_filled(rect.shrink2(vec2(0.0, GRID)), 4, cx.theme.masked);
+        ui.painter().rect_filled(rect.shrink2(vec2(0.0, GRID)), radius::CONTROL, cx.theme.hover);
     }
     if response.has_focus() {
-        ui.painter().rect_stroke(rect.shrink(GRID), 4, Stroke::new(2.0, cx.theme.accent), StrokeKind::Inside);
+        ui.painter().rect_stroke(
+            rect.shrink(GRID),
+            radius::CONTROL,
+            Stroke::new(FOCUS_PT, cx.theme.accent),
+            StrokeKind::Inside,
+        );
     }
     let faint = |color: egui::Color32| if is_enabled { color } else { color.gamma_multiply(0.55) };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));

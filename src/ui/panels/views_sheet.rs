@@ -140,7 +140,7 @@ fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, card: Card) -> bool {
     if ui.is_rect_visible(rect) {
         let theme = cx.theme;
         if response.hovered() && reason.is_none() {
-            ui.painter().rect_filled(rect, 6, theme.masked);
+            ui.painter().rect_filled(rect, crate::ui::theme::radius::POPOVER, theme.hover);
         }
         if response.has_focus() || shown {
             let stroke = Stroke::new(2.0, if response.has_focus() { theme.accent } else { theme.text });

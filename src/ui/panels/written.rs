@@ -9,14 +9,12 @@ use crate::{
     text::share_text,
     ui::{
         ViewCtx,
-        theme::{GRID, text_size},
+        theme::{GRID, radius, text_size},
         widgets::section_ui,
     },
 };
 
 const MAX_HEIGHT: f32 = 40.0 * GRID;
-/// Opacity of the ground behind a token of probability 1.
-const TINT: f32 = 0.42;
 
 /// Draws the text, if the model wrote any.
 pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
@@ -56,16 +54,16 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: 
     let name = format!("Written {position} {}, probability {}", token.text, share_text(probability));
     response.widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, &name));
     if ui.is_rect_visible(rect) {
-        let ground = theme.accent.gamma_multiply(TINT * probability.clamp(0.0, 1.0));
+        let ground = theme.bar.gamma_multiply(probability.clamp(0.0, 1.0));
         ui.painter().rect_filled(rect, 0, ground);
         // The line grows with the probability, for eyes that cannot tell the grounds apart.
         let line = Rect::from_min_max(rect.left_bottom() - vec2(0.0, 2.0), rect.right_bottom());
         let line = line.with_max_x(rect.left() + rect.width() * probability.clamp(0.0, 1.0));
-        ui.painter().rect_filled(line, 0, theme.accent);
+        ui.painter().rect_filled(line, 0, theme.text_weak);
         ui.painter().galley(rect.min, galley, theme.text);
         if pinned || focused || response.has_focus() {
-            let color = if pinned { theme.accent } else { theme.query };
-            ui.painter().rect_stroke(rect, 2, Stroke::new(1.5, color), egui::StrokeKind::Outside);
+            let color = if pinned { theme.text } else { theme.query };
+            ui.painter().rect_stroke(rect, radius::MARK, Stroke::new(1.5, color), egui::StrokeKind::Outside);
         }
     }
     if here && response.hovered() {

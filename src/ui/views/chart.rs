@@ -14,7 +14,7 @@ use super::display_list::color32;
 use crate::{
     figure::chart::{Chart, ChartAxis, MarkOf, Series, SeriesShape},
     ui::{
-        theme::{GRID, Theme, text_size},
+        theme::{GRID, Theme, radius, text_size},
         widgets::text_button_width,
     },
 };
@@ -280,7 +280,7 @@ fn name_marks(ui: &Ui, theme: &Theme, chart: &Chart, transform: &PlotTransform) 
             (inner.left() - place.left()).max(0.0) + (inner.right() - place.right()).min(0.0),
             (inner.top() - place.top()).max(0.0) + (inner.bottom() - place.bottom()).min(0.0),
         ));
-        painter.rect_filled(place.expand2(vec2(GRID / 2.0, 0.0)), 2, theme.canvas.gamma_multiply(0.9));
+        painter.rect_filled(place.expand2(vec2(GRID / 2.0, 0.0)), radius::MARK, theme.canvas.gamma_multiply(0.9));
         painter.galley(place.min, galley, color);
     };
     let x_of = |value: f64| transform.position_from_point_x(value);

@@ -9,7 +9,10 @@ use crate::{
     ids::HeadId,
     raster::ColorMap,
     session::{Command, Substitute},
-    ui::{ViewCtx, theme::GRID},
+    ui::{
+        ViewCtx,
+        theme::{GRID, opaque, radius},
+    },
 };
 
 /// Colours of the ramp.
@@ -30,7 +33,8 @@ pub fn above_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute) -> bool {
 
 /// What is shown, in its colours, that it is no attention, and the way back. `narrow` is for the panel of the input.
 pub fn strip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute, narrow: bool) {
-    let frame = Frame::new().fill(cx.theme.accent.gamma_multiply(0.09)).corner_radius(4);
+    let frame =
+        Frame::new().fill(opaque(cx.theme.palette.not_attention).gamma_multiply(0.09)).corner_radius(radius::CONTROL);
     frame.inner_margin(Margin::symmetric(2 * GRID as i8, GRID as i8)).show(ui, |ui| {
         if narrow {
             // Tokens have the colours of one pattern.
@@ -77,7 +81,8 @@ fn back_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
 /// Its colours, from the least to the most.
 fn ramp_ui(ui: &mut Ui, cx: &ViewCtx<'_>, explained: Option<&Explained>) {
     let (rect, response) = ui.allocate_exact_size(vec2(RAMP_PT[0], RAMP_PT[1]), Sense::hover());
-    let map = if explained.is_some_and(Explained::is_signed) { ColorMap::Diverging } else { ColorMap::Teal };
+    let map = if explained.is_some_and(Explained::is_signed) { ColorMap::Signed } else { ColorMap::Explained };
+    let map = map.on(cx.theme.palette.ground);
     let colors: Vec<Rgba> = (0..STEPS).map(|step| map.color(step as f32 / (STEPS - 1) as f32)).collect();
     paint_part(ui.painter(), response.id, cx.theme, map, rect.expand(1.0), &|pen| {
         pen.colors(rect, &colors);
@@ -85,7 +90,7 @@ fn ramp_ui(ui: &mut Ui, cx: &ViewCtx<'_>, explained: Option<&Explained>) {
     });
     let meaning = match explained {
         Some(explained) if explained.is_signed() => "Blue: lowers the score · orange: raises it",
-        _ => "Lighter means more",
+        _ => "Farther from the ground means more",
     };
     response.on_hover_text(meaning);
 }

@@ -14,7 +14,7 @@ use crate::{
     capture::Matrix,
     ids::CaptureId,
     raster::{
-        ColorMap, ColorRange,
+        ColorRange, Colors,
         heatmap::{RowsSee, heatmap},
     },
     ui::ViewCtx,
@@ -27,7 +27,7 @@ pub const BATCH: usize = 16;
 /// How values become colours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    pub map: ColorMap,
+    pub map: Colors,
     /// Whether the scale is logarithmic.
     pub log: bool,
     pub pool: Pool,

@@ -110,12 +110,12 @@ impl HeadThumbs {
                 let picture =
                     Rect::from_center_size(square.center(), thumbs.map_or(square.size(), |it| it.size(idx, side)));
                 let painter = ui.painter();
-                painter.rect_filled(picture, 0, cx.theme.masked);
+                painter.rect_filled(picture, 0, cx.theme.raised);
                 if let (Some(thumbs), Some(uv)) = (thumbs, uv) {
                     painter.image(thumbs.texture.id(), picture, uv, Color32::WHITE);
                 }
                 let (stroke, ink) = if selected {
-                    (Stroke::new(2.0, cx.theme.accent), cx.theme.text)
+                    (Stroke::new(2.0, cx.theme.text), cx.theme.text)
                 } else if response.hovered() || response.has_focus() {
                     (Stroke::new(1.0, cx.theme.text), cx.theme.text)
                 } else {

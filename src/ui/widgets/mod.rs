@@ -9,7 +9,7 @@ pub use crate::text::bytes_text;
 
 use super::{
     commands::UiCommand,
-    theme::{GRID, Theme, text_size},
+    theme::{FOCUS_PT, GRID, Theme, radius, text_size},
 };
 
 mod dialog;
@@ -62,6 +62,10 @@ pub fn focus_when_opened(ui: &Ui, field: &Response) {
 /// Height of a [`BarRow`], in points.
 pub const BAR_ROW_PT: f32 = 5.5 * GRID;
 
+/// Width of a number beside a bar, and of two with an arrow between them.
+const VALUE_PT: f32 = 11.0 * GRID;
+const CHANGE_PT: f32 = 24.0 * GRID;
+
 /// One row of a ranking: a label, a bar and a number.
 pub struct BarRow<'a> {
     pub label: &'a str,
@@ -69,7 +73,6 @@ pub struct BarRow<'a> {
     pub fraction: f32,
     /// The number, with its unit.
     pub value: &'a str,
-    pub color: egui::Color32,
     pub selected: bool,
 }
 
@@ -85,14 +88,20 @@ impl BarRow<'_> {
             return response;
         }
         let painter = ui.painter();
-        let bar = Rect::from_min_size(rect.min, vec2(rect.width() * self.fraction.clamp(0.0, 1.0), height));
-        painter.rect_filled(bar.shrink2(vec2(0.0, 1.0)), 2, self.color.gamma_multiply(0.28));
-        if response.hovered() || response.has_focus() || self.selected {
-            let stroke = egui::Stroke::new(1.0, if self.selected { theme.accent } else { theme.rule });
-            painter.rect_stroke(rect, 2, stroke, egui::StrokeKind::Inside);
+        if response.hovered() {
+            painter.rect_filled(rect, radius::MARK, theme.hover);
         }
         let font = FontId::proportional(text_size::BODY);
-        let value = painter.layout_no_wrap(self.value.to_owned(), FontId::monospace(text_size::SMALL), theme.text_weak);
+        let value = painter.layout_no_wrap(self.value.to_owned(), font.clone(), theme.text);
+        // Numbers stand right of the longest bar; rows of one list have numbers of one kind.
+        let column = if value.size().x <= VALUE_PT { VALUE_PT } else { CHANGE_PT };
+        let longest = rect.width() - column - 2.0 * GRID;
+        let bar = Rect::from_min_size(rect.min, vec2(longest * self.fraction.clamp(0.0, 1.0), height));
+        painter.rect_filled(bar.shrink2(vec2(0.0, 1.0)), radius::MARK, theme.bar);
+        if response.has_focus() || self.selected {
+            let (width, color) = if self.selected { (2.0, theme.text) } else { (FOCUS_PT, theme.accent) };
+            painter.rect_stroke(rect, radius::MARK, egui::Stroke::new(width, color), egui::StrokeKind::Inside);
+        }
         let value_at = pos2(rect.right() - value.size().x - GRID, rect.center().y - value.size().y / 2.0);
         let label_clip = Rect::from_min_max(rect.min, pos2(value_at.x - GRID, rect.bottom()));
         painter.with_clip_rect(label_clip.intersect(ui.clip_rect())).text(
@@ -102,7 +111,7 @@ impl BarRow<'_> {
             font,
             theme.text,
         );
-        painter.galley(value_at, value, theme.text_weak);
+        painter.galley(value_at, value, theme.text);
         response
     }
 }
@@ -119,7 +128,7 @@ pub fn stepper_ui(ui: &mut Ui, theme: &Theme, name: &str, value: usize, count: u
             ui.spacing_mut().item_spacing.x = GRID;
             let up = ui.add_enabled(count > 1, egui::Button::new("⏵").frame_when_inactive(false));
             up.widget_info(|| WidgetInfo::labeled(Role::Button, count > 1, format!("Next {}", name.to_lowercase())));
-            let text = ui.label(RichText::new(value.to_string()).monospace());
+            let text = ui.label(value.to_string());
             text.on_hover_text(format!("{name}s are counted from 0 to {}", count - 1));
             let down = ui.add_enabled(count > 1, egui::Button::new("⏴").frame_when_inactive(false));
             down.widget_info(|| {

@@ -19,7 +19,7 @@ use crate::{
     ui::{
         ViewCtx,
         memo::Memo,
-        theme::{GRID, Theme, opaque, text_size},
+        theme::{FOCUS_PT, GRID, Theme, opaque, radius, text_size},
         views::{changes_menu_ui, hidden_by, hold, toggle_hidden},
     },
 };
@@ -163,7 +163,7 @@ struct Chip<'a> {
 
 fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving) -> egui::Response {
     let Chip { side, position, token, role, tint } = chip;
-    let Theme { canvas, text, text_weak, query, key, accent, rule, .. } = *cx.theme;
+    let Theme { canvas, text, text_weak, query, key, accent, edge, .. } = *cx.theme;
     let selection = &cx.pane.selection;
     let mine = |focus: Focus| if role == ChipRole::Query { focus.query } else { focus.key };
     let pinned = mine(selection.pinned) == Some(position);
@@ -199,16 +199,16 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     let weight = tint.and_then(|tint| Some((tint.of(position)?, tint.name)));
     let ground = weight.map_or(canvas, |((_, strength, color), _)| canvas.lerp_to_gamma(color, strength.sqrt() * 0.75));
     let stroke = if pinned {
-        Stroke::new(1.5, accent)
+        Stroke::new(2.0, text)
     } else if focused {
         Stroke::new(1.5, if role == ChipRole::Query { query } else { key })
     } else if response.has_focus() {
-        Stroke::new(1.0, accent)
+        Stroke::new(FOCUS_PT, accent)
     } else {
-        Stroke::new(1.0, rule)
+        Stroke::new(1.0, edge)
     };
     let painter = ui.painter().with_clip_rect(rect.expand(1.0).intersect(ui.clip_rect()));
-    painter.rect(rect, 3, ground, stroke, egui::StrokeKind::Inside);
+    painter.rect(rect, radius::CONTROL, ground, stroke, egui::StrokeKind::Inside);
     let font = FontId::proportional(text_size::BODY);
     let is_hidden = hidden_by(cx, side, position).is_some();
     let ink = if token.special || is_hidden { text_weak } else { text };

@@ -28,6 +28,7 @@ use crate::{
     },
     raster::ColorMap,
     spec::Mask,
+    style::HATCH_PT,
     text::{counted, share_text, stepped_text, tick_text, whole_text},
 };
 
@@ -138,10 +139,10 @@ impl AverageScene {
         let [n_query, n_key] = average.positions.pattern.shape();
         let title = rect.left_top() - vec2(0.0, 8.0 * GRID);
         pen.text("Mean weight by position (row: query, column: key)", SMALL, pen.palette.text, title, Align::Left);
-        let canvas = pen.palette.canvas;
+        let colors = self.color_map.on(pen.palette.ground);
         let color = |(nth, weight): (usize, &f32)| match self.ruled_out(average, (nth / n_key, nth % n_key)) {
-            Some(why) => why.color(canvas),
-            None => self.color_map.color(weight / high),
+            Some(why) => why.color(colors),
+            None => colors.color(weight / high),
         };
         let pixels = average.positions.pattern.as_slice().iter().enumerate().flat_map(color).collect();
         pen.picture(rect, &RgbaBuffer { width: n_key, height: n_query, pixels }, Sampling::Crisp);
@@ -159,8 +160,7 @@ impl AverageScene {
         }
         let size = vec2(BAR_AND_TICKS_PT, rect.height().max(60.0));
         let bar = Rect::from_min_size(rect.right_top() + vec2(3.0 * GRID, 0.0), size);
-        let map = self.color_map;
-        pen.color_bar(bar, |fraction| map.color(fraction), |fraction| tick_text(fraction * high));
+        pen.color_bar(bar, |fraction| colors.color(fraction), |fraction| tick_text(fraction * high));
     }
 
     /// Whether the head rules a pair of positions out.
@@ -176,7 +176,7 @@ impl AverageScene {
             let is_out = move |key: &usize| self.ruled_out(average, (query, *key)) == Some(RuledOut::OutOfWindow);
             (0..n_key).filter(is_out).map(move |key| cells::cell_rect(content, (n_query, n_key), query, key))
         };
-        hatch((0..n_query).flat_map(out), pen);
+        hatch((0..n_query).flat_map(out), (HATCH_PT, pen.palette.canvas), pen);
     }
 
     fn draw_offsets(&self, layout: &AverageLayout, pen: &mut Pen<'_>) {

@@ -22,7 +22,6 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     projection::correlation::Pair,
-    raster::ColorMap,
     text::{capitalised, decimal_text, norm_text, stepped_text, tick_text},
 };
 
@@ -125,7 +124,8 @@ impl DistanceScene {
         pen.text(&mosaic.title, SMALL, pen.palette.text, rect.left_top() - vec2(0.0, 7.5 * GRID), Align::Left);
         for proxy in self.all() {
             let cell = layout.cell(which, proxy.head.layer, proxy.head.head);
-            let color = (mosaic.value)(proxy).map_or(pen.palette.masked, |value| ramp((mosaic.fraction)(value)));
+            let color =
+                (mosaic.value)(proxy).map_or(pen.palette.raised, |value| ramp(&pen.palette, (mosaic.fraction)(value)));
             pen.rect(cell.shrink(0.5), color);
         }
         let step = |side: f32| (LABEL_PT / side.max(0.1)).ceil().max(1.0) as usize;
@@ -143,7 +143,8 @@ impl DistanceScene {
         pen.frame(chosen.shrink(1.0), 1.0, pen.palette.text);
         pen.frame(chosen.shrink(2.0), 1.0, pen.palette.canvas);
         let bar = Rect::from_min_size(rect.right_top() + vec2(3.0 * GRID, 0.0), vec2(BAR_AND_TICKS_PT, rect.height()));
-        pen.color_bar(bar, ramp, &mosaic.tick);
+        let palette = pen.palette;
+        pen.color_bar(bar, |fraction| ramp(&palette, fraction), &mosaic.tick);
     }
 
     /// The pairs as given (0) or in the joint space (1): distance along, dot product up.
@@ -164,7 +165,7 @@ impl DistanceScene {
             series: vec![Series {
                 name: String::new(),
                 shape: SeriesShape::Points,
-                color: faded(palette.accent, PAIR_OPACITY),
+                color: faded(palette.head(0), PAIR_OPACITY),
                 width: PAIR_PT,
                 runs: vec![points],
             }],
@@ -184,12 +185,12 @@ impl DistanceScene {
             width,
             runs: chart::runs((0..steps.len()).map(|nth| Some([steps[nth].c.log2(), of(nth)?]))),
         };
-        let (accent, weak) = (palette.accent, palette.text_weak);
+        let (own_ink, weak) = (palette.head(0), palette.text_weak);
         let mark = |name: String, c: f64, color: Rgba| Mark { of: MarkOf::X, value: c.log2(), name, color, width: 1.0 };
         let zero = Mark { of: MarkOf::Y, value: 0.0, name: String::new(), color: palette.rule, width: 0.75 };
         let scales = plot.into_iter().flat_map(|plot| {
             let (best, own) = (plot.best.c, plot.proxy.c);
-            [mark(format!("lowest {}", two(best)), best, weak), mark(format!("c = {}", two(own)), own, accent)]
+            [mark(format!("lowest {}", two(best)), best, weak), mark(format!("c = {}", two(own)), own, own_ink)]
         });
         Chart {
             title: "Correlation by scale c".to_owned(),
@@ -198,7 +199,7 @@ impl DistanceScene {
             y: ChartAxis { title: "correlation".to_owned(), from: -1.08, to: most + 0.1, scale: Scale::Linear },
             series: vec![
                 line("per query", &|nth| steps[nth].per_query, weak, 1.25),
-                line("all pairs", &|nth| steps[nth].pooled, accent, 2.0),
+                line("all pairs", &|nth| steps[nth].pooled, own_ink, 2.0),
             ],
             marks: std::iter::once(zero).chain(scales).collect(),
         }
@@ -300,8 +301,8 @@ pub const fn distance(which: usize, pair: &Pair) -> f32 {
 }
 
 /// The colour of a fraction, the middle being neutral.
-fn ramp(fraction: f32) -> Rgba {
-    ColorMap::Diverging.color(fraction)
+fn ramp(palette: &Palette, fraction: f32) -> Rgba {
+    palette.signed(2.0 * fraction - 1.0)
 }
 
 /// A correlation to be read.

@@ -10,7 +10,7 @@ use crate::figure::{
     font::Align,
     list::{Line, Rgba, faded},
     measure::{
-        LEFT_OUT_OPACITY,
+        LEFT_OUT_OPACITY, radius,
         text_size::{BODY, SMALL},
     },
     palette::{Dash, Ink, Palette},
@@ -64,8 +64,8 @@ pub fn token(cell: Rect, column: TokenColumn, text: &str, look: TokenLook, pen: 
     };
     let x = Rangef::new(x, x + width);
     if look.picked {
-        pen.fill(Path::rounded(cell, 2.0), faded(pen.palette.accent, 0.12));
-        pen.rect(Rect::from_x_y_ranges(edge..=edge + PICKED_PT, cell.y_range()), pen.palette.accent);
+        pen.fill(Path::rounded(cell, f32::from(radius::MARK)), pen.palette.hover);
+        pen.rect(Rect::from_x_y_ranges(edge..=edge + PICKED_PT, cell.y_range()), pen.palette.text);
     }
     if look.hovered || look.pinned {
         let ground = Rect::from_x_y_ranges(x.expand(TEXT_PAD_PT), cell.y_range()).shrink2(Vec2::Y);

@@ -198,7 +198,7 @@ impl HeadsScene {
         if let Some(read) = self.read().filter(|_| !self.pinned.is_empty()) {
             let (row, col) = self.pinned.in_pattern(read);
             let lines = Rect::from_x_y_ranges(layout.lines, 0.0..=layout.height()).translate(origin);
-            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, pen.palette.veil()));
+            pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, Palette::VEIL));
             let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
             let meant = match row.zip(col) {
                 Some(pair) => self.pair(layout, origin, pen, pair),

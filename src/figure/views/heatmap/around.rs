@@ -14,7 +14,8 @@ use crate::{
     figure::{
         font::Align,
         list::faded,
-        measure::{GRID, LEFT_OUT_OPACITY, text_size::SMALL},
+        measure::{GRID, LEFT_OUT_OPACITY, radius, text_size::SMALL},
+        palette::Palette,
         path::Path,
         pen::{Medium, Pen, range_tick},
         views::{
@@ -23,7 +24,7 @@ use crate::{
             matrix::{self, layout::MatrixLayout},
         },
     },
-    raster::{ColorMap, ColorRange},
+    raster::{ColorRange, Colors},
     text::{cell_text, weight_text},
 };
 
@@ -73,8 +74,8 @@ impl Around<'_> {
         cells::cell_rect(self.content, self.grid(), 0, 0).size()
     }
 
-    fn map(&self) -> ColorMap {
-        color_map(self.read, self.options.color_map)
+    fn colors(&self, palette: &Palette) -> Colors {
+        color_map(self.read, self.options.color_map).on(palette.ground)
     }
 
     /// Draws what stands on the cells in sight: borders and values where there is room, and marks of what is ruled out.
@@ -101,12 +102,10 @@ impl Around<'_> {
             }
             (Medium::Screen | Medium::Paper, _) => return,
         };
-        let ([rows, cols], map) = (self.seen(), self.map());
+        let ([rows, cols], map) = (self.seen(), self.colors(&pen.palette));
         for (row, col) in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
             let Some(value) = value(row, col).filter(|_| self.read.blank(row, col).is_none()) else { continue };
-            let [red, green, blue, _] = map.color(self.range.fraction(value)).map(f32::from);
-            let light = 0.299 * red + 0.587 * green + 0.114 * blue > 140.0;
-            let ink = if light { [20, 22, 26, 255] } else { [250, 250, 250, 255] };
+            let ink = pen.palette.legible(pen.palette.text, map.color(self.range.fraction(value)));
             let at = cells::cell_rect(self.content, self.grid(), row, col).center();
             pen.text(&number(value), size, ink, at, Align::Center);
         }
@@ -128,7 +127,7 @@ impl Around<'_> {
         let line = pen.type_.height(SMALL);
         pen.text(query, SMALL, pen.palette.query, corner - vec2(0.0, line / 2.0), Align::Right);
         pen.text(key, SMALL, pen.palette.key, corner - vec2(0.0, 1.5 * line), Align::Right);
-        let map = self.map();
+        let map = self.colors(&pen.palette);
         pen.color_bar(bar, |fraction| map.color(fraction), range_tick(self.range));
         let strides = [self.cell().y, self.cell().x].map(|cell| labels::stride(cell, labels::sizes(pen.medium)));
         if let Some(note) = label_note(strides).filter(|_| pen.medium == Medium::Screen) {
@@ -159,7 +158,7 @@ impl Around<'_> {
         for &idx in self.picked[nth].iter().filter(|idx| seen.contains(idx)) {
             let (start, end) = (idx as f32 * cell, idx as f32 * cell + cell.max(1.0));
             let bar = Rect::from_two_pos(place(start, PICKED_GAP_PT), place(end, PICKED_GAP_PT + PICKED_PT));
-            pen.rect(bar, pen.palette.accent);
+            pen.rect(bar, pen.palette.text);
         }
         let first: Vec<usize> = self.focus[nth].into_iter().chain(self.strong[nth].iter().copied()).collect();
         let Labels { size, stride, labels } = Labels::of(seen, cell, &first, labels::sizes(pen.medium));
@@ -189,7 +188,7 @@ impl Around<'_> {
                 let across = Vec2::angled(angle).rot90() * pen.type_.height(size) / 2.0;
                 let beyond = along.normalized() * GRID;
                 let ground = Rect::from_two_pos(at - beyond - across, at + along + beyond + across);
-                pen.fill(Path::rounded(ground, 3.0), faded(tint, FOCUS_OPACITY));
+                pen.fill(Path::rounded(ground, f32::from(radius::CONTROL)), faded(tint, FOCUS_OPACITY));
             }
             pen.turned(&text, size, color, at, align, angle);
             if hidden.contains(&idx) {

@@ -9,9 +9,7 @@ use self::{
     layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT},
 };
 use super::{
-    Pinned, caveat_text, cells,
-    cells::over,
-    color_map, joined,
+    Pinned, caveat_text, cells, color_map, joined,
     labels::{self, ON_PAPER},
     subject_text,
 };
@@ -22,13 +20,11 @@ use crate::{
         list::{Rgba, Sampling},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
+        palette::Palette,
         pen::Pen,
         small::{ColsAt, Names, Scale, SmallMap},
     },
-    raster::{
-        ColorMap, ColorRange,
-        colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
-    },
+    raster::{ColorRange, Colors, heatmap::ruled_out as ruled_out_colors},
     text::{capitalised, tick_text},
 };
 
@@ -75,33 +71,35 @@ impl HeatmapScene {
         ColorRange::up_to(self.high.unwrap_or_else(|| self.read.high()), self.read.signed, self.options.is_log())
     }
 
-    fn colors(&self) -> ColorMap {
-        color_map(&self.read, self.options.color_map)
+    fn colors(&self, palette: &Palette) -> Colors {
+        color_map(&self.read, self.options.color_map).on(palette.ground)
     }
 
-    fn color(&self, range: ColorRange, value: f32) -> Rgba {
-        self.colors().color(range.fraction(value))
-    }
-
-    /// One pixel per cell, opaque; of more than `most` along a side, the strongest of several cells.
-    fn pixels(&self, canvas: Rgba, most: usize) -> RgbaBuffer {
+    /// One pixel per cell, in the colours `blank` where a mask allows nothing; of more than `most` along a side, the strongest of several cells.
+    fn pixels(&self, (colors, blank): (Colors, [Rgba; 2]), most: usize) -> RgbaBuffer {
         let [n_rows, n_cols] = self.read.matrix.shape();
         let (height, width) = (n_rows.min(most), n_cols.min(most));
-        let range = self.range();
+        let colors = (colors, self.range());
         let span = |at: usize, n: usize, of: usize| at * of / n..((at + 1) * of / n).max(at * of / n + 1);
         let mut pixels = Vec::with_capacity(4 * width * height);
         for y in 0..height {
             let rows = span(y, height, n_rows);
             for x in 0..width {
                 let cols = span(x, width, n_cols);
-                pixels.extend(self.pixel(rows.clone(), cols, range, canvas));
+                pixels.extend(self.pixel(rows.clone(), cols, colors, blank));
             }
         }
         RgbaBuffer { width, height, pixels }
     }
 
     /// The colour of the strongest of some cells.
-    fn pixel(&self, rows: Range<usize>, cols: Range<usize>, range: ColorRange, canvas: Rgba) -> Rgba {
+    fn pixel(
+        &self,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        (colors, range): (Colors, ColorRange),
+        [later, far]: [Rgba; 2],
+    ) -> Rgba {
         let mut strongest: Option<f32> = None;
         for row in rows.clone() {
             let values = self.read.matrix.row(row).unwrap_or_default();
@@ -112,10 +110,10 @@ impl HeatmapScene {
             }
         }
         match (strongest, self.read.blank(rows.start, cols.start)) {
-            (Some(value), _) => self.color(range, value),
-            (None, Some(Blank::LeftOut(_)) | None) => canvas,
-            (None, Some(Blank::Later)) => over(canvas, MASKED_COLOR),
-            (None, Some(Blank::OutOfWindow)) => over(canvas, OUT_OF_WINDOW_COLOR),
+            (Some(value), _) => colors.color(range.fraction(value)),
+            (None, Some(Blank::LeftOut(_)) | None) => [0; 4],
+            (None, Some(Blank::Later)) => later,
+            (None, Some(Blank::OutOfWindow)) => far,
         }
     }
 
@@ -148,8 +146,8 @@ impl HeatmapScene {
         fit([text_widths[0] + number[0], text_widths[1] + number[1]])
     }
 
-    fn draw_cells(&self, plot: Rect, most: usize, pen: &mut Pen<'_>) {
-        let pixels = self.pixels(pen.palette.canvas, most);
+    fn draw_cells(&self, plot: Rect, most: usize, blank: [Rgba; 2], pen: &mut Pen<'_>) {
+        let pixels = self.pixels((self.colors(&pen.palette), blank), most);
         pen.picture(plot, &pixels, Sampling::Crisp);
         pen.frame(plot, pen.hairline(), pen.palette.rule);
     }
@@ -159,11 +157,11 @@ impl HeatmapScene {
         let grid = (self.read.rows.len(), self.read.cols.len());
         if let Some(row) = row {
             let cell = cells::cell_rect(plot, grid, row, 0);
-            pen.frame(Rect::from_x_y_ranges(plot.x_range(), cell.y_range()), 1.0, pen.palette.accent);
+            pen.frame(Rect::from_x_y_ranges(plot.x_range(), cell.y_range()), 1.0, pen.palette.text);
         }
         if let Some(col) = col {
             let cell = cells::cell_rect(plot, grid, 0, col);
-            pen.frame(Rect::from_x_y_ranges(cell.x_range(), plot.y_range()), 1.0, pen.palette.accent);
+            pen.frame(Rect::from_x_y_ranges(cell.x_range(), plot.y_range()), 1.0, pen.palette.text);
         }
     }
 
@@ -220,7 +218,7 @@ impl Scene for HeatmapScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let layout = self.layout(area, pen);
         let plot = layout.plot;
-        self.draw_cells(plot, MAX_CELLS, pen);
+        self.draw_cells(plot, MAX_CELLS, [[0; 4]; 2], pen);
         let [rows, cols] = labels::strong(&self.read.matrix);
         let around = self.around(layout, [&rows, &cols]);
         around.draw_on_cells(|row, col| self.read.value(row, col), pen);
@@ -281,14 +279,14 @@ impl SmallMap for HeatmapScene {
     fn draw_alone(&self, rect: Rect, pen: &mut Pen<'_>) {
         // As fine as print shows it.
         let most = (PIXELS_PER_PT * rect.size().max_elem()).ceil() as usize;
-        self.draw_cells(rect, most.clamp(16, MAX_CELLS), pen);
+        let blank = ruled_out_colors(self.colors(&pen.palette));
+        self.draw_cells(rect, most.clamp(16, MAX_CELLS), blank, pen);
         self.around(HeatmapLayout::of_cells(rect), [&[]; 2]).draw_on_cells(|_, _| None, pen);
         self.draw_pinned(rect, pen);
     }
 
     fn scale(&self) -> Option<Scale> {
         let range = self.range();
-        let colors = (0..=63).map(|step| self.colors().color(step as f32 / 63.0)).collect();
         let name =
             if self.read.signed && self.read.explained().is_none() { "difference" } else { value_noun(&self.read) };
         let ends = match self.high {
@@ -296,7 +294,7 @@ impl SmallMap for HeatmapScene {
             // Each map ends at its own.
             None => ["0", "largest of each head"].map(str::to_owned),
         };
-        Some(Scale { colors, ends, name })
+        Some(Scale { map: color_map(&self.read, self.options.color_map), ends, name })
     }
 
     fn note(&self) -> &'static str {

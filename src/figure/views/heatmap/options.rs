@@ -111,7 +111,7 @@ impl HeatmapOptions {
 /// Shows the choice of a colour map below the view's heading; several views have it.
 pub fn visit_color_map(map: &mut ColorMap, heading: &'static str, visit: &mut Visit<'_>) {
     let maps = ColorMap::ALL.map(|map| (map, map.name(), map.label()));
-    let words = ("colormap", "Colours", "Colours: viridis, magma, cividis, greys");
+    let words = ("colormap", "Colours", "Colours: heat, viridis, magma, cividis, greys");
     choose_with(visit, words, map, &maps, |field| field.placeholder("NAME").heading(heading));
 }
 

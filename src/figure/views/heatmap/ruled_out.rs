@@ -1,30 +1,39 @@
 //! What a layer rules out and what is left out, as geometry: the window and figures paint the same.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, f32::consts::SQRT_2, ops::Range};
 
 use emath::{Pos2, Rect, pos2};
 
 use crate::{
     analysis::reading::{ReadPattern, Rest},
     figure::{
-        list::{Line, faded},
+        list::{Line, Rgba},
+        palette::Palette,
         pen::{Medium, Pen},
         views::cells::{cell_rect, visible_cells},
     },
+    style::HATCH_PT,
 };
 
 /// Largest cross on a cell.
 const CROSS_PT: f32 = 18.0;
-/// Between two lines of a hatching, in points.
-const HATCH_PT: f32 = 9.0;
+/// Between two lines of the hatching of columns whose weights are not the model's, in points.
+pub const HIDDEN_PT: f32 = 2.0 * HATCH_PT;
 
 /// Hatches what is ruled out, crosses what is cut, and covers what is left out; `content` is where the whole pattern is, of
 /// which `plot` is in sight.
 pub fn draw(pattern: &ReadPattern, (content, plot): (Rect, Rect), pen: &mut Pen<'_>) {
     let [rows, _] = visible_cells(content, plot, (pattern.rows.len(), pattern.cols.len()));
-    let canvas = pen.palette.canvas;
-    let hatched = outside_window(pattern, content, rows).into_iter().chain(hidden(pattern, content));
-    hatch(hatched.map(|rect| rect.intersect(plot)), pen);
+    let Palette { canvas, raised, rule, edge, .. } = pen.palette;
+    let seen = |rects: Vec<Rect>| rects.into_iter().map(|rect| rect.intersect(plot)).collect::<Vec<_>>();
+    let later = seen(ruled_out(pattern, content, rows.clone(), later));
+    let far = seen(ruled_out(pattern, content, rows, out_of_window));
+    let hidden = seen(hidden(pattern, content));
+    for rect in &far {
+        pen.rect(*rect, raised);
+    }
+    hatch(later.into_iter().chain(far), (HATCH_PT, rule), pen);
+    hatch(hidden, (HIDDEN_PT, edge), pen);
     cross(&cut(pattern, content), pen);
     for rect in left_out(pattern, content) {
         pen.rect(rect, canvas);
@@ -34,11 +43,10 @@ pub fn draw(pattern: &ReadPattern, (content, plot): (Rect, Rect), pen: &mut Pen<
     }
 }
 
-/// Hatches rectangles.
-pub fn hatch(rects: impl IntoIterator<Item = Rect>, pen: &mut Pen<'_>) {
-    let color = faded(pen.palette.canvas, 0.55);
+/// Hatches rectangles that come from above to below.
+pub fn hatch(rects: impl IntoIterator<Item = Rect>, (pitch, color): (f32, Rgba), pen: &mut Pen<'_>) {
     let line = |[from, to]: [Pos2; 2]| Line { from, to, width: 1.0, color };
-    pen.lines(rects.into_iter().flat_map(diagonals).map(line).collect());
+    pen.lines(hatching(rects, pitch).into_iter().map(line).collect());
 }
 
 /// Crosses rectangles out.
@@ -53,20 +61,32 @@ pub fn cross(rects: &[Rect], pen: &mut Pen<'_>) {
 }
 
 /// Columns that are outside the window of a row: before, and without a causal mask also after it.
-fn out_of_window(pattern: &ReadPattern, row: usize) -> [Range<usize>; 2] {
+pub fn out_of_window(pattern: &ReadPattern, row: usize) -> [Range<usize>; 2] {
     let n_cols = pattern.cols.n_of_tokens();
     let visible = pattern.visible.get(row).cloned().unwrap_or(0..n_cols);
     let after = if pattern.causal { n_cols..n_cols } else { visible.end..n_cols };
     [0..visible.start, after]
 }
 
-/// What of `rows` lies outside a sliding window, to be hatched, so that it differs from a weight of 0 in every
-/// colour map. `content` is where the whole pattern is.
-pub fn outside_window(pattern: &ReadPattern, content: Rect, rows: Range<usize>) -> Vec<Rect> {
+/// Columns that a causal mask hides from a row.
+pub fn later(pattern: &ReadPattern, row: usize) -> [Range<usize>; 2] {
+    let n_cols = pattern.cols.n_of_tokens();
+    let end = pattern.visible.get(row).filter(|_| pattern.causal).map_or(n_cols, |visible| visible.end);
+    [0..0, end..n_cols]
+}
+
+/// What is ruled out of `rows`, by the columns before and behind what a row sees: to be hatched, so that it differs from
+/// a weight of 0 in every colour map. `content` is where the whole pattern is.
+pub fn ruled_out(
+    pattern: &ReadPattern,
+    content: Rect,
+    rows: Range<usize>,
+    columns: impl Fn(&ReadPattern, usize) -> [Range<usize>; 2],
+) -> Vec<Rect> {
     let (n_rows, n_cols) = (pattern.rows.len(), pattern.cols.len());
     let grid = (n_rows, n_cols);
     let cell = content.height() / n_rows.max(1) as f32;
-    // Thin rows are hatched together; the first has the smallest part before the window.
+    // Thin rows are hatched together; the first has the smallest part before what is seen, the last behind it.
     let block = ((HATCH_PT / cell.max(0.1)).ceil() as usize).max(1);
     let n_keys = pattern.cols.n_of_tokens();
     let sees_all = |row: usize| pattern.visible.get(row).is_none_or(|visible| *visible == (0..n_keys));
@@ -76,7 +96,7 @@ pub fn outside_window(pattern: &ReadPattern, content: Rect, rows: Range<usize>) 
         // A row that sees all is not hatched with its neighbours.
         let n = if sees_all(first) { 1 } else { (first..n_rows).take(block).take_while(|row| !sees_all(*row)).count() };
         let last = first + n - 1;
-        let ([before, _], [_, after]) = (out_of_window(pattern, first), out_of_window(pattern, last));
+        let ([before, _], [_, after]) = (columns(pattern, first), columns(pattern, last));
         for keys in [before, after].into_iter().flat_map(|keys| between(keys, &pattern.everywhere)) {
             let (start, end) =
                 (cell_rect(content, grid, first, keys.start), cell_rect(content, grid, last, keys.end - 1));
@@ -95,21 +115,35 @@ fn between(columns: Range<usize>, taken: &[usize]) -> impl Iterator<Item = Range
     starts.zip(inside.chain(std::iter::once(end))).map(|(start, end)| start..end).filter(|part| !part.is_empty())
 }
 
-/// The lines of a hatching, from the lower left to the upper right; those of neighbouring rectangles meet.
-fn diagonals(rect: Rect) -> impl Iterator<Item = [Pos2; 2]> {
-    let first = ((rect.left() + rect.top()) / HATCH_PT).ceil() as i32;
-    let last = ((rect.right() + rect.bottom()) / HATCH_PT).floor() as i32;
+/// The lines of a hatching with their numbers, from the lower left to the upper right, `step` apart along the sides; those
+/// of neighbouring rectangles meet.
+fn numbered_diagonals(rect: Rect, step: f32) -> impl Iterator<Item = (i32, [Pos2; 2])> {
+    let first = ((rect.left() + rect.top()) / step).ceil() as i32;
+    let last = ((rect.right() + rect.bottom()) / step).floor() as i32;
     (first..=last).filter(move |_| rect.is_positive()).map(move |line| {
-        let sum = line as f32 * HATCH_PT;
+        let sum = line as f32 * step;
         let low = (sum - rect.bottom()).max(rect.left());
         let high = (sum - rect.top()).min(rect.right());
-        [pos2(low, sum - low), pos2(high, sum - high)]
+        (line, [pos2(low, sum - low), pos2(high, sum - high)])
     })
+}
+
+/// The lines of the hatching of rectangles that come from above to below: those that meet are one.
+fn hatching(rects: impl IntoIterator<Item = Rect>, pitch: f32) -> Vec<[Pos2; 2]> {
+    let mut lines: BTreeMap<i32, Vec<[Pos2; 2]>> = BTreeMap::new();
+    for (line, ends) in rects.into_iter().flat_map(|rect| numbered_diagonals(rect, pitch * SQRT_2)) {
+        let parts = lines.entry(line).or_default();
+        match parts.last_mut().filter(|above| above[0].distance(ends[1]) < 0.01) {
+            Some(above) => above[0] = ends[0],
+            None => parts.push(ends),
+        }
+    }
+    lines.into_values().flatten().collect()
 }
 
 /// The columns to be hatched whose weights are not the model's: of tokens that a change of the run hid, and of what
 /// an incomplete file lacks.
-pub fn hidden(pattern: &ReadPattern, content: Rect) -> Vec<Rect> {
+fn hidden(pattern: &ReadPattern, content: Rect) -> Vec<Rect> {
     let grid = (pattern.rows.len(), pattern.cols.len());
     let column = |col: &usize| {
         let cell = cell_rect(content, grid, 0, *col);
@@ -187,11 +221,31 @@ mod tests {
     fn hatchings_of_neighbours_meet_and_stay_inside() {
         let [left, right] = [0.0, 20.0].map(|x| Rect::from_min_max(pos2(x, 3.0), pos2(x + 20.0, 30.0)));
         for rect in [left, right] {
-            assert!(diagonals(rect).flatten().all(|at| rect.expand(0.001).contains(at)));
+            assert!(
+                numbered_diagonals(rect, 6.0).map(|(_, ends)| ends).flatten().all(|at| rect.expand(0.001).contains(at))
+            );
         }
-        let ends: Vec<Pos2> = diagonals(left).map(|[_, to]| to).filter(|to| to.x == 20.0 && to.y > 3.0).collect();
-        let starts: Vec<Pos2> = diagonals(right).map(|[from, _]| from).filter(|from| from.x == 20.0).collect();
+        let ends: Vec<Pos2> = numbered_diagonals(left, 6.0)
+            .map(|(_, ends)| ends)
+            .map(|[_, to]| to)
+            .filter(|to| to.x == 20.0 && to.y > 3.0)
+            .collect();
+        let starts: Vec<Pos2> = numbered_diagonals(right, 6.0)
+            .map(|(_, ends)| ends)
+            .map(|[from, _]| from)
+            .filter(|from| from.x == 20.0)
+            .collect();
         assert!(!ends.is_empty() && ends.iter().all(|end| starts.contains(end)), "{ends:?} {starts:?}");
-        assert_eq!(diagonals(Rect::NOTHING).count(), 0);
+        assert_eq!(numbered_diagonals(Rect::NOTHING, 6.0).map(|(_, ends)| ends).count(), 0);
+    }
+
+    #[test]
+    fn lines_of_a_hatching_go_on_from_row_to_row() {
+        let rows = (0..10).map(|row| Rect::from_min_max(pos2(0.0, row as f32), pos2(30.0, row as f32 + 1.0)));
+        let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(30.0, 10.0));
+        let (joined, one) = (hatching(rows, 4.0), hatching([whole], 4.0));
+        assert_eq!(joined.len(), one.len());
+        let far = joined.iter().zip(&one).flat_map(|(a, b)| [a[0].distance(b[0]), a[1].distance(b[1])]);
+        assert!(far.fold(0.0, f32::max) < 0.01, "{joined:?} {one:?}");
     }
 }

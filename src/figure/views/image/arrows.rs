@@ -16,10 +16,10 @@ use crate::{
         legend,
         list::{Rgba, Sampling, faded},
         measure::{BAR_PT, GRID, text_size::SMALL},
+        palette::Palette,
         path::Path,
         pen::Pen,
     },
-    raster::diverging,
     text::tick_text,
 };
 
@@ -189,8 +189,8 @@ fn ticks(bar: Rect, least: f32, high: f32, half: f32) -> [(Pos2, String); 3] {
 }
 
 /// The colour of an arrow: of differences by their sign.
-pub fn color(flow: &Flow, read: &ReadPattern, accent: Rgba) -> Rgba {
-    if read.signed { diverging(flow.weight.signum()) } else { accent }
+pub fn color(flow: &Flow, read: &ReadPattern, palette: &Palette) -> Rgba {
+    if read.signed { palette.signed(flow.weight.signum()) } else { palette.text }
 }
 
 /// Paints arrows over the picture, and their legend in place of the overlay's.
@@ -208,7 +208,7 @@ pub(super) fn draw(
 pub fn draw_wedge(bar: Rect, least: f32, high: f32, pen: &mut Pen<'_>) {
     let least = least.min(high);
     for (slice, opacity) in wedge(bar, least, high) {
-        pen.rect(slice, faded(pen.palette.accent, opacity));
+        pen.rect(slice, faded(pen.palette.text, opacity));
     }
     let half = pen.type_.height(SMALL) / 2.0;
     for (at, text) in ticks(bar, least, high, half) {
@@ -223,10 +223,10 @@ pub(super) fn draw_row(read: &ReadPattern, filter: FlowFilter, area: Rect, pen: 
     let (y, weak) = (area.center().y, pen.palette.text_weak);
     let name = format!("{} {}", read.value_label().to_lowercase(), tick_text(least));
     let right = area.right() - pen.text(&tick_text(high), SMALL, weak, pos2(area.right(), y), Align::Right) - GRID;
-    let accent = pen.palette.accent;
+    let ink = pen.palette.text;
     let look = |share: f32| {
         let strength = strength((high - least).mul_add(share, least), high);
-        (part_of_widest(strength), faded(accent, opacity(strength)))
+        (part_of_widest(strength), faded(ink, opacity(strength)))
     };
     let bar = Rect::from_center_size(pos2(right - ROW_PT / 2.0, y), vec2(ROW_PT, BAR_PT));
     pen.picture(bar, &legend::tapered(look), Sampling::Smooth);
@@ -245,7 +245,7 @@ pub(super) fn draw_alone(
     // What bends beyond the edge patches stays within the picture.
     pen.clip(layout.crop, |pen| {
         for mark in marks(&flows, layout, image, high, held) {
-            let full = color(&mark.flow, read, pen.palette.accent);
+            let full = color(&mark.flow, read, &pen.palette);
             let color = faded(full, mark.opacity);
             let casing = (!mark.is_faint).then(|| faded(pen.palette.canvas, 0.8 * mark.opacity));
             for (by, color) in [(CASING_PT, casing), (0.0, Some(color))] {

@@ -18,10 +18,11 @@ use crate::{
         list::{Line, Rgba, Sampling, faded},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
+        palette::Palette,
         pen::Pen,
         small::{Names, Scale, SmallMap},
     },
-    raster::{ColorMap, ColorRange, overlay, reduce},
+    raster::{ColorMap, ColorRange, Colors, overlay, reduce},
     text::{capitalised, share_text, tick_text},
 };
 
@@ -32,7 +33,7 @@ mod options;
 mod spec;
 pub mod weights;
 
-pub use options::{ImageOptions, Smoothing};
+pub use options::{ImageOptions, Smoothing, USUAL_OPACITY};
 pub use spec::SPEC;
 
 /// Opacity of the ground over the part of the picture that the model does not see.
@@ -55,7 +56,7 @@ pub struct OverlayLook {
     pub map: ColorMap,
     /// What stands between the middles of two patches.
     pub sampling: Sampling,
-    /// Of the overlay, `0..=1`.
+    /// Of the largest value, `0..=1`; smaller ones have less.
     pub opacity: f32,
     /// Part of the mass whose patches are outlined.
     pub contour: Option<f32>,
@@ -63,7 +64,7 @@ pub struct OverlayLook {
 
 impl Default for OverlayLook {
     fn default() -> Self {
-        Self { map: ColorMap::Magma, sampling: Sampling::Crisp, opacity: 0.65, contour: None }
+        Self { map: ColorMap::default(), sampling: Sampling::Crisp, opacity: USUAL_OPACITY, contour: None }
     }
 }
 
@@ -108,28 +109,16 @@ impl ImageScene {
         ColorRange::up_to(self.high.unwrap_or_else(largest), self.read.signed, false)
     }
 
-    fn map(&self) -> ColorMap {
-        color_map(&self.read, self.look.map)
+    fn colors(&self, palette: &Palette) -> Colors {
+        color_map(&self.read, self.look.map).on(palette.ground)
     }
 
-    fn color(&self, fraction: f32) -> Rgba {
-        self.map().color(fraction)
-    }
-
-    fn overlay(&self, weights: &[f32], range: ColorRange) -> RgbaBuffer {
+    fn overlay(&self, weights: &[f32], (colors, range): (Colors, ColorRange)) -> RgbaBuffer {
         let patches = of_patches(weights, &self.image);
         let (rows, cols) = self.image.grid;
         let smooth = self.look.sampling == Sampling::Smooth;
         let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
-        overlay::overlay(
-            &patches,
-            self.image.grid,
-            (side(cols), side(rows)),
-            self.map(),
-            range,
-            smooth,
-            self.look.opacity,
-        )
+        overlay::overlay(&patches, self.image.grid, (side(cols), side(rows)), colors, range, smooth, self.look.opacity)
     }
 
     /// What stands beside the picture.
@@ -169,10 +158,10 @@ impl ImageScene {
     ) {
         match &self.image.source {
             Some(source) => pen.picture(layout.picture, &reduce::at_most(source, most), Sampling::Smooth),
-            None => pen.rect(layout.picture, pen.palette.masked),
+            None => pen.rect(layout.picture, pen.palette.raised),
         }
         if self.flows.is_none() {
-            pen.picture(layout.crop, &self.overlay(weights, range), self.look.sampling);
+            pen.picture(layout.crop, &self.overlay(weights, (self.colors(&pen.palette), range)), self.look.sampling);
         }
         draw_crop(layout, pen);
         if self.flows.is_none() {
@@ -201,7 +190,7 @@ pub fn draw_crop(layout: &ImageLayout, pen: &mut Pen<'_>) {
 pub fn draw_contour(crop: Rect, (rows, cols): (usize, usize), segments: &[overlay::Segment], pen: &mut Pen<'_>) {
     let place =
         |[x, y]: [f32; 2]| -> Pos2 { crop.min + vec2(x / cols.max(1) as f32, y / rows.max(1) as f32) * crop.size() };
-    for (width, color) in [(4.0, pen.palette.canvas), (1.75, pen.palette.accent)] {
+    for (width, color) in [(4.0, pen.palette.canvas), (1.75, pen.palette.text)] {
         let line = |segment: &overlay::Segment| {
             let (from, to) = (place(segment.from), place(segment.to));
             // Half a width beyond both ends, so that corners are closed.
@@ -224,7 +213,7 @@ pub fn draw_prefix(layout: &ImageLayout, names: &[String], colors: Option<&[Rgba
         let swatch = swatch(layout, position);
         match colors {
             Some(colors) => pen.rect(swatch, colors.get(position).copied().unwrap_or(pen.palette.canvas)),
-            None => pen.rect(arrows::square(swatch, position, names.len(), 1.0), pen.palette.accent),
+            None => pen.rect(arrows::square(swatch, position, names.len(), 1.0), pen.palette.text),
         }
         pen.frame(swatch, pen.hairline(), pen.palette.rule);
         let right = swatch.left() - GRID;
@@ -259,8 +248,9 @@ impl Scene for ImageScene {
         let range = self.range(&weights);
         self.draw_picture(&layout, (&weights, range), MAX_PICTURE_PX, pen);
         let n_prefix = self.image.n_prefix.min(self.names.len());
+        let map = self.colors(&pen.palette);
         let colors: Vec<Rgba> =
-            weights.iter().take(n_prefix).map(|weight| self.color(range.fraction(*weight))).collect();
+            weights.iter().take(n_prefix).map(|weight| map.color(range.fraction(*weight))).collect();
         draw_prefix(&layout, &self.names[..n_prefix], self.flows.is_none().then_some(&colors), pen);
         if let Some(partner) = self.partner {
             pen.frame(layout.token_rect(partner), 1.5, pen.palette.text);
@@ -280,7 +270,7 @@ impl Scene for ImageScene {
             arrows::draw(&self.read, (&self.image, &layout), flows, pen);
         } else {
             let tick = |fraction| tick_text(range.value(fraction));
-            pen.color_bar(layout.bar, |fraction| self.color(fraction), tick);
+            pen.color_bar(layout.bar, |fraction| map.color(fraction), tick);
         }
     }
 
@@ -350,9 +340,12 @@ impl SmallMap for ImageScene {
             return None;
         }
         let range = self.range(&self.weights());
-        let colors = (0..=63).map(|step| self.color(step as f32 / 63.0)).collect();
         let name = if self.read.signed { "difference" } else { "weight" };
-        Some(Scale { colors, ends: [range.low(), range.high()].map(tick_text), name })
+        Some(Scale {
+            map: color_map(&self.read, self.look.map),
+            ends: [range.low(), range.high()].map(tick_text),
+            name,
+        })
     }
 
     fn note(&self) -> &'static str {

@@ -16,6 +16,8 @@ use crate::{
     raster::ColorMap,
 };
 
+/// Opacity of the largest value over the picture.
+pub const USUAL_OPACITY: f32 = 0.85;
 /// Share of the attention that an outline holds when it is turned on.
 const USUAL_CONTOUR: f32 = 0.6;
 
@@ -43,8 +45,8 @@ pub struct ImageOptions {
 impl Default for ImageOptions {
     fn default() -> Self {
         Self {
-            color_map: ColorMap::Magma,
-            opacity: 0.65,
+            color_map: ColorMap::default(),
+            opacity: USUAL_OPACITY,
             smoothing: Smoothing::Auto,
             contour: None,
             role: PatchRole::Query,

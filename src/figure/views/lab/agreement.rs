@@ -126,7 +126,7 @@ impl Agreement {
             }
             let tau = found.map(|found| found.tau);
             let cell = Rect::from_min_size(pos2(area.right() - NUMBER_PT, top), vec2(NUMBER_PT, CELL_PT.1)).shrink(1.0);
-            let own = if tau.unwrap_or(0.0) < 0.0 { pen.palette.key } else { pen.palette.accent };
+            let own = if tau.unwrap_or(0.0) < 0.0 { pen.palette.minus } else { pen.palette.plus };
             pen.rect(cell, faded(own, 0.45 * tau.unwrap_or(0.0).abs() as f32));
             let value = tau.map_or_else(|| "–".to_owned(), decimal_text);
             pen.text(&value, SMALL, text, cell.center(), Align::Center);
@@ -196,7 +196,7 @@ impl Piece for Agreement {
             for (col, found) in found.iter().enumerate() {
                 let cell = self.cell(area, row, col).shrink(1.0);
                 let tau = found.map(|found| found.tau);
-                let own = if tau.unwrap_or(0.0) < 0.0 { pen.palette.key } else { pen.palette.accent };
+                let own = if tau.unwrap_or(0.0) < 0.0 { pen.palette.minus } else { pen.palette.plus };
                 pen.rect(cell, faded(own, 0.45 * tau.unwrap_or(0.0).abs() as f32));
                 let value = tau.map_or_else(|| "–".to_owned(), decimal_text);
                 pen.text(&value, SMALL, text, cell.center(), Align::Center);

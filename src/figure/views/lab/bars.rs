@@ -174,7 +174,11 @@ impl Bars {
                     pos2(zero.min(end), band.top() + 3.0),
                     pos2(zero.max(end).max(zero.min(end) + 0.5), band.bottom() - 3.0),
                 );
-                let color = if *value < 0.0 { pen.palette.key } else { pen.palette.accent };
+                let color = match (column.signed, *value < 0.0) {
+                    (false, _) => weak,
+                    (true, false) => pen.palette.plus,
+                    (true, true) => pen.palette.minus,
+                };
                 pen.rect(bar, color);
             }
         }

@@ -23,6 +23,7 @@ use crate::{
     },
     capture::{Capture, Matrix},
     ids::{HeadId, Side, StackKind},
+    raster::ColorMap,
     text::{decimal_text, norm_text, share_text, weight_text},
 };
 
@@ -257,16 +258,24 @@ fn of_value(
             heads: None,
             marked: None,
             mask: None,
+            unsigned: unsigned(report),
         }),
-        Value::Matrix { rows, cols, values } => map(capture, (rows, cols), (values.clone(), title), head),
-        Value::Heads { rows, cols, values } => map(capture, (rows, cols), (values.head(head.head)?, title), head),
+        Value::Matrix { rows, cols, values } => map((capture, report), (rows, cols), (values.clone(), title), head),
+        Value::Heads { rows, cols, values } => {
+            map((capture, report), (rows, cols), (values.head(head.head)?, title), head)
+        }
         Value::Table(columns) => Arc::new(table(columns, about.form, about.sorted)),
         _ => return None,
     })
 }
 
+/// The colours of numbers without a sign: most methods say something else than attention.
+fn unsigned(report: &Report) -> ColorMap {
+    if report.method.name == "attention" { ColorMap::Heat } else { ColorMap::Explained }
+}
+
 fn map(
-    capture: &Capture,
+    (capture, report): (&Capture, &Report),
     (rows, cols): (&Axis, &Axis),
     (values, title): (Matrix, &str),
     head: HeadId,
@@ -283,6 +292,7 @@ fn map(
         heads: None,
         marked: None,
         mask: mask.map(|mask| (mask, sides.map(|side| capture.tokens(side).len()))),
+        unsigned: unsigned(report),
     })
 }
 
@@ -327,6 +337,7 @@ fn by_head(leaves: &[Leaf<'_>], name: &str, title: &str, head: HeadId) -> Option
         heads: Some(stack),
         marked: (stack == head.stack).then_some((head.layer, head.head)),
         mask: None,
+        unsigned: ColorMap::Explained,
     }))
 }
 

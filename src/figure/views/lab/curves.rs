@@ -74,7 +74,7 @@ impl Curves {
 
     fn color(&self, nth: usize, palette: &Palette) -> Rgba {
         match self.lines.len() {
-            0 | 1 => palette.accent,
+            0 | 1 => palette.head(0),
             n => palette.position(nth as f32 / (n - 1) as f32),
         }
     }

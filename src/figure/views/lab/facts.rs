@@ -166,8 +166,7 @@ impl Piece for Strip {
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let (all, line) = (self.sorted(), Self::line(area));
-        let (weak, text, rule, accent) =
-            (pen.palette.text_weak, pen.palette.text, pen.palette.rule, pen.palette.accent);
+        let (weak, text, rule) = (pen.palette.text_weak, pen.palette.text, pen.palette.rule);
         pen.line(line.left_center(), line.right_center(), 0.75, rule);
         let most = all.iter().copied().fold(0.0f64, |most, value| most.max(value.abs())).max(f64::MIN_POSITIVE);
         let least = all.first().copied().unwrap_or(0.0).min(0.0);
@@ -176,7 +175,7 @@ impl Piece for Strip {
             from: pos2(x(*value), line.top()),
             to: pos2(x(*value), line.bottom()),
             width: 1.0,
-            color: faded(accent, 0.5),
+            color: faded(text, 0.5),
         };
         pen.lines(all.iter().map(stroke).collect());
         if let Some(median) = all.get(all.len() / 2) {

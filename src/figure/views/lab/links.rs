@@ -74,25 +74,25 @@ impl LinkGrid {
     }
 
     fn draw_marks(&self, grid: Rect, pen: &mut Pen<'_>) {
-        let (dot, sure) = (pen.palette.accent, pen.palette.text);
+        let ink = pen.palette.text;
         let shape = self.shape();
         for &(source, target) in self.gold.iter().flat_map(|gold| &gold.possible) {
             let is_sure = self.gold.as_ref().is_some_and(|gold| gold.sure.contains(&(source, target)));
             if source < shape.1 && target < shape.0 {
                 let cell = cells::cell_rect(grid, shape, target, source).shrink(3.0);
-                let (width, color) = if is_sure { (2.0, sure) } else { (1.0, faded(sure, 0.6)) };
+                let (width, color) = if is_sure { (2.0, ink) } else { (1.0, faded(ink, 0.6)) };
                 pen.frame(cell, width, color);
             }
         }
         for &(source, target) in &self.links {
             let cell = cells::cell_rect(grid, shape, target, source);
-            pen.fill(Path::circle(cell.center(), cell.width() * 0.22), dot);
+            pen.fill(Path::circle(cell.center(), cell.width() * 0.22), ink);
         }
     }
 
     fn draw_legend(&self, at: Pos2, width: f32, pen: &mut Pen<'_>) {
         let (weak, text) = (pen.palette.text_weak, pen.palette.text);
-        pen.fill(Path::circle(at + vec2(4.0, 0.0), 4.0), pen.palette.accent);
+        pen.fill(Path::circle(at + vec2(4.0, 0.0), 4.0), pen.palette.text);
         let mut x = 12.0;
         x += pen.text(self.meaning, SMALL, weak, at + vec2(x, 0.0), Align::Left) + 14.0;
         if self.gold.is_none() {
@@ -136,14 +136,14 @@ impl Piece for LinkGrid {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let (grid, shape) = (self.cells(area), self.shape());
         let most = self.weights.as_ref().map_or(0.0, |all| all.as_slice().iter().copied().fold(0.0, f32::max));
-        let (ground, rule, accent) = (pen.palette.masked, pen.palette.rule, pen.palette.accent);
+        let (ground, rule, text) = (pen.palette.raised, pen.palette.rule, pen.palette.text);
         for row in 0..shape.0 {
             for col in 0..shape.1 {
                 let cell = cells::cell_rect(grid, shape, row, col).shrink(0.5);
                 pen.rect(cell, ground);
                 let weight = self.weights.as_ref().and_then(|all| all.get(row, col)).unwrap_or(0.0);
                 if most > 0.0 {
-                    pen.rect(cell, faded(accent, 0.55 * weight / most));
+                    pen.rect(cell, faded(text, 0.55 * weight / most));
                 }
             }
         }

@@ -9,8 +9,9 @@ use crate::{
     capture::{Matrix, RgbaBuffer, words},
     figure::{
         font::Align,
-        list::{Rgba, Sampling},
+        list::Sampling,
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
+        palette::Palette,
         pen::Pen,
         views::{
             cells::{self, RuledOut, ruled_out},
@@ -18,7 +19,7 @@ use crate::{
         },
     },
     ids::{HeadId, Side, StackKind},
-    raster::{ColorMap, diverging},
+    raster::{ColorMap, Colors},
     spec::Mask,
     text::{norm_text, tick_text},
 };
@@ -75,6 +76,8 @@ pub struct Map {
     pub marked: Option<(usize, usize)>,
     /// Where rows are queries and columns keys: what the model rules out, of how many of each.
     pub mask: Option<(Mask, [usize; 2])>,
+    /// Colours of numbers without a sign.
+    pub unsigned: ColorMap,
 }
 
 struct MapLayout {
@@ -140,8 +143,8 @@ impl Map {
         (most.max(f32::MIN_POSITIVE), finite().any(|value| *value < 0.0))
     }
 
-    fn color(value: f32, (most, signed): (f32, bool)) -> Rgba {
-        if signed { diverging(value / most) } else { ColorMap::Viridis.color(value / most) }
+    fn colors(&self, signed: bool, palette: &Palette) -> Colors {
+        if signed { ColorMap::Signed } else { self.unsigned }.on(palette.ground)
     }
 
     /// Whether the model rules a cell out.
@@ -183,12 +186,6 @@ impl Map {
     }
 }
 
-/// Black or white, whatever can be read on a colour.
-fn ink([red, green, blue, _]: Rgba) -> Rgba {
-    let light = 0.299 * f32::from(red) + 0.587 * f32::from(green) + 0.114 * f32::from(blue);
-    if light > 140.0 { [20, 22, 26, 255] } else { [255, 255, 255, 255] }
-}
-
 impl Piece for Map {
     fn width(&self) -> f32 {
         let n_cols = self.shape().1 as f32;
@@ -211,11 +208,12 @@ impl Piece for Map {
             return;
         }
         let (layout, range) = (self.layout(area), self.range());
-        let none = pen.palette.masked;
-        let of = |value: &f32| if value.is_finite() { Self::color(*value, range) } else { none };
-        let canvas = pen.palette.canvas;
+        let (most, signed) = range;
+        let (colors, none) = (self.colors(signed, &pen.palette), pen.palette.raised);
+        let low = if signed { -most } else { 0.0 };
+        let of = |value: &f32| if value.is_finite() { colors.color((value - low) / (most - low)) } else { none };
         let at = |(nth, value): (usize, &f32)| match self.ruled_out((nth / n_cols, nth % n_cols)) {
-            Some(why) => why.color(canvas),
+            Some(why) => why.color(colors),
             None => of(value),
         };
         let pixels = self.values.as_slice().iter().enumerate().flat_map(at).collect();
@@ -226,7 +224,8 @@ impl Piece for Map {
                 let cell = cells::cell_rect(layout.cells, (n_rows, n_cols), nth / n_cols, nth % n_cols);
                 if pen.sees(cell) {
                     let word = pen.type_.fit(word, SMALL, cell.width() - 4.0).into_owned();
-                    pen.text(&word, SMALL, ink(of(value)), cell.center(), Align::Center);
+                    let ink = pen.palette.legible(pen.palette.text, of(value));
+                    pen.text(&word, SMALL, ink, cell.center(), Align::Center);
                 }
             }
         }
@@ -237,14 +236,8 @@ impl Piece for Map {
             pen.frame(cell.shrink(3.0), 1.5, pen.palette.canvas);
         }
         self.draw_names(&layout, area, pen);
-        let (most, signed) = range;
-        let low = if signed { -most } else { 0.0 };
         let value = |fraction: f32| low + fraction * (most - low);
-        pen.color_bar(
-            layout.bar,
-            |fraction| Self::color(value(fraction), range),
-            |fraction| tick_text(value(fraction)),
-        );
+        pen.color_bar(layout.bar, |fraction| colors.color(fraction), |fraction| tick_text(value(fraction)));
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {

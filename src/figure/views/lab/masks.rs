@@ -13,6 +13,7 @@ use crate::{
     analysis::explain::report::{Form, Leaf, MethodPicture, Report, Value},
     capture::Capture,
     ids::Side,
+    raster::ColorMap,
 };
 
 /// Steps whose mean is drawn of what trembles.
@@ -92,6 +93,7 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
                 heads: None,
                 marked: None,
                 mask: None,
+                unsigned: ColorMap::Explained,
             }),
         );
     }

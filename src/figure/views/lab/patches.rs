@@ -104,7 +104,7 @@ impl Piece for Patches {
             let (text, weak) = (pen.palette.text, pen.palette.text_weak);
             let name = pen.type_.fit(title, SMALL, rect.width() - 3.0 * GRID).into_owned();
             pen.text(&name, SMALL, text, rect.left_top() - vec2(0.0, 26.0), Align::Left);
-            pen.rect(rect, pen.palette.masked);
+            pen.rect(rect, pen.palette.raised);
             if let Some(ground) = &self.ground {
                 pen.picture(rect, ground, Sampling::Smooth);
             }
@@ -114,7 +114,7 @@ impl Piece for Patches {
             let most = finite().fold(0.0f32, |most, value| most.max(value.abs()));
             let scale = scale_text(most, unit);
             pen.text(&scale, SMALL, weak, rect.left_top() - vec2(0.0, 12.0), Align::Left);
-            let (above, below) = (pen.palette.accent, pen.palette.key);
+            let (above, below) = (pen.palette.plus, pen.palette.minus);
             let of = |value: &f32| {
                 let [red, green, blue, _] = if *value < 0.0 { below } else { above };
                 let share = if most > 0.0 && value.is_finite() { value.abs() / most } else { 0.0 };

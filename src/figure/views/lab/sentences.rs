@@ -120,7 +120,7 @@ pub fn signs(columns: &[BarColumn]) -> Option<String> {
         [one] => format!("; {one} has no sign"),
         [some @ .., last] => format!("; {} and {last} have no sign", some.join(", ")),
     };
-    Some(format!("Blue: raises the score · pink: lowers it{cannot}"))
+    Some(format!("Orange: raises the score · blue: lowers it{cannot}"))
 }
 
 /// The logit that is explained, or the difference of two: `logit(“Lily”) − logit(“Ben”)`.
@@ -215,7 +215,7 @@ mod tests {
         // Of two with one text the place in the input is told, not the one in the ranking.
         let alike: Vec<String> = ["the", "dog", "the"].map(str::to_owned).to_vec();
         assert_eq!(largest((&alike, &[1, 2, 5]), &columns[..1]).unwrap(), "Most on “the” #1 (Attention)");
-        assert_eq!(signs(&columns).unwrap(), "Blue: raises the score · pink: lowers it; Attention has no sign");
+        assert_eq!(signs(&columns).unwrap(), "Orange: raises the score · blue: lowers it; Attention has no sign");
         assert_eq!(signs(&columns[..1]), None);
         assert_eq!(largest((&tokens, &[0, 1, 2]), &[column("Nothing", true, &[0.0, f32::NAN, 0.0])]), None);
     }

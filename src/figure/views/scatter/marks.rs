@@ -21,7 +21,7 @@ pub const RING_PT: f32 = 7.0;
 /// A line from a token to one of its partners.
 pub fn line([from, to]: [Pos2; 2], weight: f32, palette: &Palette) -> Line {
     let weight = weight.abs().clamp(0.0, 1.0);
-    let color = faded(palette.accent, LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0));
+    let color = faded(palette.text, LINE_OPACITY.1.mul_add(weight, LINE_OPACITY.0));
     Line { from, to, width: LINE_PT.1.mul_add(weight, LINE_PT.0), color }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     text::{counted, weight_text},
     ui::{
         ViewCtx,
-        theme::{GRID, text_size},
+        theme::{FOCUS_PT, GRID, radius, text_size},
         widgets::{Along, Roving},
     },
 };
@@ -165,19 +165,19 @@ fn row_ui(
     }
     let painter = ui.painter();
     if is_selected {
-        painter.rect_filled(rect, 2, ui.visuals().selection.bg_fill);
+        painter.rect_filled(rect, radius::MARK, ui.visuals().selection.bg_fill);
     } else if response.hovered() || response.has_focus() {
-        painter.rect_filled(rect, 2, ui.visuals().widgets.hovered.weak_bg_fill);
+        painter.rect_filled(rect, radius::MARK, ui.visuals().widgets.hovered.weak_bg_fill);
     }
     if response.has_focus() {
-        painter.rect_stroke(rect, 2, egui::Stroke::new(1.0, cx.theme.accent), egui::StrokeKind::Inside);
+        painter.rect_stroke(rect, radius::MARK, egui::Stroke::new(FOCUS_PT, cx.theme.accent), egui::StrokeKind::Inside);
     }
     if is_shown {
         let bar = Rect::from_min_max(rect.min, pos2(rect.left() + GRID / 2.0, rect.bottom()));
         painter.rect_filled(bar, 0, cx.theme.accent);
     }
     let middle = rect.center().y;
-    let small = FontId::monospace(text_size::SMALL);
+    let small = FontId::proportional(text_size::SMALL);
     let number = format!("{}", input.source + 1);
     let number_at = pos2(rect.left() + number_pt, middle);
     painter.text(number_at, Align2::RIGHT_CENTER, number, small.clone(), cx.theme.text_weak);

@@ -25,7 +25,7 @@ use crate::{
         keys::keys_text,
         look::{Entered, Looker},
         memo::Memo,
-        theme::{GRID, Theme, text_size},
+        theme::{GRID, Theme, radius, text_size},
         widgets::Dialog,
     },
 };
@@ -164,9 +164,9 @@ impl Palette {
                     WidgetInfo::selected(Role::ListBoxOption, row.reason.is_none(), idx == self.at, &name)
                 });
                 if idx == self.at {
-                    ui.painter().rect_filled(rect(idx), 4, theme.accent.gamma_multiply(0.18));
+                    ui.painter().rect_filled(rect(idx), radius::CONTROL, theme.accent_ground);
                 } else if response.hovered() {
-                    ui.painter().rect_filled(rect(idx), 4, theme.masked);
+                    ui.painter().rect_filled(rect(idx), radius::CONTROL, theme.hover);
                 }
                 row_ui(ui, theme, rect(idx), row);
                 if response.clicked() {

@@ -139,7 +139,7 @@ fn diagonal_ui(painter: &Painter, cx: &ViewCtx<'_>, layout: &AverageLayout, offs
     let (n_query, n_key) = layout.grid;
     let key = |query: usize| query.checked_add_signed(offset as isize).filter(|key| *key < n_key);
     let pairs = (0..n_query).filter_map(|query| Some((query, key(query)?)));
-    let stroke = Stroke::new(1.5, cx.theme.accent);
+    let stroke = Stroke::new(1.5, cx.theme.text);
     for (query, key) in pairs {
         let cell = layout.pairs().cell(query, key);
         painter.rect_stroke(cell, 0.0, stroke, StrokeKind::Inside);

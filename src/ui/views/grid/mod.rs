@@ -17,7 +17,6 @@ use super::{
     selectors,
     small_maps::SmallMaps,
     source,
-    space::grid as cells,
     texture::{self, HeadThumbs},
     tooltip,
 };
@@ -42,8 +41,8 @@ use crate::{
     },
     ids::{CaptureId, HeadId, StackKind},
     raster::{
-        ColorMap, ColorRange,
-        heatmap::{RowsSee, heatmap},
+        ColorRange, Colors,
+        heatmap::{RowsSee, small_heatmap},
     },
     session::{Command, Focus, SelectionCommand, ViewKind},
     text::{counted, decimal_text},
@@ -73,7 +72,7 @@ const BAR_HEIGHT_PT: f32 = 160.0;
 const MOST_ASKED: usize = 64;
 
 /// Everything that what stands around the cells depends on.
-type AroundKey = (MatrixLayout, bool, Option<(Rect, ColorRange)>, ColorMap);
+type AroundKey = (MatrixLayout, bool, Option<(Rect, ColorRange)>, Colors);
 
 /// The Grid view with what it remembers between frames.
 #[derive(Default)]
@@ -145,7 +144,11 @@ impl Canvas for GridView {
                 return;
             }
         };
-        let look = Look { map: color_map(&whole, options.color_map()), log: options.is_log(), pool: options.pool() };
+        let look = Look {
+            map: color_map(&whole, options.color_map()).on(cx.theme.palette.ground),
+            log: options.is_log(),
+            pool: options.pool(),
+        };
         let high = high(options.grid, &reading.source);
         let scale =
             if high.is_some() { "" } else { "; each map, and each row below one, from 0 to its own largest value" };
@@ -248,14 +251,12 @@ impl GridView {
             });
             paint_map(&painter, cx, shown, (head, score), (cell, pictures));
             let is_under = under.as_ref().is_some_and(|(_, at, ..)| *at == place);
-            let color = match (head == cx.pane.selection.head, is_under) {
-                (true, _) => Some(cx.theme.accent),
-                (false, true) => Some(cx.theme.text),
-                (false, false) => None,
+            let width = match (head == cx.pane.selection.head, is_under) {
+                (true, _) => 2.0,
+                (false, true) => 1.0,
+                (false, false) => continue,
             };
-            if let Some(color) = color {
-                cells::frame(&painter, cell, color);
-            }
+            painter.rect_stroke(cell, 0, Stroke::new(width, cx.theme.text), StrokeKind::Inside);
         }
         if let Some((at, place, head, score)) = under {
             let focus = token_at(shown, layout.cell(place.0, place.1), at, cx);
@@ -329,7 +330,7 @@ impl GridView {
             let log = shown.look.log;
             let own = || ColorRange::of(values.as_slice(), log);
             let range = shown.high.map_or_else(own, |high| ColorRange::up_to(high, false, log));
-            Some(heatmap(&values, shown.look.map, range, &sight).pixels)
+            Some(small_heatmap(&values, shown.look.map, range, &sight).pixels)
         };
         let pixels: Vec<Vec<u8>> = parts.iter().map(colored).collect::<Option<_>>()?;
         let image = RgbaBuffer { width: n_cols, height: parts.len(), pixels: pixels.concat() };
@@ -348,7 +349,7 @@ fn paint_map(
 ) {
     let row = pinned_row(cx, shown.whole);
     let parts = parts(shown, cell, row.is_some());
-    painter.rect_filled(parts.map, 0, cx.theme.masked);
+    painter.rect_filled(parts.map, 0, cx.theme.raised);
     if let Some((texture, uv)) = maps.as_ref().and_then(|maps| maps.picture(head.head)) {
         painter.image(texture, parts.map, uv, Color32::WHITE);
     }
@@ -356,7 +357,7 @@ fn paint_map(
     if let (Some(row), Some(strip)) = (row, parts.row) {
         let high = parts.map.top() + (row as f32 + 0.5) / shown.whole.rows.len().max(1) as f32 * parts.map.height();
         painter.hline(parts.map.x_range(), high, Stroke::new(1.0, cx.theme.query));
-        painter.rect_filled(strip, 0, cx.theme.masked);
+        painter.rect_filled(strip, 0, cx.theme.raised);
         let n_heads = source::n_heads(&shown.subject.this, head);
         if let Some(texture) = rows {
             let at = |head: usize| head as f32 / n_heads.max(1) as f32;

@@ -21,7 +21,7 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     strength_legend_ui(ui, cx);
     let n_heads = cx.document.latest_capture().map_or(0, |it| source::n_heads(it, cx.pane.selection.head));
     if Palette::repeats(n_heads.saturating_sub(1)) {
-        controls::caption_ui(ui, cx.theme, "Colours and dashes repeat after 64 heads; the number tells them apart");
+        controls::caption_ui(ui, cx.theme, "Colours and dashes repeat after 32 heads; the number tells them apart");
     }
 }
 

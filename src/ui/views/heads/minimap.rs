@@ -10,7 +10,7 @@ use crate::{
     text::{grouped, share_text},
     ui::{
         ViewCtx,
-        theme::GRID,
+        theme::{GRID, radius},
         views::{
             overview::{Look, Overview},
             source,
@@ -43,7 +43,7 @@ impl Minimap {
         let Some(subject) = source::subject(cx) else { return };
         let reading = source::shown(cx, capture);
         let Some(Ok(whole)) = cx.patterns.part(&subject, &reading, 0..0) else { return };
-        let look = Look { map: cx.pane.options.color_map(), log: true, pool: Pool::Mean };
+        let look = Look { map: cx.pane.options.color_map().on(cx.theme.palette.ground), log: true, pool: Pool::Mean };
         self.overview.update(ui, cx, (&subject, &reading), &whole, look);
 
         let content = area.shrink2([2.0 * GRID, GRID].into());
@@ -55,12 +55,12 @@ impl Minimap {
             ui.ctx().request_repaint();
         }
         let painter = ui.painter().with_clip_rect(content.expand(2.0).intersect(ui.clip_rect()));
-        painter.rect_filled(content, 0, cx.theme.masked);
+        painter.rect_filled(content, 0, cx.theme.raised);
         self.overview.paint(&painter.with_clip_rect(content.intersect(ui.clip_rect())), &whole, content);
         painter.rect_stroke(content, 0, Stroke::new(1.0, cx.theme.rule), StrokeKind::Outside);
         let mark = mark(content, in_sight, whole.rows.len());
-        for (width, color) in [(3.0, cx.theme.canvas), (1.5, cx.theme.accent)] {
-            painter.rect_stroke(mark, 1, Stroke::new(width, color), StrokeKind::Middle);
+        for (width, color) in [(3.0, cx.theme.canvas), (1.5, cx.theme.text)] {
+            painter.rect_stroke(mark, radius::MARK, Stroke::new(width, color), StrokeKind::Middle);
         }
         response.on_hover_cursor(CursorIcon::PointingHand).on_hover_text(name);
     }

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
     figure::{
-        palette::Ink,
+        palette::{Ink, Palette},
         pen::Pen,
         views::{
             heads::{HEADING_PT, MAX_LINES, marks, pair_text},
@@ -278,7 +278,7 @@ impl HeadsView {
         let focus = scene.rows_of(cx.pane.selection.focus());
         let extent = scene.layout.lines_extent(&key.rows);
         let all = Lines { strokes: &lines.strokes, extent, origin: scene.origin, is_running: cx.is_running };
-        let opacity = if focus.is_empty() { 1.0 } else { 1.0 - cx.theme.palette.veil() };
+        let opacity = if focus.is_empty() { 1.0 } else { 1.0 - Palette::VEIL };
         let painted = self.painter.paint(&painter, key, &all, opacity, |before| before.resembles(key));
         if !focus.is_empty() {
             if painted == Painted::Triangles {

@@ -15,7 +15,7 @@ use crate::{
     },
     raster::lines::LineStroke,
     text::counted,
-    ui::theme::{Theme, text_size},
+    ui::theme::{Theme, radius, text_size},
 };
 
 /// What is drawn for `lines`, whose heads are places in `inks`, in layout coordinates: one stroke for each, or one for each of its dashes.
@@ -48,7 +48,7 @@ pub fn strokes(
 
 /// Dims the lines that are already drawn.
 pub fn veil(painter: &Painter, rect: Rect, theme: &Theme) {
-    painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(theme.palette.veil()));
+    painter.rect_filled(rect, 0, theme.canvas.gamma_multiply(Palette::VEIL));
 }
 
 /// How many lines leave towards keys before and behind those in sight, at the edges they leave by.
@@ -63,7 +63,7 @@ pub fn leaving(painter: &Painter, seen: Rect, scene: &Scene<'_>, lines: &[Line],
         let text = format!("{arrow} {} to keys {}", counted(n, "line"), if arrow == "↑" { "before" } else { "after" });
         let galley = painter.layout_no_wrap(text, FontId::proportional(text_size::SMALL), theme.text);
         let rect = align.anchor_size(pos2(x, y), galley.size() + 2.0 * vec2(TEXT_PAD_PT, 1.0));
-        painter.rect_filled(rect, 4, theme.canvas.gamma_multiply(LABEL_OPACITY));
+        painter.rect_filled(rect, radius::CONTROL, theme.canvas.gamma_multiply(LABEL_OPACITY));
         painter.galley(rect.min + vec2(TEXT_PAD_PT, 1.0), galley, theme.text);
     }
 }
@@ -89,7 +89,13 @@ pub fn swatch(painter: &Painter, rect: Rect, head: usize, look: SwatchLook, them
         (false, true) => color.gamma_multiply(0.25),
         (false, false) => Color32::TRANSPARENT,
     };
-    painter.rect(body, 4, fill, Stroke::new(1.0, if look.on { color } else { theme.rule }), StrokeKind::Inside);
+    painter.rect(
+        body,
+        radius::CONTROL,
+        fill,
+        Stroke::new(1.0, if look.on { color } else { theme.rule }),
+        StrokeKind::Inside,
+    );
     let ink = if look.on { theme.canvas } else { theme.text_weak };
     let mut at = body.center();
     if let Some([dash, gap]) = Palette::dash(head).lengths() {
@@ -105,6 +111,6 @@ pub fn swatch(painter: &Painter, rect: Rect, head: usize, look: SwatchLook, them
         painter.line_segment([body.left_bottom(), body.right_top()], Stroke::new(1.5, ink));
     }
     if look.selected {
-        painter.rect_stroke(rect, 5, Stroke::new(1.5, theme.text), StrokeKind::Inside);
+        painter.rect_stroke(rect, radius::CONTROL, Stroke::new(1.5, theme.text), StrokeKind::Inside);
     }
 }

@@ -97,7 +97,7 @@ fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &Scene<'_>, query: usize, key:
                 _ => cx.theme.head_color(head),
             };
             ui.label(RichText::new(name).color(color));
-            ui.monospace(value_text(scene, weight));
+            ui.label(value_text(scene, weight));
             ui.end_row();
         }
     });
@@ -108,7 +108,7 @@ fn partners_ui(ui: &mut Ui, scene: &Scene<'_>, partners: &[(usize, f32)], text: 
     Grid::new("partners").num_columns(2).spacing([4.0 * GRID, 2.0]).show(ui, |ui| {
         for &(position, weight) in partners.iter().take(MAX_ROWS) {
             ui.label(text(position));
-            ui.monospace(value_text(scene, weight));
+            ui.label(value_text(scene, weight));
             ui.end_row();
         }
     });

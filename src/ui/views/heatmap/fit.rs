@@ -7,7 +7,7 @@ use eframe::egui::{Button, Label, Rect, Ui, Vec2, pos2, vec2};
 use crate::{
     analysis::reading::ReadPattern,
     ui::{
-        theme::{GRID, Theme},
+        theme::{GRID, Theme, radius},
         views::camera::Camera,
     },
 };
@@ -28,7 +28,7 @@ pub fn fit_ui(ui: &mut Ui, theme: &Theme, plot: Rect, camera: &mut Camera, is_em
         let middle = plot.intersect(ui.clip_rect()).center();
         let said = Rect::from_center_size(middle - vec2(0.0, BUTTON.y / 2.0), SAID);
         // The ground says masked, in whatever colour.
-        ui.painter().rect_filled(said, 4, theme.canvas);
+        ui.painter().rect_filled(said, radius::CONTROL, theme.canvas);
         ui.put(said, Label::new("No visible weight here"));
         Rect::from_center_size(middle + vec2(0.0, BUTTON.y), BUTTON)
     } else {

@@ -21,7 +21,11 @@ impl HeatmapView {
     pub(super) fn long_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, subject: &CapturePair) {
         let options = cx.pane.options.heatmap;
         let reading = source::shown(cx, capture);
-        let look = Look { map: options.color_map, log: options.scale == ColorScale::Log, pool: options.pool };
+        let look = Look {
+            map: options.color_map.on(cx.theme.palette.ground),
+            log: options.scale == ColorScale::Log,
+            pool: options.pool,
+        };
         ui.horizontal_wrapped(|ui| {
             selectors::stack_and_layer_ui(ui, cx);
             selectors::sentences_ui(ui, cx);

@@ -5,9 +5,13 @@ use eframe::egui::Ui;
 
 use crate::{
     analysis::reading::Rest,
-    figure::{list::Rgba, views::heatmap::ruled_out},
-    raster::colormap::{MASKED_COLOR, OUT_OF_WINDOW_COLOR},
+    figure::{
+        list::Rgba,
+        palette::Palette,
+        views::heatmap::ruled_out::{self, HIDDEN_PT},
+    },
     spec::Mask,
+    style::HATCH_PT,
     ui::{
         ViewCtx,
         theme::{GRID, Theme},
@@ -28,16 +32,17 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     if !causal && window.is_none() && marks.is_none() && !is_incomplete {
         return;
     }
+    let Palette { canvas, raised, rule, edge, .. } = cx.theme.palette;
     controls::heading_ui(ui, cx.theme, "Legend");
     if causal {
-        square_row_ui(ui, cx.theme, MASKED_COLOR, "Masked (causal)");
+        hatched_row_ui(ui, cx.theme, [canvas, rule], (HATCH_PT, "Masked (causal)"));
     }
     if let Some(reach) = window {
         let text = format!("Outside the window of {}", controls::grouped(reach));
-        hatched_row_ui(ui, cx.theme, OUT_OF_WINDOW_COLOR, &text);
+        hatched_row_ui(ui, cx.theme, [raised, rule], (HATCH_PT, &text));
     }
     if is_incomplete {
-        hatched_row_ui(ui, cx.theme, cx.theme.palette.text_weak, "Not in the file (its rows are incomplete)");
+        hatched_row_ui(ui, cx.theme, [canvas, edge], (HIDDEN_PT, "Not in the file (its rows are incomplete)"));
     }
     let n_global = capture.global_tokens(cx.pane.selection.head).len();
     if n_global > 0 {
@@ -45,7 +50,7 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
     let Some(marks) = marks else { return };
     if !marks.hidden_cols.is_empty() {
-        hatched_row_ui(ui, cx.theme, cx.theme.palette.text_weak, "Hidden by a what-if change");
+        hatched_row_ui(ui, cx.theme, [canvas, edge], (HIDDEN_PT, "Hidden by a what-if change"));
     }
     if !marks.cut.is_empty() {
         let text = "Cut by a what-if change";
@@ -57,16 +62,9 @@ fn tokens_see(n: usize) -> String {
     if n == 1 { "1 token sees".to_owned() } else { format!("{} tokens see", controls::grouped(n)) }
 }
 
-fn square_row_ui(ui: &mut Ui, theme: &Theme, color: Rgba, text: &str) {
+fn hatched_row_ui(ui: &mut Ui, theme: &Theme, [ground, line]: [Rgba; 2], (pitch, text): (f32, &str)) {
     controls::mark_row_ui(ui, theme, SIDE_PT, text, |rect, pen| {
-        pen.rect(rect, color);
-        pen.frame(rect.shrink(1.0), 1.0, pen.palette.rule);
-    });
-}
-
-fn hatched_row_ui(ui: &mut Ui, theme: &Theme, color: Rgba, text: &str) {
-    controls::mark_row_ui(ui, theme, SIDE_PT, text, |rect, pen| {
-        pen.rect(rect, color);
-        ruled_out::hatch([rect], pen);
+        pen.rect(rect, ground);
+        ruled_out::hatch([rect], (pitch, line), pen);
     });
 }

@@ -94,7 +94,7 @@ impl Canvas for HeatmapView {
         let key = PictureKey {
             captures: (subject.this.id(), subject.other.as_ref().map(|other| other.id())),
             reading: source::shown(cx, capture),
-            map: options.color_map,
+            map: options.color_map.on(cx.theme.palette.ground),
             scale: options.scale,
             shared_high: cx.shared_high,
             max_side: texture::max_side(ui.ctx()),
@@ -288,7 +288,7 @@ impl HeatmapView {
         self.static_parts.paint(0, (&painter, cx.theme), on_cells, (plot, plot), &|pen| {
             around.draw_on_cells(value, pen);
         });
-        for (focus, color) in [(selection.pinned, cx.theme.accent), (selection.hover, cx.theme.text)] {
+        for (focus, color) in [(selection.pinned, cx.theme.text), (selection.hover, cx.theme.text)] {
             let [row, col] = hover::in_pattern(focus, axes);
             let (row, col) = (row.map(|row| pairs.cell(row, 0)), col.map(|col| pairs.cell(0, col)));
             paint::crosshair(&painter, content, row, col, color, cx.theme);

@@ -10,7 +10,7 @@ use crate::{
     figure::views::{color_map, labels},
     ids::CaptureId,
     raster::{
-        ColorMap, ColorRange,
+        ColorRange, Colors,
         heatmap::{MaskedCells as _, RowsSee, atlas, heatmap, reduce_by_max},
     },
     session::ColorScale,
@@ -27,7 +27,7 @@ pub struct PictureKey {
     pub captures: (CaptureId, Option<CaptureId>),
     /// How. The head is left at 0 where all heads are meant.
     pub reading: Reading,
-    pub map: ColorMap,
+    pub map: Colors,
     pub scale: ColorScale,
     /// The value of the last colour, where panes share it.
     pub shared_high: Option<f32>,
@@ -54,7 +54,7 @@ pub fn thumbnails(ctx: &Context, heads: &[Option<Arc<ReadPattern>>], key: &Pictu
     // Enough columns for a texture that is neither too wide nor too high.
     let columns = (patterns.len() as f32).sqrt().ceil() as usize;
     let first = heads.iter().flatten().next();
-    let map = first.map_or_else(|| key.map, |pattern| color_map(pattern, key.map));
+    let map = first.map_or_else(|| key.map, |pattern| color_map(pattern, key.map.map).on(key.map.ground));
     let atlas = atlas(&patterns, THUMB_PX, columns, (map, key.scale == ColorScale::Log, None), &sight);
     // Thumbnails of short inputs are enlarged and keep their edges; long ones are reduced on screen.
     let enlarged = patterns.iter().all(|pattern| pattern.n_cols() <= THUMB_PX / 2);
@@ -69,7 +69,7 @@ pub fn picture(ctx: &Context, pattern: &Arc<ReadPattern>, key: &PictureKey) -> P
     // Longer inputs than a texture can hold keep their strongest entries.
     let reduced = reduce_by_max(matrix, key.max_side);
     let sight = sight(pattern).reduced(matrix.shape(), reduced.shape());
-    let image = heatmap(&reduced, color_map(pattern, key.map), range, &sight);
+    let image = heatmap(&reduced, color_map(pattern, key.map.map).on(key.map.ground), range, &sight);
     let texture = texture::load(ctx, "heatmap", &image, TextureOptions::NEAREST);
     let strong = Arc::new(labels::strong(matrix));
     Picture { captures: key.captures, pattern: Arc::clone(pattern), range, texture, strong }

@@ -82,11 +82,11 @@ pub fn tooltip_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPa
                 return;
             }
             // A row of a long text may still be on its way.
-            ui.monospace(pattern.value(row, col).map_or_else(|| "…".to_owned(), |value| pattern.value_text(value)));
+            ui.label(pattern.value(row, col).map_or_else(|| "…".to_owned(), |value| pattern.value_text(value)));
             ui.end_row();
             if let Some(score) = pattern.score(capture, (row, col)) {
                 ui.label(name("Score"));
-                ui.monospace(decimal_text(score));
+                ui.label(decimal_text(score));
                 ui.end_row();
             }
         });

@@ -31,7 +31,7 @@ pub fn veil(painter: &Painter, crop: Rect, theme: &Theme) {
 pub fn paint(painter: &Painter, crop: Rect, marks: &[Mark], read: &ReadPattern, theme: &Theme) {
     let mut shapes = Vec::new();
     for mark in marks {
-        let full = texture::color(arrows::color(&mark.flow, read, theme.palette.accent));
+        let full = texture::color(arrows::color(&mark.flow, read, &theme.palette));
         if !mark.is_faint {
             add(&mut shapes, mark, CASING_PT, theme.canvas.gamma_multiply(0.8 * mark.opacity));
         }
@@ -71,7 +71,7 @@ pub fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, read: &ReadPattern, flows: &Flows, 
             ui.horizontal(|ui| {
                 ui.label(RichText::new(name).color(cx.theme.text_weak));
                 ui.label(other);
-                ui.monospace(read.value_text(flow.weight));
+                ui.label(read.value_text(flow.weight));
             });
         }
         match own().count() {
@@ -119,19 +119,19 @@ const MARK_PT: f32 = 5.0 * GRID;
 pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let n_prefix = cx.document.latest_capture().and_then(|capture| capture.image()).map_or(0, |image| image.n_prefix);
     controls::mark_row_ui(ui, cx.theme, MARK_PT, "what a patch attends to", |rect, pen| {
-        let (neck, tip, color) = (rect.right_center() - vec2(7.0, 0.0), rect.right_center(), pen.palette.accent);
+        let (neck, tip, color) = (rect.right_center() - vec2(7.0, 0.0), rect.right_center(), pen.palette.text);
         pen.line(rect.left_center(), neck, 2.0, color);
         pen.fill(Path::polygon(arrows::head(neck, tip, 4.0, 0.0)), color);
     });
     controls::mark_row_ui(ui, cx.theme, MARK_PT, "the patch itself", |rect, pen| {
-        pen.fill(Path::ring(rect.center(), 5.0, 2.0), pen.palette.accent);
+        pen.fill(Path::ring(rect.center(), 5.0, 2.0), pen.palette.text);
     });
     if n_prefix > 0 {
         let tokens = cx.document.latest_capture().map_or(&[][..], |it| it.key_tokens(cx.pane.selection.stack()));
         let names: Vec<String> = (0..n_prefix).map(|position| source::token_text(tokens, position)).collect();
         let text = format!("{}, beside the picture", names.join(", "));
         controls::mark_row_ui(ui, cx.theme, MARK_PT, &text, |rect, pen| {
-            pen.rect(Rect::from_center_size(rect.center(), vec2(7.0, 7.0)), pen.palette.accent);
+            pen.rect(Rect::from_center_size(rect.center(), vec2(7.0, 7.0)), pen.palette.text);
         });
     }
     controls::caption_ui(ui, cx.theme, "Width and opacity grow with the weight");

@@ -17,7 +17,7 @@ use crate::{
         views::image::{arrows, draw_contour, draw_crop, draw_prefix, flows::Flows, swatch},
     },
     ids::{CaptureId, HeadId},
-    raster::{ColorMap, ColorRange, overlay},
+    raster::{ColorRange, Colors, overlay},
     session::{Command, FlowFilter, Focus, PatchRole, SelectionCommand},
     text::{capitalised, share_text},
     ui::{
@@ -49,7 +49,7 @@ type PartsKey = (
     ImageLayout,
     (Vec<String>, Option<Vec<Rgba>>),
     Option<Arc<[overlay::Segment]>>,
-    (ColorMap, ColorRange),
+    (Colors, ColorRange),
     Option<(f32, f32)>,
 );
 
@@ -69,7 +69,7 @@ pub struct ImageView {
     last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
     flows: Memo<FlowsKey, Arc<Flows>>,
-    thumbs: Memo<(WeightsKey, ColorMap), HeadThumbs>,
+    thumbs: Memo<(WeightsKey, Colors), HeadThumbs>,
     words: words::Words,
     static_parts: ScenePainter<PartsKey>,
 }
@@ -113,13 +113,14 @@ impl Canvas for ImageView {
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let layer_key =
             WeightsKey { reading: source::shown_of_head(cx, capture, HeadId { head: 0, ..head }), ..key.clone() };
-        let thumbs_key = (layer_key, options.color_map);
+        let map = options.color_map.on(cx.theme.palette.ground);
+        let thumbs_key = (layer_key, map);
         let of_heads = cx.pane.explained_extent().is_none_or(|extent| extent == Extent::PairsOfHeads);
         let known = self.thumbs.knows(&thumbs_key);
         let heads = if known || !of_heads { None } else { source::heads_of_layer(cx, capture) };
         let thumbs = (known || heads.is_some()).then(|| {
             self.thumbs.get_or_update(thumbs_key.clone(), || {
-                pixels::thumbnails(&ctx, &heads.unwrap_or_default(), image, &thumbs_key.0, options.color_map)
+                pixels::thumbnails(&ctx, &heads.unwrap_or_default(), image, &thumbs_key.0, map)
             })
         });
         if of_heads {
@@ -145,7 +146,7 @@ impl Canvas for ImageView {
             return;
         };
         let look = OverlayLook {
-            map: options.color_map,
+            map,
             smoothing: options.smoothing,
             opacity: options.opacity,
             contour: options.contour,
@@ -216,7 +217,7 @@ impl ImageView {
                 painter.image(photo.id(), layout.picture, texture::FULL_UV, Color32::WHITE);
             }
             None => {
-                painter.rect_filled(layout.picture, 0, cx.theme.masked);
+                painter.rect_filled(layout.picture, 0, cx.theme.raised);
             }
         }
         if flows.is_some() {
@@ -278,7 +279,7 @@ impl ImageView {
                 as_query || keys.get(*position) == Some(&true)
             };
             for position in (0..overlay.weights.len()).filter(of_patches) {
-                let stroke = Stroke::new(1.5, cx.theme.accent);
+                let stroke = Stroke::new(1.5, cx.theme.text);
                 painter.rect_stroke(layout.token_rect(position).shrink(1.0), 0, stroke, StrokeKind::Inside);
             }
         }
@@ -356,7 +357,7 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, (position, weigh
         ui.horizontal(|ui| {
             ui.label(RichText::new(text).strong());
             if let Some(weight) = weight {
-                ui.monospace(pattern.value_text(weight));
+                ui.label(pattern.value_text(weight));
             }
         });
         tooltip::weights_ui(ui, cx, &std::iter::once(pattern));

@@ -15,7 +15,7 @@ use crate::{
         },
     },
     ids::CaptureId,
-    raster::{ColorMap, ColorRange, heatmap::atlas, overlay, reduce},
+    raster::{ColorRange, Colors, heatmap::atlas, overlay, reduce},
     session::{PatchRole, Smoothing},
     spec::Mask,
     ui::views::texture::{self, HeadThumbs},
@@ -34,7 +34,7 @@ pub struct WeightsKey {
 /// How weights become pixels.
 #[derive(Clone, Copy, PartialEq)]
 pub struct OverlayLook {
-    pub map: ColorMap,
+    pub map: Colors,
     pub smoothing: Smoothing,
     pub opacity: f32,
     pub contour: Option<f32>,
@@ -46,7 +46,7 @@ pub struct OverlayLook {
 #[derive(Clone)]
 pub struct Overlay {
     pub weights: Arc<[f32]>,
-    pub map: ColorMap,
+    pub map: Colors,
     pub range: ColorRange,
     pub texture: TextureHandle,
     pub contour: Arc<[overlay::Segment]>,
@@ -73,7 +73,7 @@ pub fn overlay_texture(
     let (rows, cols) = image.grid;
     let smooth = look.smoothing.is_smooth(image.grid);
     let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
-    let map = color_map(pattern, look.map);
+    let map = color_map(pattern, look.map.map).on(look.map.ground);
     let pixels = overlay::overlay(&patches, image.grid, (side(cols), side(rows)), map, range, smooth, look.opacity);
     let sampling = if smooth { TextureOptions::LINEAR } else { TextureOptions::NEAREST };
     Overlay {
@@ -95,7 +95,7 @@ pub fn thumbnails(
     heads: &[Option<Arc<ReadPattern>>],
     image: &ImageInfo,
     key: &WeightsKey,
-    map: ColorMap,
+    map: Colors,
 ) -> HeadThumbs {
     let (rows, cols) = image.grid;
     let grid = |pattern: &Arc<ReadPattern>| {
@@ -105,7 +105,7 @@ pub fn thumbnails(
     let grids: Vec<Matrix> = heads.iter().filter_map(|head| head.as_ref().and_then(grid).or_else(empty)).collect();
     let columns = (grids.len() as f32).sqrt().ceil() as usize;
     let first = heads.iter().flatten().next();
-    let map = first.map_or_else(|| map, |pattern| color_map(pattern, map));
+    let map = first.map_or_else(|| map, |pattern| color_map(pattern, map.map).on(map.ground));
     let atlas = atlas(&grids, rows.max(cols), columns, (map, false, None), &Mask::NONE);
     HeadThumbs::load(ctx, &atlas, TextureOptions::NEAREST)
 }

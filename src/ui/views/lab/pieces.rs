@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Align, Button, CornerRadius, CursorIcon, Id, Label, Layout, Rect, RectAlign, Response, RichText, Role, Sense,
-    Spinner, Stroke, StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
+    Align, Button, CursorIcon, Id, Label, Layout, Rect, RectAlign, Response, RichText, Role, Sense, Spinner, Stroke,
+    StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
 };
 use egui_plot::Corner;
 
@@ -25,7 +25,7 @@ use crate::{
         ViewCtx,
         memo::{Memo, Same},
         stale::veiled_answers_ui,
-        theme::{GRID, text_size},
+        theme::{GRID, radius, text_size},
         views::{chart::ChartUi, display_list::PiecePainter, empty, hover, menu, tooltip},
     },
 };
@@ -297,8 +297,8 @@ fn held_ui(ui: &Ui, cx: &ViewCtx<'_>, part: &TitledPiece, area: Rect) {
     let sides = [(focus.query, stack.query_side()), (focus.key, stack.key_side())];
     for (position, side) in sides.into_iter().filter_map(|(position, side)| Some((position?, side))) {
         for row in part.piece.rows_of(area, (side, position)) {
-            let stroke = Stroke::new(1.5, cx.theme.accent);
-            ui.painter().rect_stroke(row.expand(1.0), CornerRadius::same(2), stroke, StrokeKind::Outside);
+            let stroke = Stroke::new(1.5, cx.theme.text);
+            ui.painter().rect_stroke(row.expand(1.0), radius::MARK, stroke, StrokeKind::Outside);
         }
     }
 }
@@ -306,7 +306,7 @@ fn held_ui(ui: &Ui, cx: &ViewCtx<'_>, part: &TitledPiece, area: Rect) {
 /// What is under the pointer, and what a click does; what it says stands beside the row `about`.
 fn hit_ui(ui: &Ui, cx: &ViewCtx<'_>, capture: &Capture, (hit, about): (&Hit, Rect), response: &Response) {
     let stroke = Stroke::new(1.0, cx.theme.text_weak);
-    ui.painter().rect_stroke(hit.rect, CornerRadius::same(2), stroke, StrokeKind::Inside);
+    ui.painter().rect_stroke(hit.rect, radius::MARK, stroke, StrokeKind::Inside);
     tooltip::beside(ui, about, RectAlign::RIGHT_START, |ui| said_ui(ui, cx, &hit.text));
     if let Some(head) = hit.head {
         menu::point_at_head(response, cx, head);

@@ -262,7 +262,7 @@ impl SpaceView {
             grid::groups(&around, &layout, groups, cx.theme);
         }
         if let Some((row, col)) = arrangement.place(cx.pane.cell(cx.document)) {
-            grid::frame(&lines, layout.cell(row, col), cx.theme.accent);
+            grid::frame(&lines, layout.cell(row, col), cx.theme.text);
         }
     }
 

@@ -32,7 +32,7 @@ use crate::{
         scatter::{N_LINES, marks::line},
     },
     ids::Side,
-    raster::ColorMap,
+    raster::{ColorMap, Colors},
     session::{Focus, HeadOrder, ViewKind},
     ui::{ViewCtx, painting::Painting, theme::Theme, views::display_list::line_shape},
 };
@@ -287,7 +287,7 @@ fn focused(
     named
 }
 
-/// The colours of counts: light on dark, dark on light.
-pub fn density_map(theme: &Theme) -> ColorMap {
-    if theme.dark { ColorMap::Viridis } else { ColorMap::Magma }
+/// The colours of counts.
+pub fn density_map(theme: &Theme) -> Colors {
+    ColorMap::Heat.on(theme.palette.ground)
 }

@@ -29,10 +29,10 @@ pub fn focus(painter: &Painter, id: Id, at: Pos2, (text, is_query): (&str, bool)
 
 /// What the pointer draws around points.
 pub fn outline(painter: &Painter, outline: &Outline, theme: &Theme) {
-    let stroke = Stroke::new(1.5, theme.accent);
+    let stroke = Stroke::new(1.5, theme.text);
     match outline {
         Outline::Box(..) => {
-            let fill = theme.accent.gamma_multiply(0.12);
+            let fill = theme.text.gamma_multiply(0.12);
             painter.rect(outline.bounds(), 0, fill, stroke, StrokeKind::Middle);
         }
         Outline::Lasso(corners) => {

@@ -162,7 +162,7 @@ pub fn under_pointer_ui(
                     Focus { key, .. } => pattern.cols.numbered_at(key.unwrap_or_default()),
                 };
                 ui.label(text);
-                ui.monospace(pattern.value_text(weight));
+                ui.label(pattern.value_text(weight));
                 ui.end_row();
             }
         });

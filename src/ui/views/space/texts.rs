@@ -23,7 +23,11 @@ use crate::{
     },
     figure::views::points::{MarkSize, Turn},
     ids::{CloudId, Side, StackKind},
-    ui::{ViewCtx, memo::Memo, theme::text_size},
+    ui::{
+        ViewCtx,
+        memo::Memo,
+        theme::{radius, text_size},
+    },
 };
 
 /// Cells from this side on have texts beside their points.
@@ -113,7 +117,11 @@ impl SpaceView {
                 if end.distance(at) > LEAST_LINE_PT {
                     painter.line_segment([at, end], Stroke::new(1.0, color.gamma_multiply(0.5)));
                 }
-                painter.rect_filled(rect.expand2(Vec2::new(1.0, -1.0)), 2, cx.theme.canvas.gamma_multiply(0.7));
+                painter.rect_filled(
+                    rect.expand2(Vec2::new(1.0, -1.0)),
+                    radius::MARK,
+                    cx.theme.canvas.gamma_multiply(0.7),
+                );
                 painter.galley(rect.min, galley, color);
                 same.push(at);
                 room -= 1;
@@ -156,7 +164,11 @@ impl SpaceView {
             let at = place.transform().apply([center[0], center[1], 0.0]);
             let galley = painter.layout_no_wrap(name.clone(), FontId::proportional(text_size::LARGE), cx.theme.text);
             if let Some(rect) = taken.around(at, galley.size(), inside) {
-                painter.rect_filled(rect.expand2(Vec2::new(4.0, 1.0)), 4, cx.theme.canvas.gamma_multiply(0.8));
+                painter.rect_filled(
+                    rect.expand2(Vec2::new(4.0, 1.0)),
+                    radius::CONTROL,
+                    cx.theme.canvas.gamma_multiply(0.8),
+                );
                 painter.galley(rect.min, galley, cx.theme.text);
             }
         }
