@@ -88,6 +88,8 @@ event_kinds! {
     Draw(RenderedFigure),
     /// A small picture as text; see [`crate::export::thumbnail`].
     Thumbnail(String),
+    /// What a view would show.
+    Card(Arc<RgbaBuffer>),
     Session(Box<SessionAnswer>),
     Forget(ModelId),
     /// The models in the local cache, by name.

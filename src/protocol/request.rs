@@ -81,6 +81,8 @@ pub enum Request {
     },
     /// Draw the figure of a bookmark, at most so many pixels wide and high.
     Thumbnail(FigureRequest, [f32; 2]),
+    /// Draw what a view would show, at most so many pixels wide and high.
+    Card(FigureRequest, [f32; 2]),
     /// Read, write or keep a session.
     Session(SessionRequest),
     /// List the models in the local Hugging Face cache.
@@ -109,6 +111,7 @@ impl Request {
             Self::Export(_) => Lane::Export,
             Self::Draw { .. } => Lane::Draw,
             Self::Thumbnail(..) => Lane::Thumbnail,
+            Self::Card(..) => Lane::Card,
             Self::Session(_) => Lane::Session,
             Self::ListCached => Lane::Catalog,
             Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
@@ -140,6 +143,8 @@ pub enum Lane {
     /// Drawing a figure that is not written.
     Draw,
     Thumbnail,
+    /// Drawing what views would show.
+    Card,
     Session,
     Forget,
     Catalog,

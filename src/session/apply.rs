@@ -89,7 +89,7 @@ impl Session {
 
     /// What follows from any command and any answer: what is no longer needed goes, what is now shown is asked for.
     pub(super) fn follow_up(&mut self) -> Vec<Effect> {
-        let Self { documents, panes, models, projections, figures, settings, jobs, .. } = self;
+        let Self { documents, panes, models, projections, figures, cards, settings, jobs, .. } = self;
         let mut effects = models.forget_all_but(&documents.models(), jobs);
         // An answer names what it is about, and a corpus is large.
         let clouds = documents.clouds();
@@ -99,6 +99,7 @@ impl Session {
         panes.pair_directions(documents);
         effects.extend(panes.explain_if_needed(documents, jobs));
         effects.extend(figures.preview_if_needed(panes, documents, settings.figures, jobs));
+        effects.extend(cards.draw_next(panes, documents, jobs));
         self.forget_messages();
         effects
     }
@@ -198,6 +199,7 @@ impl Session {
             Command::Detach => self.panes.detach(&mut self.documents, &mut self.notices),
             Command::ShowDocument(document) => self.panes.show_document(document, &self.documents),
             Command::CloseDocument(document) => return self.panes.close_document(document, None, &mut self.documents),
+            Command::ShowCards(dark) => self.cards.show(dark),
             Command::SetAppearance(appearance) => self.settings.appearance = appearance,
             Command::SetViewOptions(options) => {
                 let pane = self.panes.active_mut();
@@ -402,7 +404,7 @@ impl Session {
         let Self { documents, panes, keeping, settings, notices, jobs, .. } = self;
         match command {
             SessionCommand::Bookmark(BookmarkCommand::Add) => {
-                let figure = figure(panes, documents, settings.figures);
+                let figure = figure(panes.active(), documents, settings.figures);
                 let pane = panes.active();
                 let effect = keeping.add_bookmark((pane, documents.of(pane)), figure, notices, jobs);
                 return effect.into_iter().collect();
@@ -476,6 +478,7 @@ impl Session {
             }
             Lane::Export => self.exports_pending.clear(),
             Lane::Draw => self.figures.preview.cancel(),
+            Lane::Card => self.cards.stop(),
         }
         effects
     }
@@ -504,6 +507,7 @@ impl Session {
             | Lane::Export
             | Lane::Draw
             | Lane::Thumbnail
+            | Lane::Card
             | Lane::Download => Vec::new(),
         };
         let others = together.into_iter().filter(|other| *other != lane);

@@ -54,6 +54,8 @@ pub enum Command {
         /// Which point of the cloud.
         point: usize,
     },
+    /// Draw what every view would show, light on dark or dark on light; `None` lets go of the pictures.
+    ShowCards(Option<bool>),
     /// Change the text; [`Command::Run`] follows after a pause.
     SetText(String),
     /// Choose what is read of a text that is too long, and run; `None` takes the choice back.

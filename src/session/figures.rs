@@ -149,7 +149,7 @@ impl FigureDialog {
             FigureCommand::CopySvg => DrawFor::CopySvg,
             FigureCommand::CopyNumbers => DrawFor::CopyNumbers,
         };
-        let Some(figure) = figure(panes, documents, *options) else { return Vec::new() };
+        let Some(figure) = figure(panes.active(), documents, *options) else { return Vec::new() };
         let job = jobs.next();
         self.copying = Some(job);
         vec![Effect::Submit(job, Request::Draw { figure, purpose })]
@@ -167,7 +167,7 @@ impl FigureDialog {
         if !self.is_open || self.copying.is_some() {
             return None;
         }
-        let figure = figure(panes, documents, options)?;
+        let figure = figure(panes.active(), documents, options)?;
         let answers = figure.answers.iter().map(Answered::identity).collect();
         let purpose = match options.kind.data_format() {
             Some(format) => DrawFor::PreviewNumbers(format, PREVIEW_ROWS),
@@ -184,7 +184,7 @@ impl FigureDialog {
     }
 
     fn save(&mut self, panes: &Panes, documents: &Documents, options: FigureOptions) -> Vec<Effect> {
-        let Some(figure) = figure(panes, documents, options) else { return Vec::new() };
+        let Some(figure) = figure(panes.active(), documents, options) else { return Vec::new() };
         self.close();
         let capture = &figure.capture;
         let input = capture.input();
@@ -241,9 +241,8 @@ impl FigureDialog {
     }
 }
 
-/// What would be saved now of the active pane.
-pub(super) fn figure(panes: &Panes, documents: &Documents, options: FigureOptions) -> Option<FigureRequest> {
-    let pane = panes.active();
+/// What would be saved now of a pane.
+pub(super) fn figure(pane: &Pane, documents: &Documents, options: FigureOptions) -> Option<FigureRequest> {
     let document = documents.of(pane);
     let capture = Arc::clone(document.latest_capture()?);
     let minus = pane.minus.and_then(|minus| documents.find(minus.document));

@@ -57,6 +57,7 @@ mod state;
 mod surveys;
 mod typed;
 mod undo;
+mod view_cards;
 mod writing;
 
 pub use crate::figure::{
@@ -103,4 +104,5 @@ pub use settings::{Appearance, MovedModel, Settings};
 pub use state::Session;
 pub use surveys::Surveys;
 pub use typed::Typed;
+pub use view_cards::{CardKey, ViewCards, keys as card_keys};
 pub use writing::{WritingOptions, can_continue};

@@ -26,7 +26,8 @@ impl Session {
 
     /// Gives an event to the part that the job's lane belongs to; `None` where nobody waits for the job any more.
     fn deliver(&mut self, job: JobId, lane: Lane, event: EventKind) -> Option<Vec<Effect>> {
-        let Self { documents, panes, download, figures, keeping, projections, settings, notices, jobs, .. } = self;
+        let Self { documents, panes, download, figures, keeping, projections, settings, notices, jobs, cards, .. } =
+            self;
         match lane {
             Lane::Load(id) => return Some(self.on_load_event(id, job, event.update()?)),
             Lane::Run(id) => return Some(self.on_run_event(id, job, event.update()?)),
@@ -42,6 +43,7 @@ impl Session {
                 }
             }
             Lane::Thumbnail => keeping.on_thumbnail(job, event.update()?),
+            Lane::Card => cards.on_event(job, event.update()?),
             Lane::Draw => return Some(figures.on_event(job, event.update()?, notices)),
             Lane::Export => self.on_export_event(job, event.update()?),
             Lane::Session => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Address, CorpusDialog, CorpusSheet, Document, Documents, Download, Experiment, FigureDialog, Keeping, Notices,
-    Pane, Panes, PendingSelection, Settings,
+    Pane, Panes, PendingSelection, Settings, ViewCards,
     arrangement::{Arrangements, Turn},
     figures::figure,
     jobs::Jobs,
@@ -29,6 +29,8 @@ pub struct Session {
     pub panes: Panes,
     pub download: Download,
     pub figures: FigureDialog,
+    /// Small pictures of all views.
+    pub cards: ViewCards,
     /// What is asked before a corpus is opened.
     pub corpus_dialog: Option<CorpusDialog>,
     /// A corpus about to be opened.
@@ -61,6 +63,7 @@ impl Session {
             documents,
             download: Download::default(),
             figures: FigureDialog::default(),
+            cards: ViewCards::default(),
             corpus_dialog: None,
             corpus_sheet: None,
             exports_pending: Vec::new(),
@@ -147,7 +150,7 @@ impl Session {
 
     /// What would be saved now as a figure.
     pub fn figure(&self) -> Option<FigureRequest> {
-        figure(&self.panes, &self.documents, self.settings.figures)
+        figure(self.panes.active(), &self.documents, self.settings.figures)
     }
 
     /// What is shown, as it can be written down.

@@ -242,7 +242,9 @@ impl Engine for ModelEngine {
             Request::Survey { survey, .. } => self.engine.install(|| cloud_thread::answer(&survey, control)),
             Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
-            Request::Export(_) | Request::Draw { .. } | Request::Thumbnail(..) => FileEngine.answer(request, control),
+            Request::Export(_) | Request::Draw { .. } | Request::Thumbnail(..) | Request::Card(..) => {
+                FileEngine.answer(request, control)
+            }
             Request::Session(_) => SessionEngine::default().answer(request, control),
         }
     }

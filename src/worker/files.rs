@@ -31,6 +31,10 @@ impl Engine for FileEngine {
                 control.check()?;
                 Ok(EventKind::Thumbnail(thumbnail::encode(&figure.preview(max_px)?.pixels)))
             }
+            Request::Card(figure, max_px) => {
+                control.check()?;
+                Ok(EventKind::Card(figure.preview(max_px)?.pixels))
+            }
             other => {
                 let details = format!("Please report this: {:?}", other.lane());
                 Err(Stop::Failed(Failure { summary: "This is not a file to write".to_owned(), details }))

@@ -48,6 +48,7 @@ impl Urgency {
             | Lane::Export
             | Lane::Draw
             | Lane::Thumbnail
+            | Lane::Card
             | Lane::Session
             | Lane::Forget
             | Lane::Catalog

@@ -69,7 +69,7 @@ impl Workers {
             Lane::Project(_) => &mut self.projection,
             Lane::Survey(..) => &mut self.survey,
             Lane::Download => &mut self.hub,
-            Lane::Export | Lane::Draw | Lane::Thumbnail => &mut self.files,
+            Lane::Export | Lane::Draw | Lane::Thumbnail | Lane::Card => &mut self.files,
             Lane::Session => &mut self.sessions,
             Lane::Load(_)
             | Lane::Run(_)

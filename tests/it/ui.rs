@@ -8,7 +8,7 @@ use attnscope::{
     ids::{DocumentId, HeadId},
     model::Input,
     protocol::{EventKind, Lane, ModelSource, Request},
-    session::{Appearance, Command, SelectionCommand, ViewGroup, ViewKind},
+    session::{Appearance, Command, Loadable, SelectionCommand, ViewGroup, ViewKind},
     text::weight_text,
     worker::{GiveBack, give_back_by},
 };
@@ -141,6 +141,14 @@ fn groups_lead_to_their_views_and_grey_ones_say_why() {
     for group in ViewGroup::ALL {
         assert!(window.shows(group.question()));
     }
+    let is_drawn = |window: &Window, view| {
+        let picture = window.app().session().cards.picture((view, None));
+        picture.and_then(Loadable::latest).is_some_and(|picture| picture.pixels.iter().any(|value| *value < 200))
+    };
+    for _ in 0..4 {
+        window.settle();
+    }
+    assert!([ViewKind::Heads, ViewKind::Heatmap, ViewKind::Grid].iter().all(|view| is_drawn(&window, *view)));
     window.harness.get_by_label("View: Picture").hover();
     window.settle();
     assert!(window.shows("This input has no picture"));
@@ -154,6 +162,7 @@ fn groups_lead_to_their_views_and_grey_ones_say_why() {
     window.click("View: Which layer");
     let pane = window.app().session().pane();
     assert_eq!(pane.view.shown_label(&pane.options), "Which layer");
+    assert!(!is_drawn(&window, ViewKind::Heads), "nothing is drawn that nobody looks at");
 }
 
 #[test]

@@ -40,7 +40,9 @@ use self::{
 use super::{
     CommandQueue, glyphs,
     painting::Painting,
-    panels::{BookmarkSheet, CorpusDialog, DownloadDialog, FigureSheet, HelpSheet, LeftPanel, Notices, Palette},
+    panels::{
+        BookmarkSheet, CorpusDialog, DownloadDialog, FigureSheet, HelpSheet, LeftPanel, Notices, Palette, ViewsSheet,
+    },
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
     views::Views,
@@ -113,6 +115,7 @@ pub struct App {
     paths: Paths,
     bookmarks: BookmarkSheet,
     help: HelpSheet,
+    views_sheet: ViewsSheet,
     autosave: Autosave,
     rest: Rest,
     /// Every pattern that was read, and who reads what is missing.
@@ -308,6 +311,7 @@ impl Startup {
             paths: Paths::new(&cc.egui_ctx),
             bookmarks: BookmarkSheet::default(),
             help: HelpSheet::default(),
+            views_sheet: ViewsSheet::default(),
             autosave: Autosave::default(),
             rest: Rest::default(),
             patterns: PatternStore::default(),

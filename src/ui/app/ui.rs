@@ -11,12 +11,13 @@ use super::{
 };
 use crate::{
     ids::PaneId,
+    session::Command,
     ui::{
         PanelCtx,
         panels::{
-            HEADER_PT, StatusFacts, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui, gallery_ui,
-            inspector_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, scrolled_ui, search_ui,
-            status_bar_ui, subtract_ui, top_bar_ui, views_sheet_ui,
+            HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui,
+            gallery_ui, inspector_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, scrolled_ui, search_ui,
+            status_bar_ui, subtract_ui, top_bar_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},
@@ -114,7 +115,7 @@ impl App {
         let stays = match self.sheet {
             None => true,
             Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),
-            Some(Sheet::Views(group)) => views_sheet_ui(ui.ctx(), &cx, group, &mut requests),
+            Some(Sheet::Views(group)) => self.views_sheet.ui(ui.ctx(), &cx, group, &mut requests),
             Some(Sheet::Help) => self.help.ui(ui.ctx(), &theme),
             Some(Sheet::Palette) => self.palette.ui(ui.ctx(), &cx, &mut self.paths.looker, &mut requests),
             Some(Sheet::Bookmarks) => self.bookmarks.ui(ui.ctx(), &cx),
@@ -124,6 +125,13 @@ impl App {
         }
         if !stays {
             self.sheet = None;
+        }
+        let cards = matches!(self.sheet, Some(Sheet::Views(_))).then_some(theme.palette.dark);
+        if cards != cx.session.cards.dark() {
+            cx.send(Command::ShowCards(cards));
+        }
+        if cards.is_none() {
+            self.views_sheet = ViewsSheet::default();
         }
         self.view_rect = center.inner;
         requests

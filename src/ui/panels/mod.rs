@@ -71,7 +71,7 @@ pub use status_bar::{StatusFacts, status_bar_ui};
 pub use subtract::subtract_ui;
 pub use too_long::too_long_ui;
 pub use top_bar::{HEADER_PT, top_bar_ui};
-pub use views_sheet::views_sheet_ui;
+pub use views_sheet::ViewsSheet;
 
 /// Least height at which the input and the list of a corpus share the panel.
 const LEAST_WITH_CORPUS_PT: f32 = 100.0 * GRID;

@@ -1,20 +1,23 @@
 //! All views, or those of a group, as cards: a picture of what each would show now, its name and what it shows.
 
+use std::{collections::HashMap, sync::Arc};
+
 use eframe::egui::{
-    self, Align2, FontId, Rect, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind, TextEdit, Ui, Vec2, WidgetInfo,
-    pos2,
+    self, Align2, ColorImage, FontId, Rect, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind, TextEdit,
+    TextureHandle, TextureOptions, Ui, Vec2, WidgetInfo, pos2,
     text::{LayoutJob, TextWrapping},
     vec2,
 };
 
 use super::WindowRequests;
 use crate::{
-    session::{Command, SelectionCommand, ViewGroup, ViewKind},
+    capture::RgbaBuffer,
+    session::{CardKey, Command, Loadable, Pages, SelectionCommand, ViewGroup, card_keys},
     ui::{
         PanelCtx,
         commands::UiCommand,
         keys::keys_text,
-        theme::{GRID, text_size},
+        theme::{FOCUS_PT, GRID, radius, text_size},
         widgets::Dialog,
     },
 };
@@ -27,92 +30,180 @@ const MOST_HEIGHT: f32 = 0.7;
 
 /// A view, or a page of one.
 #[derive(Clone, Copy, Debug)]
-struct Card {
-    view: ViewKind,
-    page: Option<usize>,
-}
+struct Card(CardKey);
 
 impl Card {
-    fn of_group(group: ViewGroup) -> impl Iterator<Item = Self> {
-        group.views().flat_map(|view| {
-            let pages = view.spec().pages.map_or(0, |pages| pages.n);
-            let whole = (pages == 0).then_some(Self { view, page: None });
-            whole.into_iter().chain((0..pages).map(move |page| Self { view, page: Some(page) }))
-        })
-    }
-
     fn label(self) -> &'static str {
-        self.of_page(|pages, page| (pages.label)(page)).unwrap_or_else(|| self.view.label())
+        self.of_page(|pages, page| (pages.label)(page)).unwrap_or_else(|| self.0.0.label())
     }
 
     fn help(self) -> &'static str {
-        self.of_page(|pages, page| (pages.help)(page)).unwrap_or_else(|| self.view.spec().help)
+        self.of_page(|pages, page| (pages.help)(page)).unwrap_or_else(|| self.0.0.spec().help)
     }
 
-    fn of_page<T>(self, of: impl FnOnce(crate::session::Pages, usize) -> T) -> Option<T> {
-        self.view.spec().pages.zip(self.page).map(|(pages, page)| of(pages, page))
+    fn of_page<T>(self, of: impl FnOnce(Pages, usize) -> T) -> Option<T> {
+        let (view, page) = self.0;
+        view.spec().pages.zip(page).map(|(pages, page)| of(pages, page))
     }
 
     fn is_shown(self, cx: &PanelCtx<'_>) -> bool {
         let shown = self.of_page(|pages, page| (pages.shown)(&cx.pane.options) == page);
-        cx.pane.view == self.view && shown.unwrap_or(true)
+        cx.pane.view == self.0.0 && shown.unwrap_or(true)
     }
 
     fn command(self) -> SelectionCommand {
-        self.page.map_or(SelectionCommand::ShowView(self.view), |page| SelectionCommand::ShowPage(self.view, page))
+        let (view, page) = self.0;
+        page.map_or(SelectionCommand::ShowView(view), |page| SelectionCommand::ShowPage(view, page))
     }
 
     /// Whether it is about all words that were typed.
     fn mentions(self, typed: &str) -> bool {
-        let synonyms = self.view.spec().synonyms.join(" ");
+        let synonyms = self.0.0.spec().synonyms.join(" ");
         let about = format!("{} {} {synonyms}", self.label(), self.help()).to_lowercase();
         typed.to_lowercase().split_whitespace().all(|word| about.contains(word))
     }
 }
 
-/// Draws the sheet over everything; false when it was closed.
-pub fn views_sheet_ui(
-    ctx: &egui::Context,
-    cx: &PanelCtx<'_>,
-    group: Option<ViewGroup>,
-    requests: &mut WindowRequests,
-) -> bool {
-    let room = Dialog::room(ctx).x;
-    let n_columns = (room / (CARD.x + GRID)).floor().clamp(1.0, 5.0) as usize;
-    let width = n_columns as f32 * (CARD.x + GRID);
-    let modal = Dialog::new("views", width).show(ctx, |ui| {
-        ui.heading(group.map_or("Views", ViewGroup::question));
-        ui.add_space(GRID);
-        let typed = if group.is_none() { filter_ui(ui) } else { String::new() };
-        let mut chosen = false;
+/// The sheet's own state.
+#[derive(Default)]
+pub struct ViewsSheet {
+    textures: HashMap<CardKey, (Arc<RgbaBuffer>, TextureHandle)>,
+}
+
+impl ViewsSheet {
+    /// Draws the sheet over everything; false when it was closed.
+    pub fn ui(
+        &mut self,
+        ctx: &egui::Context,
+        cx: &PanelCtx<'_>,
+        group: Option<ViewGroup>,
+        requests: &mut WindowRequests,
+    ) -> bool {
+        let room = Dialog::room(ctx).x;
         let groups = ViewGroup::ALL.into_iter().filter(|it| group.is_none_or(|group| group == *it));
-        let most = ctx.content_rect().height() * MOST_HEIGHT;
-        ScrollArea::vertical().max_height(most).auto_shrink([false, true]).show(ui, |ui| {
-            ui.spacing_mut().item_spacing = Vec2::splat(GRID);
-            for it in groups {
-                let cards: Vec<Card> = Card::of_group(it).filter(|card| card.mentions(&typed)).collect();
-                if cards.is_empty() {
-                    continue;
+        let most_cards = groups.clone().map(|it| cards_of(it).count()).max().unwrap_or(1);
+        let n_columns = ((room / (CARD.x + GRID)) as usize).clamp(1, most_cards);
+        let width = n_columns as f32 * (CARD.x + GRID);
+        let modal = Dialog::new("views", width).show(ctx, |ui| {
+            ui.horizontal(|ui| {
+                ui.heading(group.map_or("Views", ViewGroup::question));
+                key_ui(ui, cx, group.map_or(UiCommand::Views, UiCommand::ShowGroup));
+            });
+            ui.add_space(GRID);
+            let typed = if group.is_none() { filter_ui(ui) } else { String::new() };
+            let mut chosen = false;
+            let most = ctx.content_rect().height() * MOST_HEIGHT;
+            ScrollArea::vertical().max_height(most).auto_shrink([false, true]).show(ui, |ui| {
+                ui.spacing_mut().item_spacing = Vec2::splat(GRID);
+                for it in groups {
+                    let cards: Vec<Card> = cards_of(it).filter(|card| card.mentions(&typed)).collect();
+                    if cards.is_empty() {
+                        continue;
+                    }
+                    if group.is_none() {
+                        ui.add_space(2.0 * GRID);
+                        ui.horizontal(|ui| {
+                            ui.label(RichText::new(it.question()).strong());
+                            key_ui(ui, cx, UiCommand::ShowGroup(it));
+                        });
+                    }
+                    for row in cards.chunks(n_columns) {
+                        ui.horizontal(|ui| row.iter().for_each(|card| chosen |= self.card_ui(ui, cx, *card)));
+                    }
                 }
-                if group.is_none() {
-                    ui.add_space(2.0 * GRID);
-                    ui.label(RichText::new(it.question()).strong());
+            });
+            ui.add_space(2.0 * GRID);
+            ui.horizontal(|ui| {
+                if group.is_some() && ui.button(UiCommand::Views.text()).clicked() {
+                    requests.push(UiCommand::Views);
                 }
-                for row in cards.chunks(n_columns) {
-                    ui.horizontal(|ui| row.iter().for_each(|card| chosen |= card_ui(ui, cx, *card)));
-                }
-            }
+                ui.button("Close").clicked() || chosen
+            })
+            .inner
         });
-        ui.add_space(2.0 * GRID);
-        ui.horizontal(|ui| {
-            if group.is_some() && ui.button(UiCommand::Views.text()).clicked() {
-                requests.push(UiCommand::Views);
+        !(modal.inner || modal.should_close())
+    }
+
+    /// True when it was clicked, and its view asked for.
+    fn card_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, card: Card) -> bool {
+        let reason = cx.view_unavailable(card.0.0);
+        let shown = card.is_shown(cx);
+        let (rect, response) = ui.allocate_exact_size(CARD, Sense::click());
+        response.widget_info(|| {
+            WidgetInfo::selected(Role::Button, reason.is_none(), shown, format!("View: {}", card.label()))
+        });
+        if ui.is_rect_visible(rect) {
+            let theme = cx.theme;
+            if response.hovered() && reason.is_none() {
+                ui.painter().rect_filled(rect, radius::POPOVER, theme.hover);
             }
-            ui.button("Close").clicked() || chosen
-        })
-        .inner
-    });
-    !(modal.inner || modal.should_close())
+            if response.has_focus() || shown {
+                let stroke = Stroke::new(FOCUS_PT, if response.has_focus() { theme.accent } else { theme.text });
+                ui.painter().rect_stroke(rect, radius::POPOVER, stroke, StrokeKind::Inside);
+            }
+            let picture = Rect::from_min_size(rect.min + Vec2::splat(MARGIN_PT), PICTURE);
+            ui.painter().rect(picture, 0, theme.canvas, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
+            if reason.is_none() {
+                self.picture_ui(ui, cx, card, picture);
+            }
+            let ink = |color: egui::Color32| if reason.is_some() { theme.disabled } else { color };
+            let title_at = pos2(picture.left(), picture.bottom() + 4.0 * GRID);
+            let body = FontId::proportional(text_size::BODY);
+            ui.painter().text(title_at, Align2::LEFT_CENTER, card.label(), body, ink(theme.text));
+            let small = FontId::proportional(text_size::SMALL);
+            let mut about =
+                LayoutJob::simple(reason.unwrap_or(card.help()).to_owned(), small, ink(theme.text_weak), 0.0);
+            about.wrap =
+                TextWrapping { max_rows: 2, break_anywhere: false, ..TextWrapping::truncate_at_width(PICTURE.x) };
+            let about = ui.painter().layout_job(about);
+            ui.painter().galley(pos2(picture.left(), title_at.y + 2.5 * GRID), about, theme.text_weak);
+        }
+        let clicked = response.clicked() && reason.is_none();
+        response.on_hover_text(reason.unwrap_or(card.help()));
+        if clicked {
+            cx.send(Command::Select(card.command()));
+        }
+        clicked
+    }
+
+    /// The picture of a card, or why there is none.
+    fn picture_ui(&mut self, ui: &Ui, cx: &PanelCtx<'_>, card: Card, place: Rect) {
+        let drawn = cx.session.cards.picture(card.0);
+        if let Some(failure) = drawn.and_then(Loadable::failure) {
+            let small = FontId::proportional(text_size::SMALL);
+            let mut said =
+                LayoutJob::simple(failure.summary.clone(), small, cx.theme.text_weak, PICTURE.x - 2.0 * GRID);
+            said.halign = egui::Align::Center;
+            let said = ui.painter().layout_job(said);
+            ui.painter().galley(place.center() - vec2(0.0, said.size().y / 2.0), said, cx.theme.text_weak);
+        }
+        let Some(pixels) = drawn.and_then(Loadable::latest) else { return };
+        let known = self.textures.get(&card.0).filter(|(known, _)| Arc::ptr_eq(known, pixels));
+        let texture = known.map_or_else(
+            || {
+                let size = [pixels.width, pixels.height];
+                let image = ColorImage::from_rgba_unmultiplied(size, &pixels.pixels);
+                ui.ctx().load_texture("card", image, TextureOptions::LINEAR)
+            },
+            |(_, texture)| texture.clone(),
+        );
+        let size =
+            texture.size_vec2() * (place.width() / texture.size_vec2().x).min(place.height() / texture.size_vec2().y);
+        let uv = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+        ui.painter().image(texture.id(), Rect::from_center_size(place.center(), size), uv, egui::Color32::WHITE);
+        self.textures.insert(card.0, (Arc::clone(pixels), texture));
+    }
+}
+
+fn cards_of(group: ViewGroup) -> impl Iterator<Item = Card> {
+    group.views().flat_map(card_keys).map(Card)
+}
+
+/// The key of a command.
+fn key_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand) {
+    if let Some(shortcut) = command.shortcut() {
+        ui.label(RichText::new(keys_text(ui.ctx(), &shortcut)).color(cx.theme.text_weak));
+    }
 }
 
 /// A field that narrows the list; what was typed is forgotten once the sheet was closed.
@@ -128,44 +219,4 @@ fn filter_ui(ui: &mut Ui) -> String {
     }
     ui.data_mut(|data| data.insert_temp(id, (typed.clone(), now)));
     typed
-}
-
-/// True when it was clicked, and its view asked for.
-fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, card: Card) -> bool {
-    let reason = cx.view_unavailable(card.view);
-    let shown = card.is_shown(cx);
-    let (rect, response) = ui.allocate_exact_size(CARD, Sense::click());
-    response
-        .widget_info(|| WidgetInfo::selected(Role::Button, reason.is_none(), shown, format!("View: {}", card.label())));
-    if ui.is_rect_visible(rect) {
-        let theme = cx.theme;
-        if response.hovered() && reason.is_none() {
-            ui.painter().rect_filled(rect, crate::ui::theme::radius::POPOVER, theme.hover);
-        }
-        if response.has_focus() || shown {
-            let stroke = Stroke::new(2.0, if response.has_focus() { theme.accent } else { theme.text });
-            ui.painter().rect_stroke(rect, 6, stroke, StrokeKind::Inside);
-        }
-        let picture = Rect::from_min_size(rect.min + Vec2::splat(MARGIN_PT), PICTURE);
-        ui.painter().rect(picture, 0, theme.canvas, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
-        let ink = |color: egui::Color32| if reason.is_some() { color.gamma_multiply(0.6) } else { color };
-        let title_at = pos2(picture.left(), picture.bottom() + 4.0 * GRID);
-        let body = FontId::proportional(text_size::BODY);
-        ui.painter().text(title_at, Align2::LEFT_CENTER, card.label(), body.clone(), ink(theme.text));
-        if let Some(shortcut) = UiCommand::ShowGroup(card.view.spec().group).shortcut().filter(|_| shown) {
-            let at = pos2(picture.right(), title_at.y);
-            ui.painter().text(at, Align2::RIGHT_CENTER, keys_text(ui.ctx(), &shortcut), body, ink(theme.text_weak));
-        }
-        let small = FontId::proportional(text_size::SMALL);
-        let mut about = LayoutJob::simple(reason.unwrap_or(card.help()).to_owned(), small, ink(theme.text_weak), 0.0);
-        about.wrap = TextWrapping { max_rows: 2, break_anywhere: false, ..TextWrapping::truncate_at_width(PICTURE.x) };
-        let about = ui.painter().layout_job(about);
-        ui.painter().galley(pos2(picture.left(), title_at.y + 2.5 * GRID), about, theme.text_weak);
-    }
-    let clicked = response.clicked() && reason.is_none();
-    response.on_hover_text(reason.unwrap_or(card.help()));
-    if clicked {
-        cx.send(Command::Select(card.command()));
-    }
-    clicked
 }

@@ -130,6 +130,7 @@ impl Play {
                 Request::Export(_) => "export",
                 Request::Draw { .. } => "draw",
                 Request::Thumbnail(..) => "thumbnail",
+                Request::Card(..) => "card",
                 Request::ListCached => "list",
                 Request::PlanDownload(_) => "plan",
                 Request::Download(_) => "download",

@@ -381,6 +381,10 @@ impl Jobs for ScriptedJobs {
                 Request::Thumbnail(figure, max_px) => {
                     EventKind::Thumbnail(thumbnail::encode(&figure.preview(*max_px).unwrap().pixels))
                 }
+                Request::Card(figure, max_px) => match figure.preview(*max_px) {
+                    Ok(preview) => EventKind::Card(preview.pixels),
+                    Err(error) => EventKind::Failed(failure(&error.to_string())),
+                },
                 Request::Export(ExportRequest::Figures { path, .. } | ExportRequest::Png { path, .. }) => {
                     EventKind::Export(path.clone())
                 }
