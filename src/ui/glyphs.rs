@@ -24,7 +24,7 @@ pub fn install(ctx: &egui::Context) {
     let emoji = emoji.into_iter().filter(|name| !name.starts_with("Ubuntu"));
     let families = [(FontFamily::Proportional, "sans"), (medium_family(), "medium"), (FontFamily::Monospace, "mono")];
     for (family, first) in families {
-        let names = [first, "math", "symbols", "Hack"].map(str::to_owned).into_iter();
+        let names = [first, "sans", "math", "symbols", "Hack"].map(str::to_owned).into_iter();
         fonts.families.insert(family, names.chain(emoji.clone()).collect());
     }
     ctx.set_fonts(fonts);

@@ -63,8 +63,10 @@ fn check(window: &Window, widths: &mut BTreeMap<String, f32>, what: &str) {
             for (other, taken) in &found[..at] {
                 assert!(!rect.shrink(0.5).intersects(*taken), "{what}: {name} over {other}, {rect:?} {taken:?}");
             }
-            // A name that is cut makes a narrower button; the search becomes a symbol.
-            if nth == 0 && name != "Search…" {
+            // A name that is cut makes a narrower button; the search becomes a symbol, and the menu of views is cut where
+            // the window is narrower than two panels.
+            let is_cut = name == "Search…" || name.starts_with("View: ") && screen.width() < 300.0;
+            if nth == 0 && !is_cut {
                 let known = *widths.entry(name.clone()).or_insert(rect.width());
                 assert!((known - rect.width()).abs() < 0.6, "{what}: {name} has {} of {known}", rect.width());
             }

@@ -126,7 +126,7 @@ impl App {
         if !stays {
             self.sheet = None;
         }
-        let cards = matches!(self.sheet, Some(Sheet::Views(_))).then_some(theme.palette.dark);
+        let cards = matches!(self.sheet, Some(Sheet::Views(_))).then_some(theme.dark);
         if cards != cx.session.cards.dark() {
             cx.send(Command::ShowCards(cards));
         }

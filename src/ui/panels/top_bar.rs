@@ -120,7 +120,11 @@ pub fn top_bar_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests)
                 tab_ui(ui, cx, group, requests);
             }
         } else {
-            views_menu_ui(ui, cx, requests);
+            let right: f32 = ["⋯", "◨"].into_iter().map(|it| symbol_button_width(ui, it) + GAP_PT).sum();
+            ui.scope(|ui| {
+                ui.set_max_width(ui.available_width() - right);
+                views_menu_ui(ui, cx, requests);
+            });
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = GAP_PT;
@@ -238,7 +242,7 @@ fn item_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, requests: &mut Wi
 /// The view that is shown, and behind it all others.
 fn views_menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     let name = cx.pane.view.shown_label(&cx.pane.options);
-    let menu = menu_ui(ui, Button::new(views_text(cx)).frame_when_inactive(false), |ui| {
+    let menu = menu_ui(ui, Button::new(views_text(cx)).truncate().frame_when_inactive(false), |ui| {
         if let Some(view) = view_choices_ui(ui, cx) {
             requests.push(UiCommand::Show(view));
             ui.close();
