@@ -32,7 +32,7 @@ pub enum ViewKind {
 }
 
 /// Every view, in tab order, which is the order of their ids.
-const VIEWS: [&ViewSpec; 9] = [
+const VIEWS: &[&ViewSpec] = &[
     &heads::SPEC,
     &heatmap::SPEC,
     &grid::SPEC,

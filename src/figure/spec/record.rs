@@ -87,7 +87,7 @@ impl FigureSpec {
         // Apart from the rest: the options of Lines are called `heads`, as the numbers of the drawn heads are.
         let of_view: Value = spec.options.iter().map(|name| ((*name).to_owned(), all[name].clone())).collect();
         said.into_iter()
-            .chain((spec.said)(options))
+            .chain(spec.said.map(|said| said(options)).unwrap_or_default())
             .chain([("view_options", of_view)])
             .map(|(name, value)| (name.to_owned(), value))
             .collect()

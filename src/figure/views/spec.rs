@@ -39,8 +39,9 @@ pub struct ViewSpec {
     pub options: &'static [&'static str],
     /// Shows its options, with those that it shares with other views.
     pub fields: fn(&mut ViewOptions, &ViewScope<'_>, &mut Visit<'_>),
-    /// Options by the names that metadata of figures had for them before they were written as they stand in settings.
-    pub said: fn(&ViewOptions) -> Vec<(&'static str, Value)>,
+    /// Options by the names that metadata of figures had for them before they were written as they stand in settings;
+    /// `None` for a view that is younger.
+    pub said: Option<fn(&ViewOptions) -> Vec<(&'static str, Value)>>,
     /// Colours of weights.
     pub color_map: fn(&ViewOptions) -> ColorMap,
     /// What has to be recorded for it, of a run whose patterns are read in this way and whose points are of this space.

@@ -32,7 +32,7 @@ pub const SPEC: ViewSpec = ViewSpec {
         visit_color_map(options.color_map_mut(), "Mean attention", visit);
         options.average.visit(scope, visit);
     },
-    said: |options| options.average.said(),
+    said: Some(|options| options.average.said()),
     color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::available,

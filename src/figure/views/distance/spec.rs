@@ -35,11 +35,11 @@ pub const SPEC: ViewSpec = ViewSpec {
         options.distance.visit(visit);
         visit_scaling(options.projection_mut(), scope, visit);
     },
-    said: |options| {
+    said: Some(|options| {
         let mut said = options.scatter.said();
         said.push(("distance", plain(&options.distance)));
         said
-    },
+    }),
     color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::without_vectors,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::{Facts, FigureExtent, ViewGroup, ViewScope, ViewSpec, heatmap::HeatmapScene, matrix::columns, spec};
 use crate::{
@@ -42,7 +41,7 @@ pub const SPEC: ViewSpec = ViewSpec {
         options.grid.visit(scope, visit);
         options.heatmap.visit_colors(scope, "Grid", visit);
     },
-    said: |options| options.grid.said(),
+    said: None,
     color_map: spec::color_map,
     needs: spec::patterns,
     unavailable: spec::available,
@@ -81,12 +80,6 @@ impl GridOptions {
             "Colours of each head end at its own largest value: faint patterns show, heads cannot be compared";
         let value = FieldValue::Flag(&mut self.own_scale);
         visit(OptionField::new("own_scale", "Each head on its own scale", meaning, value).strict());
-    }
-
-    /// Options in metadata.
-    fn said(self) -> Vec<(&'static str, serde_json::Value)> {
-        let sort_by = self.sort_by.map_or("layer", Detector::name);
-        vec![("sort_by", json!(sort_by)), ("of_kind", json!(self.of_kind)), ("own_scale", json!(self.own_scale))]
     }
 }
 

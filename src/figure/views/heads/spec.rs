@@ -26,7 +26,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Layer,
     options: &["heads"],
     fields: |options, scope, visit| options.heads.visit(scope, visit),
-    said: |options| options.heads.said(),
+    said: Some(|options| options.heads.said()),
     color_map: spec::color_map,
     needs: spec::patterns,
     unavailable: spec::available,

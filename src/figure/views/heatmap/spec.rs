@@ -29,7 +29,7 @@ pub const SPEC: ViewSpec = ViewSpec {
         options.heatmap.visit(scope, visit);
         options.visit_scale(visit);
     },
-    said: |options| options.heatmap.said(),
+    said: Some(|options| options.heatmap.said()),
     color_map: spec::color_map,
     needs: spec::patterns,
     unavailable: spec::available,

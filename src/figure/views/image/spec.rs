@@ -38,7 +38,7 @@ pub const SPEC: ViewSpec = ViewSpec {
             options.visit_scale(visit);
         }
     },
-    said: |options| options.image.said(),
+    said: Some(|options| options.image.said()),
     color_map: |options| options.image.color_map,
     needs: spec::patterns,
     unavailable,

@@ -47,7 +47,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     options: &["lab"],
     fields: |options, scope, visit| options.lab.visit(scope, visit),
-    said: |options| options.lab.said(),
+    said: Some(|options| options.lab.said()),
     color_map: spec::color_map,
     needs: |_, _| Vec::new(),
     unavailable: spec::available,

@@ -26,7 +26,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     extent: FigureExtent::Head,
     options: &["scatter"],
     fields: |options, scope, visit| options.scatter.visit(scope, visit),
-    said: |options| options.scatter.said(),
+    said: Some(|options| options.scatter.said()),
     color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::without_vectors,
