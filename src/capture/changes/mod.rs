@@ -1,4 +1,4 @@
-//! Changes of a run, a file each. A new one is a file and its two lines here.
+//! Changes of a run, a file each. A new one is a file and its three lines here.
 
 mod ablate;
 mod check;

@@ -146,6 +146,10 @@ pub(crate) fn added_to_mlp(edit: &Edit, at: At, hidden: &Tensor, d_model: usize)
 pub(crate) fn apply(edit: &Edit, at: At, rows: Span, x: &Tensor) -> Result<Tensor, ModelError> {
     let Intervention::Rows { site, extent, change } = edit.kind().intervention() else { return Ok(x.clone()) };
     let head_at = |head: usize| HeadId { stack: at.stack, layer: at.layer, head };
+    let each_head = |changed: &dyn Fn(&Tensor, HeadId) -> Result<Tensor, ModelError>| {
+        let mut heads = (0..x.dim(0)?).map(head_at).filter(|head| extent.contains(*head));
+        heads.try_fold(x.clone(), |x, head| changed(&x, head))
+    };
     match &change {
         RowChange::Hide(hides) => {
             let (n_heads, n, n_key) = x.dims3()?;
@@ -182,46 +186,48 @@ pub(crate) fn apply(edit: &Edit, at: At, rows: Span, x: &Tensor) -> Result<Tenso
             let values: Vec<f32> = idxs.iter().filter_map(|idx| value.row(*idx)).flatten().copied().collect();
             if at.is_empty() { Ok(x.clone()) } else { replace(x, extent.head(), &at, &values) }
         }
-        RowChange::Even | RowChange::Shuffle(_) | RowChange::Scale(_) | RowChange::Zero | RowChange::Mean => {
-            let heads = (0..x.dim(0)?).filter(|head| extent.contains(head_at(*head)));
-            heads.map(head_at).try_fold(x.clone(), |x, head| of_head(&change, head, rows, &x))
+        RowChange::Scale(by) => {
+            each_head(&|x, of| with_head(x, of.head, &(x.narrow(0, of.head, 1)? * f64::from(*by))?))
         }
+        RowChange::Zero => each_head(&|x, of| {
+            let (_, n, width) = x.dims3()?;
+            replace(x, Some(of.head), &(0..n).collect::<Vec<_>>(), &vec![0.0; n * width])
+        }),
+        RowChange::Mean => each_head(&|x, of| averaged(x, of.head, rows)),
+        RowChange::Even => each_head(&|x, of| evened(x, of.head)),
+        RowChange::Shuffle(seed) => each_head(&|x, of| with_shuffled(x, of, rows, *seed)),
     }
 }
 
-/// `x` with what a change makes of one head.
-fn of_head(change: &RowChange<'_>, of: HeadId, rows: Span, x: &Tensor) -> Result<Tensor, ModelError> {
-    let (_, n, width) = x.dims3()?;
-    let head = of.head;
-    match change {
-        RowChange::Scale(by) => with_head(x, head, &(x.narrow(0, head, 1)? * f64::from(*by))?),
-        RowChange::Zero => replace(x, Some(head), &(0..n).collect::<Vec<_>>(), &vec![0.0; n * width]),
-        RowChange::Mean => {
-            if !rows.are_all() {
-                let what = "its rows follow from each other, so their mean is not known when it is needed";
-                return Err(ModelError::Edit(what.to_owned()));
-            }
-            with_head(x, head, &x.narrow(0, head, 1)?.mean_keepdim(1)?.broadcast_as((1, n, width))?)
-        }
-        RowChange::Even => {
-            let mut values = rows_of(x, head)?;
-            for row in &mut values {
-                even_out(row);
-            }
-            replace(x, Some(head), &(0..values.len()).collect::<Vec<_>>(), &values.concat())
-        }
-        RowChange::Shuffle(seed) => {
-            let values = rows_of(x, head)?;
-            let from = values.iter().enumerate().flat_map(|(row, values)| {
-                shuffled(*seed, of, rows.first + row, values).into_iter().map(|from| from as u32)
-            });
-            let from = Tensor::from_iter(from, x.device())?.reshape((1, n, width))?;
-            with_head(x, head, &x.narrow(0, head, 1)?.contiguous()?.gather(&from, 2)?)
-        }
-        RowChange::Hide(_) | RowChange::Keep(..) | RowChange::Move(..) | RowChange::SetAll(_) | RowChange::Set(..) => {
-            Ok(x.clone())
-        }
+/// Every row of a head is the mean of all of them.
+fn averaged(x: &Tensor, head: usize, rows: Span) -> Result<Tensor, ModelError> {
+    if !rows.are_all() {
+        let what = "its rows follow from each other, so their mean is not known when it is needed";
+        return Err(ModelError::Edit(what.to_owned()));
     }
+    let (_, n, width) = x.dims3()?;
+    with_head(x, head, &x.narrow(0, head, 1)?.mean_keepdim(1)?.broadcast_as((1, n, width))?)
+}
+
+/// The keys of a head that are not hidden have the same score.
+fn evened(x: &Tensor, head: usize) -> Result<Tensor, ModelError> {
+    let mut values = rows_of(x, head)?;
+    for row in &mut values {
+        even_out(row);
+    }
+    replace(x, Some(head), &(0..values.len()).collect::<Vec<_>>(), &values.concat())
+}
+
+/// Values of the keys of a head that are not hidden change places.
+fn with_shuffled(x: &Tensor, of: HeadId, rows: Span, seed: u64) -> Result<Tensor, ModelError> {
+    let (_, n, width) = x.dims3()?;
+    let values = rows_of(x, of.head)?;
+    let from = values
+        .iter()
+        .enumerate()
+        .flat_map(|(row, values)| shuffled(seed, of, rows.first + row, values).into_iter().map(|from| from as u32));
+    let from = Tensor::from_iter(from, x.device())?.reshape((1, n, width))?;
+    with_head(x, of.head, &x.narrow(0, of.head, 1)?.contiguous()?.gather(&from, 2)?)
 }
 
 /// Refuses positions that are not there.
