@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs};
 use attnscope::{
     capture::{
         Ablate, Ablation, Along, Capture, Cut, Direction, Knockout, Normalize, Normalizer, Patch, Restrict, Sharpen,
-        Sparsity,
+        Sparsity, changes,
     },
     ids::HeadId,
     model::{
@@ -35,6 +35,9 @@ const FAMILIES: [&str; 10] = [
     "rnnsearch-dot",
     "rnnsearch-bilinear",
 ];
+
+/// A kind that is of other families: see `tests/it/global.rs`.
+const OF_LONGFORMER: &str = "global";
 
 /// What a change is called there. A kind that is new has to be named here, and then to be there.
 fn kind(edit: &Edit) -> String {
@@ -165,6 +168,12 @@ fn every_change_is_what_hooks_do_in_pytorch() {
     assert!(families.keys().eq(FAMILIES.iter()), "{:?}", families.keys().collect::<Vec<_>>());
     let kinds: BTreeSet<String> =
         KINDS.map(str::to_owned).into_iter().chain(Site::ALL.map(|site| format!("patch {}", site.name()))).collect();
+    let cases = families.values().flat_map(|family| family["cases"].as_array().unwrap());
+    let edits = cases.flat_map(|case| case["edits"].as_array().unwrap());
+    let fields: BTreeSet<&str> = edits.flat_map(|edit| edit.as_object().unwrap().keys()).map(String::as_str).collect();
+    let known = changes::KINDS.iter().map(|kind| (kind.spec)().name());
+    let without: Vec<_> = known.filter(|name| *name != OF_LONGFORMER && !fields.contains(name)).collect();
+    assert!(without.is_empty(), "tests/fixtures/generate_edits.py makes no change {without:?}");
     let ways = [KernelPath::Operations, KernelPath::supported().pop().unwrap()];
     let mut wrong = Vec::new();
     for (name, family) in families {
