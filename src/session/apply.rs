@@ -201,14 +201,7 @@ impl Session {
             Command::CloseDocument(document) => return self.panes.close_document(document, None, &mut self.documents),
             Command::ShowCards(dark) => self.cards.show(dark),
             Command::SetAppearance(appearance) => self.settings.appearance = appearance,
-            Command::SetViewOptions(options) => {
-                let pane = self.panes.active_mut();
-                // Whoever changes what an example came with means to keep it.
-                pane.own_options = None;
-                self.settings.views = ViewOptions { reading: options.reading.without_positions(), ..options.clone() };
-                pane.options = options;
-                pane.translate_picks();
-            }
+            Command::SetViewOptions(options) => self.set_view_options(options),
             Command::ShowMethod(name) => return self.show_method(name),
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
             Command::Download(DownloadCommand::OpenModel(name)) => {
@@ -234,6 +227,15 @@ impl Session {
             Command::Activate => {}
         }
         Vec::new()
+    }
+
+    fn set_view_options(&mut self, options: ViewOptions) {
+        let pane = self.panes.active_mut();
+        // Whoever changes what an example came with means to keep it.
+        pane.own_options = None;
+        self.settings.views = ViewOptions { reading: options.reading.without_positions(), ..options.clone() };
+        pane.options = options;
+        pane.translate_picks();
     }
 
     /// Moves the active pane through its history.

@@ -14,6 +14,9 @@ use crate::{
     raster::ColorMap,
 };
 
+/// Options with the names that metadata of figures once had for them.
+type SaidOptions = fn(&ViewOptions) -> Vec<(&'static str, Value)>;
+
 /// A view: its words, what it is about, what it needs, and how its figures come about.
 #[derive(Clone, Copy, Debug)]
 pub struct ViewSpec {
@@ -41,7 +44,7 @@ pub struct ViewSpec {
     pub fields: fn(&mut ViewOptions, &ViewScope<'_>, &mut Visit<'_>),
     /// Options by the names that metadata of figures had for them before they were written as they stand in settings;
     /// `None` for a view that is younger.
-    pub said: Option<fn(&ViewOptions) -> Vec<(&'static str, Value)>>,
+    pub said: Option<SaidOptions>,
     /// Colours of weights.
     pub color_map: fn(&ViewOptions) -> ColorMap,
     /// What has to be recorded for it, of a run whose patterns are read in this way and whose points are of this space.

@@ -195,7 +195,9 @@ fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut Win
             match place {
                 BarItem::Search => item_ui(ui, cx, UiCommand::Palette, requests),
                 BarItem::History => {
-                    [UiCommand::Back, UiCommand::Forward].into_iter().for_each(|it| item_ui(ui, cx, it, requests));
+                    for command in [UiCommand::Back, UiCommand::Forward] {
+                        item_ui(ui, cx, command, requests);
+                    }
                 }
                 BarItem::Export => item_ui(ui, cx, UiCommand::ExportView, requests),
                 BarItem::Split => drop(ui.menu_button("Split ⏷", |ui| compare_contents_ui(ui, cx, requests))),
@@ -307,9 +309,9 @@ fn about_group_ui(cx: &ViewCtx<'_>, group: ViewGroup, is_enabled: bool, response
         ui.label(UiCommand::ShowGroup(group).tooltip_with_key(ui.ctx()));
         let names: Vec<&str> = group.views().map(ViewKind::label).collect();
         ui.weak(names.join(" · "));
-        if !is_enabled {
-            let reason = group.views().find_map(|view| cx.view_unavailable(view));
-            reason.into_iter().for_each(|reason| drop(ui.colored_label(cx.theme.warning, reason)));
+        let reason = || group.views().find_map(|view| cx.view_unavailable(view));
+        if let Some(reason) = (!is_enabled).then(reason).flatten() {
+            ui.colored_label(cx.theme.warning, reason);
         }
     });
 }
