@@ -74,6 +74,7 @@ pub enum FieldValue<'a> {
     /// A layer up to this one; none for the last of each stack.
     Layer(&'a mut Option<usize>, usize),
     Seed(&'a mut u64),
+    /// A number in double precision.
     Real(&'a mut f64, RangeInclusive<f64>),
     /// A part of a whole, in percent on screen.
     Share(&'a mut f32, RangeInclusive<f32>),
@@ -81,6 +82,7 @@ pub enum FieldValue<'a> {
     ShareOrNone(&'a mut Option<f32>, RangeInclusive<f32>, f32),
     /// A number of which small ones matter most.
     Small(&'a mut f32, RangeInclusive<f32>),
+    /// A number in single precision.
     Number(&'a mut f32, RangeInclusive<f32>),
     /// Yes or no.
     Flag(&'a mut bool),

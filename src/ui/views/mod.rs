@@ -1,8 +1,8 @@
 //! Views of a document, in the centre of the window.
 //!
-//! Each view is a folder: `mod.rs` wires input and output, `layout.rs` is pure geometry without an
-//! egui context (other painters can use it), `paint.rs` draws it. Views read a [`ViewCtx`] and push
-//! commands; between frames they own nothing but memos and where the user has panned to.
+//! Each view is a folder, whose `mod.rs` wires input and output. Layout and drawing are those of its figures
+//! (`src/figure/views`). Views read a [`ViewCtx`] and push commands; between frames they own nothing but memos and where
+//! the user has panned to.
 
 use eframe::egui::{Rect, RichText, Ui, UiBuilder};
 
