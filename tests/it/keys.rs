@@ -158,8 +158,10 @@ fn every_supported_type_is_held_against_its_class() {
     let types: Vec<_> = locate::supported_types()
         .flat_map(|(_, types)| types.split(", ").map(str::to_owned).collect::<Vec<_>>())
         .collect();
-    let without: Vec<_> = types.iter().filter(|name| classes["families"].get(name.as_str()).is_none()).collect();
-    assert_eq!(without, ["rnnsearch", "bilstm"], "tests/fixtures/configurations/generate.py does not list them");
+    let of_before = ["rnnsearch", "bilstm"];
+    let is_known = |name: &str| classes["families"].get(name).is_some() || of_before.contains(&name);
+    let without: Vec<_> = types.iter().filter(|name| !is_known(name)).collect();
+    assert!(without.is_empty(), "MODEL_TYPES of tests/fixtures/configurations/generate.py lacks {without:?}");
 }
 
 /// A configuration that is silent means what its class means: whatever a family reads is either asked for, or
