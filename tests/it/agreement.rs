@@ -14,7 +14,7 @@ use attnscope::{
     text::{decimal_text, weight_text},
     ui::{
         CommandQueue, PanelCtx, QueuedCommand, hovering,
-        panels::inspector_ui,
+        panels::Inspector,
         theme::Theme,
         views::{Views, shown_pattern},
     },
@@ -31,6 +31,7 @@ const LABELS: [&str; 13] =
 struct Stage {
     session: Session,
     views: Views,
+    inspector: Inspector,
     patterns: PatternStore,
 }
 
@@ -49,6 +50,7 @@ fn show(view: ViewKind, options: &ReadingOptions, head: HeadId, pinned: Focus) -
     let stage = Stage {
         session: looking_at(view, options, head, pinned),
         views: Views::default(),
+        inspector: Inspector::default(),
         patterns: PatternStore::default(),
     };
     let builder = Harness::builder().with_size(vec2(1300.0, 900.0)).with_max_steps(64);
@@ -59,7 +61,7 @@ fn show(view: ViewKind, options: &ReadingOptions, head: HeadId, pinned: Focus) -
             let commands = CommandQueue::default();
             let cx = PanelCtx::new(&stage.session, &theme, &commands, &stage.patterns);
             let shown = shown_pattern(&cx);
-            Panel::right("inspector").exact_size(280.0).show(ui, |ui| inspector_ui(ui, &cx, &shown));
+            Panel::right("inspector").exact_size(280.0).show(ui, |ui| stage.inspector.ui(ui, &cx, &shown));
             egui::CentralPanel::default().show(ui, |ui| stage.views.ui(cx.pane.view, ui, &cx));
             if stage.patterns.read_now() {
                 ui.ctx().request_repaint();

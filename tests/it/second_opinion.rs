@@ -346,7 +346,8 @@ fn compare_picture(folder: &Path, side: usize) -> Comparison {
 fn the_window_asks_on_a_click_and_says_what_came_of_it() {
     const BUTTON: &str = "Compare with candle's implementation";
     let mut window = Window::open(with_text("one two three"));
-    window.click("Details");
+    window.harness.get_by_label_contains("Details: ").click();
+    window.settle();
     window.settle();
     window.click(BUTTON);
     window.settle();
@@ -379,7 +380,8 @@ fn what_cannot_be_compared_says_why() {
     let other = LoadedModel { id: ModelId(9), source: bundled("demo:other"), audit, ..model };
     window.jobs.say(EventKind::Load(LoadAnswer::Loaded(Arc::new(other))));
     window.settle();
-    window.click("Details");
+    window.harness.get_by_label_contains("Details: ").click();
+    window.settle();
     window.settle();
     let button = window.harness.get_by_label("Compare with candle's implementation");
     assert!(button.accesskit_node().is_disabled());

@@ -56,6 +56,25 @@ fn a_corpus_is_listed_and_a_row_opens_its_input_beside_the_joint_space() {
     assert!(window.shows("4  unreadable") && window.shows("The text is empty"));
 }
 
+/// The list lies below the view: closed it is one line that says which input is shown, and the run keeps its panel.
+#[test]
+fn the_list_is_a_drawer_below_the_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = Window::open(with_corpus(file(&folder, "rows.csv", ROWS)));
+    let answer = window.harness.get_by_label_contains("Next token after").rect();
+    let view = window.app().view_rect();
+    let row = window.harness.get_by_label("Input a dog ran").rect();
+    assert!(row.top() > view.bottom() && row.left() >= view.left() && row.right() <= view.right());
+    window.click("Input a dog ran");
+    window.click("Hide the list");
+    assert!(window.harness.query_by_label("Input a dog ran").is_none());
+    assert!(window.shows("shown: a dog ran") && window.shows("4 of 5 inputs"));
+    assert!(window.app().view_rect().bottom() > view.bottom() + 100.0);
+    window.click("Show the list");
+    assert_eq!(window.harness.get_by_label("Input a dog ran").rect(), row);
+    assert_eq!(window.harness.get_by_label_contains("Next token after").rect().top(), answer.top());
+}
+
 /// What is kept of a corpus is decided before it is run, by the space that will be shown.
 #[test]
 fn a_corpus_opened_for_the_residual_stream_keeps_it() {

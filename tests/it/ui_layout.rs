@@ -2,7 +2,7 @@
 
 use attnscope::{
     protocol::EventKind,
-    session::{Appearance, Command, Split},
+    session::{Appearance, Command, Split, ViewKind},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -129,4 +129,83 @@ fn lines_of_a_sentence_have_no_scroll_bar() {
         let mut bars = root.children_recursive().filter(|node| node.accesskit_node().role() == Role::ScrollBar);
         assert!(bars.all(|bar| !view.contains_rect(bar.rect())), "{size:?}");
     }
+}
+
+/// The answer of the model stands at one place, whole, in every view and window, also below a text that needs scrolling.
+#[test]
+fn the_answer_is_docked_below_the_run() {
+    let text = ["a", "long", "text"].repeat(60).join(" ");
+    for size in [[1024.0, 700.0], [1280.0, 800.0]] {
+        let mut window = Window::with_size(with_text(&text), size);
+        let mut places = Vec::new();
+        for view in [ViewKind::Heads, ViewKind::Scatter, ViewKind::Lab] {
+            window.show(view);
+            let title = window.harness.get_by_label_contains("Next token after").rect();
+            let row = window.harness.get_by_role_and_label(Role::Button, "word1790 50 %").rect();
+            assert!(window.app().view_rect().y_range().contains(title.top()) && row.top() > title.top(), "{size:?}");
+            places.push((title, row));
+        }
+        assert!(places.iter().all(|place| *place == places[0]), "{places:?}");
+        let last = places[0].1.top() + 4.0 * places[0].1.height();
+        assert!(last < window.app().view_rect().bottom(), "four rows are in sight");
+    }
+}
+
+/// Under a change the rows of the answer say both, and stay where they are.
+#[test]
+fn a_changed_run_has_both_answers_in_the_same_rows() {
+    let mut window = Window::open(with_text("one two three"));
+    let row = |window: &Window, label: &str| window.harness.get_by_label(label).rect();
+    let before = row(&window, "word20 50 %");
+    window.harness.get_by_label("Change ⏷").click();
+    window.settle();
+    window.harness.get_by_label_contains("Head L0H0").click();
+    window.settle();
+    window.harness.get_by_role_and_label(Role::Button, "Ablate: zero").click();
+    window.settle();
+    assert_eq!(row(&window, "word20 50 → 40 %"), before);
+}
+
+/// At rest the strongest pairs of the head are in the place of the list that a pinned query will have.
+#[test]
+fn the_strongest_pairs_stand_where_top_keys_will() {
+    let mut window = Window::open(with_text("one two three four five six"));
+    let title = window.harness.get_by_label("Strongest pairs").rect();
+    let entropy = window.harness.get_by_label("Entropy").rect();
+    assert!(window.shows("Hover a token or patch to see its numbers"), "no five dashes");
+    let root = window.harness.root();
+    let mut pairs = root.children_recursive().filter(|node| {
+        let label = node.accesskit_node().label().unwrap_or_default();
+        node.accesskit_node().role() == Role::Button && label.contains(" → ")
+    });
+    pairs.next().unwrap().click();
+    drop(pairs);
+    window.settle();
+    let pinned = window.app().session().pane().selection.pinned;
+    assert!(pinned.query.is_some() && pinned.key.is_some());
+    assert_eq!(window.harness.get_by_label("Top keys").rect().min, title.min);
+    assert_eq!(window.harness.get_by_label("Entropy").rect(), entropy, "nothing below has moved");
+}
+
+/// A panel that needs a bar to scroll by is as wide as one that does not.
+#[test]
+fn a_scroll_bar_moves_no_edge() {
+    let [high, low] = [1400.0, 560.0].map(|height| Window::with_size(with_text("one two three"), [1280.0, height]));
+    let editor = |window: &Window| window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").rect();
+    assert_eq!(editor(&high).x_range(), editor(&low).x_range());
+    let field = |window: &Window| window.harness.get_by_label("Subtract").rect();
+    assert_eq!(field(&high).x_range(), field(&low).x_range());
+}
+
+/// In a narrow window the run is a line above the view, which opens the panel over it.
+#[test]
+fn the_run_is_a_line_in_a_narrow_window() {
+    let mut window = Window::with_size(with_text("one two three"), [720.0, 480.0]);
+    assert!(window.harness.query_by_role_and_label(Role::MultilineTextInput, "Text").is_none());
+    window.click("Run: demo:gpt · one two three · word20 50 %");
+    assert!(window.harness.query_by_role_and_label(Role::MultilineTextInput, "Text").is_some());
+    window.harness.set_size(egui::vec2(1024.0, 700.0));
+    window.settle();
+    assert!(!window.shows("Run: demo:gpt"), "both panels stand beside the view");
+    assert!((window.app().view_rect().width() - 536.0).abs() < 8.0, "{:?}", window.app().view_rect());
 }

@@ -36,18 +36,18 @@ fn choose(window: &mut Window, menu: &str, choice: &str) {
 fn a_head_is_ablated_from_the_menu_and_the_unchanged_run_stands_beside_it() {
     let mut window = Window::open(with_text("one two three"));
     assert!(window.shows("Double-click a token to hide it"));
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label("Change ⏷").click();
     window.settle();
     choose(&mut window, "Head L0H0", "Ablate: zero");
     assert_eq!(edits(&window), ["head L0H0: output set to 0"]);
     assert_eq!(n_panes(&window), 2);
     window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: output set to 0");
-    assert!(window.shows("50 % → 40 %"), "before and with the change");
+    assert!(window.shows("50 → 40 %"), "before and with the change");
     assert!(window.shows("; L0H0: output set to 0; weights unchanged"), "whoever sees its lines is told");
     window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: output set to 0").click();
     window.settle();
     assert_eq!(edits(&window).len(), 0);
-    assert!(!window.shows("50 % → 50 %"), "there is nothing to compare");
+    assert!(!window.shows("50 → 50 %"), "there is nothing to compare");
     window.click("Remove: Head L0H0: output set to 0");
     assert!(changed(&window).experiment.changes.is_empty() && window.shows("Double-click a token to hide it"));
     assert_eq!(n_panes(&window), 1, "the pane that the change opened goes with it");
@@ -155,7 +155,7 @@ fn the_head_whose_menu_is_opened_is_selected() {
 fn a_head_keeps_the_pattern_that_it_has_in_another_document() {
     let mut window = Window::open(with_text("one two three"));
     assert!(!window.shows("Pattern of…"), "there is no other document");
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label("Change ⏷").click();
     window.settle();
     choose(&mut window, "All attention", "Sparsemax");
     choose(&mut window, "Pattern of…", "demo:gpt · one two three");
@@ -173,7 +173,7 @@ fn a_head_keeps_the_pattern_that_it_has_in_another_document() {
 fn the_strongest_keys_are_chosen_from_menus_and_their_number_is_dragged() {
     let mut window = Window::open(with_text("one two three"));
     let said = |k: usize, rest: &str| format!("each query keeps its {k} strongest keys everywhere{rest}");
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label("Change ⏷").click();
     window.settle();
     choose(&mut window, "All attention", "Top-k");
     assert_eq!(edits(&window), [said(3, "")]);
@@ -184,7 +184,7 @@ fn the_strongest_keys_are_chosen_from_menus_and_their_number_is_dragged() {
     window.harness.get_by_role_and_label(Role::CheckBox, "Renormalised").click();
     window.settle();
     assert_eq!(edits(&window), [said(2, ", and the rest of its weight is lost")]);
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label("Change ⏷").click();
     window.settle();
     choose(&mut window, "Head L0H0", "Top-k…");
     assert_eq!(edits(&window)[1], "each query keeps its 3 strongest keys in head L0H0");
@@ -193,7 +193,7 @@ fn the_strongest_keys_are_chosen_from_menus_and_their_number_is_dragged() {
 #[test]
 fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
     let mut window = Window::open(with_text("one two three"));
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label("Change ⏷").click();
     window.settle();
     choose(&mut window, "All attention", "α-entmax");
     assert_eq!(edits(&window), ["scores are normalised by 1.5-entmax everywhere"]);
@@ -203,7 +203,7 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
     assert_ne!(edits(&window), ["scores are normalised by 1.5-entmax everywhere"]);
 
     window.jobs.answer(false);
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label("Change ⏷").click();
     window.settle();
     choose(&mut window, "Head L0H0", "Uniform weights");
     let run = window
@@ -226,7 +226,7 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
 fn a_score_is_one_number_before_and_after_and_leaves_nothing_to_choose() {
     let mut window = Window::open(OpenOptions { model: Some("demo:score".to_owned()), ..with_text("one two three") });
     assert!(window.shows("score −1.25"));
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label("Change ⏷").click();
     window.settle();
     choose(&mut window, "Head L0H0", "Ablate: zero");
     assert!(window.shows("score −1.25 → −1.00") && window.shows("score: −1.25 → −1.00 (+0.25)"));
@@ -237,7 +237,7 @@ fn a_score_is_one_number_before_and_after_and_leaves_nothing_to_choose() {
 fn the_effect_on_an_outcome_is_a_line_that_stays_and_the_outcome_is_chosen() {
     let mut window = Window::open(with_text("one two three"));
     assert!(!window.shows("Effect of the changes"));
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label("Change ⏷").click();
     window.settle();
     choose(&mut window, "Head L0H0", "Ablate: zero");
     // The scripted model gives word20 half of the probability, and four fifths of that with a change.

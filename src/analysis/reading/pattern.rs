@@ -122,6 +122,23 @@ impl ReadPattern {
         ranked(values.filter(|&(row, _)| self.blank(row, col).is_none()))
     }
 
+    /// The `n` cells that rank first among all that are here, as row, column and value. Rows that see a single column
+    /// have no choice and are left out.
+    pub fn strongest(&self, n: usize) -> Vec<(usize, usize, f32)> {
+        let mut best: Vec<(usize, usize, f32)> = Vec::new();
+        for row in self.here.clone().filter(|row| self.seen_cols(*row).nth(1).is_some()) {
+            for (col, &value) in self.row(row).unwrap_or_default().iter().enumerate() {
+                let least = best.get(n.saturating_sub(1)).map_or(0.0, |(.., least)| least.abs());
+                if value.abs() > least && self.blank(row, col).is_none() {
+                    let at = best.partition_point(|(.., other)| other.abs() >= value.abs());
+                    best.insert(at, (row, col, value));
+                    best.truncate(n);
+                }
+            }
+        }
+        best
+    }
+
     /// One weight per key **position**: a query's row, or without a query the mean of the rows that are shown.
     /// Every piece of a word has the word's weight.
     pub fn by_key(&self, query: Option<usize>) -> Vec<f32> {

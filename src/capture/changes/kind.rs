@@ -31,7 +31,7 @@ pub trait EditKind: fmt::Display {
     where
         Self: Sized;
 
-    /// What What if offers where something is pointed at.
+    /// What Changes offers where something is pointed at.
     fn offers(_aim: &EditAim<'_>) -> Vec<EditOffer>
     where
         Self: Sized,

@@ -155,7 +155,7 @@ impl Edit {
         (kind.read)(json.clone()).map_err(|error| format!("{}: {error}", spec.name()))
     }
 
-    /// What What if offers where something is pointed at.
+    /// What Changes offers where something is pointed at.
     pub fn offers(aim: &EditAim<'_>) -> Vec<EditOffer> {
         KINDS.iter().flat_map(|kind| (kind.offers)(aim)).collect()
     }

@@ -113,7 +113,7 @@ impl EditKind for Normalize {
         match aim {
             EditAim::Head { head, .. } => {
                 let entmax = Self { scope: Scope::Heads(vec![*head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
-                let meaning = "α-entmax in place of softmax; drag its α under What if";
+                let meaning = "α-entmax in place of softmax; drag its α under Changes";
                 let synonyms = &["sparsemax", "entmax", "sparse attention"];
                 vec![EditOffer::new("Other softmax…", meaning, entmax).synonyms(synonyms)]
             }

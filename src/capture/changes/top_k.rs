@@ -75,7 +75,7 @@ impl EditKind for TopK {
             EditAim::Stack(stack) => ("Top-k", *stack, Scope::All),
             EditAim::Tokens { .. } | EditAim::Edges { .. } => return Vec::new(),
         };
-        let meaning = "Each query keeps its strongest keys alone; drag their number under What if";
+        let meaning = "Each query keeps its strongest keys alone; drag their number under Changes";
         let synonyms = &["sparse attention", "strongest keys", "prune weights"];
         vec![EditOffer::new(name, meaning, Self { k: OFFERED, renormalize: true, stack, scope }).synonyms(synonyms)]
     }

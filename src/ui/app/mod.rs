@@ -41,7 +41,8 @@ use super::{
     CommandQueue, glyphs,
     painting::Painting,
     panels::{
-        BookmarkSheet, CorpusDialog, DownloadDialog, FigureSheet, HelpSheet, LeftPanel, Notices, Palette, ViewsSheet,
+        BookmarkSheet, CorpusDialog, CorpusDrawer, DownloadDialog, FigureSheet, HelpSheet, Inspector, LeftPanel,
+        Notices, Palette, ViewsSheet,
     },
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
@@ -107,6 +108,8 @@ pub struct App {
     /// What each pane remembers between frames.
     views: HashMap<PaneId, Views>,
     left: LeftPanel,
+    drawer: CorpusDrawer,
+    inspector: Inspector,
     notices: Notices,
     download: DownloadDialog,
     figures: FigureSheet,
@@ -303,6 +306,8 @@ impl Startup {
             shell,
             views: HashMap::new(),
             left: LeftPanel::default(),
+            drawer: CorpusDrawer::default(),
+            inspector: Inspector::default(),
             notices: Notices::default(),
             download: DownloadDialog::default(),
             figures: FigureSheet::default(),

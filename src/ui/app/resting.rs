@@ -4,7 +4,10 @@
 use eframe::egui::{self, FocusDirection, Id};
 
 use super::{App, Sheet};
-use crate::worker::{give_back, give_back_of_libraries};
+use crate::{
+    ui::panels::Inspector,
+    worker::{give_back, give_back_of_libraries},
+};
 
 /// From the last thing that happened to resting, in seconds.
 const REST_AFTER_SECS: f64 = 2.0;
@@ -70,7 +73,8 @@ impl App {
                         views.rest(pane.view);
                     }
                 }
-                self.left.rest();
+                self.drawer.rest();
+                self.inspector = Inspector::default();
                 if self.sheet != Some(Sheet::Bookmarks) {
                     self.bookmarks.rest();
                 }

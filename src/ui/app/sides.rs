@@ -8,10 +8,14 @@ use crate::{
     ui::theme::{GRID, Theme},
 };
 
-/// A view that stands alone keeps at least this width beside panels.
-const LEAST_VIEW_PT: f32 = 130.0 * GRID;
-/// A panel beside the view has at least this width.
-pub const LEAST_PANEL_PT: f32 = 60.0 * GRID;
+/// A view keeps at least this width beside the left panel.
+const LEAST_VIEW_PT: f32 = 159.0 * GRID;
+/// A view keeps at least this width between both panels.
+const LEAST_BETWEEN_PT: f32 = 128.0 * GRID;
+/// Of a window this wide or wider, panels take more.
+const WIDE_PT: f32 = 600.0 * GRID;
+/// Of a window narrower than this, panels take the least.
+const NARROW_PT: f32 = 295.0 * GRID;
 /// A panel over the view is as wide as this, and leaves a part of the view in sight.
 const OVER_PT: f32 = 75.0 * GRID;
 const SEEN_BESIDE_PT: f32 = 6.0 * GRID;
@@ -24,6 +28,24 @@ pub enum Side {
 }
 
 impl Side {
+    /// A panel beside the view has at least this width.
+    pub const fn least_pt(self) -> f32 {
+        match self {
+            Self::Left => 56.0 * GRID,
+            Self::Right => 66.0 * GRID,
+        }
+    }
+
+    /// The width of a panel until its edge is dragged, in a window of this width.
+    pub const fn default_pt(self, window: f32) -> f32 {
+        match self {
+            Self::Left if window >= WIDE_PT => 72.0 * GRID,
+            Self::Right if window >= WIDE_PT => 80.0 * GRID,
+            Self::Left if window >= NARROW_PT => 62.0 * GRID,
+            Self::Left | Self::Right => self.least_pt(),
+        }
+    }
+
     const fn other(self) -> Self {
         match self {
             Self::Left => Self::Right,
@@ -57,17 +79,31 @@ impl Room {
         Self { width: ctx.content_rect().width(), n_columns }
     }
 
-    /// What panes keep for themselves.
-    fn of_panes(self) -> f32 {
+    /// What panels can have, both together, beside panes of which one alone keeps `least`.
+    fn beside(self, least: f32) -> f32 {
         // With what lies between them.
         let needed = (LEAST_PANE.x + GRID) * self.n_columns as f32;
         // Panes that do not fit beside each other are shown one at a time.
-        if needed > self.width { LEAST_VIEW_PT } else { needed.max(LEAST_VIEW_PT) }
+        self.width - if needed > self.width { least } else { needed.max(least) }
     }
 
-    /// What panels can have, both together.
+    /// What both panels can have together.
     pub fn of_panels(self) -> f32 {
-        self.width - self.of_panes()
+        self.beside(LEAST_BETWEEN_PT)
+    }
+
+    /// Whether the left panel stands beside the view; else a line above the view says what it would.
+    pub fn has_left(self) -> bool {
+        self.beside(LEAST_VIEW_PT) >= Side::Left.least_pt()
+    }
+
+    /// Whether a panel has room, the right one beside the left one where `with_left`.
+    fn has(self, side: Side, with_left: bool) -> bool {
+        match side {
+            Side::Left => self.has_left(),
+            Side::Right if with_left => self.of_panels() >= Side::Left.least_pt() + Side::Right.least_pt(),
+            Side::Right => self.beside(LEAST_VIEW_PT) >= Side::Right.least_pt(),
+        }
     }
 }
 
@@ -81,13 +117,10 @@ impl Sides {
     /// Where a panel is. The left one goes last: without an input there is nothing to see.
     pub fn place(self, side: Side, room: Room) -> PanelPlace {
         let wanted = self.decided[side as usize];
-        let before = match side {
-            Side::Right if self.place(Side::Left, room) == PanelPlace::Beside => LEAST_PANEL_PT,
-            Side::Left | Side::Right => 0.0,
-        };
+        let with_left = side == Side::Right && self.place(Side::Left, room) == PanelPlace::Beside;
         match wanted {
             Some(false) => PanelPlace::Closed,
-            _ if room.of_panels() >= before + LEAST_PANEL_PT => PanelPlace::Beside,
+            _ if room.has(side, with_left) => PanelPlace::Beside,
             Some(true) => PanelPlace::Over,
             None => PanelPlace::Closed,
         }
@@ -115,10 +148,15 @@ impl Sides {
 /// Shows a panel at most `max` points wide that keeps the width its user gave it: contents that are too wide
 /// are cut off instead of widening it for good, and a width for which the window has no room comes back with
 /// the room, as after zooming in and out again.
-pub fn side_panel_ui(ui: &mut Ui, name: &'static str, max: f32, panel: Panel, contents: impl FnOnce(&mut Ui)) {
+pub fn side_panel_ui(ui: &mut Ui, side: Side, (max, frame): (f32, Frame), contents: impl FnOnce(&mut Ui)) {
+    let (name, panel) = match side {
+        Side::Left => ("left panel", Panel::left("left panel")),
+        Side::Right => ("inspector", Panel::right("inspector")),
+    };
+    let panel = panel.default_size(side.default_pt(ui.ctx().content_rect().width())).frame(frame);
     let id = ui.scope_id().with(name);
     let wanted = PanelState::load(ui.ctx(), id);
-    panel.size_range(LEAST_PANEL_PT.min(max)..=max).show(ui, |ui| {
+    panel.size_range(side.least_pt().min(max)..=max).show(ui, |ui| {
         let rect = ui.available_rect_before_wrap();
         contents(&mut ui.new_child(UiBuilder::new().max_rect(rect)));
         ui.advance_cursor_after_rect(rect);
@@ -146,8 +184,8 @@ pub fn panel_over_ui(ui: &Ui, theme: &Theme, side: Side, (frame, view): (Frame, 
         frame.show(ui, |ui| {
             ui.set_min_size(inner.size());
             ui.set_max_size(inner.size());
-            ui.shrink_clip_rect(inner);
-            contents(ui);
+            ui.shrink_clip_rect(rect);
+            contents(&mut ui.new_child(UiBuilder::new().max_rect(inner)));
         });
     });
 }
@@ -170,7 +208,10 @@ mod tests {
         let sides = Sides::default();
         for (width, expected) in [
             (720.0, [Closed, Closed]),
-            (800.0, [Beside, Closed]),
+            (859.0, [Closed, Closed]),
+            (860.0, [Beside, Closed]),
+            (999.0, [Beside, Closed]),
+            (1000.0, [Beside, Beside]),
             (1024.0, [Beside, Beside]),
             (3840.0, [Beside, Beside]),
         ] {

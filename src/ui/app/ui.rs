@@ -7,7 +7,7 @@ use eframe::egui::{self, CentralPanel, Frame, Margin, Panel, Ui};
 use super::{
     App, Sheet,
     panes::panes_ui,
-    sides::{LEAST_PANEL_PT, PanelPlace, Room, Side, panel_over_ui, side_panel_ui},
+    sides::{PanelPlace, Room, Side, panel_over_ui, side_panel_ui},
 };
 use crate::{
     ids::PaneId,
@@ -16,7 +16,7 @@ use crate::{
         PanelCtx,
         panels::{
             HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui,
-            gallery_ui, inspector_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, scrolled_ui, search_ui,
+            gallery_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, run_line_ui, scrolled_ui, search_ui,
             status_bar_ui, subtract_ui, top_bar_ui,
         },
         stale::veiled_ui,
@@ -30,6 +30,11 @@ const WIDEST: f32 = 0.4;
 /// A window lower than this has no room for examples above the view.
 const LOW_PT: f32 = 100.0 * GRID;
 
+/// Height of the line that stands for the left panel in a narrow window.
+const RUN_LINE_PT: f32 = 7.0 * GRID;
+/// A window whose view is lower than this has no room for the line.
+const LEAST_WITH_LINE_PT: f32 = 50.0 * GRID;
+
 /// Whether the strip of examples has room.
 pub(super) fn has_room_for_examples(ctx: &egui::Context) -> bool {
     ctx.content_rect().height() >= LOW_PT
@@ -39,7 +44,9 @@ impl App {
     /// Draws everything and gives what was asked of the window.
     pub(super) fn draw(&mut self, ui: &mut Ui) -> WindowRequests {
         let theme = if ui.ctx().theme() == egui::Theme::Dark { Theme::dark() } else { Theme::light() };
-        let Self { session, views, left, notices, patterns, commands, view_commands, pictures, .. } = self;
+        let Self {
+            session, views, left, drawer, inspector, notices, patterns, commands, view_commands, pictures, ..
+        } = self;
         let cx = PanelCtx::new(session, &theme, commands, patterns);
         let view_cx = PanelCtx::new(session, &theme, view_commands, patterns);
         let mut requests = WindowRequests::new();
@@ -48,7 +55,6 @@ impl App {
         let bar = |margin: Margin| Frame::new().fill(theme.panel).inner_margin(margin);
         let sides = Margin::symmetric(3 * GRID as i8, 2 * GRID as i8);
         let window_width = ui.ctx().content_rect().width();
-        let side_width = (window_width * 0.2).clamp(60.0 * GRID, 90.0 * GRID);
 
         let top = Panel::top("top bar").exact_size(HEADER_PT).frame(bar(Margin::symmetric(2 * GRID as i8, 0)));
         top.show(ui, |ui| top_bar_ui(ui, &cx, &mut requests));
@@ -68,11 +74,10 @@ impl App {
         let room = Room::of(ui.ctx(), cx.session);
         let places = [Side::Left, Side::Right].map(|side| self.sides.place(side, room));
         let panels = ui.available_rect_before_wrap();
-        let side = |panel: Panel| panel.default_size(side_width).frame(bar(sides));
         let mut left_ui = |ui: &mut Ui| left.ui(ui, &cx, pattern);
-        let right_ui = |ui: &mut Ui, views: &mut HashMap<PaneId, Views>| {
+        let mut right_ui = |ui: &mut Ui, views: &mut HashMap<PaneId, Views>| {
             scrolled_ui(ui, "inspector", |ui| {
-                veiled_ui(ui, &cx, |ui| inspector_ui(ui, &cx, &shown));
+                veiled_ui(ui, &cx, |ui| inspector.ui(ui, &cx, &shown));
                 ui.add_space(2.0 * GRID);
                 subtract_ui(ui, &cx);
                 search_ui(ui, &cx);
@@ -86,15 +91,20 @@ impl App {
             });
         };
         if places[0] == PanelPlace::Beside {
-            let other = if places[1] == PanelPlace::Beside { LEAST_PANEL_PT } else { 0.0 };
+            let other = if places[1] == PanelPlace::Beside { Side::Right.least_pt() } else { 0.0 };
             let widest = (room.of_panels() - other).min(window_width * WIDEST);
-            side_panel_ui(ui, "left panel", widest, side(Panel::left("left panel")), &mut left_ui);
+            side_panel_ui(ui, Side::Left, (widest, bar(sides)), &mut left_ui);
         }
         if places[1] == PanelPlace::Beside {
             let taken = window_width - ui.available_width();
             let widest = (room.of_panels() - taken).min(window_width * WIDEST);
-            side_panel_ui(ui, "inspector", widest, side(Panel::right("inspector")), |ui| right_ui(ui, views));
+            side_panel_ui(ui, Side::Right, (widest, bar(sides)), |ui| right_ui(ui, views));
         }
+        if !room.has_left() && ui.available_height() >= LEAST_WITH_LINE_PT {
+            let line = Panel::top("run").exact_size(RUN_LINE_PT).frame(bar(Margin::symmetric(2 * GRID as i8, 0)));
+            line.show(ui, |ui| run_line_ui(ui, &cx, &mut requests));
+        }
+        drawer.ui(ui, &cx);
         let ground = Frame::new().fill(theme.canvas);
         let center = CentralPanel::default().frame(ground).show(ui, |ui| panes_ui(ui, &view_cx, views));
         if places[0] == PanelPlace::Over {

@@ -54,7 +54,7 @@ fn n_layers(cx: &PanelCtx<'_>, stack: StackKind) -> usize {
     model.and_then(|model| model.spec.stack(stack)).map_or(0, |stack| stack.layers.len())
 }
 
-/// The menu under What if.
+/// The menu under Changes.
 pub fn menu_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let meaning = "Steering: move the residual stream after a layer along the difference of the means of two sets of \
         inputs, or take away what lies along it";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::ranking::Ranking;
+use super::ranking::{N_TOP_KEYS, Ranking};
 use crate::{
     analysis::{
         attention,
@@ -14,7 +14,7 @@ use crate::{
     capture::{Capture, RowMass, Token},
     figure::{
         FigureExtent,
-        data::{self, Table, tab_separated},
+        data::{self, tab_separated},
     },
     glossary,
     ids::HeadId,
@@ -23,14 +23,18 @@ use crate::{
     text::{decimal_text, length_text, share_text, weight_text, whole_text},
     ui::{
         ViewCtx,
+        memo::{Memo, Same},
         theme::GRID,
         views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what},
-        widgets::{BarRow, field_ui, section_ui, stepper_ui},
+        widgets::{BAR_ROW_PT, BarRow, field_ui, section_ui, stepper_ui},
     },
 };
 
 /// Heads that are ranked for a pinned pair.
 const N_LINKS: usize = 8;
+/// Row, column and value of a few cells.
+type Pairs = Arc<[(usize, usize, f32)]>;
+
 /// Stands where there is no number.
 const ABSENT: &str = "–";
 
@@ -38,24 +42,116 @@ const ABSENT: &str = "–";
 pub type Shown = Option<Result<Arc<ReadPattern>, Refusal>>;
 
 /// The panel on the right, without the view's options.
-pub fn inspector_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Shown) {
-    let Some(capture) = cx.document.latest_capture() else {
-        ui.weak("Nothing to inspect yet");
-        return;
-    };
-    ui.spacing_mut().item_spacing.y = GRID / 2.0;
-    head_ui(ui, cx, capture);
-    if cx.pane.shows_corpus(cx.document) {
-        let text = format!("In this input only: “{}”", cx.document.input_name());
-        let whole = "The view draws all inputs of the corpus; these numbers are of the input at the left alone";
-        ui.add(egui::Label::new(RichText::new(text).small().color(cx.theme.warning)).wrap()).on_hover_text(whole);
+#[derive(Default)]
+pub struct Inspector {
+    strongest: Memo<Same<ReadPattern>, Pairs>,
+}
+
+impl Inspector {
+    /// Draws it: the selection, its top keys, the head.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Shown) {
+        let Some(capture) = cx.document.latest_capture() else {
+            ui.weak("Nothing to inspect yet");
+            return;
+        };
+        ui.spacing_mut().item_spacing.y = GRID / 2.0;
+        self.contents_ui(ui, cx, (capture, shown));
     }
-    focus_ui(ui, cx, capture, shown);
-    let Some(subject) = subject(cx) else { return };
-    if let Some(Ok(stats)) = cx.patterns.stats(&subject, cx.pane.selection.head) {
-        stats_ui(ui, cx, &stats);
+
+    fn contents_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, (capture, shown): (&Capture, &Shown)) {
+        head_ui(ui, cx, capture);
+        if cx.pane.shows_corpus(cx.document) {
+            let text = format!("In this input only: “{}”", cx.document.input_name());
+            let whole = "The view draws all inputs of the corpus; these numbers are of the input at the left alone";
+            ui.add(egui::Label::new(RichText::new(text).small().color(cx.theme.warning)).wrap()).on_hover_text(whole);
+        }
+        self.focus_ui(ui, cx, capture, shown);
+        let Some(subject) = subject(cx) else { return };
+        if let Some(Ok(stats)) = cx.patterns.stats(&subject, cx.pane.selection.head) {
+            stats_ui(ui, cx, &stats);
+        }
+        links_ui(ui, cx);
     }
-    links_ui(ui, cx);
+
+    /// The focused query, key, their numbers, and the strongest partners.
+    fn focus_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
+        let selection = &cx.pane.selection;
+        let stack = selection.stack();
+        let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
+        let mut focus = selection.focus();
+        let pattern = shown.as_ref().and_then(|shown| shown.as_ref().ok());
+        let what = pattern.map_or_else(|| selection.head.to_string(), |pattern| what(cx, pattern));
+        let title = match (focus.is_empty(), selection.hover.is_empty()) {
+            (true, _) => "Selection".to_owned(),
+            // The view may draw other heads, too.
+            (false, true) => format!("Pinned, in {what}"),
+            (false, false) if cx.pane.view.spec().extent == FigureExtent::Stack => {
+                format!("Under the pointer, in the selected head {what}")
+            }
+            (false, false) => format!("Under the pointer, in {what}"),
+        };
+        section_ui(ui, cx.theme, &title);
+        let one_row = pattern.is_some_and(|pattern| pattern.has_one_row());
+        if one_row {
+            // It stands for all queries.
+            focus.query = Some(0);
+        }
+        // Every line is always there, so that a preview never moves what is under the pointer.
+        let axes = [pattern.map(|pattern| &*pattern.rows), pattern.map(|pattern| &*pattern.cols)];
+        let [query, key] = if one_row { ["Explained", "Token"] } else { [query_name(cx), "Key"] };
+        if focus.is_empty() {
+            rest_ui(ui, cx);
+        } else {
+            token_ui(ui, cx, (query, cx.theme.query), focus.query, (queries, axes[0]));
+            token_ui(ui, cx, (key, cx.theme.key), focus.key, (keys, axes[1]));
+            cell_ui(ui, cx, capture, pattern.map(AsRef::as_ref), focus);
+        }
+        let Some(pattern) = pattern else {
+            if let Some(Err(refusal)) = shown {
+                ui.label(RichText::new(refusal.to_string()).color(cx.theme.text_weak));
+            }
+            return;
+        };
+        let row = focus.query.and_then(|query| pattern.rows.group_of(query));
+        let col = focus.key.and_then(|key| pattern.cols.group_of(key));
+        match (row, col) {
+            (Some(row), col) => Ranking {
+                words: one_row.then_some(keys),
+                title: if one_row { "Top tokens" } else { "Top keys" },
+                ranked: pattern.ranked_cols(row),
+                of: pattern,
+                axis: &pattern.cols,
+                chosen: col,
+                // Without a pinned query the preview would end as soon as the pointer leaves the view.
+                preview: one_row
+                    || selection.pinned.query.is_some_and(|query| pattern.rows.group_of(query) == Some(row)),
+                table: &|| data::of_query(pattern, row),
+            }
+            .ui(ui, cx, |key| Focus { query: focus.query.filter(|_| !one_row), key }),
+            (None, Some(_)) if pattern.is_part() => {
+                section_ui(ui, cx.theme, "Top queries");
+                let why = "Queries are not ranked in a text this long. Pin a query to see its top keys";
+                ui.add(egui::Label::new(RichText::new(why).small().color(cx.theme.text_weak)).wrap());
+            }
+            (None, Some(col)) => Ranking {
+                words: None,
+                title: "Top queries",
+                ranked: pattern.ranked_rows(col),
+                of: pattern,
+                axis: &pattern.rows,
+                chosen: None,
+                // A previewed query would turn this list into its own top keys, under the pointer.
+                preview: false,
+                table: &|| data::of_key(pattern, col),
+            }
+            .ui(ui, cx, |query| Focus { query, key: focus.key }),
+            (None, None) => {
+                let compute = || pattern.strongest(N_TOP_KEYS).into();
+                let pairs = self.strongest.get_or_update(Same(Arc::clone(pattern)), compute);
+                strongest_ui(ui, cx, pattern, &pairs);
+            }
+        }
+    }
 }
 
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
@@ -175,88 +271,44 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, layer: &LayerSpec, head: usize, causa
     }
 }
 
-/// The focused query, key, their numbers, and the strongest partners.
-fn focus_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, shown: &Shown) {
-    let selection = &cx.pane.selection;
-    let stack = selection.stack();
-    let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
-    let mut focus = selection.focus();
-    let pattern = shown.as_ref().and_then(|shown| shown.as_deref().ok());
-    let what = pattern.map_or_else(|| selection.head.to_string(), |pattern| what(cx, pattern));
-    let title = match (focus.is_empty(), selection.hover.is_empty()) {
-        (true, _) => "Hover a token or patch; click to pin it".to_owned(),
-        // The view may draw other heads, too.
-        (false, true) => format!("Pinned, in {what}"),
-        (false, false) if cx.pane.view.spec().extent == FigureExtent::Stack => {
-            format!("Under the pointer, in the selected head {what}")
-        }
-        (false, false) => format!("Under the pointer, in {what}"),
-    };
-    section_ui(ui, cx.theme, &title);
-    let one_row = pattern.is_some_and(ReadPattern::has_one_row);
-    if one_row {
-        // It stands for all queries.
-        focus.query = Some(0);
-    }
-    // Every line is always there, so that a preview never moves what is under the pointer.
-    let axes = [pattern.map(|pattern| &*pattern.rows), pattern.map(|pattern| &*pattern.cols)];
-    let [query, key] = if one_row { ["Explained", "Token"] } else { [query_name(cx), "Key"] };
-    token_ui(ui, cx, (query, cx.theme.query), focus.query, (queries, axes[0]));
-    token_ui(ui, cx, (key, cx.theme.key), focus.key, (keys, axes[1]));
-    cell_ui(ui, cx, capture, pattern, focus);
-    let Some(pattern) = pattern else {
-        if let Some(Err(refusal)) = shown {
-            ui.label(RichText::new(refusal.to_string()).color(cx.theme.text_weak));
-        }
-        return;
-    };
-    let row = focus.query.and_then(|query| pattern.rows.group_of(query));
-    let col = focus.key.and_then(|key| pattern.cols.group_of(key));
-    match (row, col) {
-        (Some(row), col) => Ranking {
-            words: one_row.then_some(keys),
-            title: if one_row { "Top tokens" } else { "Top keys" },
-            ranked: pattern.ranked_cols(row),
-            of: pattern,
-            axis: &pattern.cols,
-            chosen: col,
-            // Without a pinned query the preview would end as soon as the pointer leaves the view.
-            preview: one_row || selection.pinned.query.is_some_and(|query| pattern.rows.group_of(query) == Some(row)),
-            table: &|| data::of_query(pattern, row),
-        }
-        .ui(ui, cx, |key| Focus { query: focus.query.filter(|_| !one_row), key }),
-        (None, Some(_)) if pattern.is_part() => {
-            section_ui(ui, cx.theme, "Top queries");
-            let why = "Queries are not ranked in a text this long. Pin a query to see its top keys";
-            ui.add(egui::Label::new(RichText::new(why).small().color(cx.theme.text_weak)).wrap());
-        }
-        (None, Some(col)) => Ranking {
-            words: None,
-            title: "Top queries",
-            ranked: pattern.ranked_rows(col),
-            of: pattern,
-            axis: &pattern.rows,
-            chosen: None,
-            // A previewed query would turn this list into its own top keys, under the pointer.
-            preview: false,
-            table: &|| data::of_key(pattern, col),
-        }
-        .ui(ui, cx, |query| Focus { query, key: focus.key }),
-        // As much room as the list takes, so that nothing below it moves when there is one.
-        (None, None) => {
-            Ranking {
-                words: None,
-                title: "Top keys",
-                ranked: Vec::new(),
-                of: pattern,
-                axis: &pattern.cols,
-                chosen: None,
-                preview: false,
-                table: &Table::default,
+/// One sentence in the room of query, key, weight, score and rank, so that nothing below moves when they come.
+fn rest_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    const N_LINES: f32 = 5.0;
+    let spacing = ui.spacing();
+    let line = spacing.interact_size.y.max(ui.text_style_height(&egui::TextStyle::Body));
+    let height = N_LINES * line + (N_LINES - 1.0) * spacing.item_spacing.y;
+    let size = egui::vec2(ui.available_width(), height);
+    ui.allocate_ui(size, |ui| {
+        ui.set_min_size(size);
+        let said = "Hover a token or patch to see its numbers; click to pin it";
+        ui.add(egui::Label::new(RichText::new(said).color(cx.theme.text_weak)).wrap());
+    });
+}
+
+/// The strongest pairs of the head; a click pins one. A preview would turn this list into another, under the pointer.
+fn strongest_ui(ui: &mut Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, pairs: &[(usize, usize, f32)]) {
+    let is_part = pattern.is_part();
+    section_ui(ui, cx.theme, if is_part { "Top keys" } else { "Strongest pairs" });
+    ui.spacing_mut().item_spacing.y = GRID / 2.0;
+    let room = ui.available_rect_before_wrap();
+    let height = N_TOP_KEYS as f32 * (BAR_ROW_PT + GRID / 2.0) - GRID / 2.0;
+    if is_part {
+        let why = "Pairs are not ranked in a text this long. Pin a query to see its top keys";
+        ui.add(egui::Label::new(RichText::new(why).small().color(cx.theme.text_weak)).wrap());
+    } else {
+        for &(row, col, weight) in pairs {
+            let value = pattern.value_text(weight);
+            let name = format!("{} → {}", pattern.rows.text(row), pattern.cols.text(col));
+            let bar = BarRow { label: &name, fraction: pattern.strength(weight), value: &value, selected: false };
+            let whole = format!("{} → {}\nClick pins the pair", pattern.rows.numbered(row), pattern.cols.numbered(col));
+            if bar.ui(ui, cx.theme).on_hover_text(whole).clicked() {
+                let pair = Focus { query: pattern.rows.position(row), key: pattern.cols.position(col) };
+                cx.send(Command::Select(SelectionCommand::Pin(pair)));
             }
-            .ui(ui, cx, |_| Focus::NONE);
         }
     }
+    // The place of what is below does not depend on how many there are.
+    ui.advance_cursor_after_rect(room.with_max_y(room.top() + height));
 }
 
 fn token_ui(

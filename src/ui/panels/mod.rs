@@ -53,17 +53,18 @@ use crate::{
 };
 
 pub use bookmarks::BookmarkSheet;
-pub use corpus::{CorpusDialog, cloud_choice_ui};
+pub use corpus::{CorpusDialog, CorpusDrawer, cloud_choice_ui};
 pub use download::DownloadDialog;
 pub use drop_overlay::drop_overlay_ui;
 pub use examples::{examples_ui, gallery_ui};
 pub use figures::FigureSheet;
 pub use help::HelpSheet;
-pub use inspector::{Shown, inspector_ui};
+pub use inspector::{Inspector, Shown};
 pub use kinds::kinds_ui;
 pub use notices::Notices;
 pub use palette::{Chosen, Palette};
 pub use path_sheet::{PathFor, PathSheet};
+pub use prediction::run_line_ui;
 pub use recovery::{left_behind_ui, lost_model_ui, new_session_ui};
 pub use search::{focus_search, search_ui};
 pub use start::start_ui;
@@ -73,51 +74,47 @@ pub use too_long::too_long_ui;
 pub use top_bar::{HEADER_PT, top_bar_ui};
 pub use views_sheet::ViewsSheet;
 
-/// Least height at which the input and the list of a corpus share the panel.
-const LEAST_WITH_CORPUS_PT: f32 = 100.0 * GRID;
+/// Least height at which the answer is docked; in a lower panel it scrolls with the rest.
+const LEAST_WITH_DOCK_PT: f32 = 70.0 * GRID;
 
-/// The panel on the left: model, input, tokens, prediction.
+/// The panel on the left, the same in all views: model, input, tokens, changes, and the answer docked below.
 #[derive(Default)]
 pub struct LeftPanel {
+    model: model_panel::ModelPanel,
     input: input_panel::InputPanel,
-    corpus: corpus::CorpusPanel,
     effect: effect::EffectPanel,
 }
 
 impl LeftPanel {
-    /// Draws the panel; where it is too low for input and corpus, all of it scrolls.
+    /// Draws the panel: what does not fit scrolls between the model and the answer.
     pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
-        if cx.document.corpus.is_none() || ui.available_height() >= LEAST_WITH_CORPUS_PT {
-            return self.contents_ui(ui, cx, pattern);
+        let is_docked = ui.available_height() >= LEAST_WITH_DOCK_PT;
+        let answer_ui = |ui: &mut Ui| veiled_ui(ui, cx, |ui| prediction::prediction_ui(ui, cx));
+        if is_docked && cx.document.latest_capture().is_some() {
+            let frame = egui::Frame::new().inner_margin(egui::Margin { top: GRID as i8, ..egui::Margin::ZERO });
+            let dock = egui::Panel::bottom("answer").frame(frame).resizable(false);
+            dock.exact_size(prediction::ANSWER_PT).show(ui, answer_ui);
         }
-        egui::ScrollArea::vertical().id_salt("low panel").auto_shrink(false).show(ui, |ui| {
-            let size = egui::vec2(ui.available_width(), LEAST_WITH_CORPUS_PT);
-            let rect = egui::Rect::from_min_size(ui.min_rect().min, size);
-            ui.scope_builder(egui::UiBuilder::new().max_rect(rect), |ui| self.contents_ui(ui, cx, pattern));
-        });
-    }
-
-    fn contents_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
         failures_ui(ui, cx);
-        self.corpus.ui(ui, cx);
+        if is_docked {
+            self.model.card_ui(ui, cx);
+        }
         scrolled_ui(ui, "left panel", |ui| {
-            model_panel::model_panel_ui(ui, cx);
+            if !is_docked {
+                self.model.card_ui(ui, cx);
+            }
+            self.model.details_ui(ui, cx);
             self.input.ui(ui, cx, pattern);
             what_if::what_if_ui(ui, cx);
-            veiled_ui(ui, cx, |ui| {
-                self.effect.ui(ui, cx);
-                prediction::prediction_ui(ui, cx);
-            });
+            veiled_ui(ui, cx, |ui| self.effect.ui(ui, cx));
             if let Some(veil) = veil(ui, cx) {
                 ui.label(RichText::new(veil.said).small().color(cx.theme.text_weak));
             }
+            if !is_docked {
+                answer_ui(ui);
+            }
             ui.add_space(2.0 * GRID);
         });
-    }
-
-    /// Lets go of what it painted and does not show any more.
-    pub fn rest(&mut self) {
-        self.corpus.rest();
     }
 
     /// Puts the cursor into the text in the next frame.
@@ -143,7 +140,7 @@ pub fn scrolled_ui(ui: &mut Ui, name: &str, contents: impl FnOnce(&mut Ui)) {
     ui.advance_cursor_after_rect(rect);
 }
 
-/// What went wrong and is not said in the pane, at the bottom, where it moves none of the buttons: a model that did not
+/// What went wrong and is not said in the pane, above the answer, where it moves none of the buttons: a model that did not
 /// take the place of the one that is shown, and a text that is too long, with what can be read of it. A pane that shows
 /// nothing, or what a run that failed was to follow, says why itself.
 fn failures_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {

@@ -1,6 +1,6 @@
 //! The model card: what is loaded, what was found in its files, and how to open another.
 
-use eframe::egui::{self, CollapsingHeader, RichText, Ui};
+use eframe::egui::{self, CollapsingHeader, RichText, Role, Ui, WidgetInfo};
 
 use super::corpus::corpus_menu_ui;
 use crate::{
@@ -22,21 +22,55 @@ use crate::{
 /// Names that are listed in the audit before "and … more".
 const MAX_NAMES: usize = 12;
 
-/// Draws the card.
-pub fn model_panel_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    let loaded = cx.document.model.latest().map(AsRef::as_ref);
-    match (cx.document.open_model(), &cx.document.opened) {
-        (Some(spec), Some(file)) => {
-            card_ui(ui, cx, spec, None);
+/// The card, and whether its details are shown.
+#[derive(Default)]
+pub struct ModelPanel {
+    is_open: bool,
+}
+
+impl ModelPanel {
+    /// Draws the card in two lines: the name with the way to open another, and what the model is.
+    pub fn card_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>) {
+        let spec = cx.document.open_model();
+        let loaded = cx.document.model.latest().map(AsRef::as_ref);
+        ui.horizontal(|ui| {
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                open_ui(ui, cx);
+                ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                    let name = spec.map_or("No model yet", |spec| spec.name.as_str());
+                    let name = ui.add(egui::Label::new(RichText::new(name).heading()).truncate());
+                    if let Some(model) = loaded.filter(|_| cx.document.opened.is_none()) {
+                        name.on_hover_text(source_text(&model.source));
+                    }
+                });
+            });
+        });
+        if let Some(spec) = spec {
+            let summary = summary_text(spec);
+            let symbol = if self.is_open { "⏷" } else { "⏵" };
+            let text = RichText::new(format!("{symbol} {summary}")).small().color(cx.theme.text_weak);
+            ui.scope(|ui| {
+                ui.spacing_mut().button_padding.x = 0.0;
+                let line = ui.add(egui::Button::new(text).small().frame_when_inactive(false).truncate());
+                let name = format!("Details: {summary}");
+                line.widget_info(|| WidgetInfo::selected(Role::Button, true, self.is_open, &name));
+                if line.on_hover_text(format!("{summary}\nClick for details")).clicked() {
+                    self.is_open = !self.is_open;
+                }
+            });
+        }
+        if let Some(file) = &cx.document.opened {
             file_ui(ui, cx, file, loaded);
         }
-        (Some(spec), None) => card_ui(ui, cx, spec, loaded),
-        (None, _) => {
-            ui.label(RichText::new("No model yet").heading());
+    }
+
+    /// Draws the details, where they were asked for.
+    pub fn details_ui(&self, ui: &mut Ui, cx: &PanelCtx<'_>) {
+        if let Some(spec) = cx.document.open_model().filter(|_| self.is_open) {
+            let loaded = cx.document.model.latest().map(AsRef::as_ref);
+            details_ui(ui, cx, spec, loaded.filter(|_| cx.document.opened.is_none()));
         }
     }
-    ui.add_space(GRID);
-    open_ui(ui, cx);
 }
 
 /// The one place to open things: models keep the text or the picture that is there.
@@ -94,44 +128,35 @@ fn file_ui(ui: &mut Ui, cx: &PanelCtx<'_>, file: &CaptureFile, model: Option<&Lo
     }
 }
 
-fn card_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&LoadedModel>) {
-    let name = ui.add(egui::Label::new(RichText::new(&spec.name).heading()).truncate());
-    if let Some(model) = model {
-        name.on_hover_text(source_text(&model.source));
+fn details_ui(ui: &mut Ui, cx: &PanelCtx<'_>, spec: &ModelSpec, model: Option<&LoadedModel>) {
+    for stack in &spec.stacks {
+        let name = if spec.stacks.len() > 1 { stack_name(stack.kind) } else { "Attention" };
+        field_ui(ui, cx.theme, name, stack_text(stack));
     }
-    ui.label(RichText::new(summary_text(spec)).color(cx.theme.text_weak));
-    CollapsingHeader::new(RichText::new("Details").small().color(cx.theme.text_weak))
-        .id_salt("model details")
-        .show_unindented(ui, |ui| {
-            for stack in &spec.stacks {
-                let name = if spec.stacks.len() > 1 { stack_name(stack.kind) } else { "Attention" };
-                field_ui(ui, cx.theme, name, stack_text(stack));
-            }
-            if spec.d_model > 0 {
-                field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
-            }
-            if let Some(text) = spec.modality.text() {
-                field_ui(ui, cx.theme, "Context", text.length_text());
-                if text.n_vocab > 0 {
-                    field_ui(ui, cx.theme, "Vocabulary", counted(text.n_vocab, "id"));
-                }
-            }
-            if let Some(ImageSpec { size_px: (h, w), patch_px: (ph, pw), n_prefix }) = spec.modality.image() {
-                field_ui(ui, cx.theme, "Picture", format!("{h} × {w} px"));
-                field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} prefix tokens"));
-            }
-            if let Some(target) = spec.modality.target() {
-                let most = format!("up to {} of {}", target.length_text(), grouped(target.n_vocab));
-                field_ui(ui, cx.theme, "Writes", most);
-            }
-            if let Some(id) = &spec.checkpoint {
-                checkpoint_ui(ui, cx, id);
-            }
-            if let Some(model) = model {
-                field_ui(ui, cx.theme, "Loaded in", duration_text(model.load_secs));
-                audit_ui(ui, cx, model);
-            }
-        });
+    if spec.d_model > 0 {
+        field_ui(ui, cx.theme, "Width", format!("d_model {}", spec.d_model));
+    }
+    if let Some(text) = spec.modality.text() {
+        field_ui(ui, cx.theme, "Context", text.length_text());
+        if text.n_vocab > 0 {
+            field_ui(ui, cx.theme, "Vocabulary", counted(text.n_vocab, "id"));
+        }
+    }
+    if let Some(ImageSpec { size_px: (h, w), patch_px: (ph, pw), n_prefix }) = spec.modality.image() {
+        field_ui(ui, cx.theme, "Picture", format!("{h} × {w} px"));
+        field_ui(ui, cx.theme, "Patches", format!("{ph} × {pw} px, {n_prefix} prefix tokens"));
+    }
+    if let Some(target) = spec.modality.target() {
+        let most = format!("up to {} of {}", target.length_text(), grouped(target.n_vocab));
+        field_ui(ui, cx.theme, "Writes", most);
+    }
+    if let Some(id) = &spec.checkpoint {
+        checkpoint_ui(ui, cx, id);
+    }
+    if let Some(model) = model {
+        field_ui(ui, cx.theme, "Loaded in", duration_text(model.load_secs));
+        audit_ui(ui, cx, model);
+    }
 }
 
 /// Which files the model was read from, in as many digits as tell them apart; all of them on hover.
@@ -243,7 +268,7 @@ fn summary_text(spec: &ModelSpec) -> String {
     // A capture of another program may not say how large its model is.
     let size = match spec.n_params {
         0 => String::new(),
-        n => format!(" · {} parameters", compact_count(n)),
+        n => format!(" · {}", compact_count(n)),
     };
     // Nor of which family it is.
     let family = if spec.family == ModelSpec::UNKNOWN_FAMILY { String::new() } else { format!("{} · ", spec.family) };

@@ -1,26 +1,55 @@
 //! Predictions of the model: the most probable tokens at a position, or the classes.
 
-use eframe::egui::{RichText, Ui};
+use eframe::egui::{Align, Button, Label, Layout, RichText, Role, Ui, WidgetInfo, vec2};
+
+use super::WindowRequests;
 
 use crate::{
     analysis::effect::telling_row,
-    capture::{Prediction, PredictionItem, PredictionRow},
+    capture::{Prediction, PredictionItem, PredictionRow, words::token_text},
     outputs::OutputKind,
     session::{Command, Focus, SelectionCommand},
     spec::HeadKind,
     text::{norm_text, share_text},
     ui::{
         PanelCtx, ViewCtx,
+        commands::UiCommand,
+        theme::{GRID, text_size},
         views::copy_menu_ui,
-        widgets::{BarRow, section_ui},
+        widgets::{BAR_ROW_PT, BarRow, menu_ui},
     },
 };
 
-/// Draws the card: the row of the pinned or hovered position, or of the one that says most.
+/// Outcomes that are always in sight; a menu has all of them.
+const N_ROWS: usize = 4;
+/// Between two of them.
+const GAP_PT: f32 = GRID / 2.0;
+/// Height of the title, which may have buttons.
+const TITLE_PT: f32 = 6.0 * GRID;
+/// Height of all that [`prediction_ui`] draws: it does not depend on the answer.
+pub const ANSWER_PT: f32 = 2.0 * GRID + TITLE_PT + N_ROWS as f32 * (BAR_ROW_PT + GAP_PT);
+
+/// One outcome in a row.
+struct Row {
+    label: String,
+    fraction: f32,
+    value: String,
+    meaning: String,
+}
+
+/// Draws the answer: that of the pinned or hovered position, or of the one that says most.
 pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     let Some(capture) = cx.document.latest_capture() else { return };
-    let Some(prediction) = capture.prediction() else { return };
-    section_ui(ui, cx.theme, title(prediction));
+    ui.spacing_mut().item_spacing.y = GAP_PT;
+    let Some(prediction) = capture.prediction() else {
+        title_ui(ui, cx, "Answer", |_| {});
+        let why = match cx.document.opened {
+            Some(_) => "This file holds no answer of the model",
+            None => "This model gives no answer: it has no head that predicts",
+        };
+        ui.add(Label::new(RichText::new(why).color(cx.theme.text_weak)).wrap());
+        return;
+    };
     let wanted = cx.pane.selection.focus().query;
     let row = prediction
         .rows
@@ -28,31 +57,83 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         .find(|row| row.position.is_some() && row.position == wanted)
         .or_else(|| telling_row(prediction, capture.query_tokens(cx.pane.selection.stack())));
     let Some(row) = row else { return };
-    if let Some(position) = row.position {
-        position_ui(ui, cx, prediction, position);
-    }
-    if prediction.kind == HeadKind::Similarity {
-        similarity_ui(ui, cx, row);
-        return;
-    }
-    let top = row.top.as_slice();
-    let unchanged = cx.session.unchanged(cx.document).and_then(|capture| capture.prediction());
-    if let Some(before) = unchanged.and_then(|before| before.rows.iter().find(|it| it.position == row.position)) {
-        changed_ui(ui, cx, prediction.outputs, before, row);
-        return;
-    }
     let outputs = prediction.outputs;
-    for item in top {
-        let row = BarRow {
-            label: &item.label,
-            fraction: fraction(outputs, item.value),
-            value: &outputs.text(item.value),
-            selected: false,
-        };
-        let meaning = format!("id {} · {} {}", item.id, outputs.measure(), norm_text(item.value));
-        let response = row.ui(ui, cx.theme).on_hover_text(format!("{meaning}{}", as_sigmoid(outputs, item.value)));
-        copy_menu_ui(&response, cx, copied(outputs), || table(outputs, top));
+    let unchanged = cx.session.unchanged(cx.document).and_then(|capture| capture.prediction());
+    let before = unchanged.and_then(|before| before.rows.iter().find(|it| it.position == row.position));
+    let (rows, table) = match before {
+        Some(before) => changed_rows(outputs, before, row),
+        None => (plain_rows(outputs, row), table(outputs, &row.top)),
+    };
+    let is_one_number = prediction.kind == HeadKind::Similarity;
+    let rows_ui = |ui: &mut Ui, rows: &[Row]| {
+        for Row { label, fraction, value, meaning } in rows {
+            let row = BarRow { label, fraction: *fraction, value, selected: false };
+            let response = row.ui(ui, cx.theme).on_hover_text(meaning);
+            copy_menu_ui(&response, cx, copied(outputs), || table.clone());
+        }
+    };
+    title_ui(ui, cx, &title_text(cx, prediction, row.position), |ui| {
+        if rows.len() > N_ROWS && !is_one_number {
+            let all = menu_ui(ui, Button::new("⏷").small(), |ui| {
+                ui.set_min_width(50.0 * GRID);
+                rows_ui(ui, &rows);
+            });
+            let name = format!("All {} outcomes", rows.len());
+            all.widget_info(|| WidgetInfo::labeled(Role::Button, true, &name));
+            all.on_hover_text(&name);
+        }
+        last_ui(ui, cx, prediction, row.position);
+    });
+    if is_one_number {
+        similarity_ui(ui, cx, row);
+    } else {
+        rows_ui(ui, rows.get(..N_ROWS).unwrap_or(&rows));
     }
+}
+
+/// The run in one line that opens the panel it stands for: `demo:gpt · Once upon… · 's 24 %`.
+pub fn run_line_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
+    let title = cx.document.title();
+    let best = cx.document.latest_capture().and_then(|capture| {
+        let prediction = capture.prediction()?;
+        let row = telling_row(prediction, capture.query_tokens(cx.pane.selection.stack()))?;
+        let item = row.top.first().filter(|_| prediction.kind != HeadKind::Similarity)?;
+        Some(format!(" · {} {}", item.label, prediction.outputs.text(item.value)))
+    });
+    let text = format!("{title}{}", best.unwrap_or_default());
+    ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+        let line = ui.add(Button::new(&text).small().frame_when_inactive(false).truncate());
+        line.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Run: {text}")));
+        if line.on_hover_text(UiCommand::ToggleLeft.tooltip_with_key(ui.ctx())).clicked() {
+            requests.push(UiCommand::ToggleLeft);
+        }
+    });
+}
+
+/// The title over the width, with buttons at its end.
+fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, title: &str, buttons: impl FnOnce(&mut Ui)) {
+    let size = vec2(ui.available_width(), TITLE_PT);
+    ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
+        ui.set_min_size(size);
+        buttons(ui);
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            let title = RichText::new(title).size(text_size::SMALL).color(cx.theme.text_weak).strong();
+            ui.add(Label::new(title).truncate());
+        });
+    });
+}
+
+fn plain_rows(outputs: OutputKind, row: &PredictionRow) -> Vec<Row> {
+    let row_of = |item: &PredictionItem| {
+        let meaning = format!("id {} · {} {}", item.id, outputs.measure(), norm_text(item.value));
+        Row {
+            label: item.label.clone(),
+            fraction: fraction(outputs, item.value),
+            value: outputs.text(item.value),
+            meaning: format!("{meaning}{}", as_sigmoid(outputs, item.value)),
+        }
+    };
+    row.top.iter().map(row_of).collect()
 }
 
 /// The length of an outcome's bar. A score has none: it has neither a least nor a largest value.
@@ -82,51 +163,54 @@ fn at_most(row: &PredictionRow) -> String {
     }
 }
 
-/// The outcomes with the changes, and by how much they differ from those without.
-fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, outputs: OutputKind, before: &PredictionRow, after: &PredictionRow) {
+/// The outcomes of both runs with the changes, the most probable of either first, and both as a table.
+fn changed_rows(outputs: OutputKind, before: &PredictionRow, after: &PredictionRow) -> (Vec<Row>, String) {
     let of = |row: &PredictionRow, id: u32| row.top.iter().find(|item| item.id == id).map(|item| item.value);
-    let measure = outputs.measure();
+    let both = |item: &PredictionItem| [before, after].map(|row| of(row, item.id));
     let gone = before.top.iter().filter(|item| of(after, item.id).is_none());
-    let all: Vec<&PredictionItem> = after.top.iter().chain(gone).collect();
-    let table = || {
-        let number = |value: Option<f32>| value.map_or_else(String::new, |value| value.to_string());
-        let line = |item: &&PredictionItem| {
-            let [was, is] = [before, after].map(|row| number(of(row, item.id)));
-            format!("{}\t{}\t{was}\t{is}\n", item.id, item.label)
-        };
-        let head = format!("id\ttext\t{measure} before\t{measure} with the changes\n");
-        std::iter::once(head).chain(all.iter().map(line)).collect::<String>()
-    };
-    for item in &all {
-        let [was, is] = [before, after].map(|row| of(row, item.id));
-        let value = match (was, is) {
-            (Some(was), Some(is)) => format!("{} → {}", outputs.text(was), outputs.text(is)),
-            (None, Some(is)) => format!("{} → {}", at_most(before), share_text(is)),
-            (was, None) => format!("{} → {}", share_text(was.unwrap_or_default()), at_most(after)),
-        };
-        let row = BarRow {
-            label: &item.label,
-            fraction: fraction(outputs, is.unwrap_or_default()),
-            value: &value,
-            selected: false,
-        };
-        let meaning = match (was, is) {
+    let mut all: Vec<&PredictionItem> = after.top.iter().chain(gone).collect();
+    let most = |item: &PredictionItem| both(item).into_iter().flatten().fold(f32::NEG_INFINITY, f32::max);
+    all.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    let measure = outputs.measure();
+    let row_of = |item: &&PredictionItem| {
+        let [was, is] = both(item);
+        let [was_text, is_text] = [was, is].map(|value| value.map(norm_text));
+        let (value, meaning) = match (was, is) {
             (Some(was), Some(is)) => {
                 let (plus, change) = (if is > was { "+" } else { "" }, norm_text(is - was));
-                let [was, is] = [was, is].map(norm_text);
-                format!("id {} · {measure} {was} before, {is} with the changes: {plus}{change}", item.id)
+                let [was_long, is_long] = [was_text, is_text].map(Option::unwrap_or_default);
+                let meaning = format!("{measure} {was_long} before, {is_long} with the changes: {plus}{change}");
+                (arrow_text(&outputs.text(was), &outputs.text(is)), meaning)
             }
-            (None, Some(is)) => {
-                format!("id {} · not among the first before, {} with the changes", item.id, norm_text(is))
+            (None, is) => {
+                let meaning = format!("not among the first before, {} with the changes", is_text.unwrap_or_default());
+                (arrow_text(&at_most(before), &share_text(is.unwrap_or_default())), meaning)
             }
-            (was, None) => {
-                let was = norm_text(was.unwrap_or_default());
-                format!("id {} · {was} before, not among the first with the changes", item.id)
+            (Some(was), None) => {
+                let meaning = format!("{} before, not among the first with the changes", was_text.unwrap_or_default());
+                (arrow_text(&share_text(was), &at_most(after)), meaning)
             }
         };
-        let response = row.ui(ui, cx.theme).on_hover_text(meaning);
-        copy_menu_ui(&response, cx, copied(outputs), table);
-    }
+        Row {
+            label: item.label.clone(),
+            fraction: fraction(outputs, is.unwrap_or_default()),
+            value,
+            meaning: format!("id {} · {meaning}", item.id),
+        }
+    };
+    let line = |item: &&PredictionItem| {
+        let [was, is] = both(item).map(|value| value.map_or_else(String::new, |value| value.to_string()));
+        format!("{}\t{}\t{was}\t{is}\n", item.id, item.label)
+    };
+    let head = format!("id\ttext\t{measure} before\t{measure} with the changes\n");
+    let table = std::iter::once(head).chain(all.iter().map(line)).collect();
+    (all.iter().map(row_of).collect(), table)
+}
+
+/// Two numbers, with their unit once: `85 → 11 %`.
+fn arrow_text(was: &str, is: &str) -> String {
+    let was = was.strip_suffix(" %").filter(|_| is.ends_with(" %")).unwrap_or(was);
+    format!("{was} → {is}")
 }
 
 /// The items as a table for the clipboard.
@@ -145,11 +229,11 @@ fn similarity_ui(ui: &mut Ui, cx: &ViewCtx<'_>, row: &PredictionRow) {
     ui.label(RichText::new(meaning).small().color(cx.theme.text_weak));
 }
 
-/// Names the position and steps through the others.
-fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position: usize) {
-    let Some(capture) = cx.document.latest_capture() else { return };
-    let tokens = capture.query_tokens(cx.pane.selection.stack());
-    let here = tokens.get(position).map_or("", |token| token.text.as_str());
+/// What is predicted, and where.
+fn title_text(cx: &ViewCtx<'_>, prediction: &Prediction, position: Option<usize>) -> String {
+    let title = title(prediction);
+    let (Some(position), Some(capture)) = (position, cx.document.latest_capture()) else { return title.to_owned() };
+    let here = token_text(capture.query_tokens(cx.pane.selection.stack()), position);
     let before = match prediction.kind {
         HeadKind::NextToken => "after",
         HeadKind::MaskedLm
@@ -158,16 +242,17 @@ fn position_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position:
         | HeadKind::TokenClass
         | HeadKind::Similarity => "at",
     };
-    ui.horizontal(|ui| {
-        ui.label(RichText::new(format!("{before} “{here}” #{position}")).color(cx.theme.text_weak));
-        let last = prediction.rows.iter().filter_map(|row| row.position).max();
-        if last != Some(position)
-            && let Some(last) = last
-            && ui.small_button("Last").on_hover_text("Show the prediction at the last position").clicked()
-        {
-            cx.send(Command::Select(SelectionCommand::Pin(Focus::query(last))));
-        }
-    });
+    format!("{title} {before} “{here}” #{position}")
+}
+
+/// The way back to the last position.
+fn last_ui(ui: &mut Ui, cx: &ViewCtx<'_>, prediction: &Prediction, position: Option<usize>) {
+    let last = prediction.rows.iter().filter_map(|row| row.position).max();
+    if let Some(last) = last.filter(|last| position.is_some_and(|position| position != *last))
+        && ui.small_button("Last").on_hover_text("Show the prediction at the last position").clicked()
+    {
+        cx.send(Command::Select(SelectionCommand::Pin(Focus::query(last))));
+    }
 }
 
 fn title(prediction: &Prediction) -> &'static str {

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Keys that are ranked for the focused query.
-const N_TOP_KEYS: usize = 5;
+pub const N_TOP_KEYS: usize = 5;
 
 /// The strongest entries of a row or column as bars; click pins.
 pub struct Ranking<'a> {

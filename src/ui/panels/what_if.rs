@@ -1,4 +1,4 @@
-//! What if: changes of the run.
+//! Changes of the run.
 
 use eframe::egui::{Button, Checkbox, ComboBox, RichText, Role, Ui, WidgetInfo};
 
@@ -28,14 +28,14 @@ pub fn what_if_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     // What was replaced is named as it was; a run that was refused from the start has only the one beside it.
     let beside = document.plain.and_then(|plain| cx.session.find_document(plain)?.latest_capture());
     let Some(capture) = cx.session.unchanged(document).or(document.latest_capture()).or(beside) else { return };
-    section_ui(ui, cx.theme, "What if");
+    section_ui(ui, cx.theme, "Changes");
     let changes = &document.experiment.changes;
     for (idx, change) in changes.iter().enumerate() {
         change_ui(ui, cx, capture, (idx, change));
     }
     ui.horizontal_wrapped(|ui| {
         let focus = cx.pane.selection.pinned;
-        ui.menu_button("Change… ⏷", |ui| {
+        ui.menu_button("Change ⏷", |ui| {
             scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, cx.pane.selection.head));
         })
         .response

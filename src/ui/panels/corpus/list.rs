@@ -24,6 +24,8 @@ use crate::{
 };
 
 const ROW_PT: f32 = 5.5 * GRID;
+/// The value of a row stands at most this far from its beginning.
+const WIDEST_PT: f32 = 180.0 * GRID;
 /// Room for one digit of the number of an input.
 const DIGIT_PT: f32 = 1.75 * GRID;
 /// Longest part of a name that is laid out; no list is so wide that it shows more.
@@ -182,7 +184,9 @@ fn row_ui(
     let number_at = pos2(rect.left() + number_pt, middle);
     painter.text(number_at, Align2::RIGHT_CENTER, number, small.clone(), cx.theme.text_weak);
     let value = painter.layout_no_wrap(value.to_owned(), small, cx.theme.text_weak);
-    let value_at = pos2(rect.right() - value.size().x - 2.0 * GRID, middle - value.size().y / 2.0);
+    // Near its name, however wide the drawer is.
+    let right = rect.right().min(rect.left() + WIDEST_PT);
+    let value_at = pos2(right - value.size().x - 2.0 * GRID, middle - value.size().y / 2.0);
     let mut name_at = pos2(number_at.x + 2.0 * GRID, middle);
     if let Some(picture) = picture {
         let square = Rect::from_min_size(pos2(name_at.x, rect.top() + 1.0), vec2(ROW_PT - 2.0, ROW_PT - 2.0));

@@ -12,7 +12,7 @@ use crate::{
     analysis::PointCloud,
     corpus::{Corpus, SortBy},
     ids::Side,
-    protocol::{CorpusSoFar, Lane},
+    protocol::{CorpusSoFar, Failure, Lane},
     session::{Command, CorpusCommand, ListCommand, OpenCorpus},
     text::{grouped, wait_text},
     ui::{PanelCtx, ViewCtx, theme::GRID, widgets::bytes_text},
@@ -21,26 +21,46 @@ use crate::{
 pub use dialog::CorpusDialog;
 pub use menu::corpus_menu_ui;
 
-/// Least height of the panel, in points: a few rows of the list.
-const MIN_HEIGHT: f32 = 45.0 * GRID;
+/// Height of the open drawer, in points, until somebody drags its edge.
+const OPEN_PT: f32 = 46.0 * GRID;
+/// Height of the closed drawer: one line.
+const CLOSED_PT: f32 = 7.0 * GRID;
+/// Least height of the open drawer: a few rows of the list.
+const LEAST_PT: f32 = 36.0 * GRID;
+/// The largest part of the room that the drawer takes from the view.
+const LARGEST: f32 = 0.6;
+/// Width of the filter.
+const FILTER_PT: f32 = 40.0 * GRID;
+/// Width of the bar that says how far a corpus is.
+const PROGRESS_PT: f32 = 24.0 * GRID;
 /// Room for a reason why an input was left out.
 const REASON_WIDTH: f32 = 90.0 * GRID;
 
-/// The lower part of the left panel, while a corpus is open.
+/// The drawer below the view, while a corpus is open.
 #[derive(Default)]
-pub struct CorpusPanel {
+pub struct CorpusDrawer {
     list: list::InputList,
+    is_closed: bool,
 }
 
-impl CorpusPanel {
-    /// Draws it at the bottom of what is left of the panel.
+impl CorpusDrawer {
+    /// Draws it at the bottom of what is left; one line where it is closed or there is no room for more.
     pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>) {
         let Some(open) = cx.document.corpus.as_deref() else { return };
-        let room = ui.available_height();
-        let sizes = MIN_HEIGHT.min(0.6 * room)..=0.8 * room;
-        let frame = egui::Frame::new().inner_margin(egui::Margin { top: GRID as i8, ..egui::Margin::ZERO });
-        let panel = egui::Panel::bottom("corpus").frame(frame).resizable(true).default_size(0.5 * room);
-        panel.size_range(sizes).show(ui, |ui| self.contents_ui(ui, cx, open));
+        let most = LARGEST * ui.available_height();
+        let has_room = most >= LEAST_PT;
+        let is_closed = self.is_closed || !has_room;
+        let frame = egui::Frame::new().fill(cx.theme.panel);
+        let side = 3 * GRID as i8;
+        if is_closed {
+            let panel =
+                egui::Panel::bottom("closed corpus").frame(frame.inner_margin(egui::Margin::symmetric(side, 0)));
+            panel.resizable(false).exact_size(CLOSED_PT).show(ui, |ui| self.heading_ui(ui, cx, open, has_room));
+            return;
+        }
+        let frame = frame.inner_margin(egui::Margin { left: side, right: side, top: 0, bottom: GRID as i8 });
+        let panel = egui::Panel::bottom("corpus").frame(frame).resizable(true).default_size(OPEN_PT);
+        panel.size_range(LEAST_PT..=most).show(ui, |ui| self.contents_ui(ui, cx, open));
     }
 
     /// Lets go of what it painted of a corpus that is closed.
@@ -50,16 +70,21 @@ impl CorpusPanel {
 
     fn contents_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, open: &OpenCorpus) {
         ui.spacing_mut().item_spacing.y = GRID;
-        heading_ui(ui, cx, open);
-        state_ui(ui, cx, open);
+        self.heading_ui(ui, cx, open, true);
+        if let Some(failure) = open.data.failure() {
+            failed_ui(ui, cx, open, failure);
+        }
         unchanged_ui(ui, cx);
         let Some(so_far) = open.data.latest() else {
             ui.allocate_space(ui.available_size());
             return;
         };
-        search_ui(ui, cx, open, &so_far.corpus);
-        let footer = egui::Panel::bottom("corpus footer").frame(egui::Frame::new()).resizable(false);
-        footer.show_separator_line(false).show(ui, |ui| footer_ui(ui, cx, open, so_far));
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing = egui::vec2(GRID, GRID);
+            search_ui(ui, cx, open, &so_far.corpus);
+            ui.add_space(2.0 * GRID);
+            choice_ui(ui, cx, open, so_far);
+        });
         if open.rows().is_empty() {
             let text = format!("No input has “{}”", open.filter.trim());
             ui.label(RichText::new(text).color(cx.theme.text_weak));
@@ -68,15 +93,13 @@ impl CorpusPanel {
         }
         self.list.ui(ui, cx, open, &so_far.corpus);
     }
-}
 
-fn send(cx: &ViewCtx<'_>, command: CorpusCommand) {
-    cx.send(Command::Corpus(command));
-}
-
-fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
-    ui.horizontal(|ui| {
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+    /// One line: the corpus, how far it is and what it takes, which input is shown, and what to do about it.
+    fn heading_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, has_room: bool) {
+        let is_closed = self.is_closed || !has_room;
+        let size = egui::vec2(ui.available_width(), CLOSED_PT);
+        ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
+            ui.set_min_size(size);
             ui.spacing_mut().item_spacing.x = GRID;
             let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
             close.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Close corpus"));
@@ -87,54 +110,53 @@ fn heading_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
             let (other, _) = other.ui(ui, |ui| corpus_menu_ui(ui, cx));
             other.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Open another corpus"));
             other.on_hover_text("Open another corpus in place of this one");
+            run_ui(ui, cx, open);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                let (symbol, name) = if is_closed { ("⏵", "Show the list") } else { ("⏷", "Hide the list") };
+                let fold = ui.add_enabled(has_room, egui::Button::new(symbol).small().frame_when_inactive(false));
+                fold.widget_info(|| WidgetInfo::labeled(Role::Button, has_room, name));
+                let fold = fold.on_disabled_hover_text("The window is too low for the list");
+                if fold.on_hover_text(name).clicked() {
+                    self.is_closed = !self.is_closed;
+                }
                 ui.label(RichText::new("Corpus").small().strong().color(cx.theme.text_weak));
                 ui.add(egui::Label::new(open.source.name()).truncate());
+                let facts = RichText::new(state_text(open)).small().color(cx.theme.text_weak);
+                ui.add_space(GRID);
+                ui.add(egui::Label::new(facts).truncate());
+                if let Some(shown) = shown_name(cx, open).filter(|_| is_closed) {
+                    ui.add_space(GRID);
+                    ui.add(egui::Label::new(format!("shown: {shown}")).truncate());
+                }
             });
         });
-    });
+    }
 }
 
-/// How far it is, what it takes, and what to do about it.
-fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
-    if let Some(failure) = open.data.failure() {
-        failure_ui(ui, cx, failure);
-        ui.horizontal(|ui| {
-            if let Some(first) = open.first_that_fit()
-                && ui.button(format!("Take the first {}", grouped(first))).clicked()
-            {
-                send(cx, CorpusCommand::OpenFirst(first));
-            }
-            if ui.button("Try again").clicked() {
-                send(cx, CorpusCommand::GoOn);
-            }
-        });
-        return;
-    }
-    if open.is_waiting() {
-        ui.label(RichText::new("Runs once a model is open").color(cx.theme.text_weak));
-        return;
-    }
-    if open.data.is_pending() {
-        running_ui(ui, cx, open);
-        return;
-    }
-    ui.label(RichText::new(facts_text(open)).small().color(cx.theme.text_weak));
-    if open.can_go_on() {
-        ui.horizontal(|ui| {
-            let (n_done, n) = how_far(open);
-            let text = if n_done > 0 {
-                format!("Stopped after {} of {}", grouped(n_done), grouped(n))
-            } else {
-                "Not run with this model".to_owned()
-            };
-            ui.label(text);
-            let text = if n_done > 0 { "Resume" } else { "Run" };
-            if ui.button(text).on_hover_text("Run the inputs that have not been run").clicked() {
-                send(cx, CorpusCommand::GoOn);
-            }
-        });
-    }
+/// The input of the corpus that the views show.
+fn shown_name<'a>(cx: &ViewCtx<'_>, open: &'a OpenCorpus) -> Option<&'a str> {
+    let source = cx.document.corpus_input?;
+    let inputs = open.data.latest()?.corpus.inputs();
+    inputs.iter().find(|input| input.source == source).map(|input| input.name.as_str())
+}
+
+fn send(cx: &ViewCtx<'_>, command: CorpusCommand) {
+    cx.send(Command::Corpus(command));
+}
+
+/// Why it could not be run, and what to do about it.
+fn failed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, failure: &Failure) {
+    failure_ui(ui, cx, failure);
+    ui.horizontal(|ui| {
+        if let Some(first) = open.first_that_fit()
+            && ui.button(format!("Take the first {}", grouped(first))).clicked()
+        {
+            send(cx, CorpusCommand::OpenFirst(first));
+        }
+        if ui.button("Try again").clicked() {
+            send(cx, CorpusCommand::GoOn);
+        }
+    });
 }
 
 /// Says that what is changed about the document's input is not changed about those of a corpus.
@@ -144,10 +166,23 @@ fn unchanged_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     }
 }
 
-fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
+/// How far it is and what it takes, in a few words.
+fn state_text(open: &OpenCorpus) -> String {
+    if open.data.failure().is_some() {
+        return String::new();
+    }
+    if open.is_waiting() {
+        return "Runs once a model is open".to_owned();
+    }
     let (n_done, n) = how_far(open);
-    let fraction = n_done as f32 / n.max(1) as f32;
-    let facts = match (&open.plan, n_done) {
+    if !open.data.is_pending() {
+        return match (open.can_go_on(), n_done) {
+            (false, _) => facts_text(open),
+            (true, 0) => "Not run with this model".to_owned(),
+            (true, _) => format!("Stopped after {} of {}", grouped(n_done), grouped(n)),
+        };
+    }
+    match (&open.plan, n_done) {
         (None, _) => "Reading the inputs".to_owned(),
         (Some(plan), 0) => format!(
             "{} inputs · about {} tokens · {}",
@@ -160,18 +195,27 @@ fn running_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
             let left = left.map_or_else(String::new, |left| format!(" · {left} left"));
             format!("{} of {} inputs{left} · {} in total", grouped(n_done), grouped(n), bytes_text(plan.n_bytes))
         }
-    };
-    ui.label(RichText::new(facts).small().color(cx.theme.text_weak));
-    ui.horizontal(|ui| {
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let stop = ui.add(egui::Button::new("Stop").small());
-            if stop.on_hover_text("Stop: finished inputs stay, the others can be run later").clicked() {
-                cx.send(Command::Cancel(Lane::Corpus(cx.document.id)));
-            }
-            let bar = ProgressBar::new(fraction).desired_height(1.5 * GRID).desired_width(ui.available_width());
-            ui.add(bar.fill(cx.theme.accent)).accessible_name("Progress of the corpus");
-        });
-    });
+    }
+}
+
+/// Starts or stops the run of the inputs, from the right.
+fn run_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus) {
+    let (n_done, n) = how_far(open);
+    if open.data.is_pending() {
+        let stop = ui.add(egui::Button::new("Stop").small());
+        if stop.on_hover_text("Stop: finished inputs stay, the others can be run later").clicked() {
+            cx.send(Command::Cancel(Lane::Corpus(cx.document.id)));
+        }
+        let fraction = n_done as f32 / n.max(1) as f32;
+        let bar = ProgressBar::new(fraction).desired_height(1.5 * GRID).desired_width(PROGRESS_PT);
+        ui.add(bar.fill(cx.theme.accent)).accessible_name("Progress of the corpus");
+    } else if open.can_go_on() && open.data.failure().is_none() && !open.is_waiting() {
+        let text = if n_done > 0 { "Resume" } else { "Run" };
+        let go_on = ui.add(egui::Button::new(text).small());
+        if go_on.on_hover_text("Run the inputs that have not been run").clicked() {
+            send(cx, CorpusCommand::GoOn);
+        }
+    }
 }
 
 /// Inputs that were run or left out, of how many.
@@ -195,46 +239,39 @@ fn facts_text(open: &OpenCorpus) -> String {
 
 /// What narrows the list, and what sorts it.
 fn search_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, corpus: &Corpus) {
-    ui.horizontal(|ui| {
-        ui.spacing_mut().item_spacing.x = GRID;
-        let (by, descending) = &open.sort;
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let symbol = if *descending { "↓" } else { "↑" };
-            let turn = ui.add(egui::Button::new(symbol).small());
-            let (meaning, name) = if *descending {
-                ("Largest first; click for smallest first", "Sorted from the largest")
-            } else {
-                ("Smallest first; click for largest first", "Sorted from the smallest")
-            };
-            turn.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
-            if turn.on_hover_text(meaning).clicked() {
-                send(cx, CorpusCommand::List(ListCommand::Sort(by.clone(), !descending)));
+    let (by, descending) = &open.sort;
+    let mut filter = open.filter.clone();
+    let hint = match corpus.annotations().first() {
+        Some(name) => format!("Filter, or {name}=…"),
+        None => "Filter".to_owned(),
+    };
+    let field = ui
+        .add(TextEdit::singleline(&mut filter).hint_text(hint).desired_width(FILTER_PT))
+        .on_hover_text("Part of the name or text, or an annotation and its value, such as label=round");
+    if field.accessible_name("Filter inputs").changed() {
+        send(cx, CorpusCommand::List(ListCommand::Filter(filter)));
+    }
+    let combo = ComboBox::from_id_salt("sort corpus").selected_text(sort_text(by)).width(24.0 * GRID).truncate();
+    let combo = combo.show_ui(ui, |ui| {
+        let annotations = corpus.annotations().iter().cloned().map(SortBy::Annotation);
+        for choice in [SortBy::Source, SortBy::Name, SortBy::Tokens].into_iter().chain(annotations) {
+            if ui.selectable_label(choice == *by, sort_text(&choice)).clicked() {
+                send(cx, CorpusCommand::List(ListCommand::Sort(choice, *descending)));
             }
-            let combo =
-                ComboBox::from_id_salt("sort corpus").selected_text(sort_text(by)).width(19.0 * GRID).truncate();
-            let combo = combo.show_ui(ui, |ui| {
-                let annotations = corpus.annotations().iter().cloned().map(SortBy::Annotation);
-                for choice in [SortBy::Source, SortBy::Name, SortBy::Tokens].into_iter().chain(annotations) {
-                    if ui.selectable_label(choice == *by, sort_text(&choice)).clicked() {
-                        send(cx, CorpusCommand::List(ListCommand::Sort(choice, *descending)));
-                    }
-                }
-            });
-            combo.response.on_hover_text("Sort the list by").accessible_name("Sort by");
-            let mut filter = open.filter.clone();
-            let hint = match corpus.annotations().first() {
-                Some(name) => format!("Filter, or {name}=…"),
-                None => "Filter".to_owned(),
-            };
-            let field = TextEdit::singleline(&mut filter).hint_text(hint).desired_width(ui.available_width());
-            let field = ui
-                .add(field)
-                .on_hover_text("Part of the name or text, or an annotation and its value, such as label=round");
-            if field.accessible_name("Filter inputs").changed() {
-                send(cx, CorpusCommand::List(ListCommand::Filter(filter)));
-            }
-        });
+        }
     });
+    combo.response.on_hover_text("Sort the list by").accessible_name("Sort by");
+    let symbol = if *descending { "↓" } else { "↑" };
+    let turn = ui.add(egui::Button::new(symbol).small());
+    let (meaning, name) = if *descending {
+        ("Largest first; click for smallest first", "Sorted from the largest")
+    } else {
+        ("Smallest first; click for largest first", "Sorted from the smallest")
+    };
+    turn.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
+    if turn.on_hover_text(meaning).clicked() {
+        send(cx, CorpusCommand::List(ListCommand::Sort(by.clone(), !descending)));
+    }
 }
 
 fn sort_text(by: &SortBy) -> &str {
@@ -247,45 +284,42 @@ fn sort_text(by: &SortBy) -> &str {
 }
 
 /// What can be done with the inputs that are selected or listed, and which are not there.
-fn footer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, so_far: &CorpusSoFar) {
+fn choice_ui(ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, so_far: &CorpusSoFar) {
     let n_there = open.view().map_or(0, |view| view.selection().inputs().len());
     let (n, what) = match open.selected.len() {
         0 => (open.rows().len(), "listed"),
         n => (n, "selected"),
     };
     let (n_removed, n_steps) = open.n_removed();
-    ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing = egui::vec2(GRID, GRID);
-        // The places of these do not depend on what is selected.
-        let can = n > 0 && n < n_there;
-        let text = if can { format!("Remove {}", grouped(n)) } else { "Remove".to_owned() };
-        let remove = ui.add_enabled(can, egui::Button::new(text).small());
-        let remove = remove.on_hover_text(format!("Remove the {what} inputs from the query–key map (Delete)"));
-        if remove.on_disabled_hover_text("First filter the list, or select rows with Ctrl- or Shift-click").clicked() {
-            send(cx, CorpusCommand::List(ListCommand::Remove));
+    // The places of these do not depend on what is selected.
+    let can = n > 0 && n < n_there;
+    let text = if can { format!("Remove {}", grouped(n)) } else { "Remove".to_owned() };
+    let remove = ui.add_enabled(can, egui::Button::new(text).small());
+    let remove = remove.on_hover_text(format!("Remove the {what} inputs from the query–key map (Delete)"));
+    if remove.on_disabled_hover_text("First filter the list, or select rows with Ctrl- or Shift-click").clicked() {
+        send(cx, CorpusCommand::List(ListCommand::Remove));
+    }
+    let text = if can { format!("Keep only {}", grouped(n)) } else { "Keep only".to_owned() };
+    let keep = ui.add_enabled(can, egui::Button::new(text).small());
+    let keep = keep.on_hover_text(format!("Remove all but the {what} inputs from the query–key map"));
+    if keep.on_disabled_hover_text("First filter the list, or select rows with Ctrl- or Shift-click").clicked() {
+        send(cx, CorpusCommand::List(ListCommand::Keep));
+    }
+    if n_steps > 0 {
+        let restore = ui.add(egui::Button::new("Put back").small());
+        if restore.on_hover_text("Put back the inputs removed last").clicked() {
+            send(cx, CorpusCommand::List(ListCommand::Restore));
         }
-        let text = if can { format!("Keep only {}", grouped(n)) } else { "Keep only".to_owned() };
-        let keep = ui.add_enabled(can, egui::Button::new(text).small());
-        let keep = keep.on_hover_text(format!("Remove all but the {what} inputs from the query–key map"));
-        if keep.on_disabled_hover_text("First filter the list, or select rows with Ctrl- or Shift-click").clicked() {
-            send(cx, CorpusCommand::List(ListCommand::Keep));
+    }
+    if n_steps > 1 {
+        let all = ui.add(egui::Button::new(format!("Put back all {}", grouped(n_removed))).small());
+        if all.clicked() {
+            send(cx, CorpusCommand::List(ListCommand::RestoreAll));
         }
-        if n_steps > 0 {
-            let restore = ui.add(egui::Button::new("Put back").small());
-            if restore.on_hover_text("Put back the inputs removed last").clicked() {
-                send(cx, CorpusCommand::List(ListCommand::Restore));
-            }
-        }
-        if n_steps > 1 {
-            let all = ui.add(egui::Button::new(format!("Put back all {}", grouped(n_removed))).small());
-            if all.clicked() {
-                send(cx, CorpusCommand::List(ListCommand::RestoreAll));
-            }
-        }
-        if !so_far.left_out.is_empty() {
-            left_out_ui(ui, cx, so_far);
-        }
-    });
+    }
+    if !so_far.left_out.is_empty() {
+        left_out_ui(ui, cx, so_far);
+    }
 }
 
 fn left_out_ui(ui: &mut Ui, cx: &ViewCtx<'_>, so_far: &CorpusSoFar) {

@@ -216,7 +216,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> + 'a {
     let changes = changes.into_iter().map(move |HeadChange { name, meaning, synonyms, edits }| {
         let change = Chosen::session(Command::Change(ChangeCommand::Add(edits)));
         let reason = unchangeable.map(ToOwned::to_owned);
-        PaletteRow { reason, synonyms, ..row("What if", format!("{name} · {head}"), meaning.to_owned(), change) }
+        PaletteRow { reason, synonyms, ..row("Change", format!("{name} · {head}"), meaning.to_owned(), change) }
     });
     let directions = direction_rows(cx);
     let methods = MethodPreset::all().map(move |column| {
@@ -250,7 +250,7 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> + 'a {
 fn direction_rows(cx: &PanelCtx<'_>) -> Vec<PaletteRow> {
     let layer = cx.pane.selection.head.layer;
     let row = |text: String, detail: String, chosen: Option<Chosen>| PaletteRow {
-        kind: "What if",
+        kind: "Change",
         text,
         reason: chosen.is_none().then(|| detail.clone()),
         detail,
@@ -267,7 +267,7 @@ fn direction_rows(cx: &PanelCtx<'_>) -> Vec<PaletteRow> {
         let edit = direction::edit(cx, layer, [plus, minus], Along::Add(1.0));
         let text = format!("Direction towards {}, away from {} · after layer {layer}", plus.name(), minus.name());
         let detail = "Add the difference of the means of two sets of inputs to the residual stream; the layer can be \
-            changed under What if";
+            changed under Changes";
         row(text, detail.to_owned(), Some(Chosen::session(Command::Change(ChangeCommand::Add(vec![edit])))))
     };
     pairs.map(of_pair).collect()

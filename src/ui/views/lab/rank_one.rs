@@ -13,7 +13,7 @@ use crate::{
 pub fn add_ui(ui: &mut Ui, cx: &ViewCtx<'_>, asked: &LabColumns) {
     let found = asked.columns.iter().filter_map(|column| column.answer.report.as_deref()).find_map(edit_of);
     let Some(edit) = found else { return };
-    let add = ui.button("Add to What if").on_hover_text("Run with this change; What if lists it and can switch it off");
+    let add = ui.button("Add to Changes").on_hover_text("Run with this change; Changes lists it and can switch it off");
     if add.clicked() {
         cx.send(Command::Change(ChangeCommand::Add(vec![edit.into()])));
     }
