@@ -18,8 +18,10 @@ pub mod regions;
 pub mod scatter;
 pub mod seen;
 mod spec;
+mod topic;
 
 pub use spec::{Facts, FigureExtent, Pages, ViewGroup, ViewScope, ViewSpec};
+pub use topic::Topic;
 
 use crate::{
     analysis::reading::ReadPattern,

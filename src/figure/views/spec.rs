@@ -8,6 +8,7 @@ use crate::{
     figure::{
         ViewKind, ViewOptions,
         spec::{FigureError, NamedScene, ResolvedSpec},
+        views::Topic,
     },
     ids::{HeadId, StackKind},
     options::Visit,
@@ -51,6 +52,10 @@ pub struct ViewSpec {
     pub needs: fn(&Reading, Space) -> Vec<Site>,
     /// Why it cannot show a stack of a capture, in words; `None` when it can.
     pub unavailable: fn(&Capture, StackKind) -> Option<&'static str>,
+    /// The question that it answers of what is shown.
+    pub question: fn(&Topic<'_>) -> String,
+    /// What must be known before its picture is believed, in one sentence without its full stop.
+    pub caveat: fn(&Topic<'_>) -> String,
     /// What a sheet of its figures shows.
     pub sheet_text: fn(&ResolvedSpec<'_>) -> &'static str,
     /// Its figures with their numbers.

@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 
 use eframe::egui::{
-    self, Align, Align2, ComboBox, FontId, Frame, Layout, Margin, Rect, RichText, Role, ScrollArea, Sense, Ui,
-    UiBuilder, Vec2, WidgetInfo,
-    containers::scroll_area::ScrollSource,
-    pos2,
+    self, Align, Align2, ComboBox, FontId, Frame, Layout, Margin, Rect, RichText, Role, Sense, Ui, UiBuilder, Vec2,
+    WidgetInfo, pos2,
     text::{LayoutJob, TextWrapping},
     vec2,
 };
@@ -25,25 +23,21 @@ use crate::{
         panels::{failure_ui, start_ui, too_long_ui},
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, radius, text_size},
-        views::{Views, explained_output, is_drawn_on, pane_menu_ui, shared_high, stack_name, view_choices_ui},
+        views::{SCALE_PT, Views, is_drawn_on, pane_menu_ui, question, scrolled_ui, shared_high, stack_name},
     },
 };
 
 /// Panes that would be smaller beside and below each other are shown one at a time.
 pub(super) const LEAST_PANE: Vec2 = vec2(85.0 * GRID, 65.0 * GRID);
-/// A view needs this; in a smaller pane it scrolls.
-const LEAST_VIEW: Vec2 = vec2(72.0 * GRID, 70.0 * GRID);
 /// Height of the names of panes that are shown one at a time.
 const TABS_PT: f32 = 6.5 * GRID;
 /// Between two panes.
 const GAP_PT: f32 = 1.0;
-/// What the name of a head takes in a header; where there is less room it is left out, the view has it too.
-const HEAD_PT: f32 = 14.0 * GRID;
-/// What is left for the output that is explained, where linked panes explain several.
-const OUTPUT_PT: f32 = 44.0 * GRID;
+/// The most that the name of a run takes of what is left for it and the question.
+const RUN_PART: f32 = 0.35;
 /// From this width on a header says what is linked.
 const WIDE_HEADER_PT: f32 = 100.0 * GRID;
-/// Height of what stands above a pane when there are several.
+/// Height of the question above a pane.
 const HEADER_PT: f32 = 7.0 * GRID;
 
 /// Draws every pane and gives the place of the active one. `cx` speaks of the active pane.
@@ -60,7 +54,6 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         ViewCtx { pane, document, other: other_document(cx.session, pane), ..cx.view }
     };
     let shared_high = shared_high(panes.iter().map(view_of));
-    let outputs = explained_outputs(panes.iter().map(view_of));
     // Of panes side by side, whether weights are drawn in one of them.
     let with_brush: Vec<PaneId> = panes
         .rows()
@@ -87,11 +80,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         ui.scope_builder(builder, |ui| {
             ui.shrink_clip_rect(rect);
             ui.painter().rect_filled(rect, 0, cx.theme.canvas);
-            let is_changed = view.document.latest_capture().is_some_and(|it| !it.computation().edits.is_empty());
-            if panes.len() > 1 || is_changed {
-                header_ui(ui, cx, &view, outputs.get(&pane.id).map(String::as_str));
-            }
-            scrolled_ui(ui, |ui| pane_ui(ui, cx, &view, views));
+            header_ui(ui, cx, &view);
+            pane_ui(ui, cx, &view, views);
             pane_menu_ui(ui, &view, rect);
         });
         if pane.id == cx.pane.id {
@@ -146,21 +136,6 @@ fn tabs_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: Vec<ViewCtx<'_>>) {
     }
 }
 
-/// Draws what stands in a pane; where the pane is too small for it, it scrolls by its bars: the wheel zooms.
-fn scrolled_ui<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
-    let room = ui.available_size();
-    if room.x >= LEAST_VIEW.x && room.y >= LEAST_VIEW.y {
-        return contents(ui);
-    }
-    let bars = ScrollSource { mouse_wheel: false, ..ScrollSource::default() };
-    let scroll = ScrollArea::both().id_salt("small pane").scroll_source(bars).auto_shrink(false);
-    let shown = scroll.show(ui, |ui| {
-        let rect = Rect::from_min_size(ui.min_rect().min, ui.available_size().max(LEAST_VIEW));
-        ui.scope_builder(UiBuilder::new().max_rect(rect), contents).inner
-    });
-    shown.inner
-}
-
 /// The `idx`th of `n` equal parts of a range, with gaps between them.
 fn part(range: egui::Rangef, idx: usize, n: usize) -> egui::Rangef {
     let size = (range.span() - GAP_PT * (n - 1) as f32) / n as f32;
@@ -173,45 +148,52 @@ fn pressed_in(ui: &Ui, rect: Rect) -> bool {
     ui.rect_contains_pointer(rect) && ui.input(|input| input.pointer.any_pressed())
 }
 
-/// The outputs that linked panes explain, where these are several: nobody is to take one for the other.
-fn explained_outputs<'a>(panes: impl Iterator<Item = ViewCtx<'a>>) -> HashMap<PaneId, String> {
-    let linked = panes.filter(|view| view.pane.linked);
-    let outputs: HashMap<PaneId, String> =
-        linked.filter_map(|view| Some((view.pane.id, explained_output(&view)?))).collect();
-    let first = outputs.values().next();
-    if outputs.values().all(|output| Some(output) == first) { HashMap::new() } else { outputs }
-}
-
-/// What a pane shows and how it is tied to the others; `output` is what it explains, where the others explain something
-/// else.
-fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, output: Option<&str>) {
+/// The question that a pane answers, with what it is of and how it is tied to the others.
+fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER_PT), Sense::hover());
-    ui.painter().rect_filled(rect, 0, cx.theme.panel);
-    let inner = rect.shrink2(vec2(2.0 * GRID, 0.0));
+    let inner = rect.shrink2(vec2(3.0 * GRID, 0.0));
     ui.scope_builder(
         UiBuilder::new().id_salt("header").max_rect(inner).layout(Layout::right_to_left(Align::Center)),
         |ui| {
             ui.spacing_mut().item_spacing.x = GRID;
             ui.style_mut().override_text_style = Some(egui::TextStyle::Small);
-            if cx.session.panes.len() > 1 {
+            let several = cx.session.panes.len() > 1;
+            if several {
                 beside_ui(ui, cx, view);
             }
+            if several || cx.session.documents.len() > 1 || is_changed(view) {
+                document_ui(ui, cx, view);
+            }
+            let Some(question) = question(view) else { return };
+            if !view.pane.selection.pinned.is_empty() {
+                pin_ui(ui, view);
+            }
+            let mut text = RichText::new(&question).size(text_size::LARGE).color(view.theme.text);
+            text = text.family(egui::FontFamily::Proportional);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                view_ui(ui, view);
-                document_ui(ui, cx, view, if output.is_some() { OUTPUT_PT } else { HEAD_PT });
-                let (text, color) = match output {
-                    Some(output) => (format!("Explains {output}"), cx.theme.text),
-                    None => (head_text(view), cx.theme.text),
-                };
-                let label = egui::Label::new(RichText::new(text).color(color)).truncate();
-                if output.is_some() {
-                    ui.add(label).on_hover_text("Linked panes explain different outputs");
-                } else if ui.available_width() > HEAD_PT {
-                    ui.add(label);
-                }
+                let heading = ui.add(egui::Label::new(text).truncate());
+                heading.widget_info(|| WidgetInfo::labeled(Role::Heading, true, &question));
             });
         },
     );
+}
+
+/// Whether a pane shows a run with changes.
+fn is_changed(view: &ViewCtx<'_>) -> bool {
+    view.document.latest_capture().is_some_and(|capture| !capture.computation().edits.is_empty())
+}
+
+/// A pin, which lets go of what is held.
+fn pin_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
+    let (rect, response) = ui.allocate_exact_size(Vec2::splat(6.0 * GRID), Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Let go of what is pinned"));
+    let ink = if response.hovered() || response.has_focus() { view.theme.text } else { view.theme.text_weak };
+    let head = rect.center() - vec2(0.0, 3.0);
+    ui.painter().circle_stroke(head, 3.5, (1.5, ink));
+    ui.painter().vline(head.x, head.y + 3.5..=head.y + 10.0, (1.5, ink));
+    if response.on_hover_text("Pinned; click to let go (Esc)").clicked() {
+        view.send(Command::Select(SelectionCommand::Release));
+    }
 }
 
 /// What there is of a pane beside others: its end, and what it shares with them.
@@ -240,19 +222,11 @@ fn head_text(view: &ViewCtx<'_>) -> String {
     if several { format!("{} {head}", stack_name(head.stack)) } else { head.to_string() }
 }
 
-fn view_ui(ui: &mut Ui, view: &ViewCtx<'_>) {
-    let combo = ComboBox::from_id_salt("view").selected_text(view.pane.view.label()).width(18.0 * GRID);
-    let combo = combo.show_ui(ui, |ui| {
-        if let Some(kind) = view_choices_ui(ui, view) {
-            view.send(Command::Select(SelectionCommand::ShowView(kind)));
-        }
-    });
-    combo.response.accessible_name("View of the pane");
-}
-
-fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>, left: f32) {
-    let width = (ui.available_width() - left).clamp(16.0 * GRID, 60.0 * GRID);
-    let shown = title_beside(cx, view);
+/// The run of a pane, and the others that it could show.
+fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
+    let width = (ui.available_width() * RUN_PART).clamp(16.0 * GRID, 60.0 * GRID);
+    let title = title_beside(cx, view);
+    let shown = if is_changed(view) { format!("Δ {title}") } else { title };
     let combo = ComboBox::from_id_salt("document").selected_text(shown).width(width).truncate();
     let combo = combo.show_ui(ui, |ui| {
         for document in &cx.session.documents {
@@ -305,10 +279,10 @@ fn pane_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>, views: &mut View
     if cx.document.latest_capture().is_some() {
         veiled_ui(ui, cx, |ui| views.ui(cx.pane.view, ui, cx));
         if let Some(veil) = veil(ui, cx) {
-            stale_ui(ui, cx, &veil, rect);
+            stale_ui(ui, cx, &veil, rect.with_max_y(rect.bottom() - SCALE_PT));
         }
     } else {
-        empty_ui(ui, panel, cx);
+        scrolled_ui(ui, |ui| empty_ui(ui, panel, cx));
     }
     progress_line(ui, cx, rect);
 }

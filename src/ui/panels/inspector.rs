@@ -17,7 +17,6 @@ use crate::{
         data::{self, tab_separated},
     },
     glossary,
-    ids::HeadId,
     session::{Command, Focus, SelectionCommand},
     spec::LayerSpec,
     text::{decimal_text, length_text, share_text, weight_text, whole_text},
@@ -26,7 +25,7 @@ use crate::{
         memo::{Memo, Same},
         theme::GRID,
         views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what},
-        widgets::{BAR_ROW_PT, BarRow, field_ui, section_ui, stepper_ui},
+        widgets::{BAR_ROW_PT, BarRow, field_ui, section_ui},
     },
 };
 
@@ -234,9 +233,6 @@ fn head_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         ui.label(RichText::new(heads).color(cx.theme.text_weak));
     });
     let Some(stack) = capture.model().stack(head.stack) else { return };
-    if let Some(next) = stepper_ui(ui, cx.theme, "Head", head.head, cx.pane.n_heads(cx.document)) {
-        cx.send(Command::Select(SelectionCommand::Head(HeadId { head: next, ..head })));
-    }
     if let Some(layer) = stack.layers.get(head.layer) {
         layer_ui(ui, cx, layer, head.head, stack.causal);
     }

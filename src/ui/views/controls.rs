@@ -2,11 +2,7 @@
 
 use std::{hash::Hash, ops::RangeInclusive};
 
-use eframe::egui::{
-    Align, ComboBox, FontId, Id, Label, Layout, Rect, Response, RichText, Role, Sense, Slider, Ui, Vec2, WidgetInfo,
-    text::{LayoutJob, TextWrapping},
-    vec2,
-};
+use eframe::egui::{Align, ComboBox, Id, Label, Layout, Rect, Response, RichText, Sense, Slider, Ui, Vec2, vec2};
 
 use super::display_list::paint_part;
 use crate::{
@@ -22,21 +18,6 @@ use crate::{
 /// Small weak text on one line, cut with an ellipsis where it does not fit.
 pub fn caption_ui(ui: &mut Ui, theme: &Theme, text: impl Into<String>) -> Response {
     ui.add(Label::new(RichText::new(text).size(text_size::SMALL).color(theme.text_weak)).truncate())
-}
-
-/// The same in a fixed number of lines, which it takes whatever it says.
-pub fn caption_lines_ui(ui: &mut Ui, theme: &Theme, text: impl Into<String>, n_lines: usize) -> Response {
-    let font = FontId::proportional(text_size::SMALL);
-    let height = ui.ctx().fonts_mut(|fonts| fonts.row_height(&font)) * n_lines as f32;
-    let mut job = LayoutJob::simple(text.into(), font, theme.text_weak, 0.0);
-    job.wrap = TextWrapping { max_width: ui.available_width(), max_rows: n_lines, ..TextWrapping::default() };
-    let whole = job.text.clone();
-    let galley = ui.painter().layout_job(job);
-    let is_cut = galley.elided;
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
-    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &whole));
-    ui.painter().galley(rect.min, galley, theme.text_weak);
-    if is_cut { response.on_hover_text(whole) } else { response }
 }
 
 /// Controls that stand in one row: where the row has no room left for all of them they begin a new one, and only what

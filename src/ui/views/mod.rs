@@ -19,6 +19,7 @@ mod display_menu;
 mod distance;
 mod empty;
 mod fields;
+mod frame;
 mod grid;
 mod groups;
 mod heads;
@@ -42,9 +43,10 @@ mod tooltip;
 pub use changes::{HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, toggle_hidden};
 pub use controls::{drag, grouped, query_name};
 pub use fields::narrow_field_ui;
+pub use frame::{SCALE_PT, question, scrolled_ui};
 pub use groups::sharing_text;
 pub use heatmap::is_drawn_on;
-pub use lab::{OutcomeChoice, explained_output, outcome_label};
+pub use lab::{OutcomeChoice, outcome_label};
 pub use menu::{copy_menu_ui, hold, pane_menu_ui};
 pub use overlay::strip_ui as overlay_strip_ui;
 pub use selectors::{stack_name, view_choices_ui};
@@ -55,8 +57,12 @@ const MARGIN_PT: f32 = 3.0 * GRID;
 
 /// A view in the window.
 trait Canvas {
-    /// Draws it over all the space that is left in `ui`.
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>);
+    /// Draws it over all the space that is left in `ui`; how much of what there is it shows, in words, for the row
+    /// below it.
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String>;
+
+    /// Draws the scale of its colours or lines in one row.
+    fn scale_ui(&mut self, _ui: &mut Ui, _cx: &ViewCtx<'_>) {}
 
     /// Draws what its colours and marks mean, below its options.
     fn legend_ui(&mut self, _ui: &mut Ui, _cx: &ViewCtx<'_>) {}
@@ -79,27 +85,39 @@ pub struct Views {
 }
 
 impl Views {
-    /// Draws `kind` over all the space that is left in `ui`.
+    /// Draws `kind` over all the space that is left in `ui`, with the row of its scale below it.
     pub fn ui(&mut self, kind: ViewKind, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let area = ui.available_rect_before_wrap();
-        ui.painter().rect_filled(area, 0, cx.theme.canvas);
+        let whole = ui.available_rect_before_wrap();
+        ui.painter().rect_filled(whole, 0, cx.theme.canvas);
+        let (area, below) = whole.split_top_bottom_at_y(whole.bottom() - frame::SCALE_PT);
         // One canvas for all heads and for one, so that a drag goes on from the one to the other.
         let salt = if kind.facts().lays_out_points { "space" } else { kind.name() };
-        ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
+        let shown = ui.scope_builder(UiBuilder::new().id_salt(("above", salt)).max_rect(area), |ui| {
+            ui.shrink_clip_rect(area);
+            scrolled_ui(ui, |ui| self.canvas_ui((kind, salt), ui, cx))
+        });
+        frame::scale_ui(ui, cx, below, shown.inner.as_deref(), |ui| self.canvas(kind).scale_ui(ui, cx));
+        ui.advance_cursor_after_rect(whole);
+    }
+
+    fn canvas_ui(&mut self, (kind, salt): (ViewKind, &str), ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+        let area = ui.available_rect_before_wrap();
+        let shown = ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
             ui.shrink_clip_rect(area);
             if let Some(sentence) = empty::reason(cx, kind) {
                 empty::sentence_ui(ui, cx.theme, &sentence);
-                return;
+                return None;
             }
             part_ui(ui, cx, kind);
             if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| kind.facts().draws_weights)
                 && !overlay::above_ui(ui, cx, overlay)
             {
-                return;
+                return None;
             }
-            self.canvas(kind).ui(ui, cx);
+            self.canvas(kind).ui(ui, cx)
         });
         ui.advance_cursor_after_rect(area);
+        shown.inner
     }
 
     /// Lets go of all that was painted of views other than `shown`, which is painted anew when they are shown again.

@@ -1,10 +1,17 @@
-//! Selectors above a view: stack, layer, part of a pair.
+//! Choosers above a view: stack, layer, head, part of a pair.
 
-use eframe::egui::{Button, ComboBox, Response, RichText, Role, Ui, WidgetInfo, vec2};
+use eframe::egui::{
+    Button, ComboBox, Label, Response, RichText, Role, ScrollArea, Sense, StrokeKind, Ui, Vec2, WidgetInfo,
+    containers::menu::MenuButton, vec2,
+};
 
 use crate::{
-    analysis::reading::{Extent, SentenceFilter, is_pair},
+    analysis::{
+        Space,
+        reading::{Extent, SentenceFilter, is_pair},
+    },
     capture::Capture,
+    figure::FigureExtent,
     ids::{HeadId, StackKind},
     session::{Command, SelectionCommand, ViewGroup, ViewKind},
     spec::LayerSpec,
@@ -14,11 +21,20 @@ use crate::{
         theme::{GRID, text_size},
         views::{
             controls::{self, grouped},
+            display_menu,
             groups::{GROUP_GAP_PT, HeadGroups},
+            heads::swatches,
             source,
         },
     },
 };
+
+/// Width of a head's cell.
+const CELL_PT: f32 = 6.0 * GRID;
+/// Side of a cell of the map of heads.
+const MAP_CELL_PT: f32 = 4.0 * GRID;
+/// The most that the map takes; a larger one scrolls.
+const MAP_PT: Vec2 = vec2(120.0 * GRID, 90.0 * GRID);
 
 /// All views by groups, the one that is shown marked, others grey with the reason why they cannot be shown; the one that was
 /// clicked.
@@ -37,17 +53,34 @@ pub fn view_choices_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<ViewKind> {
     clicked
 }
 
-/// Stack (when there are several) and layer of the selection.
-pub fn stack_and_layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    stack_ui(ui, cx);
+/// Stack, layer, head, and how weights are shown: the same row in every view. What does not apply stays, grey.
+pub fn choosers_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let Some(capture) = cx.document.latest_capture() else { return };
+    let (facts, space, extent) = (cx.pane.view.facts(), cx.pane.space(), cx.pane.explained_extent());
+    let of_heads = !facts.shows_answers || cx.pane.options.question().is_about_heads();
     // What is of all layers together has none to choose.
-    if cx.pane.explained_extent().is_none_or(Extent::is_of_layers) {
-        layer_ui(ui, cx);
+    let has_layer = of_heads && extent.is_none_or(Extent::is_of_layers) && space != Space::Positions;
+    let has_head = of_heads && extent.is_none_or(|it| it == Extent::PairsOfHeads) && space.is_per_head();
+    let weighs = facts.draws_weights || facts.lays_out_points;
+    let together = |ui: &mut Ui, name, applies: bool, add: &mut dyn FnMut(&mut Ui)| {
+        controls::together_ui(ui, name, |ui| {
+            if !applies {
+                ui.disable();
+            }
+            add(ui);
+        });
+    };
+    stack_ui(ui, cx);
+    together(ui, "layer", has_layer, &mut |ui| layer_ui(ui, cx));
+    together(ui, "heads", has_head, &mut |ui| heads_ui(ui, cx, capture));
+    if facts.draws_weights {
+        sentences_ui(ui, cx);
     }
+    together(ui, "weights", weighs, &mut |ui| display_menu::menu_ui(ui, cx));
 }
 
 /// Stack of the selection, when there are several.
-pub fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Some(capture) = cx.document.latest_capture() else { return };
     let chosen = cx.pane.selection.stack();
     let stacks = &capture.model().stacks;
@@ -115,26 +148,24 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         Some(_) => format!("{layer} · sees all"),
         None => layer.to_string(),
     };
-    controls::together_ui(ui, "layer", |ui| {
-        ui.label(RichText::new("Layer").color(cx.theme.text_weak));
-        ui.spacing_mut().item_spacing.x = GRID / 2.0;
-        if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
-            cx.send(Command::Select(SelectionCommand::Layer(head.layer - 1)));
-        }
-        let width = if windows_differ { 32.0 } else { 12.0 } * GRID;
-        let combo = ComboBox::new("layer", "").selected_text(name(head.layer)).width(width);
-        let combo = combo.show_ui(ui, |ui| {
-            for layer in 0..layers.len() {
-                if ui.selectable_label(layer == head.layer, name(layer)).clicked() {
-                    cx.send(Command::Select(SelectionCommand::Layer(layer)));
-                }
+    ui.label(RichText::new("Layer").color(cx.theme.text_weak));
+    ui.spacing_mut().item_spacing.x = GRID / 2.0;
+    if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
+        cx.send(Command::Select(SelectionCommand::Layer(head.layer - 1)));
+    }
+    let width = if windows_differ { 32.0 } else { 12.0 } * GRID;
+    let combo = ComboBox::new("layer", "").selected_text(name(head.layer)).width(width);
+    let combo = combo.show_ui(ui, |ui| {
+        for layer in 0..layers.len() {
+            if ui.selectable_label(layer == head.layer, name(layer)).clicked() {
+                cx.send(Command::Select(SelectionCommand::Layer(layer)));
             }
-        });
-        combo.response.accessible_name("Layer");
-        if step_button(ui, "›", "Next layer", head.layer + 1 < layers.len()).clicked() {
-            cx.send(Command::Select(SelectionCommand::Layer(head.layer + 1)));
         }
     });
+    combo.response.accessible_name("Layer");
+    if step_button(ui, "›", "Next layer", head.layer + 1 < layers.len()).clicked() {
+        cx.send(Command::Select(SelectionCommand::Layer(head.layer + 1)));
+    }
 }
 
 fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
@@ -143,7 +174,7 @@ fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
 }
 
 /// Which part of a pair of sentences is shown; nothing where the input is no pair.
-pub fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let Some(capture) = cx.document.latest_capture() else { return };
     if !is_pair(capture, cx.pane.selection.stack()) {
         return;
@@ -182,27 +213,75 @@ const fn filter_meaning(filter: SentenceFilter) -> &'static str {
     }
 }
 
-/// One number per head, the selected one marked.
-pub fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+/// The heads of the layer: swatches where lines tell them apart, else a number each where these fit and no thumbnails
+/// stand below, else the selected one between two steps. A map of all layers and heads opens from their name.
+fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let head = cx.pane.selection.head;
     let (n_heads, groups) = (source::n_heads(capture, head), HeadGroups::of(capture, head));
-    ui.add_space(GRID);
-    controls::together_ui(ui, "heads", |ui| {
-        ui.label(RichText::new("Head").color(cx.theme.text_weak));
-        ui.spacing_mut().item_spacing.x = 2.0;
-        for idx in 0..n_heads {
-            let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(6.0 * GRID, 0.0));
-            if groups.gap_before(idx) {
-                ui.add_space(GROUP_GAP_PT);
-            }
-            let response = ui.add(button).accessible_name(format!("Head {idx}"));
-            groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
-            if response.clicked() {
-                cx.send(Command::Select(SelectionCommand::Head(HeadId { head: idx, ..head })));
-            }
-            if let Some(note) = groups.note(idx) {
-                response.on_hover_text(note);
-            }
+    let go = |to: HeadId| cx.send(Command::Select(SelectionCommand::Head(to)));
+    let name = MenuButton::from_button(Button::new(RichText::new("Head ⏷").color(cx.theme.text_weak)).frame(false));
+    let (name, _) = name.ui(ui, |ui| map_ui(ui, cx, capture));
+    name.accessible_name("Heads of all layers").on_hover_text("All heads by layer; click one to select it");
+    if cx.pane.view.spec().extent == FigureExtent::Layer {
+        return swatches::swatches_ui(ui, cx, n_heads, groups);
+    }
+    ui.spacing_mut().item_spacing.x = GRID / 2.0;
+    let width = n_heads as f32 * (CELL_PT + GRID / 2.0) + groups.gaps_width(n_heads);
+    if cx.pane.view.facts().has_color_scale || width > ui.available_width() {
+        let last = n_heads.saturating_sub(1);
+        if step_button(ui, "‹", "Previous head", head.head > 0).clicked() {
+            go(HeadId { head: head.head - 1, ..head });
+        }
+        ui.label(head.head.to_string());
+        if step_button(ui, "›", "Next head", head.head < last).clicked() {
+            go(HeadId { head: head.head + 1, ..head });
+        }
+        return;
+    }
+    for idx in 0..n_heads {
+        let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(CELL_PT, 0.0));
+        if groups.gap_before(idx) {
+            ui.add_space(GROUP_GAP_PT);
+        }
+        let response = ui.add(button).accessible_name(format!("Head {idx}"));
+        groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
+        if response.clicked() {
+            go(HeadId { head: idx, ..head });
+        }
+        if let Some(note) = groups.note(idx) {
+            response.on_hover_text(note);
+        }
+    }
+}
+
+/// All heads of the stack, a row of cells for each layer.
+fn map_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+    let selected = cx.pane.selection.head;
+    let layers = capture.model().stack(selected.stack).map_or(&[][..], |stack| stack.layers.as_slice());
+    let small = |text: String| RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
+    ui.label(small("Layers down, heads across".to_owned()));
+    ScrollArea::both().max_height(MAP_PT.y).max_width(MAP_PT.x).show(ui, |ui| {
+        ui.spacing_mut().item_spacing = vec2(2.0, 2.0);
+        for (layer, spec) in layers.iter().enumerate() {
+            ui.horizontal(|ui| {
+                ui.add_sized([MAP_CELL_PT + GRID, MAP_CELL_PT], Label::new(small(layer.to_string())));
+                for head in (0..spec.n_heads).map(|head| HeadId { head, layer, ..selected }) {
+                    let (rect, response) = ui.allocate_exact_size(Vec2::splat(MAP_CELL_PT), Sense::click());
+                    let is_selected = head == selected;
+                    let label = head.to_string();
+                    response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_selected, &label));
+                    let is_meant = response.hovered() || response.has_focus();
+                    let fill = if is_selected { cx.theme.accent } else { cx.theme.raised };
+                    ui.painter().rect_filled(rect, 0, fill);
+                    if is_meant {
+                        ui.painter().rect_stroke(rect, 0, (1.0, cx.theme.text), StrokeKind::Inside);
+                    }
+                    if response.on_hover_text(&label).clicked() {
+                        cx.send(Command::Select(SelectionCommand::Head(head)));
+                        ui.close();
+                    }
+                }
+            });
         }
     });
 }

@@ -1,8 +1,8 @@
 //! Pixels to textures, thumbnails of heads, and colour bars.
 
 use eframe::egui::{
-    Align2, Color32, ColorImage, Context, FontId, Rect, Response, Role, Sense, Stroke, StrokeKind, TextureHandle,
-    TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, ColorImage, Context, FontId, Rect, Response, RichText, Role, Sense, Stroke, StrokeKind,
+    TextureHandle, TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -148,6 +148,27 @@ pub fn gradient_ui(ui: &mut Ui, theme: &Theme, texts: [&str; 3], color: impl Fn(
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
     let colors: Vec<Rgba> = (0..STEPS).map(|step| color(step as f32 / (STEPS - 1) as f32)).collect();
     paint_part(ui.painter(), response.id, theme, (&colors, texts), rect, &|pen| pen.ramp(rect, &colors, texts));
+    response
+}
+
+/// Width and height of a ramp in a row.
+const RAMP_PT: Vec2 = vec2(24.0 * GRID, 2.5 * GRID);
+
+/// A legend in a row: the colours of fractions from 0 to 1 between what stands at its ends.
+pub fn ramp_ui(ui: &mut Ui, theme: &Theme, ends: [&str; 2], color: impl Fn(f32) -> Rgba) -> Response {
+    ui.spacing_mut().item_spacing.x = GRID;
+    let end = |ui: &mut Ui, text: &str| {
+        ui.label(RichText::new(text).size(text_size::SMALL).color(theme.text_weak));
+    };
+    end(ui, ends[0]);
+    let (rect, response) = ui.allocate_exact_size(RAMP_PT, Sense::hover());
+    let colors: Vec<Rgba> = (0..STEPS).map(|step| color(step as f32 / (STEPS - 1) as f32)).collect();
+    paint_part(ui.painter(), response.id, theme, &colors, rect.expand(1.0), &|pen| {
+        pen.colors(rect, &colors);
+        pen.frame(rect, pen.hairline(), pen.palette.rule);
+    });
+    end(ui, ends[1]);
+    ui.add_space(2.0 * GRID);
     response
 }
 

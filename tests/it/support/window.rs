@@ -8,8 +8,11 @@ use attnscope::{
     session::{Command, SelectionCommand, ViewKind},
     ui::{App, app::Startup},
 };
-use eframe::egui::{Key, Modifiers};
-use egui_kittest::{Harness, kittest::Queryable as _};
+use eframe::egui::{Key, Modifiers, accesskit::Role};
+use egui_kittest::{
+    Harness,
+    kittest::{NodeT as _, Queryable as _},
+};
 
 use super::{desktop::ScriptedDesktop, scripted::ScriptedJobs};
 
@@ -67,6 +70,12 @@ impl Window {
 
     pub fn shows(&self, text: &str) -> bool {
         self.harness.query_all_by_label_contains(text).next().is_some()
+    }
+
+    /// The questions above the panes.
+    pub fn questions(&self) -> Vec<String> {
+        let headings = self.harness.query_all_by_role(Role::Heading);
+        headings.map(|node| node.accesskit_node().label().unwrap_or_default()).collect()
     }
 
     pub fn app(&self) -> &App {

@@ -30,6 +30,16 @@ vocabulary! {
     Aligns("aligns", "Which source word belongs to each target word?", "Alignment"),
 }
 
+impl LabQuestion {
+    /// Whether it is asked of a head or a layer, and not of the whole model.
+    pub const fn is_about_heads(self) -> bool {
+        match self {
+            Self::Depends => false,
+            Self::Believe | Self::Moves | Self::Fact | Self::Aligns => true,
+        }
+    }
+}
+
 impl fmt::Display for LabQuestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())

@@ -36,6 +36,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::available,
+    question: |topic| topic.averages(),
+    caveat: |topic| topic.of_means(),
     sheet_text: |_| "Mean attention",
     figures,
 };

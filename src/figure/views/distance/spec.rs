@@ -43,6 +43,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::without_vectors,
+    question: |topic| topic.follows(),
+    caveat: |topic| topic.of_points(),
     sheet_text: |_| "Distance and q·k",
     figures,
 };

@@ -45,6 +45,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: spec::patterns,
     unavailable: spec::available,
+    question: |topic| topic.compares(),
+    caveat: |topic| topic.of_weights(),
     sheet_text: |resolved| resolved.pattern_text("Attention of every head (rows: queries, columns: keys)"),
     figures,
 };

@@ -30,6 +30,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: spec::patterns,
     unavailable: spec::available,
+    question: |topic| topic.looks(),
+    caveat: |topic| topic.of_weights(),
     sheet_text: |resolved| resolved.pattern_text("Attention lines"),
     figures,
 };

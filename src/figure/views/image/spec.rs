@@ -42,6 +42,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: |options| options.image.color_map,
     needs: spec::patterns,
     unavailable,
+    question: |topic| topic.looks(),
+    caveat: |topic| topic.of_weights(),
     sheet_text,
     figures,
 };

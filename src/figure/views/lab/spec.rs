@@ -12,7 +12,7 @@ use crate::{
         Captions, ViewKind,
         data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{Facts, FigureExtent, Pages, ViewGroup, ViewSpec, spec},
+        views::{Facts, FigureExtent, Pages, Topic, ViewGroup, ViewSpec, spec},
     },
     ids::{HeadId, Side},
 };
@@ -51,9 +51,28 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: |_, _| Vec::new(),
     unavailable: spec::available,
+    question,
+    caveat: |_| "Methods answer different questions and need not agree".to_owned(),
     sheet_text: |_| "Explanations",
     figures,
 };
+
+/// The question of the page, with what it is about.
+fn question(topic: &Topic<'_>) -> String {
+    let (question, which) = (topic.options.lab.question, topic.which());
+    match (question, &topic.output) {
+        (LabQuestion::Depends, Some(output)) if topic.capture.image().is_some() => {
+            format!("Which patches does {output} depend on?")
+        }
+        (LabQuestion::Depends, Some(output)) => format!("Which words does {output} depend on?"),
+        (LabQuestion::Believe, Some(output)) => format!("Does {which} matter for {output}? Do its weights explain it?"),
+        (LabQuestion::Fact, Some(output)) => format!("In which layer does {output} appear?"),
+        (LabQuestion::Moves, _) => format!("How much does {which} write, and from where?"),
+        (LabQuestion::Depends | LabQuestion::Believe | LabQuestion::Fact, None) | (LabQuestion::Aligns, _) => {
+            question.text().to_owned()
+        }
+    }
+}
 
 /// All answers on one page.
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {

@@ -30,6 +30,8 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: spec::vectors,
     unavailable: spec::without_vectors,
+    question: |topic| topic.are_near(),
+    caveat: |topic| topic.of_points(),
     sheet_text: spec::space_text,
     figures,
 };

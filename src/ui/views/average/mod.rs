@@ -41,18 +41,13 @@ impl Canvas for AverageView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        ui.horizontal_wrapped(|ui| {
-            selectors::stack_and_layer_ui(ui, cx);
-            if let Some(capture) = cx.document.latest_capture() {
-                selectors::heads_ui(ui, cx, capture);
-            }
-        });
-        let Some(cloud) = cx.pane.cloud(cx.document) else { return };
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+        ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
+        let cloud = cx.pane.cloud(cx.document)?;
         let annotation = annotation(cx, &cloud);
         let question = CloudQuery::Average(cx.pane.selection.head, annotation.clone());
         let what = "Averaging the attention of every input";
-        let Some(found) = pending::asked(ui, cx, question, what) else { return };
+        let found = pending::asked(ui, cx, question, what)?;
         let scene = AverageScene {
             found,
             n_inputs: cloud.n_inputs(),
@@ -65,7 +60,7 @@ impl Canvas for AverageView {
                 .unwrap_or_default(),
             origin: String::new(),
         };
-        controls::caption_ui(ui, cx.theme, scene.captions().short);
+        let shown = Some(scene.captions().short);
         let area = ui.available_rect_before_wrap();
         let (response, painter) = ui.allocate_painter(area.size(), Sense::hover());
         response.widget_info(|| {
@@ -74,7 +69,7 @@ impl Canvas for AverageView {
         });
         let key = (Same(Arc::clone(&scene.found)), cx.pane.options.color_map());
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_grid(area, pen));
-        let Some(average) = scene.average() else { return };
+        let Some(average) = scene.average() else { return shown };
         let (layout, chart) = (scene.layout(area), scene.chart(&cx.theme.palette));
         let subject = Id::unique((cx.pane.selection.head, &scene.annotation));
         let charts = ChartUi { chart: &chart, salt: 0, subject, legend: Corner::LeftTop, moves: true };
@@ -94,6 +89,7 @@ impl Canvas for AverageView {
                 chart.series[..1].iter().flat_map(|all| all.points().filter(|it| (it[0] - offset).abs() < 0.5)),
             );
         }
+        shown
     }
 }
 

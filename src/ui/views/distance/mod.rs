@@ -46,11 +46,11 @@ impl Canvas for DistanceView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        ui.horizontal_wrapped(|ui| selectors::stack_and_layer_ui(ui, cx));
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+        ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
         let Some(proxies) = pending::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")
         else {
-            return;
+            return None;
         };
         let head = cx.pane.selection.head;
         let plot = pending::ask(cx, CloudQuery::Plot(head)).and_then(Loadable::latest).cloned();
@@ -58,7 +58,7 @@ impl Canvas for DistanceView {
             let spec = cloud.model()?.stack(head.stack)?.clone();
             Some((cloud, spec))
         }) else {
-            return;
+            return None;
         };
         let scene = DistanceScene {
             proxies,
@@ -69,12 +69,11 @@ impl Canvas for DistanceView {
             caveat: distance_fidelity::caveat(&cloud, head),
             origin: String::new(),
         };
-        controls::caption_ui(ui, cx.theme, caption(&scene));
         let area = ui.available_rect_before_wrap();
         let (response, painter) = ui.allocate_painter(area.size(), Sense::click_and_drag());
         if area.width() < LEAST_PT.0 || area.height() < LEAST_PT.1 {
             empty::sentence_ui(ui, cx.theme, "There is too little room here: close a pane or make the window larger");
-            return;
+            return None;
         }
         response.widget_info(|| {
             let label = format!("Distance and dot product of all heads and of {head}");
@@ -105,6 +104,7 @@ impl Canvas for DistanceView {
                 }
             }
         }
+        Some(caption(&scene))
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     camera::Camera,
     controls,
     display_list::ScenePainter,
-    display_menu, empty, hover, menu,
+    empty, hover, menu,
     overview::Look,
     selectors,
     small_maps::SmallMaps,
@@ -108,32 +108,30 @@ impl Canvas for GridView {
         *self = Self { camera, camera_of, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.document.latest_capture() else { return };
-        let Some(subject) = source::subject(cx) else { return };
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+        let capture = cx.document.latest_capture()?;
+        let subject = source::subject(cx)?;
         let stack = cx.pane.selection.stack();
         ui.horizontal_wrapped(|ui| {
-            selectors::stack_ui(ui, cx);
-            selectors::sentences_ui(ui, cx);
-            display_menu::menu_ui(ui, cx);
+            selectors::choosers_ui(ui, cx);
         });
         if let Some(sentence) = source::nothing_left(cx, capture, stack) {
             empty::sentence_ui(ui, cx.theme, sentence);
-            return;
+            return None;
         }
         let layers = recorded(capture, stack);
         let Some(first) = layers.first().and_then(|heads| heads.first()) else {
             empty::sentence_ui(ui, cx.theme, "No attention of this stack was recorded");
-            return;
+            return None;
         };
         let reading = source::shown_of_head(cx, capture, *first);
         let whole = match cx.patterns.part(&subject, &reading, 0..0) {
             Some(Ok(whole)) => whole,
             Some(Err(refusal)) => {
                 empty::sentence_ui(ui, cx.theme, &refusal.to_string());
-                return;
+                return None;
             }
-            None => return,
+            None => return None,
         };
         let options = &cx.pane.options;
         let kinds = options.grid.sort_by.and_then(|_| cx.patterns.kinds(&subject, stack));
@@ -141,7 +139,7 @@ impl Canvas for GridView {
             Ok(arranged) => arranged,
             Err(sentence) => {
                 empty::sentence_ui(ui, cx.theme, &sentence);
-                return;
+                return None;
             }
         };
         let look = Look {
@@ -152,10 +150,10 @@ impl Canvas for GridView {
         let high = high(options.grid, &reading.source);
         let scale =
             if high.is_some() { "" } else { "; each map, and each row below one, from 0 to its own largest value" };
-        controls::caption_ui(ui, cx.theme, format!("{caption}{scale}"));
         let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
         let shown = Shown { subject: &subject, whole: &whole, places: &places, kinds, look, high };
         self.canvas_ui(ui, cx, capture, &shown);
+        Some(format!("{caption}{scale}"))
     }
 }
 

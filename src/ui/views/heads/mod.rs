@@ -3,21 +3,17 @@
 
 use std::{ops::Range, sync::Arc};
 
-use eframe::egui::{
-    FontId, Pos2, Rect, RectAlign, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2, WidgetInfo, pos2, vec2,
-};
+use eframe::egui::{Pos2, Rect, RectAlign, Role, ScrollArea, Sense, Ui, UiBuilder, Vec2, WidgetInfo, vec2};
 
 use super::{
     Canvas, controls,
     display_list::{PiecePainter, line_shape, paint_part},
-    display_menu, empty,
-    groups::HeadGroups,
-    hover,
+    empty, hover,
     line_painter::{LinePainter, Lines, Painted},
     selectors, source, text,
 };
 use crate::{
-    analysis::reading::{self, Axes, Axis, Extent, Heads, Marks, Reading},
+    analysis::reading::{self, Axes, Axis, Heads, Marks, Reading},
     figure::{
         palette::{Ink, Palette},
         pen::Pen,
@@ -29,11 +25,7 @@ use crate::{
     ids::{CaptureId, StackKind},
     raster::lines::LineStroke,
     session::{Command, Focus, SelectionCommand},
-    ui::{
-        ViewCtx,
-        memo::Memo,
-        theme::{GRID, text_size},
-    },
+    ui::{ViewCtx, memo::Memo, theme::text_size},
 };
 
 mod columns;
@@ -42,7 +34,7 @@ pub(super) mod lines;
 mod minimap;
 mod paint;
 mod readout;
-mod swatches;
+pub(super) mod swatches;
 mod words;
 
 pub use crate::figure::views::heads::layout;
@@ -153,32 +145,20 @@ impl Canvas for HeadsView {
         *self = Self { held, in_sight, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.document.latest_capture() else { return };
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+        let capture = cx.document.latest_capture()?;
         let selection = &cx.pane.selection;
-        let Some(known) = lines::known(cx, capture, &self.in_sight) else { return };
+        let known = lines::known(cx, capture, &self.in_sight)?;
         let is_long = known.of.rows.is_some();
         let stack = selection.stack();
         ui.horizontal_wrapped(|ui| {
-            selectors::stack_and_layer_ui(ui, cx);
-            selectors::sentences_ui(ui, cx);
-            display_menu::menu_ui(ui, cx);
-            ui.add_space(2.0 * GRID);
-            let groups = HeadGroups::of(capture, selection.head);
-            match cx.pane.explained_extent() {
-                None | Some(Extent::PairsOfHeads) => {
-                    swatches::swatches_ui(ui, cx, source::n_heads(capture, selection.head), groups);
-                }
-                Some(_) => {}
-            }
+            selectors::choosers_ui(ui, cx);
         });
         if let Some(sentence) = words::nothing_to_draw(cx, capture, &known) {
             empty::sentence_ui(ui, cx.theme, &sentence);
-            return;
+            return None;
         }
-        let caption = controls::caption_ui(ui, cx.theme, words::caption(cx, &known));
-        let caption_rect = caption.rect;
-        caption.on_hover_text("Lines drawn, of all visible query–key pairs, and the share of attention they carry");
+        let caption = words::caption(cx, &known);
         let all = ui.available_rect_before_wrap();
         let map_width = if is_long { minimap::WIDTH_PT } else { 0.0 };
         let (area, map_area) = all.split_left_right_at_x(all.right() - map_width);
@@ -225,17 +205,12 @@ impl Canvas for HeadsView {
         if std::mem::replace(&mut self.in_sight, in_sight.clone()) != in_sight && is_long {
             ui.ctx().request_repaint();
         }
-        if n_all > MAX_LINES {
-            let text = format!("strongest {} of {} on screen", controls::grouped(MAX_LINES), controls::grouped(n_all));
-            let font = FontId::proportional(text_size::SMALL);
-            let at = caption_rect.right_center() + vec2(2.0 * GRID, 0.0);
-            let at = pos2(at.x.min(area.right()), at.y);
-            ui.painter().text(at, eframe::egui::Align2::LEFT_CENTER, text, font, cx.theme.text_weak);
-        }
+        let most = format!("strongest {} of {} on screen", controls::grouped(MAX_LINES), controls::grouped(n_all));
+        Some(if n_all > MAX_LINES { format!("{caption}; {most}") } else { caption })
     }
 
-    fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        legend::legend_ui(ui, cx);
+    fn scale_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        legend::scale_ui(ui, cx);
     }
 }
 

@@ -10,15 +10,19 @@ use crate::{
     text::share_text,
     ui::{
         ViewCtx,
-        views::{
-            controls, display_menu, empty, groups::HeadGroups, overview::Look, selectors, source, texture::HeadThumbs,
-        },
+        views::{controls, empty, groups::HeadGroups, overview::Look, selectors, source, texture::HeadThumbs},
     },
 };
 
 impl HeatmapView {
-    /// Draws the view of a long text: its cells come as they are read, the sharper the nearer one looks.
-    pub(super) fn long_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, subject: &CapturePair) {
+    /// Draws the view of a long text, and gives what stands below it: its cells come as they are read, the sharper the nearer one looks.
+    pub(super) fn long_ui(
+        &mut self,
+        ui: &mut Ui,
+        cx: &ViewCtx<'_>,
+        capture: &Capture,
+        subject: &CapturePair,
+    ) -> Option<String> {
         let options = cx.pane.options.heatmap;
         let reading = source::shown(cx, capture);
         let look = Look {
@@ -27,25 +31,23 @@ impl HeatmapView {
             pool: options.pool,
         };
         ui.horizontal_wrapped(|ui| {
-            selectors::stack_and_layer_ui(ui, cx);
-            selectors::sentences_ui(ui, cx);
-            display_menu::menu_ui(ui, cx);
+            selectors::choosers_ui(ui, cx);
             if !look.log {
                 controls::edit_options(cx, |options| small_weights_ui(ui, &mut options.heatmap.scale));
             }
         });
         if let Some(sentence) = source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
             empty::sentence_ui(ui, cx.theme, sentence);
-            return;
+            return None;
         }
         // What rows and columns are, without a row.
         let whole = cx.patterns.part(subject, &reading, 0..0);
         let refusal = whole.as_ref().and_then(|whole| whole.as_ref().err()).or(self.long.refusal());
         if let Some(refusal) = refusal {
             empty::sentence_ui(ui, cx.theme, &refusal.to_string());
-            return;
+            return None;
         }
-        let Some(Ok(whole)) = whole else { return };
+        let whole = whole?.ok()?;
         // The large picture comes first.
         if self.long.progress() >= 1.0 {
             self.long_thumbs.update(ui, cx, (subject, cx.pane.selection.head), &whole, (look, None));
@@ -57,9 +59,9 @@ impl HeatmapView {
         cells.update(ui, cx, (subject, &reading), &whole, look);
         let caption = readout::caption(cx, capture, &whole, cells.mass());
         let caption = format!("{caption}; {}", detail_text(&cells, look.pool));
-        controls::caption_ui(ui, cx.theme, caption);
         self.plot_ui(ui, cx, capture, &whole, (&reading, Cells::Long { subject, look, cells: &mut cells }));
         self.long = cells;
+        Some(caption)
     }
 }
 

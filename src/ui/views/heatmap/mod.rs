@@ -5,8 +5,8 @@ use std::sync::Arc;
 use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
-    Canvas, camera::Camera, controls, display_list::PiecePainter, display_menu, empty, groups::HeadGroups, hover,
-    overview::Look, selectors, small_maps::SmallMaps, source, text, texture, texture::HeadThumbs,
+    Canvas, camera::Camera, display_list::PiecePainter, empty, groups::HeadGroups, hover, overview::Look, selectors,
+    small_maps::SmallMaps, source, text, texture, texture::HeadThumbs,
 };
 use crate::{
     analysis::reading::{Axis, Extent, Heads, ReadPattern, Reading, store::CapturePair},
@@ -82,12 +82,11 @@ impl Canvas for HeatmapView {
         *self = Self { camera, camera_of, held, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.document.latest_capture() else { return };
-        let Some(subject) = source::subject(cx) else { return };
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+        let capture = cx.document.latest_capture()?;
+        let subject = source::subject(cx)?;
         if source::is_long(cx, capture) {
-            self.long_ui(ui, cx, capture, &subject);
-            return;
+            return self.long_ui(ui, cx, capture, &subject);
         }
         let head = cx.pane.selection.head;
         let options = cx.pane.options.heatmap;
@@ -100,9 +99,7 @@ impl Canvas for HeatmapView {
             max_side: texture::max_side(ui.ctx()),
         };
         ui.horizontal_wrapped(|ui| {
-            selectors::stack_and_layer_ui(ui, cx);
-            selectors::sentences_ui(ui, cx);
-            display_menu::menu_ui(ui, cx);
+            selectors::choosers_ui(ui, cx);
             drawing::switch_ui(ui, cx, capture);
         });
         drawing::brush_ui(ui, cx);
@@ -116,7 +113,7 @@ impl Canvas for HeatmapView {
         }
         if let Some(sentence) = nothing_left {
             empty::sentence_ui(ui, cx.theme, sentence);
-            return;
+            return None;
         }
         let ctx = ui.ctx().clone();
         let picture = match answer {
@@ -127,7 +124,7 @@ impl Canvas for HeatmapView {
             }
             Some(Err(refusal)) => {
                 empty::sentence_ui(ui, cx.theme, &refusal.to_string());
-                return;
+                return None;
             }
             // Another head of the same text stays until this one is read.
             None => {
@@ -136,14 +133,10 @@ impl Canvas for HeatmapView {
             }
         };
         let Some(picture) = picture else {
-            return;
+            return None;
         };
-        controls::caption_ui(
-            ui,
-            cx.theme,
-            readout::caption(cx, capture, &picture.pattern, picture.pattern.total_mass()),
-        );
         self.plot_ui(ui, cx, capture, &picture.pattern, (&key.reading, Cells::Whole(&picture)));
+        Some(readout::caption(cx, capture, &picture.pattern, picture.pattern.total_mass()))
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {

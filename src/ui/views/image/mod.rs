@@ -5,8 +5,8 @@ use std::sync::Arc;
 use eframe::egui::{Color32, RichText, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo};
 
 use super::{
-    Canvas, controls, display_list::ScenePainter, display_menu, empty, groups::HeadGroups, hover, selectors, source,
-    texture, texture::HeadThumbs, toggle_hidden, tooltip,
+    Canvas, controls, display_list::ScenePainter, empty, groups::HeadGroups, hover, selectors, source, texture,
+    texture::HeadThumbs, toggle_hidden, tooltip,
 };
 use crate::{
     analysis::reading::{Extent, ReadPattern, Reading},
@@ -79,12 +79,12 @@ impl Canvas for ImageView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.document.latest_capture() else { return };
-        let Some(image) = capture.image() else { return };
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+        let capture = cx.document.latest_capture()?;
+        let image = capture.image()?;
         let head = cx.pane.selection.head;
         let options = cx.pane.options.image;
-        let Some(subject) = source::subject(cx) else { return };
+        let subject = source::subject(cx)?;
         let captures = (subject.this.id(), subject.other.as_ref().map(|other| other.id()));
         let reading = source::shown(cx, capture);
         let picking = picking(cx, capture);
@@ -93,8 +93,7 @@ impl Canvas for ImageView {
         let ctx = ui.ctx().clone();
 
         ui.horizontal_wrapped(|ui| {
-            selectors::stack_and_layer_ui(ui, cx);
-            display_menu::menu_ui(ui, cx);
+            selectors::choosers_ui(ui, cx);
             let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
             if let (Picking::Patches(_), false) = (picking, one_row) {
                 ui.add_space(2.0 * GRID);
@@ -134,7 +133,7 @@ impl Canvas for ImageView {
             }
             Some(Err(refusal)) => {
                 empty::sentence_ui(ui, cx.theme, &refusal.to_string());
-                return;
+                return None;
             }
             // Another head of the same picture stays until this one is read.
             None => {
@@ -143,7 +142,7 @@ impl Canvas for ImageView {
             }
         };
         let Some((reading, pattern)) = pattern else {
-            return;
+            return None;
         };
         let look = OverlayLook {
             map,
@@ -178,7 +177,6 @@ impl Canvas for ImageView {
         if let Some(hidden) = pattern.hidden_text() {
             caption = format!("{caption}; {hidden}");
         }
-        controls::caption_ui(ui, cx.theme, caption);
         if picking == Picking::Words {
             self.words.ui(ui, cx, capture, &pattern.rows);
         }
@@ -187,6 +185,7 @@ impl Canvas for ImageView {
         let source = image.source.clone().map(Same);
         let photo = self.photo.get_or_update((source, max_side), || pixels::photo(&ctx, image, max_side));
         self.picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
+        Some(caption)
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {

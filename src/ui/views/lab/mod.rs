@@ -29,7 +29,7 @@ use crate::{
     ids::StackKind,
     lab::MethodPreset,
     session::{Command, FigureCommand},
-    text::sentence,
+    text::{counted, sentence},
     ui::{
         ViewCtx,
         theme::GRID,
@@ -41,8 +41,6 @@ use crate::{
 const COPY: &str = "Copy all numbers";
 const EXPORT: &str = "Export…";
 const METHODS: &str = "Methods ⏷";
-/// In a narrower pane the outcome that is explained stands below the question.
-const TARGET_BESIDE_PT: f32 = 150.0 * GRID;
 
 /// The Lab view with what it has painted.
 #[derive(Default)]
@@ -55,8 +53,9 @@ impl Canvas for LabView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.document.latest_capture() else { return };
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+        let capture = cx.document.latest_capture()?;
+        ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
         let question = cx.pane.options.lab.question;
         let asked = asked::ask(ui, cx, capture);
         let needed: f32 = [COPY, EXPORT, METHODS].map(|text| text_button_width(ui, text) + 2.0 * GRID).iter().sum();
@@ -73,23 +72,8 @@ impl Canvas for LabView {
             ui.horizontal_wrapped(|ui| tools_ui(ui, cx, capture, &asked));
         }
         ui.add_space(GRID / 2.0);
-        let has_target = target::is_about_output(question);
-        let is_beside = ui.available_width() >= TARGET_BESIDE_PT;
-        ui.horizontal_wrapped(|ui| {
-            ui.label(RichText::new(question_text(capture, question)).strong());
-            ui.add_space(GRID);
-            if has_target && is_beside {
-                target::target_ui(ui, cx, capture, cx.pane.options.target);
-            }
-        });
-        if has_target && !is_beside {
+        if target::is_about_output(question) {
             ui.horizontal_wrapped(|ui| target::target_ui(ui, cx, capture, cx.pane.options.target));
-        }
-        if question != LabQuestion::Depends {
-            ui.horizontal_wrapped(|ui| {
-                selectors::stack_and_layer_ui(ui, cx);
-                selectors::heads_ui(ui, cx, capture);
-            });
         }
         if question == LabQuestion::Aligns {
             alignment::directions_ui(ui, cx, capture, &asked);
@@ -102,6 +86,9 @@ impl Canvas for LabView {
             self.pieces.ui(ui, cx, capture, &asked);
             rank_one::add_ui(ui, cx, &asked);
         });
+        let n_answered = asked.columns.iter().filter(|column| column.answer.report.is_some()).count();
+        let n_methods = MethodPreset::under(question).count();
+        Some(format!("{n_answered} of {}", counted(n_methods, "method")))
     }
 
     /// Which methods there are, and what their numbers are worth.

@@ -19,7 +19,7 @@ use self::{
 };
 pub use canvas::no_lines;
 
-use super::{Canvas, controls, display_list::ScenePainter, display_menu, empty, groups::HeadGroups, selectors};
+use super::{Canvas, display_list::ScenePainter, empty, groups::HeadGroups, selectors};
 use crate::{
     analysis::{
         Space,
@@ -56,9 +56,6 @@ mod pictures;
 mod readout;
 mod state;
 mod texts;
-
-/// A narrower pane has room for the caption in two lines.
-const ONE_LINE_PT: f32 = 170.0 * GRID;
 
 /// How long the camera takes to another head or to all of them, as a part of the animation time of the style.
 const FLIGHT: f32 = 1.4;
@@ -118,12 +115,12 @@ impl Canvas for SpaceView {
         *self = Self { camera, flight, frame, ground, shown, turn, tool, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let Some(capture) = cx.document.latest_capture() else { return };
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
         let cell = cx.pane.cell(cx.document);
         let space = cx.pane.space();
         let single = cx.pane.view == ViewKind::Scatter;
         ui.horizontal_wrapped(|ui| {
+            selectors::choosers_ui(ui, cx);
             let away = single || self.camera.zoom > 1.001;
             let all = if space.is_per_head() { "heads" } else { "layers" };
             let back = ui.add_enabled(away && space != Space::Positions, Button::new(format!("‹ All {all}")));
@@ -134,20 +131,10 @@ impl Canvas for SpaceView {
                     self.fly(ui, Camera::default());
                 }
             }
-            ui.add_space(GRID);
-            if space == Space::Positions {
-                selectors::stack_ui(ui, cx);
-            } else {
-                selectors::stack_and_layer_ui(ui, cx);
-            }
-            display_menu::menu_ui(ui, cx);
-            if space.is_per_head() {
-                selectors::heads_ui(ui, cx, capture);
-            }
         });
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
             state::placeholder_ui(ui, cx);
-            return;
+            return None;
         };
         let plane = projection.heads.iter().find(|plane| plane.head == cell);
         ui.horizontal(|ui| {
@@ -158,15 +145,13 @@ impl Canvas for SpaceView {
             Some(plane) => readout::head_caption(&projection, plane),
             None => readout::caption(&projection),
         };
-        // As high for every head and for all of them, so that the canvas stays where it is.
-        let n_lines = if ui.available_width() < ONE_LINE_PT { 2 } else { 1 };
-        controls::caption_lines_ui(ui, cx.theme, caption, n_lines);
         state::state_ui(ui, cx, &projection);
         if single && plane.is_none() {
             empty::sentence_ui(ui, cx.theme, "Nothing of this layer was recorded");
-            return;
+            return None;
         }
         self.canvas_ui(ui, cx, &projection);
+        Some(caption)
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {

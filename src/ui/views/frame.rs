@@ -1,0 +1,98 @@
+//! The frame of a view: its question above it, and below it the row with its scale, how much of what there is it shows,
+//! and what that is worth.
+
+use eframe::egui::{
+    Align, Button, Label, Layout, Popup, Rect, RichText, ScrollArea, Ui, UiBuilder, Vec2,
+    containers::scroll_area::ScrollSource, vec2,
+};
+
+use super::{lab::explained_output, source};
+use crate::{
+    figure::views::{Pinned, Topic},
+    ui::{
+        ViewCtx,
+        theme::{GRID, text_size},
+    },
+};
+
+/// Height of the row below a view.
+pub const SCALE_PT: f32 = 7.0 * GRID;
+/// A view needs this; in a smaller pane it scrolls.
+const LEAST_VIEW: Vec2 = vec2(72.0 * GRID, 63.0 * GRID);
+/// The most that the caveat takes of its row.
+const CAVEAT_PART: f32 = 0.45;
+
+/// The question of what a pane shows; `None` before there is anything.
+pub fn question(cx: &ViewCtx<'_>) -> Option<String> {
+    topic(cx).map(|topic| (cx.pane.view.spec().question)(&topic))
+}
+
+/// What a pane shows. What is under the pointer has no part in it.
+fn topic<'a>(cx: &ViewCtx<'a>) -> Option<Topic<'a>> {
+    let capture = cx.document.latest_capture()?;
+    let (pane, selection) = (cx.pane, &cx.pane.selection);
+    let facts = pane.view.facts();
+    let heads = if facts.draws_weights { source::drawn_heads(cx) } else { vec![pane.cell(cx.document)] };
+    let minus = pane.minus.filter(|_| facts.draws_weights).map(|minus| match cx.other {
+        Some(other) if minus.document != cx.document.id => format!("{} of {}", minus.head, other.title()),
+        _ => minus.head.to_string(),
+    });
+    Some(Topic {
+        capture,
+        stack: selection.stack(),
+        heads,
+        together: pane.options.reading.together.filter(|_| facts.draws_weights).map(|together| together.how.name()),
+        minus,
+        pinned: Pinned { query: selection.pinned.query, key: selection.pinned.key },
+        explained: pane.explained(),
+        output: explained_output(cx),
+        n_inputs: pane.cloud(cx.document).map_or(1, |cloud| cloud.n_inputs()),
+        options: &pane.options,
+    })
+}
+
+/// Draws the row below a view: the scale of its colours, how much of what there is it shows, and a caveat, which is
+/// whole under the pointer and on click.
+pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&str>, scale: impl FnOnce(&mut Ui)) {
+    let Some(topic) = topic(cx) else { return };
+    ui.painter().hline(rect.x_range(), rect.top(), (1.0, cx.theme.rule));
+    let caveat = format!("{}.", (cx.pane.view.spec().caveat)(&topic));
+    let inner = rect.shrink2(vec2(3.0 * GRID, 0.0));
+    let layout = Layout::left_to_right(Align::Center);
+    ui.scope_builder(UiBuilder::new().id_salt("scale").max_rect(inner).layout(layout), |ui| {
+        ui.spacing_mut().item_spacing.x = 2.0 * GRID;
+        if shown.is_some() {
+            scale(ui);
+        }
+        let small = |text: &str| RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
+        let room = ui.available_width();
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let most = if shown.is_some() { room * CAVEAT_PART } else { room };
+            let text = small(&format!("⚠ {}", caveat.trim_end_matches('.')));
+            let button = ui.scope(|ui| {
+                ui.set_max_width(most);
+                ui.add(Button::new(text).truncate().frame(false))
+            });
+            let button = button.inner.on_hover_text(&caveat);
+            Popup::menu(&button).accessible_name("Caveat").show(|ui| ui.label(&caveat));
+            if let Some(shown) = shown {
+                ui.with_layout(layout, |ui| ui.add(Label::new(small(shown)).truncate()));
+            }
+        });
+    });
+}
+
+/// Draws what stands in a pane; where the pane is too small for it, it scrolls by its bars: the wheel zooms.
+pub fn scrolled_ui<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
+    let room = ui.available_size();
+    if room.x >= LEAST_VIEW.x && room.y >= LEAST_VIEW.y {
+        return contents(ui);
+    }
+    let bars = ScrollSource { mouse_wheel: false, ..ScrollSource::default() };
+    let scroll = ScrollArea::both().id_salt("small pane").scroll_source(bars).auto_shrink(false);
+    let shown = scroll.show(ui, |ui| {
+        let rect = Rect::from_min_size(ui.min_rect().min, ui.available_size().max(LEAST_VIEW));
+        ui.scope_builder(UiBuilder::new().max_rect(rect), contents).inner
+    });
+    shown.inner
+}

@@ -1,0 +1,56 @@
+//! The frame that every pane has: its question above the view, and the row of its scale below.
+
+use attnscope::{
+    cli::open::OpenOptions,
+    session::{Command, Focus, PaneCommand, SelectionCommand, Split, ViewKind},
+};
+use egui_kittest::kittest::Queryable as _;
+
+use crate::support::window::{Window, with_text};
+
+fn window(view: ViewKind) -> Window {
+    Window::open(OpenOptions { view: Some(view), ..with_text("one two three") })
+}
+
+fn does(window: &mut Window, command: Command) {
+    window.app().request(command);
+    window.settle();
+}
+
+#[test]
+fn the_question_names_what_is_held_and_not_what_is_under_the_pointer() {
+    let mut window = window(ViewKind::Heatmap);
+    assert_eq!(window.questions(), ["What does each token look at in L0H0?"]);
+    does(&mut window, Command::InPane(PaneCommand::Hover(Focus::query(1))));
+    assert_eq!(window.questions(), ["What does each token look at in L0H0?"]);
+    for (focus, question) in [
+        (Focus::query(1), "What does “two” look at in L0H0?"),
+        (Focus::cell(2, 1), "How much does “three” look at “two” in L0H0?"),
+        (Focus { query: None, key: Some(0) }, "What looks at “one” in L0H0?"),
+    ] {
+        does(&mut window, Command::Select(SelectionCommand::Pin(focus)));
+        assert_eq!(window.questions(), [question]);
+    }
+    window.harness.get_by_label("Let go of what is pinned").click();
+    window.settle();
+    assert_eq!(window.questions(), ["What does each token look at in L0H0?"]);
+}
+
+#[test]
+fn every_view_has_a_question_and_a_caveat() {
+    for view in ViewKind::ALL.into_iter().filter(|view| !view.facts().lies_on_picture) {
+        let window = window(view);
+        let questions = window.questions();
+        assert!(questions.len() == 1 && questions[0].ends_with('?'), "{view:?}: {questions:?}");
+        assert_eq!(window.harness.query_all_by_label_contains("⚠ ").count(), 1, "{view:?}");
+    }
+}
+
+#[test]
+fn panes_beside_each_other_have_a_question_each() {
+    let mut window = window(ViewKind::Heatmap);
+    does(&mut window, Command::SplitPane(Split::Right));
+    does(&mut window, Command::Select(SelectionCommand::ShowView(ViewKind::Grid)));
+    let questions = window.questions();
+    assert!(questions.len() == 2 && questions[1].starts_with("Which of "), "{questions:?}");
+}
