@@ -153,7 +153,7 @@ fn texts(stage: &egui_kittest::Harness<'static, Stage>, within: Rect) -> Vec<Str
     found
 }
 
-/// In a narrow pane the caption takes two lines whatever it says, and every one of few points has its text.
+/// The numbers of a layout stand below it, and every one of few points has its text.
 #[test]
 fn few_points_all_have_a_text_and_picking_moves_none() {
     let mut stage = Stage::new(sentence(), ViewKind::Scatter).projected().show(vec2(420.0, 500.0));
@@ -161,7 +161,7 @@ fn few_points_all_have_a_text_and_picking_moves_none() {
     let plane = |stage: &egui_kittest::Harness<'static, Stage>| stage.get_by_label("Query–key map of L0H0").rect();
     let before = plane(&stage);
     let caption = stage.get_by_label_contains("correlation of q·k and distance").rect();
-    assert!(caption.bottom() <= before.top() && caption.height() > 24.0, "{caption:?} above {before:?}");
+    assert!(caption.top() >= before.bottom(), "{caption:?} below {before:?}");
     let named = texts(&stage, before);
     let missing: Vec<&str> = sentence_words().filter(|word| named.iter().filter(|it| it == word).count() < 2).collect();
     assert!(missing.is_empty() && named.len() >= 18, "{missing:?} of {named:?}");

@@ -18,7 +18,7 @@ const MAX_TOKEN: usize = 24;
 pub struct Topic<'a> {
     pub capture: &'a Capture,
     pub stack: StackKind,
-    /// The heads whose numbers are drawn.
+    /// The heads whose numbers are drawn; none where it is all of the stack.
     pub heads: Vec<HeadId>,
     /// How they become one, where they do.
     pub together: Option<&'static str>,
@@ -188,6 +188,11 @@ impl Topic<'_> {
     /// What must be known before points are believed.
     pub fn of_points(&self) -> String {
         "A map keeps only a part of what is near in all dimensions".to_owned()
+    }
+
+    /// What must be known before correlations are believed.
+    pub fn of_pairs(&self) -> String {
+        format!("Correlations of the pairs of {} alone", counted(self.n_inputs, "input"))
     }
 
     /// What must be known before means are believed.

@@ -8,7 +8,10 @@ use eframe::egui::{
 
 use super::{lab::explained_output, source};
 use crate::{
-    figure::views::{Pinned, Topic},
+    figure::{
+        FigureExtent,
+        views::{Pinned, Topic},
+    },
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
@@ -32,7 +35,11 @@ fn topic<'a>(cx: &ViewCtx<'a>) -> Option<Topic<'a>> {
     let capture = cx.document.latest_capture()?;
     let (pane, selection) = (cx.pane, &cx.pane.selection);
     let facts = pane.view.facts();
-    let heads = if facts.draws_weights { source::drawn_heads(cx) } else { vec![pane.cell(cx.document)] };
+    let heads = match pane.view.spec().extent {
+        FigureExtent::Stack => Vec::new(),
+        FigureExtent::Head | FigureExtent::Layer if facts.draws_weights => source::drawn_heads(cx),
+        FigureExtent::Head | FigureExtent::Layer => vec![pane.cell(cx.document)],
+    };
     let minus = pane.minus.filter(|_| facts.draws_weights).map(|minus| match cx.other {
         Some(other) if minus.document != cx.document.id => format!("{} of {}", minus.head, other.title()),
         _ => minus.head.to_string(),
@@ -55,7 +62,7 @@ fn topic<'a>(cx: &ViewCtx<'a>) -> Option<Topic<'a>> {
 /// whole under the pointer and on click.
 pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&str>, scale: impl FnOnce(&mut Ui)) {
     let Some(topic) = topic(cx) else { return };
-    ui.painter().hline(rect.x_range(), rect.top(), (1.0, cx.theme.rule));
+    ui.painter().rect_filled(rect.with_max_y(rect.top() + 1.0), 0, cx.theme.rule);
     let caveat = format!("{}.", (cx.pane.view.spec().caveat)(&topic));
     let inner = rect.shrink2(vec2(3.0 * GRID, 0.0));
     let layout = Layout::left_to_right(Align::Center);

@@ -163,7 +163,7 @@ fn part_ui(ui: &mut Ui, cx: &ViewCtx<'_>, kind: ViewKind) {
     }
 }
 
-/// The part of `area` that views draw in.
+/// The part of `area` that views draw in: choosers stand close below the question.
 fn inner(area: Rect) -> Rect {
-    area.shrink(MARGIN_PT)
+    area.shrink(MARGIN_PT).with_min_y(area.top() + GRID)
 }

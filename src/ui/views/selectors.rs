@@ -232,7 +232,7 @@ fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         if step_button(ui, "‹", "Previous head", head.head > 0).clicked() {
             go(HeadId { head: head.head - 1, ..head });
         }
-        ui.label(head.head.to_string());
+        ui.add_sized([CELL_PT, CELL_PT], Label::new(head.head.to_string()));
         if step_button(ui, "›", "Next head", head.head < last).clicked() {
             go(HeadId { head: head.head + 1, ..head });
         }

@@ -1,8 +1,8 @@
 //! Pixels to textures, thumbnails of heads, and colour bars.
 
 use eframe::egui::{
-    Align2, Color32, ColorImage, Context, FontId, Rect, Response, RichText, Role, Sense, Stroke, StrokeKind,
-    TextureHandle, TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    self, Align2, Color32, ColorImage, Context, FontId, Mesh, Rect, Response, RichText, Role, Sense, Stroke,
+    StrokeKind, TextureHandle, TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -151,7 +151,9 @@ pub fn gradient_ui(ui: &mut Ui, theme: &Theme, texts: [&str; 3], color: impl Fn(
     response
 }
 
-/// Width and height of a ramp in a row.
+/// Steps of a ramp in a row.
+const RAMP_STEPS: u32 = 48;
+/// Its width and height.
 const RAMP_PT: Vec2 = vec2(24.0 * GRID, 2.5 * GRID);
 
 /// A legend in a row: the colours of fractions from 0 to 1 between what stands at its ends.
@@ -162,11 +164,21 @@ pub fn ramp_ui(ui: &mut Ui, theme: &Theme, ends: [&str; 2], color: impl Fn(f32) 
     };
     end(ui, ends[0]);
     let (rect, response) = ui.allocate_exact_size(RAMP_PT, Sense::hover());
-    let colors: Vec<Rgba> = (0..STEPS).map(|step| color(step as f32 / (STEPS - 1) as f32)).collect();
-    paint_part(ui.painter(), response.id, theme, &colors, rect.expand(1.0), &|pen| {
-        pen.colors(rect, &colors);
-        pen.frame(rect, pen.hairline(), pen.palette.rule);
-    });
+    let mut mesh = Mesh::default();
+    for step in 0..=RAMP_STEPS {
+        let part = step as f32 / RAMP_STEPS as f32;
+        let x = egui::lerp(rect.x_range(), part);
+        let [r, g, b, a] = color(part);
+        for y in [rect.top(), rect.bottom()] {
+            mesh.colored_vertex(pos2(x, y), Color32::from_rgba_unmultiplied(r, g, b, a));
+        }
+        if step > 0 {
+            mesh.add_triangle(2 * step - 2, 2 * step - 1, 2 * step);
+            mesh.add_triangle(2 * step - 1, 2 * step, 2 * step + 1);
+        }
+    }
+    ui.painter().add(mesh);
+    ui.painter().rect_stroke(rect, 0, (1.0, theme.rule), StrokeKind::Outside);
     end(ui, ends[1]);
     ui.add_space(2.0 * GRID);
     response

@@ -44,7 +44,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     needs: spec::vectors,
     unavailable: spec::without_vectors,
     question: |topic| topic.follows(),
-    caveat: |topic| topic.of_points(),
+    caveat: |topic| topic.of_pairs(),
     sheet_text: |_| "Distance and q·k",
     figures,
 };
