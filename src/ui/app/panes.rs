@@ -228,29 +228,34 @@ fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let title = title_beside(cx, view);
     let shown = if is_changed(view) { format!("Δ {title}") } else { title };
     let combo = ComboBox::from_id_salt("document").selected_text(shown).width(width).truncate();
-    let combo = combo.show_ui(ui, |ui| {
-        for document in &cx.session.documents {
-            ui.horizontal(|ui| {
-                if ui.selectable_label(document.id == view.document.id, document.title()).clicked() {
-                    view.send(Command::ShowDocument(document.id));
-                }
-                if cx.session.documents.len() > 1 {
-                    let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
-                    close
-                        .widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {}", document.title())));
-                    if close.on_hover_text("Close this run: its input, changes and results").clicked() {
-                        view.send(Command::CloseDocument(document.id));
-                    }
-                }
-            });
-        }
-        ui.separator();
-        let button = ui.button(UiCommand::Detach.text());
-        if button.on_hover_text(UiCommand::Detach.tooltip()).clicked() {
-            view.send(Command::Detach);
-        }
+    let shown = ui.scope(|ui| {
+        ui.set_max_width(width);
+        combo.show_ui(ui, |ui| runs_ui(ui, cx, view)).response
     });
-    combo.response.accessible_name("Run shown in the pane").on_hover_text(view.document.whole_title());
+    shown.inner.accessible_name("Run shown in the pane").on_hover_text(view.document.whole_title());
+}
+
+/// The runs that a pane could show.
+fn runs_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
+    for document in &cx.session.documents {
+        ui.horizontal(|ui| {
+            if ui.selectable_label(document.id == view.document.id, document.title()).clicked() {
+                view.send(Command::ShowDocument(document.id));
+            }
+            if cx.session.documents.len() > 1 {
+                let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
+                close.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {}", document.title())));
+                if close.on_hover_text("Close this run: its input, changes and results").clicked() {
+                    view.send(Command::CloseDocument(document.id));
+                }
+            }
+        });
+    }
+    ui.separator();
+    let button = ui.button(UiCommand::Detach.text());
+    if button.on_hover_text(UiCommand::Detach.tooltip()).clicked() {
+        view.send(Command::Detach);
+    }
 }
 
 /// The same beside other panes: where another one's begins alike, from the word on in which they differ.

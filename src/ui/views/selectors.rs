@@ -265,7 +265,7 @@ fn map_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
         for (layer, spec) in layers.iter().enumerate() {
             ui.horizontal(|ui| {
                 ui.add_sized([MAP_CELL_PT + GRID, MAP_CELL_PT], Label::new(small(layer.to_string())));
-                for head in (0..spec.n_heads).map(|head| HeadId { head, layer, ..selected }) {
+                for head in (0..spec.n_heads).map(|head| HeadId { layer, head, ..selected }) {
                     let (rect, response) = ui.allocate_exact_size(Vec2::splat(MAP_CELL_PT), Sense::click());
                     let is_selected = head == selected;
                     let label = head.to_string();

@@ -12,7 +12,7 @@ use crate::{
         ViewKind, data,
         list::Sampling,
         spec::{FigureError, NamedScene, OnePattern, ResolvedSpec, names_of, no_picture},
-        views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
+        views::{Facts, FigureExtent, Topic, ViewGroup, ViewSpec, spec},
     },
     ids::StackKind,
     text::capitalised,
@@ -42,11 +42,25 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: |options| options.image.color_map,
     needs: spec::patterns,
     unavailable,
-    question: |topic| topic.looks(),
+    question,
     caveat: |topic| topic.of_weights(),
     sheet_text,
     figures,
 };
+
+/// The question of the picture: without a held patch the overlay is about the first token before the patches.
+fn question(topic: &Topic<'_>) -> String {
+    let (image, mut pinned) = (topic.options.image, topic.pinned);
+    let has_prefix = topic.capture.image().is_some_and(|image| image.n_prefix > 0);
+    if has_prefix && image.flows.is_none() && topic.is_of_patches(topic.stack.query_side()) {
+        let held = match image.role {
+            PatchRole::Query => &mut pinned.query,
+            PatchRole::Key => &mut pinned.key,
+        };
+        *held = held.or(Some(0));
+    }
+    Topic { pinned, ..topic.clone() }.looks()
+}
 
 /// Why the attention of `stack` cannot be laid on the picture.
 fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {

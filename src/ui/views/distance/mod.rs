@@ -48,18 +48,11 @@ impl Canvas for DistanceView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
         ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
-        let Some(proxies) = pending::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")
-        else {
-            return None;
-        };
+        let proxies = pending::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")?;
         let head = cx.pane.selection.head;
         let plot = pending::ask(cx, CloudQuery::Plot(head)).and_then(Loadable::latest).cloned();
-        let Some((cloud, spec)) = cx.pane.cloud(cx.document).and_then(|cloud| {
-            let spec = cloud.model()?.stack(head.stack)?.clone();
-            Some((cloud, spec))
-        }) else {
-            return None;
-        };
+        let cloud = cx.pane.cloud(cx.document)?;
+        let spec = cloud.model()?.stack(head.stack)?.clone();
         let scene = DistanceScene {
             proxies,
             plot,

@@ -132,9 +132,7 @@ impl Canvas for HeatmapView {
                 self.last.clone().filter(fits)
             }
         };
-        let Some(picture) = picture else {
-            return None;
-        };
+        let picture = picture?;
         self.plot_ui(ui, cx, capture, &picture.pattern, (&key.reading, Cells::Whole(&picture)));
         Some(readout::caption(cx, capture, &picture.pattern, picture.pattern.total_mass()))
     }

@@ -141,9 +141,7 @@ impl Canvas for ImageView {
                 last.map(|(_, reading, pattern)| (reading, pattern))
             }
         };
-        let Some((reading, pattern)) = pattern else {
-            return None;
-        };
+        let (reading, pattern) = pattern?;
         let look = OverlayLook {
             map,
             smoothing: options.smoothing,
