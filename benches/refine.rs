@@ -71,8 +71,7 @@ fn plane_of(planes: &Projection) -> Option<usize> {
 fn wait(worker: &mut Worker, start: Instant, wanted: impl Fn(&Projection) -> bool) -> Duration {
     loop {
         match worker.wait().unwrap().kind {
-            EventKind::Project(ProjectionAnswer::Refined(planes))
-            | EventKind::Project(ProjectionAnswer::Projected(planes))
+            EventKind::Project(ProjectionAnswer::Refined(planes) | ProjectionAnswer::Projected(planes))
                 if wanted(&planes) =>
             {
                 return start.elapsed();
