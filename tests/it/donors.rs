@@ -187,7 +187,7 @@ fn activations_are_taken_from_another_document_in_the_window() {
 
     let mut window = Window::open(with_text("one two three"));
     assert!(!window.shows("Patch from…"), "there is no other document");
-    window.harness.get_by_label_contains("Change…").click();
+    window.harness.get_by_label_contains("Change ⏷").click();
     window.settle();
     window.harness.get_by_label_contains("All attention").click();
     window.settle();
