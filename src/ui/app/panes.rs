@@ -22,7 +22,7 @@ use crate::{
         other_document,
         panels::{failure_ui, start_ui, too_long_ui},
         stale::{Veil, veil, veiled_ui},
-        theme::{GRID, Theme, radius, text_size},
+        theme::{GRID, Theme, opaque, radius, text_size},
         views::{SCALE_PT, Views, is_drawn_on, pane_menu_ui, question, scrolled_ui, shared_high, stack_name},
     },
 };
@@ -39,6 +39,9 @@ const RUN_PART: f32 = 0.35;
 const WIDE_HEADER_PT: f32 = 100.0 * GRID;
 /// Height of the question above a pane.
 const HEADER_PT: f32 = 7.0 * GRID;
+/// Height of the line over the active pane, and of the stripe below it over a changed run.
+const ACTIVE_PT: f32 = 2.0;
+const CHANGED_PT: f32 = 3.0;
 
 /// Draws every pane and gives the place of the active one. `cx` speaks of the active pane.
 pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneId, Views>) -> Rect {
@@ -91,7 +94,7 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         }
     }
     if panes.len() > 1 {
-        ui.painter().hline(active.x_range(), active.top() + 1.0, (2.0, cx.theme.accent));
+        ui.painter().hline(active.x_range(), active.top() + ACTIVE_PT / 2.0, (ACTIVE_PT, cx.theme.accent));
     }
     ui.advance_cursor_after_rect(whole);
     active
@@ -151,6 +154,10 @@ fn pressed_in(ui: &Ui, rect: Rect) -> bool {
 /// The question that a pane answers, with what it is of and how it is tied to the others.
 fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER_PT), Sense::hover());
+    if is_changed(view) {
+        let stripe = rect.with_max_y(rect.top() + CHANGED_PT).translate(vec2(0.0, ACTIVE_PT));
+        ui.painter().rect_filled(stripe, 0, opaque(cx.theme.palette.changed));
+    }
     let inner = rect.shrink2(vec2(3.0 * GRID, 0.0));
     ui.scope_builder(
         UiBuilder::new().id_salt("header").max_rect(inner).layout(Layout::right_to_left(Align::Center)),
