@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn cells_in_sight_alone_can_be_pointed_at() {
         let content = Rect::from_min_size(pos2(0.0, 0.0), vec2(1e6, 1e6));
-        let seen = Rect::from_min_size(pos2(500.0, 200.0), vec2(100.0, 50.0));
+        let seen = Rect::from_min_size(pos2(500.0, 200.0), vec2(95.0, 49.5));
         let region = Region { of: Pointed::Pair, content, seen, grid: (1_000_000, 100_000) };
         assert_eq!(region.at(pos2(512.0, 203.5)), Some(Pointed::Pair(203, 51)));
         assert_eq!(region.at(pos2(499.0, 203.5)), None);
