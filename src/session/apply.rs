@@ -199,7 +199,7 @@ impl Session {
             Command::Detach => self.panes.detach(&mut self.documents, &mut self.notices),
             Command::ShowDocument(document) => self.panes.show_document(document, &self.documents),
             Command::CloseDocument(document) => return self.panes.close_document(document, None, &mut self.documents),
-            Command::ShowCards(dark) => self.cards.show(dark),
+            Command::ShowCards(dark) => return self.cards.show(dark).into_iter().collect(),
             Command::SetAppearance(appearance) => self.settings.appearance = appearance,
             Command::SetViewOptions(options) => self.set_view_options(options),
             Command::ShowMethod(name) => return self.show_method(name),

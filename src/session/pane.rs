@@ -199,13 +199,8 @@ impl Pane {
                 views.rotate_left(here + 1);
                 views.into_iter().next().filter(|view| *view != self.view)
             }
-            None => self.last_view(group).filter(can_be_shown).or_else(|| views.into_iter().next()),
+            None => self.last_views[group as usize].filter(can_be_shown).or_else(|| views.into_iter().next()),
         }
-    }
-
-    /// The view of a group that was shown last; `None` where none was.
-    pub fn last_view(&self, group: ViewGroup) -> Option<ViewKind> {
-        if self.view.spec().group == group { Some(self.view) } else { self.last_views[group as usize] }
     }
 
     pub(super) fn show_group(&mut self, document: &Document, group: ViewGroup) {

@@ -11,7 +11,7 @@ use crate::{
         views::lab::Answered,
     },
     ids::{CaptureId, JobId},
-    protocol::{Request, Update},
+    protocol::{Lane, Request, Update},
     session::Effect,
 };
 
@@ -51,10 +51,10 @@ impl ViewCards {
     }
 
     /// Begins to draw them, or lets go of them.
-    pub(super) fn show(&mut self, dark: Option<bool>) {
-        if dark != self.dark {
-            *self = Self { dark, cards: HashMap::new() };
-        }
+    pub(super) fn show(&mut self, dark: Option<bool>) -> Option<Effect> {
+        let is_drawing = self.cards.values().any(|card| card.picture.is_pending());
+        *self = Self { dark, cards: HashMap::new() };
+        is_drawing.then_some(Effect::Cancel(Lane::Card))
     }
 
     /// Takes in a picture.

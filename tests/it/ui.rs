@@ -159,6 +159,11 @@ fn groups_lead_to_their_views_and_grey_ones_say_why() {
     window.harness.get_by_role_and_label(Role::TextInput, "Search views").type_text("logit lens");
     window.settle();
     assert_eq!(window.harness.query_all_by_label_contains("View: ").count(), 5, "the pages of Explain");
+    window.harness.get_by_role_and_label(Role::TextInput, "Search views").type_text(" qqq");
+    window.settle();
+    assert!(window.shows("No view mentions “logit lens qqq”"));
+    window.press(Modifiers::NONE, Key::Escape);
+    window.press(Modifiers::NONE, Key::G);
     window.click("View: Which layer");
     let pane = window.app().session().pane();
     assert_eq!(pane.view.shown_label(&pane.options), "Which layer");

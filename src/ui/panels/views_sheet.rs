@@ -18,7 +18,7 @@ use crate::{
         commands::UiCommand,
         keys::keys_text,
         theme::{FOCUS_PT, GRID, radius, text_size},
-        widgets::Dialog,
+        widgets::{Dialog, focus_when_opened},
     },
 };
 
@@ -67,6 +67,8 @@ impl Card {
 /// The sheet's own state.
 #[derive(Default)]
 pub struct ViewsSheet {
+    /// What narrows the list.
+    typed: String,
     textures: HashMap<CardKey, (Arc<RgbaBuffer>, TextureHandle)>,
 }
 
@@ -90,13 +92,20 @@ impl ViewsSheet {
                 key_ui(ui, cx, group.map_or(UiCommand::Views, UiCommand::ShowGroup));
             });
             ui.add_space(GRID);
-            let typed = if group.is_none() { filter_ui(ui) } else { String::new() };
+            if group.is_none() {
+                let field = TextEdit::singleline(&mut self.typed).hint_text("Search views").desired_width(CARD.x);
+                let field = ui.add(field).accessible_name("Search views");
+                focus_when_opened(ui, &field);
+            }
+            let mut n_found = 0;
             let mut chosen = false;
             let most = ctx.content_rect().height() * MOST_HEIGHT;
             ScrollArea::vertical().max_height(most).auto_shrink([false, true]).show(ui, |ui| {
                 ui.spacing_mut().item_spacing = Vec2::splat(GRID);
                 for it in groups {
-                    let cards: Vec<Card> = cards_of(it).filter(|card| card.mentions(&typed)).collect();
+                    let cards: Vec<Card> =
+                        cards_of(it).filter(|card| group.is_some() || card.mentions(&self.typed)).collect();
+                    n_found += cards.len();
                     if cards.is_empty() {
                         continue;
                     }
@@ -112,6 +121,9 @@ impl ViewsSheet {
                     }
                 }
             });
+            if n_found == 0 {
+                ui.label(RichText::new(format!("No view mentions “{}”", self.typed.trim())).color(cx.theme.text_weak));
+            }
             ui.add_space(2.0 * GRID);
             ui.horizontal(|ui| {
                 if group.is_some() && ui.button(UiCommand::Views.text()).clicked() {
@@ -204,19 +216,4 @@ fn key_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand) {
     if let Some(shortcut) = command.shortcut() {
         ui.label(RichText::new(keys_text(ui.ctx(), &shortcut)).color(cx.theme.text_weak));
     }
-}
-
-/// A field that narrows the list; what was typed is forgotten once the sheet was closed.
-fn filter_ui(ui: &mut Ui) -> String {
-    let (id, now) = (egui::Id::unique("views filter"), ui.ctx().cumulative_frame_nr());
-    let known = ui.data(|data| data.get_temp::<(String, u64)>(id)).filter(|(_, drawn)| drawn + 1 >= now);
-    let just_opened = known.is_none();
-    let mut typed = known.map(|(typed, _)| typed).unwrap_or_default();
-    let field = TextEdit::singleline(&mut typed).hint_text("Search views").desired_width(CARD.x);
-    let field = ui.add(field).accessible_name("Search views");
-    if just_opened {
-        field.request_focus();
-    }
-    ui.data_mut(|data| data.insert_temp(id, (typed.clone(), now)));
-    typed
 }
