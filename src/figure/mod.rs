@@ -24,7 +24,7 @@ pub mod write;
 
 pub use font::{Align, FontSource, Typesetter};
 pub use list::{Figure, Item};
-pub use page::{CaptionKind, Captions, Page, Scene, Sheet, figure};
+pub use page::{About, CaptionKind, Captions, Page, Scene, Sheet, figure};
 pub use view_kind::ViewKind;
 pub use view_options::ViewOptions;
 pub use views::{Facts, FigureExtent, Pages, ViewGroup, ViewSpec};

@@ -7,12 +7,13 @@ use super::{
     font::Typesetter,
     legend::Legend,
     list::{Cells, Figure, Item, Line, Text},
-    measure::text_size::{BODY, SMALL},
+    measure::text_size::{BODY, LARGE, SMALL},
     palette::Palette,
     paper::POINTS_PER_CM,
     path::{Path, PathStep},
     pen::Pen,
     small::SmallMap,
+    views::joined,
 };
 
 /// Text of figures: with it, 96 points of the window are as large as 72 of the figure.
@@ -23,7 +24,7 @@ pub const SIDE_PT: (f32, f32) = (36.0, 14_400.0);
 const POSTER_PT: f32 = 29.7 * POINTS_PER_CM;
 /// Around everything, in points of the window.
 const MARGIN: f32 = 8.0;
-/// Between a scene and its caption.
+/// Between a scene and what stands above or below it.
 const CAPTION_GAP: f32 = 10.0;
 
 /// What all figures share.
@@ -34,21 +35,32 @@ pub struct Page {
     pub width: Option<f32>,
     /// In points; what suits the scene when not given.
     pub height: Option<f32>,
-    /// How much is said below the scene.
+    /// How much is said above and below the scene.
     pub caption: CaptionKind,
+    /// What is said of any scene of this view and run.
+    pub about: About,
     pub title: String,
     /// Where the figure came from, as JSON.
     pub provenance: String,
 }
 
-/// How much is said below a figure.
+/// The question that a figure answers, and what is said of its numbers and their source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    pub question: String,
+    pub caveat: String,
+    /// The model, and the input where there is more room, in words.
+    pub origin: Captions,
+}
+
+/// How much is said above and below a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CaptionKind {
     None,
-    /// Which heads, and what is not shown.
+    /// The question; which heads, what is not shown, the caveat and the model.
     #[default]
     Short,
-    /// Model, input, and how to read it as well.
+    /// The input and how to read it as well.
     Full,
 }
 
@@ -66,6 +78,22 @@ pub struct Captions {
     pub short: String,
     /// A paragraph that can stand below a figure in print.
     pub full: String,
+}
+
+impl Captions {
+    /// The same words at any length.
+    pub fn both(text: String) -> Self {
+        Self { full: text.clone(), short: text }
+    }
+
+    /// The words of a length; nothing where none are wanted.
+    fn of(&self, kind: CaptionKind) -> &str {
+        match kind {
+            CaptionKind::None => "",
+            CaptionKind::Short => &self.short,
+            CaptionKind::Full => &self.full,
+        }
+    }
 }
 
 /// One view with its data, ready to be drawn at any size. Lengths are points of the window.
@@ -98,26 +126,27 @@ pub trait Scene {
 /// larger.
 pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure {
     let mut pen = Pen::new(type_, page.palette);
-    let captions = scene.captions();
-    let caption = match page.caption {
-        CaptionKind::None => "",
-        CaptionKind::Short => &captions.short,
-        CaptionKind::Full => &captions.full,
+    let About { question, caveat, origin } = &page.about;
+    let (question, caption) = match page.caption {
+        CaptionKind::None => ("", String::new()),
+        kind => (question.as_str(), joined([scene.captions().of(kind), caveat, origin.of(kind)])),
     };
     let inner = |width: f32| width - 2.0 * MARGIN;
     let natural = scene.width(&mut pen) + 2.0 * MARGIN;
     // What is wider than any sheet of paper is a poster: everything grows with it.
     let mut scale = TEXT_PT / BODY * page.width.map_or(1.0, |width| (width / POSTER_PT).max(1.0));
     scale = scale.min(page.width.unwrap_or(SIDE_PT.1) / (scene.least_width(&mut pen) + 2.0 * MARGIN));
-    let mut caption_height = 0.0;
+    let (mut caption_height, mut question_height) = (0.0, 0.0);
     // A smaller scale makes the page wider in the scene's points, which changes the height: a few rounds settle it.
     for _ in 0..8 {
         let width = page.width.map_or(natural, |width| width / scale);
-        caption_height = match caption {
+        let mut height = |text: &str, size: f32| match text {
             "" => 0.0,
-            text => CAPTION_GAP + pen.paragraph_height(text, SMALL, inner(width)),
+            text => CAPTION_GAP + pen.paragraph_height(text, size, inner(width)),
         };
-        let least = scene.least_height(inner(width), &mut pen) + caption_height + 2.0 * MARGIN;
+        caption_height = height(&caption, SMALL);
+        question_height = height(question, LARGE);
+        let least = scene.least_height(inner(width), &mut pen) + question_height + caption_height + 2.0 * MARGIN;
         let room = page.height.unwrap_or(SIDE_PT.1) / scale;
         if least <= room * 1.0001 {
             break;
@@ -125,18 +154,20 @@ pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure 
         scale *= room / least;
     }
     let width = page.width.map_or(natural, |width| width / scale);
+    let around = question_height + caption_height + 2.0 * MARGIN;
     let drawn = match page.height {
-        Some(height) => height / scale - caption_height - 2.0 * MARGIN,
-        None => scene.height(inner(width), &mut pen).min(SIDE_PT.1 / scale - caption_height - 2.0 * MARGIN),
+        Some(height) => height / scale - around,
+        None => scene.height(inner(width), &mut pen).min(SIDE_PT.1 / scale - around),
     };
-    let area = Rect::from_min_size(pos2(MARGIN, MARGIN), vec2(inner(width), drawn.max(1.0)));
+    let area = Rect::from_min_size(pos2(MARGIN, MARGIN + question_height), vec2(inner(width), drawn.max(1.0)));
     let size = vec2(width, area.bottom() + caption_height + MARGIN);
     pen.rect(Rect::from_min_size(Pos2::ZERO, size), page.palette.canvas);
     let ground = pen.items.len();
     scene.draw(area, &mut pen);
     let is_empty = pen.items.len() == ground;
+    pen.paragraph(question, LARGE, page.palette.text, pos2(MARGIN, MARGIN), area.width());
     let at = area.left_bottom() + vec2(0.0, CAPTION_GAP);
-    pen.paragraph(caption, SMALL, page.palette.text_weak, at, area.width());
+    pen.paragraph(&caption, SMALL, page.palette.text_weak, at, area.width());
     let items = scaled(pen.items, scale);
     let round = |value: f32| (value * 100.0).round() / 100.0;
     Figure {

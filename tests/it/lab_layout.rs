@@ -7,7 +7,7 @@ use attnscope::{
     analysis::explain::report::{Axis, ColumnValues, LabQuestion, Report, TableColumn, Value},
     capture::Matrix,
     figure::{
-        CaptionKind, Captions, FontSource, Item, Page, Scene as _, Typesetter, figure,
+        About, CaptionKind, Captions, FontSource, Item, Page, Scene as _, Typesetter, figure,
         list::Text,
         palette::Palette,
         pen::Pen,
@@ -159,6 +159,7 @@ fn whether_methods_agree_is_said_in_full_on_paper() {
             width,
             height: None,
             caption: CaptionKind::None,
+            about: About::default(),
             title: String::new(),
             provenance: String::new(),
         };

@@ -289,7 +289,9 @@ fn figures_and_numbers_of_an_overlay_say_what_they_are() {
         assert_eq!(told["explanation"]["caveat"], attnscope::lab::named("rollout").unwrap().spec.caveat);
         let captions = drawn[0].scene.captions();
         assert!(captions.short.starts_with("Rollout, scores"), "{}", captions.short);
-        assert!(captions.full.contains("The numbers are not attention weights"), "{}", captions.full);
+        let resolved = spec::ResolvedSpec::new(&figure.spec, subject).unwrap();
+        let caveat = resolved.about(resolved.heads_of(&drawn[0])).caveat;
+        assert!(caveat.starts_with("Not attention. "), "{caveat}");
         assert!(!captions.full.contains("Attention of"), "{}", captions.full);
     }
 }
@@ -321,7 +323,7 @@ fn an_answer_by_heads_is_drawn_of_all_heads_that_are_on() {
     let (n_figures, captions) = drawn(&play);
     assert_eq!(n_figures, 1);
     assert!(captions.short.contains(&format!("of {N_HEADS} heads")), "{}", captions.short);
-    assert!(captions.full.contains("Colour shows the head") && captions.full.contains("not attention weights"));
+    assert!(captions.full.contains("Colour shows the head"));
     play.does(Command::Select(SelectionCommand::SoloHead(HeadId::single(0, 1).head)));
     let (_, captions) = drawn(&play);
     assert!(captions.short.contains("of L0H1") && captions.full.contains("Opacity and width show the size"));

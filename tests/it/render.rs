@@ -219,6 +219,36 @@ fn many_heads_are_many_files_or_one_sheet() {
     assert_eq!(["difference 0", "more", "less"].map(|it| n(&texts, it)), [1; 3], "{texts:?}");
 }
 
+/// Text of a paragraph is broken into lines, and a line into words.
+fn all_text(svg: &[u8]) -> String {
+    texts(svg).join(" ")
+}
+
+#[test]
+fn figures_say_their_question_their_caveat_and_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("figure.svg");
+    let figure = |view: &str, rest: &[&str]| {
+        let base = [view, "--model", "demo:gpt", "--text", STORY];
+        all_text(&render(&[&base[..], rest].concat(), &out))
+    };
+    let one = figure("heatmap", &["--layer", "1", "--head", "5", "--query", "3"]);
+    for said in ["in L1H5?", "One head of 48; weights are not reasons.", "Model: demo:gpt."] {
+        assert!(one.contains(said), "“{said}” in {one}");
+    }
+    assert!(!one.contains(STORY), "the input stands in a full caption only");
+    let full = figure("heatmap", &["--layer", "1", "--head", "5", "--caption", "full"]);
+    assert!(full.contains("weights are not reasons. Model: demo:gpt; input: “"), "{full}");
+    let none = figure("heatmap", &["--layer", "1", "--head", "5", "--caption", "none"]);
+    assert!(!none.contains('?') && !none.contains("Model:"), "{none}");
+    assert!(figure("grid", &[]).contains("Which of 48 heads differ?"));
+    assert!(figure("grid", &["--layer", "0-1"]).contains("Which of 16 heads differ?"));
+    assert!(figure("qk-maps", &[]).contains("In which of 48 heads are keys near their queries?"));
+    assert!(figure("lines", &["--layer", "2", "--aggregate", "mean"]).contains("in the mean of 8 heads of layer 2?"));
+    let changed = figure("heatmap", &["--edit", r#"{"ablate":"L0H1","with":"zero"}"#]);
+    assert!(changed.contains("Model: demo:gpt. "), "{changed}");
+}
+
 #[test]
 fn a_sheet_of_arrows_says_what_widths_mean() {
     let folder = tempfile::tempdir().unwrap();

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::capture::RgbaBuffer;
     use crate::figure::{
-        FontSource, Item, Typesetter,
+        About, FontSource, Item, Typesetter,
         list::Sampling,
         page::{CaptionKind, Page, figure},
         palette::Palette,
@@ -269,6 +269,7 @@ mod tests {
                     width: Some(width),
                     height: None,
                     caption: CaptionKind::None,
+                    about: About::default(),
                     title: String::new(),
                     provenance: String::new(),
                 };
@@ -299,6 +300,7 @@ mod tests {
             width: Some(1701.0),
             height: None,
             caption: CaptionKind::None,
+            about: About::default(),
             title: String::new(),
             provenance: String::new(),
         };

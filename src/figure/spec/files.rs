@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Captions, FigureError, FigureInput, FigureSpec, NamedScene, Page, Sheet, Typesetter};
+use super::{Captions, FigureError, FigureInput, FigureSpec, NamedScene, Page, ResolvedSpec, Sheet, Typesetter};
 use crate::{
     analysis::{
         PointCloud,
@@ -39,11 +39,12 @@ pub fn draw(
     type_: &mut Typesetter,
 ) -> Result<Vec<Drawing>, FigureError> {
     let page = spec.paper.page()?;
+    let resolved = ResolvedSpec::new(spec, subject)?;
     let Some([n_cols, n_rows]) = spec.sheet else {
-        let one = |it: &NamedScene| Drawing {
-            figure: finished(&*it.scene, &page, std::slice::from_ref(&it.label), spec, subject, type_),
-            layer: it.layer,
-            head: it.head,
+        let one = |it: &NamedScene| {
+            let page = Page { about: resolved.about(resolved.heads_of(it)), ..page.clone() };
+            let figure = finished(&*it.scene, &page, std::slice::from_ref(&it.label), spec, subject, type_);
+            Drawing { figure, layer: it.layer, head: it.head }
         };
         return drawn.iter().map(one).map(unless_empty).collect();
     };
@@ -54,6 +55,7 @@ pub fn draw(
              and --head, or choose a larger sheet"
         )));
     }
+    let page = Page { about: resolved.about(resolved.ids().unwrap_or_default()), ..page };
     let captions = sheet_captions(&drawn);
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
     let titled = |it: NamedScene| Titled { title: it.label, place: it.layer.zip(it.head), scene: it.scene };
@@ -94,15 +96,11 @@ fn finished(
     figure
 }
 
-/// What is said below several scenes: of which heads, and what holds for all.
+/// What is said below several scenes: of which heads.
 fn sheet_captions(drawn: &[NamedScene]) -> Captions {
     let (Some(first), Some(last)) = (drawn.first(), drawn.last()) else { return Captions::default() };
     let which = if drawn.len() == 1 { first.label.clone() } else { format!("{} to {}", first.label, last.label) };
-    let origin = &first.origin;
-    Captions {
-        short: format!("{}: {which}.", first.view_text),
-        full: format!("{}: {which}. {origin}.", first.view_text),
-    }
+    Captions::both(format!("{}: {which}.", first.view_text))
 }
 
 /// Where a file came from.

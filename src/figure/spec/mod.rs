@@ -17,7 +17,7 @@ use crate::{
 };
 
 use super::{
-    CaptionKind, Captions, FontSource, Page, Sheet, Typesetter, ViewKind, ViewOptions,
+    About, CaptionKind, Captions, FontSource, Page, Sheet, Typesetter, ViewKind, ViewOptions,
     data::Table,
     page::SIDE_PT,
     palette::Palette,
@@ -136,6 +136,7 @@ impl Paper {
             width: self.width,
             height: self.height,
             caption: self.caption,
+            about: About::default(),
             title: String::new(),
             provenance: String::new(),
         })

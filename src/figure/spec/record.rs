@@ -4,12 +4,12 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{FigureSpec, Paper, Subtrahend};
+use super::{FigureSpec, Paper, Subtrahend, resolved::whose_text};
 use crate::{
     analysis::{
         Space,
         explain::report::LabQuestion,
-        reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
+        reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source},
     },
     capture::stack_prefix,
     ids::StackKind,
@@ -106,8 +106,7 @@ impl FigureSpec {
 
 /// What is subtracted, in a few letters.
 fn minus_text(Subtrahend { stack, layer, head, of }: Subtrahend) -> String {
-    let of = if of == Whose::Other { " of the other input" } else { "" };
-    format!("{}L{layer}H{head}{of}", stack.map_or_else(String::new, stack_prefix))
+    format!("{}L{layer}H{head}{}", stack.map_or_else(String::new, stack_prefix), whose_text(of))
 }
 
 /// A value as JSON, numbers as they were typed.

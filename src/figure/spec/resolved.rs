@@ -6,12 +6,15 @@ use super::{FigureError, FigureInput, FigureSpec, Subtrahend};
 use crate::{
     analysis::{
         PointCloud, Space, attention,
-        reading::{self, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, Which, Whose},
+        reading::{self, Aggregate, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, Which, Whose},
     },
     capture::{Capture, Token},
     figure::{
-        FigureExtent, ViewKind,
-        views::{Pinned, heads_text, lab::Answered},
+        About, Captions, FigureExtent, ViewKind,
+        views::{
+            Pinned, Topic, heads_text, joined,
+            lab::{self, Answered},
+        },
     },
     ids::{HeadId, StackKind},
     spec::ModelSpec,
@@ -39,8 +42,6 @@ pub struct ResolvedSpec<'a> {
     pub layers: Vec<usize>,
     /// `None`: every head of each layer.
     pub heads: Option<Vec<usize>>,
-    /// Model and input, in words.
-    pub origin: String,
 }
 
 impl<'a> ResolvedSpec<'a> {
@@ -64,14 +65,13 @@ impl<'a> ResolvedSpec<'a> {
         }
         let chosen = spec.heads.clone();
         let all_heads =
-            extent == FigureExtent::Layer || spec.sheet.is_some() || spec.together.is_some() || spec.each.head;
+            extent != FigureExtent::Head || spec.sheet.is_some() || spec.together.is_some() || spec.each.head;
         let heads = match chosen.is_empty() {
             true if all_heads => None,
             true => Some(vec![0]),
             false => Some(chosen),
         };
-        let resolved =
-            Self { spec, other, capture, cloud, answers, stack, layers, heads, origin: origin(capture, cloud) };
+        let resolved = Self { spec, capture, cloud, answers, other, stack, layers, heads };
         resolved.check()?;
         Ok(resolved)
     }
@@ -194,10 +194,36 @@ impl<'a> ResolvedSpec<'a> {
         };
         match self.spec.minus {
             Some(Subtrahend { layer, head, of, .. }) => {
-                let of = if of == Whose::Other { " of the other input" } else { "" };
-                format!("{which} minus L{layer}H{head}{of}")
+                format!("{which} minus L{layer}H{head}{}", whose_text(of))
             }
             None => which,
+        }
+    }
+
+    /// The question that a picture of `heads` answers, its caveat and its source.
+    pub fn about(&self, heads: Vec<HeadId>) -> About {
+        let facts = self.spec.view.facts();
+        let spec = self.spec.view.spec();
+        let minus = self.spec.minus.filter(|_| facts.draws_weights).map(|minus| {
+            let head = HeadId { stack: minus.stack.unwrap_or(self.stack), layer: minus.layer, head: minus.head };
+            format!("{head}{}", whose_text(minus.of))
+        });
+        let topic = Topic {
+            capture: self.capture,
+            stack: self.stack,
+            heads,
+            together: self.spec.together.filter(|_| facts.draws_weights).map(Aggregate::name),
+            minus,
+            pinned: self.pinned(),
+            explained: self.spec.reading.source.explained(),
+            output: self.answers.iter().find_map(|it| lab::target_text(self.capture, it.report.as_deref()?)),
+            n_inputs: self.cloud.n_inputs(),
+            options: &self.spec.options,
+        };
+        About {
+            question: (spec.question)(&topic),
+            caveat: (spec.caveat)(&topic),
+            origin: origin(self.capture, self.cloud),
         }
     }
 
@@ -274,6 +300,14 @@ pub fn names_of(tokens: &[Token]) -> Vec<String> {
     tokens.iter().enumerate().map(name).collect()
 }
 
+/// Of which input a head is, where it is not of the one that is drawn.
+pub(super) const fn whose_text(of: Whose) -> &'static str {
+    match of {
+        Whose::This => "",
+        Whose::Other => " of the other input",
+    }
+}
+
 /// Digits of a commit in a caption: as many as the hub's pages have.
 const COMMIT_DIGITS: usize = 7;
 
@@ -284,15 +318,16 @@ fn model_text(model: &ModelSpec) -> String {
     commit.map_or_else(|| model.name.clone(), |commit| format!("{} ({commit})", model.name))
 }
 
-/// Model and input, in words.
-fn origin(capture: &Capture, cloud: &PointCloud) -> String {
+/// The model, and the input where there is more room, in words. What was changed is always said.
+fn origin(capture: &Capture, cloud: &PointCloud) -> Captions {
+    let model = format!("Model: {}", model_text(capture.model()));
     if let PointCloud::Positions(_) = cloud {
-        return format!("Model: {}", model_text(capture.model()));
+        return Captions::both(model);
     }
     if let PointCloud::Inputs(_) = cloud {
-        return format!("Model: {}; {}", model_text(capture.model()), counted(cloud.n_inputs(), "input"));
+        return Captions::both(format!("{model}; {}", counted(cloud.n_inputs(), "input")));
     }
-    let (model, input) = (capture.model(), capture.input());
+    let input = capture.input();
     let quoted = |text: &String| {
         let short: String = text.chars().take(MAX_QUOTED).collect();
         let rest = if short.len() < text.len() { "…" } else { "" };
@@ -301,12 +336,9 @@ fn origin(capture: &Capture, cloud: &PointCloud) -> String {
     let texts = [&input.text, &input.text_b].into_iter().flatten().map(quoted);
     let image = input.image.iter().map(|name| format!("picture {name}"));
     let target = input.target.iter().map(|text| format!("target {}", quoted(text)));
-    let input: Vec<String> = texts.chain(image).chain(target).collect();
-    let origin = if input.is_empty() {
-        format!("Model: {}", model_text(model))
-    } else {
-        format!("Model: {}; input: {}", model_text(model), input.join(", "))
-    };
-    let notes = [capture.input().part.map(|part| part.to_string()), capture.computation().note()];
-    notes.into_iter().flatten().fold(origin, |origin, note| format!("{origin}. {note}"))
+    let quoted: Vec<String> = texts.chain(image).chain(target).collect();
+    let full = if quoted.is_empty() { model.clone() } else { format!("{model}; input: {}", quoted.join(", ")) };
+    let part = input.part.map_or_else(String::new, |part| part.to_string());
+    let changed = capture.computation().note().unwrap_or_default();
+    Captions { short: joined([model.as_str(), &changed]), full: joined([full.as_str(), &part, &changed]) }
 }

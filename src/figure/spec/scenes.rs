@@ -2,7 +2,7 @@
 
 use super::{FigureError, FigureSpec, ResolvedSpec};
 use crate::{
-    figure::{Scene, data::Table},
+    figure::{FigureExtent, Scene, data::Table},
     ids::HeadId,
 };
 
@@ -18,8 +18,6 @@ pub struct NamedScene {
     pub label: String,
     /// What a sheet of such figures shows.
     pub view_text: &'static str,
-    /// Model and input, in words.
-    pub origin: String,
 }
 
 /// Every figure that was asked for.
@@ -28,6 +26,22 @@ pub fn all(spec: &FigureSpec, subject: super::FigureInput<'_>) -> Result<Vec<Nam
 }
 
 impl ResolvedSpec<'_> {
+    /// The heads that a figure is of: where it is of no single layer, all that were chosen; of a view of one head whose
+    /// figure is one all the same, the first.
+    pub fn heads_of(&self, drawn: &NamedScene) -> Vec<HeadId> {
+        let stack = self.stack;
+        let of_layer =
+            |layer: usize| self.head_numbers(layer).into_iter().map(move |head| HeadId { stack, layer, head });
+        match (drawn.layer, drawn.head, self.spec.view.spec().extent) {
+            (Some(layer), Some(head), _) => vec![HeadId { stack, layer, head }],
+            (Some(layer), None, _) => of_layer(layer).collect(),
+            (None, _, FigureExtent::Head) if self.spec.together.is_none() => {
+                self.ids().unwrap_or_default().into_iter().take(1).collect()
+            }
+            (None, ..) => self.layers.iter().flat_map(|&layer| of_layer(layer)).collect(),
+        }
+    }
+
     /// A scene with what it is called.
     pub fn named(
         &self,
@@ -37,7 +51,6 @@ impl ResolvedSpec<'_> {
         id: Option<HeadId>,
     ) -> NamedScene {
         let view_text = (self.spec.view.spec().sheet_text)(self);
-        let origin = self.origin.clone();
-        NamedScene { scene, table, layer: id.map(|id| id.layer), head: id.map(|id| id.head), label, view_text, origin }
+        NamedScene { scene, table, layer: id.map(|id| id.layer), head: id.map(|id| id.head), label, view_text }
     }
 }

@@ -4,11 +4,7 @@ use std::ops::Range;
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use crate::{
-    figure::list::Rgba,
-    raster::{Colors, heatmap::ruled_out as ruled_out_colors},
-    spec::Mask,
-};
+use crate::spec::Mask;
 
 /// Rows and columns of the cells that touch `viewport`.
 pub fn visible_cells(content: Rect, viewport: Rect, (n_rows, n_cols): (usize, usize)) -> [Range<usize>; 2] {
@@ -56,21 +52,9 @@ pub fn ruled_out(mask: Mask, (query, key): (usize, usize), shape: [usize; 2], va
     }
 }
 
-impl RuledOut {
-    /// The colour of such a cell: that of no value.
-    pub const fn color(self, colors: Colors) -> Rgba {
-        let [later, far] = ruled_out_colors(colors);
-        match self {
-            Self::Later => later,
-            Self::OutOfWindow => far,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{raster::ColorMap, style::Ground};
 
     #[test]
     fn a_cell_is_ruled_out_by_its_mask_and_not_by_being_small() {
@@ -81,7 +65,5 @@ mod tests {
         assert_eq!(of((1, 2), 0.1), None, "a value that is there is shown");
         assert_eq!(of((1, 2), f32::NAN), Some(RuledOut::Later));
         assert_eq!(ruled_out(Mask::default(), (0, 3), [4, 4], 0.0), None);
-        let colors = ColorMap::Heat.on(Ground::Light);
-        assert_ne!(RuledOut::Later.color(colors), RuledOut::OutOfWindow.color(colors));
     }
 }

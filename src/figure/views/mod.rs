@@ -68,14 +68,6 @@ pub(super) fn subject_text(read: &ReadPattern, subject: &str) -> String {
     }
 }
 
-/// What must be known before the numbers of an explanation are believed, and that they are no attention; nothing for
-/// attention.
-pub(super) fn caveat_text(read: &ReadPattern) -> String {
-    read.explained().map_or_else(String::new, |explained| {
-        format!("The numbers are not attention weights. {}", explained.method().caveat)
-    })
-}
-
 /// Heads as a person writes them: `L3H5`, `layer 3, heads 0–3`, with the stack where there are several kinds.
 pub fn heads_text(heads: &[HeadId]) -> String {
     let [first, .., last] = heads else {

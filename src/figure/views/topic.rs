@@ -18,7 +18,7 @@ const MAX_TOKEN: usize = 24;
 pub struct Topic<'a> {
     pub capture: &'a Capture,
     pub stack: StackKind,
-    /// The heads whose numbers are drawn; none where it is all of the stack.
+    /// The heads whose numbers are drawn; none where they are all of the stack.
     pub heads: Vec<HeadId>,
     /// How they become one, where they do.
     pub together: Option<&'static str>,
@@ -53,6 +53,11 @@ impl Topic<'_> {
             "" => heads,
             stack => format!("{stack} {heads}"),
         }
+    }
+
+    /// How many heads are drawn.
+    fn n_drawn(&self) -> usize {
+        if self.heads.is_empty() { self.n_heads() } else { self.heads.len() }
     }
 
     /// How many heads the stack has.
@@ -127,7 +132,7 @@ impl Topic<'_> {
 
     /// The question of views of all heads.
     pub fn compares(&self) -> String {
-        let heads = counted(self.n_heads(), "head");
+        let heads = counted(self.n_drawn(), "head");
         match self.held() {
             [Some(query), _] => format!("Where does {query} look in each of {heads}?"),
             [None, Some(key)] => format!("Which of {heads} look at {key}?"),
@@ -157,7 +162,7 @@ impl Topic<'_> {
 
     /// The question of points of all cells.
     pub fn are_near(&self) -> String {
-        let heads = counted(self.n_heads(), "head");
+        let heads = counted(self.n_drawn(), "head");
         match self.options.projection().space {
             Space::QueriesKeys => format!("In which of {heads} are keys near their queries?"),
             Space::Values => format!("In which of {heads} are values alike?"),

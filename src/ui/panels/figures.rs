@@ -253,9 +253,9 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
     });
     section_ui(ui, cx.theme, "Caption");
     let captions = [
-        (CaptionKind::None, "None", "None"),
-        (CaptionKind::Short, "Short", "Short: which heads, and what is left out"),
-        (CaptionKind::Full, "Full", "Full: also the model, the input and how to read it"),
+        (CaptionKind::None, "None", "None, and no question above it"),
+        (CaptionKind::Short, "Short", "Short: the question, which heads, what is left out, the caveat, the model"),
+        (CaptionKind::Full, "Full", "Full: also the input and how to read it"),
     ];
     let shown = captions.iter().find(|(caption, ..)| *caption == options.paper.caption).map_or("", |(_, name, _)| name);
     let combo = ComboBox::from_id_salt("caption").selected_text(shown).width(COMBO_PT);

@@ -7,8 +7,8 @@ use emath::{Rect, pos2, vec2};
 
 use super::{
     axes::Axis,
-    cells::{self, RuledOut, ruled_out},
-    heatmap::ruled_out::hatch,
+    cells::{RuledOut, ruled_out},
+    heatmap::ruled_out::{draw_cells, hatched_text},
     joined,
 };
 use crate::{
@@ -28,7 +28,6 @@ use crate::{
     },
     raster::ColorMap,
     spec::Mask,
-    style::HATCH_PT,
     text::{counted, share_text, stepped_text, tick_text, whole_text},
 };
 
@@ -61,8 +60,6 @@ pub struct AverageScene {
     pub annotation: Option<String>,
     pub color_map: ColorMap,
     pub mask: Mask,
-    /// Model and input, in words.
-    pub origin: String,
 }
 
 impl AverageScene {
@@ -141,12 +138,12 @@ impl AverageScene {
         pen.text("Mean weight by position (row: query, column: key)", SMALL, pen.palette.text, title, Align::Left);
         let colors = self.color_map.on(pen.palette.ground);
         let color = |(nth, weight): (usize, &f32)| match self.ruled_out(average, (nth / n_key, nth % n_key)) {
-            Some(why) => why.color(colors),
+            Some(_) => [0; 4],
             None => colors.color(weight / high),
         };
         let pixels = average.positions.pattern.as_slice().iter().enumerate().flat_map(color).collect();
         pen.picture(rect, &RgbaBuffer { width: n_key, height: n_query, pixels }, Sampling::Crisp);
-        self.hatch(average, rect, pen);
+        draw_cells(rect, (n_query, n_key), |pair| self.ruled_out(average, pair), pen);
         pen.frame(rect, 0.75, pen.palette.rule);
         let side = rect.height() / n_query.max(1) as f32;
         let step = (LABEL_PT / side.max(0.01)).ceil().max(1.0) as usize;
@@ -167,16 +164,6 @@ impl AverageScene {
     pub fn ruled_out(&self, average: &Average, (query, key): (usize, usize)) -> Option<RuledOut> {
         let pattern = &average.positions.pattern;
         ruled_out(self.mask, (query, key), pattern.shape(), pattern.get(query, key)?)
-    }
-
-    /// Hatches what lies outside the window of the head, as in the Heatmap.
-    fn hatch(&self, average: &Average, content: Rect, pen: &mut Pen<'_>) {
-        let [n_query, n_key] = average.positions.pattern.shape();
-        let out = |query: usize| {
-            let is_out = move |key: &usize| self.ruled_out(average, (query, *key)) == Some(RuledOut::OutOfWindow);
-            (0..n_key).filter(is_out).map(move |key| cells::cell_rect(content, (n_query, n_key), query, key))
-        };
-        hatch((0..n_query).flat_map(out), (HATCH_PT, pen.palette.canvas), pen);
     }
 
     fn draw_offsets(&self, layout: &AverageLayout, pen: &mut Pen<'_>) {
@@ -284,16 +271,8 @@ impl Scene for AverageScene {
             Some(name) if groups > 0 => format!("Lines: values of “{name}”"),
             _ => String::new(),
         };
-        let mask = match (self.mask.causal, self.mask.window) {
-            (false, None) => "",
-            (true, None) => "Grey cells are masked (causal)",
-            (false, Some(_)) => "Hatched cells lie outside the window of the layer",
-            (true, Some(_)) => "Grey cells are masked (causal), hatched ones lie outside the window of the layer",
-        };
+        let mask = hatched_text(self.mask.causal, self.mask.window.is_some());
         let far = format!("Offsets up to {MAX_OFFSET} are shown");
-        Captions {
-            short: joined([what.as_str(), &by]),
-            full: joined([what.as_str(), how, mask, &by, &far, &self.origin]),
-        }
+        Captions { short: joined([what.as_str(), &by]), full: joined([what.as_str(), how, mask, &by, &far]) }
     }
 }

@@ -55,7 +55,6 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             annotation: options.annotation.clone(),
             color_map: resolved.spec.color_map(),
             mask: resolved.capture.model().mask_of(id).unwrap_or_default(),
-            origin: resolved.origin.clone(),
         };
         let table = Box::new(move || match &*found {
             CloudResult::Average(average) => table(average),

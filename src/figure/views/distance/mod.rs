@@ -62,8 +62,6 @@ pub struct DistanceScene {
     pub shown: ShownCorrelation,
     /// What distance cannot stand for here.
     pub caveat: Option<&'static str>,
-    /// Model and input, in words.
-    pub origin: String,
 }
 
 impl DistanceScene {
@@ -217,10 +215,8 @@ impl DistanceScene {
             pen.lines(series.points().map(square).collect());
         }
         numbers(&axes, rect, [4, 6], pen);
-        let below = rect.left_bottom() + vec2(0.0, 6.5 * GRID);
-        // Beside a narrow plot there is no room for the rest.
-        let size = SMALL * (rect.width() / pen.type_.width(&chart.note, SMALL).max(1.0)).clamp(0.8, 1.0);
-        pen.text(&chart.note, size, pen.palette.text_weak, below, Align::Left);
+        let below = rect.left_bottom() + vec2(0.0, 4.75 * GRID);
+        pen.paragraph(&chart.note, SMALL, pen.palette.text_weak, below, rect.width());
     }
 
     fn draw_curve(&self, layout: &DistanceLayout, pen: &mut Pen<'_>) {
@@ -382,7 +378,7 @@ impl Scene for DistanceScene {
         let how = "The nearer to −1, the better distance predicts attention. Over the keys of one query it always \
             falls to −1 for small c, whatever the data; over all pairs it is lowest where norms balance";
         let short = joined([what.as_str(), &average]);
-        let full = joined([what.as_str(), &average, &head, how, self.caveat.unwrap_or_default(), &self.origin]);
+        let full = joined([what.as_str(), &average, &head, how, self.caveat.unwrap_or_default()]);
         Captions { short, full }
     }
 }

@@ -62,7 +62,6 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             head: id,
             shown: resolved.spec.options.distance,
             caveat: distance_fidelity::caveat(resolved.cloud, id),
-            origin: resolved.origin.clone(),
         };
         let numbers = Arc::clone(&proxies);
         let table = Box::new(move || table(&numbers));

@@ -190,7 +190,6 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             options: spec.options.heatmap.of_grid(),
             high,
             pinned: resolved.pinned(),
-            origin: resolved.origin.clone(),
         }),
     };
     let maps: Vec<Titled> = heads.iter().zip(&patterns).map(map).collect();
@@ -198,8 +197,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         Some(kind) => format!("Heads by {}", kind.definition().title.to_lowercase()),
         None => "All heads".to_owned(),
     };
-    let short = format!("{subject}: {}.", (SPEC.sheet_text)(resolved));
-    let captions = Captions { full: format!("{short} {}.", resolved.origin), short };
+    let captions = Captions::both(format!("{subject}: {}.", (SPEC.sheet_text)(resolved)));
     let sheet = SmallSheet::new(maps, places.n_cols, captions).map_err(|_| {
         FigureError::Failed(
             "there are fewer than two heads to show: name more layers or heads, or draw a heatmap".to_owned(),

@@ -9,7 +9,7 @@ use self::{
     layout::{HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT, TokenColumn},
     marks::TokenLook,
 };
-use super::{Pinned, caveat_text, grouped, joined, labels, subject_text};
+use super::{Pinned, grouped, joined, labels, subject_text};
 use crate::{
     analysis::{
         edges::{self, EdgeFilter, EdgeSet},
@@ -83,8 +83,6 @@ pub struct HeadsScene {
     /// The size of the strongest line of differences and explanations, where several figures share a scale.
     pub high: Option<f32>,
     pub pinned: Pinned,
-    /// Model and input, in words.
-    pub origin: String,
     /// Whether the legend is drawn below it.
     pub has_legend: bool,
 }
@@ -371,8 +369,7 @@ impl Scene for HeadsScene {
         let held = self.pinned_text().unwrap_or_default();
         let lines =
             self.read().map_or_else(String::new, |read| format!("{}: {lines}", subject_text(read, &self.subject)));
-        let caveat = self.read().map(caveat_text).unwrap_or_default();
-        Captions { short, full: joined([lines.as_str(), &hidden, &how, &look, &held, &caveat, &self.origin]) }
+        Captions { short, full: joined([lines.as_str(), &hidden, &how, &look, &held]) }
     }
 }
 

@@ -49,15 +49,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         } else {
             heads_text(ids)
         };
-        let scene = HeadsScene {
-            heads,
-            subject,
-            filter,
-            high,
-            pinned: resolved.pinned(),
-            origin: resolved.origin.clone(),
-            has_legend: true,
-        };
+        let scene = HeadsScene { heads, subject, filter, high, pinned: resolved.pinned(), has_legend: true };
         let lines = scene.heads.clone();
         let table = Box::new(move || data::heads(&lines));
         let mut drawn = resolved.named(Box::new(scene), table, capitalised(&label), id);

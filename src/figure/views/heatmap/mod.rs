@@ -9,7 +9,7 @@ use self::{
     layout::{HeatmapLayout, HeatmapLayoutInput, LABEL_GAP_PT},
 };
 use super::{
-    Pinned, caveat_text, cells, color_map, joined,
+    Pinned, cells, color_map, joined,
     labels::{self, ON_PAPER},
     subject_text,
 };
@@ -62,8 +62,6 @@ pub struct HeatmapScene {
     /// The value of the last colour, where several figures share a scale.
     pub high: Option<f32>,
     pub pinned: Pinned,
-    /// Model and input, in words.
-    pub origin: String,
 }
 
 impl HeatmapScene {
@@ -256,12 +254,10 @@ impl Scene for HeatmapScene {
                 ends.into_iter().any(|col| self.read.blank(row, col) == Some(what))
             })
         };
-        let mask = if has(Blank::Later) { "Grey cells are masked (causal)" } else { "" };
-        let window = if has(Blank::OutOfWindow) { "Hatched cells lie outside the window of the layer" } else { "" };
+        let mask = ruled_out::hatched_text(has(Blank::Later), has(Blank::OutOfWindow));
         let scale = if self.options.is_log() && !self.read.signed { "The scale is logarithmic" } else { "" };
         let subject = format!("{}: {size}", subject_text(&self.read, &self.subject));
-        let caveat = caveat_text(&self.read);
-        Captions { short, full: joined([subject.as_str(), rows, mask, window, scale, &hidden, &caveat, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), rows, mask, scale, &hidden]) }
     }
 }
 

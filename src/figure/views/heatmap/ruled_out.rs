@@ -10,7 +10,7 @@ use crate::{
         list::{Line, Rgba},
         palette::Palette,
         pen::{Medium, Pen},
-        views::cells::{cell_rect, visible_cells},
+        views::cells::{RuledOut, cell_rect, visible_cells},
     },
     style::HATCH_PT,
 };
@@ -41,6 +41,35 @@ pub fn draw(pattern: &ReadPattern, (content, plot): (Rect, Rect), pen: &mut Pen<
     if let Some([from, to]) = end_of_keys(pattern, content) {
         pen.line(from, to, if pen.medium == Medium::Paper { 2.0 } else { 3.0 }, canvas);
     }
+}
+
+/// What hatched cells are: later keys, and keys outside a window.
+pub const fn hatched_text(later: bool, far: bool) -> &'static str {
+    match (later, far) {
+        (false, false) => "",
+        (true, false) => "Hatched cells are masked (causal)",
+        (false, true) => "Hatched cells lie outside the window of the layer",
+        (true, true) => "Hatched cells are masked (causal) or, on grey, lie outside the window of the layer",
+    }
+}
+
+/// The same of a grid whose cells are ruled out one by one.
+pub fn draw_cells(
+    content: Rect,
+    (n_rows, n_cols): (usize, usize),
+    why: impl Fn((usize, usize)) -> Option<RuledOut>,
+    pen: &mut Pen<'_>,
+) {
+    let of = |wanted: RuledOut| -> Vec<Rect> {
+        let cells = (0..n_rows).flat_map(|row| (0..n_cols).map(move |col| (row, col)));
+        let cells = cells.filter(|cell| why(*cell) == Some(wanted));
+        cells.map(|(row, col)| cell_rect(content, (n_rows, n_cols), row, col)).collect()
+    };
+    let (later, far) = (of(RuledOut::Later), of(RuledOut::OutOfWindow));
+    for rect in &far {
+        pen.rect(*rect, pen.palette.raised);
+    }
+    hatch(later.into_iter().chain(far), (HATCH_PT, pen.palette.rule), pen);
 }
 
 /// Hatches rectangles that come from above to below.

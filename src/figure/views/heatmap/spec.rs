@@ -50,7 +50,6 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             options: resolved.spec.options.heatmap,
             high,
             pinned: resolved.pinned(),
-            origin: resolved.origin.clone(),
         };
         resolved.named(Box::new(scene), Box::new(move || data::heatmap(&read)), capitalised(&subject), id)
     };

@@ -9,7 +9,7 @@ use self::{
     layout::ImageLayout,
     weights::{OverlayToken, PatchRole, of_patches},
 };
-use super::{caveat_text, color_map, joined, subject_text};
+use super::{color_map, joined, subject_text};
 use crate::{
     analysis::reading::ReadPattern,
     capture::{ImageInfo, RgbaBuffer},
@@ -92,8 +92,6 @@ pub struct ImageScene {
     /// Arrows instead of the overlay, and the token whose arrows stand out.
     pub flows: Option<(FlowFilter, Option<(usize, PatchRole)>)>,
     pub subject: String,
-    /// Model and input, in words.
-    pub origin: String,
 }
 
 impl ImageScene {
@@ -144,8 +142,7 @@ impl ImageScene {
             "Width and opacity grow with the weight"
         };
         let subject = format!("{}: {flows}", subject_text(&self.read, &self.subject));
-        let caveat = caveat_text(&self.read);
-        Captions { short, full: joined([subject.as_str(), look, &held, &hidden, &caveat, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), look, &held, &hidden]) }
     }
 
     /// The picture, of at most so many pixels along a side, with the overlay.
@@ -299,8 +296,7 @@ impl Scene for ImageScene {
             None => String::new(),
         };
         let subject = format!("{}: {picked}", subject_text(&self.read, &self.subject));
-        let caveat = caveat_text(&self.read);
-        Captions { short, full: joined([subject.as_str(), &prefix, &outline, &hidden, &caveat, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), &prefix, &outline, &hidden]) }
     }
 }
 

@@ -146,7 +146,6 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             look,
             flows: options.flow_filter().map(|filter| (filter, held)),
             subject: subject.clone(),
-            origin: resolved.origin.clone(),
         };
         let numbers = scene.clone();
         resolved.named(Box::new(scene), Box::new(move || data::image(&numbers)), capitalised(&subject), id)

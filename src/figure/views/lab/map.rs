@@ -15,6 +15,7 @@ use crate::{
         pen::Pen,
         views::{
             cells::{self, RuledOut, ruled_out},
+            heatmap::ruled_out::draw_cells,
             labels::{self, Label, Labels, ON_SCREEN},
         },
     },
@@ -213,11 +214,14 @@ impl Piece for Map {
         let low = if signed { -most } else { 0.0 };
         let of = |value: &f32| if value.is_finite() { colors.color((value - low) / (most - low)) } else { none };
         let at = |(nth, value): (usize, &f32)| match self.ruled_out((nth / n_cols, nth % n_cols)) {
-            Some(why) => why.color(colors),
+            Some(_) => [0; 4],
             None => of(value),
         };
         let pixels = self.values.as_slice().iter().enumerate().flat_map(at).collect();
         pen.picture(layout.cells, &RgbaBuffer { width: n_cols, height: n_rows, pixels }, Sampling::Crisp);
+        if self.mask.is_some() {
+            draw_cells(layout.cells, (n_rows, n_cols), |cell| self.ruled_out(cell), pen);
+        }
         pen.frame(layout.cells, 0.75, pen.palette.rule);
         if let Some(words) = &self.words {
             for (nth, (word, value)) in words.iter().zip(self.values.as_slice()).enumerate() {

@@ -19,6 +19,7 @@ mod spec;
 
 pub use options::LabOptions;
 pub use spec::SPEC;
+pub(in crate::figure) use spec::target_text;
 
 use std::sync::Arc;
 

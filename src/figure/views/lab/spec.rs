@@ -98,13 +98,13 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     }
     let target = there.iter().find_map(|answer| target_text(resolved.capture, answer.report.as_deref()?));
     let titles: Vec<&str> = there.iter().map(|answer| answer.title).collect();
-    let what = format!("{} {}.", question.text(), titles.join(", "));
+    let what = format!("{}.", titles.join(", "));
     let of = target.map_or_else(String::new, |target| format!(" Explained: {target}."));
     let notes: Vec<String> = sections.iter().flat_map(|section| &section.notes).map(|it| sentence(it)).collect();
     let short = [format!("{what}{of}")].into_iter().chain(notes).collect::<Vec<_>>().join(" ");
     let mut caveats: Vec<&str> = there.iter().filter_map(|it| Some(it.report.as_ref()?.method.caveat)).collect();
     caveats.dedup();
-    let full = format!("{short} {} {}.", caveats.join(" "), resolved.origin);
+    let full = format!("{short} {}", caveats.join(" "));
     let scene = LabScene { sections, captions: Captions { short, full } };
     let capture = resolved.capture.clone();
     let label = question.short().to_owned();
@@ -116,7 +116,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// The output that is explained: the logit of a class or a token, where it is, what it is told apart from.
-fn target_text(capture: &Capture, report: &Report) -> Option<String> {
+pub(in crate::figure) fn target_text(capture: &Capture, report: &Report) -> Option<String> {
     let parameter = |name: &str| report.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value);
     parameter("class")?.get("label")?;
     let mut text = logit_name(report);

@@ -70,8 +70,6 @@ pub struct MatrixScene {
     /// The token that is marked in every plane.
     pub pinned: Pinned,
     pub subject: String,
-    /// Model and input, in words.
-    pub origin: String,
 }
 
 impl MatrixScene {
@@ -209,7 +207,7 @@ impl Scene for MatrixScene {
             let planes = if n_heads == 1 { "1 map".to_owned() } else { format!("{n_heads} maps") };
             let subject = format!("{}: {planes} of {} points", capitalised(&self.subject), n_query + n_key);
             let how = first.map_or_else(String::new, |plane| capitalised(&super::scatter::laid_out(plane)));
-            let full = joined([subject.as_str(), space.meaning(), &how, &self.origin]);
+            let full = joined([subject.as_str(), space.meaning(), &how]);
             return Captions { short: joined([subject.as_str()]), full };
         }
         let what = format!("{n_heads} heads, {n_query} queries and {n_key} keys each");
@@ -218,6 +216,6 @@ impl Scene for MatrixScene {
         let laid_out = first.map_or_else(String::new, |plane| super::scatter::laid_out(plane));
         let how = format!("Each map shows the queries and keys of one head, {laid_out}, both to the same scale");
         let subject = format!("Query–key maps of {}: {what}", self.subject);
-        Captions { short, full: joined([subject.as_str(), &how, &sizes, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), &how, &sizes]) }
     }
 }

@@ -79,7 +79,6 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         tints: options.tints(resolved.cloud, space, &heads),
         pinned: resolved.pinned(),
         subject: subject.clone(),
-        origin: resolved.origin.clone(),
     };
     let (cloud, stack) = (resolved.cloud.clone(), resolved.stack);
     let table = Box::new(move || data::points(planes.iter().map(|plane| &**plane), &cloud, (stack, space)));

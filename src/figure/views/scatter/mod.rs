@@ -70,8 +70,6 @@ pub struct ScatterScene {
     pub tints: Tints,
     pub pinned: Pinned,
     pub subject: String,
-    /// Model and input, in words.
-    pub origin: String,
 }
 
 impl ScatterScene {
@@ -184,7 +182,7 @@ impl ScatterScene {
         };
         let subject = format!("{}: {n}", capitalised(&self.subject));
         let how = capitalised(&laid_out(&self.plane));
-        let full = joined([subject.as_str(), self.space.meaning(), &how, &self.origin]);
+        let full = joined([subject.as_str(), self.space.meaning(), &how]);
         Captions { short: joined([subject.as_str()]), full }
     }
 }
@@ -284,7 +282,7 @@ impl Scene for ScatterScene {
         };
         let held = if self.pinned.is_empty() { "" } else { "Lines lead to the strongest partners of the pinned token" };
         let subject = format!("Query–key map of {}: {numbers}", self.subject);
-        Captions { short, full: joined([subject.as_str(), &how, near, held, &norm, &sizes, &self.origin]) }
+        Captions { short, full: joined([subject.as_str(), &how, near, held, &norm, &sizes]) }
     }
 }
 

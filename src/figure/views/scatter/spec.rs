@@ -57,7 +57,6 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             tints: projection::looks(resolved.cloud, space, id, options.color, options.size),
             pinned: resolved.pinned(),
             subject: resolved.cell_text(id),
-            origin: resolved.origin.clone(),
         };
         let (cloud, stack) = (resolved.cloud.clone(), resolved.stack);
         let table = Box::new(move || data::points([&plane], &cloud, (stack, space)));

@@ -58,7 +58,6 @@ impl Canvas for AverageView {
                 .latest_capture()
                 .and_then(|capture| capture.model().mask_of(cx.pane.selection.head))
                 .unwrap_or_default(),
-            origin: String::new(),
         };
         let shown = Some(scene.captions().short);
         let area = ui.available_rect_before_wrap();

@@ -60,7 +60,6 @@ impl Canvas for DistanceView {
             head,
             shown: cx.pane.options.distance,
             caveat: distance_fidelity::caveat(&cloud, head),
-            origin: String::new(),
         };
         let area = ui.available_rect_before_wrap();
         let (response, painter) = ui.allocate_painter(area.size(), Sense::click_and_drag());
