@@ -74,6 +74,8 @@ mod hostile_models;
 mod hub;
 /// Fused operations against candle, forward and backward.
 mod kernels;
+/// What can be reached without a mouse.
+mod keyboard;
 /// Every key of `config.json`: read, known to change no number, or refused by name.
 mod keys;
 /// Questions of the laboratory: laws, PyTorch's numbers, and what is refused.

@@ -10,7 +10,7 @@ use crate::{
         commands::UiCommand,
         keys::keys_text,
         theme::{GRID, Theme, text_size},
-        widgets::{Dialog, focus_when_opened, section_ui},
+        widgets::{Dialog, focus_when_opened, follow_focus, section_ui},
     },
 };
 
@@ -127,6 +127,7 @@ impl HelpSheet {
             ui.add_space(GRID);
             ScrollArea::vertical().max_height(room.y * MAX_HEIGHT).auto_shrink([false, false]).show(ui, |ui| {
                 self.rows_ui(ui, theme);
+                follow_focus(ui);
             });
             ui.add_space(2.0 * GRID);
             about_ui(ui, theme);

@@ -49,6 +49,7 @@ use crate::{
         commands::UiCommand,
         stale::{veil, veiled_ui},
         theme::{GRID, SCROLLBAR_PT},
+        widgets::follow_focus,
     },
 };
 
@@ -136,6 +137,7 @@ pub fn scrolled_ui(ui: &mut Ui, name: &str, contents: impl FnOnce(&mut Ui)) {
     egui::ScrollArea::vertical().id_salt(name).auto_shrink([false, false]).show(&mut outer, |ui| {
         ui.set_max_width(rect.width());
         contents(ui);
+        follow_focus(ui);
     });
     ui.advance_cursor_after_rect(rect);
 }

@@ -18,7 +18,7 @@ use crate::{
         commands::UiCommand,
         keys::keys_text,
         theme::{FOCUS_PT, GRID, radius, text_size},
-        widgets::{Dialog, focus_when_opened},
+        widgets::{Dialog, focus_when_opened, follow_focus},
     },
 };
 
@@ -120,6 +120,7 @@ impl ViewsSheet {
                         ui.horizontal(|ui| row.iter().for_each(|card| chosen |= self.card_ui(ui, cx, *card)));
                     }
                 }
+                follow_focus(ui);
             });
             if n_found == 0 {
                 ui.label(RichText::new(format!("No view mentions “{}”", self.typed.trim())).color(cx.theme.text_weak));

@@ -26,6 +26,15 @@ pub fn in_pattern(focus: Focus, [rows, cols]: [&Axis; 2]) -> [Option<usize>; 2] 
     [focus.query.and_then(|query| rows.group_of(query)), focus.key.and_then(|key| cols.group_of(key))]
 }
 
+/// What is pinned after a click on the name of a token: that of its own side, or none there any more. The other side stays as it is, so
+/// that a query and a key make a pair.
+pub const fn clicked(pinned: Focus, here: Focus, was_pinned: bool) -> Focus {
+    match (here.query, here.key) {
+        (Some(_), _) => Focus { query: if was_pinned { None } else { here.query }, key: pinned.key },
+        (None, key) => Focus { query: pinned.query, key: if was_pinned { None } else { key } },
+    }
+}
+
 /// Reports what is under the pointer in this frame. It ends by silence: what nobody reports is under no pointer.
 pub fn report(cx: &ViewCtx<'_>, focus: Focus) {
     if !focus.is_empty() {

@@ -5,6 +5,7 @@ use eframe::egui::{
     ScrollArea, Ui, Vec2, vec2,
 };
 
+use super::follow_focus;
 use crate::ui::theme::GRID;
 
 /// A window smaller than this has no room to spare around a dialog.
@@ -57,7 +58,9 @@ impl Dialog {
             ui.set_max_size(room);
             let shown = ScrollArea::both().id_salt("dialog").show(ui, |ui| {
                 ui.set_width(self.width.min(ui.available_width()));
-                contents(ui)
+                let inner = contents(ui);
+                follow_focus(ui);
+                inner
             });
             shown.inner
         })

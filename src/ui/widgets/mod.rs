@@ -17,7 +17,7 @@ mod roving;
 mod token_chips;
 
 pub use dialog::{Dialog, main_button_ui};
-pub use roving::{Along, Roving};
+pub use roving::{Along, Roving, stepped};
 pub use token_chips::{ChipRoom, ChipTint, TokenChips};
 
 /// A heading inside a panel.
@@ -165,7 +165,20 @@ pub fn menu_width(ui: &Ui, wanted: f32) -> f32 {
 pub fn scrolled_menu_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
     let most = ui.ctx().content_rect().height() - 4.0 * GRID;
     ui.set_max_height(most);
-    egui::ScrollArea::vertical().id_salt("menu").show(ui, contents);
+    egui::ScrollArea::vertical().id_salt("menu").show(ui, |ui| {
+        contents(ui);
+        follow_focus(ui);
+    });
+}
+
+/// Brings into sight the part of a scroll area that has just got the focus by a key: called last among its contents.
+pub fn follow_focus(ui: &Ui) {
+    let focused = ui.memory(egui::Memory::focused).and_then(|id| ui.ctx().read_response(id));
+    let Some(response) = focused.filter(Response::gained_focus) else { return };
+    let is_within = response.layer_id == ui.layer_id() && ui.min_rect().contains(response.rect.center());
+    if is_within && !ui.clip_rect().contains_rect(response.rect) {
+        ui.scroll_to_rect(response.rect.expand(GRID), None);
+    }
 }
 
 /// Least width and height of a symbol's button.

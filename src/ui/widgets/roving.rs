@@ -19,6 +19,30 @@ impl Along {
             Self::Column => &[UP, DOWN],
         }
     }
+
+    /// Keeps these keys for what has the focus, instead of moving that.
+    fn lock(self, ui: &Ui, response: &Response) {
+        let horizontal_arrows = self == Self::Line;
+        let filter = EventFilter { horizontal_arrows, vertical_arrows: true, ..EventFilter::default() };
+        ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+    }
+}
+
+/// The thing that the keyboard is at in a list of `n` things that is drawn as one, while that has the focus, and whether
+/// an arrow key has just led there.
+pub fn stepped(ui: &Ui, response: &Response, n: usize, along: Along) -> Option<(usize, bool)> {
+    if !response.has_focus() || n == 0 {
+        return None;
+    }
+    along.lock(ui, response);
+    let before = ui.ctx().data(|data| data.get_temp(response.id)).unwrap_or(0usize).min(n - 1);
+    let pressed = |key: Key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
+    let at = along.keys().iter().filter(|(key, _)| pressed(*key)).fold(before, |at, (_, forward)| match forward {
+        true => (at + 1).min(n - 1),
+        false => at.saturating_sub(1),
+    });
+    ui.ctx().data_mut(|data| data.insert_temp(response.id, at));
+    Some((at, at != before))
 }
 
 /// The Tab stop of one list.
@@ -63,9 +87,7 @@ impl Roving {
         if !response.has_focus() {
             return;
         }
-        let filter =
-            EventFilter { horizontal_arrows: along == Along::Line, vertical_arrows: true, ..EventFilter::default() };
-        ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+        along.lock(ui, response);
         for &(key, forward) in along.keys() {
             if ui.input_mut(|input| input.consume_key(Modifiers::NONE, key)) {
                 let next = if forward { (position + 1).min(n.saturating_sub(1)) } else { position.saturating_sub(1) };

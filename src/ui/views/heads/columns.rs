@@ -22,7 +22,7 @@ use crate::{
         views::{
             controls::has_two_sides,
             display_list::{PiecePainter, color32, paint_part},
-            toggle_hidden,
+            hover, toggle_hidden,
         },
         widgets::{Along, Roving},
     },
@@ -102,7 +102,7 @@ pub fn column_ui(
             let side = if column == TokenColumn::Query { stack.query_side() } else { stack.key_side() };
             toggle_hidden(cx, side, group.positions.clone());
         } else if response.clicked() && !here.is_empty() {
-            cx.send(Command::Select(SelectionCommand::Pin(clicked(selection.pinned, here, is_pinned))));
+            cx.send(Command::Select(SelectionCommand::Pin(hover::clicked(selection.pinned, here, is_pinned))));
         }
     }
     let draw = |pen: &mut Pen<'_>| {
@@ -119,15 +119,6 @@ pub fn column_ui(
 /// A hovered key with a pinned query means their cell, and the other way round.
 fn with_pinned_partner(selection: &Selection, here: Focus) -> Focus {
     Focus { query: here.query.or(selection.pinned.query), key: here.key.or(selection.pinned.key) }
-}
-
-/// What is pinned after a click: a token of its own column, or none there any more. The other column stays as it is, so
-/// that a query and a key make a pair.
-const fn clicked(pinned: Focus, here: Focus, was_pinned: bool) -> Focus {
-    match (here.query, here.key) {
-        (Some(_), _) => Focus { query: if was_pinned { None } else { here.query }, key: pinned.key },
-        (None, key) => Focus { query: pinned.query, key: if was_pinned { None } else { key } },
-    }
 }
 
 fn token_id(ui: &Ui, column: TokenColumn, position: usize) -> Id {

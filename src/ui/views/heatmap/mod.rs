@@ -171,10 +171,14 @@ impl HeatmapView {
     fn reveal_held(&mut self, cx: &ViewCtx<'_>, pattern: &ReadPattern) {
         let pinned = cx.pane.selection.pinned;
         if std::mem::replace(&mut self.held, pinned) != pinned {
-            let [row, col] = hover::in_pattern(pinned, [&pattern.rows, &pattern.cols]);
-            let part = |idx: Option<usize>, n: usize| idx.map(|idx| (idx as f32 + 0.5) / n.max(1) as f32);
-            self.camera.reveal([part(col, pattern.cols.len()), part(row, pattern.rows.len())]);
+            self.reveal(pinned, pattern);
         }
+    }
+
+    fn reveal(&mut self, focus: Focus, pattern: &ReadPattern) {
+        let [row, col] = hover::in_pattern(focus, [&pattern.rows, &pattern.cols]);
+        let part = |idx: Option<usize>, n: usize| idx.map(|idx| (idx as f32 + 0.5) / n.max(1) as f32);
+        self.camera.reveal([part(col, pattern.cols.len()), part(row, pattern.rows.len())]);
     }
 
     /// Draws the cells with all that stands around them. Of a long text `pattern` has no rows.
@@ -223,7 +227,10 @@ impl HeatmapView {
             drawing::draw_ui(ui, cx, &response, drawn_on, pattern, &pairs);
         }
         let under = hover::under(&response, &[pairs]).filter(|_| !response.dragged());
-        let on_axis = readout::axis_focus(ui, cx, pattern, labels);
+        let (on_axis, has_moved) = readout::axis_focus(ui, cx, pattern, labels);
+        if has_moved {
+            self.reveal(on_axis, pattern);
+        }
         let hovered = under.map_or(on_axis, |hit| hover::tokens(hit.in_pattern(), axes, pattern.has_one_row()));
         hover::report(cx, hovered);
         if response.clicked() && !hovered.is_empty() && drawn_on.is_none() {

@@ -5,13 +5,14 @@ use eframe::egui::{Grid, RichText, Role, Sense, Ui, WidgetInfo};
 use crate::{
     analysis::reading::{Axis, ReadPattern, RowMass},
     capture::Capture,
-    figure::views::regions::Region,
+    figure::views::regions::{Pointed, Region},
     session::{Command, Focus, SelectionCommand},
     text::decimal_text,
     ui::{
         ViewCtx,
         theme::GRID,
         views::{controls, controls::query_name, hover, source, tooltip},
+        widgets::{Along, stepped},
     },
 };
 
@@ -42,25 +43,35 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, mass:
     format!("{what}{sides}{words}{masked}{window}{sums}")
 }
 
-/// The token whose label is under the pointer: its row or column is meant, and its whole text is shown,
-/// also where the label had to be cut.
-pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, labels: [Region; 2]) -> Focus {
-    let mut focus = Focus::NONE;
+/// The token whose label is under the pointer, or that the arrow keys are at, and whether they have just led there: its
+/// row or column is meant, and its whole text is shown, also where the label had to be cut.
+pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, labels: [Region; 2]) -> (Focus, bool) {
+    let (mut focus, mut has_moved) = (Focus::NONE, false);
     let axes: [&Axis; 2] = [&pattern.rows, &pattern.cols];
-    for (name, region, axis) in [("Query labels", labels[0], axes[0]), ("Key labels", labels[1], axes[1])] {
+    for (nth, name) in ["Query labels", "Key labels"].into_iter().enumerate() {
+        let (region, axis) = (labels[nth], axes[nth]);
         let response = ui.interact(region.seen, ui.scope_id().with(name), Sense::click());
-        response.widget_info(|| WidgetInfo::labeled(Role::Label, true, name));
-        let Some(hit) = hover::under(&response, &[region]) else { continue };
-        let [row, col] = hit.in_pattern();
+        let along = [Along::Column, Along::Line][nth];
+        let stepped = stepped(ui, &response, axis.groups.len(), along);
+        response.widget_info(|| WidgetInfo {
+            current_text_value: stepped.map(|(at, _)| axis.numbered(at)),
+            ..WidgetInfo::labeled(Role::ListBox, true, name)
+        });
+        let under = hover::under(&response, &[region]).map(Pointed::in_pattern);
+        let at = under.or(stepped.map(|(at, _)| [(nth == 0).then_some(at), (nth == 1).then_some(at)]));
+        let Some([row, col]) = at else { continue };
         let here = hover::tokens([row, col], axes, pattern.has_one_row());
         let Some(idx) = row.or(col).filter(|_| !here.is_empty()) else { continue };
         focus = here;
+        has_moved |= stepped.is_some_and(|(_, moved)| moved);
         if response.clicked() {
-            cx.send(Command::Select(SelectionCommand::Pin(focus)));
+            let pinned = cx.pane.selection.pinned;
+            let was_pinned = hover::in_pattern(pinned, axes)[nth] == Some(idx);
+            cx.send(Command::Select(SelectionCommand::Pin(hover::clicked(pinned, here, was_pinned))));
         }
         response.on_hover_text(axis.numbered(idx));
     }
-    focus
+    (focus, has_moved)
 }
 
 /// What stands beside the pointer over one cell.

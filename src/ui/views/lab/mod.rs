@@ -33,7 +33,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::GRID,
-        widgets::{scrolled_menu_ui, text_button_width},
+        widgets::{follow_focus, scrolled_menu_ui, text_button_width},
     },
 };
 
@@ -85,6 +85,7 @@ impl Canvas for LabView {
         ScrollArea::both().id_salt(salt).auto_shrink(false).show(ui, |ui| {
             self.pieces.ui(ui, cx, capture, &asked);
             rank_one::add_ui(ui, cx, &asked);
+            follow_focus(ui);
         });
         let n_answered = asked.columns.iter().filter(|column| column.answer.report.is_some()).count();
         let n_methods = MethodPreset::under(question).count();

@@ -156,6 +156,7 @@ fn mark_ui(ui: &mut Ui, cx: &ViewCtx<'_>, text: &str, (is_query, color): (bool, 
         controls::mark_ui(ui, cx.theme, Vec2::splat(3.0 * GRID), (is_query, color), draw);
         let words = RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
         let label = ui.add(Label::new(words).truncate().sense(Sense::click()));
+        label.widget_info(|| WidgetInfo::labeled(Role::Button, true, text));
         label.on_hover_text("Click to pick these points; with Ctrl: add them").clicked()
     })
     .inner
