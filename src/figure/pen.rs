@@ -123,19 +123,6 @@ impl<'a> Pen<'a> {
         self.picture(bar, &RgbaBuffer { width: colors.len(), height: 1, pixels }, Sampling::Crisp);
     }
 
-    /// A bar of colours at the top of `rect`, below it what its beginning, middle and end stand for.
-    pub fn ramp(&mut self, rect: Rect, colors: &[Rgba], texts: [&str; 3]) {
-        self.colors(Rect::from_min_size(rect.min, vec2(rect.width(), 2.0 * GRID)), colors);
-        let y = rect.bottom() - self.type_.height(SMALL) / 2.0;
-        for (text, x, align) in [
-            (texts[0], rect.left(), Align::Left),
-            (texts[1], rect.center().x, Align::Center),
-            (texts[2], rect.right(), Align::Right),
-        ] {
-            self.text(text, SMALL, self.palette.text_weak, Pos2::new(x, y), align);
-        }
-    }
-
     /// A vertical colour bar at the left of `rect`, low at the bottom, with three numbers.
     pub fn color_bar(&mut self, rect: Rect, color: impl Fn(f32) -> Rgba, tick: impl Fn(f32) -> String) {
         let bar = Rect::from_min_size(rect.min, vec2(BAR_PT, rect.height()));

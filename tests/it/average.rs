@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path, process::Command};
 
-use attnscope::{figure::views::average::layout::AverageLayout, session::ViewKind};
+use attnscope::{
+    figure::{pen::Medium, views::average::layout::AverageLayout},
+    session::ViewKind,
+};
 use eframe::egui::vec2;
 use egui_kittest::kittest::Queryable as _;
 use serde_json::Value;
@@ -16,7 +19,7 @@ fn a_cell_of_the_mean_says_its_weight_and_an_offset_its_pairs() {
     stage.run();
     let canvas = stage.get_by_label("Mean attention of L0H0 over all inputs").rect();
     // One input of nine tokens.
-    let layout = AverageLayout::of(canvas, (9, 9));
+    let layout = AverageLayout::of(canvas, (9, 9), Medium::Screen);
     let cell = layout.cells.min + layout.cells.size() * vec2(3.5, 5.5) / 9.0;
     stage.hover_at(cell);
     stage.run();

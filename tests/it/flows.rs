@@ -5,11 +5,14 @@ use std::{collections::BTreeMap, fs, sync::Arc};
 use attnscope::{
     analysis::reading::{Captures, LeaveOut, Reading, read},
     capture::{Capture, CaptureParts, PerHead, Site},
-    figure::views::image::{
-        arrows::{Mark, Shape, high, marks},
-        flows::{FlowFilter, FlowKind, Flows, MAX_ARROWS, Target},
-        layout::ImageLayout,
-        weights::PatchRole,
+    figure::{
+        pen::Medium,
+        views::image::{
+            arrows::{Mark, Shape, high, marks},
+            flows::{FlowFilter, FlowKind, Flows, MAX_ARROWS, Target},
+            layout::ImageLayout,
+            weights::PatchRole,
+        },
     },
     ids::{HeadId, Side, StackKind},
     session::{Command, SelectionCommand, ViewKind},
@@ -105,7 +108,7 @@ fn arrows_rings_and_squares_stand_where_their_patches_are() {
     let image = capture.image().unwrap();
     let pattern = read(Captures::one(&capture), &Reading::of(HeadId::single(0, 0))).unwrap();
     let flows = Flows::of(&pattern, image, FlowFilter::usual(FlowKind::Strongest));
-    let layout = ImageLayout::compute(Rect::from_min_size(pos2(0.0, 0.0), vec2(500.0, 400.0)), image);
+    let layout = ImageLayout::compute(Rect::from_min_size(pos2(0.0, 0.0), vec2(500.0, 400.0)), image, Medium::Paper);
     let all = marks(&flows, &layout, image, high(&pattern), None);
     let mark = |query: usize| all.iter().find(|mark| mark.flow.query == query).unwrap();
     let cell = |position: usize| layout.token_rect(position);

@@ -4,9 +4,16 @@ use attnscope::{
     cli::open::OpenOptions,
     session::{Command, Focus, PaneCommand, SelectionCommand, Split, ViewKind},
 };
+use eframe::egui::vec2;
 use egui_kittest::kittest::Queryable as _;
 
-use crate::support::window::{Window, with_text};
+use crate::{
+    support::{
+        synthetic,
+        window::{Window, with_text},
+    },
+    views::{Stage, sentence},
+};
 
 fn window(view: ViewKind) -> Window {
     Window::open(OpenOptions { view: Some(view), ..with_text("one two three") })
@@ -53,4 +60,26 @@ fn panes_beside_each_other_have_a_question_each() {
     does(&mut window, Command::Select(SelectionCommand::ShowView(ViewKind::Grid)));
     let questions = window.questions();
     assert!(questions.len() == 2 && questions[1].starts_with("Which of "), "{questions:?}");
+}
+
+#[test]
+fn colours_have_their_scale_in_the_row_below_the_view() {
+    let picture = || synthetic::image_capture((4, 4));
+    for (view, capture, scales) in [
+        (ViewKind::Heads, sentence(), vec!["Strength of the line"]),
+        (ViewKind::Heatmap, sentence(), vec!["Colours from"]),
+        (ViewKind::Grid, sentence(), vec!["Colours from"]),
+        (ViewKind::Average, sentence(), vec!["Colours from"]),
+        (ViewKind::Distance, sentence(), vec!["Scaled: correlation", "Norms"]),
+        (ViewKind::Image, picture(), vec!["Colours from"]),
+    ] {
+        let mut stage = Stage::new(capture, view).show(vec2(900.0, 600.0));
+        for _ in 0..4 {
+            stage.run();
+        }
+        for name in scales {
+            let scale = stage.get_by_label_contains(name).rect();
+            assert!(scale.top() > 600.0 - 28.0 && (60.0..=160.0).contains(&scale.width()), "{view:?}: {scale:?}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use attnscope::{
     analysis::projection::ScaleChoice,
-    figure::views::distance::layout::DistanceLayout,
+    figure::{pen::Medium, views::distance::layout::DistanceLayout},
     ids::HeadId,
     session::{Command, PaneCommand, ViewKind},
 };
@@ -20,7 +20,7 @@ fn stage() -> Harness<'static, Stage> {
 fn layout(stage: &Harness<'static, Stage>) -> DistanceLayout {
     let canvas = stage.get_by_label_contains("Distance and dot product of all heads").rect();
     // As the scene lays it out: 3 layers of 4 heads.
-    DistanceLayout::of_scene(canvas, (3, 4))
+    DistanceLayout::of_scene(canvas, (3, 4), Medium::Screen)
 }
 
 #[test]

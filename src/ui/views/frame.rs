@@ -6,7 +6,7 @@ use eframe::egui::{
     containers::scroll_area::ScrollSource, vec2,
 };
 
-use super::{lab::explained_output, source};
+use super::{lab::explained_output, scale::Footer, source};
 use crate::{
     figure::{
         FigureExtent,
@@ -58,18 +58,18 @@ fn topic<'a>(cx: &ViewCtx<'a>) -> Option<Topic<'a>> {
     })
 }
 
-/// Draws the row below a view: the scale of its colours, how much of what there is it shows, and a caveat, which is
+/// Draws the row below a view: the scales of its colours, how much of what there is it shows, and a caveat, which is
 /// whole under the pointer and on click.
-pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&str>, scale: impl FnOnce(&mut Ui)) {
+pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&Footer>) {
     let Some(topic) = topic(cx) else { return };
     ui.painter().rect_filled(rect.with_max_y(rect.top() + 1.0), 0, cx.theme.rule);
     let caveat = format!("{}.", (cx.pane.view.spec().caveat)(&topic));
     let inner = rect.shrink2(vec2(3.0 * GRID, 0.0));
     let layout = Layout::left_to_right(Align::Center);
     ui.scope_builder(UiBuilder::new().id_salt("scale").max_rect(inner).layout(layout), |ui| {
-        ui.spacing_mut().item_spacing.x = 2.0 * GRID;
-        if shown.is_some() {
-            scale(ui);
+        ui.spacing_mut().item_spacing.x = 4.0 * GRID;
+        for scale in shown.iter().flat_map(|shown| &shown.scales) {
+            scale.ui(ui, cx.theme);
         }
         let small = |text: &str| RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
         let room = ui.available_width();
@@ -83,7 +83,8 @@ pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&str>, 
             let button = button.inner.on_hover_text(&caveat);
             Popup::menu(&button).accessible_name("Caveat").show(|ui| ui.label(&caveat));
             if let Some(shown) = shown {
-                ui.with_layout(layout, |ui| ui.add(Label::new(small(shown)).truncate()));
+                let label = ui.with_layout(layout, |ui| ui.add(Label::new(small(&shown.words)).truncate()));
+                label.inner.on_hover_text(&shown.words);
             }
         });
     });

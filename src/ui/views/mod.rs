@@ -6,6 +6,7 @@
 
 use eframe::egui::{Rect, RichText, Ui, UiBuilder};
 
+use self::scale::Footer;
 use super::{ViewCtx, theme::GRID};
 use crate::{analysis::PointCloud, session::ViewKind};
 
@@ -32,6 +33,7 @@ mod menu;
 mod overlay;
 mod overview;
 mod pending;
+mod scale;
 mod selectors;
 mod small_maps;
 mod source;
@@ -57,12 +59,8 @@ const MARGIN_PT: f32 = 3.0 * GRID;
 
 /// A view in the window.
 trait Canvas {
-    /// Draws it over all the space that is left in `ui`; how much of what there is it shows, in words, for the row
-    /// below it.
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String>;
-
-    /// Draws the scale of its colours or lines in one row.
-    fn scale_ui(&mut self, _ui: &mut Ui, _cx: &ViewCtx<'_>) {}
+    /// Draws it over all the space that is left in `ui`; what the row below it says of it.
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer>;
 
     /// Draws what its colours and marks mean, below its options.
     fn legend_ui(&mut self, _ui: &mut Ui, _cx: &ViewCtx<'_>) {}
@@ -96,11 +94,11 @@ impl Views {
             ui.shrink_clip_rect(area);
             scrolled_ui(ui, |ui| self.canvas_ui((kind, salt), ui, cx))
         });
-        frame::scale_ui(ui, cx, below, shown.inner.as_deref(), |ui| self.canvas(kind).scale_ui(ui, cx));
+        frame::scale_ui(ui, cx, below, shown.inner.as_ref());
         ui.advance_cursor_after_rect(whole);
     }
 
-    fn canvas_ui(&mut self, (kind, salt): (ViewKind, &str), ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn canvas_ui(&mut self, (kind, salt): (ViewKind, &str), ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let area = ui.available_rect_before_wrap();
         let shown = ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
             ui.shrink_clip_rect(area);

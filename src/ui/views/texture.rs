@@ -1,21 +1,19 @@
-//! Pixels to textures, thumbnails of heads, and colour bars.
+//! Pixels to textures, and thumbnails of heads.
 
 use eframe::egui::{
-    self, Align2, Color32, ColorImage, Context, FontId, Mesh, Rect, Response, RichText, Role, Sense, Stroke,
-    StrokeKind, TextureHandle, TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, ColorImage, Context, FontId, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle, TextureId,
+    TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
     capture::RgbaBuffer,
-    figure::list::Rgba,
     ids::HeadId,
     raster::heatmap::{Atlas, Tile},
     session::{Command, SelectionCommand},
     ui::{
         ViewCtx,
-        theme::{GRID, Theme, text_size},
+        theme::text_size,
         views::{
-            display_list::paint_part,
             groups::{GROUP_GAP_PT, HeadGroups},
             menu,
         },
@@ -137,51 +135,6 @@ impl HeadThumbs {
             }
         });
     }
-}
-
-/// Steps of a legend's colours.
-const STEPS: usize = 256;
-
-/// A legend as wide as there is room: the colours of fractions from 0 to 1, and what stands below their
-/// beginning, middle and end.
-pub fn gradient_ui(ui: &mut Ui, theme: &Theme, texts: [&str; 3], color: impl Fn(f32) -> Rgba) -> Response {
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0 * GRID), Sense::hover());
-    let colors: Vec<Rgba> = (0..STEPS).map(|step| color(step as f32 / (STEPS - 1) as f32)).collect();
-    paint_part(ui.painter(), response.id, theme, (&colors, texts), rect, &|pen| pen.ramp(rect, &colors, texts));
-    response
-}
-
-/// Steps of a ramp in a row.
-const RAMP_STEPS: u32 = 48;
-/// Its width and height.
-const RAMP_PT: Vec2 = vec2(24.0 * GRID, 2.5 * GRID);
-
-/// A legend in a row: the colours of fractions from 0 to 1 between what stands at its ends.
-pub fn ramp_ui(ui: &mut Ui, theme: &Theme, ends: [&str; 2], color: impl Fn(f32) -> Rgba) -> Response {
-    ui.spacing_mut().item_spacing.x = GRID;
-    let end = |ui: &mut Ui, text: &str| {
-        ui.label(RichText::new(text).size(text_size::SMALL).color(theme.text_weak));
-    };
-    end(ui, ends[0]);
-    let (rect, response) = ui.allocate_exact_size(RAMP_PT, Sense::hover());
-    let mut mesh = Mesh::default();
-    for step in 0..=RAMP_STEPS {
-        let part = step as f32 / RAMP_STEPS as f32;
-        let x = egui::lerp(rect.x_range(), part);
-        let [r, g, b, a] = color(part);
-        for y in [rect.top(), rect.bottom()] {
-            mesh.colored_vertex(pos2(x, y), Color32::from_rgba_unmultiplied(r, g, b, a));
-        }
-        if step > 0 {
-            mesh.add_triangle(2 * step - 2, 2 * step - 1, 2 * step);
-            mesh.add_triangle(2 * step - 1, 2 * step, 2 * step + 1);
-        }
-    }
-    ui.painter().add(mesh);
-    ui.painter().rect_stroke(rect, 0, (1.0, theme.rule), StrokeKind::Outside);
-    end(ui, ends[1]);
-    ui.add_space(2.0 * GRID);
-    response
 }
 
 /// A raster's colour as the window's.

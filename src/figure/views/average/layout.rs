@@ -4,6 +4,7 @@ use emath::{Rect, vec2};
 
 use crate::figure::{
     measure::{BAR_AND_TICKS_PT, GRID},
+    pen::Medium,
     views::regions::{Pointed, Region},
 };
 
@@ -32,14 +33,15 @@ pub struct AverageLayout {
 }
 
 impl AverageLayout {
-    /// Shares out an area: side by side, or one above the other where it is higher than wide.
-    pub fn of(area: Rect, grid: (usize, usize)) -> Self {
+    /// Shares out an area, in the window without room for a colour bar: side by side, or one above the other where it is higher than wide.
+    pub fn of(area: Rect, grid: (usize, usize), medium: Medium) -> Self {
         let is_beside = area.width() > BESIDE * area.height();
         let (first, second) =
             if is_beside { area.split_left_right_at_fraction(0.52) } else { area.split_top_bottom_at_fraction(0.56) };
+        let bar = if medium == Medium::Paper { BAR_AND_TICKS_PT } else { 0.0 };
         let free = Rect::from_min_max(
             first.min + vec2(NUMBERS_PT, TITLE_PT + 5.0 * GRID),
-            first.max - vec2(BAR_AND_TICKS_PT + GAP_PT / 2.0, GRID),
+            first.max - vec2(bar + GAP_PT / 2.0, GRID),
         );
         let n = vec2(grid.1.max(1) as f32, grid.0.max(1) as f32);
         let side = (free.size().max(vec2(1.0, 1.0)) / n).min_elem().min(MAX_CELL_PT);
@@ -79,7 +81,7 @@ mod tests {
             [(vec2(900.0, 600.0), (30, 30)), (vec2(480.0, 900.0), (7, 30)), (vec2(640.0, 300.0), (1, 1))]
         {
             let area = Rect::from_min_size(pos2(5.0, 5.0), size);
-            let layout = AverageLayout::of(area, grid);
+            let layout = AverageLayout::of(area, grid, Medium::Paper);
             assert!(area.contains_rect(layout.cells) && area.contains_rect(layout.plot), "{size:?} {grid:?}");
             assert!(!layout.cells.intersects(layout.chart()) && layout.plot.is_positive());
             assert!(area.expand(1e-3).contains_rect(layout.chart()) && layout.chart().contains_rect(layout.plot));

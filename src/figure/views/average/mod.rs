@@ -24,7 +24,7 @@ use crate::{
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         palette::Palette,
-        pen::Pen,
+        pen::{Medium, Pen},
     },
     raster::ColorMap,
     spec::Mask,
@@ -72,13 +72,13 @@ impl AverageScene {
     }
 
     /// Where everything stands in an area.
-    pub fn layout(&self, area: Rect) -> AverageLayout {
+    pub fn layout(&self, area: Rect, medium: Medium) -> AverageLayout {
         let shape = self.average().map_or([1, 1], |average| average.positions.pattern.shape());
-        AverageLayout::of(area, (shape[0].max(1), shape[1].max(1)))
+        AverageLayout::of(area, (shape[0].max(1), shape[1].max(1)), medium)
     }
 
     /// The largest weight between two positions.
-    fn high(&self) -> f32 {
+    pub fn high(&self) -> f32 {
         let values = self.average().map_or(&[][..], |average| average.positions.pattern.as_slice());
         values.iter().copied().fold(f32::MIN_POSITIVE, f32::max)
     }
@@ -127,7 +127,7 @@ impl AverageScene {
     /// Draws the mean between positions.
     pub fn draw_grid(&self, area: Rect, pen: &mut Pen<'_>) {
         if let Some(average) = self.average() {
-            self.draw_positions(average, &self.layout(area), pen);
+            self.draw_positions(average, &self.layout(area, pen.medium), pen);
         }
     }
 
@@ -155,9 +155,11 @@ impl AverageScene {
             let at = pos2(rect.left() + (col as f32 + 0.5) * side, rect.top() - 2.5 * GRID);
             pen.text(&col.to_string(), SMALL, pen.palette.key, at, Align::Center);
         }
-        let size = vec2(BAR_AND_TICKS_PT, rect.height().max(60.0));
-        let bar = Rect::from_min_size(rect.right_top() + vec2(3.0 * GRID, 0.0), size);
-        pen.color_bar(bar, |fraction| colors.color(fraction), |fraction| tick_text(fraction * high));
+        if pen.medium == Medium::Paper {
+            let size = vec2(BAR_AND_TICKS_PT, rect.height().max(60.0));
+            let bar = Rect::from_min_size(rect.right_top() + vec2(3.0 * GRID, 0.0), size);
+            pen.color_bar(bar, |fraction| colors.color(fraction), |fraction| tick_text(fraction * high));
+        }
     }
 
     /// Whether the head rules a pair of positions out.
@@ -254,7 +256,7 @@ impl Scene for AverageScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         self.draw_grid(area, pen);
         if self.average().is_some() {
-            self.draw_offsets(&self.layout(area), pen);
+            self.draw_offsets(&self.layout(area, pen.medium), pen);
         }
     }
 

@@ -4,6 +4,7 @@ use emath::{Rect, Vec2, vec2};
 
 use crate::figure::{
     measure::{BAR_AND_TICKS_PT, GRID},
+    pen::Medium,
     views::regions::{Pointed, Region},
 };
 
@@ -37,12 +38,12 @@ pub struct DistanceLayout {
 
 impl DistanceLayout {
     /// As a scene lays out the area that it is given.
-    pub fn of_scene(area: Rect, grid: (usize, usize)) -> Self {
-        Self::of(area.with_min_y(area.top() + GRID), grid)
+    pub fn of_scene(area: Rect, grid: (usize, usize), medium: Medium) -> Self {
+        Self::of(area.with_min_y(area.top() + GRID), grid, medium)
     }
 
     /// Shares out an area: the mosaics at the left, or on top where it is higher than wide.
-    fn of(area: Rect, grid: (usize, usize)) -> Self {
+    fn of(area: Rect, grid: (usize, usize), medium: Medium) -> Self {
         let beside = area.width() > BESIDE * area.height();
         let (left, right) = if beside {
             area.split_left_right_at_fraction(MOSAICS)
@@ -51,7 +52,7 @@ impl DistanceLayout {
         };
         let right =
             if beside { right.with_min_x(right.left() + GAP_PT) } else { right.with_min_y(right.top() + GAP_PT) };
-        let mosaics = halves(left, !beside).map(|half| mosaic(half, grid));
+        let mosaics = halves(left, !beside).map(|half| mosaic(half, grid, medium));
         let (top, bottom) = right.split_top_bottom_at_fraction(0.58);
         let framed = |rect: Rect| Rect::from_min_max(rect.min + ABOVE, rect.max - vec2(GRID, TICKS_PT + TITLE_PT));
         let plots = halves(top, true).map(framed);
@@ -91,10 +92,10 @@ fn halves(rect: Rect, side_by_side: bool) -> [Rect; 2] {
     [first, second]
 }
 
-/// Cells that fit beside their numbers and their colour bar.
-fn mosaic(rect: Rect, (n_layers, n_heads): (usize, usize)) -> Rect {
-    let free =
-        Rect::from_min_max(rect.min + vec2(LAYERS_PT, TITLE_PT + TICKS_PT), rect.max - vec2(BAR_AND_TICKS_PT, 0.0));
+/// Cells that fit beside their numbers, and in a figure beside their colour bar.
+fn mosaic(rect: Rect, (n_layers, n_heads): (usize, usize), medium: Medium) -> Rect {
+    let bar = if medium == Medium::Paper { BAR_AND_TICKS_PT } else { 0.0 };
+    let free = Rect::from_min_max(rect.min + vec2(LAYERS_PT, TITLE_PT + TICKS_PT), rect.max - vec2(bar, 0.0));
     let side = |room: f32, n: usize| (room.max(1.0) / n.max(1) as f32).min(MAX_CELL_PT);
     let size = vec2(side(free.width(), n_heads) * n_heads as f32, side(free.height(), n_layers) * n_layers as f32);
     Rect::from_min_size(free.min, size)
@@ -111,7 +112,7 @@ mod tests {
         for size in [vec2(900.0, 600.0), vec2(620.0, 560.0), vec2(400.0, 900.0)] {
             for grid in [(12, 12), (2, 4), (48, 64)] {
                 let area = Rect::from_min_size(pos2(10.0, 10.0), size);
-                let layout = DistanceLayout::of(area, grid);
+                let layout = DistanceLayout::of(area, grid, Medium::Paper);
                 let parts = [layout.mosaics[0], layout.mosaics[1], layout.plots[0], layout.plots[1], layout.curve];
                 for (idx, part) in parts.iter().enumerate() {
                     assert!(part.is_positive() && area.contains_rect(*part), "{size:?} {grid:?}: {idx} {part:?}");

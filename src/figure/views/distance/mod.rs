@@ -18,7 +18,7 @@ use crate::{
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         palette::Palette,
-        pen::Pen,
+        pen::{Medium, Pen},
     },
     ids::{HeadId, StackKind},
     projection::correlation::Pair,
@@ -82,12 +82,12 @@ impl DistanceScene {
     }
 
     /// Where everything stands in an area.
-    pub fn layout(&self, area: Rect) -> DistanceLayout {
-        DistanceLayout::of_scene(area, self.grid)
+    pub fn layout(&self, area: Rect, medium: Medium) -> DistanceLayout {
+        DistanceLayout::of_scene(area, self.grid, medium)
     }
 
     /// What two mosaics are of: title, value, its place on the colours.
-    fn mosaics(&self) -> [Mosaic<'_>; 2] {
+    pub fn mosaics(&self) -> [Mosaic<'_>; 2] {
         let disparity = |proxy: &HeadProxy| proxy.norms.disparity().map(|ratio| ratio as f32);
         let factors = self.all().iter().filter_map(disparity).filter(|ratio| *ratio > 0.0);
         let most = factors.map(|ratio| ratio.log2().abs()).fold(LEAST_FACTOR.log2(), f32::max);
@@ -95,12 +95,14 @@ impl DistanceScene {
         [
             Mosaic {
                 title: shown.label(),
+                short: "correlation",
                 value: Box::new(move |proxy| shown.of(proxy)),
                 fraction: Box::new(|value| f32::midpoint(value, 1.0)),
                 tick: Box::new(|fraction| tick_text(2.0 * fraction - 1.0)),
             },
             Mosaic {
                 title: "Norms: mean ‖q‖ / mean ‖k‖".to_owned(),
+                short: "‖q‖ / ‖k‖",
                 value: Box::new(disparity),
                 fraction: Box::new(move |ratio| f32::midpoint(ratio.log2() / most, 1.0)),
                 tick: Box::new(move |fraction| tick_text((most * (2.0 * fraction - 1.0)).exp2())),
@@ -110,7 +112,7 @@ impl DistanceScene {
 
     /// Draws the numbers of all heads.
     pub fn draw_mosaics(&self, area: Rect, pen: &mut Pen<'_>) {
-        let layout = self.layout(area);
+        let layout = self.layout(area, pen.medium);
         for (which, mosaic) in self.mosaics().iter().enumerate() {
             self.draw_mosaic(which, mosaic, &layout, pen);
         }
@@ -140,9 +142,12 @@ impl DistanceScene {
         let chosen = layout.cell(which, self.head.layer, self.head.head);
         pen.frame(chosen.shrink(1.0), 1.0, pen.palette.text);
         pen.frame(chosen.shrink(2.0), 1.0, pen.palette.canvas);
-        let bar = Rect::from_min_size(rect.right_top() + vec2(3.0 * GRID, 0.0), vec2(BAR_AND_TICKS_PT, rect.height()));
-        let palette = pen.palette;
-        pen.color_bar(bar, |fraction| ramp(&palette, fraction), &mosaic.tick);
+        if pen.medium == Medium::Paper {
+            let size = vec2(BAR_AND_TICKS_PT, rect.height());
+            let palette = pen.palette;
+            let bar = Rect::from_min_size(rect.right_top() + vec2(3.0 * GRID, 0.0), size);
+            pen.color_bar(bar, |fraction| ramp(&palette, fraction), &mosaic.tick);
+        }
     }
 
     /// The pairs as given (0) or in the joint space (1): distance along, dot product up.
@@ -279,11 +284,14 @@ impl DistanceScene {
 type Number<'a> = Box<dyn Fn(&HeadProxy) -> Option<f32> + 'a>;
 
 /// One of the two mosaics.
-struct Mosaic<'a> {
-    title: String,
+pub struct Mosaic<'a> {
+    pub title: String,
+    /// Its title where there is little room.
+    pub short: &'static str,
     value: Number<'a>,
     fraction: Box<dyn Fn(f32) -> f32>,
-    tick: Box<dyn Fn(f32) -> String>,
+    /// The number at a part of its scale.
+    pub tick: Box<dyn Fn(f32) -> String>,
 }
 
 /// Where a pair is in its chart.
@@ -297,7 +305,7 @@ pub const fn distance(which: usize, pair: &Pair) -> f32 {
 }
 
 /// The colour of a fraction, the middle being neutral.
-fn ramp(palette: &Palette, fraction: f32) -> Rgba {
+pub fn ramp(palette: &Palette, fraction: f32) -> Rgba {
     palette.signed(2.0 * fraction - 1.0)
 }
 
@@ -353,7 +361,7 @@ impl Scene for DistanceScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         self.draw_mosaics(area, pen);
         if self.of_head().is_some() {
-            let layout = self.layout(area);
+            let layout = self.layout(area, pen.medium);
             self.draw_pairs(0, &layout, pen);
             self.draw_pairs(1, &layout, pen);
             self.draw_curve(&layout, pen);

@@ -128,7 +128,9 @@ impl Around<'_> {
         pen.text(query, SMALL, pen.palette.query, corner - vec2(0.0, line / 2.0), Align::Right);
         pen.text(key, SMALL, pen.palette.key, corner - vec2(0.0, 1.5 * line), Align::Right);
         let map = self.colors(&pen.palette);
-        pen.color_bar(bar, |fraction| map.color(fraction), range_tick(self.range));
+        if let Some(bar) = bar {
+            pen.color_bar(bar, |fraction| map.color(fraction), range_tick(self.range));
+        }
         let strides = [self.cell().y, self.cell().x].map(|cell| labels::stride(cell, labels::sizes(pen.medium)));
         if let Some(note) = label_note(strides).filter(|_| pen.medium == Medium::Screen) {
             let at = plot.left_bottom() + vec2(0.0, f32::midpoint(LABEL_GAP_PT, line));

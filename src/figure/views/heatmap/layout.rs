@@ -5,6 +5,7 @@ use emath::{Rect, Vec2, pos2, vec2};
 
 use crate::figure::{
     measure::{BAR_AND_TICKS_PT, GRID},
+    pen::Medium,
     views::regions::{Pointed, Region},
 };
 
@@ -29,6 +30,7 @@ pub struct HeatmapLayoutInput {
     pub n_key: usize,
     /// Widest query label and widest key label.
     pub text_widths: [f32; 2],
+    pub medium: Medium,
 }
 
 /// The parts of the view.
@@ -39,14 +41,14 @@ pub struct HeatmapLayout {
     pub rows: Rect,
     /// Key labels, above the plot, read from bottom to top.
     pub cols: Rect,
-    /// Colour bar with its numbers.
-    pub bar: Rect,
+    /// Colour bar with its numbers; the window has it in a row below.
+    pub bar: Option<Rect>,
 }
 
 impl HeatmapLayout {
     /// Cells alone.
     pub const fn of_cells(plot: Rect) -> Self {
-        Self { plot, rows: Rect::NOTHING, cols: Rect::NOTHING, bar: Rect::NOTHING }
+        Self { plot, rows: Rect::NOTHING, cols: Rect::NOTHING, bar: None }
     }
 
     /// Cells as large as fit, in the middle of the area: square ones where there are as many queries as keys.
@@ -57,10 +59,11 @@ impl HeatmapLayout {
 
     /// The same where labels may take another part of the area.
     pub fn with_labels(input: HeatmapLayoutInput, max_labels: f32) -> Self {
-        let HeatmapLayoutInput { area, n_query, n_key, text_widths } = input;
+        let HeatmapLayoutInput { area, n_query, n_key, text_widths, medium } = input;
         let left = (text_widths[0].min(area.width() * max_labels) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
         let top = (text_widths[1].min(area.height() * max_labels) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
-        let right = BAR_AND_TICKS_PT + 3.0 * GRID;
+        let has_bar = medium == Medium::Paper;
+        let right = if has_bar { BAR_AND_TICKS_PT + 3.0 * GRID } else { 0.0 };
         let free = (area.size() - vec2(left + right, top + NOTE_PT)).max(Vec2::splat(1.0));
         let fit = (free / vec2(n_key.max(1) as f32, n_query.max(1) as f32)).min(Vec2::splat(MAX_CELL_PT));
         let aspect = if n_query == n_key { 1.0 } else { MAX_ASPECT };
@@ -74,7 +77,8 @@ impl HeatmapLayout {
             plot,
             rows: Rect::from_min_max(pos2(x - left, y), pos2(x - LABEL_GAP_PT, plot.bottom())),
             cols: Rect::from_min_max(pos2(x, area.top()), pos2(plot.right(), y - LABEL_GAP_PT)),
-            bar: Rect::from_min_size(pos2(plot.right() + 3.0 * GRID, y), vec2(BAR_AND_TICKS_PT, bar_height)),
+            bar: has_bar
+                .then(|| Rect::from_min_size(pos2(plot.right() + 3.0 * GRID, y), vec2(BAR_AND_TICKS_PT, bar_height))),
         }
     }
 
@@ -117,7 +121,8 @@ mod tests {
 
     fn layout(width: f32, height: f32, n: usize) -> HeatmapLayout {
         let area = Rect::from_min_size(pos2(10.0, 20.0), vec2(width, height));
-        HeatmapLayout::compute(HeatmapLayoutInput { area, n_query: n, n_key: n, text_widths: [70.0, 70.0] })
+        let medium = Medium::Paper;
+        HeatmapLayout::compute(HeatmapLayoutInput { area, n_query: n, n_key: n, text_widths: [70.0, 70.0], medium })
     }
 
     #[test]
@@ -126,7 +131,7 @@ mod tests {
             let layout = layout(width, height, n);
             let area = Rect::from_min_size(pos2(10.0, 20.0), vec2(width, height)).expand(1.0);
             assert!((layout.plot.width() - layout.plot.height()).abs() < 0.01);
-            for part in [layout.plot, layout.rows, layout.cols, layout.bar] {
+            for part in [layout.plot, layout.rows, layout.cols].into_iter().chain(layout.bar) {
                 assert!(area.contains_rect(part), "{part:?} sticks out of {area:?}");
             }
             assert!(layout.rows.right() < layout.plot.left() && layout.cols.bottom() < layout.plot.top());
@@ -136,7 +141,8 @@ mod tests {
     #[test]
     fn a_short_text_over_many_patches_stays_legible_and_inside() {
         let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(900.0, 500.0));
-        let input = HeatmapLayoutInput { area, n_query: 9, n_key: 197, text_widths: [70.0, 40.0] };
+        let input =
+            HeatmapLayoutInput { area, n_query: 9, n_key: 197, text_widths: [70.0, 40.0], medium: Medium::Paper };
         let plot = HeatmapLayout::compute(input).plot;
         let cell = plot.size() / vec2(197.0, 9.0);
         assert!(area.contains_rect(plot) && (cell.y / cell.x - MAX_ASPECT).abs() < 0.01, "{cell:?}");

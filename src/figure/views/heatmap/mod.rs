@@ -130,8 +130,10 @@ impl HeatmapScene {
 
     fn layout(&self, area: Rect, pen: &mut Pen<'_>) -> HeatmapLayout {
         let [n_query, n_key] = self.read.matrix.shape();
+        let medium = pen.medium;
         let fit = |text_widths| {
-            HeatmapLayout::with_labels(HeatmapLayoutInput { area, n_query, n_key, text_widths }, MAX_LABELS)
+            let input = HeatmapLayoutInput { area, n_query, n_key, text_widths, medium };
+            HeatmapLayout::with_labels(input, MAX_LABELS)
         };
         let text_widths = self.text_widths(pen);
         let plain = fit(text_widths);

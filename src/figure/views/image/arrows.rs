@@ -166,6 +166,12 @@ fn part_of_widest(strength: f32) -> f32 {
     WIDTH_PT.1.mul_add(strength, WIDTH_PT.0) / (WIDTH_PT.0 + WIDTH_PT.1)
 }
 
+/// How an arrow of a weight looks: its width, as a part of the widest one's, and its colour.
+pub fn look(weight: f32, high: f32, ink: Rgba) -> (f32, Rgba) {
+    let strength = strength(weight, high);
+    (part_of_widest(strength), faded(ink, opacity(strength)))
+}
+
 /// The wedge that explains widths, from the smallest weight that is drawn at the bottom up to the largest: slices
 /// with their opacity.
 fn wedge(bar: Rect, least: f32, high: f32) -> Vec<(Rect, f32)> {
@@ -201,11 +207,13 @@ pub(super) fn draw(
     pen: &mut Pen<'_>,
 ) {
     draw_alone(read, (image, layout), (filter, held), pen);
-    draw_wedge(layout.bar, filter.least, high(read), pen);
+    if let Some(bar) = layout.bar {
+        draw_wedge(bar, filter.least, high(read), pen);
+    }
 }
 
 /// Draws what widths mean beside the picture: from the smallest weight that is drawn at the bottom up to the largest.
-pub fn draw_wedge(bar: Rect, least: f32, high: f32, pen: &mut Pen<'_>) {
+fn draw_wedge(bar: Rect, least: f32, high: f32, pen: &mut Pen<'_>) {
     let least = least.min(high);
     for (slice, opacity) in wedge(bar, least, high) {
         pen.rect(slice, faded(pen.palette.text, opacity));
@@ -224,10 +232,7 @@ pub(super) fn draw_row(read: &ReadPattern, filter: FlowFilter, area: Rect, pen: 
     let name = format!("{} {}", read.value_label().to_lowercase(), tick_text(least));
     let right = area.right() - pen.text(&tick_text(high), SMALL, weak, pos2(area.right(), y), Align::Right) - GRID;
     let ink = pen.palette.text;
-    let look = |share: f32| {
-        let strength = strength((high - least).mul_add(share, least), high);
-        (part_of_widest(strength), faded(ink, opacity(strength)))
-    };
+    let look = |share: f32| look((high - least).mul_add(share, least), high, ink);
     let bar = Rect::from_center_size(pos2(right - ROW_PT / 2.0, y), vec2(ROW_PT, BAR_PT));
     pen.picture(bar, &legend::tapered(look), Sampling::Smooth);
     pen.text(&name, SMALL, weak, pos2(right - ROW_PT - GRID, y), Align::Right);

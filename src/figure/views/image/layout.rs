@@ -7,6 +7,7 @@ use crate::{
     capture::{CropRect, ImageInfo},
     figure::{
         measure::{BAR_AND_TICKS_PT, GRID},
+        pen::Medium,
         views::cells,
     },
 };
@@ -24,8 +25,8 @@ pub struct ImageLayout {
     pub crop: Rect,
     /// The column of prefix tokens.
     pub prefix: Rect,
-    /// Colour bar with its numbers.
-    pub bar: Rect,
+    /// Colour bar with its numbers; the window has it in a row below.
+    pub bar: Option<Rect>,
     grid: (usize, usize),
     n_prefix: usize,
 }
@@ -37,14 +38,16 @@ impl ImageLayout {
         let scale = rect.size() / size.max(Vec2::splat(1.0));
         let crop = Rect::from_min_size(rect.min + vec2(crop.x, crop.y) * scale, vec2(crop.width, crop.height) * scale);
         let none = Rect::from_min_size(rect.min, Vec2::ZERO);
-        Self { picture: rect, crop, prefix: none, bar: none, grid: image.grid, n_prefix: image.n_prefix }
+        Self { picture: rect, crop, prefix: none, bar: None, grid: image.grid, n_prefix: image.n_prefix }
     }
 
     /// Fits the picture into what prefix tokens and colour bar leave of `area`.
-    pub fn compute(area: Rect, image: &ImageInfo) -> Self {
+    pub fn compute(area: Rect, image: &ImageInfo, medium: Medium) -> Self {
         let (size, crop) = size_and_crop(image);
         let left = if image.n_prefix > 0 { PREFIX_PT.x + GAP_PT } else { 0.0 };
-        let free = (area.size() - vec2(left + GAP_PT + BAR_AND_TICKS_PT, 0.0)).max(Vec2::splat(1.0));
+        let has_bar = medium == Medium::Paper;
+        let right = if has_bar { GAP_PT + BAR_AND_TICKS_PT } else { 0.0 };
+        let free = (area.size() - vec2(left + right, 0.0)).max(Vec2::splat(1.0));
         let scale = (free.x / size.x.max(1.0)).min(free.y / size.y.max(1.0));
         let picture_size = size * scale;
         let x = (area.left() + left + (free.x - picture_size.x) / 2.0).round();
@@ -56,10 +59,10 @@ impl ImageLayout {
             picture,
             crop,
             prefix: Rect::from_min_size(pos2(x - left, picture.top()), prefix_size),
-            bar: Rect::from_min_size(
-                pos2(picture.right() + GAP_PT, picture.top()),
-                vec2(BAR_AND_TICKS_PT, picture.height().min(60.0 * GRID)),
-            ),
+            bar: has_bar.then(|| {
+                let size = vec2(BAR_AND_TICKS_PT, picture.height().min(60.0 * GRID));
+                Rect::from_min_size(pos2(picture.right() + GAP_PT, picture.top()), size)
+            }),
             grid: image.grid,
             n_prefix: image.n_prefix,
         }
@@ -124,11 +127,11 @@ mod tests {
     #[test]
     fn patches_lie_on_the_crop_of_the_picture() {
         let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(800.0, 300.0));
-        let layout = ImageLayout::compute(area, &image(1));
+        let layout = ImageLayout::compute(area, &image(1), Medium::Paper);
         assert!((layout.picture.aspect_ratio() - 2.0).abs() < 1e-3);
         assert!((layout.crop.center().x - layout.picture.center().x).abs() < 1e-3);
         assert!(layout.prefix.right() < layout.picture.left());
-        assert!(layout.bar.right() <= area.right() + 1.0);
+        assert!(layout.bar.is_some_and(|bar| bar.right() <= area.right() + 1.0));
         // Token 0 is the prefix; token 1 is the first patch, token 20 the last.
         assert!(layout.token_rect(1).min.distance(layout.crop.min) < 1e-3);
         assert!(layout.token_rect(20).max.distance(layout.crop.max) < 1e-2);
@@ -141,7 +144,7 @@ mod tests {
     #[test]
     fn without_a_picture_the_grid_stands_alone() {
         let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(500.0, 500.0));
-        let layout = ImageLayout::compute(area, &ImageInfo { source: None, ..image(0) });
+        let layout = ImageLayout::compute(area, &ImageInfo { source: None, ..image(0) }, Medium::Paper);
         assert_eq!(layout.crop, layout.picture);
         assert!((layout.crop.aspect_ratio() - 1.25).abs() < 1e-3);
     }

@@ -19,7 +19,7 @@ use crate::{
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
         page::{Captions, Scene},
         palette::Palette,
-        pen::Pen,
+        pen::{Pen, range_tick},
         small::{Names, Scale, SmallMap},
     },
     raster::{ColorMap, ColorRange, Colors, overlay, reduce},
@@ -240,7 +240,7 @@ impl Scene for ImageScene {
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let layout = ImageLayout::compute(area, &self.image);
+        let layout = ImageLayout::compute(area, &self.image, pen.medium);
         let weights = self.weights();
         let range = self.range(&weights);
         self.draw_picture(&layout, (&weights, range), MAX_PICTURE_PX, pen);
@@ -265,9 +265,8 @@ impl Scene for ImageScene {
         }
         if let Some(flows) = self.flows {
             arrows::draw(&self.read, (&self.image, &layout), flows, pen);
-        } else {
-            let tick = |fraction| tick_text(range.value(fraction));
-            pen.color_bar(layout.bar, |fraction| map.color(fraction), tick);
+        } else if let Some(bar) = layout.bar {
+            pen.color_bar(bar, |fraction| map.color(fraction), range_tick(range));
         }
     }
 

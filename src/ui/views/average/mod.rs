@@ -10,7 +10,9 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    hover, pending, selectors, tooltip,
+    hover, pending,
+    scale::{Footer, Scale},
+    selectors, tooltip,
 };
 use crate::{
     analysis::{
@@ -19,13 +21,14 @@ use crate::{
     },
     figure::{
         Scene as _,
+        pen::Medium,
         views::{
             average::{AverageScene, layout::AverageLayout, near},
             cells::RuledOut,
             regions::Pointed,
         },
     },
-    raster::ColorMap,
+    raster::{ColorMap, ColorRange},
     text::{counted, weight_text},
     ui::{ViewCtx, memo::Same},
 };
@@ -41,7 +44,7 @@ impl Canvas for AverageView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
         let cloud = cx.pane.cloud(cx.document)?;
         let annotation = annotation(cx, &cloud);
@@ -59,7 +62,9 @@ impl Canvas for AverageView {
                 .and_then(|capture| capture.model().mask_of(cx.pane.selection.head))
                 .unwrap_or_default(),
         };
-        let shown = Some(scene.captions().short);
+        let colors = cx.pane.options.color_map().on(cx.theme.palette.ground);
+        let scale = Scale::of_range(colors, ColorRange::linear(0.0, scene.high()));
+        let footer = Some(Footer { words: scene.captions().short, scales: vec![scale] });
         let area = ui.available_rect_before_wrap();
         let (response, painter) = ui.allocate_painter(area.size(), Sense::hover());
         response.widget_info(|| {
@@ -68,8 +73,8 @@ impl Canvas for AverageView {
         });
         let key = (Same(Arc::clone(&scene.found)), cx.pane.options.color_map());
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_grid(area, pen));
-        let Some(average) = scene.average() else { return shown };
-        let (layout, chart) = (scene.layout(area), scene.chart(&cx.theme.palette));
+        let Some(average) = scene.average() else { return footer };
+        let (layout, chart) = (scene.layout(area, Medium::Screen), scene.chart(&cx.theme.palette));
         let subject = Id::unique((cx.pane.selection.head, &scene.annotation));
         let charts = ChartUi { chart: &chart, salt: 0, subject, legend: Corner::LeftTop, moves: true };
         let plotted = charts.show(ui, cx.theme, layout.chart());
@@ -88,7 +93,7 @@ impl Canvas for AverageView {
                 chart.series[..1].iter().flat_map(|all| all.points().filter(|it| (it[0] - offset).abs() < 0.5)),
             );
         }
-        shown
+        footer
     }
 }
 

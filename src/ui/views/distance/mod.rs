@@ -10,7 +10,9 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    empty, hover, pending, selectors, tooltip,
+    empty, hover, pending,
+    scale::{Footer, Scale},
+    selectors, tooltip,
 };
 use crate::{
     analysis::{
@@ -18,9 +20,12 @@ use crate::{
         distance_fidelity::{self, HeadPlot, HeadProxy},
         projection::ScaleChoice,
     },
-    figure::views::{
-        distance::{DistanceScene, ShownCorrelation, layout::DistanceLayout, number},
-        regions::Pointed,
+    figure::{
+        pen::Medium,
+        views::{
+            distance::{DistanceScene, Mosaic, ShownCorrelation, layout::DistanceLayout, number, ramp},
+            regions::Pointed,
+        },
     },
     ids::HeadId,
     projection::correlation::Pair,
@@ -46,7 +51,7 @@ impl Canvas for DistanceView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
         let proxies = pending::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")?;
         let head = cx.pane.selection.head;
@@ -74,7 +79,7 @@ impl Canvas for DistanceView {
         let found = (Same(Arc::clone(&scene.proxies)), scene.plot.clone().map(Same));
         let key = (found.0, found.1, head, scene.shown);
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_mosaics(area, pen));
-        let layout = scene.layout(area);
+        let layout = scene.layout(area, Medium::Screen);
         if let Some(plot) = scene.of_head() {
             pairs_ui(ui, cx, (&scene, plot), &layout);
             curve_ui(ui, cx, (&scene, plot), &layout);
@@ -96,8 +101,15 @@ impl Canvas for DistanceView {
                 }
             }
         }
-        Some(caption(&scene))
+        let scales = scene.mosaics().map(|mosaic| scale(cx, &mosaic)).into();
+        Some(Footer { words: caption(&scene), scales })
     }
+}
+
+/// The colours of one mosaic, with its name between the ends.
+fn scale(cx: &ViewCtx<'_>, mosaic: &Mosaic<'_>) -> Scale {
+    let ticks = [(mosaic.tick)(0.0), mosaic.short.to_owned(), (mosaic.tick)(1.0)];
+    Scale::of_colors(|share| ramp(&cx.theme.palette, share), ticks, mosaic.title.clone())
 }
 
 /// The pairs before and after scaling.

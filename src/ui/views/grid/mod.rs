@@ -14,6 +14,7 @@ use super::{
     display_list::ScenePainter,
     empty, hover, menu,
     overview::Look,
+    scale::{Footer, Scale},
     selectors,
     small_maps::SmallMaps,
     source,
@@ -26,31 +27,23 @@ use crate::{
         reading::{ReadPattern, Reading, Refusal, store::CapturePair},
     },
     capture::{Capture, Matrix, RgbaBuffer},
-    figure::{
-        measure::BAR_AND_TICKS_PT,
-        pen::range_tick,
-        views::{
-            color_map,
-            grid::{Places, high, recorded, title},
-            matrix::{
-                around,
-                layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
-            },
-            regions::{Pointed, Region},
+    figure::views::{
+        color_map,
+        grid::{Places, high, recorded, title},
+        matrix::{
+            around,
+            layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
         },
+        regions::{Pointed, Region},
     },
     ids::{CaptureId, HeadId, StackKind},
     raster::{
-        ColorRange, Colors,
+        ColorRange,
         heatmap::{RowsSee, small_heatmap},
     },
     session::{Command, Focus, SelectionCommand, ViewKind},
     text::{counted, decimal_text},
-    ui::{
-        ViewCtx,
-        memo::Memo,
-        theme::{GRID, text_size},
-    },
+    ui::{ViewCtx, memo::Memo, theme::text_size},
 };
 
 /// Widest cell; larger maps are zoomed into.
@@ -66,13 +59,11 @@ const TITLE_PT: f32 = text_size::SMALL + 2.0;
 const TITLE_FROM_PT: f32 = 44.0;
 /// Tokens are told apart under the pointer from this size on.
 const TOKEN_FROM_PT: f32 = 3.0;
-/// Height of the colour bar.
-const BAR_HEIGHT_PT: f32 = 160.0;
 /// Strips asked for in one frame: enough for a quick picture, few enough that a click does not wait for them.
 const MOST_ASKED: usize = 64;
 
 /// Everything that what stands around the cells depends on.
-type AroundKey = (MatrixLayout, bool, Option<(Rect, ColorRange)>, Colors);
+type AroundKey = (MatrixLayout, bool);
 
 /// The Grid view with what it remembers between frames.
 #[derive(Default)]
@@ -81,7 +72,7 @@ pub struct GridView {
     camera_of: Option<(CaptureId, StackKind)>,
     layers: Vec<SmallMaps>,
     rows: Vec<Memo<RowKey, Option<TextureHandle>>>,
-    /// Numbers of layers and heads, and the colour bar.
+    /// Numbers of layers and heads.
     around: ScenePainter<AroundKey>,
 }
 
@@ -108,7 +99,7 @@ impl Canvas for GridView {
         *self = Self { camera, camera_of, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
         let subject = source::subject(cx)?;
         let stack = cx.pane.selection.stack();
@@ -148,12 +139,17 @@ impl Canvas for GridView {
             pool: options.pool(),
         };
         let high = high(options.grid, &reading.source);
-        let scale =
-            if high.is_some() { "" } else { "; each map, and each row below one, from 0 to its own largest value" };
+        let scale = match high {
+            Some(high) => Scale::of_range(look.map, look.range(high)),
+            None => {
+                let meaning = "Each map, and each row below one, from 0 to its own largest value".to_owned();
+                Scale::of_colors(|part| look.map.color(part), ["0", "", "its largest"].map(str::to_owned), meaning)
+            }
+        };
         let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
         let shown = Shown { subject: &subject, whole: &whole, places: &places, kinds, look, high };
         self.canvas_ui(ui, cx, capture, &shown);
-        Some(format!("{caption}{scale}"))
+        Some(Footer { words: caption, scales: vec![scale] })
     }
 }
 
@@ -201,11 +197,7 @@ impl GridView {
         if self.camera_of.replace((capture.id(), stack)) != Some((capture.id(), stack)) {
             self.camera = Camera::default();
         }
-        let mut area = ui.available_rect_before_wrap();
-        let bar = shown.high.map(|high| ColorRange::up_to(high, false, shown.look.log));
-        if bar.is_some() {
-            area.max.x -= BAR_AND_TICKS_PT + GRID;
-        }
+        let area = ui.available_rect_before_wrap();
         let grid = shown.places.grid();
         let viewport = viewport(shown, area, pinned_row(cx, shown.whole).is_some());
         let response = ui.interact(viewport, ui.scope_id().with("heads"), Sense::click_and_drag());
@@ -218,18 +210,10 @@ impl GridView {
         let layout = MatrixLayout { viewport, content: self.camera.content_rect(viewport), grid };
         self.ask(ui, cx, shown, &layout);
         let painter = ui.painter().with_clip_rect(viewport.intersect(ui.clip_rect()));
-        let bar = bar.map(|range| {
-            let size = vec2(BAR_AND_TICKS_PT, BAR_HEIGHT_PT);
-            let rect = Rect::from_min_size(viewport.right_top() + vec2(GRID, 0.0), size);
-            (rect.intersect(Rect::everything_above(area.bottom())), range)
-        });
-        let (by_layer, map) = (shown.places.by_layer, shown.look.map);
-        self.around.paint(ui.painter(), cx.theme, (layout, by_layer, bar, map), ui.clip_rect(), &|pen| {
+        let by_layer = shown.places.by_layer;
+        self.around.paint(ui.painter(), cx.theme, (layout, by_layer), ui.clip_rect(), &|pen| {
             if by_layer {
                 around::labels(&layout, 1, pen);
-            }
-            if let Some((rect, range)) = bar {
-                pen.color_bar(rect, |part| map.color(part), range_tick(range));
             }
         });
         let under = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| {

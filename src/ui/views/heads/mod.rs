@@ -10,6 +10,7 @@ use super::{
     display_list::{PiecePainter, line_shape, paint_part},
     empty, hover,
     line_painter::{LinePainter, Lines, Painted},
+    scale::Footer,
     selectors, source, text,
 };
 use crate::{
@@ -145,7 +146,7 @@ impl Canvas for HeadsView {
         *self = Self { held, in_sight, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
         let selection = &cx.pane.selection;
         let known = lines::known(cx, capture, &self.in_sight)?;
@@ -206,11 +207,8 @@ impl Canvas for HeadsView {
             ui.ctx().request_repaint();
         }
         let most = format!("strongest {} of {} on screen", controls::grouped(MAX_LINES), controls::grouped(n_all));
-        Some(if n_all > MAX_LINES { format!("{caption}; {most}") } else { caption })
-    }
-
-    fn scale_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        legend::scale_ui(ui, cx);
+        let words = if n_all > MAX_LINES { format!("{caption}; {most}") } else { caption };
+        Some(Footer { words, scales: vec![legend::scale(cx)] })
     }
 }
 

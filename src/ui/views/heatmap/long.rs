@@ -2,7 +2,7 @@
 
 use eframe::egui::Ui;
 
-use super::{Cells, HeatmapView, readout};
+use super::{Cells, HeatmapView, readout, scale};
 use crate::{
     analysis::reading::{long::Pool, store::CapturePair},
     capture::Capture,
@@ -10,7 +10,9 @@ use crate::{
     text::share_text,
     ui::{
         ViewCtx,
-        views::{controls, empty, groups::HeadGroups, overview::Look, selectors, source, texture::HeadThumbs},
+        views::{
+            controls, empty, groups::HeadGroups, overview::Look, scale::Footer, selectors, source, texture::HeadThumbs,
+        },
     },
 };
 
@@ -22,7 +24,7 @@ impl HeatmapView {
         cx: &ViewCtx<'_>,
         capture: &Capture,
         subject: &CapturePair,
-    ) -> Option<String> {
+    ) -> Option<Footer> {
         let options = cx.pane.options.heatmap;
         let reading = source::shown(cx, capture);
         let look = Look {
@@ -59,9 +61,10 @@ impl HeatmapView {
         cells.update(ui, cx, (subject, &reading), &whole, look);
         let caption = readout::caption(cx, capture, &whole, cells.mass());
         let caption = format!("{caption}; {}", detail_text(&cells, look.pool));
-        self.plot_ui(ui, cx, capture, &whole, (&reading, Cells::Long { subject, look, cells: &mut cells }));
+        let shown = Cells::Long { subject, look, cells: &mut cells };
+        let range = self.plot_ui(ui, cx, capture, &whole, (&reading, shown));
         self.long = cells;
-        Some(caption)
+        Some(Footer { words: caption, scales: vec![scale(cx, &whole, range)] })
     }
 }
 

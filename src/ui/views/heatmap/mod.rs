@@ -5,15 +5,29 @@ use std::sync::Arc;
 use eframe::egui::{Color32, Rect, Role, Sense, Ui, WidgetInfo};
 
 use super::{
-    Canvas, camera::Camera, display_list::PiecePainter, empty, groups::HeadGroups, hover, overview::Look, selectors,
-    small_maps::SmallMaps, source, text, texture, texture::HeadThumbs,
+    Canvas,
+    camera::Camera,
+    display_list::PiecePainter,
+    empty,
+    groups::HeadGroups,
+    hover,
+    overview::Look,
+    scale::{Footer, Scale},
+    selectors,
+    small_maps::SmallMaps,
+    source, text, texture,
+    texture::HeadThumbs,
 };
 use crate::{
     analysis::reading::{Axis, Extent, Heads, ReadPattern, Reading, store::CapturePair},
     capture::Capture,
-    figure::views::{
-        heatmap::{HeatmapOptions, around::Around, axis_names},
-        regions::Pointed,
+    figure::{
+        pen::Medium,
+        views::{
+            color_map,
+            heatmap::{HeatmapOptions, around::Around, axis_names},
+            regions::Pointed,
+        },
     },
     ids::{CaptureId, HeadId, StackKind},
     raster::ColorRange,
@@ -82,7 +96,7 @@ impl Canvas for HeatmapView {
         *self = Self { camera, camera_of, held, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
         let subject = source::subject(cx)?;
         if source::is_long(cx, capture) {
@@ -133,8 +147,9 @@ impl Canvas for HeatmapView {
             }
         };
         let picture = picture?;
-        self.plot_ui(ui, cx, capture, &picture.pattern, (&key.reading, Cells::Whole(&picture)));
-        Some(readout::caption(cx, capture, &picture.pattern, picture.pattern.total_mass()))
+        let range = self.plot_ui(ui, cx, capture, &picture.pattern, (&key.reading, Cells::Whole(&picture)));
+        let words = readout::caption(cx, capture, &picture.pattern, picture.pattern.total_mass());
+        Some(Footer { words, scales: vec![scale(cx, &picture.pattern, range)] })
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -181,7 +196,8 @@ impl HeatmapView {
         self.camera.reveal([part(col, pattern.cols.len()), part(row, pattern.rows.len())]);
     }
 
-    /// Draws the cells with all that stands around them. Of a long text `pattern` has no rows.
+    /// Draws the cells with all that stands around them, and gives what their colours mean. Of a long text `pattern` has
+    /// no rows.
     fn plot_ui(
         &mut self,
         ui: &mut Ui,
@@ -189,7 +205,7 @@ impl HeatmapView {
         capture: &Capture,
         pattern: &Arc<ReadPattern>,
         (reading, mut cells): (&Reading, Cells<'_>),
-    ) {
+    ) -> ColorRange {
         let head = cx.pane.selection.head;
         if self.camera_of != Some((capture.id(), head.stack)) {
             self.camera_of = Some((capture.id(), head.stack));
@@ -206,8 +222,8 @@ impl HeatmapView {
             [corner.fold(rows, f32::max), cols]
         });
         let [n_query, n_key] = [pattern.rows.len(), pattern.cols.len()];
-        let area = ui.available_rect_before_wrap();
-        let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths });
+        let (area, medium) = (ui.available_rect_before_wrap(), Medium::Screen);
+        let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths, medium });
         let HeatmapLayout { plot, .. } = layout;
         let response = ui.interact(plot, ui.scope_id().with("cells"), Sense::click_and_drag());
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, picture_name(pattern, head)));
@@ -295,10 +311,6 @@ impl HeatmapView {
             pen.frame(plot, pen.hairline(), pen.palette.rule);
             around.draw(pen);
         });
-        let ends = format!("Colours from {} to {}", range.low(), range.high());
-        let bar = ui.interact(layout.bar, ui.scope_id().with("colours"), Sense::hover());
-        bar.widget_info(|| WidgetInfo::labeled(Role::Image, true, &ends));
-        bar.on_hover_text(ends);
         fit::fit_ui(ui, cx.theme, plot, &mut self.camera, is_empty);
         if let Some(Pointed::Pair(row, col)) = under {
             // Of a long text the row under the pointer comes alone, with the exact weights.
@@ -310,7 +322,14 @@ impl HeatmapView {
             readout::tooltip_ui(ui, cx, capture, alone.as_deref().unwrap_or(pattern), (row, col));
         }
         ui.allocate_rect(area, Sense::hover());
+        range
     }
+}
+
+/// The scale of the colours of a pattern.
+fn scale(cx: &ViewCtx<'_>, pattern: &ReadPattern, range: ColorRange) -> Scale {
+    let map = color_map(pattern, cx.pane.options.heatmap.color_map);
+    Scale::of_range(map.on(cx.theme.palette.ground), range)
 }
 
 /// What is drawn as cells.

@@ -11,11 +11,12 @@ use crate::{
             flows::{FlowKind, Flows},
         },
     },
-    session::{ImageOptions, PatchRole},
+    session::{FlowFilter, ImageOptions, PatchRole},
+    text::tick_text,
     ui::{
         ViewCtx,
         theme::{GRID, Theme},
-        views::{controls, source, texture, tooltip},
+        views::{controls, scale::Scale, source, texture, tooltip},
     },
 };
 
@@ -39,6 +40,17 @@ pub fn paint(painter: &Painter, crop: Rect, marks: &[Mark], read: &ReadPattern, 
     }
     // What bends beyond the edge patches stays within the picture.
     painter.with_clip_rect(crop.intersect(painter.clip_rect())).extend(shapes);
+}
+
+/// The scale of the widths and opacities of arrows, from the smallest weight that is drawn.
+pub fn scale(cx: &ViewCtx<'_>, read: &ReadPattern, filter: FlowFilter) -> Scale {
+    let high = arrows::high(read);
+    let least = filter.least.min(high);
+    let weight = |share: f32| (high - least).mul_add(share, least);
+    let look = |share| arrows::look(weight(share), high, cx.theme.palette.text);
+    let ticks = [0.0, 0.5, 1.0].map(|share| tick_text(weight(share)));
+    let meaning = format!("Width and opacity of arrows from {} to {}", tick_text(least), tick_text(high));
+    Scale::new(look, ticks, meaning)
 }
 
 /// One mark in one colour, grown by `by` on every side.

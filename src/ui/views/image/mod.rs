@@ -5,19 +5,26 @@ use std::sync::Arc;
 use eframe::egui::{Color32, RichText, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo};
 
 use super::{
-    Canvas, controls, display_list::ScenePainter, empty, groups::HeadGroups, hover, selectors, source, texture,
-    texture::HeadThumbs, toggle_hidden, tooltip,
+    Canvas, controls,
+    display_list::ScenePainter,
+    empty,
+    groups::HeadGroups,
+    hover,
+    scale::{Footer, Scale},
+    selectors, source, texture,
+    texture::HeadThumbs,
+    toggle_hidden, tooltip,
 };
 use crate::{
     analysis::reading::{Extent, ReadPattern, Reading},
     capture::{Capture, ImageInfo, RgbaBuffer},
     figure::{
         list::Rgba,
-        pen::range_tick,
+        pen::Medium,
         views::image::{arrows, draw_contour, draw_crop, draw_prefix, flows::Flows, swatch},
     },
     ids::{CaptureId, HeadId},
-    raster::{ColorRange, Colors, overlay},
+    raster::{Colors, overlay},
     session::{Command, FlowFilter, Focus, PatchRole, SelectionCommand},
     text::{capitalised, share_text},
     ui::{
@@ -45,13 +52,7 @@ type LastRead = ((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>);
 type FlowsKey = ((CaptureId, Option<CaptureId>), Reading, FlowFilter);
 
 /// Everything that what stands around the picture depends on.
-type PartsKey = (
-    ImageLayout,
-    (Vec<String>, Option<Vec<Rgba>>),
-    Option<Arc<[overlay::Segment]>>,
-    (Colors, ColorRange),
-    Option<(f32, f32)>,
-);
+type PartsKey = (ImageLayout, (Vec<String>, Option<Vec<Rgba>>), Option<Arc<[overlay::Segment]>>);
 
 /// What lies on the picture.
 struct OnPicture<'a> {
@@ -79,7 +80,7 @@ impl Canvas for ImageView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
         let image = capture.image()?;
         let head = cx.pane.selection.head;
@@ -182,8 +183,12 @@ impl Canvas for ImageView {
         // Changed runs see the same picture.
         let source = image.source.clone().map(Same);
         let photo = self.photo.get_or_update((source, max_side), || pixels::photo(&ctx, image, max_side));
+        let scale = match filter {
+            Some(filter) => flows::scale(cx, &pattern, filter),
+            None => Scale::of_range(overlay.map, overlay.range),
+        };
         self.picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
-        Some(caption)
+        Some(Footer { words: caption, scales: vec![scale] })
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -205,7 +210,7 @@ impl ImageView {
     ) {
         let OnPicture { pattern, overlay, flows } = on_picture;
         let area = ui.available_rect_before_wrap();
-        let layout = ImageLayout::compute(area, image);
+        let layout = ImageLayout::compute(area, image, Medium::Screen);
         let Some(picking) = cx.document.latest_capture().map(|capture| picking(cx, capture)) else { return };
         let selection = &cx.pane.selection;
         let painter = ui.painter().clone();
@@ -226,17 +231,11 @@ impl ImageView {
         let colored = overlay.weights.iter().map(|weight| overlay.map.color(overlay.range.fraction(*weight)));
         let colors = flows.is_none().then(|| colored.take(image.n_prefix).collect::<Vec<_>>());
         let contour = flows.is_none().then(|| Arc::clone(&overlay.contour));
-        let scale = (overlay.map, overlay.range);
-        let wedge = flows.as_ref().map(|(filter, _)| (filter.least, arrows::high(pattern)));
-        let key = (layout, (names.clone(), colors.clone()), contour.clone(), scale, wedge);
+        let key = (layout, (names.clone(), colors.clone()), contour.clone());
         self.static_parts.paint(&painter, cx.theme, key, ui.clip_rect(), &|pen| {
             draw_crop(&layout, pen);
             draw_contour(layout.crop, image.grid, contour.as_deref().unwrap_or_default(), pen);
             draw_prefix(&layout, &names, colors.as_deref(), pen);
-            match wedge {
-                Some((least, high)) => arrows::draw_wedge(layout.bar, least, high, pen),
-                None => pen.color_bar(layout.bar, |part| scale.0.color(part), range_tick(scale.1)),
-            }
         });
 
         let response = ui.interact(layout.picture, ui.scope_id().with("picture"), Sense::click());

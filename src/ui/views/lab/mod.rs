@@ -22,7 +22,7 @@ pub use self::{
     outcome::{OutcomeChoice, outcome_label},
     target::explained_output,
 };
-use super::{Canvas, controls, selectors};
+use super::{Canvas, controls, scale::Footer, selectors};
 use crate::{
     analysis::explain::report::LabQuestion,
     capture::Capture,
@@ -53,7 +53,7 @@ impl Canvas for LabView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
         ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
         let question = cx.pane.options.lab.question;
@@ -89,7 +89,8 @@ impl Canvas for LabView {
         });
         let n_answered = asked.columns.iter().filter(|column| column.answer.report.is_some()).count();
         let n_methods = MethodPreset::under(question).count();
-        Some(format!("{n_answered} of {}", counted(n_methods, "method")))
+        let words = format!("{n_answered} of {}", counted(n_methods, "method"));
+        Some(Footer { words, scales: Vec::new() })
     }
 
     /// Which methods there are, and what their numbers are worth.

@@ -16,7 +16,7 @@ use crate::{
         theme::{GRID, text_size},
         views::{
             controls::{self, grouped},
-            texture,
+            scale::Scale,
         },
     },
 };
@@ -24,16 +24,32 @@ use crate::{
 /// Radius of a mark.
 const MARK_PT: f32 = 4.0;
 
-/// Draws the legend of the selected head; a click on a kind or a group picks its points. With counts instead of marks,
-/// `most` is the largest.
-pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>) {
-    controls::heading_ui(ui, cx.theme, "Legend");
-    if cx.pane.options.scatter.density {
-        let most = most.map_or_else(|| "many".to_owned(), |most| format!("{} points or more", grouped(most as usize)));
+/// The scale of the colours of the selected head. With counts instead of marks, `most` is the largest; `None` where
+/// colours are no numbers.
+pub fn scale(ui: &Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>) -> Option<Scale> {
+    let (head, space, options) = (cx.pane.cell(cx.document), cx.pane.space(), cx.pane.options.scatter);
+    let scale = |color: &dyn Fn(f32) -> Rgba, [low, high]: [&str; 2], of: &str| {
+        let ticks = [low, "", high].map(str::to_owned);
+        Some(Scale::of_colors(color, ticks, format!("{of}; the scale is that of {head}")))
+    };
+    if options.density {
+        let most = most.map_or_else(|| "many".to_owned(), |most| grouped(most as usize));
         let map = draw::density_map(cx.theme);
-        texture::gradient_ui(ui, cx.theme, ["1", "", &most], |part| map.color(part));
-        controls::caption_ui(ui, cx.theme, "Points in a square; the scale is that of this head");
+        return scale(&|part| map.color(part), ["1", &most], &format!("Points in a square, {most} or more"));
     }
+    let cloud = cx.pane.cloud(cx.document).filter(|cloud| cloud.lacks(head.stack, space).is_none())?;
+    let tints = looks.get(ui.ctx(), &cloud, head, (space, options.color, options.size))?;
+    let palette = &cx.theme.palette;
+    match &tints.meaning {
+        Meaning::Hues => scale(&|turns| palette.hue(turns), ["red", "red"], "Colours of points"),
+        Meaning::Scale([low, high]) => scale(&|part| palette.position(part), [low, high], "Colours of points"),
+        Meaning::Type | Meaning::Missing(_) | Meaning::Groups(_) => None,
+    }
+}
+
+/// Draws the legend of the marks of the selected head; a click on a kind or a group picks its points.
+pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks) {
+    controls::heading_ui(ui, cx.theme, "Legend");
     let Some(cloud) = cx.pane.cloud(cx.document) else { return };
     let (head, space, options) = (cx.pane.cell(cx.document), cx.pane.space(), cx.pane.options.scatter);
     if cloud.lacks(head.stack, space).is_some() {
@@ -60,15 +76,9 @@ pub fn legend_ui(ui: &mut Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>
         return;
     }
     match meaning {
-        Meaning::Type => {}
+        Meaning::Type | Meaning::Hues | Meaning::Scale(_) => {}
         Meaning::Missing(reason) => {
             controls::caption_ui(ui, cx.theme, reason);
-        }
-        Meaning::Hues => {
-            texture::gradient_ui(ui, cx.theme, ["red", "", "red"], |turns| cx.theme.palette.hue(turns));
-        }
-        Meaning::Scale([low, high]) => {
-            texture::gradient_ui(ui, cx.theme, [low, "", high], |fraction| cx.theme.palette.position(fraction));
         }
         Meaning::Groups(groups) => {
             for (group, name) in groups {

@@ -19,7 +19,7 @@ use self::{
 };
 pub use canvas::no_lines;
 
-use super::{Canvas, display_list::ScenePainter, empty, groups::HeadGroups, selectors};
+use super::{Canvas, display_list::ScenePainter, empty, groups::HeadGroups, scale::Footer, selectors};
 use crate::{
     analysis::{
         Space,
@@ -115,7 +115,7 @@ impl Canvas for SpaceView {
         *self = Self { camera, flight, frame, ground, shown, turn, tool, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<String> {
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let cell = cx.pane.cell(cx.document);
         let space = cx.pane.space();
         let single = cx.pane.view == ViewKind::Scatter;
@@ -151,12 +151,13 @@ impl Canvas for SpaceView {
             return None;
         }
         self.canvas_ui(ui, cx, &projection);
-        Some(caption)
+        let most = self.pictures.most(cell);
+        let scales = legend::scale(ui, cx, self.pictures.looks(), most).into_iter().collect();
+        Some(Footer { words: caption, scales })
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        let most = self.pictures.most(cx.pane.cell(cx.document));
-        legend::legend_ui(ui, cx, self.pictures.looks(), most);
+        legend::legend_ui(ui, cx, self.pictures.looks());
     }
 }
 
