@@ -8,7 +8,7 @@ use attnscope::{
     session::{Document, Focus, ViewKind},
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::support::window::{Window, with_text};
 
@@ -43,6 +43,9 @@ fn a_head_is_ablated_from_the_menu_and_the_unchanged_run_stands_beside_it() {
     assert_eq!(n_panes(&window), 2);
     window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: output set to 0");
     assert!(window.shows("50 → 40 %"), "before and with the change");
+    let runs = window.harness.get_all_by_role_and_label(Role::ComboBox, "Run shown in the pane");
+    let runs: Vec<String> = runs.map(|run| run.accesskit_node().value().unwrap_or_default()).collect();
+    assert!(runs.contains(&"Δ L0H0 off · word20 50 → 40 %".to_owned()), "{runs:?}");
     assert!(window.shows("; L0H0: output set to 0; weights unchanged"), "whoever sees its lines is told");
     window.harness.get_by_role_and_label(Role::CheckBox, "Head L0H0: output set to 0").click();
     window.settle();

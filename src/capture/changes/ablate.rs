@@ -111,6 +111,16 @@ impl EditKind for Ablate {
         ]
     }
 
+    fn short(&self) -> String {
+        let how = match self.with {
+            Ablation::Zero => "off",
+            Ablation::Mean => "mean",
+            Ablation::Uniform => "uniform",
+            Ablation::Shuffle { .. } => "shuffled",
+        };
+        format!("{} {how}", head_name(self.head))
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let (site, change) = match self.with {
             Ablation::Zero => (Site::Z, RowChange::Zero),

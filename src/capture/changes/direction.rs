@@ -186,6 +186,13 @@ impl EditKind for Direction {
         }
     }
 
+    fn short(&self) -> String {
+        match self.along {
+            Along::Add(factor) => format!("{factor} × direction"),
+            Along::Remove => "direction removed".to_owned(),
+        }
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let Self { site, stack, layer, positions, vector, along, .. } = self;
         let change = RowChange::Move(positions, vector, *along);

@@ -58,6 +58,10 @@ impl EditKind for SeeAll {
         vec![EditOffer::new(name, meaning, Self { positions: then })]
     }
 
+    fn short(&self) -> String {
+        "global attention".to_owned()
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         Intervention::SeeAll(&self.positions)
     }

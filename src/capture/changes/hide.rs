@@ -47,6 +47,10 @@ impl EditKind for HideToken {
         }]
     }
 
+    fn short(&self) -> String {
+        format!("{} hidden", token_name(self.side, self.position))
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let position = self.position;
         let change = RowChange::Hide(Box::new(move |_, key| key == position));

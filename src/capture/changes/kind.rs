@@ -39,6 +39,9 @@ pub trait EditKind: fmt::Display {
         Vec::new()
     }
 
+    /// It in a few words, for where there is little room: `L3H5 off`.
+    fn short(&self) -> String;
+
     /// How it is applied.
     fn intervention(&self) -> Intervention<'_>;
 

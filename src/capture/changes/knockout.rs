@@ -12,6 +12,7 @@ use super::{
 use crate::{
     capture::Site,
     ids::{Side, StackKind},
+    text::counted,
 };
 
 /// Some queries cannot attend to some keys.
@@ -87,6 +88,10 @@ impl EditKind for Knockout {
             EditOffer::new(name, meaning, Self { edges: edges.clone(), stack: head.stack, scope, cut: Cut::Scores })
         };
         scopes.into_iter().map(offer).collect()
+    }
+
+    fn short(&self) -> String {
+        format!("{} cut", counted(self.edges.len(), "edge"))
     }
 
     fn intervention(&self) -> Intervention<'_> {

@@ -48,6 +48,10 @@ impl EditKind for MaskToken {
         }]
     }
 
+    fn short(&self) -> String {
+        format!("{} masked", token_name(self.side, self.position))
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         Intervention::Read { side: self.side, position: self.position, id: None }
     }

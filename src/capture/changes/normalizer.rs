@@ -129,6 +129,10 @@ impl EditKind for Normalize {
         }
     }
 
+    fn short(&self) -> String {
+        self.with.title()
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         Intervention::Normalize(&self.scope, self.with)
     }

@@ -77,6 +77,10 @@ impl EditKind for Patch {
         }
     }
 
+    fn short(&self) -> String {
+        format!("{} patched", self.site.name())
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let Self { site, stack, layer, head, positions, value } = self;
         let change = RowChange::Set(positions, value);

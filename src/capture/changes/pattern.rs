@@ -38,6 +38,10 @@ impl EditKind for SetPattern {
         }
     }
 
+    fn short(&self) -> String {
+        format!("{} set", head_name(self.head))
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let change = RowChange::SetAll(&self.pattern);
         Intervention::Rows { site: Site::Pattern, extent: Extent::of_head(self.head), change }

@@ -59,6 +59,10 @@ impl EditKind for RankOne {
         }
     }
 
+    fn short(&self) -> String {
+        format!("MLP of L{}", self.layer)
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let Self { stack, layer, left, right } = self;
         Intervention::AddToMlp { stack: *stack, layer: *layer, left, right }

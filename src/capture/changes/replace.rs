@@ -40,6 +40,10 @@ impl EditKind for ReplaceToken {
         }
     }
 
+    fn short(&self) -> String {
+        format!("{} replaced", token_name(self.side, self.position))
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         Intervention::Read { side: self.side, position: self.position, id: Some(self.id) }
     }

@@ -42,6 +42,10 @@ impl EditKind for Sharpen {
         ]
     }
 
+    fn short(&self) -> String {
+        format!("{} × {}", head_name(self.head), self.by)
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let change = RowChange::Scale(self.by);
         Intervention::Rows { site: Site::Scores, extent: Extent::of_head(self.head), change }

@@ -140,6 +140,10 @@ impl EditKind for Restrict {
         ]
     }
 
+    fn short(&self) -> String {
+        self.to.to_string()
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let to = self.to;
         let change = RowChange::Hide(Box::new(move |query, key| !to.allows(query, key)));

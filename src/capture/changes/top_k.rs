@@ -80,6 +80,10 @@ impl EditKind for TopK {
         vec![EditOffer::new(name, meaning, Self { k: OFFERED, renormalize: true, stack, scope }).synonyms(synonyms)]
     }
 
+    fn short(&self) -> String {
+        format!("top {}", self.k)
+    }
+
     fn intervention(&self) -> Intervention<'_> {
         let rest = if self.renormalize { Rest::Shared } else { Rest::Lost };
         let change = RowChange::Keep(Box::new(|row| strongest(row, self.k)), rest);

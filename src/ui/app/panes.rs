@@ -11,6 +11,7 @@ use eframe::egui::{
 
 use crate::{
     analysis::PointCloud,
+    capture::{Capture, Edit},
     ids::PaneId,
     model::Progress,
     protocol::Failure,
@@ -20,10 +21,13 @@ use crate::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         other_document,
-        panels::{failure_ui, start_ui, too_long_ui},
+        panels::{effect_text, failure_ui, start_ui, too_long_ui},
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, opaque, radius, text_size},
-        views::{SCALE_PT, Views, is_drawn_on, pane_menu_ui, question, scrolled_ui, shared_high, stack_name},
+        views::{
+            SCALE_PT, Views, change_text, is_drawn_on, pane_menu_ui, question, scrolled_ui, shared_high,
+            short_change_text, stack_name,
+        },
     },
 };
 
@@ -175,8 +179,14 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
             if !view.pane.selection.pinned.is_empty() {
                 pin_ui(ui, view);
             }
-            let mut text = RichText::new(&question).size(text_size::LARGE).color(view.theme.text);
-            text = text.family(egui::FontFamily::Proportional);
+            // Smaller before it is cut.
+            let fits = |size: f32| {
+                let font = FontId::proportional(size);
+                let width = ui.painter().layout_no_wrap(question.clone(), font, view.theme.text).size().x;
+                width <= ui.available_width()
+            };
+            let size = if fits(text_size::LARGE) { text_size::LARGE } else { text_size::BODY };
+            let text = RichText::new(&question).font(FontId::proportional(size)).color(view.theme.text);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 let heading = ui.add(egui::Label::new(text).truncate());
                 heading.widget_info(|| WidgetInfo::labeled(Role::Heading, true, &question));
@@ -232,14 +242,34 @@ fn head_text(view: &ViewCtx<'_>) -> String {
 /// The run of a pane, and the others that it could show.
 fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let width = (ui.available_width() * RUN_PART).clamp(16.0 * GRID, 60.0 * GRID);
-    let title = title_beside(cx, view);
-    let shown = if is_changed(view) { format!("Δ {title}") } else { title };
+    let shown = changed_run(cx, view).unwrap_or_else(|| title_beside(cx, view));
     let combo = ComboBox::from_id_salt("document").selected_text(shown).width(width).truncate();
     let shown = ui.scope(|ui| {
         ui.set_max_width(width);
         combo.show_ui(ui, |ui| runs_ui(ui, cx, view)).response
     });
-    shown.inner.accessible_name("Run shown in the pane").on_hover_text(view.document.whole_title());
+    shown.inner.accessible_name("Run shown in the pane").on_hover_ui(|ui| {
+        if let Some(capture) = view.document.latest_capture().filter(|_| is_changed(view)) {
+            ui.label(applied_text(capture, |edit, capture| change_text(&edit.clone().into(), capture)));
+        }
+        ui.label(view.document.whole_title());
+    });
+}
+
+/// What is changed in a run, and what that does to the answer: `Δ L5H5 off · her 85 → 11 %`.
+fn changed_run(cx: &PanelCtx<'_>, view: &ViewCtx<'_>) -> Option<String> {
+    let capture = view.document.latest_capture().filter(|_| is_changed(view))?;
+    let changes = applied_text(capture, short_change_text);
+    let before = cx.session.unchanged(view.document);
+    let effect = before.and_then(|before| effect_text(before, capture, view.pane.options.target));
+    Some(effect.map_or_else(|| format!("Δ {changes}"), |effect| format!("Δ {changes} · {effect}")))
+}
+
+/// The changes of a run, one after the other.
+fn applied_text(capture: &Capture, text: fn(&Edit, &Capture) -> String) -> String {
+    let edits = capture.computation().edits.iter();
+    let texts = edits.map(|edit| edit.known().map_or_else(|| edit.to_string(), |known| text(known, capture)));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// The runs that a pane could show.

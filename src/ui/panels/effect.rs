@@ -2,9 +2,10 @@
 
 use eframe::egui::{Label, RichText, Ui};
 
+use super::prediction::{arrow_text, at_most};
 use crate::{
     analysis::effect::{Effect, NoEffect, Outcome, predicted_side, telling_row},
-    capture::{Capture, PredictionRow},
+    capture::{Capture, PredictionItem, PredictionRow},
     ids::CaptureId,
     lab::Target,
     outputs::OutputKind,
@@ -66,6 +67,18 @@ fn title(capture: &Capture, at: Option<usize>) -> String {
     let Some(position) = at else { return "Effect of the changes".to_owned() };
     let name = crate::capture::words::token_text(capture.tokens(predicted_side(capture)), position);
     format!("Effect of the changes, at position {position} “{name}”")
+}
+
+/// The probability of one outcome before and after, in few words: `her 85 → 11 %`.
+pub fn effect_text(before: &Capture, after: &Capture, target: Target) -> Option<String> {
+    let outputs = before.prediction()?.outputs;
+    let row = row_at(before, target.position)?;
+    let now = row_at(after, row.position)?;
+    let named = |item: &&PredictionItem| Some(item.id) == target.class;
+    let item = row.top.iter().find(named).or(row.top.first())?;
+    let is = now.top.iter().find(|it| it.id == item.id);
+    let is = is.map_or_else(|| at_most(now), |item| outputs.text(item.value));
+    Some(format!("{} {}", item.label.trim_start_matches('␣'), arrow_text(&outputs.text(item.value), &is)))
 }
 
 fn row_at(capture: &Capture, at: Option<usize>) -> Option<&PredictionRow> {

@@ -154,7 +154,7 @@ const fn copied(outputs: OutputKind) -> &'static str {
 }
 
 /// What an outcome that is not among the first can have.
-fn at_most(row: &PredictionRow) -> String {
+pub(super) fn at_most(row: &PredictionRow) -> String {
     let least = row.top.iter().map(|item| item.value).reduce(f32::min).map(share_text);
     match least {
         Some(least) if least.starts_with('<') => least,
@@ -208,7 +208,7 @@ fn changed_rows(outputs: OutputKind, before: &PredictionRow, after: &PredictionR
 }
 
 /// Two numbers, with their unit once: `85 → 11 %`.
-fn arrow_text(was: &str, is: &str) -> String {
+pub(super) fn arrow_text(was: &str, is: &str) -> String {
     let was = was.strip_suffix(" %").filter(|_| is.ends_with(" %")).unwrap_or(was);
     format!("{was} → {is}")
 }

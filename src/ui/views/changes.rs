@@ -226,6 +226,14 @@ pub fn toggle_hidden(cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
     cx.send(Command::Change(command));
 }
 
+/// A change in a few words, with the texts of tokens: `L5H5 off`, `“animal” hidden`.
+pub fn short_change_text(edit: &Edit, capture: &Capture) -> String {
+    edit.kind().mentions().into_iter().fold(edit.kind().short(), |short, (what, side, position)| {
+        let text = format!("“{}”", shortened(&source::token_text(capture.tokens(side), position)));
+        short.replacen(&format!("{what} {position}"), &text, 1)
+    })
+}
+
 /// What a change is, with the tokens that it names, `Token 2 “animal” is hidden`, or that it changes nothing yet.
 pub fn change_text(edit: &EditRequest, capture: &Capture) -> String {
     let named = |what: &str, side: Side, position: usize, sentence: &str| {

@@ -42,7 +42,9 @@ mod text;
 mod texture;
 mod tooltip;
 
-pub use changes::{HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, toggle_hidden};
+pub use changes::{
+    HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, short_change_text, toggle_hidden,
+};
 pub use controls::{drag, grouped, query_name};
 pub use fields::narrow_field_ui;
 pub use frame::{SCALE_PT, question, scrolled_ui};
