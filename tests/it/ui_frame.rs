@@ -4,12 +4,15 @@ use attnscope::{
     cli::open::OpenOptions,
     session::{Command, Focus, PaneCommand, SelectionCommand, Split, ViewKind},
 };
-use eframe::egui::vec2;
-use egui_kittest::kittest::Queryable as _;
+use eframe::egui::{accesskit::Role, vec2};
+use egui_kittest::{
+    Harness,
+    kittest::{NodeT as _, Queryable as _},
+};
 
 use crate::{
     support::{
-        synthetic,
+        stacks, synthetic,
         window::{Window, with_text},
     },
     views::{Stage, sentence},
@@ -79,7 +82,64 @@ fn colours_have_their_scale_in_the_row_below_the_view() {
         }
         for name in scales {
             let scale = stage.get_by_label_contains(name).rect();
-            assert!(scale.top() > 600.0 - 28.0 && (60.0..=160.0).contains(&scale.width()), "{view:?}: {scale:?}");
+            assert!(scale.top() > 592.0 - 28.0 && (60.0..=160.0).contains(&scale.width()), "{view:?}: {scale:?}");
+        }
+    }
+}
+
+/// The heads of a layer are chosen in one way at a time: by a number each, by a picture each, or step by step.
+#[test]
+fn a_pane_has_one_way_to_choose_a_head() {
+    let n_of = |stage: &Harness<'static, Stage>, role, label: &str| {
+        stage.query_all_by_role(role).filter(|node| node.accesskit_node().label().as_deref() == Some(label)).count()
+    };
+    for (size, ways) in [
+        (vec2(900.0, 600.0), [0, 1, 0]), // pictures below the row
+        (vec2(900.0, 380.0), [1, 0, 0]),
+        (vec2(420.0, 380.0), [0, 0, 1]),
+    ] {
+        let mut stage = Stage::new(sentence(), ViewKind::Heatmap).show(size);
+        for _ in 0..6 {
+            stage.run();
+        }
+        let found = [
+            n_of(&stage, Role::Button, "Head 1"),
+            n_of(&stage, Role::RadioButton, "Head 1"),
+            n_of(&stage, Role::Button, "Next head"),
+        ];
+        assert_eq!(found, ways, "{size:?}");
+        assert_eq!(n_of(&stage, Role::Button, "Heads of all layers"), 1, "{size:?}");
+    }
+}
+
+#[test]
+fn choosers_stand_in_one_row_of_a_narrow_pane() {
+    let pictures = || synthetic::image_capture((4, 4));
+    for (view, capture) in [
+        (ViewKind::Heads, sentence()),
+        (ViewKind::Heads, stacks::translation_capture()),
+        (ViewKind::Heatmap, stacks::pair_capture()),
+        (ViewKind::Image, pictures()),
+        (ViewKind::Scatter, stacks::translation_capture()),
+        (ViewKind::Lab, stacks::translation_capture()),
+    ] {
+        let mut stage = Stage::new(capture, view).show(vec2(384.0 + 16.0, 420.0));
+        for _ in 0..8 {
+            stage.run();
+        }
+        let pane = stage.ctx.content_rect();
+        let row: Vec<_> = ["Layer", "Heads of all layers", "Show weights as"]
+            .map(|label| {
+                let is_meant = |node: &egui_kittest::Node<'_>| node.accesskit_node().label().as_deref() == Some(label);
+                stage.root().children_recursive().find(is_meant).map(|node| node.rect())
+            })
+            .into_iter()
+            .flatten()
+            .collect();
+        assert_eq!(row.len(), 3, "{view:?}");
+        for rect in &row {
+            assert!((rect.center().y - row[0].center().y).abs() < 2.0, "{view:?}: {row:?}");
+            assert!(rect.right() <= pane.right() - 8.0, "{view:?}: {row:?}");
         }
     }
 }

@@ -46,7 +46,7 @@ use super::{
     },
     shell::{Desktop, NativeDesktop, Shell, WakeFn},
     theme::Theme,
-    views::Views,
+    views::{LAYOUT_PASSES, Views},
     zoom,
 };
 use crate::{
@@ -275,6 +275,7 @@ impl Startup {
         let Self { mut session, jobs, shell, analyst, options, started, ctx, outcome } = self;
         ctx.get_or_init(|| cc.egui_ctx.clone());
         glyphs::install(&cc.egui_ctx);
+        cc.egui_ctx.options_mut(|options| options.max_passes = LAYOUT_PASSES);
         for (theme, ours) in [(egui::Theme::Light, Theme::light()), (egui::Theme::Dark, Theme::dark())] {
             cc.egui_ctx.set_style_of(theme, ours.style());
         }

@@ -20,32 +20,6 @@ pub fn caption_ui(ui: &mut Ui, theme: &Theme, text: impl Into<String>) -> Respon
     ui.add(Label::new(RichText::new(text).size(text_size::SMALL).color(theme.text_weak)).truncate())
 }
 
-/// Controls that stand in one row: where the row has no room left for all of them they begin a new one, and only what
-/// is wider than a whole row is broken within.
-pub fn together_ui<R>(ui: &mut Ui, name: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
-    let id = ui.scope_id().with(("together", name));
-    let known: Option<Vec2> = ui.data(|data| data.get_temp(id));
-    let begins = |ui: &Ui| ui.cursor().left() <= ui.max_rect().left();
-    if known.is_some_and(|known| known.x > ui.available_size_before_wrap().x) && !begins(ui) {
-        ui.end_row();
-    }
-    let (room, begins) = (ui.available_size_before_wrap().x, begins(ui));
-    let breaks = known.is_some_and(|known| known.x > room);
-    let height = known.map_or(ui.spacing().interact_size.y, |known| known.y);
-    let layout = Layout::left_to_right(Align::Center).with_main_wrap(breaks);
-    let shown = ui.allocate_ui_with_layout(vec2(room, height), layout, add);
-    let size = shown.response.rect.size();
-    // Of what was broken the whole width is known from before.
-    if !breaks || size.y <= height {
-        ui.data_mut(|data| data.insert_temp(id, size));
-        let moves = size.x > room && !(begins && breaks);
-        if moves || known.is_none_or(|known| known.y < size.y) {
-            ui.request_discard("controls that stand in one row");
-        }
-    }
-    shown.inner
-}
-
 /// A small heading above options.
 pub fn heading_ui(ui: &mut Ui, theme: &Theme, text: &str) {
     ui.add_space(GRID);

@@ -6,7 +6,7 @@ use eframe::egui::{
     containers::menu::{MenuButton, MenuConfig},
 };
 
-use super::{controls, source};
+use super::{controls, selectors::Fit, source};
 use crate::{
     analysis::reading::{Aggregate, LeaveOut, Over, Policy, ReadingOptions, RowLabels, Together, writes},
     capture::Capture,
@@ -14,7 +14,6 @@ use crate::{
     text::counted,
     ui::{
         ViewCtx,
-        theme::GRID,
         widgets::{menu_width, scrolled_menu_ui},
     },
 };
@@ -23,14 +22,13 @@ use crate::{
 const MENU_PT: f32 = 360.0;
 
 /// Draws the menu's button, which says what is on.
-pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    // Apart from a chooser before it.
-    if ui.cursor().left() > ui.max_rect().left() {
-        ui.add_space(2.0 * GRID);
-    }
+pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, fit: Fit) {
     let summary = summary(&cx.pane.options.reading);
-    let text =
-        if summary.is_empty() { "Show weights as ⏷".to_owned() } else { format!("Show weights as: {summary} ⏷") };
+    let text = match (fit, summary.is_empty()) {
+        (Fit::Whole, true) => "Show weights as ⏷".to_owned(),
+        (Fit::Whole, false) => format!("Show weights as: {summary} ⏷"),
+        (_, _) => "Weights ⏷".to_owned(),
+    };
     let button = Button::new(text).selected(!summary.is_empty());
     // Several things may be changed before it is closed.
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
@@ -38,11 +36,13 @@ pub fn menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         ui.set_width(menu_width(ui, MENU_PT));
         scrolled_menu_ui(ui, |ui| menu_contents_ui(ui, cx));
     });
-    response.on_hover_text("Raw or × norm, keys left out, words merged, heads combined: the same in every view");
+    let what = "Raw or × norm, keys left out, words merged, heads combined: the same in every view";
+    let on = if summary.is_empty() { String::new() } else { format!("Show weights as: {summary}\n") };
+    response.accessible_name(format!("Show weights as: {summary}").trim_end_matches(": ")).on_hover_text(on + what);
 }
 
 /// What is on, in a few words.
-fn summary(reading: &ReadingOptions) -> String {
+pub fn summary(reading: &ReadingOptions) -> String {
     let LeaveOut { special, first, punctuation, positions, policy } = &reading.leave_out;
     let mut out: Vec<String> = [(special, "special"), (first, "first"), (punctuation, "punctuation")]
         .into_iter()

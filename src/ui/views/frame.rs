@@ -6,7 +6,7 @@ use eframe::egui::{
     containers::scroll_area::ScrollSource, vec2,
 };
 
-use super::{lab::explained_output, scale::Footer, source};
+use super::{lab::explained_output, scale::Footer, source, text};
 use crate::{
     figure::{
         FigureExtent,
@@ -22,8 +22,9 @@ use crate::{
 pub const SCALE_PT: f32 = 7.0 * GRID;
 /// A view needs this; in a smaller pane it scrolls.
 const LEAST_VIEW: Vec2 = vec2(72.0 * GRID, 63.0 * GRID);
-/// The most that the caveat takes of its row.
-const CAVEAT_PART: f32 = 0.45;
+/// A caveat is cut to no less than this, and then to its mark.
+const LEAST_CAVEAT_PT: f32 = 36.0 * GRID;
+const MARK_PT: f32 = 6.0 * GRID;
 
 /// The question of what a pane shows; `None` before there is anything.
 pub fn question(cx: &ViewCtx<'_>) -> Option<String> {
@@ -72,15 +73,17 @@ pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&Footer
             scale.ui(ui, cx.theme);
         }
         let small = |text: &str| RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
-        let room = ui.available_width();
+        let whole = format!("⚠ {}", caveat.trim_end_matches('.'));
+        // Where both do not fit, what is shown comes first, and of the caveat its mark is left.
+        let width = |text: &str| text::width(ui.painter(), text, text_size::SMALL);
+        let left = ui.available_width() - shown.map_or(0.0, |shown| width(&shown.words) + ui.spacing().item_spacing.x);
+        let text = if left >= width(&whole).min(LEAST_CAVEAT_PT) { &whole } else { "⚠" };
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let most = if shown.is_some() { room * CAVEAT_PART } else { room };
-            let text = small(&format!("⚠ {}", caveat.trim_end_matches('.')));
             let button = ui.scope(|ui| {
-                ui.set_max_width(most);
-                ui.add(Button::new(text).truncate().frame(false))
+                ui.set_max_width(left.max(MARK_PT));
+                ui.add(Button::new(small(text)).truncate().frame(false))
             });
-            let button = button.inner.on_hover_text(&caveat);
+            let button = button.inner.accessible_name(&whole).on_hover_text(&caveat);
             Popup::menu(&button).accessible_name("Caveat").show(|ui| ui.label(&caveat));
             if let Some(shown) = shown {
                 let label = ui.with_layout(layout, |ui| ui.add(Label::new(small(&shown.words)).truncate()));

@@ -53,7 +53,7 @@ pub use heatmap::is_drawn_on;
 pub use lab::{OutcomeChoice, outcome_label};
 pub use menu::{copy_menu_ui, hold, pane_menu_ui};
 pub use overlay::strip_ui as overlay_strip_ui;
-pub use selectors::{stack_name, view_choices_ui};
+pub use selectors::{LAYOUT_PASSES, stack_name, view_choices_ui};
 pub use source::{shared_high, shown_pattern, subject, what};
 
 /// Width of the free border around a view, in points.

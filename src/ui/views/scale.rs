@@ -26,28 +26,22 @@ const HEIGHT_PT: f32 = COLORS_PT + 3.5 * GRID;
 pub struct Footer {
     /// How much of what there is, in words.
     pub words: String,
-    pub scales: Vec<Scale>,
+    pub scales: Vec<ScaleBar>,
 }
 
-/// Colours or strengths of lines, with numbers.
-pub struct Scale {
-    /// Part of the whole height, and colour.
-    steps: Vec<(f32, Rgba)>,
+/// Colours, or strengths of lines, with numbers.
+pub struct ScaleBar {
+    colors: Vec<Rgba>,
     /// Below its beginning, middle and end.
     ticks: [String; 3],
     meaning: String,
 }
 
-impl Scale {
-    /// Of looks at shares from 0 to 1.
-    pub fn new(look: impl Fn(f32) -> (f32, Rgba), ticks: [String; 3], meaning: String) -> Self {
-        let steps = (0..=STEPS).map(|step| look(step as f32 / STEPS as f32)).collect();
-        Self { steps, ticks, meaning }
-    }
-
-    /// Of colours as high as the whole.
+impl ScaleBar {
+    /// Of colours at shares from 0 to 1.
     pub fn of_colors(color: impl Fn(f32) -> Rgba, ticks: [String; 3], meaning: String) -> Self {
-        Self::new(|share| (1.0, color(share)), ticks, meaning)
+        let colors = (0..=STEPS).map(|step| color(step as f32 / STEPS as f32)).collect();
+        Self { colors, ticks, meaning }
     }
 
     /// Of a range of numbers.
@@ -63,9 +57,9 @@ impl Scale {
         let rect = rect.round_to_pixels(ui.pixels_per_point());
         let whole = Rect::from_min_size(rect.min, vec2(width, COLORS_PT));
         let mut mesh = Mesh::default();
-        for (step, &(part, color)) in (0..).zip(&self.steps) {
+        for (step, &color) in (0..).zip(&self.colors) {
             let x = lerp(whole.x_range(), step as f32 / STEPS as f32);
-            for y in [-0.5, 0.5].map(|half| whole.center().y + half * part * whole.height()) {
+            for y in [whole.top(), whole.bottom()] {
                 mesh.colored_vertex(pos2(x, y), texture::color(color));
             }
             if step > 0 {
@@ -74,9 +68,7 @@ impl Scale {
             }
         }
         ui.painter().add(mesh);
-        if self.steps.iter().all(|(part, _)| *part == 1.0) {
-            ui.painter().rect_stroke(whole, 0, (1.0, theme.rule), StrokeKind::Outside);
-        }
+        ui.painter().rect_stroke(whole, 0, (1.0, theme.rule), StrokeKind::Outside);
         let places = [Align2::LEFT_BOTTOM, Align2::CENTER_BOTTOM, Align2::RIGHT_BOTTOM];
         for (tick, place) in self.ticks.iter().zip(places) {
             let font = FontId::proportional(text_size::SMALL);

@@ -1,8 +1,13 @@
 //! Choosers above a view: stack, layer, head, part of a pair.
 
+use std::num::NonZeroUsize;
+
 use eframe::egui::{
-    Button, ComboBox, Label, Response, RichText, Role, ScrollArea, Sense, StrokeKind, Ui, Vec2, WidgetInfo,
-    containers::menu::MenuButton, vec2,
+    Button, ComboBox, Label, PopupCloseBehavior, Response, RichText, Role, ScrollArea, Sense, StrokeKind, Ui, Vec2,
+    WidgetInfo,
+    containers::menu::{MenuButton, MenuConfig},
+    epaint::util,
+    vec2,
 };
 
 use crate::{
@@ -29,6 +34,10 @@ use crate::{
     },
 };
 
+/// Between two parts of the row.
+const PART_GAP_PT: f32 = 2.0 * GRID;
+/// From this height on a pane has room for small pictures of the heads.
+const PICTURES_FROM_PT: f32 = 105.0 * GRID;
 /// Width of a head's cell.
 const CELL_PT: f32 = 6.0 * GRID;
 /// Side of a cell of the map of heads.
@@ -53,8 +62,53 @@ pub fn view_choices_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<ViewKind> {
     clicked
 }
 
-/// Stack, layer, head, and how weights are shown: the same row in every view. What does not apply stays, grey.
-pub fn choosers_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+/// How much the row of choosers writes out: everything where there is room for it, else less and less in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    Whole,
+    /// One word for how weights are shown.
+    ShortWeights,
+    /// What the view has of its own is in a menu.
+    OwnInMenu,
+    /// One head between two steps, the others behind it.
+    OneHead,
+    /// Stacks and sentences are menus.
+    Menus,
+    /// Layers have no steps.
+    LayerMenu,
+    /// Nor has the head, and rows wrap.
+    Least,
+}
+
+impl Fit {
+    const ALL: [Self; 7] =
+        [Self::Whole, Self::ShortWeights, Self::OwnInMenu, Self::OneHead, Self::Menus, Self::LayerMenu, Self::Least];
+}
+
+/// Passes of a frame within which a row of choosers finds its fit.
+pub const LAYOUT_PASSES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(Fit::ALL.len());
+
+/// Where the heads of the layer are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HeadsIn {
+    Row,
+    /// As small pictures below it.
+    Pictures,
+}
+
+impl HeadsIn {
+    /// As pictures where heads have numbers of their own and the pane is high enough for them.
+    pub fn of(ui: &Ui, cx: &ViewCtx<'_>) -> Self {
+        if source::has_heads(cx) && ui.available_height() >= PICTURES_FROM_PT { Self::Pictures } else { Self::Row }
+    }
+}
+
+/// What a view adds to the row.
+pub type Own<'a> = &'a mut dyn FnMut(&mut Ui);
+
+/// Stack, layer, head, how weights are shown, and what the view has of its own: the same row in every view. What does
+/// not apply stays, grey.
+pub fn choosers_ui(ui: &mut Ui, cx: &ViewCtx<'_>, heads: HeadsIn, mut own: Option<Own<'_>>) {
     let Some(capture) = cx.document.latest_capture() else { return };
     let (facts, space, extent) = (cx.pane.view.facts(), cx.pane.space(), cx.pane.explained_extent());
     let of_heads = !facts.shows_answers || cx.pane.options.question().is_about_heads();
@@ -62,34 +116,87 @@ pub fn choosers_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     let has_layer = of_heads && extent.is_none_or(Extent::is_of_layers) && space != Space::Positions;
     let has_head = of_heads && extent.is_none_or(|it| it == Extent::PairsOfHeads) && space.is_per_head();
     let weighs = facts.draws_weights || facts.lays_out_points;
-    let together = |ui: &mut Ui, name, applies: bool, add: &mut dyn FnMut(&mut Ui)| {
-        controls::together_ui(ui, name, |ui| {
-            if !applies {
-                ui.disable();
-            }
-            add(ui);
-        });
-    };
-    stack_ui(ui, cx);
-    together(ui, "layer", has_layer, &mut |ui| layer_ui(ui, cx));
-    together(ui, "heads", has_head, &mut |ui| heads_ui(ui, cx, capture));
-    if facts.draws_weights {
-        sentences_ui(ui, cx);
+    let head = cx.pane.selection.head;
+    let key = util::hash((
+        (capture.id(), cx.pane.view, head.stack, source::n_heads(capture, head), heads, own.is_some()),
+        display_menu::summary(&cx.pane.options.reading),
+    ));
+    fitted_ui(ui, key, |ui, fit| {
+        stack_ui(ui, cx, capture, fit);
+        part_ui(ui, has_layer, |ui| layer_ui(ui, cx, capture, fit));
+        part_ui(ui, has_head, |ui| heads_ui(ui, cx, capture, (heads, fit)));
+        if facts.draws_weights {
+            sentences_ui(ui, cx, capture, fit);
+        }
+        part_ui(ui, weighs, |ui| display_menu::menu_ui(ui, cx, fit));
+        let Some(own) = &mut own else { return };
+        ui.add_space(PART_GAP_PT);
+        if fit < Fit::OwnInMenu {
+            own(ui);
+        } else {
+            let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+            let (more, _) = MenuButton::from_button(Button::new("⋯")).config(config).ui(ui, |ui| own(ui));
+            more.accessible_name("Tools of the view");
+        }
+    });
+}
+
+/// Draws a row at the first fit that the pane has room for. `key` is all that its widths depend on.
+fn fitted_ui(ui: &mut Ui, key: u64, mut row: impl FnMut(&mut Ui, Fit)) {
+    let id = ui.scope_id().with("choosers");
+    let (of, mut widths): (u64, Vec<f32>) = ui.data(|data| data.get_temp(id)).unwrap_or_default();
+    if of != key {
+        widths.clear();
     }
-    together(ui, "weights", weighs, &mut |ui| display_menu::menu_ui(ui, cx));
+    let room = ui.available_width();
+    let nth = widths.iter().position(|width| *width <= room).unwrap_or(widths.len().min(Fit::ALL.len() - 1));
+    let fit = Fit::ALL[nth];
+    let draw = |ui: &mut Ui| {
+        ui.spacing_mut().item_spacing.x = GRID / 2.0;
+        row(ui, fit);
+    };
+    if fit == Fit::Least {
+        ui.horizontal_wrapped(draw);
+        return;
+    }
+    let width = ui.horizontal(draw).response.rect.width();
+    widths.truncate(nth);
+    widths.push(width);
+    ui.data_mut(|data| data.insert_temp(id, (key, widths)));
+    if width > room {
+        ui.request_discard("a row of choosers that does not fit");
+    }
+}
+
+/// A part of the row, apart from the one before it; grey where it does not apply.
+fn part_ui(ui: &mut Ui, applies: bool, add: impl FnOnce(&mut Ui)) {
+    if ui.cursor().left() > ui.max_rect().left() {
+        ui.add_space(PART_GAP_PT);
+    }
+    ui.add_enabled_ui(applies, |ui| ui.horizontal(add));
+}
+
+/// A few words of which one is chosen: beside each other behind their name, or as a menu.
+fn few_ui(ui: &mut Ui, (name, chosen): (&str, &str), fit: Fit, choices: impl FnOnce(&mut Ui)) {
+    part_ui(ui, true, |ui| {
+        if fit < Fit::Menus {
+            ui.label(RichText::new(name).color(ui.visuals().weak_text_color()));
+            choices(ui);
+        } else {
+            let combo = ComboBox::new(name, "").selected_text(chosen).width(0.0).show_ui(ui, choices);
+            combo.response.accessible_name(name);
+        }
+    });
 }
 
 /// Stack of the selection, when there are several.
-fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.document.latest_capture() else { return };
+fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, fit: Fit) {
     let chosen = cx.pane.selection.stack();
     let stacks = &capture.model().stacks;
     if stacks.len() < 2 {
         return;
     }
-    controls::together_ui(ui, "stack", |ui| {
-        ui.spacing_mut().item_spacing.x = GRID / 2.0;
-        ui.label(RichText::new("Stack").color(cx.theme.text_weak));
+    few_ui(ui, ("Stack", stack_name(chosen)), fit, |ui| {
         for stack in stacks {
             let response = segment_ui(ui, stack.kind == chosen, stack_name(stack.kind), "Stack");
             // The picture gives way to the Heads view where a stack does not look at it.
@@ -102,7 +209,6 @@ fn stack_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             }
         }
     });
-    ui.add_space(GRID);
 }
 
 fn stack_meaning(capture: &Capture, kind: StackKind, ui: &Ui) -> String {
@@ -137,8 +243,7 @@ fn segment_ui(ui: &mut Ui, chosen: bool, text: &str, group: &str) -> Response {
     response
 }
 
-fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.document.latest_capture() else { return };
+fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, fit: Fit) {
     let head = cx.pane.selection.head;
     let layers = capture.model().stack(head.stack).map_or(&[][..], |stack| stack.layers.as_slice());
     // Where all layers see the same, there is nothing to tell them apart by.
@@ -148,23 +253,26 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         Some(_) => format!("{layer} · sees all"),
         None => layer.to_string(),
     };
-    ui.label(RichText::new("Layer").color(cx.theme.text_weak));
-    ui.spacing_mut().item_spacing.x = GRID / 2.0;
-    if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
-        cx.send(Command::Select(SelectionCommand::Layer(head.layer - 1)));
+    let steps = fit < Fit::LayerMenu;
+    let go = |layer: usize| cx.send(Command::Select(SelectionCommand::Layer(layer)));
+    if steps {
+        ui.label(RichText::new("Layer").color(cx.theme.text_weak));
+        if step_button(ui, "‹", "Previous layer", head.layer > 0).clicked() {
+            go(head.layer - 1);
+        }
     }
-    let width = if windows_differ { 32.0 } else { 12.0 } * GRID;
-    let combo = ComboBox::new("layer", "").selected_text(name(head.layer)).width(width);
-    let combo = combo.show_ui(ui, |ui| {
+    let shown = if steps { name(head.layer) } else { format!("Layer {}", head.layer) };
+    let width = if windows_differ && steps { 32.0 * GRID } else { 12.0 * GRID };
+    let combo = ComboBox::new("layer", "").selected_text(shown).width(width).show_ui(ui, |ui| {
         for layer in 0..layers.len() {
             if ui.selectable_label(layer == head.layer, name(layer)).clicked() {
-                cx.send(Command::Select(SelectionCommand::Layer(layer)));
+                go(layer);
             }
         }
     });
     combo.response.accessible_name("Layer");
-    if step_button(ui, "›", "Next layer", head.layer + 1 < layers.len()).clicked() {
-        cx.send(Command::Select(SelectionCommand::Layer(head.layer + 1)));
+    if steps && step_button(ui, "›", "Next layer", head.layer + 1 < layers.len()).clicked() {
+        go(head.layer + 1);
     }
 }
 
@@ -174,22 +282,18 @@ fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
 }
 
 /// Which part of a pair of sentences is shown; nothing where the input is no pair.
-fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(capture) = cx.document.latest_capture() else { return };
+fn sentences_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, fit: Fit) {
     if !is_pair(capture, cx.pane.selection.stack()) {
         return;
     }
     let looks_back = capture.model().stack(cx.pane.selection.stack()).is_some_and(|spec| spec.causal);
-    ui.add_space(GRID);
-    controls::together_ui(ui, "sentences", |ui| {
-        ui.spacing_mut().item_spacing.x = GRID / 2.0;
-        ui.label(RichText::new("Sentences").color(cx.theme.text_weak));
+    let chosen = cx.pane.options.reading.sentences;
+    few_ui(ui, ("Sentences", chosen.label()), fit, |ui| {
         controls::edit_options(cx, |options| {
             for filter in SentenceFilter::ALL {
-                let is_chosen = options.reading.sentences == filter;
                 let is_empty = looks_back && filter == SentenceFilter::AToB;
-                let segment = |ui: &mut Ui| segment_ui(ui, is_chosen, filter.label(), "Sentences");
-                let response = ui.add_enabled_ui(is_chosen || !is_empty, segment).inner;
+                let segment = |ui: &mut Ui| segment_ui(ui, chosen == filter, filter.label(), "Sentences");
+                let response = ui.add_enabled_ui(chosen == filter || !is_empty, segment).inner;
                 let response = response.on_disabled_hover_text("A causal model cannot look ahead: this is empty");
                 if response.on_hover_text(filter_meaning(filter)).clicked() {
                     options.reading.sentences = filter;
@@ -213,43 +317,58 @@ const fn filter_meaning(filter: SentenceFilter) -> &'static str {
     }
 }
 
-/// The heads of the layer: swatches where lines tell them apart, else a number each where these fit and no thumbnails
-/// stand below, else the selected one between two steps. A map of all layers and heads opens from their name.
-fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
+/// The heads of the layer: swatches where lines tell them apart, else a number each. Where these do not fit, the selected
+/// one between two steps has them behind it, with a map of all layers and heads.
+fn heads_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, (shown, fit): (HeadsIn, Fit)) {
     let head = cx.pane.selection.head;
     let (n_heads, groups) = (source::n_heads(capture, head), HeadGroups::of(capture, head));
-    let go = |to: HeadId| cx.send(Command::Select(SelectionCommand::Head(to)));
-    let name = MenuButton::from_button(Button::new(RichText::new("Head ⏷").color(cx.theme.text_weak)).frame(false));
-    let (name, _) = name.ui(ui, |ui| map_ui(ui, cx, capture));
-    name.accessible_name("Heads of all layers").on_hover_text("All heads by layer; click one to select it");
-    if cx.pane.view.spec().extent == FigureExtent::Layer {
-        return swatches::swatches_ui(ui, cx, n_heads, groups);
-    }
-    ui.spacing_mut().item_spacing.x = GRID / 2.0;
-    let width = n_heads as f32 * (CELL_PT + GRID / 2.0) + groups.gaps_width(n_heads);
-    if cx.pane.view.facts().has_color_scale || width > ui.available_width() {
-        let last = n_heads.saturating_sub(1);
+    let go = |to: usize| cx.send(Command::Select(SelectionCommand::Head(HeadId { head: to, ..head })));
+    let tells_heads = cx.pane.view.spec().extent == FigureExtent::Layer;
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let menu = |ui: &mut Ui, button: Button<'_>, with_swatches: bool| {
+        let (opens, _) = MenuButton::from_button(button).config(config.clone()).ui(ui, |ui| {
+            map_ui(ui, cx, capture);
+            if with_swatches {
+                ui.horizontal_wrapped(|ui| swatches::swatches_ui(ui, cx, n_heads, groups));
+            }
+        });
+        opens.accessible_name("Heads of all layers").on_hover_text("All heads by layer; click one to select it");
+    };
+    let weak = |text: &str| RichText::new(text).color(cx.theme.text_weak);
+    if shown == HeadsIn::Pictures {
+        menu(ui, Button::new(weak("Head ⏷")).frame(false), false);
+    } else if fit == Fit::Least {
+        menu(ui, Button::new(format!("Head {} ⏷", head.head)), tells_heads);
+    } else if fit >= Fit::OneHead {
+        if fit < Fit::LayerMenu {
+            ui.label(weak("Head"));
+        }
         if step_button(ui, "‹", "Previous head", head.head > 0).clicked() {
-            go(HeadId { head: head.head - 1, ..head });
+            go(head.head - 1);
         }
-        ui.add_sized([CELL_PT, CELL_PT], Label::new(head.head.to_string()));
-        if step_button(ui, "›", "Next head", head.head < last).clicked() {
-            go(HeadId { head: head.head + 1, ..head });
+        let number = if fit < Fit::LayerMenu { head.head.to_string() } else { format!("Head {}", head.head) };
+        menu(ui, Button::new(number).min_size(vec2(CELL_PT, 0.0)), tells_heads);
+        if step_button(ui, "›", "Next head", head.head + 1 < n_heads).clicked() {
+            go(head.head + 1);
         }
-        return;
-    }
-    for idx in 0..n_heads {
-        let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(CELL_PT, 0.0));
-        if groups.gap_before(idx) {
-            ui.add_space(GROUP_GAP_PT);
-        }
-        let response = ui.add(button).accessible_name(format!("Head {idx}"));
-        groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
-        if response.clicked() {
-            go(HeadId { head: idx, ..head });
-        }
-        if let Some(note) = groups.note(idx) {
-            response.on_hover_text(note);
+    } else if tells_heads {
+        menu(ui, Button::new(weak("Head ⏷")).frame(false), false);
+        swatches::swatches_ui(ui, cx, n_heads, groups);
+    } else {
+        menu(ui, Button::new(weak("Head ⏷")).frame(false), false);
+        for idx in 0..n_heads {
+            let button = Button::selectable(idx == head.head, idx.to_string()).min_size(vec2(CELL_PT, 0.0));
+            if groups.gap_before(idx) {
+                ui.add_space(GROUP_GAP_PT);
+            }
+            let response = ui.add(button).accessible_name(format!("Head {idx}"));
+            groups.bracket(ui.painter(), idx, response.rect.x_range(), response.rect.bottom() + 2.0, 2.0, cx.theme);
+            if response.clicked() {
+                go(idx);
+            }
+            if let Some(note) = groups.note(idx) {
+                response.on_hover_text(note);
+            }
         }
     }
 }

@@ -80,6 +80,11 @@ pub fn drawn_heads(cx: &ViewCtx<'_>) -> Vec<HeadId> {
     }
 }
 
+/// Whether what is shown has numbers of its own for each head.
+pub fn has_heads(cx: &ViewCtx<'_>) -> bool {
+    cx.pane.explained_extent().is_none_or(|extent| extent == Extent::PairsOfHeads)
+}
+
 /// Whether the view draws several heads of a layer at once.
 fn tells_heads(cx: &ViewCtx<'_>) -> bool {
     cx.pane.view.spec().extent == FigureExtent::Layer

@@ -66,6 +66,9 @@ pub const BAR_ROW_PT: f32 = 5.5 * GRID;
 const VALUE_PT: f32 = 11.0 * GRID;
 const CHANGE_PT: f32 = 24.0 * GRID;
 
+/// The longest bar.
+const LONGEST_BAR_PT: f32 = 40.0 * GRID;
+
 /// One row of a ranking: a label, a bar and a number.
 pub struct BarRow<'a> {
     pub label: &'a str,
@@ -95,7 +98,7 @@ impl BarRow<'_> {
         let value = painter.layout_no_wrap(self.value.to_owned(), font.clone(), theme.text);
         // Numbers stand right of the longest bar; rows of one list have numbers of one kind.
         let column = if value.size().x <= VALUE_PT { VALUE_PT } else { CHANGE_PT };
-        let longest = rect.width() - column - 2.0 * GRID;
+        let longest = (rect.width() - column - 2.0 * GRID).min(LONGEST_BAR_PT);
         let bar = Rect::from_min_size(rect.min, vec2(longest * self.fraction.clamp(0.0, 1.0), height));
         painter.rect_filled(bar.shrink2(vec2(0.0, 1.0)), radius::MARK, theme.bar);
         if response.has_focus() || self.selected {

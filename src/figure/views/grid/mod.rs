@@ -106,6 +106,11 @@ impl Places {
         Self { n_cols, cells: layers.iter().flat_map(row).collect(), by_layer: true }
     }
 
+    /// Heads in rows of `n_cols`.
+    pub fn in_columns(heads: &[HeadId], n_cols: usize) -> Self {
+        Self { n_cols, cells: heads.iter().map(|head| Some((*head, None))).collect(), by_layer: false }
+    }
+
     /// Heads that have a score, highest first; `only` those of the kind.
     pub fn by_kind(kind: &KindRanking, only: bool) -> Self {
         let ranked = &kind.ranked()[..if only { kind.n_of_kind() } else { kind.ranked().len() }];

@@ -12,10 +12,8 @@ use crate::{
 
 /// Smallest row that keeps text legible.
 pub const MIN_ROW_PT: f32 = 18.0;
-/// Rows of short inputs are no taller than this in an ordinary window, and in a very large one.
-const MAX_ROW_PT: (f32, f32) = (46.0, 84.0);
-/// So many rows fill a large window.
-const FULL_ROWS: f32 = 14.0;
+/// Rows of short inputs are no taller than this.
+const MAX_ROW_PT: f32 = 28.0;
 /// Between text and lines, where the bars of the focused token stand.
 pub const STRIP_PT: f32 = 32.0;
 /// Around the text of a token.
@@ -23,7 +21,7 @@ pub const TEXT_PAD_PT: f32 = 6.0;
 /// A token column never takes more than this part of the area.
 const MAX_COLUMN: f32 = 0.28;
 /// Lines become hard to follow when they are longer.
-const MAX_LINES_PT: f32 = 680.0;
+const MAX_LINES_PT: f32 = 720.0;
 /// Lines need at least this to be told apart.
 const MIN_LINES_PT: f32 = 120.0;
 /// A line of less weight is hardly seen.
@@ -79,14 +77,11 @@ impl HeadsLayout {
     /// Centres a block of sensible width; rows fill the height between a smallest and a largest height.
     pub fn compute(input: HeadsLayoutInput) -> Self {
         let n_rows = input.n_query.max(input.n_key).max(1);
-        let max_row = (input.height / FULL_ROWS).clamp(MAX_ROW_PT.0, MAX_ROW_PT.1);
-        let row_height = (input.height / n_rows as f32).clamp(MIN_ROW_PT, max_row).floor();
+        let row_height = (input.height / n_rows as f32).clamp(MIN_ROW_PT, MAX_ROW_PT).floor();
         let column = |text: f32| (text + 2.0 * TEXT_PAD_PT).min(input.width * MAX_COLUMN).ceil();
         let [query_width, key_width] = input.text_widths.map(column);
         let free = input.width - query_width - key_width - 2.0 * input.strip;
-        // Higher rows make steeper lines; wider ones keep them as easy to follow.
-        let max_lines = MAX_LINES_PT.max(input.height);
-        let lines_width = free.clamp(MIN_LINES_PT, max_lines).min(free.max(1.0));
+        let lines_width = free.clamp(MIN_LINES_PT, MAX_LINES_PT).min(free.max(1.0));
         let block = query_width + key_width + 2.0 * input.strip + lines_width;
         let left = ((input.width - block) / 2.0).max(0.0).round();
         let mut x = left;
@@ -315,7 +310,7 @@ mod tests {
     #[test]
     fn short_inputs_stand_in_the_middle_with_rows_of_bounded_height() {
         let layout = layout(1600.0, 5);
-        assert_eq!(layout.row_height, MAX_ROW_PT.0);
+        assert_eq!(layout.row_height, MAX_ROW_PT);
         assert!(layout.lines.span() <= MAX_LINES_PT);
         let (left, right) = (layout.queries.min, 1600.0 - layout.keys.max);
         assert!((left - right).abs() <= 1.0, "{left} free at the left, {right} at the right");

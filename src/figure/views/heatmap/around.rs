@@ -74,6 +74,11 @@ impl Around<'_> {
         cells::cell_rect(self.content, self.grid(), 0, 0).size()
     }
 
+    /// Which labels are left out, in words.
+    pub fn label_note(&self, medium: Medium) -> Option<String> {
+        label_note([self.cell().y, self.cell().x].map(|cell| labels::stride(cell, labels::sizes(medium))))
+    }
+
     fn colors(&self, palette: &Palette) -> Colors {
         color_map(self.read, self.options.color_map).on(palette.ground)
     }
@@ -130,11 +135,6 @@ impl Around<'_> {
         let map = self.colors(&pen.palette);
         if let Some(bar) = bar {
             pen.color_bar(bar, |fraction| map.color(fraction), range_tick(self.range));
-        }
-        let strides = [self.cell().y, self.cell().x].map(|cell| labels::stride(cell, labels::sizes(pen.medium)));
-        if let Some(note) = label_note(strides).filter(|_| pen.medium == Medium::Screen) {
-            let at = plot.left_bottom() + vec2(0.0, f32::midpoint(LABEL_GAP_PT, line));
-            pen.text(&note, SMALL, pen.palette.text_weak, at, Align::Left);
         }
     }
 

@@ -17,8 +17,8 @@ const MAX_ASPECT: f32 = 3.0;
 pub const LABEL_GAP_PT: f32 = 6.0;
 /// Labels never take more than this part of the area.
 const MAX_LABELS: f32 = 0.22;
-/// Room below the cells for a note on what their labels leave out.
-pub const NOTE_PT: f32 = 4.0 * GRID;
+/// Room below the cells of a figure.
+const BELOW_PT: f32 = 4.0 * GRID;
 /// Room for the name of an axis.
 const AXIS_NAME_PT: f32 = 4.0 * GRID;
 
@@ -63,8 +63,9 @@ impl HeatmapLayout {
         let left = (text_widths[0].min(area.width() * max_labels) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
         let top = (text_widths[1].min(area.height() * max_labels) + LABEL_GAP_PT + AXIS_NAME_PT).ceil();
         let has_bar = medium == Medium::Paper;
+        let below = if has_bar { BELOW_PT } else { 0.0 };
         let right = if has_bar { BAR_AND_TICKS_PT + 3.0 * GRID } else { 0.0 };
-        let free = (area.size() - vec2(left + right, top + NOTE_PT)).max(Vec2::splat(1.0));
+        let free = (area.size() - vec2(left + right, top + below)).max(Vec2::splat(1.0));
         let fit = (free / vec2(n_key.max(1) as f32, n_query.max(1) as f32)).min(Vec2::splat(MAX_CELL_PT));
         let aspect = if n_query == n_key { 1.0 } else { MAX_ASPECT };
         let cell = vec2(fit.x.min(fit.y * aspect), fit.y.min(fit.x * aspect));
@@ -105,7 +106,7 @@ pub fn label_note([queries, keys]: [usize; 2]) -> Option<String> {
         _ if keys == queries => format!("{} token", every(keys)),
         _ => format!("{} query, at {} key", every(queries), every(keys)),
     };
-    Some(format!("Labels at {of} and at the strongest; zoom in for the others"))
+    Some(format!("labels at {of} and at the strongest"))
 }
 
 fn ordinal(n: usize) -> String {
@@ -157,8 +158,8 @@ mod tests {
     fn labels_that_are_left_out_are_counted() {
         assert_eq!(label_note([1, 1]), None);
         let note = label_note([5, 5]).unwrap();
-        assert_eq!(note, "Labels at every 5th token and at the strongest; zoom in for the others");
+        assert_eq!(note, "labels at every 5th token and at the strongest");
         let note = label_note([1, 2]).unwrap();
-        assert_eq!(note, "Labels at every query, at every second key and at the strongest; zoom in for the others");
+        assert_eq!(note, "labels at every query, at every second key and at the strongest");
     }
 }

@@ -11,8 +11,9 @@ use super::{
     controls,
     display_list::ScenePainter,
     hover, pending,
-    scale::{Footer, Scale},
-    selectors, tooltip,
+    scale::{Footer, ScaleBar},
+    selectors::{self, HeadsIn},
+    tooltip,
 };
 use crate::{
     analysis::{
@@ -45,7 +46,7 @@ impl Canvas for AverageView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
-        ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
+        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         let cloud = cx.pane.cloud(cx.document)?;
         let annotation = annotation(cx, &cloud);
         let question = CloudQuery::Average(cx.pane.selection.head, annotation.clone());
@@ -63,7 +64,7 @@ impl Canvas for AverageView {
                 .unwrap_or_default(),
         };
         let colors = cx.pane.options.color_map().on(cx.theme.palette.ground);
-        let scale = Scale::of_range(colors, ColorRange::linear(0.0, scene.high()));
+        let scale = ScaleBar::of_range(colors, ColorRange::linear(0.0, scene.high()));
         let footer = Some(Footer { words: scene.captions().short, scales: vec![scale] });
         let area = ui.available_rect_before_wrap();
         let (response, painter) = ui.allocate_painter(area.size(), Sense::hover());

@@ -11,8 +11,9 @@ use super::{
     controls,
     display_list::ScenePainter,
     empty, hover, pending,
-    scale::{Footer, Scale},
-    selectors, tooltip,
+    scale::{Footer, ScaleBar},
+    selectors::{self, HeadsIn},
+    tooltip,
 };
 use crate::{
     analysis::{
@@ -52,7 +53,7 @@ impl Canvas for DistanceView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
-        ui.horizontal_wrapped(|ui| selectors::choosers_ui(ui, cx));
+        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         let proxies = pending::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")?;
         let head = cx.pane.selection.head;
         let plot = pending::ask(cx, CloudQuery::Plot(head)).and_then(Loadable::latest).cloned();
@@ -107,9 +108,9 @@ impl Canvas for DistanceView {
 }
 
 /// The colours of one mosaic, with its name between the ends.
-fn scale(cx: &ViewCtx<'_>, mosaic: &Mosaic<'_>) -> Scale {
+fn scale(cx: &ViewCtx<'_>, mosaic: &Mosaic<'_>) -> ScaleBar {
     let ticks = [(mosaic.tick)(0.0), mosaic.short.to_owned(), (mosaic.tick)(1.0)];
-    Scale::of_colors(|share| ramp(&cx.theme.palette, share), ticks, mosaic.title.clone())
+    ScaleBar::of_colors(|share| ramp(&cx.theme.palette, share), ticks, mosaic.title.clone())
 }
 
 /// The pairs before and after scaling.

@@ -14,8 +14,8 @@ use super::{
     display_list::ScenePainter,
     empty, hover, menu,
     overview::Look,
-    scale::{Footer, Scale},
-    selectors,
+    scale::{Footer, ScaleBar},
+    selectors::{self, HeadsIn},
     small_maps::SmallMaps,
     source,
     texture::{self, HeadThumbs},
@@ -45,6 +45,10 @@ use crate::{
     text::{counted, decimal_text},
     ui::{ViewCtx, memo::Memo, theme::text_size},
 };
+
+mod beside;
+
+pub use beside::room;
 
 /// Widest cell; larger maps are zoomed into.
 const MAX_CELL_PT: f32 = 480.0;
@@ -91,6 +95,8 @@ struct Shown<'a> {
     kinds: Option<&'a HeadKinds>,
     look: Look,
     high: Option<f32>,
+    /// The view that a click opens a head in.
+    opens: Option<ViewKind>,
 }
 
 impl Canvas for GridView {
@@ -103,9 +109,7 @@ impl Canvas for GridView {
         let capture = cx.document.latest_capture()?;
         let subject = source::subject(cx)?;
         let stack = cx.pane.selection.stack();
-        ui.horizontal_wrapped(|ui| {
-            selectors::choosers_ui(ui, cx);
-        });
+        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         if let Some(sentence) = source::nothing_left(cx, capture, stack) {
             empty::sentence_ui(ui, cx.theme, sentence);
             return None;
@@ -140,14 +144,22 @@ impl Canvas for GridView {
         };
         let high = high(options.grid, &reading.source);
         let scale = match high {
-            Some(high) => Scale::of_range(look.map, look.range(high)),
+            Some(high) => ScaleBar::of_range(look.map, look.range(high)),
             None => {
                 let meaning = "Each map, and each row below one, from 0 to its own largest value".to_owned();
-                Scale::of_colors(|part| look.map.color(part), ["0", "", "its largest"].map(str::to_owned), meaning)
+                ScaleBar::of_colors(|part| look.map.color(part), ["0", "", "its largest"].map(str::to_owned), meaning)
             }
         };
         let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
-        let shown = Shown { subject: &subject, whole: &whole, places: &places, kinds, look, high };
+        let shown = Shown {
+            subject: &subject,
+            whole: &whole,
+            places: &places,
+            kinds,
+            look,
+            high,
+            opens: Some(ViewKind::Heatmap),
+        };
         self.canvas_ui(ui, cx, capture, &shown);
         Some(Footer { words: caption, scales: vec![scale] })
     }
@@ -248,7 +260,9 @@ impl GridView {
             tooltip::at_pointer(ui, |ui| head_ui(ui, cx, capture, shown, (head, score), focus));
             if response.clicked() {
                 cx.send(Command::Select(SelectionCommand::Head(head)));
-                cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Heatmap)));
+                if let Some(view) = shown.opens {
+                    cx.send(Command::Select(SelectionCommand::ShowView(view)));
+                }
             }
         }
         ui.allocate_rect(ui.available_rect_before_wrap(), Sense::hover());

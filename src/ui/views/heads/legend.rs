@@ -5,23 +5,21 @@ use crate::{
     text::tick_text,
     ui::{
         ViewCtx,
-        views::{scale::Scale, source},
+        views::{scale::ScaleBar, source},
     },
 };
 
 /// A scale from 0 to the largest number of what is drawn, or from both ends where numbers have signs.
-pub fn scale(cx: &ViewCtx<'_>) -> Scale {
+pub fn scale(cx: &ViewCtx<'_>) -> ScaleBar {
     let palette = cx.theme.palette;
-    let look = |ink: Ink, strength: f32| {
-        (Palette::line_width(strength) / Palette::line_width(1.0), palette.line(palette.ink(ink), strength))
-    };
+    let look = |ink: Ink, strength: f32| palette.line(palette.ink(ink), strength);
     let head = Ink::Head(cx.pane.selection.head.head);
     let Some(explained) = cx.pane.explained() else {
         let n_heads = cx.document.latest_capture().map_or(0, |it| source::n_heads(it, cx.pane.selection.head));
         let repeats = Palette::repeats(n_heads.saturating_sub(1));
         let more = if repeats { "\nColours and dashes repeat after 32 heads; the number tells them apart" } else { "" };
         let meaning = format!("Strength of the line: weight from 0 to 1{more}");
-        return Scale::new(|weight| look(head, weight), [0.0, 0.5, 1.0].map(tick_text), meaning);
+        return ScaleBar::of_colors(|weight| look(head, weight), [0.0, 0.5, 1.0].map(tick_text), meaning);
     };
     let high = source::shown_pattern(cx).and_then(Result::ok).map(|pattern| pattern.high());
     let tick = |share: f32| {
@@ -33,8 +31,12 @@ pub fn scale(cx: &ViewCtx<'_>) -> Scale {
             let value = 2.0 * at - 1.0;
             look(if value < 0.0 { Ink::Less } else { Ink::More }, value.abs())
         };
-        return Scale::new(signed, [-1.0, 0.0, 1.0].map(tick), meaning);
+        return ScaleBar::of_colors(signed, [-1.0, 0.0, 1.0].map(tick), meaning);
     }
     let color = if source::tells_heads_apart(cx) { head } else { Ink::Explained };
-    Scale::new(|at| look(color, at), [0.0, 0.5, 1.0].map(tick), "Stronger means more; not attention".to_owned())
+    ScaleBar::of_colors(
+        |at| look(color, at),
+        [0.0, 0.5, 1.0].map(tick),
+        "Stronger means more; not attention".to_owned(),
+    )
 }

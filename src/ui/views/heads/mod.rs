@@ -8,10 +8,11 @@ use eframe::egui::{Pos2, Rect, RectAlign, Role, ScrollArea, Sense, Ui, UiBuilder
 use super::{
     Canvas, controls,
     display_list::{PiecePainter, line_shape, paint_part},
-    empty, hover,
+    empty, grid, hover,
     line_painter::{LinePainter, Lines, Painted},
     scale::Footer,
-    selectors, source, text,
+    selectors::{self, HeadsIn},
+    source, text,
 };
 use crate::{
     analysis::reading::{self, Axes, Axis, Heads, Marks, Reading},
@@ -61,6 +62,7 @@ pub struct HeadsView {
     /// The queries that were in sight then.
     in_sight: Range<usize>,
     minimap: Minimap,
+    beside: grid::GridView,
 }
 
 /// Everything the columns depend on.
@@ -152,21 +154,23 @@ impl Canvas for HeadsView {
         let known = lines::known(cx, capture, &self.in_sight)?;
         let is_long = known.of.rows.is_some();
         let stack = selection.stack();
-        ui.horizontal_wrapped(|ui| {
-            selectors::choosers_ui(ui, cx);
-        });
+        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         if let Some(sentence) = words::nothing_to_draw(cx, capture, &known) {
             empty::sentence_ui(ui, cx.theme, &sentence);
             return None;
         }
         let caption = words::caption(cx, &known);
-        let all = ui.available_rect_before_wrap();
-        let map_width = if is_long { minimap::WIDTH_PT } else { 0.0 };
-        let (area, map_area) = all.split_left_right_at_x(all.right() - map_width);
+        let whole = ui.available_rect_before_wrap();
         // The columns are the same for every head.
         let axes_of = crate::ids::HeadId { stack, ..Default::default() };
         let axes_key = (capture.id(), source::shown_of_head(cx, capture, axes_of));
         let axes = self.axes.get_or_update(axes_key.clone(), || reading::axes(capture, &axes_key.1));
+        let widest = self.layout(ui, &axes, axes_key.clone(), whole.size());
+        let used = widest.keys.max - widest.queries.min + ui.spacing().scroll.allocated_width();
+        let beside = grid::room(whole, used).filter(|_| source::has_heads(cx) && !is_long);
+        let all = if beside.is_some() { whole.with_max_x(whole.left() + used) } else { whole };
+        let map_width = if is_long { minimap::WIDTH_PT } else { 0.0 };
+        let (area, map_area) = all.split_left_right_at_x(all.right() - map_width);
         let layout = self.layout(ui, &axes, axes_key, area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
         columns::headings_ui(ui, headings, &layout, &axes, cx);
@@ -198,6 +202,10 @@ impl Canvas for HeadsView {
             self.tokens_and_lines_ui(ui, cx, &scene, &lines_key)
         });
         let n_all = shown.inner;
+        if let Some(beside) = beside {
+            self.beside.beside_ui(ui, cx, capture, beside);
+            ui.allocate_rect(whole, Sense::hover());
+        }
         if is_long {
             let below = map_area.intersect(Rect::everything_below(below.top()));
             self.minimap.ui(ui, cx, below, &in_sight);

@@ -61,7 +61,6 @@ pub fn drawn_on<'a>(cx: &ViewCtx<'a>) -> Option<DrawnOn<'a>> {
 pub fn switch_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let obstacle = obstacle(cx);
     let draws = obstacle.is_none() && drawn_on(cx).is_some();
-    ui.add_space(2.0 * GRID);
     let head = cx.pane.selection.head;
     let button = ui.add_enabled(obstacle.is_none(), Button::selectable(draws, "Edit weights…"));
     let meaning = "Set weights of this head by hand: drag over cells, and the model runs again";

@@ -2,7 +2,7 @@
 
 use eframe::egui::Ui;
 
-use super::{Cells, HeatmapView, readout, scale};
+use super::{Cells, HeatmapView, readout};
 use crate::{
     analysis::reading::{long::Pool, store::CapturePair},
     capture::Capture,
@@ -11,7 +11,13 @@ use crate::{
     ui::{
         ViewCtx,
         views::{
-            controls, empty, groups::HeadGroups, overview::Look, scale::Footer, selectors, source, texture::HeadThumbs,
+            controls, empty,
+            groups::HeadGroups,
+            overview::Look,
+            scale::Footer,
+            selectors::{self, HeadsIn},
+            source,
+            texture::HeadThumbs,
         },
     },
 };
@@ -32,12 +38,9 @@ impl HeatmapView {
             log: options.scale == ColorScale::Log,
             pool: options.pool,
         };
-        ui.horizontal_wrapped(|ui| {
-            selectors::choosers_ui(ui, cx);
-            if !look.log {
-                controls::edit_options(cx, |options| small_weights_ui(ui, &mut options.heatmap.scale));
-            }
-        });
+        let heads = self.heads_in(ui, cx);
+        let mut own = |ui: &mut Ui| controls::edit_options(cx, |it| small_weights_ui(ui, &mut it.heatmap.scale));
+        selectors::choosers_ui(ui, cx, heads, if look.log { None } else { Some(&mut own) });
         if let Some(sentence) = source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
             empty::sentence_ui(ui, cx.theme, sentence);
             return None;
@@ -50,21 +53,24 @@ impl HeatmapView {
             return None;
         }
         let whole = whole?.ok()?;
-        // The large picture comes first.
-        if self.long.progress() >= 1.0 {
-            self.long_thumbs.update(ui, cx, (subject, cx.pane.selection.head), &whole, (look, None));
+        let top = ui.cursor().top();
+        if heads == HeadsIn::Pictures {
+            let head = cx.pane.selection.head;
+            // The large picture comes first.
+            if self.long.progress() >= 1.0 {
+                self.long_thumbs.update(ui, cx, (subject, head), &whole, (look, None));
+            }
+            let (n_heads, groups) = (source::n_heads(capture, head), HeadGroups::of(capture, head));
+            HeadThumbs::row_ui(self.long_thumbs.shown(cx, capture, head), n_heads, groups, ui, cx);
         }
-        let head = cx.pane.selection.head;
-        let n_heads = source::n_heads(capture, head);
-        HeadThumbs::row_ui(self.long_thumbs.shown(cx, capture, head), n_heads, HeadGroups::of(capture, head), ui, cx);
         let mut cells = std::mem::take(&mut self.long);
         cells.update(ui, cx, (subject, &reading), &whole, look);
         let caption = readout::caption(cx, capture, &whole, cells.mass());
         let caption = format!("{caption}; {}", detail_text(&cells, look.pool));
         let shown = Cells::Long { subject, look, cells: &mut cells };
-        let range = self.plot_ui(ui, cx, capture, &whole, (&reading, shown));
+        let footer = self.plot_ui(ui, cx, capture, (&whole, caption), (&reading, shown), top);
         self.long = cells;
-        Some(Footer { words: caption, scales: vec![scale(cx, &whole, range)] })
+        Some(footer)
     }
 }
 

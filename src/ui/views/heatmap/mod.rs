@@ -8,18 +8,18 @@ use super::{
     Canvas,
     camera::Camera,
     display_list::PiecePainter,
-    empty,
+    empty, grid,
     groups::HeadGroups,
     hover,
     overview::Look,
-    scale::{Footer, Scale},
-    selectors,
+    scale::{Footer, ScaleBar},
+    selectors::{self, HeadsIn},
     small_maps::SmallMaps,
     source, text, texture,
     texture::HeadThumbs,
 };
 use crate::{
-    analysis::reading::{Axis, Extent, Heads, ReadPattern, Reading, store::CapturePair},
+    analysis::reading::{Axis, Heads, ReadPattern, Reading, store::CapturePair},
     capture::Capture,
     figure::{
         pen::Medium,
@@ -88,6 +88,9 @@ pub struct HeatmapView {
     long_thumbs: SmallMaps,
     /// What was held in the frame before.
     held: Focus,
+    /// Beside the cells stand small pictures of the heads, in place of those above.
+    has_beside: bool,
+    beside: grid::GridView,
 }
 
 impl Canvas for HeatmapView {
@@ -112,17 +115,15 @@ impl Canvas for HeatmapView {
             shared_high: cx.shared_high,
             max_side: texture::max_side(ui.ctx()),
         };
-        ui.horizontal_wrapped(|ui| {
-            selectors::choosers_ui(ui, cx);
-            drawing::switch_ui(ui, cx, capture);
-        });
+        let heads = self.heads_in(ui, cx);
+        selectors::choosers_ui(ui, cx, heads, Some(&mut |ui| drawing::switch_ui(ui, cx, capture)));
         drawing::brush_ui(ui, cx);
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let nothing_left = source::nothing_left(cx, capture, head.stack);
         // A picture that never comes must not have the window drawn again and again.
         let is_new = nothing_left.is_none() && matches!(answer, Some(Ok(_))) && !self.picture.knows(&key);
-        // Without numbers of heads there is nothing to choose among.
-        if cx.pane.explained_extent().is_none_or(|extent| extent == Extent::PairsOfHeads) {
+        let top = ui.cursor().top();
+        if heads == HeadsIn::Pictures {
             self.thumbs_ui(ui, cx, &subject, &key, is_new);
         }
         if let Some(sentence) = nothing_left {
@@ -147,9 +148,8 @@ impl Canvas for HeatmapView {
             }
         };
         let picture = picture?;
-        let range = self.plot_ui(ui, cx, capture, &picture.pattern, (&key.reading, Cells::Whole(&picture)));
         let words = readout::caption(cx, capture, &picture.pattern, picture.pattern.total_mass());
-        Some(Footer { words, scales: vec![scale(cx, &picture.pattern, range)] })
+        Some(self.plot_ui(ui, cx, capture, (&picture.pattern, words), (&key.reading, Cells::Whole(&picture)), top))
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -158,6 +158,11 @@ impl Canvas for HeatmapView {
 }
 
 impl HeatmapView {
+    /// Where heads are chosen: in the row where they stand beside the cells as well.
+    fn heads_in(&self, ui: &Ui, cx: &ViewCtx<'_>) -> HeadsIn {
+        if self.has_beside { HeadsIn::Row } else { HeadsIn::of(ui, cx) }
+    }
+
     /// Small pictures of all heads of the layer; empty frames until all of them are read.
     fn thumbs_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, subject: &CapturePair, of: &PictureKey, wait: bool) {
         let capture = &*subject.this;
@@ -196,16 +201,17 @@ impl HeatmapView {
         self.camera.reveal([part(col, pattern.cols.len()), part(row, pattern.rows.len())]);
     }
 
-    /// Draws the cells with all that stands around them, and gives what their colours mean. Of a long text `pattern` has
-    /// no rows.
+    /// Draws the cells with all that stands around them; `words` say what they are, and the choosers end at `top`.
+    /// Of a long text `pattern` has no rows.
     fn plot_ui(
         &mut self,
         ui: &mut Ui,
         cx: &ViewCtx<'_>,
         capture: &Capture,
-        pattern: &Arc<ReadPattern>,
+        (pattern, words): (&Arc<ReadPattern>, String),
         (reading, mut cells): (&Reading, Cells<'_>),
-    ) -> ColorRange {
+        top: f32,
+    ) -> Footer {
         let head = cx.pane.selection.head;
         if self.camera_of != Some((capture.id(), head.stack)) {
             self.camera_of = Some((capture.id(), head.stack));
@@ -222,8 +228,18 @@ impl HeatmapView {
             [corner.fold(rows, f32::max), cols]
         });
         let [n_query, n_key] = [pattern.rows.len(), pattern.cols.len()];
-        let (area, medium) = (ui.available_rect_before_wrap(), Medium::Screen);
-        let layout = HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths, medium });
+        let fit = |area| {
+            let medium = Medium::Screen;
+            HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths, medium })
+        };
+        let area = ui.available_rect_before_wrap();
+        // As if no pictures stood above, which those beside replace.
+        let (whole, widest) = (area.with_min_y(top), fit(area.with_min_y(top)));
+        let used = widest.plot.right() - widest.rows.left();
+        let beside = grid::room(whole, used).filter(|_| source::has_heads(cx));
+        self.has_beside = beside.is_some();
+        let area = if self.has_beside { area.with_max_x(area.left() + used) } else { area };
+        let layout = fit(area);
         let HeatmapLayout { plot, .. } = layout;
         let response = ui.interact(plot, ui.scope_id().with("cells"), Sense::click_and_drag());
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, picture_name(pattern, head)));
@@ -287,6 +303,10 @@ impl HeatmapView {
             options: cx.pane.options.heatmap,
             range,
         };
+        let words = match around.label_note(Medium::Screen) {
+            Some(note) => format!("{words}; {note}"),
+            None => words,
+        };
         let on_cells = PartKey {
             pattern: Same(Arc::clone(pattern)),
             layout,
@@ -321,15 +341,13 @@ impl HeatmapView {
             let alone = alone.and_then(Result::ok);
             readout::tooltip_ui(ui, cx, capture, alone.as_deref().unwrap_or(pattern), (row, col));
         }
-        ui.allocate_rect(area, Sense::hover());
-        range
+        if let Some(beside) = beside {
+            self.beside.beside_ui(ui, cx, capture, beside);
+        }
+        ui.allocate_rect(whole, Sense::hover());
+        let map = color_map(pattern, cx.pane.options.heatmap.color_map).on(cx.theme.palette.ground);
+        Footer { words, scales: vec![ScaleBar::of_range(map, range)] }
     }
-}
-
-/// The scale of the colours of a pattern.
-fn scale(cx: &ViewCtx<'_>, pattern: &ReadPattern, range: ColorRange) -> Scale {
-    let map = color_map(pattern, cx.pane.options.heatmap.color_map);
-    Scale::of_range(map.on(cx.theme.palette.ground), range)
 }
 
 /// What is drawn as cells.

@@ -16,7 +16,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::{GRID, Theme},
-        views::{controls, scale::Scale, source, texture, tooltip},
+        views::{controls, scale::ScaleBar, source, texture, tooltip},
     },
 };
 
@@ -43,14 +43,14 @@ pub fn paint(painter: &Painter, crop: Rect, marks: &[Mark], read: &ReadPattern, 
 }
 
 /// The scale of the widths and opacities of arrows, from the smallest weight that is drawn.
-pub fn scale(cx: &ViewCtx<'_>, read: &ReadPattern, filter: FlowFilter) -> Scale {
+pub fn scale(cx: &ViewCtx<'_>, read: &ReadPattern, filter: FlowFilter) -> ScaleBar {
     let high = arrows::high(read);
     let least = filter.least.min(high);
     let weight = |share: f32| (high - least).mul_add(share, least);
-    let look = |share| arrows::look(weight(share), high, cx.theme.palette.text);
+    let look = |share| arrows::look(weight(share), high, cx.theme.palette.text).1;
     let ticks = [0.0, 0.5, 1.0].map(|share| tick_text(weight(share)));
     let meaning = format!("Width and opacity of arrows from {} to {}", tick_text(least), tick_text(high));
-    Scale::new(look, ticks, meaning)
+    ScaleBar::of_colors(look, ticks, meaning)
 }
 
 /// One mark in one colour, grown by `by` on every side.

@@ -10,13 +10,14 @@ use super::{
     empty,
     groups::HeadGroups,
     hover,
-    scale::{Footer, Scale},
-    selectors, source, texture,
+    scale::{Footer, ScaleBar},
+    selectors::{self, HeadsIn},
+    source, texture,
     texture::HeadThumbs,
     toggle_hidden, tooltip,
 };
 use crate::{
-    analysis::reading::{Extent, ReadPattern, Reading},
+    analysis::reading::{ReadPattern, Reading},
     capture::{Capture, ImageInfo, RgbaBuffer},
     figure::{
         list::Rgba,
@@ -30,7 +31,6 @@ use crate::{
     ui::{
         ViewCtx,
         memo::{Memo, Same},
-        theme::GRID,
     },
 };
 
@@ -93,37 +93,32 @@ impl Canvas for ImageView {
         let key = WeightsKey { captures, reading, subject: about, role: picking.role() };
         let ctx = ui.ctx().clone();
 
-        ui.horizontal_wrapped(|ui| {
-            selectors::choosers_ui(ui, cx);
+        let heads_in = HeadsIn::of(ui, cx);
+        let mut own = |ui: &mut Ui| {
             let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
             if let (Picking::Patches(_), false) = (picking, one_row) {
-                ui.add_space(2.0 * GRID);
-                controls::together_ui(ui, "role", |ui| {
-                    controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
-                });
+                controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
             }
             // Arrows are of attention alone.
             if cx.pane.explained().is_none() {
                 let can_flow = picking != Picking::Words;
-                controls::together_ui(ui, "marks", |ui| {
-                    controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
-                });
+                controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
             }
-        });
+        };
+        selectors::choosers_ui(ui, cx, heads_in, Some(&mut own));
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let layer_key =
             WeightsKey { reading: source::shown_of_head(cx, capture, HeadId { head: 0, ..head }), ..key.clone() };
         let map = options.color_map.on(cx.theme.palette.ground);
         let thumbs_key = (layer_key, map);
-        let of_heads = cx.pane.explained_extent().is_none_or(|extent| extent == Extent::PairsOfHeads);
         let known = self.thumbs.knows(&thumbs_key);
-        let heads = if known || !of_heads { None } else { source::heads_of_layer(cx, capture) };
+        let heads = if known || heads_in == HeadsIn::Row { None } else { source::heads_of_layer(cx, capture) };
         let thumbs = (known || heads.is_some()).then(|| {
             self.thumbs.get_or_update(thumbs_key.clone(), || {
                 pixels::thumbnails(&ctx, &heads.unwrap_or_default(), image, &thumbs_key.0, map)
             })
         });
-        if of_heads {
+        if heads_in == HeadsIn::Pictures {
             let groups = HeadGroups::of(capture, head);
             HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), groups, ui, cx);
         }
@@ -185,7 +180,7 @@ impl Canvas for ImageView {
         let photo = self.photo.get_or_update((source, max_side), || pixels::photo(&ctx, image, max_side));
         let scale = match filter {
             Some(filter) => flows::scale(cx, &pattern, filter),
-            None => Scale::of_range(overlay.map, overlay.range),
+            None => ScaleBar::of_range(overlay.map, overlay.range),
         };
         self.picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
         Some(Footer { words: caption, scales: vec![scale] })

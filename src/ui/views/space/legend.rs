@@ -16,7 +16,7 @@ use crate::{
         theme::{GRID, text_size},
         views::{
             controls::{self, grouped},
-            scale::Scale,
+            scale::ScaleBar,
         },
     },
 };
@@ -26,11 +26,11 @@ const MARK_PT: f32 = 4.0;
 
 /// The scale of the colours of the selected head. With counts instead of marks, `most` is the largest; `None` where
 /// colours are no numbers.
-pub fn scale(ui: &Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>) -> Option<Scale> {
+pub fn scale(ui: &Ui, cx: &ViewCtx<'_>, looks: &Looks, most: Option<u32>) -> Option<ScaleBar> {
     let (head, space, options) = (cx.pane.cell(cx.document), cx.pane.space(), cx.pane.options.scatter);
     let scale = |color: &dyn Fn(f32) -> Rgba, [low, high]: [&str; 2], of: &str| {
         let ticks = [low, "", high].map(str::to_owned);
-        Some(Scale::of_colors(color, ticks, format!("{of}; the scale is that of {head}")))
+        Some(ScaleBar::of_colors(color, ticks, format!("{of}; the scale is that of {head}")))
     };
     if options.density {
         let most = most.map_or_else(|| "many".to_owned(), |most| grouped(most as usize));

@@ -19,7 +19,14 @@ use self::{
 };
 pub use canvas::no_lines;
 
-use super::{Canvas, display_list::ScenePainter, empty, groups::HeadGroups, scale::Footer, selectors};
+use super::{
+    Canvas,
+    display_list::ScenePainter,
+    empty,
+    groups::HeadGroups,
+    scale::Footer,
+    selectors::{self, HeadsIn},
+};
 use crate::{
     analysis::{
         Space,
@@ -33,7 +40,7 @@ use crate::{
     ids::{CloudId, HeadId, StackKind},
     session::{Command, HeadOrder, PickChange, SelectionCommand, ViewKind},
     spec::LayerSpec,
-    ui::{ViewCtx, memo::Memo, theme::GRID},
+    ui::{ViewCtx, memo::Memo},
 };
 
 mod arrangement;
@@ -119,8 +126,7 @@ impl Canvas for SpaceView {
         let cell = cx.pane.cell(cx.document);
         let space = cx.pane.space();
         let single = cx.pane.view == ViewKind::Scatter;
-        ui.horizontal_wrapped(|ui| {
-            selectors::choosers_ui(ui, cx);
+        let mut own = |ui: &mut Ui| {
             let away = single || self.camera.zoom > 1.001;
             let all = if space.is_per_head() { "heads" } else { "layers" };
             let back = ui.add_enabled(away && space != Space::Positions, Button::new(format!("‹ All {all}")));
@@ -131,16 +137,14 @@ impl Canvas for SpaceView {
                     self.fly(ui, Camera::default());
                 }
             }
-        });
+            self.tools_ui(ui);
+        };
+        selectors::choosers_ui(ui, cx, HeadsIn::Row, Some(&mut own));
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
             state::placeholder_ui(ui, cx);
             return None;
         };
         let plane = projection.heads.iter().find(|plane| plane.head == cell);
-        ui.horizontal(|ui| {
-            self.tools_ui(ui);
-            picking::picked_ui(ui, cx, &projection);
-        });
         let caption = match plane.filter(|_| single) {
             Some(plane) => readout::head_caption(&projection, plane),
             None => readout::caption(&projection),
@@ -150,7 +154,9 @@ impl Canvas for SpaceView {
             empty::sentence_ui(ui, cx.theme, "Nothing of this layer was recorded");
             return None;
         }
+        let above = ui.available_rect_before_wrap();
         self.canvas_ui(ui, cx, &projection);
+        picking::picked_ui(ui, cx, (&projection, above));
         let most = self.pictures.most(cell);
         let scales = legend::scale(ui, cx, self.pictures.looks(), most).into_iter().collect();
         Some(Footer { words: caption, scales })
@@ -164,7 +170,6 @@ impl Canvas for SpaceView {
 impl SpaceView {
     /// What dragging does.
     fn tools_ui(&mut self, ui: &mut Ui) {
-        ui.spacing_mut().item_spacing.x = 2.0;
         for (tool, name, meaning) in [
             (Tool::Move, "Move", "Dragging moves the view, or turns a 3-D layout"),
             (Tool::Box, "Box", "Dragging draws a box around points to pick them (any time: Alt and drag)"),
@@ -174,7 +179,7 @@ impl SpaceView {
                 "Dragging draws a line around points to pick them (any time in the plane: Shift and drag)",
             ),
         ] {
-            let response = ui.add(Button::selectable(self.tool == tool, name).small());
+            let response = ui.add(Button::selectable(self.tool == tool, name));
             let chosen = self.tool == tool;
             response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, chosen, format!("Drag {name}")));
             let more = "\nCtrl adds to the picked points, or takes one point";
@@ -183,7 +188,6 @@ impl SpaceView {
                 self.tool = tool;
             }
         }
-        ui.add_space(GRID);
     }
 
     /// Which head stands where.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{RichText, Ui};
+use eframe::egui::{Align, Layout, Rect, RichText, Ui, UiBuilder};
 
 use super::{Place, outline::Outline, readout};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     ui::{
         ViewCtx,
         memo::{Memo, Same},
-        theme::text_size,
+        theme::{GRID, text_size},
         views::controls::grouped,
     },
 };
@@ -47,8 +47,8 @@ pub fn inside(place: &Place, outline: &Outline) -> PointSet {
     within.map(|(_, spot)| spot).collect()
 }
 
-/// How many points are picked, and what can be done with them.
-pub fn picked_ui(ui: &mut Ui, cx: &ViewCtx<'_>, projection: &Projection) {
+/// How many points are picked, and what can be done with them: at the top of the canvas.
+pub fn picked_ui(ui: &mut Ui, cx: &ViewCtx<'_>, (projection, canvas): (&Projection, Rect)) {
     let Some(picked) = cx.pane.picked(cx.document) else { return };
     let space = projection.options.space;
     let [has_queries, has_keys] = space.sides(projection.stack).map(|side| side.is_some());
@@ -56,21 +56,25 @@ pub fn picked_ui(ui: &mut Ui, cx: &ViewCtx<'_>, projection: &Projection) {
     let n_key = if has_keys { picked.keys().count() } else { 0 };
     let n = n_query + n_key;
     let text = if n == 1 { "1 picked".to_owned() } else { format!("{} picked", grouped(n)) };
-    let label = ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.accent).strong());
     let kinds = match space {
         Space::QueriesKeys => format!("{} queries and {} keys", grouped(n_query), grouped(n_key)),
         Space::Positions => format!("{} positions", grouped(n)),
         Space::Values | Space::Residual => format!("{} tokens", grouped(n)),
     };
-    label.on_hover_text(format!("{kinds}; they are highlighted in every head, and their tokens in every view"));
-    if ui.small_button("Copy").on_hover_text("Copy their tokens, one per line").clicked() {
-        let what = if n == 1 { "1 point".to_owned() } else { format!("{n} points") };
-        cx.send(Command::Copy { what, text: as_text(picked, projection) });
-    }
-    if ui.small_button("Clear").on_hover_text("Unpick them (also: Esc, or a click beside all points)").clicked() {
-        cx.send(Command::Select(SelectionCommand::PickPoints(PointSet::default(), PickChange::Replace)));
-    }
-    ui.add_space(crate::ui::theme::GRID);
+    let strip = canvas.with_max_y(canvas.top() + 6.0 * GRID);
+    let layout = Layout::right_to_left(Align::Center);
+    ui.scope_builder(UiBuilder::new().id_salt("picked").max_rect(strip).layout(layout), |ui| {
+        let clear = ui.small_button("Clear");
+        if clear.on_hover_text("Unpick them (also: Esc, or a click beside all points)").clicked() {
+            cx.send(Command::Select(SelectionCommand::PickPoints(PointSet::default(), PickChange::Replace)));
+        }
+        if ui.small_button("Copy").on_hover_text("Copy their tokens, one per line").clicked() {
+            let what = if n == 1 { "1 point".to_owned() } else { format!("{n} points") };
+            cx.send(Command::Copy { what, text: as_text(picked, projection) });
+        }
+        let label = ui.label(RichText::new(text).size(text_size::SMALL).color(cx.theme.accent).strong());
+        label.on_hover_text(format!("{kinds}; they are highlighted in every head, and their tokens in every view"));
+    });
 }
 
 /// Side, input, position and text of each point, one per line.
