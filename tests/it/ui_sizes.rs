@@ -278,3 +278,51 @@ fn a_heatmap_without_a_weight_in_sight_offers_to_show_all() {
     window.click("Fit");
     assert!(!fit(&window));
 }
+
+/// A very large window proposes a larger zoom once; the answer is kept.
+#[test]
+fn a_very_large_window_proposes_a_zoom_once() {
+    let proposed = |window: &Window| window.shows("too small to read");
+    let mut window = Window::with_size(with_text("one two three"), [1280.0, 800.0]);
+    assert!(!proposed(&window));
+    window.harness.set_size(vec2(2560.0, 1440.0));
+    window.settle();
+    assert!(proposed(&window));
+    window.click("Zoom to 125 %");
+    assert!(!proposed(&window) && window.harness.ctx.zoom_factor() == 1.25);
+    window.press(Modifiers::COMMAND, Key::Num0);
+    assert!(!proposed(&window) && window.harness.ctx.zoom_factor() == 1.0, "it was answered");
+}
+
+/// Rows and lines stop growing with the window, and what they leave shows the other heads of the layer.
+#[test]
+fn a_large_window_shows_the_heads_of_the_layer_beside_one() {
+    let mut window = Window::with_size(with_text("one two three"), [1280.0, 800.0]);
+    let maps = |window: &Window| window.harness.query_by_label_contains("Attention patterns of ").map(|it| it.rect());
+    for view in [ViewKind::Heads, ViewKind::Heatmap] {
+        window.show(view);
+        window.harness.set_size(vec2(900.0, 600.0));
+        window.settle();
+        assert!(maps(&window).is_none(), "{view:?}");
+        window.harness.set_size(vec2(2560.0, 1440.0));
+        window.settle();
+        let beside = maps(&window).unwrap();
+        assert!(beside.width() > 60.0 && window.app().view_rect().contains_rect(beside), "{view:?}: {beside:?}");
+        let name = if view == ViewKind::Heads { "Attention lines" } else { "Attention pattern of L0H0" };
+        let canvas = window.harness.get_by_label(name).rect();
+        assert!(canvas.right() < beside.left() && canvas.width() <= 720.5, "{view:?}: {canvas:?} {beside:?}");
+        // A click in the second map of the first row.
+        let before = window.head();
+        window.harness.hover_at(beside.left_top() + vec2(0.75, 0.25) * beside.size());
+        window.settle();
+        for pressed in [true, false] {
+            let pos = beside.left_top() + vec2(0.75, 0.25) * beside.size();
+            let (button, modifiers) = (egui::PointerButton::Primary, Modifiers::NONE);
+            window.harness.event(egui::Event::PointerButton { pos, button, pressed, modifiers });
+            window.settle();
+        }
+        assert!(window.head() != before && window.app().session().pane().view == view, "{view:?}");
+        window.app().request(Command::Select(SelectionCommand::Head(before)));
+        window.settle();
+    }
+}

@@ -289,6 +289,7 @@ impl Startup {
         if automated {
             // A picture for documentation must not depend on how the panels were left last time.
             cc.egui_ctx.memory_mut(|memory| memory.data.clear());
+            zoom::answer(&cc.egui_ctx, None);
         } else if let Some(stored) = cc.storage.and_then(|it| it.get_string(SETTINGS_KEY)) {
             session.restore(Settings::read(&stored));
         }

@@ -12,7 +12,7 @@ use crate::{
     model::Progress,
     protocol::{CorpusProgress, Failure, Lane},
     session::{Command, Document, OpenCorpus, Session},
-    text::{counted, duration_text},
+    text::{counted, duration_text, share_text},
     ui::{PanelCtx, commands::UiCommand, theme::GRID, widgets::bytes_text, zoom},
 };
 
@@ -44,6 +44,7 @@ pub fn status_bar_ui(
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             messages_ui(ui, cx);
             zoom_ui(ui, requests);
+            proposal_ui(ui);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 let is_new = notice.is_some_and(|(_, is_new)| is_new);
                 if let Some(running) = running(cx.session) {
@@ -91,6 +92,20 @@ fn zoom_ui(ui: &mut Ui, requests: &mut WindowRequests) {
     if button.on_hover_text(command.tooltip_with_key(ui.ctx())).clicked() {
         requests.push(command);
     }
+}
+
+/// Proposes once to show everything larger where the window is very large.
+fn proposal_ui(ui: &mut Ui) {
+    let Some(zoom) = zoom::proposal(ui.ctx()) else { return };
+    let close = ui.add(egui::Button::new("✖").small().frame_when_inactive(false));
+    if close.accessible_name("Keep this size").on_hover_text("Keep this size").clicked() {
+        zoom::answer(ui.ctx(), None);
+    }
+    let larger = ui.add(egui::Button::new(format!("Zoom to {}", share_text(zoom))).small());
+    if larger.on_hover_text("Everything larger; the keys and the menu ⋯ change it again").clicked() {
+        zoom::answer(ui.ctx(), Some(zoom));
+    }
+    ui.label("Is this window too small to read?");
 }
 
 /// A job, in words.
