@@ -101,9 +101,9 @@ impl Surveys {
         self.asked.retain(|asked| !asked.answer.is_pending());
     }
 
-    /// Asks what was stopped once more.
+    /// Asks what was stopped or failed once more.
     pub(super) fn ask_again(&mut self) {
-        self.asked.retain(|asked| !matches!(asked.answer, Loadable::Empty));
+        self.asked.retain(|asked| !matches!(asked.answer, Loadable::Empty | Loadable::Failed { .. }));
     }
 
     fn slot(&mut self, kind: QuestionKind) -> Option<&mut HeldSurvey> {

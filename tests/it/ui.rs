@@ -76,8 +76,9 @@ fn a_failed_run_says_so_and_keeps_the_result() {
     let sentence = places("The model could not be evaluated")[0];
     let shown = places("Shows “demo:gpt").into_iter().max_by(|a, b| a.left().total_cmp(&b.left())).unwrap();
     let [own, of_message] = places("Try something else")[..] else { panic!("one of the run, one of the message") };
-    assert!(shown.bottom() <= sentence.top() && sentence.bottom() <= own.top(), "{shown:?} {sentence:?} {own:?}");
+    assert!(sentence.bottom() <= own.top() && own.bottom() < shown.top(), "{shown:?} {sentence:?} {own:?}");
     assert!(own.bottom() < of_message.top(), "{own:?} {of_message:?}");
+    window.harness.get_by_role_and_label(Role::Button, "Run again");
     // What is of the run before is veiled, tokens included.
     let is_veiled = |text: &str| {
         let shapes = window.harness.output().shapes.iter();

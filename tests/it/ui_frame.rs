@@ -94,8 +94,8 @@ fn a_pane_has_one_way_to_choose_a_head() {
         stage.query_all_by_role(role).filter(|node| node.accesskit_node().label().as_deref() == Some(label)).count()
     };
     for (size, ways) in [
-        (vec2(900.0, 600.0), [0, 1, 0]), // pictures below the row
-        (vec2(900.0, 380.0), [1, 0, 0]),
+        (vec2(640.0, 600.0), [0, 1, 0]), // pictures below the row
+        (vec2(640.0, 380.0), [1, 0, 0]),
         (vec2(420.0, 380.0), [0, 0, 1]),
     ] {
         let mut stage = Stage::new(sentence(), ViewKind::Heatmap).show(size);
@@ -107,7 +107,8 @@ fn a_pane_has_one_way_to_choose_a_head() {
             n_of(&stage, Role::RadioButton, "Head 1"),
             n_of(&stage, Role::Button, "Next head"),
         ];
-        assert_eq!(found, ways, "{size:?}");
+        let labels: Vec<_> = stage.root().children_recursive().filter_map(|it| it.accesskit_node().label()).collect();
+        assert_eq!(found, ways, "{size:?}: {labels:?}");
         assert_eq!(n_of(&stage, Role::Button, "Heads of all layers"), 1, "{size:?}");
     }
 }
@@ -136,7 +137,8 @@ fn choosers_stand_in_one_row_of_a_narrow_pane() {
             .into_iter()
             .flatten()
             .collect();
-        assert_eq!(row.len(), 3, "{view:?}");
+        let labels: Vec<_> = stage.root().children_recursive().filter_map(|it| it.accesskit_node().label()).collect();
+        assert_eq!(row.len(), 3, "{view:?}: {labels:?}");
         for rect in &row {
             assert!((rect.center().y - row[0].center().y).abs() < 2.0, "{view:?}: {row:?}");
             assert!(rect.right() <= pane.right() - 8.0, "{view:?}: {row:?}");

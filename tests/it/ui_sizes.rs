@@ -313,14 +313,13 @@ fn a_large_window_shows_the_heads_of_the_layer_beside_one() {
         assert!(canvas.right() < beside.left() && canvas.width() <= 720.5, "{view:?}: {canvas:?} {beside:?}");
         // A click in the second map of the first row.
         let before = window.head();
-        window.harness.hover_at(beside.left_top() + vec2(0.75, 0.25) * beside.size());
+        let at = beside.left_top() + vec2(0.75, 0.25) * beside.size();
+        window.harness.hover_at(at);
         window.settle();
-        for pressed in [true, false] {
-            let pos = beside.left_top() + vec2(0.75, 0.25) * beside.size();
-            let (button, modifiers) = (egui::PointerButton::Primary, Modifiers::NONE);
-            window.harness.event(egui::Event::PointerButton { pos, button, pressed, modifiers });
-            window.settle();
-        }
+        window.harness.drag_at(at);
+        window.harness.step();
+        window.harness.drop_at(at);
+        window.settle();
         assert!(window.head() != before && window.app().session().pane().view == view, "{view:?}");
         window.app().request(Command::Select(SelectionCommand::Head(before)));
         window.settle();

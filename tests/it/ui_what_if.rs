@@ -124,7 +124,7 @@ fn tokens_are_made_global_from_their_menu() {
 #[test]
 fn an_edge_is_cut_from_the_menu_of_a_cell() {
     let mut window = Window::open(OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three") });
-    let pattern = window.harness.get_by_label_contains("Attention pattern").rect();
+    let pattern = window.harness.get_by_label_contains("Attention pattern of").rect();
     let cell = pattern.min + pattern.size() * eframe::egui::vec2(0.5, 0.9);
     window.harness.hover_at(cell);
     window.settle();

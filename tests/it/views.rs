@@ -290,7 +290,7 @@ fn a_view_that_rests_lets_go_of_its_pictures_and_keeps_where_it_was() {
         };
         stage.run();
         let far = at(&mut stage);
-        stage.hover_at(vec2(650.0, 560.0).to_pos2());
+        stage.hover_at(vec2(560.0, 520.0).to_pos2());
         stage.event(wheel(if view == ViewKind::Heatmap { 600.0 } else { 60.0 }));
         stage.run();
         let show = |stage: &mut Harness<'_, Stage>, view| {

@@ -14,7 +14,6 @@ use crate::{
     capture::{Capture, Edit},
     ids::PaneId,
     model::Progress,
-    protocol::Failure,
     session::{Command, Document, Pane, PaneCommand, Panes, SelectionCommand},
     text::from_difference,
     ui::{
@@ -25,7 +24,7 @@ use crate::{
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, opaque, radius, text_size},
         views::{
-            SCALE_PT, Views, change_text, is_drawn_on, pane_menu_ui, question, scrolled_ui, shared_high,
+            SCALE_PT, Views, change_text, error_card_ui, is_drawn_on, pane_menu_ui, question, scrolled_ui, shared_high,
             short_change_text, stack_name,
         },
     },
@@ -41,6 +40,8 @@ const GAP_PT: f32 = 1.0;
 const RUN_PART: f32 = 0.35;
 /// From this width on a header says what is linked.
 const WIDE_HEADER_PT: f32 = 100.0 * GRID;
+/// Height of the choosers above a canvas.
+const CHOOSERS_PT: f32 = 8.0 * GRID;
 /// Height of the question above a pane.
 const HEADER_PT: f32 = 7.0 * GRID;
 /// Height of the line over the active pane, and of the stripe below it over a changed run.
@@ -323,14 +324,26 @@ fn pane_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>, views: &mut View
         if let Some(veil) = veil(ui, cx) {
             stale_ui(ui, cx, &veil, rect.with_max_y(rect.bottom() - SCALE_PT));
         }
+        failed_ui(ui, cx, rect.with_min_y(rect.top() + CHOOSERS_PT));
     } else {
         scrolled_ui(ui, |ui| empty_ui(ui, panel, cx));
     }
     progress_line(ui, cx, rect);
 }
 
-/// Says over the lower edge of a pane that what it shows is not of what is asked for, and why: this is where a run that
-/// failed says so in full. What is offered where a text is too long stands beside the text.
+/// Says over the top of a canvas why there is no newer run. What is offered where a text is too long stands beside the
+/// text.
+fn failed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, canvas: Rect) {
+    let Some(failure) = cx.document.capture.failure().filter(|_| cx.document.too_long.is_none()) else { return };
+    let place = canvas.shrink2(vec2(3.0 * GRID, 0.0));
+    ui.scope_builder(UiBuilder::new().id_salt("failed").max_rect(place), |ui| {
+        if error_card_ui(ui, cx.theme, failure, ("Run again", "Run the model again")) {
+            cx.send(Command::Run);
+        }
+    });
+}
+
+/// Says over the lower edge of a pane that what it shows is not of what is asked for.
 fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) {
     let place = rect.shrink(2.0 * GRID);
     let builder = UiBuilder::new().id_salt("stale").max_rect(place).layout(Layout::bottom_up(Align::Center));
@@ -341,14 +354,6 @@ fn stale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, veil: &Veil, rect: Rect) {
             Frame::new().fill(cx.theme.panel).stroke(stroke).corner_radius(radius::CONTROL).inner_margin(margin);
         frame.show(ui, |ui| {
             ui.set_max_width(place.width() - 4.0 * GRID);
-            // From the bottom upwards.
-            let failure = cx.document.capture.failure().filter(|_| cx.document.too_long.is_none());
-            if let Some(Failure { summary, details }) = failure {
-                if !details.is_empty() {
-                    ui.label(RichText::new(details).small().color(cx.theme.text_weak));
-                }
-                ui.label(RichText::new(format!("⚠ {summary}")).color(cx.theme.error));
-            }
             ui.label(RichText::new(&veil.said).color(cx.theme.text));
         });
     });

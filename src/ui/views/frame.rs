@@ -12,6 +12,7 @@ use crate::{
         FigureExtent,
         views::{Pinned, Topic},
     },
+    text::grouped,
     ui::{
         ViewCtx,
         theme::{GRID, text_size},
@@ -59,6 +60,13 @@ fn topic<'a>(cx: &ViewCtx<'a>) -> Option<Topic<'a>> {
     })
 }
 
+/// How many inputs of a corpus that is still run are shown.
+fn part_text(cx: &ViewCtx<'_>) -> Option<String> {
+    let corpus = cx.document.corpus.as_ref().filter(|corpus| corpus.data.is_pending())?;
+    let cloud = cx.pane.cloud(cx.document).filter(|_| cx.pane.view.facts().reads_corpus)?;
+    Some(format!("{} of {} inputs", grouped(cloud.n_inputs()), grouped(corpus.progress?.n_inputs)))
+}
+
 /// Draws the row below a view: the scales of its colours, how much of what there is it shows, and a caveat, which is
 /// whole under the pointer and on click.
 pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&Footer>) {
@@ -73,10 +81,13 @@ pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&Footer
             scale.ui(ui, cx.theme);
         }
         let small = |text: &str| RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
+        let part = part_text(cx).map_or_else(String::new, |part| format!("{part} · "));
+        let words = shown.map(|shown| format!("{part}{}", shown.words));
         let whole = format!("⚠ {}", caveat.trim_end_matches('.'));
         // Where both do not fit, what is shown comes first, and of the caveat its mark is left.
         let width = |text: &str| text::width(ui.painter(), text, text_size::SMALL);
-        let left = ui.available_width() - shown.map_or(0.0, |shown| width(&shown.words) + ui.spacing().item_spacing.x);
+        let left =
+            ui.available_width() - words.as_ref().map_or(0.0, |words| width(words) + ui.spacing().item_spacing.x);
         let text = if left >= width(&whole).min(LEAST_CAVEAT_PT) { &whole } else { "⚠" };
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let button = ui.scope(|ui| {
@@ -85,9 +96,9 @@ pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&Footer
             });
             let button = button.inner.accessible_name(&whole).on_hover_text(&caveat);
             Popup::menu(&button).accessible_name("Caveat").show(|ui| ui.label(&caveat));
-            if let Some(shown) = shown {
-                let label = ui.with_layout(layout, |ui| ui.add(Label::new(small(&shown.words)).truncate()));
-                label.inner.on_hover_text(&shown.words);
+            if let Some(words) = words {
+                let label = ui.with_layout(layout, |ui| ui.add(Label::new(small(&words)).truncate()));
+                label.inner.on_hover_text(&words);
             }
         });
     });

@@ -18,7 +18,6 @@ pub(super) mod controls;
 mod display_list;
 mod display_menu;
 mod distance;
-mod empty;
 mod fields;
 mod frame;
 mod grid;
@@ -38,6 +37,7 @@ mod selectors;
 mod small_maps;
 mod source;
 mod space;
+mod states;
 mod text;
 mod texture;
 mod tooltip;
@@ -55,6 +55,7 @@ pub use menu::{copy_menu_ui, hold, pane_menu_ui};
 pub use overlay::strip_ui as overlay_strip_ui;
 pub use selectors::{LAYOUT_PASSES, stack_name, view_choices_ui};
 pub use source::{shared_high, shown_pattern, subject, what};
+pub use states::error_card_ui;
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;
@@ -104,8 +105,8 @@ impl Views {
         let area = ui.available_rect_before_wrap();
         let shown = ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
             ui.shrink_clip_rect(area);
-            if let Some(sentence) = empty::reason(cx, kind) {
-                empty::sentence_ui(ui, cx.theme, &sentence);
+            if let Some(sentence) = states::reason(cx, kind) {
+                states::sentence_ui(ui, cx.theme, &sentence);
                 return None;
             }
             part_ui(ui, cx, kind);

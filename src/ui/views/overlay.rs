@@ -2,7 +2,7 @@
 
 use eframe::egui::{Button, Frame, Label, Margin, RichText, Sense, Ui, vec2};
 
-use super::{display_list::paint_part, empty, source};
+use super::{display_list::paint_part, source, states};
 use crate::{
     analysis::reading::Explained,
     figure::list::Rgba,
@@ -26,7 +26,7 @@ pub fn above_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute) -> bool {
     strip_ui(ui, cx, overlay, false);
     let is_there = overlay.explained().is_some();
     if !is_there {
-        empty::sentence_ui(ui, cx.theme, &overlay.missing());
+        states::sentence_ui(ui, cx.theme, &overlay.missing());
     }
     is_there
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{ProgressBar, Ui};
+use eframe::egui::Ui;
 
-use super::empty;
+use super::states;
 use crate::{
     analysis::cloud_query::{CloudQuery, CloudResult},
     session::{Command, Loadable, PaneCommand},
-    ui::{ViewCtx, theme::GRID},
+    ui::ViewCtx,
 };
 
 /// What is known of a question; asks it if nothing is.
@@ -25,24 +25,23 @@ pub fn ask<'a>(cx: &ViewCtx<'a>, question: CloudQuery) -> Option<&'a Loadable<Ar
 pub fn asked(ui: &mut Ui, cx: &ViewCtx<'_>, question: CloudQuery, what: &str) -> Option<Arc<CloudResult>> {
     let known = ask(cx, question);
     if let Some(progress) = known.and_then(Loadable::progress) {
-        let done = progress.done as f32 / progress.total.max(1) as f32;
-        ui.add(ProgressBar::new(done).desired_height(GRID).fill(cx.theme.accent))
-            .accessible_name("Progress of the measurement");
+        states::progress_ui(ui, cx.theme, Some(progress), "Progress of the measurement");
     }
     if let Some(found) = known.and_then(Loadable::latest) {
         return Some(Arc::clone(found));
     }
     match known {
-        Some(Loadable::Failed { failure, .. }) => empty::sentence_ui(ui, cx.theme, &failure.summary),
-        Some(Loadable::Empty) => {
-            ui.horizontal(|ui| {
-                ui.label("The measurement was stopped");
-                if ui.small_button("Resume").clicked() {
-                    cx.send(Command::Project);
-                }
-            });
+        Some(Loadable::Failed { failure, .. }) => {
+            if states::error_card_ui(ui, cx.theme, failure, ("Try again", "Measure again")) {
+                cx.send(Command::Project);
+            }
         }
-        Some(Loadable::Pending { .. } | Loadable::Ready(_)) | None => empty::sentence_ui(ui, cx.theme, what),
+        Some(Loadable::Empty) => {
+            if states::offer_ui(ui, cx.theme, "The measurement was stopped", ("Resume", "Go on measuring")) {
+                cx.send(Command::Project);
+            }
+        }
+        Some(Loadable::Pending { .. } | Loadable::Ready(_)) | None => states::sentence_ui(ui, cx.theme, what),
     }
     None
 }

@@ -10,10 +10,10 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    empty, hover, pending,
+    hover, pending,
     scale::{Footer, ScaleBar},
     selectors::{self, HeadsIn},
-    tooltip,
+    states, tooltip,
 };
 use crate::{
     analysis::{
@@ -70,7 +70,7 @@ impl Canvas for DistanceView {
         let area = ui.available_rect_before_wrap();
         let (response, painter) = ui.allocate_painter(area.size(), Sense::click_and_drag());
         if area.width() < LEAST_PT.0 || area.height() < LEAST_PT.1 {
-            empty::sentence_ui(ui, cx.theme, "There is too little room here: close a pane or make the window larger");
+            states::sentence_ui(ui, cx.theme, "There is too little room here: close a pane or make the window larger");
             return None;
         }
         response.widget_info(|| {

@@ -62,11 +62,11 @@ impl GridView {
     }
 }
 
-/// How many maps stand beside each other in an area, so that they are as large as they can be.
+/// How many maps stand beside each other in an area, so that they are as large as they can be, and the rows few.
 fn columns(n: usize, area: Rect) -> usize {
     let side = |n_cols: usize| {
         let n_rows = n.div_ceil(n_cols);
-        (area.width() / n_cols as f32).min(area.height() / n_rows as f32 - TITLE_PT)
+        (area.width() / n_cols as f32).min(area.height() / n_rows as f32 - TITLE_PT).min(MAX_MAP_PT)
     };
     (1..=n.max(1)).max_by(|a, b| side(*a).total_cmp(&side(*b))).unwrap_or(1)
 }

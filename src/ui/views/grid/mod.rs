@@ -12,12 +12,12 @@ use super::{
     camera::Camera,
     controls,
     display_list::ScenePainter,
-    empty, hover, menu,
+    hover, menu,
     overview::Look,
     scale::{Footer, ScaleBar},
     selectors::{self, HeadsIn},
     small_maps::SmallMaps,
-    source,
+    source, states,
     texture::{self, HeadThumbs},
     tooltip,
 };
@@ -111,19 +111,19 @@ impl Canvas for GridView {
         let stack = cx.pane.selection.stack();
         selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         if let Some(sentence) = source::nothing_left(cx, capture, stack) {
-            empty::sentence_ui(ui, cx.theme, sentence);
+            states::sentence_ui(ui, cx.theme, sentence);
             return None;
         }
         let layers = recorded(capture, stack);
         let Some(first) = layers.first().and_then(|heads| heads.first()) else {
-            empty::sentence_ui(ui, cx.theme, "No attention of this stack was recorded");
+            states::sentence_ui(ui, cx.theme, "No attention of this stack was recorded");
             return None;
         };
         let reading = source::shown_of_head(cx, capture, *first);
         let whole = match cx.patterns.part(&subject, &reading, 0..0) {
             Some(Ok(whole)) => whole,
             Some(Err(refusal)) => {
-                empty::sentence_ui(ui, cx.theme, &refusal.to_string());
+                states::sentence_ui(ui, cx.theme, &refusal.to_string());
                 return None;
             }
             None => return None,
@@ -133,7 +133,7 @@ impl Canvas for GridView {
         let (places, caption) = match arranged(cx, &layers, kinds.as_ref()) {
             Ok(arranged) => arranged,
             Err(sentence) => {
-                empty::sentence_ui(ui, cx.theme, &sentence);
+                states::sentence_ui(ui, cx.theme, &sentence);
                 return None;
             }
         };

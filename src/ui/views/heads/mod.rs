@@ -8,11 +8,11 @@ use eframe::egui::{Pos2, Rect, RectAlign, Role, ScrollArea, Sense, Ui, UiBuilder
 use super::{
     Canvas, controls,
     display_list::{PiecePainter, line_shape, paint_part},
-    empty, grid, hover,
+    grid, hover,
     line_painter::{LinePainter, Lines, Painted},
     scale::Footer,
     selectors::{self, HeadsIn},
-    source, text,
+    source, states, text,
 };
 use crate::{
     analysis::reading::{self, Axes, Axis, Heads, Marks, Reading},
@@ -156,7 +156,7 @@ impl Canvas for HeadsView {
         let stack = selection.stack();
         selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         if let Some(sentence) = words::nothing_to_draw(cx, capture, &known) {
-            empty::sentence_ui(ui, cx.theme, &sentence);
+            states::sentence_ui(ui, cx.theme, &sentence);
             return None;
         }
         let caption = words::caption(cx, &known);

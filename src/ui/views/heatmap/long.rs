@@ -11,12 +11,12 @@ use crate::{
     ui::{
         ViewCtx,
         views::{
-            controls, empty,
+            controls,
             groups::HeadGroups,
             overview::Look,
             scale::Footer,
             selectors::{self, HeadsIn},
-            source,
+            source, states,
             texture::HeadThumbs,
         },
     },
@@ -42,14 +42,14 @@ impl HeatmapView {
         let mut own = |ui: &mut Ui| controls::edit_options(cx, |it| small_weights_ui(ui, &mut it.heatmap.scale));
         selectors::choosers_ui(ui, cx, heads, if look.log { None } else { Some(&mut own) });
         if let Some(sentence) = source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
-            empty::sentence_ui(ui, cx.theme, sentence);
+            states::sentence_ui(ui, cx.theme, sentence);
             return None;
         }
         // What rows and columns are, without a row.
         let whole = cx.patterns.part(subject, &reading, 0..0);
         let refusal = whole.as_ref().and_then(|whole| whole.as_ref().err()).or(self.long.refusal());
         if let Some(refusal) = refusal {
-            empty::sentence_ui(ui, cx.theme, &refusal.to_string());
+            states::sentence_ui(ui, cx.theme, &refusal.to_string());
             return None;
         }
         let whole = whole?.ok()?;

@@ -8,14 +8,14 @@ use super::{
     Canvas,
     camera::Camera,
     display_list::PiecePainter,
-    empty, grid,
+    grid,
     groups::HeadGroups,
     hover,
     overview::Look,
     scale::{Footer, ScaleBar},
     selectors::{self, HeadsIn},
     small_maps::SmallMaps,
-    source, text, texture,
+    source, states, text, texture,
     texture::HeadThumbs,
 };
 use crate::{
@@ -127,7 +127,7 @@ impl Canvas for HeatmapView {
             self.thumbs_ui(ui, cx, &subject, &key, is_new);
         }
         if let Some(sentence) = nothing_left {
-            empty::sentence_ui(ui, cx.theme, sentence);
+            states::sentence_ui(ui, cx.theme, sentence);
             return None;
         }
         let ctx = ui.ctx().clone();
@@ -138,7 +138,7 @@ impl Canvas for HeatmapView {
                 Some(picture)
             }
             Some(Err(refusal)) => {
-                empty::sentence_ui(ui, cx.theme, &refusal.to_string());
+                states::sentence_ui(ui, cx.theme, &refusal.to_string());
                 return None;
             }
             // Another head of the same text stays until this one is read.

@@ -7,12 +7,11 @@ use eframe::egui::{Color32, RichText, Role, Sense, Stroke, StrokeKind, TextureHa
 use super::{
     Canvas, controls,
     display_list::ScenePainter,
-    empty,
     groups::HeadGroups,
     hover,
     scale::{Footer, ScaleBar},
     selectors::{self, HeadsIn},
-    source, texture,
+    source, states, texture,
     texture::HeadThumbs,
     toggle_hidden, tooltip,
 };
@@ -128,7 +127,7 @@ impl Canvas for ImageView {
                 Some((key.reading.clone(), pattern))
             }
             Some(Err(refusal)) => {
-                empty::sentence_ui(ui, cx.theme, &refusal.to_string());
+                states::sentence_ui(ui, cx.theme, &refusal.to_string());
                 return None;
             }
             // Another head of the same picture stays until this one is read.

@@ -26,7 +26,7 @@ use crate::{
         memo::{Memo, Same},
         stale::veiled_answers_ui,
         theme::{GRID, radius, text_size},
-        views::{chart::ChartUi, display_list::PiecePainter, empty, hover, menu, tooltip},
+        views::{chart::ChartUi, display_list::PiecePainter, hover, menu, states, tooltip},
     },
 };
 
@@ -59,7 +59,7 @@ impl Pieces {
         let special = cx.pane.options.lab.special;
         let answers = asked.answers();
         if asked.columns.is_empty() && asked.unsuited.is_empty() {
-            empty::sentence_ui(ui, cx.theme, "No method is shown: choose some under “Methods”");
+            states::sentence_ui(ui, cx.theme, "No method is shown: choose some under “Methods”");
             return;
         }
         let reports = |answer: &Answered| (answer.column, answer.report.clone().map(Same));

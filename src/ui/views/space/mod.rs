@@ -22,10 +22,10 @@ pub use canvas::no_lines;
 use super::{
     Canvas,
     display_list::ScenePainter,
-    empty,
     groups::HeadGroups,
     scale::Footer,
     selectors::{self, HeadsIn},
+    states,
 };
 use crate::{
     analysis::{
@@ -151,7 +151,7 @@ impl Canvas for SpaceView {
         };
         state::state_ui(ui, cx, &projection);
         if single && plane.is_none() {
-            empty::sentence_ui(ui, cx.theme, "Nothing of this layer was recorded");
+            states::sentence_ui(ui, cx.theme, "Nothing of this layer was recorded");
             return None;
         }
         let above = ui.available_rect_before_wrap();

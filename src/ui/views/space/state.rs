@@ -1,12 +1,12 @@
 //! Progress of the shown layout, and sentences where there is none.
 
-use eframe::egui::{ProgressBar, Ui};
+use eframe::egui::Ui;
 
 use crate::{
     analysis::{Space, projection::Projection},
     session::{Command, CorpusCommand, Loadable},
     text::capitalised,
-    ui::{ViewCtx, theme::GRID, views::empty},
+    ui::{ViewCtx, views::states},
 };
 
 /// Opacity of a projection whose successor is on its way.
@@ -15,11 +15,8 @@ pub const STALE_OPACITY: f32 = 0.45;
 pub use crate::ui::memo::Same;
 
 /// How far the projection on its way is.
-pub fn progress_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let fraction =
-        cx.pane.projection.progress().map_or(0.0, |progress| progress.done as f32 / progress.total.max(1) as f32);
-    ui.add(ProgressBar::new(fraction).desired_height(GRID).fill(cx.theme.accent))
-        .accessible_name("Progress of the projection");
+fn progress_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    states::progress_ui(ui, cx.theme, cx.pane.projection.progress(), "Progress of the projection");
 }
 
 /// Above the points: how far they are, and whether they are still those of other options.
@@ -31,17 +28,13 @@ pub fn state_ui(ui: &mut Ui, cx: &ViewCtx<'_>, shown: &Projection) {
             ui.multiply_opacity(STALE_OPACITY);
         }
     } else if !shown.is_complete() {
-        go_on_ui(ui, cx, "The layout was stopped before its end");
+        ui.horizontal(|ui| {
+            ui.label("The layout was stopped before its end");
+            if ui.small_button("Resume").clicked() {
+                cx.send(Command::Project);
+            }
+        });
     }
-}
-
-fn go_on_ui(ui: &mut Ui, cx: &ViewCtx<'_>, what: &str) {
-    ui.horizontal(|ui| {
-        ui.label(what);
-        if ui.small_button("Resume").clicked() {
-            cx.send(Command::Project);
-        }
-    });
 }
 
 /// What stands in place of a projection that does not exist yet.
@@ -58,30 +51,34 @@ pub fn placeholder_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         Space::Positions => "The position embeddings",
     };
     let sentence = match &cx.pane.projection {
-        Loadable::Failed { failure, .. } => failure.summary.clone(),
+        Loadable::Failed { failure, .. } => {
+            if states::error_card_ui(ui, cx.theme, failure, ("Try again", "Project again")) {
+                cx.send(Command::Project);
+            }
+            return;
+        }
         Loadable::Pending { .. } => {
             progress_ui(ui, cx);
             format!("Projecting {}{}", what[..1].to_lowercase(), &what[1..])
         }
         Loadable::Empty | Loadable::Ready(_) if cx.pane.is_projection_stopped() => {
-            go_on_ui(ui, cx, "The projection was stopped");
+            if states::offer_ui(ui, cx.theme, "The projection was stopped", ("Resume", "Go on projecting")) {
+                cx.send(Command::Project);
+            }
             return;
         }
         Loadable::Empty | Loadable::Ready(_) => format!("{what} will be projected here"),
     };
-    empty::sentence_ui(ui, cx.theme, &sentence);
+    states::sentence_ui(ui, cx.theme, &sentence);
 }
 
 /// Why there is nothing, and what to do about it.
 fn lacking_ui(ui: &mut Ui, cx: &ViewCtx<'_>, reason: &str) {
-    if let Some(kept) = cx.pane.to_be_kept(cx.document) {
-        ui.horizontal(|ui| {
-            let what = if kept.values { "its values" } else { "its residual stream" };
-            if ui.button("Run it again").on_hover_text(format!("Run the corpus again and keep {what}")).clicked() {
-                cx.send(Command::Corpus(CorpusCommand::KeepMore(kept)));
-            }
-            ui.label(format!("This corpus was run without keeping {what}"));
-        });
+    let Some(kept) = cx.pane.to_be_kept(cx.document) else { return states::sentence_ui(ui, cx.theme, reason) };
+    let what = if kept.values { "its values" } else { "its residual stream" };
+    let meaning = format!("Run the corpus again and keep {what}");
+    let sentence = format!("This corpus was run without keeping {what}");
+    if states::offer_ui(ui, cx.theme, &sentence, ("Run it again", &meaning)) {
+        cx.send(Command::Corpus(CorpusCommand::KeepMore(kept)));
     }
-    empty::sentence_ui(ui, cx.theme, reason);
 }
