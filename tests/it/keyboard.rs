@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use attnscope::session::{Command, Focus, ViewKind};
 use eframe::egui::{
-    Key, Modifiers, Rect,
+    Key, Modifiers, Pos2, Rect,
     accesskit::{Action, NodeId, Role},
 };
 use egui_kittest::{
@@ -63,7 +63,7 @@ fn walked(window: &mut Window) -> BTreeSet<NodeId> {
         let all = answering(window, Action::Focus);
         let (role, name, rect) = &all[&stop];
         assert_ne!(*role, Role::Label, "“{name}” has the focus: what is it?");
-        let screen = Rect::from_min_size(Default::default(), window.harness.ctx.content_rect().size());
+        let screen = Rect::from_min_size(Pos2::ZERO, window.harness.ctx.content_rect().size());
         assert!(screen.intersects(*rect), "{role:?} “{name}” has the focus out of sight, at {rect}");
         if !matches!(role, Role::Button | Role::RadioButton | Role::ListItem) {
             continue;

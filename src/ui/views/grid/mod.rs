@@ -143,12 +143,11 @@ impl Canvas for GridView {
             pool: options.pool(),
         };
         let high = high(options.grid, &reading.source);
-        let scale = match high {
-            Some(high) => ScaleBar::of_range(look.map, look.range(high)),
-            None => {
-                let meaning = "Each map, and each row below one, from 0 to its own largest value".to_owned();
-                ScaleBar::of_colors(|part| look.map.color(part), ["0", "", "its largest"].map(str::to_owned), meaning)
-            }
+        let scale = if let Some(high) = high {
+            ScaleBar::of_range(look.map, look.range(high))
+        } else {
+            let meaning = "Each map, and each row below one, from 0 to its own largest value".to_owned();
+            ScaleBar::of_colors(|part| look.map.color(part), ["0", "", "its largest"].map(str::to_owned), meaning)
         };
         let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
         let shown = Shown {

@@ -201,6 +201,32 @@ impl HeatmapView {
         self.camera.reveal([part(col, pattern.cols.len()), part(row, pattern.rows.len())]);
     }
 
+    /// Shows all cells where those are of another run or stack than before.
+    fn look_at(&mut self, subject: (CaptureId, StackKind)) {
+        if self.camera_of.replace(subject) != Some(subject) {
+            self.camera = Camera::default();
+        }
+    }
+
+    /// Widths of the longest names of rows and columns, those of the axes among them.
+    fn text_widths(
+        &mut self,
+        ui: &Ui,
+        (capture, pattern): (&Capture, &ReadPattern),
+        reading: &Reading,
+        names: &[String],
+    ) -> [f32; 2] {
+        let of_any_head = Reading { heads: Heads::default(), ..reading.clone() };
+        let widths_key = (capture.id(), pattern.stack, of_any_head, ui.pixels_per_point());
+        self.widths.get_or_update(widths_key, || {
+            let [rows, cols] =
+                [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL));
+            // The names of the axes stand in the corner, where short texts leave little room.
+            let corner = names.iter().map(|name| text::width(ui.painter(), name, text_size::SMALL));
+            [corner.fold(rows, f32::max), cols]
+        })
+    }
+
     /// Draws the cells with all that stands around them; `words` say what they are, and the choosers end at `top`.
     /// Of a long text `pattern` has no rows.
     fn plot_ui(
@@ -213,20 +239,9 @@ impl HeatmapView {
         top: f32,
     ) -> Footer {
         let head = cx.pane.selection.head;
-        if self.camera_of != Some((capture.id(), head.stack)) {
-            self.camera_of = Some((capture.id(), head.stack));
-            self.camera = Camera::default();
-        }
-        let of_any_head = Reading { heads: Heads::default(), ..reading.clone() };
-        let widths_key = (capture.id(), pattern.stack, of_any_head, ui.pixels_per_point());
+        self.look_at((capture.id(), head.stack));
         let names = axis_names(pattern);
-        let text_widths = self.widths.get_or_update(widths_key, || {
-            let [rows, cols] =
-                [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL));
-            // The names of the axes stand in the corner, where short texts leave little room.
-            let corner = names.iter().map(|name| text::width(ui.painter(), name, text_size::SMALL));
-            [corner.fold(rows, f32::max), cols]
-        });
+        let text_widths = self.text_widths(ui, (capture, pattern), reading, &names);
         let [n_query, n_key] = [pattern.rows.len(), pattern.cols.len()];
         let fit = |area| {
             let medium = Medium::Screen;
