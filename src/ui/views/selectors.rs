@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 
 use eframe::egui::{
-    Button, ComboBox, Label, PopupCloseBehavior, Response, RichText, Role, ScrollArea, Sense, StrokeKind, Ui, Vec2,
-    WidgetInfo,
+    Align, Button, ComboBox, Label, Layout, PopupCloseBehavior, Response, RichText, Role, ScrollArea, Sense,
+    StrokeKind, Ui, UiBuilder, Vec2, WidgetInfo,
     containers::menu::{MenuButton, MenuConfig},
     epaint::util,
     vec2,
@@ -151,15 +151,23 @@ fn fitted_ui(ui: &mut Ui, key: u64, mut row: impl FnMut(&mut Ui, Fit)) {
     let room = ui.available_width();
     let nth = widths.iter().position(|width| *width <= room).unwrap_or(widths.len().min(Fit::ALL.len() - 1));
     let fit = Fit::ALL[nth];
-    let draw = |ui: &mut Ui| {
-        ui.spacing_mut().item_spacing.x = GRID / 2.0;
-        row(ui, fit);
-    };
+    let gap = GRID / 2.0;
     if fit == Fit::Least {
-        ui.horizontal_wrapped(draw);
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing.x = gap;
+            row(ui, fit);
+        });
         return;
     }
-    let width = ui.horizontal(draw).response.rect.width();
+    // What is too wide in a pass that nobody sees must not make the pane wider.
+    let place = ui.available_rect_before_wrap();
+    let place = place.with_max_y(place.top() + ui.spacing().interact_size.y);
+    let layout = Layout::left_to_right(Align::Center);
+    let mut inside = ui.new_child(UiBuilder::new().id_salt("row").max_rect(place).layout(layout));
+    inside.spacing_mut().item_spacing.x = gap;
+    row(&mut inside, fit);
+    let width = inside.min_rect().width();
+    ui.advance_cursor_after_rect(place);
     widths.truncate(nth);
     widths.push(width);
     ui.data_mut(|data| data.insert_temp(id, (key, widths)));
