@@ -208,23 +208,38 @@ impl HeatmapView {
         }
     }
 
-    /// Widths of the longest names of rows and columns, those of the axes among them.
-    fn text_widths(
+    /// Lays the cells out with all that stands around them, and says what that leaves for the heads of the layer.
+    fn layout(
         &mut self,
         ui: &Ui,
-        (capture, pattern): (&Capture, &ReadPattern),
+        cx: &ViewCtx<'_>,
+        (capture, pattern): (CaptureId, &ReadPattern),
         reading: &Reading,
-        names: &[String],
-    ) -> [f32; 2] {
+        top: f32,
+    ) -> (HeatmapLayout, Rect, Option<Rect>) {
         let of_any_head = Reading { heads: Heads::default(), ..reading.clone() };
-        let widths_key = (capture.id(), pattern.stack, of_any_head, ui.pixels_per_point());
-        self.widths.get_or_update(widths_key, || {
+        let widths_key = (capture, pattern.stack, of_any_head, ui.pixels_per_point());
+        let names = axis_names(pattern);
+        let text_widths = self.widths.get_or_update(widths_key, || {
             let [rows, cols] =
                 [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL));
             // The names of the axes stand in the corner, where short texts leave little room.
             let corner = names.iter().map(|name| text::width(ui.painter(), name, text_size::SMALL));
             [corner.fold(rows, f32::max), cols]
-        })
+        });
+        let [n_query, n_key] = [pattern.rows.len(), pattern.cols.len()];
+        let fit = |area| {
+            let medium = Medium::Screen;
+            HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths, medium })
+        };
+        let area = ui.available_rect_before_wrap();
+        // As if no pictures stood above, which those beside replace.
+        let (whole, widest) = (area.with_min_y(top), fit(area.with_min_y(top)));
+        let used = widest.plot.right() - widest.rows.left();
+        let beside = grid::room(whole, used).filter(|_| source::has_heads(cx));
+        self.has_beside = beside.is_some();
+        let area = if self.has_beside { area.with_max_x(area.left() + used) } else { area };
+        (fit(area), area, beside)
     }
 
     /// Draws the cells with all that stands around them; `words` say what they are, and the choosers end at `top`.
@@ -241,20 +256,9 @@ impl HeatmapView {
         let head = cx.pane.selection.head;
         self.look_at((capture.id(), head.stack));
         let names = axis_names(pattern);
-        let text_widths = self.text_widths(ui, (capture, pattern), reading, &names);
         let [n_query, n_key] = [pattern.rows.len(), pattern.cols.len()];
-        let fit = |area| {
-            let medium = Medium::Screen;
-            HeatmapLayout::compute(HeatmapLayoutInput { area, n_query, n_key, text_widths, medium })
-        };
-        let area = ui.available_rect_before_wrap();
-        // As if no pictures stood above, which those beside replace.
-        let (whole, widest) = (area.with_min_y(top), fit(area.with_min_y(top)));
-        let used = widest.plot.right() - widest.rows.left();
-        let beside = grid::room(whole, used).filter(|_| source::has_heads(cx));
-        self.has_beside = beside.is_some();
-        let area = if self.has_beside { area.with_max_x(area.left() + used) } else { area };
-        let layout = fit(area);
+        let whole = ui.available_rect_before_wrap();
+        let (layout, area, beside) = self.layout(ui, cx, (capture.id(), pattern), reading, top);
         let HeatmapLayout { plot, .. } = layout;
         let response = ui.interact(plot, ui.scope_id().with("cells"), Sense::click_and_drag());
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, picture_name(pattern, head)));
