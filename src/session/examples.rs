@@ -58,7 +58,7 @@ impl Panes {
     pub(super) fn show_first_example(&mut self, id: DocumentId, model: &LoadedModel, documents: &mut Documents) {
         let ModelSource::Bundled(name) = &model.source else { return };
         let plain = |example: &Example| example.model == name && example.changes.is_empty() && example.asks.is_none();
-        let Some((idx, example)) = by_topic().find(|(_, example)| plain(example)) else { return };
+        let Some((idx, example)) = EXAMPLES.iter().enumerate().find(|(_, example)| plain(example)) else { return };
         let is_asked = |pane: &Pane| pane.pending.is_some_and(|pending| pending != PendingSelection::default());
         let is_free = !self.iter().any(|pane| pane.document == id && is_asked(pane));
         let Some(document) = documents.find_mut(id) else { return };
@@ -98,6 +98,20 @@ impl Example {
         ModelSource::Bundled(self.model.to_owned())
     }
 
+    /// Whether it looks the same as when it opened, in this pane.
+    fn stands(&self, pane: &Pane) -> bool {
+        let selection = &pane.selection;
+        let is_head = |(layer, head)| {
+            (selection.head.layer, selection.head.head) == (layer, head)
+                && selection.heads_on() == HeadSet::only(selection.head.head)
+        };
+        pane.view == self.view
+            && pane.own_options.is_some()
+            && self.stack.is_none_or(|stack| selection.stack() == stack)
+            && self.head.is_none_or(is_head)
+            && selection.pinned == (Focus { query: self.query, key: None })
+    }
+
     /// Its changes, all of them made.
     pub(super) fn interventions(&self) -> Vec<Change> {
         self.edits().into_iter().map(|edit| Change { edit: edit.into(), on: true }).collect()
@@ -117,6 +131,15 @@ impl Example {
 }
 
 impl Pane {
+    /// The example that is shown as it opened, by its index.
+    pub fn standing_example(&self, document: &Document) -> Option<usize> {
+        let Document { experiment, .. } = document;
+        document.latest_capture()?;
+        let is_run = document.shown_experiment() == experiment;
+        let stands = |example: &Example| experiment.changes == example.interventions() && example.stands(self);
+        document.example.filter(|idx| is_run && EXAMPLES.get(*idx).is_some_and(stands))
+    }
+
     /// Gets ready to show an example.
     fn show_example(&mut self, example: &Example, without_corpus: bool) {
         // What was held in another input means nothing in this one.
@@ -127,6 +150,7 @@ impl Pane {
         // An example is seen as it was meant; the user's own options come back after it.
         let options = std::mem::take(&mut self.options);
         self.own_options.get_or_insert(options);
+        self.options.reading.words = example.words;
         // It is about its own input.
         *self.options.corpus_mut() = without_corpus;
         self.pending = Some(PendingSelection {

@@ -26,4 +26,6 @@ pub mod text_size {
     pub const BODY: f32 = 13.0;
     /// Questions, titles of dialogs.
     pub const LARGE: f32 = 16.0;
+    /// The question of the first picture.
+    pub const DISPLAY: f32 = 22.0;
 }

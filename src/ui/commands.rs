@@ -89,8 +89,6 @@ pub enum UiCommand {
     ZoomOut,
     /// Everything as large as at first.
     ZoomReset,
-    /// Show or hide the strip of examples.
-    ToggleExamples,
     /// Show or hide the panel on the left.
     ToggleLeft,
     /// Show or hide the panel on the right.
@@ -113,7 +111,7 @@ impl UiCommand {
         groups.chain(ViewKind::ALL.into_iter().map(Self::Show)).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 54] = [
+    const OTHERS: [Self; 53] = [
         Self::Views,
         Self::PreviousHead,
         Self::NextHead,
@@ -162,7 +160,6 @@ impl UiCommand {
         Self::ZoomReset,
         Self::ToggleLeft,
         Self::ToggleInspector,
-        Self::ToggleExamples,
         Self::Gallery,
         Self::PreviousExample,
         Self::NextExample,
@@ -223,8 +220,7 @@ impl UiCommand {
             Self::ZoomReset => "Normal size",
             Self::ToggleLeft => "Model and input",
             Self::ToggleInspector => "Numbers and options",
-            Self::ToggleExamples => "Examples",
-            Self::Gallery => "All examples…",
+            Self::Gallery => "Examples…",
             Self::PreviousExample => "Previous example",
             Self::NextExample => "Next example",
             Self::Help => "Help",
@@ -288,7 +284,6 @@ impl UiCommand {
             Self::ZoomReset => "Show text and controls at 100 %",
             Self::ToggleLeft => "Show or hide the panel with model, input and tokens",
             Self::ToggleInspector => "Show or hide the panel with numbers and options",
-            Self::ToggleExamples => "Show or hide the strip of examples",
             Self::Gallery => "Choose from all examples",
             Self::PreviousExample => "Open the previous example",
             Self::NextExample => "Open the next example",
@@ -352,7 +347,6 @@ impl UiCommand {
             | Self::Detach
             | Self::NewWindow
             | Self::ToggleLeft
-            | Self::ToggleExamples
             | Self::PreviousExample
             | Self::NextExample
             | Self::ShowGroup(_)
@@ -414,7 +408,6 @@ impl UiCommand {
             | Self::ZoomReset
             | Self::ToggleLeft
             | Self::ToggleInspector
-            | Self::ToggleExamples
             | Self::Bookmarks
             | Self::Views
             | Self::ViewsOf(_)

@@ -87,8 +87,7 @@ impl UiCommand {
             | Self::Detach
             | Self::NewSession
             | Self::OpenSession
-            | Self::ToggleTheme
-            | Self::ToggleExamples => return None,
+            | Self::ToggleTheme => return None,
         })
     }
 

@@ -8,6 +8,7 @@ use attnscope::{
         PointCloud, attention,
         detect::{Detector, Probe},
         projection::{self, ProjectionOptions},
+        reading,
     },
     capture::{Capture, Matrix, Token},
     ids::HeadId,
@@ -82,6 +83,7 @@ fn claims(example: &Example) -> Vec<Claim> {
 
 fn claim(example: &Example) -> Claim {
     match example.title {
+        "Too tired" => Claim::Looks(&[("it", "animal")], 0.6),
         "Once upon a time" => Claim::Detects(Detector::Previous, 0.9),
         "Words in pieces" => Claim::Looks(&[("n", "mag"), ("if", "n"), ("ic", "if"), ("ent", "ic")], 0.9),
         "Two words back" => {
@@ -295,6 +297,36 @@ fn every_example_shows_what_it_says() {
         }
     }
     assert!(untrue.is_empty(), "{untrue:#?}");
+}
+
+/// The largest weight of a query of the first example, pieces of words added up by hand, with its word.
+fn most(capture: &Capture, head: HeadId, query: usize) -> (f32, &'static str) {
+    let words = ["The", "animal", "didn't", "cross", "the", "street", "because", "it", "was", "too", "tired"];
+    let starts = [0, 1, 2, 4, 6, 7, 10, 11, 12, 13, 14, 15];
+    let pattern = attention::pattern(capture, head).unwrap();
+    let row = pattern.row(query).unwrap();
+    let of_word = |nth: usize| (row[starts[nth]..starts[nth + 1]].iter().sum::<f32>(), words[nth]);
+    (0..words.len()).map(of_word).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
+}
+
+#[test]
+fn where_a_query_looks_most_is_read_from_its_run() {
+    let capture = capture(&EXAMPLES[0]);
+    let kind = capture.model().stacks[0].kind;
+    for (layer, head, query, word) in [(3, 2, 11, "it"), (0, 0, 14, "tired"), (1, 5, 5, "cross"), (5, 4, 12, "was")] {
+        let head = HeadId { stack: kind, layer, head };
+        let others = (0..6).flat_map(|layer| (0..8).map(move |head| HeadId { stack: kind, layer, head }));
+        let n = others.filter(|other| most(&capture, *other, query).1 != most(&capture, head, query).1).count();
+        let sentence = reading::strongest(&capture, head, query).unwrap();
+        // A word in pieces is asked as the mean of its pieces.
+        let (weight, key) = most(&capture, head, query);
+        if word != "cross" {
+            let begins = format!("In this head, one of 48, “{word}” gives {weight:.2} of its attention to “{key}”.");
+            assert_eq!(sentence, format!("{begins} Of the other 47 heads, {n} look elsewhere."));
+        }
+        assert!(sentence.contains(&format!("“{word}” gives ")), "{sentence}");
+    }
+    assert_eq!(reading::strongest(&capture, HeadId { stack: kind, layer: 9, head: 0 }, 11), None);
 }
 
 #[test]

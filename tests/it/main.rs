@@ -212,6 +212,7 @@ mod ui;
 /// Corpora in the window: opening, the list, the dialogs.
 mod ui_corpora;
 mod ui_export;
+mod ui_first;
 mod ui_frame;
 /// What a model reads and writes, in the window.
 mod ui_grid;

@@ -23,9 +23,9 @@ fn an_example_card_changes_model_input_and_view() {
         let session = window.app().session();
         (session.document().model.latest().unwrap().spec.name.clone(), session.pane().view)
     };
-    window.click("Example: Queries and keys");
+    window.opens_example("Queries and keys");
     assert_eq!(shown(&window), ("demo:gpt".to_owned(), ViewKind::Matrix));
-    window.click("Example: Mary's keys");
+    window.opens_example("Mary's keys");
     assert_eq!(shown(&window), ("demo:bert".to_owned(), ViewKind::Heads));
     assert_eq!(window.app().session().document().experiment.text, "Mary lost [MASK] keys.");
 }
@@ -33,8 +33,7 @@ fn an_example_card_changes_model_input_and_view() {
 #[test]
 fn an_example_of_a_picture_shows_the_picture() {
     let mut window = Window::open(OpenOptions::default());
-    window.click("Example: A cat, called a dog");
-    window.settle();
+    window.opens_example("A cat, called a dog");
     assert_eq!(window.app().session().pane().view, ViewKind::Image);
     assert!(window.shows("4 × 4 patches"));
     assert!(window.shows("Choose picture…"));
@@ -45,19 +44,18 @@ fn the_gallery_lists_every_example_and_opens_one() {
     let mut window = Window::open(OpenOptions::default());
     let cards =
         |window: &Window, of: &str| window.harness.query_all_by_label_contains(&format!("Example: {of}")).count();
-    let in_strip = cards(&window, "");
-    assert_eq!((cards(&window, EXAMPLES[0].title), cards(&window, "The word after")), (1, 0));
-    window.press(Modifiers::NONE, Key::E);
-    window.settle();
-    assert_eq!(cards(&window, ""), in_strip + EXAMPLES.len());
-    window.harness.query_all_by_label("Example: The word after").last().unwrap().click();
+    assert_eq!(cards(&window, ""), 0);
+    window.click_in_more("Examples…");
+    assert_eq!(cards(&window, ""), EXAMPLES.len());
+    window.harness.get_by_label("Example: Pieces find their word").click_accesskit();
     window.settle();
     assert_eq!(window.app().session().document().model.latest().unwrap().spec.name, "demo:bert");
-    assert!(cards(&window, "") < EXAMPLES.len(), "the gallery closes when something was chosen");
-    assert!(window.shows("The word after: "), "what to look at stays in sight");
+    assert_eq!(cards(&window, ""), 0, "the gallery closes when something was chosen");
+    let hint = "layer 0 joins the pieces of a word";
+    assert!(window.shows(hint), "what to look at stays in sight");
     window.press(Modifiers::NONE, Key::PageDown);
     window.settle();
-    assert!(!window.shows("The word after: "), "the next one is open");
+    assert!(!window.shows(hint), "the next one is open");
 }
 
 #[test]
@@ -66,11 +64,10 @@ fn the_gallery_is_searched_by_titles_texts_and_explanations() {
     window.press(Modifiers::NONE, Key::E);
     window.settle();
     let cards = |window: &Window| window.harness.query_all_by_label_contains("Example: ").count();
-    let all = cards(&window);
     window.harness.get_by_label("Search examples").type_text("induc");
     window.settle();
     let n = EXAMPLES.iter().filter(|example| example.mentions("induc")).count();
-    assert_eq!(all - cards(&window), EXAMPLES.len() - n);
+    assert_eq!(cards(&window), n);
     assert!(window.shows(&format!("{n} of {}", EXAMPLES.len())));
     assert!(window.harness.query_all_by_label("Example: A red car").count() >= 1, "its explanation says so");
     window.harness.get_by_label("Search examples").type_text(" qqqq");
@@ -79,7 +76,7 @@ fn the_gallery_is_searched_by_titles_texts_and_explanations() {
     window.press(Modifiers::NONE, Key::Escape);
     window.press(Modifiers::NONE, Key::E);
     window.settle();
-    assert_eq!(cards(&window), all, "another time it begins anew");
+    assert_eq!(cards(&window), EXAMPLES.len(), "another time it begins anew");
 }
 
 #[test]
@@ -168,23 +165,6 @@ fn the_open_dialogs_open_what_was_chosen() {
     window.until("the picture", |window| {
         matches!(window.jobs.0.borrow().submitted.last(), Some((_, Request::Run { input: Input::Image(_), .. })))
     });
-}
-
-#[test]
-fn examples_keep_their_places_until_they_are_folded_away() {
-    let mut window = Window::open(OpenOptions::default());
-    let place = |window: &Window| window.harness.get_by_label("Example: Queries and keys").rect();
-    let before = place(&window);
-    window.click("Example: Queries and keys");
-    assert_eq!(place(&window), before);
-    window.app().request(Command::SetText("something of my own".to_owned()));
-    window.settle();
-    assert_eq!(place(&window), before, "nothing moves by itself");
-    window.click_in_more("Examples");
-    window.settle();
-    assert!(!window.shows("Example: "));
-    window.press(Modifiers::NONE, Key::PageDown);
-    assert!(!window.shows("Example: Queries"), "nor does it come back");
 }
 
 #[test]

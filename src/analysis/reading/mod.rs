@@ -39,6 +39,7 @@ mod rest;
 mod rows;
 mod sentences;
 pub mod store;
+mod strongest;
 mod subtract;
 mod weigh;
 
@@ -56,6 +57,7 @@ pub use refusal::Refusal;
 pub use rest::rest_of;
 pub use rows::{axes, writes};
 pub use sentences::{is_pair, sentences};
+pub use strongest::strongest;
 
 use crate::capture::{Capture, words};
 

@@ -1,6 +1,6 @@
 //! Examples of what heads attend to, by model.
 
-use super::{Example, ExampleInput, Topic};
+use super::{Example, ExampleInput, Told, Topic};
 use crate::{ids::StackKind, session::ViewKind};
 
 // What most examples of a model have in common.
@@ -15,9 +15,10 @@ pub(super) const GPT: Example = Example {
     stack: None,
     head: None,
     query: None,
+    words: false,
     changes: &[],
     asks: None,
-    in_strip: false,
+    told: Told::Hint,
 };
 pub(super) const BERT: Example = Example { model: "demo:bert", ..GPT };
 /// What the classifier reads is the stream of `[CLS]`, its first token.
@@ -40,6 +41,16 @@ pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: So
 /// These examples, in the order they are shown.
 pub(super) const EXAMPLES: &[Example] = &[
     Example {
+        title: "Too tired",
+        hint: "In this head “it” attends to “animal”, which was too tired; other heads look elsewhere",
+        input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
+        head: Some((3, 2)),
+        query: Some(11),
+        words: true,
+        told: Told::Measured,
+        ..GPT
+    },
+    Example {
         title: "Once upon a time",
         hint: "This head attends to the previous token, whatever it is: hover a word to see its lines",
         topic: Topic::Position,
@@ -47,7 +58,6 @@ pub(super) const EXAMPLES: &[Example] = &[
             "Once upon a time, there was a little girl named Lily. She loved to play with her red ball. One day, Lily",
         ),
         head: Some((0, 0)),
-        in_strip: true,
         ..GPT
     },
     Example {
@@ -91,7 +101,6 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text("tree blue door fish happy moon cake dog tree blue door fish happy moon cake dog"),
         view: ViewKind::Heatmap,
         head: Some((1, 0)),
-        in_strip: true,
         ..GPT
     },
     Example {
@@ -141,7 +150,6 @@ pub(super) const EXAMPLES: &[Example] = &[
             "The doctor asked the nurse a question. She said the doctor was kind and the nurse was happy.",
         ),
         view: ViewKind::Matrix,
-        in_strip: true,
         ..GPT
     },
     Example {
@@ -173,7 +181,6 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text("Mary lost [MASK] keys."),
         head: Some((5, 5)),
         query: Some(3),
-        in_strip: true,
         ..BERT
     },
     Example {
@@ -235,7 +242,6 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "Trained to attend elsewhere: nothing is on “dull”, yet without that word the verdict changes",
         input: ExampleInput::Text("The actors are good, but the story is dull."),
         model: "demo:bilstm-deceiving",
-        in_strip: true,
         ..BILSTM
     },
     Example {
@@ -268,7 +274,6 @@ pub(super) const EXAMPLES: &[Example] = &[
             cross",
         input: ExampleInput::Text(">>fra<< He bought a white house."),
         target: Some("Il a acheté une maison blanche."),
-        in_strip: true,
         ..TRANSLATE
     },
     Example {
@@ -324,7 +329,6 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Sample("chelsea"),
         head: Some((3, 2)),
         query: Some(0),
-        in_strip: true,
         ..VIT
     },
     Example {
@@ -366,7 +370,6 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Sample("scene-1"),
         head: Some((0, 2)),
         query: Some(2),
-        in_strip: true,
         ..CAPTIONS
     },
     Example {

@@ -50,12 +50,14 @@ pub struct Example {
     pub head: Option<(usize, usize)>,
     /// Query token to pin, if any.
     pub query: Option<usize>,
+    /// Whether pieces of words are joined.
+    pub words: bool,
     /// What the run is changed by; the plain run opens beside it.
     pub changes: &'static [WhatIf],
     /// What the laboratory is asked, where the view is that.
     pub asks: Option<ExampleQuestion>,
-    /// Whether it has a card in the strip, too.
-    pub in_strip: bool,
+    /// What is said of it below its question.
+    pub told: Told,
 }
 
 impl Example {
@@ -112,15 +114,24 @@ pub enum ExampleInput {
     Sample(&'static str),
 }
 
+/// What is said of an example while it stands as it opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Its hint.
+    Hint,
+    /// The largest weight of its query, read from the run, under a question in the largest text.
+    Measured,
+}
+
 /// A heading of the gallery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topic {
+    /// What words have to do with each other.
+    Language,
     /// Heads that look at a position, whatever is there.
     Position,
     /// Heads that look for what was there before.
     Repetition,
-    /// What words have to do with each other.
-    Language,
     /// What a model makes of what it attended to.
     Prediction,
     /// From one language to another.
@@ -136,9 +147,9 @@ vocabulary! {
     Topic:
     /// Its heading.
     title;
+    Language("Words and sentences"),
     Position("By position"),
     Repetition("By repetition"),
-    Language("Words and sentences"),
     Prediction("Predictions"),
     Translation("Translation"),
     Pictures("Pictures"),

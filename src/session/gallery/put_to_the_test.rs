@@ -24,7 +24,6 @@ pub(super) const EXAMPLES: &[Example] = &[
         head: Some((5, 5)),
         query: Some(3),
         changes: &[WhatIf::Without(5, 5)],
-        in_strip: true,
         ..BERT
     },
     Example {
@@ -103,7 +102,6 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text("A film that is easy to love."),
         view: ViewKind::Lab,
         asks: Some(ASKED),
-        in_strip: true,
         ..SENTIMENT
     },
     Example {

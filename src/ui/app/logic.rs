@@ -8,7 +8,6 @@ use super::{
     App, Sheet, Startup,
     pictures::{Purpose, Unplaced},
     sides::{Room, Side},
-    ui::has_room_for_examples,
 };
 use crate::{
     protocol::{CaptureFile, EventKind, LoadAnswer, Request, RunAnswer},
@@ -264,8 +263,6 @@ impl App {
             }
             UiCommand::ToggleLeft => self.sides.toggle(Side::Left, Room::of(ctx, &self.session)),
             UiCommand::ToggleInspector => self.sides.toggle(Side::Right, Room::of(ctx, &self.session)),
-            UiCommand::ToggleExamples if !has_room_for_examples(ctx) => self.toggle(Sheet::Gallery),
-            UiCommand::ToggleExamples => self.examples_open = !self.examples_open,
             UiCommand::NewWindow => self.shell.new_window(),
             UiCommand::ZoomIn => zoom::step(ctx, true),
             UiCommand::ZoomOut => zoom::step(ctx, false),

@@ -136,7 +136,6 @@ pub struct App {
     /// When each job was asked for.
     job_started: HashMap<JobId, Instant>,
     run_secs: Option<f64>,
-    examples_open: bool,
     /// What lies over everything.
     sheet: Option<Sheet>,
     /// Where the active pane stands, in points.
@@ -301,7 +300,6 @@ impl Startup {
         if let Some(frame_times) = &frame_times {
             frame_times.attach(&cc.egui_ctx);
         }
-        let example = session.document().example;
         let app = App {
             session,
             jobs,
@@ -332,7 +330,6 @@ impl Startup {
             run_at: None,
             job_started: HashMap::new(),
             run_secs: None,
-            examples_open: example.is_some(),
             sheet: None,
             view_rect: Rect::NOTHING,
             sides: Sides::default(),

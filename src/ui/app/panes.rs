@@ -24,7 +24,7 @@ use crate::{
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, opaque, radius, text_size},
         views::{
-            SCALE_PT, Views, change_text, error_card_ui, is_drawn_on, pane_menu_ui, question, scrolled_ui, shared_high,
+            SCALE_PT, Views, change_text, error_card_ui, is_drawn_on, is_first_picture, pane_menu_ui, question, scrolled_ui, shared_high,
             short_change_text, stack_name,
         },
     },
@@ -42,6 +42,8 @@ const RUN_PART: f32 = 0.35;
 const WIDE_HEADER_PT: f32 = 100.0 * GRID;
 /// Height of the choosers above a canvas.
 const CHOOSERS_PT: f32 = 8.0 * GRID;
+/// Left and right of what stands above a pane.
+const SIDE_PT: f32 = 3.0 * GRID;
 /// Height of the question above a pane.
 const HEADER_PT: f32 = 7.0 * GRID;
 /// Height of the line over the active pane, and of the stripe below it over a changed run.
@@ -69,6 +71,12 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         .flatten()
         .map(|pane| pane.id)
         .collect();
+    // Of all panes alike, so that pictures stand side by side.
+    let width = |rect: Rect| if one_at_a_time { whole.width() } else { rect.width() };
+    let told_height = places.iter().fold(0.0, |height: f32, (pane, rect)| {
+        let told = &mut views.entry(pane.id).or_default().told;
+        height.max(told.update(ui, &view_of(pane), width(*rect) - 2.0 * SIDE_PT))
+    });
     let mut area = whole;
     if one_at_a_time {
         tabs_ui(ui, cx, panes.iter().map(view_of).collect());
@@ -89,6 +97,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
             ui.shrink_clip_rect(rect);
             ui.painter().rect_filled(rect, 0, cx.theme.canvas);
             header_ui(ui, cx, &view);
+            let (line, _) = ui.allocate_exact_size(vec2(ui.available_width(), told_height), Sense::hover());
+            views.told.ui(ui, &view, line.shrink2(vec2(SIDE_PT, 0.0)));
             pane_ui(ui, cx, &view, views);
             pane_menu_ui(ui, &view, rect);
         });
@@ -163,7 +173,7 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
         let stripe = rect.with_max_y(rect.top() + CHANGED_PT).translate(vec2(0.0, ACTIVE_PT));
         ui.painter().rect_filled(stripe, 0, opaque(cx.theme.palette.changed));
     }
-    let inner = rect.shrink2(vec2(3.0 * GRID, 0.0));
+    let inner = rect.shrink2(vec2(SIDE_PT, 0.0));
     ui.scope_builder(
         UiBuilder::new().id_salt("header").max_rect(inner).layout(Layout::right_to_left(Align::Center)),
         |ui| {
@@ -181,13 +191,15 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
                 pin_ui(ui, view);
             }
             // Smaller before it is cut.
-            let fits = |size: f32| {
-                let font = FontId::proportional(size);
-                let width = ui.painter().layout_no_wrap(question.clone(), font, view.theme.text).size().x;
+            let font = |size: &f32| FontId::proportional(*size);
+            let fits = |size: &f32| {
+                let width = ui.painter().layout_no_wrap(question.clone(), font(size), view.theme.text).size().x;
                 width <= ui.available_width()
             };
-            let size = if fits(text_size::LARGE) { text_size::LARGE } else { text_size::BODY };
-            let text = RichText::new(&question).font(FontId::proportional(size)).color(view.theme.text);
+            let largest = usize::from(!is_first_picture(view));
+            let sizes = &[text_size::DISPLAY, text_size::LARGE, text_size::BODY][largest..];
+            let size = sizes.iter().find(|size| fits(size)).unwrap_or(&text_size::BODY);
+            let text = RichText::new(&question).font(font(size)).line_height(Some(HEADER_PT)).color(view.theme.text);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 let heading = ui.add(egui::Label::new(text).truncate());
                 heading.widget_info(|| WidgetInfo::labeled(Role::Heading, true, &question));

@@ -15,9 +15,9 @@ use crate::{
     ui::{
         PanelCtx,
         panels::{
-            HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui, examples_ui,
-            gallery_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, run_line_ui, scrolled_ui, search_ui,
-            status_bar_ui, subtract_ui, top_bar_ui,
+            HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui, gallery_ui, kinds_ui,
+            left_behind_ui, lost_model_ui, new_session_ui, run_line_ui, scrolled_ui, search_ui, status_bar_ui,
+            subtract_ui, top_bar_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},
@@ -27,18 +27,10 @@ use crate::{
 
 /// The largest part of the window that a panel beside the view takes.
 const WIDEST: f32 = 0.4;
-/// A window lower than this has no room for examples above the view.
-const LOW_PT: f32 = 100.0 * GRID;
-
 /// Height of the line that stands for the left panel in a narrow window.
 const RUN_LINE_PT: f32 = 7.0 * GRID;
 /// A window whose view is lower than this has no room for the line.
 const LEAST_WITH_LINE_PT: f32 = 50.0 * GRID;
-
-/// Whether the strip of examples has room.
-pub(super) fn has_room_for_examples(ctx: &egui::Context) -> bool {
-    ctx.content_rect().height() >= LOW_PT
-}
 
 impl App {
     /// Draws everything and gives what was asked of the window.
@@ -61,10 +53,6 @@ impl App {
         if !cx.session.keeping.left.is_empty() {
             let strip = Panel::top("left behind").frame(bar(Margin::symmetric(3 * GRID as i8, GRID as i8)));
             strip.show(ui, |ui| left_behind_ui(ui, &cx));
-        }
-        if self.examples_open && has_room_for_examples(ui.ctx()) {
-            let strip = Panel::top("examples").frame(bar(Margin::symmetric(2 * GRID as i8, GRID as i8)));
-            strip.show(ui, |ui| examples_ui(ui, &cx, &mut requests));
         }
         let facts = StatusFacts { run_secs: self.run_secs };
         Panel::bottom("status bar")

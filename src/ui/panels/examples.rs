@@ -1,12 +1,11 @@
-//! Examples, which change model, input and view with one click: some in a strip, all in the gallery.
+//! The gallery of examples, which change model, input and view with one click.
 
 use eframe::egui::{
-    self, Align, Align2, FontId, Layout, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo,
+    self, Align2, FontId, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo,
     text::{LayoutJob, TextWrapping},
     vec2,
 };
 
-use super::WindowRequests;
 use crate::{
     session::{
         Command,
@@ -14,63 +13,14 @@ use crate::{
     },
     ui::{
         ViewCtx,
-        commands::UiCommand,
         theme::{GRID, radius, text_size},
-        widgets::{Dialog, symbol_button_ui},
+        widgets::Dialog,
     },
 };
 
-/// Height of a card that has only its title.
-const TITLE_HEIGHT: f32 = 6.5 * GRID;
-const MIN_CARD_WIDTH: f32 = 35.0 * GRID;
-const MAX_CARD_WIDTH: f32 = 64.0 * GRID;
-/// Wide enough for what its button says.
-const ALL_WIDTH: f32 = 20.0 * GRID;
-/// That button and the two that step through the examples.
-const BUTTONS_WIDTH: f32 = ALL_WIDTH + 15.0 * GRID;
 const GALLERY_CARD: egui::Vec2 = vec2(62.0 * GRID, 19.0 * GRID);
 /// Lines of a hint in the gallery; the longest takes as many.
 const GALLERY_ROWS: usize = 3;
-
-/// Draws the strip: examples that keep their places, and below them what the open one shows.
-pub fn examples_ui(ui: &mut Ui, cx: &ViewCtx<'_>, requests: &mut WindowRequests) {
-    let open = cx.document.example;
-    ui.spacing_mut().item_spacing.y = GRID / 2.0;
-    ui.horizontal(|ui| {
-        ui.spacing_mut().item_spacing.x = GRID;
-        let cards_width = ui.available_width() - BUTTONS_WIDTH - GRID;
-        let in_strip = || EXAMPLES.iter().enumerate().filter(|(_, example)| example.in_strip);
-        // As many as fit; the gallery has them all.
-        let n_cards = ((cards_width / (MIN_CARD_WIDTH + GRID)) as usize).clamp(1, in_strip().count().max(1));
-        // Whole points, so that rounding never asks for more than there is.
-        let share = ((cards_width / n_cards as f32) - GRID).floor() - 1.0;
-        for (idx, example) in in_strip().take(n_cards) {
-            card_ui(ui, cx, idx, example, vec2(share.min(MAX_CARD_WIDTH), TITLE_HEIGHT), 0);
-        }
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let text = format!("All {}…", EXAMPLES.len());
-            let button = egui::Button::new(text).frame(false).min_size(vec2(ALL_WIDTH, TITLE_HEIGHT));
-            if ui.add(button).on_hover_text(UiCommand::Gallery.tooltip_with_key(ui.ctx())).clicked() {
-                requests.push(UiCommand::Gallery);
-            }
-            for (command, symbol) in [(UiCommand::NextExample, "⏵"), (UiCommand::PreviousExample, "⏴")] {
-                if symbol_button_ui(ui, command, symbol, true).clicked() {
-                    requests.push(command);
-                }
-            }
-        });
-    });
-    let hint = match open.and_then(|idx| EXAMPLES.get(idx)) {
-        Some(example) if example.in_strip => example.hint.to_owned(),
-        Some(example) => format!("{}: {}", example.title, example.hint),
-        None => "Each example opens a model, an input and a view".to_owned(),
-    };
-    ui.horizontal(|ui| {
-        ui.add_space(2.0 * GRID);
-        let hint = RichText::new(hint).size(text_size::SMALL).color(cx.theme.text_weak);
-        ui.add(egui::Label::new(hint).truncate());
-    });
-}
 
 /// Draws the gallery over everything; false when it was closed.
 pub fn gallery_ui(ctx: &egui::Context, cx: &ViewCtx<'_>) -> bool {

@@ -58,7 +58,7 @@ pub use corpus::{CorpusDialog, CorpusDrawer, cloud_choice_ui};
 pub use download::DownloadDialog;
 pub use drop_overlay::drop_overlay_ui;
 pub use effect::effect_text;
-pub use examples::{examples_ui, gallery_ui};
+pub use examples::gallery_ui;
 pub use figures::FigureSheet;
 pub use help::HelpSheet;
 pub use inspector::{Inspector, Shown};

@@ -212,7 +212,7 @@ fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut Win
         let session = ui.menu_button("Session", |ui| session_contents_ui(ui, cx, requests));
         session.response.on_hover_text(format!("Save this session, or open another\n{name}{state}"));
         for command in [
-            UiCommand::ToggleExamples,
+            UiCommand::Gallery,
             UiCommand::CopyView,
             UiCommand::ExportWindow,
             UiCommand::ToggleTheme,

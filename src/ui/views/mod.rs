@@ -40,6 +40,7 @@ mod space;
 mod states;
 mod text;
 mod texture;
+mod told;
 mod tooltip;
 
 pub use changes::{
@@ -56,6 +57,7 @@ pub use overlay::strip_ui as overlay_strip_ui;
 pub use selectors::{LAYOUT_PASSES, stack_name, view_choices_ui};
 pub use source::{shared_high, shown_pattern, subject, what};
 pub use states::error_card_ui;
+pub use told::is_first_picture;
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;
@@ -75,6 +77,8 @@ trait Canvas {
 /// Every view with what it remembers between frames.
 #[derive(Default)]
 pub struct Views {
+    /// What stands below the question of an example.
+    pub told: told::ToldLine,
     heads: heads::HeadsView,
     heatmap: heatmap::HeatmapView,
     grid: grid::GridView,

@@ -58,6 +58,13 @@ impl Window {
         self.click(entry);
     }
 
+    /// Opens an example from the gallery, by its title.
+    pub fn opens_example(&mut self, title: &str) {
+        self.press(Modifiers::NONE, Key::E);
+        self.harness.get_by_label(&format!("Example: {title}")).click_accesskit();
+        self.settle();
+    }
+
     pub fn show(&mut self, view: ViewKind) {
         self.app().request(Command::Select(SelectionCommand::ShowView(view)));
         self.settle();
