@@ -67,6 +67,9 @@ impl ViewKind {
     /// The view of points that a corpus opens with.
     pub const OF_CORPUS: Self = Self::Scatter;
 
+    /// The view of all heads at once.
+    pub const OF_HEADS: Self = Self::Grid;
+
     /// The view of answers of methods.
     pub const OF_ANSWERS: Self = Self::Lab;
 

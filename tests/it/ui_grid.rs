@@ -29,7 +29,7 @@ fn open() -> Window {
 }
 
 #[test]
-fn a_click_opens_a_head_and_its_cell_stands_at_layer_and_head() {
+fn a_double_click_opens_a_head_and_its_cell_stands_at_layer_and_head() {
     let mut window = open();
     let stack = window.app().session().document().latest_capture().unwrap().model().stacks[0].clone();
     let n_heads: usize = (0..stack.layers.len()).map(|layer| stack.n_heads(layer)).sum();
@@ -41,8 +41,20 @@ fn a_click_opens_a_head_and_its_cell_stands_at_layer_and_head() {
     window.harness.drag_at(at);
     window.harness.drop_at(at);
     window.settle();
-    let pane = window.app().session().pane();
-    assert_eq!((pane.view, pane.selection.head.layer, pane.selection.head.head), (ViewKind::Heatmap, layer, head));
+    let shown = |window: &Window| {
+        let pane = window.app().session().pane();
+        (pane.view, pane.selection.head.layer, pane.selection.head.head)
+    };
+    assert_eq!(shown(&window), (ViewKind::Grid, layer, head), "one click selects");
+    window.harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 5.0);
+    for _ in 0..2 {
+        window.harness.drag_at(at);
+        window.harness.drop_at(at);
+    }
+    window.settle();
+    assert_eq!(shown(&window), (ViewKind::Heads, layer, head));
+    let heads = window.app().session().pane().selection.heads_on();
+    assert!(heads.is_only(head, stack.n_heads(layer)), "alone");
 }
 
 #[test]
@@ -65,6 +77,18 @@ fn heads_are_sorted_by_a_kind_and_those_below_its_threshold_left_out() {
     window.until("the reason", |window| {
         window.shows("Heads have no score for delimiter: there is no full stop or comma. Sort by another kind")
     });
+}
+
+/// The question and the order of a model that was never open before.
+#[test]
+fn heads_are_sorted_by_their_largest_weight_off_the_first_token() {
+    let mut window = open();
+    set(&mut window, |options| options.sort_by = Some(Detector::Content));
+    window.until("the ranking", |window| window.shows("By the score for content token, highest first: 12 heads"));
+    assert_eq!(window.questions(), ["Which of its 12 heads is worth a look?"]);
+    set(&mut window, |options| options.of_kind = true);
+    window.until("all heads", |window| window.shows("Attention patterns of 12 heads"));
+    assert!(!window.shows("Only heads of this kind"), "no head is called so");
 }
 
 #[test]
@@ -103,6 +127,11 @@ fn the_figure_has_the_numbers_of_every_head_and_refuses_other_views_options() {
     assert!(draw(&["grid", "--own-scale"]).status.success());
     let svg = std::fs::read_to_string(folder.path().join("grid.svg")).unwrap();
     assert!(svg.contains("largest of each head"), "the scale of the sheet says so");
+    assert!(draw(&["grid", "--sort-by", "content"]).status.success());
+    let texts = render::texts(&std::fs::read(folder.path().join("grid.svg")).unwrap());
+    let score = |text: &String| text.strip_prefix('L')?.split_once(' ')?.1.trim_start_matches('<').parse().ok();
+    let scores: Vec<f32> = texts.iter().filter_map(score).collect();
+    assert!(scores.len() == 48 && scores.is_sorted_by(|a, b| a >= b), "{texts:?}");
     let refused = draw(&["grid", "--minus", "L0H0"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("every head for itself"));
     let refused = draw(&["heatmap", "--sort-by", "previous"]);

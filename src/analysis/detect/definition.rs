@@ -22,6 +22,8 @@ pub enum Detector {
     Punctuation,
     /// Attends to special tokens.
     Special,
+    /// Attends to a token that is neither the first nor a special one.
+    Content,
     /// Has one key that stands out.
     Confidence,
     /// Attends to patches near by.
@@ -57,7 +59,7 @@ const PICTURES: &str = "pictures";
 
 impl Detector {
     /// Every detector.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Previous,
         Self::Next,
         Self::Itself,
@@ -67,6 +69,7 @@ impl Detector {
         Self::Induction,
         Self::Punctuation,
         Self::Special,
+        Self::Content,
         Self::Confidence,
         Self::Distance,
         Self::Hue,
@@ -154,6 +157,16 @@ impl Detector {
                 threshold: Some((0.6, "Clark et al. 2019, for [SEP]")),
                 applies: ALL_STACKS,
             },
+            Self::Content => &Definition {
+                name: "content",
+                title: "Content token",
+                meaning: "The largest weight of each query off the first key and off special tokens, on average: high \
+                          where a head does more than rest there; a first query of a causal head has no choice and is \
+                          left out",
+                formula: "mean over i of max over j≠0, j not special, of A[i, j]",
+                threshold: None,
+                applies: ALL_STACKS,
+            },
             Self::Confidence => &Definition {
                 name: "confidence",
                 title: "Confidence",
@@ -200,6 +213,11 @@ impl Detector {
     /// The detector that names a kind of head: those with a threshold.
     pub fn kinds() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|detector| detector.definition().threshold.is_some())
+    }
+
+    /// What heads are sorted by: the kinds, and how much there is to see off the first token and the special ones.
+    pub fn orders() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|it| *it == Self::Content || it.definition().threshold.is_some())
     }
 
     /// Whether it looks for earlier copies of a token: in a text that repeats at one distance, heads that look at a

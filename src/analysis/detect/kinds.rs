@@ -1,4 +1,4 @@
-//! Heads by kind: every head of a stack, ranked by each thing that heads are known to do.
+//! Heads by kind: every head of a stack, ranked by each of [`Detector::orders`].
 
 use super::{Detector, Probe, Undefined};
 use crate::{
@@ -58,7 +58,7 @@ pub fn kinds(capture: &Capture, stack: StackKind, go_on: &mut dyn FnMut() -> boo
     let probe = Probe::new(capture, stack);
     let layers = capture.model().stack(stack).map_or(&[][..], |spec| &spec.layers);
     let mut kinds: Vec<KindRanking> =
-        Detector::kinds().map(|detector| KindRanking { detector, heads: Err(Undefined::NotRecorded) }).collect();
+        Detector::orders().map(|detector| KindRanking { detector, heads: Err(Undefined::NotRecorded) }).collect();
     for (layer, shape) in layers.iter().enumerate() {
         for head in 0..shape.n_heads {
             if !go_on() {

@@ -123,7 +123,10 @@ impl<'a> Probe<'a> {
         match (detector, &self.patches) {
             (Detector::First, _) => text::on(pattern, usize::from(causal).., |key| key == 0).ok_or(Undefined::TooShort),
             (Detector::Special, _) => on_keys(&|token| token.special, Undefined::NoSpecial),
-            (Detector::Confidence, _) => text::confidence(pattern, queries, keys).ok_or(Undefined::TooShort),
+            (Detector::Confidence, _) => text::largest(pattern, (queries, 0), (keys, 0)).ok_or(Undefined::TooShort),
+            (Detector::Content, _) => {
+                text::largest(pattern, (queries, usize::from(causal)), (keys, 1)).ok_or(Undefined::TooShort)
+            }
             _ if !own => Err(Undefined::OtherSequence),
             (Detector::Distance, Some(patches)) => patches.distance(pattern).ok_or(Undefined::TooShort),
             (Detector::Hue, Some(patches)) => patches.hue(pattern).ok_or(Undefined::NoVariation),

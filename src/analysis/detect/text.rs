@@ -55,11 +55,16 @@ pub fn copies(pattern: &Matrix, tokens: &[Token], after: usize) -> Option<f32> {
     }))
 }
 
-/// Mean of the largest weight of each query, special tokens left out.
-pub fn confidence(pattern: &Matrix, queries: &[Token], keys: &[Token]) -> Option<f32> {
-    let rows = pattern.rows().zip(queries).filter(|(_, query)| !query.special);
+/// Mean of the largest weight of each query, special tokens left out; of both sides what stands from a position on.
+pub fn largest(
+    pattern: &Matrix,
+    (queries, first_query): (&[Token], usize),
+    (keys, first_key): (&[Token], usize),
+) -> Option<f32> {
+    let rows = pattern.rows().zip(queries).skip(first_query).filter(|(_, query)| !query.special);
     mean(rows.filter_map(|(row, _)| {
-        row.iter().zip(keys).filter(|(_, key)| !key.special).map(|(weight, _)| *weight).max_by(f32::total_cmp)
+        let seen = row.iter().zip(keys).skip(first_key).filter(|(_, key)| !key.special);
+        seen.map(|(weight, _)| *weight).max_by(f32::total_cmp)
     }))
 }
 
@@ -125,6 +130,19 @@ mod tests {
         assert_eq!(positional(&matrix(&[&[1.0]]), 0), None);
         near(positional(&matrix(&[&[0.5, 0.5], &[0.5, 0.5]]), 0), 0.0);
         let tokens = tokens(&[1, 2, 3, 4, 5]);
-        near(confidence(&pattern, &tokens, &tokens), (0.5 + 0.5 + 0.6 + 0.6 + 0.5) / 5.0);
+        near(largest(&pattern, (&tokens, 0), (&tokens, 0)), (0.5 + 0.5 + 0.6 + 0.6 + 0.5) / 5.0);
+    }
+
+    #[test]
+    fn what_lies_on_the_first_key_and_on_special_ones_is_no_content() {
+        let special = |special: bool| Token { special, ..Token::default() };
+        let tokens = [false, false, true, false].map(special);
+        let sink =
+            matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.9, 0.1, 0.0, 0.0], &[0.2, 0.1, 0.7, 0.0], &[0.6, 0.1, 0.1, 0.2]]);
+        // The second and the last query; the third is special.
+        near(largest(&sink, (&tokens, 1), (&tokens, 1)), (0.1 + 0.2) / 2.0);
+        let content = matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.2, 0.8, 0.0, 0.0], &[0.0; 4], &[0.1, 0.6, 0.3, 0.0]]);
+        near(largest(&content, (&tokens, 1), (&tokens, 1)), (0.8 + 0.6) / 2.0);
+        assert_eq!(largest(&matrix(&[&[1.0]]), (&tokens, 1), (&tokens, 1)), None, "one token sees nothing else");
     }
 }

@@ -140,6 +140,11 @@ impl Topic<'_> {
         }
     }
 
+    /// The question of views of all heads, where those come first that have something to see.
+    pub fn picks(&self) -> String {
+        format!("Which of its {} is worth a look?", counted(self.n_heads(), "head"))
+    }
+
     /// The question of points of one cell.
     pub fn is_near(&self) -> String {
         let which = self.which();

@@ -45,7 +45,8 @@ pub fn kinds_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         };
         ui.spacing_mut().item_spacing.y = GRID / 2.0;
         ui.label(weak(head_text(&kinds, cx.pane.selection.head)));
-        for kind in kinds.kinds.iter().filter(|kind| kind.heads.is_ok()) {
+        let is_kind = |kind: &&KindRanking| kind.detector.definition().threshold.is_some();
+        for kind in kinds.kinds.iter().filter(is_kind).filter(|kind| kind.heads.is_ok()) {
             kind_ui(ui, cx, &kinds, kind);
         }
         let undefined = undefined_text(&kinds);

@@ -325,7 +325,7 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
             stack_cost(&subject.this, *stack) / n_rows
         }
         PatternQuery::Kinds(stack) if long::is_long(&subject.this, &any_head(*stack)) => 1,
-        PatternQuery::Kinds(stack) => Detector::kinds().count() * stack_cost(&subject.this, *stack),
+        PatternQuery::Kinds(stack) => Detector::orders().count() * stack_cost(&subject.this, *stack),
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Facts, FigureExtent, ViewGroup, ViewScope, ViewSpec, heatmap::HeatmapScene, matrix::columns, spec};
+use super::{
+    Facts, FigureExtent, Pinned, ViewGroup, ViewScope, ViewSpec, heatmap::HeatmapScene, matrix::columns, spec,
+};
 use crate::{
     analysis::{
         attention,
@@ -45,7 +47,10 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: spec::patterns,
     unavailable: spec::available,
-    question: |topic| topic.compares(),
+    question: |topic| match (topic.options.grid.sort_by, topic.pinned) {
+        (Some(Detector::Content), Pinned { query: None, key: None }) => topic.picks(),
+        _ => topic.compares(),
+    },
     caveat: |topic| topic.of_weights(),
     sheet_text: |resolved| resolved.pattern_text("Attention of every head (rows: queries, columns: keys)"),
     figures,
@@ -55,7 +60,7 @@ pub const SPEC: ViewSpec = ViewSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GridOptions {
-    /// The kind by whose score heads are sorted, highest first; none for rows of layers.
+    /// By what score heads are sorted, highest first; none for rows of layers.
     pub sort_by: Option<Detector>,
     /// Whether heads below the threshold of that kind are left out.
     pub of_kind: bool,
@@ -64,16 +69,21 @@ pub struct GridOptions {
 }
 
 impl GridOptions {
+    /// Sorts heads by a score.
+    pub const fn sort(&mut self, by: Detector) {
+        self.sort_by = Some(by);
+    }
+
     /// Shows the options.
     pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
         let of_kind = |kind: Detector| (Some(kind), kind.name(), kind.definition().title);
         let orders: Vec<_> =
-            [(None, "layer", "Layer and head")].into_iter().chain(Detector::kinds().map(of_kind)).collect();
-        let words = ("sort_by", "Sort by", "Order of the maps: layer, or a kind of head, highest score first");
+            [(None, "layer", "Layer and head")].into_iter().chain(Detector::orders().map(of_kind)).collect();
+        let words = ("sort_by", "Sort by", "Order of the maps: layer, or a score of heads, highest first");
         choose_with(visit, words, &mut self.sort_by, &orders, |field| {
             field.placeholder("KIND").strict().heading("Grid")
         });
-        if scope.all || self.sort_by.is_some() {
+        if scope.all || self.sort_by.is_some_and(|by| by.definition().threshold.is_some()) {
             let meaning = "Leave out heads whose score is below the threshold of the kind that they are sorted by";
             let value = FieldValue::Flag(&mut self.of_kind);
             visit(OptionField::new("of_kind", "Only heads of this kind", meaning, value).strict());
@@ -111,8 +121,9 @@ impl Places {
         Self { n_cols, cells: heads.iter().map(|head| Some((*head, None))).collect(), by_layer: false }
     }
 
-    /// Heads that have a score, highest first; `only` those of the kind.
+    /// Heads that have a score, highest first; `only` those of the kind, where the score makes one.
     pub fn by_kind(kind: &KindRanking, only: bool) -> Self {
+        let only = only && kind.detector.definition().threshold.is_some();
         let ranked = &kind.ranked()[..if only { kind.n_of_kind() } else { kind.ranked().len() }];
         let cells: Vec<_> = ranked.iter().map(|(head, score)| Some((*head, Some(*score)))).collect();
         Self { n_cols: columns(cells.len()), cells, by_layer: false }

@@ -1,4 +1,5 @@
-//! Small patterns of every head: rows of layers, or heads sorted by a kind; a click opens a head.
+//! Small patterns of every head: rows of layers, or heads sorted by a score; a click selects a head, a double click
+//! opens it.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +96,7 @@ struct Shown<'a> {
     kinds: Option<&'a HeadKinds>,
     look: Look,
     high: Option<f32>,
-    /// The view that a click opens a head in.
+    /// The view that a double click opens a head in.
     opens: Option<ViewKind>,
 }
 
@@ -157,7 +158,7 @@ impl Canvas for GridView {
             kinds,
             look,
             high,
-            opens: Some(ViewKind::Heatmap),
+            opens: Some(ViewKind::Heads),
         };
         self.canvas_ui(ui, cx, capture, &shown);
         Some(Footer { words: caption, scales: vec![scale] })
@@ -174,7 +175,7 @@ fn arranged(
     let by_layer = || Places::by_layer(layers);
     let options = cx.pane.options.grid;
     let Some(sort_by) = options.sort_by else {
-        return Ok((by_layer(), format!("{}: click one to open it", counted(n, "head"))));
+        return Ok((by_layer(), format!("{}: double-click one to open it", counted(n, "head"))));
     };
     let title = sort_by.definition().title.to_lowercase();
     let kind = match kinds {
@@ -199,7 +200,11 @@ fn arranged(
 
 fn kind_text(kind: &KindRanking, n: usize, title: &str) -> String {
     let of_kind = kind.n_of_kind();
-    format!("By the score for {title}, highest first: {of_kind} of {} reach the threshold", counted(n, "head"))
+    let reach = match kind.detector.definition().threshold {
+        Some(_) => format!("{of_kind} of {} reach the threshold", counted(n, "head")),
+        None => counted(n, "head"),
+    };
+    format!("By the score for {title}, highest first: {reach}")
 }
 
 impl GridView {
@@ -257,11 +262,11 @@ impl GridView {
             menu::point_at_head(&response, cx, head);
             ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
             tooltip::at_pointer(ui, |ui| head_ui(ui, cx, capture, shown, (head, score), focus));
-            if response.clicked() {
+            if let Some(view) = shown.opens.filter(|_| response.double_clicked()) {
+                cx.send(Command::Select(SelectionCommand::ShowHead(head)));
+                cx.send(Command::Select(SelectionCommand::ShowView(view)));
+            } else if response.clicked() {
                 cx.send(Command::Select(SelectionCommand::Head(head)));
-                if let Some(view) = shown.opens {
-                    cx.send(Command::Select(SelectionCommand::ShowView(view)));
-                }
             }
         }
         ui.allocate_rect(ui.available_rect_before_wrap(), Sense::hover());
@@ -453,5 +458,5 @@ fn head_ui(
     if let (Some(query), Some(key)) = (query, text(capture.key_tokens(head.stack), focus.key)) {
         ui.label(format!("{query} › {key}"));
     }
-    controls::caption_ui(ui, cx.theme, "Click: open in Heatmap");
+    controls::caption_ui(ui, cx.theme, "Double-click: open in Lines");
 }
