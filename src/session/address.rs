@@ -261,6 +261,7 @@ impl Address {
             key,
             space: None,
             asked: None,
+            sort_by: None,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Opening an example: one click changes model, input and view.
 
 use super::{
-    Change, Document, Documents, Effect, Experiment, Focus, HeadSet, Pane, Panes, PendingSelection,
+    Change, Document, Documents, Effect, Experiment, Focus, HeadSet, Pane, Panes, PendingSelection, ViewKind,
     gallery::{EXAMPLES, Example, ExampleInput, by_topic},
 };
 use crate::{
+    analysis::detect::Detector,
     ids::DocumentId,
     model::ImageSource,
     protocol::{LoadedModel, ModelSource},
@@ -72,6 +73,21 @@ impl Panes {
             for pane in self.iter_mut().filter(|pane| pane.document == id) {
                 pane.show_example(example, true);
             }
+        }
+    }
+
+    /// A model that is opened for the first time shows all heads, those first that look at more than the first token,
+    /// unless something else was asked for.
+    pub(super) fn look_over(&mut self, id: DocumentId) {
+        let pane =
+            if self.active().document == id { Some(self.active_id()) } else { self.showing(id).first().copied() };
+        let first_look = PendingSelection {
+            view: Some(ViewKind::OF_HEADS),
+            sort_by: Some(Detector::Content),
+            ..PendingSelection::default()
+        };
+        if let Some(pane) = pane.and_then(|pane| self.get_mut(pane)) {
+            pane.pending.get_or_insert(first_look);
         }
     }
 
@@ -159,9 +175,8 @@ impl Pane {
             layer: example.head.map(|(layer, _)| layer),
             head: example.head.map(|(_, head)| head),
             query: example.query,
-            key: None,
-            space: None,
             asked: example.asks,
+            ..PendingSelection::default()
         });
     }
 }

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     analysis::{
         Space, attention,
+        detect::Detector,
         projection::Projection,
         reading::{self, ReadingOptions},
         search::SearchQuery,
@@ -79,6 +80,8 @@ pub struct PendingSelection {
     pub space: Option<Space>,
     /// What to ask the laboratory.
     pub asked: Option<ExampleQuestion>,
+    /// By what score to sort all heads.
+    pub sort_by: Option<Detector>,
 }
 
 impl PendingSelection {
@@ -94,6 +97,7 @@ impl PendingSelection {
             key: self.key.or(other.key),
             space: self.space.or(other.space),
             asked: self.asked.or(other.asked),
+            sort_by: self.sort_by.or(other.sort_by),
         }
     }
 }
@@ -364,6 +368,9 @@ impl Pane {
         }
         if let Some(space) = pending.space {
             self.options.scatter.choose_space(space);
+        }
+        if let Some(by) = pending.sort_by {
+            self.options.grid.sort(by);
         }
         let old = self.selection.head;
         let head = HeadId {

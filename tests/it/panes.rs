@@ -313,7 +313,9 @@ fn an_example_is_seen_as_it_was_meant_and_gives_the_options_back() {
     let idx = EXAMPLES.iter().position(|example| example.view == ViewKind::Heads).unwrap();
     play.does(Command::OpenExample(idx));
     play.answers();
-    assert_eq!(play.session.pane().options, ViewOptions::default());
+    let mut meant = ViewOptions::default();
+    meant.reading.words = EXAMPLES[idx].words;
+    assert_eq!(play.session.pane().options, meant);
     play.does(Command::SetText("mine again".to_owned()));
     assert_eq!(play.session.pane().options, mine);
 }

@@ -1,6 +1,7 @@
 //! The session as a state machine: commands and events in, effects and state out.
 
 use attnscope::{
+    analysis::detect::Detector,
     ids::HeadId,
     lab::{AttentionOptions, MethodCall, RelevanceQuestion, Rule, Target},
     model::{ImageSource, Input, Progress, Stage, TextInput},
@@ -137,6 +138,27 @@ fn a_bundled_model_without_an_input_opens_with_its_first_example() {
     }
     let typed = Play::showing("one two three");
     assert_eq!((typed.session.document().example, &*typed.session.document().experiment.text), (None, "one two three"));
+}
+
+#[test]
+fn a_model_that_was_never_open_shows_all_its_heads() {
+    let mut play = Play::showing("one two three");
+    let view = |play: &Play| (play.session.pane().view, play.session.pane().options.grid.sort_by);
+    let own = |name: &str| Command::OpenModel(ModelSource::Path(name.into()));
+    play.does(own("/models/mine"));
+    assert_eq!(view(&play).0, ViewKind::Heads, "the picture before stays until there is another one");
+    play.answers();
+    assert_eq!(view(&play), (ViewKind::Grid, Some(Detector::Content)));
+    play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
+    for command in [Command::OpenModel(bundled("demo:bert")), own("/models/mine")] {
+        play.does(command);
+        play.answers();
+        assert_eq!(view(&play).0, ViewKind::Heads, "it is known");
+    }
+    play.session.prefer_when_ready(PendingSelection { view: Some(ViewKind::Heatmap), ..PendingSelection::default() });
+    play.does(own("/models/another"));
+    play.answers();
+    assert_eq!(view(&play).0, ViewKind::Heatmap, "this view was asked for");
 }
 
 #[test]

@@ -107,5 +107,5 @@ fn what_is_nowhere_has_no_address() {
     play.does(Command::OpenModel(bundled("demo:gpt")));
     play.answers();
     let copied = play.does(Command::Session(SessionCommand::CopyAddress));
-    assert!(copied[0].contains("attnscope://open?model=demo:gpt&text=Once%20upon"), "{copied:?}");
+    assert!(copied[0].contains("attnscope://open?model=demo:gpt&text=The%20animal"), "{copied:?}");
 }

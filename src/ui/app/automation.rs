@@ -96,6 +96,7 @@ pub const fn pending_selection(options: &OpenOptions) -> PendingSelection {
         key: None,
         space: options.space,
         asked: None,
+        sort_by: None,
     }
 }
 
