@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect,
-    Focus, HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind, ViewOptions,
-    arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure, navigation::HistoryDirection,
-    notices::Causes,
+    FirstStep, Focus, HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind,
+    ViewOptions, arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure,
+    navigation::HistoryDirection, notices::Causes,
 };
 use crate::{
     ids::{HeadId, PaneId, Side},
@@ -32,9 +32,12 @@ impl Session {
 
     /// Does what leaves the active pane as it is.
     fn apply_to(&mut self, pane: PaneId, command: PaneCommand) -> Vec<Effect> {
-        let Self { documents, panes, arrangements, alignments, jobs, notices, .. } = self;
+        let Self { documents, panes, arrangements, alignments, jobs, notices, settings, .. } = self;
         match command {
             PaneCommand::Hover(focus) => {
+                if !focus.is_empty() {
+                    settings.first_steps.take(FirstStep::Hover);
+                }
                 alignments.set_focus(panes, documents, pane, |selection| &mut selection.hover, focus);
                 Vec::new()
             }
@@ -77,8 +80,13 @@ impl Session {
         let places = if moves { self.panes.places(&self.documents) } else { Vec::new() };
         let before = Arrangement::of(&self.panes, &self.documents);
         let is_step = !matches!(command, Command::Undo | Command::Redo);
+        let chosen_before =
+            matches!(command, Command::Select(_)).then(|| (self.pane().view, self.pane().selection.head));
         let mut effects = self.transition(pane, command);
         self.panes.share_head(&self.documents);
+        if let Some(before) = chosen_before {
+            self.settings.first_steps.choose(before, self.panes.active());
+        }
         if is_step {
             self.arrangements.record(before, &mut self.panes, &mut self.documents);
         }
@@ -131,7 +139,9 @@ impl Session {
             Command::OpenExample(idx) => return self.open_example(idx),
             Command::PreviousExample => return self.open_example(neighbour(self.document().example, false)),
             Command::NextExample => return self.open_example(neighbour(self.document().example, true)),
+            Command::CloseFirstSteps => self.settings.first_steps.close(),
             Command::SetText(text) => {
+                self.settings.first_steps.type_text();
                 self.panes.leave_example(&mut self.documents);
                 self.active_document().experiment.text = text;
             }

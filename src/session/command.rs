@@ -74,6 +74,8 @@ pub enum Command {
     Run,
     /// Change what the model does on the way, or take changes back.
     Change(ChangeCommand),
+    /// Offer the first steps no more.
+    CloseFirstSteps,
     /// Stop what runs in a lane.
     Cancel(Lane),
     /// Stop everything that runs.

@@ -60,13 +60,16 @@ impl Session {
     }
 
     fn on_run_event(&mut self, id: DocumentId, job: JobId, update: Update<RunAnswer>) -> Vec<Effect> {
-        let Self { documents, panes, notices, .. } = self;
+        let Self { documents, panes, notices, settings, .. } = self;
         if documents.find(id).is_none_or(|document| document.capture.job() != Some(job)) {
             return Vec::new();
         }
         // A session shows what was written down, each pane its own head.
         let active = panes.active();
         let chooses = active.pending.is_some() && active.returning.is_none();
+        if matches!(update, Update::Answer(RunAnswer::Captured(_))) {
+            settings.first_steps.run();
+        }
         panes.on_run_event(id, update, documents, notices);
         if chooses {
             panes.share_head(documents);

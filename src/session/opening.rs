@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, Focus, Loadable, PathKind,
+    Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, FirstStep, Focus, Loadable, PathKind,
     Session,
     arrangement::{Arrangements, Turn},
     autosave::{OpenState, SessionOutcome, file_name},
@@ -93,6 +93,9 @@ impl Session {
     /// What a new model brings with it: its warnings, a place among the recent ones, something to read.
     pub(super) fn greet_in(&mut self, id: DocumentId, model: &LoadedModel) {
         let is_own = !matches!(model.source, ModelSource::Bundled(_));
+        if is_own {
+            self.settings.first_steps.take(FirstStep::OwnModel);
+        }
         let has_corpus = self.documents.find(id).is_some_and(|document| document.corpus.is_some());
         if is_own && !has_corpus && !self.settings.recent_models.contains(&model.source) {
             self.panes.look_over(id);

@@ -23,6 +23,7 @@ pub struct Settings {
     pub views: ViewOptions,
     pub writing: super::WritingOptions,
     pub figures: super::FigureOptions,
+    pub first_steps: super::FirstSteps,
 }
 
 impl Settings {

@@ -22,6 +22,8 @@ pub enum UiCommand {
     DownloadModel,
     /// Choose a picture, text or capture.
     OpenFile,
+    /// Put the cursor into the text.
+    TypeText,
     /// Run now instead of after a pause.
     Run,
     Cancel,
@@ -111,7 +113,7 @@ impl UiCommand {
         groups.chain(ViewKind::ALL.into_iter().map(Self::Show)).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 53] = [
+    const OTHERS: [Self; 54] = [
         Self::Views,
         Self::PreviousHead,
         Self::NextHead,
@@ -140,6 +142,7 @@ impl UiCommand {
         Self::OpenModel,
         Self::DownloadModel,
         Self::OpenFile,
+        Self::TypeText,
         Self::Run,
         Self::Cancel,
         Self::ExportView,
@@ -176,6 +179,7 @@ impl UiCommand {
             Self::OpenModel => "Open model…",
             Self::DownloadModel => "Download model…",
             Self::OpenFile => "Open file…",
+            Self::TypeText => "Type a text",
             Self::Run => "Run",
             Self::Cancel => "Cancel",
             Self::NextHead => "Next head",
@@ -237,6 +241,7 @@ impl UiCommand {
             Self::OpenModel => "Choose a folder with config.json and the weights",
             Self::DownloadModel => "Download a model from the Hugging Face hub, or open one from its cache",
             Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",
+            Self::TypeText => "Put the cursor into the text that the model reads",
             Self::Run => "Run the model on the input now",
             Self::Cancel => "Stop the running jobs and keep the last results",
             Self::NextHead => "Select the next head of the layer",
@@ -300,6 +305,7 @@ impl UiCommand {
             Self::OpenModel => &["load model", "checkpoint", "weights"],
             Self::DownloadModel => &["hugging face hub", "fetch model", "pull"],
             Self::OpenFile => &["load text", "load picture", "load capture", "image", "import"],
+            Self::TypeText => &["edit text", "change input", "write"],
             Self::Run => &["forward pass", "compute", "evaluate"],
             Self::Cancel => &["stop", "abort", "interrupt"],
             Self::AllHeads => &["every head", "show heads"],
@@ -401,6 +407,7 @@ impl UiCommand {
             Self::NextExample => Command::NextExample,
             Self::Cancel
             | Self::FindToken
+            | Self::TypeText
             | Self::NewWindow
             | Self::ToggleTheme
             | Self::ZoomIn

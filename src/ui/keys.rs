@@ -82,6 +82,7 @@ impl UiCommand {
             Self::Palette => command(Key::K),
             Self::Show(_)
             | Self::ViewsOf(_)
+            | Self::TypeText
             | Self::Cancel
             | Self::AllHeads
             | Self::Detach

@@ -33,6 +33,7 @@ fn unusual_settings() -> Settings {
         "figures": {
             "kind": "Pdf", "range": "Layer", "dark": true, "width_pt": 200.5, "scale": 2.5, "caption": "Full"
         },
+        "first_steps": { "closed": true },
         "writing": { "max_tokens": 7, "sampled": true, "temperature": 0.5, "top_p": 0.5, "seed": 3 }
     }"#;
     serde_json::from_str(stored).unwrap()

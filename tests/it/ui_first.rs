@@ -1,10 +1,10 @@
-//! The first minute: the picture that a window opens with.
+//! The first minute: the picture that a window opens with, and the steps that are offered.
 
 use std::time::Instant;
 
 use attnscope::{
     cli::open::OpenOptions,
-    session::{Command, gallery::EXAMPLES},
+    session::{Command, FirstStep, Focus, PaneCommand, Settings, ViewKind, gallery::EXAMPLES},
     ui::{App, app::Startup},
 };
 use eframe::egui::{Key, Modifiers, accesskit::Role};
@@ -13,7 +13,11 @@ use egui_kittest::{
     kittest::{NodeT as _, Queryable as _},
 };
 
-use crate::support::{desktop::ScriptedDesktop, real::RealJobs};
+use crate::support::{
+    desktop::ScriptedDesktop,
+    real::RealJobs,
+    window::{self, with_text},
+};
 
 const SENTENCE: &str = "In this head, one of 48, “it” gives 0.61 of its attention to “animal”.";
 
@@ -79,4 +83,47 @@ fn typing_moves_nothing() {
     assert!(!window.shows(SENTENCE));
     window.press(Key::PageDown);
     assert!(!window.shows("Back to"), "another example stands now");
+}
+
+fn taken(window: &window::Window) -> Vec<FirstStep> {
+    let steps = &window.app().session().settings.first_steps;
+    FirstStep::ALL.into_iter().filter(|step| steps.has(*step)).collect()
+}
+
+#[test]
+fn first_steps_are_ticked_by_what_was_done_and_go_after_the_last() {
+    let mut window = window::Window::open(OpenOptions::default());
+    assert_eq!(taken(&window), []);
+    window.app().request(Command::InPane(PaneCommand::Hover(Focus::query(1))));
+    window.settle();
+    window.press(Modifiers::NONE, Key::ArrowRight);
+    assert_eq!(taken(&window), [FirstStep::Hover, FirstStep::NextHead]);
+    window.click("First step: See all 12");
+    assert_eq!(window.app().session().pane().view, ViewKind::Grid);
+    window.click("First step: Type your own");
+    assert!(window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").is_focused());
+    assert_eq!(taken(&window), [FirstStep::Hover, FirstStep::NextHead, FirstStep::AllHeads], "nothing was typed");
+    let place = |window: &window::Window| window.harness.get_by_label("First step: Open your own model").rect();
+    let before = place(&window);
+    window.app().request(Command::SetText("something of my own".to_owned()));
+    window.app().request(Command::Run);
+    window.settle();
+    assert_eq!((taken(&window).len(), place(&window)), (4, before));
+    window.desktop.0.borrow_mut().pick = vec!["/models/mine".into()];
+    window.click("First step: Open your own model");
+    window.until("the model", |window| taken(window).len() == 5);
+    window.settle();
+    assert!(!window.shows("First step"));
+    assert_eq!(window.questions(), ["Which of its 12 heads is worth a look?"]);
+}
+
+#[test]
+fn first_steps_that_were_closed_stay_closed() {
+    let mut window = window::Window::open(OpenOptions::default());
+    window.click("Close the first steps");
+    assert!(!window.shows("First step"));
+    let settings = &window.app().session().settings;
+    assert!(!settings.first_steps.are_offered() && Settings::read(&settings.write()) == *settings);
+    let window = window::Window::open(with_text("one two three"));
+    assert!(!window.shows("First step"), "whoever names a text knows them");
 }

@@ -211,7 +211,7 @@ impl App {
         }
     }
 
-    /// Whoever asked for another input goes on to type it.
+    /// Whoever asks for another input goes on to type it.
     fn await_input(&mut self, ctx: &egui::Context) {
         let document = self.session.document();
         let has_text = document.opened.is_none()
@@ -279,6 +279,7 @@ impl App {
                 self.sides.open(Side::Left, Room::of(ctx, &self.session));
                 self.left.focus_search();
             }
+            UiCommand::TypeText => self.await_input(ctx),
             UiCommand::Cancel => self.commands.push(Command::CancelAll),
             other => {
                 if let Some(command) = other.command() {

@@ -136,6 +136,8 @@ pub struct App {
     /// When each job was asked for.
     job_started: HashMap<JobId, Instant>,
     run_secs: Option<f64>,
+    /// Whether the first steps are offered, as long as nobody closes them: whoever opens something by its name knows them.
+    offers_steps: bool,
     /// What lies over everything.
     sheet: Option<Sheet>,
     /// Where the active pane stands, in points.
@@ -300,6 +302,7 @@ impl Startup {
         if let Some(frame_times) = &frame_times {
             frame_times.attach(&cc.egui_ctx);
         }
+        let offers_steps = session.document().example.is_some();
         let app = App {
             session,
             jobs,
@@ -330,6 +333,7 @@ impl Startup {
             run_at: None,
             job_started: HashMap::new(),
             run_secs: None,
+            offers_steps,
             sheet: None,
             view_rect: Rect::NOTHING,
             sides: Sides::default(),

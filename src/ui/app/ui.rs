@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use eframe::egui::{self, CentralPanel, Frame, Margin, Panel, Ui};
+use eframe::egui::{self, CentralPanel, Frame, Margin, Panel, Ui, Vec2, vec2};
 
 use super::{
     App, Sheet,
@@ -15,9 +15,9 @@ use crate::{
     ui::{
         PanelCtx,
         panels::{
-            HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui, gallery_ui, kinds_ui,
-            left_behind_ui, lost_model_ui, new_session_ui, run_line_ui, scrolled_ui, search_ui, status_bar_ui,
-            subtract_ui, top_bar_ui,
+            FIRST_STEPS_PT, HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui,
+            first_steps_ui, gallery_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, run_line_ui,
+            scrolled_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},
@@ -27,6 +27,8 @@ use crate::{
 
 /// The largest part of the window that a panel beside the view takes.
 const WIDEST: f32 = 0.4;
+/// A window smaller than this has no room for the first steps above the view.
+const LEAST_WITH_STEPS: Vec2 = vec2(160.0 * GRID, 100.0 * GRID);
 /// Height of the line that stands for the left panel in a narrow window.
 const RUN_LINE_PT: f32 = 7.0 * GRID;
 /// A window whose view is lower than this has no room for the line.
@@ -53,6 +55,13 @@ impl App {
         if !cx.session.keeping.left.is_empty() {
             let strip = Panel::top("left behind").frame(bar(Margin::symmetric(3 * GRID as i8, GRID as i8)));
             strip.show(ui, |ui| left_behind_ui(ui, &cx));
+        }
+        let steps = &cx.session.settings.first_steps;
+        let has_room = ui.ctx().content_rect().size().min(LEAST_WITH_STEPS) == LEAST_WITH_STEPS;
+        if self.offers_steps && steps.are_offered() && has_room {
+            let frame = Frame::new().fill(theme.raised).inner_margin(Margin::symmetric(3 * GRID as i8, 0));
+            let strip = Panel::top("first steps").exact_size(FIRST_STEPS_PT).frame(frame);
+            strip.show(ui, |ui| first_steps_ui(ui, &cx, &mut requests));
         }
         let facts = StatusFacts { run_secs: self.run_secs };
         Panel::bottom("status bar")
