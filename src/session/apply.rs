@@ -35,7 +35,8 @@ impl Session {
         let Self { documents, panes, arrangements, alignments, jobs, notices, settings, .. } = self;
         match command {
             PaneCommand::Hover(focus) => {
-                if !focus.is_empty() {
+                // A line or a cell is a pair of words.
+                if focus.query.is_some() != focus.key.is_some() {
                     settings.first_steps.take(FirstStep::Hover);
                 }
                 alignments.set_focus(panes, documents, pane, |selection| &mut selection.hover, focus);

@@ -55,7 +55,9 @@ pub struct Definition {
 /// Attention of one sequence to itself.
 const OWN: &str = "decoders and encoders that read text";
 const ALL_STACKS: &str = "decoders, encoders, cross-attention and pictures";
-const PICTURES: &str = "pictures";
+/// What scores of patches have in common.
+const OF_PATCHES: Definition =
+    Definition { name: "", title: "", meaning: "", formula: "", threshold: None, applies: "pictures" };
 
 impl Detector {
     /// Every detector.
@@ -160,9 +162,7 @@ impl Detector {
             Self::Content => &Definition {
                 name: "content",
                 title: "Content token",
-                meaning: "The largest weight of each query off the first key and off special tokens, on average: high \
-                          where a head does more than rest there; a first query of a causal head has no choice and is \
-                          left out",
+                meaning: "The largest weight of each query off the first key and off special tokens, on average",
                 formula: "mean over i of max over j≠0, j not special, of A[i, j]",
                 threshold: None,
                 applies: ALL_STACKS,
@@ -182,8 +182,7 @@ impl Detector {
                 meaning: "Distance between patches in pixels of the model’s picture, on average, weights on other \
                           tokens left out (Dosovitskiy et al. 2021)",
                 formula: "mean over i of Σ over j of A[i, j] · distance(i, j)",
-                threshold: None,
-                applies: PICTURES,
+                ..OF_PATCHES
             },
             Self::Hue => &Definition {
                 name: "hue",
@@ -191,16 +190,14 @@ impl Detector {
                 meaning: "How much nearer in hue than chance patches are that attend to each other, weighted by \
                           saturation",
                 formula: "mean of cos(hue i − hue j) weighted by A[i, j], less the same with equal weights",
-                threshold: None,
-                applies: PICTURES,
+                ..OF_PATCHES
             },
             Self::Brightness => &Definition {
                 name: "brightness",
                 title: "Brightness",
                 meaning: "Correlation of the brightness of patches that attend to each other",
                 formula: "Pearson correlation of the brightness of i and j, weighted by A[i, j]",
-                threshold: None,
-                applies: PICTURES,
+                ..OF_PATCHES
             },
         }
     }
