@@ -61,8 +61,11 @@ impl FirstSteps {
         self.typed = true;
     }
 
-    /// A run has arrived.
-    pub(super) fn run(&mut self) {
+    /// A run has arrived, which a pane shows.
+    pub(super) fn run(&mut self, pane: &Pane) {
+        if pane.view == ViewKind::OF_HEADS {
+            self.take(FirstStep::AllHeads);
+        }
         if std::mem::take(&mut self.typed) {
             self.take(FirstStep::OwnText);
         }

@@ -67,10 +67,11 @@ impl Session {
         // A session shows what was written down, each pane its own head.
         let active = panes.active();
         let chooses = active.pending.is_some() && active.returning.is_none();
-        if matches!(update, Update::Answer(RunAnswer::Captured(_))) {
-            settings.first_steps.run();
-        }
+        let is_new = matches!(update, Update::Answer(RunAnswer::Captured(_)));
         panes.on_run_event(id, update, documents, notices);
+        if is_new {
+            settings.first_steps.run(panes.active());
+        }
         if chooses {
             panes.share_head(documents);
         }

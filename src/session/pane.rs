@@ -371,6 +371,8 @@ impl Pane {
         }
         if let Some(by) = pending.sort_by {
             self.options.grid.sort(by);
+            // The question is which head, not which word.
+            self.selection.pinned = Focus::NONE;
         }
         let old = self.selection.head;
         let head = HeadId {

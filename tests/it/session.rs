@@ -7,7 +7,7 @@ use attnscope::{
     model::{ImageSource, Input, Progress, Stage, TextInput},
     protocol::{EventKind, Lane, LoadAnswer, ModelSource, Request, RunAnswer},
     session::{
-        Command, Focus, HeadSet, HeadStep, PaneCommand, PendingSelection, SelectionCommand, Split, ViewKind,
+        Command, FirstStep, Focus, HeadSet, HeadStep, PaneCommand, PendingSelection, SelectionCommand, Split, ViewKind,
         ViewOptions,
         gallery::{self, EXAMPLES, ExampleInput},
     },
@@ -145,10 +145,13 @@ fn a_model_that_was_never_open_shows_all_its_heads() {
     let mut play = Play::showing("one two three");
     let view = |play: &Play| (play.session.pane().view, play.session.pane().options.grid.sort_by);
     let own = |name: &str| Command::OpenModel(ModelSource::Path(name.into()));
+    play.does(Command::Select(SelectionCommand::Pin(Focus::query(1))));
     play.does(own("/models/mine"));
     assert_eq!(view(&play).0, ViewKind::Heads, "the picture before stays until there is another one");
     play.answers();
     assert_eq!(view(&play), (ViewKind::Grid, Some(Detector::Content)));
+    assert_eq!(play.session.pane().selection.pinned, Focus::NONE, "it asks for a head");
+    assert!(play.session.settings.first_steps.has(FirstStep::AllHeads), "they are in sight");
     play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
     for command in [Command::OpenModel(bundled("demo:bert")), own("/models/mine")] {
         play.does(command);
