@@ -71,6 +71,17 @@ fn a_window_opens_with_a_word_that_looks_at_another() {
 }
 
 #[test]
+fn pictures_of_an_example_stand_side_by_side() {
+    let mut window = Window::open();
+    let idx = EXAMPLES.iter().position(|example| example.title == "Without Mary's head").unwrap();
+    window.0.state().request(Command::OpenExample(idx));
+    window.0.run_steps(8);
+    assert!(window.shows(EXAMPLES[idx].hint));
+    let tops: Vec<f32> = window.0.query_all_by_label("Next layer").map(|node| node.rect().top()).collect();
+    assert!(tops.len() == 2 && tops[0] == tops[1], "{tops:?}");
+}
+
+#[test]
 fn typing_moves_nothing() {
     let mut window = Window::open();
     let top = window.header().2;

@@ -97,8 +97,10 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
             ui.shrink_clip_rect(rect);
             ui.painter().rect_filled(rect, 0, cx.theme.canvas);
             header_ui(ui, cx, &view);
-            let (line, _) = ui.allocate_exact_size(vec2(ui.available_width(), told_height), Sense::hover());
-            views.told.ui(ui, &view, line.shrink2(vec2(SIDE_PT, 0.0)));
+            if told_height > 0.0 {
+                let (line, _) = ui.allocate_exact_size(vec2(ui.available_width(), told_height), Sense::hover());
+                views.told.ui(ui, &view, line.shrink2(vec2(SIDE_PT, 0.0)));
+            }
             pane_ui(ui, cx, &view, views);
             pane_menu_ui(ui, &view, rect);
         });

@@ -75,7 +75,9 @@ impl ToldLine {
     /// Draws it.
     pub fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect) {
         let Some(kept) = &self.kept else { return };
-        ui.scope_builder(UiBuilder::new().id_salt("told").max_rect(rect), |ui| match &kept.said {
+        // Its place is taken already, in panes without it too.
+        let ui = &mut ui.new_child(UiBuilder::new().id_salt("told").max_rect(rect));
+        match &kept.said {
             Some(said) => drop(ui.label(RichText::new(said).color(cx.theme.text_weak))),
             // What was asked for is on its way.
             None if cx.document.is_busy() => {}
@@ -88,6 +90,6 @@ impl ToldLine {
                     cx.send(Command::OpenExample(kept.example));
                 }
             }
-        });
+        }
     }
 }
