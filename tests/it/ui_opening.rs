@@ -6,10 +6,13 @@ use attnscope::{
     cli::open::OpenOptions,
     model::{Input, TextInput},
     protocol::{CaptureFile, EventKind, LoadAnswer, ModelSource, Request},
-    session::{Command, FilePurpose, ViewKind, gallery::EXAMPLES},
+    session::{
+        Command, FilePurpose, ViewKind,
+        gallery::{EXAMPLES, by_topic},
+    },
 };
 use eframe::egui::{self, Key, Modifiers};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::support::{
     scripted::{capture, model},
@@ -77,6 +80,29 @@ fn the_gallery_is_searched_by_titles_texts_and_explanations() {
     window.press(Modifiers::NONE, Key::E);
     window.settle();
     assert_eq!(cards(&window), EXAMPLES.len(), "another time it begins anew");
+}
+
+#[test]
+fn the_gallery_is_used_by_keys_alone() {
+    let open = |typed: &str| {
+        let mut window = Window::open(OpenOptions::default());
+        window.press(Modifiers::NONE, Key::E);
+        window.harness.get_by_label("Search examples").type_text(typed);
+        window.settle();
+        window
+    };
+    let example = |window: &Window| window.app().session().document().example.map(|idx| EXAMPLES[idx].title);
+    let mut window = open("induc");
+    window.press(Modifiers::NONE, Key::Enter);
+    let first = by_topic().find(|(_, example)| example.mentions("induc")).map(|(_, example)| example.title);
+    assert_eq!(example(&window), first, "Enter opens the first that is found");
+    let mut window = open("house");
+    window.press(Modifiers::NONE, Key::ArrowDown);
+    let focused = window.harness.query_all_by_label_contains("Example: ").find(|node| node.is_focused());
+    let title = focused.and_then(|node| node.accesskit_node().label()).unwrap();
+    window.press(Modifiers::NONE, Key::Enter);
+    assert_eq!(example(&window), title.strip_prefix("Example: "));
+    assert!(!window.shows("Search examples"));
 }
 
 #[test]

@@ -15,9 +15,9 @@ use crate::{
     ui::{
         PanelCtx,
         panels::{
-            FIRST_STEPS_PT, HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui,
-            first_steps_ui, gallery_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, run_line_ui,
-            scrolled_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
+            FIRST_STEPS_PT, Gallery, HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui,
+            first_steps_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, run_line_ui, scrolled_ui, search_ui,
+            status_bar_ui, subtract_ui, top_bar_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},
@@ -121,7 +121,7 @@ impl App {
         new_session_ui(ui.ctx(), &cx);
         let stays = match self.sheet {
             None => true,
-            Some(Sheet::Gallery) => gallery_ui(ui.ctx(), &cx),
+            Some(Sheet::Gallery) => self.gallery.ui(ui.ctx(), &cx),
             Some(Sheet::Views(group)) => self.views_sheet.ui(ui.ctx(), &cx, group, &mut requests),
             Some(Sheet::Help) => self.help.ui(ui.ctx(), &theme),
             Some(Sheet::Palette) => self.palette.ui(ui.ctx(), &cx, &mut self.paths.looker, &mut requests),
@@ -139,6 +139,9 @@ impl App {
         }
         if cards.is_none() {
             self.views_sheet = ViewsSheet::default();
+        }
+        if self.sheet != Some(Sheet::Gallery) {
+            self.gallery = Gallery::default();
         }
         self.view_rect = center.inner;
         requests

@@ -6,22 +6,28 @@ use std::path::Path;
 use eframe::egui::{Button, RichText, ScrollArea, Ui, Vec2};
 
 use super::{
-    examples::{cards_ui, n_columns},
+    gallery::topics_ui,
     model_panel::{source_name, source_text},
 };
 use crate::{
-    session::{
-        Command, SessionCommand,
-        gallery::{EXAMPLES, Topic},
+    session::{Command, SessionCommand, gallery::EXAMPLES},
+    ui::{
+        PanelCtx, ViewCtx,
+        commands::UiCommand,
+        theme::GRID,
+        widgets::{CARD_PT, command_button_ui, n_columns},
     },
-    ui::{PanelCtx, ViewCtx, commands::UiCommand, theme::GRID, widgets::command_button_ui},
 };
+
+/// Cards that stand side by side at most.
+const MOST_COLUMNS: usize = 5;
 
 /// Draws it over what is left of `ui`.
 pub fn start_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>) {
     let room = ui.available_width();
     ScrollArea::vertical().id_salt("start").auto_shrink(false).show(ui, |ui| {
-        let (n_columns, width) = n_columns(room - 8.0 * GRID);
+        let n_columns = n_columns(room - 8.0 * GRID).min(MOST_COLUMNS);
+        let width = n_columns as f32 * (CARD_PT.x + GRID);
         ui.horizontal_top(|ui| {
             ui.add_space(((room - width) / 2.0).max(2.0 * GRID));
             ui.vertical(|ui| {
@@ -34,11 +40,7 @@ pub fn start_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>) {
                 ui.add_space(GRID);
                 open_ui(ui, cx);
                 recent_ui(ui, panel, cx);
-                for topic in Topic::ALL {
-                    ui.add_space(2.0 * GRID);
-                    ui.label(RichText::new(topic.title()).strong());
-                    cards_ui(ui, cx, &topic.examples().collect::<Vec<_>>(), n_columns);
-                }
+                topics_ui(ui, cx, n_columns, "");
                 ui.add_space(4.0 * GRID);
             });
         });

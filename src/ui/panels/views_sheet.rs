@@ -3,10 +3,8 @@
 use std::{collections::HashMap, sync::Arc};
 
 use eframe::egui::{
-    self, Align2, ColorImage, FontId, Rect, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind, TextEdit,
-    TextureHandle, TextureOptions, Ui, Vec2, WidgetInfo, pos2,
-    text::{LayoutJob, TextWrapping},
-    vec2,
+    self, ColorImage, FontId, Rect, RichText, ScrollArea, TextEdit, TextureHandle, TextureOptions, Ui, Vec2, pos2,
+    text::LayoutJob, vec2,
 };
 
 use super::WindowRequests;
@@ -17,22 +15,19 @@ use crate::{
         PanelCtx,
         commands::UiCommand,
         keys::keys_text,
-        theme::{FOCUS_PT, GRID, radius, text_size},
-        widgets::{Dialog, focus_when_opened, follow_focus},
+        theme::{GRID, text_size},
+        widgets::{CARD_PT, Card, Dialog, focus_when_opened, follow_focus, n_columns},
     },
 };
 
-const CARD: Vec2 = vec2(42.0 * GRID, 37.0 * GRID);
-const PICTURE: Vec2 = vec2(36.0 * GRID, 20.0 * GRID);
-const MARGIN_PT: f32 = 3.0 * GRID;
 /// Of the window's height for the list.
 const MOST_HEIGHT: f32 = 0.7;
 
 /// A view, or a page of one.
 #[derive(Clone, Copy, Debug)]
-struct Card(CardKey);
+struct ViewCard(CardKey);
 
-impl Card {
+impl ViewCard {
     fn label(self) -> &'static str {
         self.of_page(|pages, page| (pages.label)(page)).unwrap_or_else(|| self.0.0.label())
     }
@@ -84,8 +79,8 @@ impl ViewsSheet {
         let room = Dialog::room(ctx).x;
         let groups = ViewGroup::ALL.into_iter().filter(|it| group.is_none_or(|group| group == *it));
         let most_cards = groups.clone().map(|it| cards_of(it).count()).max().unwrap_or(1);
-        let n_columns = ((room / (CARD.x + GRID)) as usize).clamp(1, most_cards);
-        let width = n_columns as f32 * (CARD.x + GRID);
+        let n_columns = n_columns(room).min(most_cards);
+        let width = n_columns as f32 * (CARD_PT.x + GRID);
         let modal = Dialog::new("views", width).show(ctx, |ui| {
             ui.horizontal(|ui| {
                 ui.heading(group.map_or("Views", ViewGroup::question));
@@ -93,7 +88,7 @@ impl ViewsSheet {
             });
             ui.add_space(GRID);
             if group.is_none() {
-                let field = TextEdit::singleline(&mut self.typed).hint_text("Search views").desired_width(CARD.x);
+                let field = TextEdit::singleline(&mut self.typed).hint_text("Search views").desired_width(CARD_PT.x);
                 let field = ui.add(field).accessible_name("Search views");
                 focus_when_opened(ui, &field);
             }
@@ -103,7 +98,7 @@ impl ViewsSheet {
             ScrollArea::vertical().max_height(most).auto_shrink([false, true]).show(ui, |ui| {
                 ui.spacing_mut().item_spacing = Vec2::splat(GRID);
                 for it in groups {
-                    let cards: Vec<Card> =
+                    let cards: Vec<ViewCard> =
                         cards_of(it).filter(|card| group.is_some() || card.mentions(&self.typed)).collect();
                     n_found += cards.len();
                     if cards.is_empty() {
@@ -138,54 +133,35 @@ impl ViewsSheet {
     }
 
     /// True when it was clicked, and its view asked for.
-    fn card_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, card: Card) -> bool {
-        let reason = cx.view_unavailable(card.0.0);
-        let shown = card.is_shown(cx);
-        let (rect, response) = ui.allocate_exact_size(CARD, Sense::click());
-        response.widget_info(|| {
-            WidgetInfo::selected(Role::Button, reason.is_none(), shown, format!("View: {}", card.label()))
-        });
-        if ui.is_rect_visible(rect) {
-            let theme = cx.theme;
-            if response.hovered() && reason.is_none() {
-                ui.painter().rect_filled(rect, radius::POPOVER, theme.hover);
-            }
-            if response.has_focus() || shown {
-                let stroke = Stroke::new(FOCUS_PT, if response.has_focus() { theme.accent } else { theme.text });
-                ui.painter().rect_stroke(rect, radius::POPOVER, stroke, StrokeKind::Inside);
-            }
-            let picture = Rect::from_min_size(rect.min + Vec2::splat(MARGIN_PT), PICTURE);
-            ui.painter().rect(picture, 0, theme.canvas, Stroke::new(1.0, theme.rule), StrokeKind::Outside);
+    fn card_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, view: ViewCard) -> bool {
+        let reason = cx.view_unavailable(view.0.0);
+        let card = Card {
+            kind: "View",
+            name: view.label(),
+            about: view.help(),
+            note: "",
+            reason,
+            is_shown: view.is_shown(cx),
+        };
+        let picture_ui = |ui: &Ui, place| {
             if reason.is_none() {
-                self.picture_ui(ui, cx, card, picture);
+                self.picture_ui(ui, cx, view, place);
             }
-            let ink = |color: egui::Color32| if reason.is_some() { theme.disabled } else { color };
-            let title_at = pos2(picture.left(), picture.bottom() + 4.0 * GRID);
-            let body = FontId::proportional(text_size::BODY);
-            ui.painter().text(title_at, Align2::LEFT_CENTER, card.label(), body, ink(theme.text));
-            let small = FontId::proportional(text_size::SMALL);
-            let mut about =
-                LayoutJob::simple(reason.unwrap_or(card.help()).to_owned(), small, ink(theme.text_weak), 0.0);
-            about.wrap =
-                TextWrapping { max_rows: 2, break_anywhere: false, ..TextWrapping::truncate_at_width(PICTURE.x) };
-            let about = ui.painter().layout_job(about);
-            ui.painter().galley(pos2(picture.left(), title_at.y + 2.5 * GRID), about, theme.text_weak);
-        }
-        let clicked = response.clicked() && reason.is_none();
-        response.on_hover_text(reason.unwrap_or(card.help()));
+        };
+        let clicked = card.ui(ui, cx.theme, Some(picture_ui));
         if clicked {
-            cx.send(Command::Select(card.command()));
+            cx.send(Command::Select(view.command()));
         }
         clicked
     }
 
     /// The picture of a card, or why there is none.
-    fn picture_ui(&mut self, ui: &Ui, cx: &PanelCtx<'_>, card: Card, place: Rect) {
+    fn picture_ui(&mut self, ui: &Ui, cx: &PanelCtx<'_>, card: ViewCard, place: Rect) {
         let drawn = cx.session.cards.picture(card.0);
         if let Some(failure) = drawn.and_then(Loadable::failure) {
             let small = FontId::proportional(text_size::SMALL);
             let mut said =
-                LayoutJob::simple(failure.summary.clone(), small, cx.theme.text_weak, PICTURE.x - 2.0 * GRID);
+                LayoutJob::simple(failure.summary.clone(), small, cx.theme.text_weak, place.width() - 2.0 * GRID);
             said.halign = egui::Align::Center;
             let said = ui.painter().layout_job(said);
             ui.painter().galley(place.center() - vec2(0.0, said.size().y / 2.0), said, cx.theme.text_weak);
@@ -208,8 +184,8 @@ impl ViewsSheet {
     }
 }
 
-fn cards_of(group: ViewGroup) -> impl Iterator<Item = Card> {
-    group.views().flat_map(card_keys).map(Card)
+fn cards_of(group: ViewGroup) -> impl Iterator<Item = ViewCard> {
+    group.views().flat_map(card_keys).map(ViewCard)
 }
 
 /// The key of a command.

@@ -12,10 +12,12 @@ use super::{
     theme::{FOCUS_PT, GRID, Theme, radius, text_size},
 };
 
+mod card;
 mod dialog;
 mod roving;
 mod token_chips;
 
+pub use card::{CARD_PT, Card, n_columns};
 pub use dialog::{Dialog, main_button_ui};
 pub use roving::{Along, Roving, stepped};
 pub use token_chips::{ChipRoom, ChipTint, TokenChips};
