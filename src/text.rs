@@ -28,6 +28,13 @@ pub fn bytes_text(n: u64) -> String {
     }
 }
 
+/// Bytes of memory beside those that are free: `0.9 of 16 GB`, `53.2 MB of 16 GB`.
+pub fn memory_text(n: u64, free: u64) -> String {
+    let gigabytes = |n: u64| n as f64 / 1e9;
+    let free = format!("{:.*} GB", usize::from(free < 10_000_000_000), gigabytes(free));
+    if n < 100_000_000 { format!("{} of {free}", bytes_text(n)) } else { format!("{:.1} of {free}", gigabytes(n)) }
+}
+
 /// A number of things: `1 token`, `16,303 tokens`.
 pub fn counted(n: usize, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })

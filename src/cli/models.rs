@@ -12,7 +12,7 @@ pub fn run() {
     let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
     let families = models.iter().map(|model| model.family.chars().count()).max().unwrap_or(0);
     let mut out = io::stdout().lock();
-    for KnownModel { name, family, size_bytes, problem } in models {
+    for KnownModel { name, family, size_bytes, problem, .. } in models {
         let size = bytes_text(size_bytes);
         let verdict = problem.unwrap_or_else(|| "opens".to_owned());
         // A closed pipe (`attnscope models | head`) is not an error.

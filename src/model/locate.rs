@@ -7,7 +7,7 @@ use crate::{
     hub::{Cache, RepoId},
     model::{
         LoadError,
-        checkpoint::{Config, ModelFiles, bundled},
+        checkpoint::{Config, MemoryNeed, ModelFiles, bundled},
         families,
     },
 };
@@ -18,8 +18,12 @@ pub struct KnownModel {
     pub name: String,
     /// `model_type` of its config, or `?`.
     pub family: String,
+    /// Layers and heads of each, as far as its config says.
+    pub shape: Option<(usize, usize)>,
     /// Bytes of all its files.
     pub size_bytes: u64,
+    /// Memory that it takes; `None` where its files do not tell.
+    pub needs: Option<MemoryNeed>,
     /// Why it cannot be opened, if it cannot.
     pub problem: Option<String>,
 }
@@ -75,8 +79,14 @@ pub fn supported_types() -> impl Iterator<Item = (&'static str, String)> {
 
 /// Bundled models, then those in the local cache by name.
 pub fn known_models() -> Vec<KnownModel> {
-    let bundled = bundled::models().filter_map(|name| Some(describe(name.to_owned(), &bundled::model(name)?)));
-    bundled.chain(cached_models()).collect()
+    let mut models = bundled_models();
+    models.extend(cached_models());
+    models
+}
+
+/// What is inside the program.
+pub fn bundled_models() -> Vec<KnownModel> {
+    bundled::models().filter_map(|name| Some(describe(name.to_owned(), &bundled::model(name)?))).collect()
 }
 
 /// What is in the local cache, by name.
@@ -96,18 +106,41 @@ pub fn known_in_cache(id: &str) -> Option<KnownModel> {
     Some(describe(id.to_owned(), &ModelFiles::folder(cached(id)?)))
 }
 
+/// What a path leads to, with the reason where that is no model that opens.
+pub fn known_at(path: &Path) -> KnownModel {
+    match ModelFiles::open(path) {
+        Ok(files) => describe(files.default_name(), &files),
+        Err(error) => KnownModel::new(path.display().to_string(), 0).with_problem(&error),
+    }
+}
+
 fn describe(name: String, files: &ModelFiles) -> KnownModel {
-    let (family, problem) =
-        match Config::read(files, families::type_of_class).and_then(|config| Ok((config.model_type()?, config))) {
-            Ok((family, config)) => {
-                let problem = (!families::is_supported(&family))
-                    .then(|| families::unsupported(&family, config.location()).to_string())
-                    .or_else(|| (!files.has_weights()).then(|| "it has no weights that can be read".to_owned()));
-                (family, problem)
-            }
-            Err(error) => ("?".to_owned(), Some(error.to_string())),
-        };
-    KnownModel { name, family, size_bytes: files.size_bytes(), problem }
+    let mut known = KnownModel::new(name, files.size_bytes());
+    match known.look_at(files) {
+        Ok(()) => known,
+        Err(error) => known.with_problem(&error),
+    }
+}
+
+impl KnownModel {
+    fn new(name: String, size_bytes: u64) -> Self {
+        Self { name, family: "?".to_owned(), shape: None, size_bytes, needs: None, problem: None }
+    }
+
+    fn with_problem(self, error: &LoadError) -> Self {
+        Self { problem: Some(error.to_string()), ..self }
+    }
+
+    /// Takes note of what the files say, up to what keeps them from being opened.
+    fn look_at(&mut self, files: &ModelFiles) -> Result<(), LoadError> {
+        let config = Config::read(files, families::type_of_class)?;
+        self.family = config.model_type()?;
+        self.shape = config.shape();
+        families::check(&config)?;
+        let needs = MemoryNeed::of(files)?;
+        self.needs = Some(needs);
+        needs.check(files)
+    }
 }
 
 /// The snapshot folder of a hub id, if it is in the local cache.

@@ -18,8 +18,8 @@ use crate::{
 };
 
 use super::{
-    CaptureFile, CorpusLook, CorpusPlan, CorpusProgress, CorpusSoFar, Failure, Lane, LoadedModel, Outcomes,
-    SessionAnswer, TooLong,
+    CaptureFile, CorpusLook, CorpusPlan, CorpusProgress, CorpusSoFar, Failure, Lane, LoadedModel, ModelSource,
+    Outcomes, SessionAnswer, TooLong,
 };
 
 /// An answer, or a sign of life, of one job.
@@ -92,8 +92,7 @@ event_kinds! {
     Card(Arc<RgbaBuffer>),
     Session(Box<SessionAnswer>),
     Forget(ModelId),
-    /// The models in the local cache, by name.
-    Catalog(Vec<KnownModel>),
+    Catalog(Catalog),
     Download(DownloadAnswer),
 }
 
@@ -108,6 +107,9 @@ impl EventKind {
         })
     }
 }
+
+/// Models that can be opened by name or were open before, each with where it is.
+pub type Catalog = Vec<(ModelSource, KnownModel)>;
 
 /// What became of a path that was to be opened.
 #[derive(Clone, Debug)]

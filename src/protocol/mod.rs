@@ -19,8 +19,8 @@ pub use corpus::{
 };
 pub use edit_request::{Between, EditRequest, PatchSource, PatchedRows};
 pub use event::{
-    CorpusAnswer, DownloadAnswer, Event, EventKind, ExplanationAnswer, LaneAnswer, LoadAnswer, ProjectionAnswer,
-    ReadAnswer, RenderedFigure, RunAnswer, Update,
+    Catalog, CorpusAnswer, DownloadAnswer, Event, EventKind, ExplanationAnswer, LaneAnswer, LoadAnswer,
+    ProjectionAnswer, ReadAnswer, RenderedFigure, RunAnswer, Update,
 };
 pub use failure::{Failure, TooLong};
 pub use mean::MeanInputs;

@@ -85,8 +85,8 @@ pub enum Request {
     Card(FigureRequest, [f32; 2]),
     /// Read, write or keep a session.
     Session(SessionRequest),
-    /// List the models in the local Hugging Face cache.
-    ListCached,
+    /// List the models inside the program and in the local Hugging Face cache, and those of before in folders.
+    ListModels(Vec<ModelSource>),
     /// Ask the hub which files a model consists of and how large they are.
     PlanDownload(RepoId),
     /// Fetch what is missing of them.
@@ -113,7 +113,7 @@ impl Request {
             Self::Thumbnail(..) => Lane::Thumbnail,
             Self::Card(..) => Lane::Card,
             Self::Session(_) => Lane::Session,
-            Self::ListCached => Lane::Catalog,
+            Self::ListModels(_) => Lane::Catalog,
             Self::PlanDownload(_) | Self::Download(_) => Lane::Download,
         }
     }

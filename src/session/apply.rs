@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, DownloadCommand, Effect,
+    BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect,
     FirstStep, Focus, HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind,
     ViewOptions, arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure,
     navigation::HistoryDirection, notices::Causes,
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     ids::{HeadId, PaneId, Side},
     lab::{MethodPreset, TimeLimit},
-    protocol::{CorpusOptions, Lane, ModelSource},
+    protocol::{CorpusOptions, Lane},
     text::counted,
 };
 
@@ -215,12 +215,9 @@ impl Session {
             Command::SetViewOptions(options) => self.set_view_options(options),
             Command::ShowMethod(name) => return self.show_method(name),
             Command::Pick(purpose) => return vec![Effect::Pick(purpose)],
-            Command::Download(DownloadCommand::OpenModel(name)) => {
-                self.download.close();
-                self.panes.leave_example(&mut self.documents);
-                return self.load(ModelSource::Hub(name));
+            Command::Download(command) => {
+                return self.download.on_command(command, &self.settings, &mut self.jobs);
             }
-            Command::Download(command) => return self.download.on_command(command, &mut self.jobs),
             Command::SaveScreenshot => return vec![Effect::Screenshot],
             Command::Figure(command) => {
                 let Self { documents, panes, figures, settings, jobs, .. } = self;

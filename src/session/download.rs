@@ -1,13 +1,12 @@
-//! The download of a model from the hub: what was asked for, how far it is, how it ended.
+//! The sheet to open anything, and the download of a model from the hub: what was asked for, how far it is, how it ended.
 
 use std::sync::Arc;
 
-use super::{Cause, Effect, Notices, jobs::Jobs};
+use super::{Cause, Effect, Notices, Settings, jobs::Jobs};
 use crate::{
     hub::{Plan, RepoId, Transfer},
     ids::JobId,
-    model::locate::KnownModel,
-    protocol::{DownloadAnswer, Failure, Lane, Request, Update},
+    protocol::{Catalog, DownloadAnswer, Failure, Lane, Request, Update},
     text::told,
 };
 
@@ -21,15 +20,16 @@ pub const SUGGESTIONS: [(&str, &str); 6] = [
     ("google/vit-base-patch16-224", "picture classes, 86 M parameters"),
 ];
 
-/// What the download dialog shows, and what goes on while it is closed.
+/// What the sheet to open anything shows, and the download that goes on while it is closed.
 #[derive(Debug, Default)]
 pub struct Download {
-    /// Whether the dialog is open.
+    /// Whether the sheet is open.
     pub is_open: bool,
+    /// What is in its field.
     pub name: String,
     pub step: DownloadStep,
-    /// Models in the cache, by name.
-    pub cached: Vec<KnownModel>,
+    /// The models to choose from; `None` until they were listed.
+    pub known: Option<Catalog>,
     listing: Option<JobId>,
 }
 
@@ -70,23 +70,23 @@ pub enum DownloadStep {
     Done(Arc<Plan>),
 }
 
-/// What the user can ask of the dialog.
+/// What the user can ask of the sheet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DownloadCommand {
     Open,
+    /// Open it with this in its field.
+    OpenWith(String),
     /// Close it; a download goes on.
     Close,
     SetName(String),
-    /// Ask the server about the id.
+    /// Ask the server about the id in the field.
     LookUp,
-    /// Open the dialog and ask the server about this id.
+    /// Open the sheet and ask the server about this id.
     Find(String),
     /// Fetch, or go on fetching.
     Start,
     /// Stop asking or fetching.
     Stop,
-    /// Open a model of the cache and close the dialog.
-    OpenModel(String),
 }
 
 impl Download {
@@ -122,27 +122,25 @@ impl Download {
         }
     }
 
-    pub(super) fn on_command(&mut self, command: DownloadCommand, jobs: &mut Jobs) -> Vec<Effect> {
+    pub(super) fn on_command(&mut self, command: DownloadCommand, settings: &Settings, jobs: &mut Jobs) -> Vec<Effect> {
         match command {
             DownloadCommand::Open => {
+                self.name.clear();
                 self.is_open = true;
-                return vec![self.list_cached(jobs)];
+                return vec![self.list_models(settings, jobs)];
             }
-            DownloadCommand::Close => {
-                self.close();
+            DownloadCommand::OpenWith(name) => {
+                let mut effects = self.on_command(DownloadCommand::Open, settings, jobs);
+                effects.extend(self.set_name(name));
+                return effects;
             }
-            DownloadCommand::SetName(name) => {
-                if self.running().is_none() {
-                    let effects = self.stop();
-                    self.step = DownloadStep::Choosing;
-                    self.name = name;
-                    return effects;
-                }
-            }
+            DownloadCommand::Close => self.close(),
+            DownloadCommand::SetName(name) => return self.set_name(name),
             DownloadCommand::LookUp => return self.look_up(jobs),
             DownloadCommand::Find(name) => {
-                let steps = [DownloadCommand::Open, DownloadCommand::SetName(name), DownloadCommand::LookUp];
-                return steps.into_iter().flat_map(|step| self.on_command(step, jobs)).collect();
+                let mut effects = self.on_command(DownloadCommand::OpenWith(name), settings, jobs);
+                effects.extend(self.look_up(jobs));
+                return effects;
             }
             DownloadCommand::Start => {
                 if let Some(plan) = self.startable() {
@@ -150,27 +148,36 @@ impl Download {
                 }
             }
             DownloadCommand::Stop => return self.stop(),
-            // Whoever opens the model does that.
-            DownloadCommand::OpenModel(_) => {}
         }
         Vec::new()
     }
 
-    /// Closes the dialog; what is on its way goes on.
-    pub(super) fn close(&mut self) {
+    /// Puts this into the field; what was asked about another id is let go of, but for a download.
+    fn set_name(&mut self, name: String) -> Vec<Effect> {
+        self.name = name;
+        if self.running().is_some() {
+            return Vec::new();
+        }
+        let effects = self.stop();
+        self.step = DownloadStep::Choosing;
+        effects
+    }
+
+    /// Closes the sheet; what is on its way goes on.
+    fn close(&mut self) {
         self.is_open = false;
         if matches!(self.step, DownloadStep::Done(_)) {
             self.step = DownloadStep::Choosing;
         }
     }
 
-    /// Takes in the list of what is in the cache; one that could not be made leaves the old one.
-    pub(super) fn on_catalog(&mut self, job: JobId, update: Update<Vec<KnownModel>>) {
+    /// Takes in the list of models; one that could not be made leaves the old one.
+    pub(super) fn on_catalog(&mut self, job: JobId, update: Update<Catalog>) {
         if self.listing != Some(job) {
             return;
         }
         if let Update::Answer(models) = update {
-            self.cached = models;
+            self.known = Some(models);
         }
         self.listing = None;
     }
@@ -180,6 +187,7 @@ impl Download {
         job: JobId,
         update: Update<DownloadAnswer>,
         notices: &mut Notices,
+        settings: &Settings,
         jobs: &mut Jobs,
     ) -> Vec<Effect> {
         if self.job() != Some(job) {
@@ -201,10 +209,10 @@ impl Download {
             Update::Answer(DownloadAnswer::Downloaded(plan)) => {
                 if !self.is_open {
                     let summary = format!("{} is downloaded", plan.id);
-                    notices.inform(Cause::Job(job), summary, "Open it from Download…");
+                    notices.inform(Cause::Job(job), summary, "It is in the list of Open…");
                 }
                 self.step = DownloadStep::Done(plan);
-                return vec![self.list_cached(jobs)];
+                return vec![self.list_models(settings, jobs)];
             }
             Update::Failed(failure) => {
                 if !self.is_open {
@@ -263,9 +271,9 @@ impl Download {
         Effect::Submit(job, Request::Download(plan))
     }
 
-    fn list_cached(&mut self, jobs: &mut Jobs) -> Effect {
+    fn list_models(&mut self, settings: &Settings, jobs: &mut Jobs) -> Effect {
         let job = jobs.next();
         self.listing = Some(job);
-        Effect::Submit(job, Request::ListCached)
+        Effect::Submit(job, Request::ListModels(settings.recent_models.clone()))
     }
 }

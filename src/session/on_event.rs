@@ -52,7 +52,7 @@ impl Session {
                 return Some(self.replace_session(answer));
             }
             Lane::Catalog => download.on_catalog(job, event.update()?),
-            Lane::Download => return Some(download.on_event(job, event.update()?, notices, jobs)),
+            Lane::Download => return Some(download.on_event(job, event.update()?, notices, settings, jobs)),
             // Models are let go of without an answer, and what is read goes to the shared store.
             Lane::Forget | Lane::Analysis => {}
         }

@@ -17,9 +17,10 @@ pub enum UiCommand {
     Views,
     /// Show or hide the views of a group.
     ViewsOf(ViewGroup),
-    OpenModel,
-    /// Download a model from the hub.
-    DownloadModel,
+    /// Open a model, a file or a folder by its name or path.
+    Open,
+    /// Choose a folder.
+    OpenFolder,
     /// Choose a picture, text or capture.
     OpenFile,
     /// Put the cursor into the text.
@@ -139,8 +140,8 @@ impl UiCommand {
         Self::ToggleLink,
         Self::Detach,
         Self::FindToken,
-        Self::OpenModel,
-        Self::DownloadModel,
+        Self::Open,
+        Self::OpenFolder,
         Self::OpenFile,
         Self::TypeText,
         Self::Run,
@@ -176,8 +177,8 @@ impl UiCommand {
             Self::Show(view) => view.label(),
             Self::ShowGroup(group) | Self::ViewsOf(group) => group.label(),
             Self::Views => "All views…",
-            Self::OpenModel => "Open model…",
-            Self::DownloadModel => "Download model…",
+            Self::Open => "Open…",
+            Self::OpenFolder => "Open folder…",
             Self::OpenFile => "Open file…",
             Self::TypeText => "Type a text",
             Self::Run => "Run",
@@ -238,8 +239,8 @@ impl UiCommand {
             Self::Show(view) => view.spec().help,
             Self::ShowGroup(group) | Self::ViewsOf(group) => group.question(),
             Self::Views => "Choose from all views, as pictures of this model and input",
-            Self::OpenModel => "Choose a folder with config.json and the weights",
-            Self::DownloadModel => "Download a model from the Hugging Face hub, or open one from its cache",
+            Self::Open => "Open a model, a picture, a text, a corpus or a capture, or download a model",
+            Self::OpenFolder => "Choose a folder with config.json and the weights, or with pictures",
             Self::OpenFile => "Choose a picture, a text, a checkpoint or a capture",
             Self::TypeText => "Put the cursor into the text that the model reads",
             Self::Run => "Run the model on the input now",
@@ -302,8 +303,8 @@ impl UiCommand {
         match self {
             Self::Show(view) => view.spec().synonyms,
             Self::Views => &["gallery of views", "tabs"],
-            Self::OpenModel => &["load model", "checkpoint", "weights"],
-            Self::DownloadModel => &["hugging face hub", "fetch model", "pull"],
+            Self::Open => &["load model", "open model", "hugging face hub", "download model", "fetch model", "pull"],
+            Self::OpenFolder => &["checkpoint", "weights", "model folder"],
             Self::OpenFile => &["load text", "load picture", "load capture", "image", "import"],
             Self::TypeText => &["edit text", "change input", "write"],
             Self::Run => &["forward pass", "compute", "evaluate"],
@@ -366,8 +367,8 @@ impl UiCommand {
         Some(match self {
             Self::Show(view) => Command::Select(SelectionCommand::ShowView(view)),
             Self::ShowGroup(group) => Command::Select(SelectionCommand::ShowGroup(group)),
-            Self::OpenModel => Command::Pick(FilePurpose::ModelFolder),
-            Self::DownloadModel => Command::Download(DownloadCommand::Open),
+            Self::Open => Command::Download(DownloadCommand::Open),
+            Self::OpenFolder => Command::Pick(FilePurpose::ModelFolder),
             Self::OpenFile => Command::Pick(FilePurpose::InputFile),
             Self::Run => Command::Run,
             Self::NextHead => Command::Select(SelectionCommand::Step(HeadStep::NextHead)),

@@ -34,8 +34,7 @@ impl UiCommand {
         Some(match self {
             Self::ShowGroup(group) => plain(Key::from_name(group.key().encode_utf8(&mut [0; 4]))?),
             Self::Views => plain(Key::G),
-            Self::OpenModel => command(Key::O),
-            Self::DownloadModel => command(Key::D),
+            Self::Open => command(Key::O),
             Self::OpenFile => command_shift(Key::O),
             Self::Run => command(Key::Enter),
             Self::NextHead => plain(Key::ArrowRight),
@@ -86,6 +85,7 @@ impl UiCommand {
             | Self::Cancel
             | Self::AllHeads
             | Self::Detach
+            | Self::OpenFolder
             | Self::NewSession
             | Self::OpenSession
             | Self::ToggleTheme => return None,

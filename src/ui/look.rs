@@ -361,7 +361,7 @@ mod tests {
         let what = |typed: &str| look(typed).what();
         assert_eq!(
             what(&format!("{root}/my bert")),
-            "Model that does not open: it has no weights that can be read",
+            "Model that does not open: this model folder has no weights, neither model.safetensors nor pytorch_model.bin",
             "the folder is a checkpoint's"
         );
         assert_eq!(what(&format!("{root}/pictures/\n")), "Folder with 2 pictures: a corpus");

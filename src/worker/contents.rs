@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use super::{capture_file, corpus};
-use crate::model::locate::{self, KnownModel};
+use crate::{
+    model::locate::{self, KnownModel},
+    protocol::{Catalog, ModelSource},
+};
 
 /// Entries of a folder that are looked at, so that a huge one takes no time.
 const MAX_ENTRIES: usize = 10_000;
@@ -39,4 +42,17 @@ pub fn contents(path: &Path) -> Contents {
 /// A model in the local cache of the hub, by its id.
 pub fn cached(id: &str) -> Option<KnownModel> {
     locate::known_in_cache(id)
+}
+
+/// The models of `recent` that lie in folders, those in the local cache of the hub and those inside the program, each
+/// with where it is.
+pub fn catalog(recent: &[ModelSource]) -> Catalog {
+    let of_path = |source: &ModelSource| match source {
+        ModelSource::Path(path) => Some((source.clone(), locate::known_at(path))),
+        ModelSource::Bundled(_) | ModelSource::Hub(_) => None,
+    };
+    let named = |of: fn(String) -> ModelSource| move |known: KnownModel| (of(known.name.clone()), known);
+    let cached = locate::cached_models().into_iter().map(named(ModelSource::Hub));
+    let bundled = locate::bundled_models().into_iter().map(named(ModelSource::Bundled));
+    recent.iter().filter_map(of_path).chain(cached).chain(bundled).collect()
 }

@@ -233,7 +233,6 @@ impl Engine for ModelEngine {
             Request::Outcomes(_, id) => self.outcomes(id),
             Request::Corpus(order) => self.corpus(*order, control),
             Request::LookAtCorpus(order) => self.look(*order, control),
-            Request::ListCached => Ok(EventKind::Catalog(locate::cached_models())),
             // Whoever has only this thread gets the same answers.
             Request::Project { cloud, stack, options, known, first, .. } => {
                 let wanted = projector::ProjectionRequest { cloud, stack, options, known, first };
@@ -242,9 +241,11 @@ impl Engine for ModelEngine {
             Request::Survey { survey, .. } => self.engine.install(|| cloud_thread::answer(&survey, control)),
             Request::Read(_) => AnalysisEngine::default().answer(request, control),
             Request::PlanDownload(_) | Request::Download(_) => HubEngine::default().answer(request, control),
-            Request::Export(_) | Request::Draw { .. } | Request::Thumbnail(..) | Request::Card(..) => {
-                FileEngine.answer(request, control)
-            }
+            Request::Export(_)
+            | Request::Draw { .. }
+            | Request::Thumbnail(..)
+            | Request::Card(..)
+            | Request::ListModels(_) => FileEngine.answer(request, control),
             Request::Session(_) => SessionEngine::default().answer(request, control),
         }
     }

@@ -1,8 +1,8 @@
-//! The thread that draws figures and writes files, so that neither a run nor the window waits for them.
+//! The thread that draws figures, writes files and lists models, so that neither a run nor the window waits for them.
 
 use std::sync::Arc;
 
-use super::{JobControl, Stop, thread::Engine};
+use super::{JobControl, Stop, contents::catalog, thread::Engine};
 use crate::{
     export::{self, FigureRequest, Preview, thumbnail},
     figure::spec::FigureError,
@@ -35,6 +35,7 @@ impl Engine for FileEngine {
                 control.check()?;
                 Ok(EventKind::Card(figure.preview(max_px)?.pixels))
             }
+            Request::ListModels(recent) => Ok(EventKind::Catalog(catalog(&recent))),
             other => {
                 let details = format!("Please report this: {:?}", other.lane());
                 Err(Stop::Failed(Failure { summary: "This is not a file to write".to_owned(), details }))

@@ -69,7 +69,7 @@ impl Workers {
             Lane::Project(_) => &mut self.projection,
             Lane::Survey(..) => &mut self.survey,
             Lane::Download => &mut self.hub,
-            Lane::Export | Lane::Draw | Lane::Thumbnail | Lane::Card => &mut self.files,
+            Lane::Export | Lane::Draw | Lane::Thumbnail | Lane::Card | Lane::Catalog => &mut self.files,
             Lane::Session => &mut self.sessions,
             Lane::Load(_)
             | Lane::Run(_)
@@ -79,8 +79,7 @@ impl Workers {
             | Lane::SecondOpinion(_)
             | Lane::Outcomes(_)
             | Lane::Analysis
-            | Lane::Forget
-            | Lane::Catalog => &mut self.model,
+            | Lane::Forget => &mut self.model,
         }
     }
 }

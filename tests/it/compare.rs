@@ -1,6 +1,11 @@
 //! Comparing in the window: panes and differences, by role and label.
 
-use attnscope::{cli::open::OpenOptions, ids::HeadId, session::ViewKind};
+use attnscope::{
+    cli::open::OpenOptions,
+    ids::HeadId,
+    protocol::ModelSource,
+    session::{Command, ViewKind},
+};
 use eframe::egui::{Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
@@ -119,10 +124,8 @@ fn what_cannot_be_subtracted_says_why() {
     assert!(!window.shows("there is nothing to subtract"), "they have a word in common");
 
     // A picture, which has no words.
-    window.click("Open… ⏷");
-    window.harness.get_by_label_contains("Bundled models").hover();
+    window.app().request(Command::OpenModel(ModelSource::Bundled("demo:vit".to_owned())));
     window.settle();
-    window.click("demo:vit");
     assert!(window.shows("A text and a picture cannot be subtracted: the queries are words in one"));
     // Without its document there is nothing to subtract, and nothing is refused any more.
     let first = window.app().session().documents[0].id;

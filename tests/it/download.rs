@@ -1,4 +1,4 @@
-//! The download dialog: its states, and what a person can do with it.
+//! Downloads, and the sheet to open anything, which they are asked for in.
 
 use std::{sync::Arc, time::Instant};
 
@@ -12,13 +12,18 @@ use attnscope::{
     ui::{App, app::Startup},
 };
 use eframe::egui::{Key, Modifiers, accesskit::Role};
-use egui_kittest::{Harness, kittest::Queryable as _};
+use egui_kittest::{
+    Harness,
+    kittest::{NodeT as _, Queryable as _},
+};
 
 use crate::support::{
     desktop::ScriptedDesktop,
     hub_bench::{Bench, ID},
     scripted::{ScriptedJobs, failure},
 };
+
+const FIELD: &str = "Folder, file or hub id";
 
 /// A plan as the hub's thread makes it.
 fn plan() -> Arc<Plan> {
@@ -37,10 +42,9 @@ fn does(session: &mut Session, command: DownloadCommand) -> Vec<Effect> {
 fn asked(effects: &[Effect]) -> (JobId, &'static str) {
     let [Effect::Submit(job, request)] = effects else { panic!("{effects:?}") };
     let what = match request {
-        Request::ListCached => "list",
+        Request::ListModels(_) => "list",
         Request::PlanDownload(_) => "plan",
         Request::Download(_) => "download",
-        Request::Load { source: ModelSource::Hub(_), .. } => "load",
         other => panic!("unexpected {other:?}"),
     };
     (*job, what)
@@ -64,7 +68,7 @@ fn downloading(plan: &Arc<Plan>) -> (Session, JobId) {
 }
 
 #[test]
-fn a_download_goes_from_an_id_to_an_open_model() {
+fn a_download_goes_from_an_id_to_a_model_in_the_cache() {
     let (mut session, job) = downloading(&plan());
     hears(&mut session, job, EventKind::Download(DownloadAnswer::Transfer(transfer(1_000_000))));
     let (_, now) = session.download.running().unwrap();
@@ -73,9 +77,6 @@ fn a_download_goes_from_an_id_to_an_open_model() {
     assert_eq!(asked(&effects).1, "list", "the new model belongs into the list");
     assert!(matches!(session.download.step, DownloadStep::Done(_)));
     assert!(session.notices.is_empty(), "the dialog says it");
-    let effects = does(&mut session, DownloadCommand::OpenModel(ID.to_owned()));
-    assert_eq!(asked(&effects).1, "load");
-    assert!(!session.download.is_open);
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn one_download_runs_at_a_time() {
     {
         assert!(does(&mut session, command).is_empty());
     }
-    assert_eq!(session.download.name, ID);
+    assert_eq!(session.download.running().unwrap().0.id.to_string(), ID, "whatever is typed meanwhile");
     hears(&mut session, job, EventKind::Download(DownloadAnswer::Transfer(transfer(7))));
     assert_eq!(session.download.running().unwrap().1.unwrap().done_bytes, 7);
 }
@@ -170,10 +171,16 @@ impl Window {
         let known = |name: &str, problem: Option<&str>| KnownModel {
             name: name.to_owned(),
             family: "bert".to_owned(),
+            shape: Some((12, 8)),
             size_bytes: 12_300_000,
+            needs: None,
             problem: problem.map(str::to_owned),
         };
-        jobs.0.borrow_mut().cached = vec![known("here/opens", None), known("here/broken", Some("it has no weights"))];
+        let cached = [known("here/opens", None), known("here/broken", Some("it has no weights"))];
+        let bundled = known("demo:gpt", None);
+        let source = ModelSource::Bundled(bundled.name.clone());
+        let named = cached.map(|known| (ModelSource::Hub(known.name.clone()), known));
+        jobs.0.borrow_mut().known = named.into_iter().chain([(source, bundled)]).collect();
         let for_app = jobs.clone();
         let harness = Harness::builder().with_size([1280.0, 800.0]).with_max_steps(40).build_eframe(move |cc| {
             let desktop = Box::new(ScriptedDesktop::default());
@@ -195,9 +202,36 @@ impl Window {
         self.settle();
     }
 
-    fn open_dialog(&mut self) {
-        self.click("Open… ⏷");
-        self.click("Download model…");
+    fn open_sheet(&mut self) {
+        self.click("Open…");
+    }
+
+    /// Clicks in the list.
+    fn click_row(&mut self, name: &str) {
+        let is_row =
+            |node: &egui_kittest::Node<'_>| node.accesskit_node().label().is_some_and(|it| it.starts_with(name));
+        self.harness.query_all_by_role(Role::ListBoxOption).find(is_row).unwrap().click();
+        self.settle();
+    }
+
+    fn press(&mut self, key: Key) {
+        self.harness.key_press(key);
+        self.settle();
+    }
+
+    /// Waits for the thread that looks at what is typed.
+    fn until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
+        let started = Instant::now();
+        while !done(self) {
+            assert!(started.elapsed().as_secs() < 60, "waiting for {what}");
+            std::thread::yield_now();
+            self.harness.step();
+        }
+    }
+
+    fn opened(&self, source: &ModelSource) -> bool {
+        let jobs = self.jobs.0.borrow();
+        jobs.submitted.iter().any(|(_, request)| matches!(request, Request::Load { source: of, .. } if of == source))
     }
 
     fn says(&mut self, kind: EventKind) {
@@ -215,27 +249,25 @@ impl Window {
 }
 
 #[test]
-fn the_dialog_leads_from_the_keyboard_to_a_download() {
+fn the_sheet_leads_from_the_keyboard_to_a_download() {
     let mut window = Window::open();
-    window.harness.key_press_modifiers(Modifiers::COMMAND, Key::D);
+    window.harness.key_press_modifiers(Modifiers::COMMAND, Key::O);
     window.settle();
-    assert!(window.shows("Download a model") && window.shows("here/opens") && window.shows("12.3 MB"));
+    assert!(window.shows("here/opens: bert · 12 × 8 heads · 12.3 MB"));
     // The cursor is in the field already.
-    let field = "Id on the Hugging Face hub, or a path on this computer";
-    window.harness.get_by_role_and_label(Role::TextInput, field).type_text(ID);
-    window.settle();
-    window.harness.key_press(Key::Enter);
-    window.settle();
+    window.harness.get_by_role_and_label(Role::TextInput, FIELD).type_text(ID);
+    window.until("the hub", |window| window.shows("Look for owner/tiny on the Hugging Face hub"));
+    window.press(Key::Enter);
     assert!(window.last_request().starts_with("PlanDownload"), "{}", window.last_request());
     assert!(window.shows("Looking up owner/tiny"));
     window.says(EventKind::Download(DownloadAnswer::Planned {
         plan: plan(),
         problem: Some("This model is a whale".to_owned()),
     }));
-    for text in ["3 files · 5.0 MB", "model.safetensors", "This model is a whale"] {
+    for text in ["3 files · 5.0 MB", "model.safetensors", "This model is a whale", "Download 5.0 MB"] {
         assert!(window.shows(text), "{text}");
     }
-    window.click("Download 5.0 MB");
+    window.press(Key::Enter);
     assert!(window.last_request().starts_with("Download("), "{}", window.last_request());
     window.says(EventKind::Download(DownloadAnswer::Transfer(Transfer {
         bytes_per_sec: Some(1_000_000.0),
@@ -246,35 +278,34 @@ fn the_dialog_leads_from_the_keyboard_to_a_download() {
     window.says(EventKind::Download(DownloadAnswer::Transfer(Transfer { retry: Some(retry), ..transfer(2_000_000) })));
     assert!(window.shows("The connection broke; trying again in 4 s"));
     window.click("Continue in background");
-    assert!(!window.shows("Download a model"));
+    assert!(!window.shows("Browse…"));
     assert!(window.shows("Downloading owner/tiny"), "the status bar tells");
     window.says(EventKind::Download(DownloadAnswer::Downloaded(plan())));
     assert!(window.shows("owner/tiny is downloaded"));
 }
 
 #[test]
-fn escape_closes_the_dialog_wherever_the_cursor_is() {
+fn escape_closes_the_sheet_wherever_the_cursor_is() {
     let mut window = Window::open();
     for step in ["", "google/vit-base-patch16-224"] {
-        window.open_dialog();
+        window.open_sheet();
         if !step.is_empty() {
-            window.click(step);
+            window.click_row(step);
         }
-        assert!(window.shows("Download a model"));
-        window.harness.key_press(Key::Escape);
-        window.settle();
-        assert!(!window.shows("Download a model"), "after {step:?}");
+        assert!(window.shows("Browse…"));
+        window.press(Key::Escape);
+        assert!(!window.shows("Browse…"), "after {step:?}");
     }
 }
 
 #[test]
 fn cancel_resume_and_open_are_one_click_each() {
     let mut window = Window::open();
-    window.open_dialog();
-    window.click("openai-community/gpt2");
+    window.open_sheet();
+    window.click_row("openai-community/gpt2");
     window.says(EventKind::Download(DownloadAnswer::Planned { plan: plan(), problem: None }));
     window.click("Download 5.0 MB");
-    // The status bar behind the dialog has one, too.
+    // The status bar behind the sheet has one, too.
     window.harness.get_all_by_label("Cancel").last().unwrap().click();
     window.settle();
     assert_eq!(window.jobs.0.borrow().cancelled, [Lane::Download]);
@@ -285,16 +316,51 @@ fn cancel_resume_and_open_are_one_click_each() {
     window.click("Resume");
     window.says(EventKind::Download(DownloadAnswer::Downloaded(plan())));
     window.click("Open it");
-    let opened = |window: &Window, name: &str| {
-        let source = ModelSource::Hub(name.to_owned());
-        let jobs = window.jobs.0.borrow();
-        jobs.submitted.iter().any(|(_, request)| matches!(request, Request::Load { source: of, .. } if *of == source))
-    };
-    assert!(opened(&window, ID) && !window.shows("Download a model"));
+    assert!(window.opened(&ModelSource::Hub(ID.to_owned())) && !window.shows("Browse…"));
 
-    window.open_dialog();
-    window.click("here/broken");
-    assert!(window.shows("Download a model"), "what does not open is no button");
-    window.click("here/opens");
-    assert!(opened(&window, "here/opens") && !opened(&window, "here/broken"));
+    window.open_sheet();
+    window.click_row("here/broken");
+    assert!(window.shows("Browse…") && window.shows("It has no weights"), "what does not open says why");
+    window.click_row("here/opens");
+    assert!(window.opened(&ModelSource::Hub("here/opens".to_owned())) && !window.shows("Browse…"));
+    assert!(!window.opened(&ModelSource::Hub("here/broken".to_owned())));
+}
+
+#[test]
+fn the_list_is_narrowed_by_what_is_typed_and_chosen_from_by_keys() {
+    let mut window = Window::open();
+    window.open_sheet();
+    for heading in ["In the cache", "Inside", "On the Hugging Face hub"] {
+        assert!(window.shows(heading), "{heading}");
+    }
+    let type_text = |window: &mut Window, text: &str| {
+        window.harness.get_by_role_and_label(Role::TextInput, FIELD).type_text(text);
+        window.settle();
+    };
+    type_text(&mut window, "here");
+    assert!(window.shows("here/opens: ") && !window.shows("demo:gpt: "));
+    window.press(Key::ArrowDown);
+    window.press(Key::Enter);
+    assert!(window.shows("Browse…"), "the second of them has no weights");
+    window.press(Key::ArrowUp);
+    window.press(Key::Enter);
+    assert!(window.opened(&ModelSource::Hub("here/opens".to_owned())) && !window.shows("Browse…"));
+    window.open_sheet();
+    assert!(window.shows("Recent") && window.shows("demo:gpt: "), "the field is empty again");
+    type_text(&mut window, "a b, c");
+    assert!(window.shows("Nothing is called “a b, c”"));
+    window.press(Key::Enter);
+    assert!(window.shows("Browse…"), "there is nothing to open");
+}
+
+/// A short id has no owner by which to tell it from a word.
+#[test]
+fn a_word_is_looked_up_on_the_hub_where_nothing_else_is_called_so() {
+    let mut window = Window::open();
+    window.open_sheet();
+    window.harness.get_by_role_and_label(Role::TextInput, FIELD).type_text("gpt2");
+    window.settle();
+    window.press(Key::ArrowUp);
+    window.press(Key::Enter);
+    assert_eq!(window.last_request(), "PlanDownload(RepoId { name: \"gpt2\", revision: \"main\" })");
 }

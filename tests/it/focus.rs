@@ -3,7 +3,7 @@
 
 use attnscope::{
     ids::{HeadId, PaneId},
-    session::{Command, CorpusCommand, CorpusDialog, DownloadCommand, SelectionCommand, SessionCommand, ViewKind},
+    session::{Command, CorpusCommand, CorpusDialog, SelectionCommand, SessionCommand, ViewKind},
     ui::commands::UiCommand,
 };
 use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
@@ -44,10 +44,7 @@ const WAYS: [Way; 12] = [
         },
         "Any token",
     ),
-    (
-        |window| asks(window, Command::Download(DownloadCommand::Open)),
-        "Id on the Hugging Face hub, or a path on this computer",
-    ),
+    (|window| window.press(Modifiers::COMMAND, Key::O), "Folder, file or hub id"),
     (|window| asks(window, Command::Corpus(CorpusCommand::Ask(Some(CorpusDialog::Paste)))), "Lines"),
     (
         |window| {

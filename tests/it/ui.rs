@@ -369,10 +369,10 @@ fn tokens_are_one_tab_stop_with_arrows_inside() {
 #[test]
 fn escape_closes_what_is_open_before_it_lets_go_of_a_token() {
     let mut window = Window::open(OpenOptions { query: Some(1), ..with_text("one two three") });
-    window.click("Open… ⏷");
-    assert!(window.shows("Open model…"));
+    window.click("Open…");
+    assert!(window.shows("Browse… ⏷"));
     window.press(Modifiers::NONE, Key::Escape);
-    assert!(!window.shows("Open model…"));
+    assert!(!window.shows("Browse… ⏷"));
     assert_eq!(window.app().session().pane().selection.pinned.query, Some(1));
     window.press(Modifiers::NONE, Key::Escape);
     assert_eq!(window.app().session().pane().selection.pinned.query, None);

@@ -229,9 +229,10 @@ fn the_menu_opens_bundled_ones_files_and_pasted_lines() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = Window::open(with_text("one two three"));
     let open = |window: &mut Window, entry: &str| {
-        window.click("Open… ⏷");
+        window.click("Open…");
+        window.click("Browse… ⏷");
         let is_entry =
-            |it: &egui_kittest::Node<'_>| it.accesskit_node().label().is_some_and(|label| label.contains("Corpus"));
+            |it: &egui_kittest::Node<'_>| it.accesskit_node().label().is_some_and(|label| label.starts_with("Corpus"));
         window.harness.query_all_by_role(Role::Button).find(is_entry).unwrap().click();
         window.settle();
         window.click(entry);

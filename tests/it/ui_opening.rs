@@ -115,9 +115,24 @@ fn dropped_files_say_what_will_happen_and_then_open() {
     window.harness.step();
     let runs = window.jobs.n_runs();
     window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped("/models/vit-mine".into())));
+    let name = |window: &Window| window.app().session().document().model.latest().unwrap().spec.name.clone();
+    window.until("the model", |window| name(window) == "vit-mine");
     window.settle();
-    assert_eq!(window.app().session().document().model.latest().unwrap().spec.name, "vit-mine");
     assert_eq!(window.jobs.n_runs(), runs + 1);
+}
+
+/// A folder with neither a model nor pictures is looked through in the sheet.
+#[test]
+fn a_dropped_folder_without_a_model_shows_what_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "red green").unwrap();
+    let mut window = Window::open(with_text("one two three"));
+    window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped(folder.path().to_owned())));
+    window.until("its files", |window| window.shows("notes.txt: "));
+    window.press(Modifiers::NONE, Key::Tab);
+    window.until("the text", |window| window.shows("notes.txt: Text. Let demo:gpt read notes.txt"));
+    window.press(Modifiers::NONE, Key::Enter);
+    window.until("the text", |window| window.app().session().document().experiment.text == "red green");
 }
 
 #[derive(Debug)]
@@ -180,13 +195,16 @@ fn a_pasted_picture_is_shown_to_a_model_that_sees() {
 fn the_open_dialogs_open_what_was_chosen() {
     let mut window = Window::open(with_text("one two three"));
     window.desktop.0.borrow_mut().pick = vec!["/models/vit-mine".into()];
-    window.click("Open… ⏷");
-    window.click("Open model…");
+    window.click("Open…");
+    window.click("Browse… ⏷");
+    window.click("Open folder…");
+    assert!(!window.shows("Browse… ⏷"), "the dialog takes its place");
     window
         .until("the model", |window| window.app().session().document().model.latest().unwrap().spec.name == "vit-mine");
     assert_eq!(window.desktop.0.borrow().purposes, [FilePurpose::ModelFolder]);
     window.desktop.0.borrow_mut().pick = vec!["cat.png".into()];
-    window.click("Open… ⏷");
+    window.click("Open…");
+    window.click("Browse… ⏷");
     window.click("Open file…");
     window.until("the picture", |window| {
         matches!(window.jobs.0.borrow().submitted.last(), Some((_, Request::Run { input: Input::Image(_), .. })))

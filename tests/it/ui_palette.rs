@@ -201,7 +201,7 @@ fn commands_are_found_by_what_they_are_called_elsewhere() {
         ("feature importance", "Explain: "),
         ("scatter plot", "Query–key map: "),
         ("dark mode", "Light or dark: "),
-        ("hugging face", "Download model…: "),
+        ("hugging face", "Open…: "),
         ("keyboard", "Help: "),
         ("permalink", "Copy link to this view: "),
     ] {

@@ -41,6 +41,13 @@ fn is_open(window: &Window) -> bool {
     window.harness.query_by_label("Go to anything").is_some()
 }
 
+const FIELD: &str = "Folder, file or hub id";
+
+/// Whether the sheet to open anything is there.
+fn is_asked(window: &Window) -> bool {
+    window.harness.query_by_label(FIELD).is_some()
+}
+
 fn last_load(window: &Window) -> Option<ModelSource> {
     window.jobs.0.borrow().submitted.iter().rev().find_map(|(_, request)| match request {
         Request::Load { source, .. } => Some(source.clone()),
@@ -66,7 +73,9 @@ fn a_typed_path_is_completed_says_what_is_there_and_opens() {
     window.until("the folder", |window| rows(window).iter().any(|row| row.starts_with("my bert: ")));
     window.press(Modifiers::NONE, Key::ArrowDown);
     window.press(Modifiers::NONE, Key::Enter);
-    window.until("what it is", |window| first_row(window).contains("Model that does not open: it has no weights"));
+    window.until("what it is", |window| {
+        first_row(window).contains("Model that does not open: this model folder has no weights")
+    });
     window.press(Modifiers::NONE, Key::Enter);
     window.settle();
     assert_eq!(last_load(&window), Some(ModelSource::Path(folder.path().join("my bert/"))));
@@ -107,42 +116,42 @@ fn what_cannot_be_opened_is_said_and_stays_typed() {
 }
 
 #[test]
-fn a_pasted_path_opens_the_palette_unless_a_field_has_the_focus() {
+fn a_pasted_path_opens_the_sheet_unless_a_field_has_the_focus() {
     let folder = folder();
     let pasted = format!("file://{}/my%20bert\n", folder.path().display());
     let mut window = Window::open(with_text("one two three"));
     window.harness.event(Event::Paste("just some words".to_owned()));
     window.settle();
-    assert!(!is_open(&window), "words are no path");
+    assert!(!is_asked(&window), "words are no path");
     window.harness.event(Event::Paste(pasted.clone()));
     window.until("what it is", |window| first_row(window).contains("Model that does not open"));
     window.press(Modifiers::NONE, Key::Escape);
     window.harness.event(Event::Paste("/a\nand a text".to_owned()));
     window.settle();
-    assert!(first_row(&window).ends_with("A path is one line, and these are 2"), "{:?}", rows(&window));
+    assert!(first_row(&window).contains("A path is one line, and these are 2"), "{:?}", rows(&window));
     window.press(Modifiers::NONE, Key::Escape);
     window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").focus();
     window.harness.step();
     window.harness.event(Event::Paste(pasted.trim().to_owned()));
     window.settle();
-    assert!(!is_open(&window));
+    assert!(!is_asked(&window));
     assert!(window.app().session().document().experiment.text.contains("my%20bert"), "it is in the field");
 }
 
 #[test]
-fn the_download_dialog_takes_a_path_too() {
+fn the_sheet_opens_what_a_path_leads_to() {
     let folder = folder();
     let mut window = Window::open(with_text("one two three"));
-    window.press(Modifiers::COMMAND, Key::D);
-    let field = "Id on the Hugging Face hub, or a path on this computer";
-    window.harness.get_by_role_and_label(Role::TextInput, field).focus();
-    window.harness.step();
-    let path = format!("{}/my bert", folder.path().display());
-    window.harness.get_by_role_and_label(Role::TextInput, field).type_text(&path);
-    window.until("what it is", |window| window.shows("Model that does not open"));
-    window.click("Open");
-    assert_eq!(last_load(&window), Some(ModelSource::Path(folder.path().join("my bert"))));
-    assert!(!window.app().session().download.is_open);
+    window.press(Modifiers::COMMAND, Key::O);
+    let path = format!("{}/my b", folder.path().display());
+    window.harness.get_by_label(FIELD).type_text(&path);
+    window.until("the names", |window| rows(window).iter().any(|row| row.starts_with("my bert: ")));
+    window.press(Modifiers::NONE, Key::Tab);
+    window.until("what it is", |window| first_row(window).contains("Model that does not open"));
+    window.press(Modifiers::NONE, Key::Enter);
+    window.settle();
+    assert_eq!(last_load(&window), Some(ModelSource::Path(folder.path().join("my bert/"))));
+    assert!(!is_asked(&window));
 }
 
 /// Types into the sheet that asks for a path, in place of what it proposes.
@@ -211,9 +220,9 @@ fn without_a_dialog_a_sheet_asks_what_to_open() {
     let folder = folder();
     let mut window = Window::open(with_text("one two three"));
     window.desktop.0.borrow_mut().lacks_dialogs = true;
-    window.press(Modifiers::COMMAND, Key::O);
-    window.until("the sheet", |window| window.shows("Open a model folder"));
-    assert_eq!(window.desktop.0.borrow().purposes, [FilePurpose::ModelFolder]);
+    window.press(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::O);
+    window.until("the sheet", |window| window.shows("Open a picture, a text, a checkpoint or a capture"));
+    assert_eq!(window.desktop.0.borrow().purposes, [FilePurpose::InputFile]);
     retype(&mut window, &folder.path().join("my"));
     window.until("the names", |window| window.shows("my bert"));
     window.press(Modifiers::NONE, Key::Tab);

@@ -406,3 +406,28 @@ fn a_picture_that_cannot_be_read_stops_the_model_that_would_see_it() {
     assert!(stages.is_empty(), "nothing of the model was read");
     assert_eq!(summary, "The picture is damaged or cut short: it cannot be decoded as PNG");
 }
+
+/// What can be opened is told from its files, before anything of them is computed.
+#[test]
+fn models_are_listed_with_their_shapes_and_what_they_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let recent = ["nothing", "empty"].map(|name| ModelSource::Path(folder.path().join(name)));
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    let EventKind::Catalog(listed) = Session::new().ask(Request::ListModels(recent.to_vec())).0 else { panic!() };
+    let problems: Vec<_> = listed[..2].iter().map(|(_, known)| known.problem.as_deref().unwrap_or_default()).collect();
+    assert!(
+        listed[..2].iter().map(|(source, _)| source).eq(&recent)
+            && problems == ["there is nothing at this path", "this folder is empty"],
+        "{problems:?}"
+    );
+    let bundled: Vec<_> = listed.iter().filter(|(source, _)| matches!(source, ModelSource::Bundled(_))).collect();
+    assert_eq!(bundled.len(), 13);
+    for (source, known) in bundled {
+        assert!(
+            known.problem.is_none() && known.needs.is_some_and(|needs| needs.bytes > 100_000),
+            "{source:?} {known:?}"
+        );
+        let is_recurrent = ["rnnsearch", "bilstm"].contains(&known.family.as_str());
+        assert_eq!(known.shape.is_none(), is_recurrent, "{source:?} {known:?}");
+    }
+}

@@ -22,6 +22,8 @@ const FILE: &str = "config.json";
 const MAX_WIDTH: usize = 1 << 20;
 /// What configurations call the number of heads.
 const N_HEADS: [&str; 4] = ["num_attention_heads", "n_head", "n_heads", "num_heads"];
+/// Sections that describe a stack.
+const STACKS: [&str; 4] = ["text_config", "vision_config", "encoder", "decoder"];
 pub(crate) const MAX_LAYERS: usize = 4096;
 pub(super) const MAX_ROWS: usize = 1 << 24;
 const MAX_PIXELS: usize = 1 << 15;
@@ -143,6 +145,14 @@ impl Config {
         }
         let n_heads = self.n_heads(d_model)?;
         Ok((n_heads, d_model / n_heads))
+    }
+
+    /// Layers and heads of each, of the first stack that has both here; `None` where the family knows them.
+    pub fn shape(&self) -> Option<(usize, usize)> {
+        let n_layers = self.n_layers().or_else(|_| self.size(&["encoder_layers"], MAX_LAYERS));
+        let n_heads = self.size(&N_HEADS, MAX_WIDTH).or_else(|_| self.size(&["encoder_attention_heads"], MAX_WIDTH));
+        let own = n_layers.ok().zip(n_heads.ok());
+        own.or_else(|| STACKS.iter().find_map(|name| self.section(name)?.shape()))
     }
 
     /// Heads, which must divide `d_model`.

@@ -16,4 +16,5 @@ pub(crate) mod weights;
 
 pub(crate) use config::{Config, lay_over};
 pub use files::ModelFiles;
+pub use weights::MemoryNeed;
 pub(crate) use weights::{LinearPart, Stored, Weights, weight_files, weights_wrapper};

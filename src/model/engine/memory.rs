@@ -8,7 +8,7 @@ use std::{
 
 /// Bytes that can still be allocated without driving anything else out of memory; `None` where the
 /// system does not tell (anything but Linux).
-pub(super) fn available() -> Option<u64> {
+pub(crate) fn available() -> Option<u64> {
     available_under(Path::new("/"))
 }
 

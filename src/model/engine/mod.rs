@@ -3,6 +3,7 @@
 mod memory;
 mod priority;
 
+pub(crate) use memory::available as free_memory;
 pub use priority::lower_priority;
 
 use std::sync::Arc;

@@ -5,17 +5,17 @@ use std::{path::PathBuf, sync::Arc};
 use eframe::egui::{self, ColorImage, Event as EguiEvent};
 
 use super::{
-    App, Sheet,
+    App,
     pictures::{self, Purpose, ScreenshotStep, Unplaced},
 };
 use crate::{
     export::ExportRequest,
     model::ImageSource,
     protocol::{CorpusSource, Failure, Request},
-    session::{Command, CorpusCommand, FilePurpose, SessionCommand},
+    session::{Command, CorpusCommand, DownloadCommand, FilePurpose, SessionCommand},
     ui::{
-        look::{self, Looker},
-        panels::{Palette, PathFor, PathSheet},
+        look::{self, Looked, Looker, There},
+        panels::{PathFor, PathSheet},
         shell::ShellEvent,
     },
 };
@@ -24,13 +24,15 @@ use crate::{
 pub struct Paths {
     pub looker: Looker,
     pub sheet: Option<PathSheet>,
+    /// One path that was dropped, while it is found out what lies there.
+    dropped: Option<PathBuf>,
 }
 
 impl Paths {
     /// Nothing is typed yet.
     pub fn new(ctx: &egui::Context) -> Self {
         let ctx = ctx.clone();
-        Self { looker: Looker::new(Arc::new(move || ctx.request_repaint())), sheet: None }
+        Self { looker: Looker::new(Arc::new(move || ctx.request_repaint())), sheet: None, dropped: None }
     }
 }
 
@@ -134,6 +136,20 @@ impl App {
         self.on_shell_event(event);
     }
 
+    /// Opens the path that was dropped; a folder with nothing to open in it is looked through in the sheet.
+    fn open_dropped(&mut self) {
+        let Some(path) = self.paths.dropped.take() else { return };
+        let typed = path.display().to_string();
+        let command = match self.paths.looker.look(&typed) {
+            Some(Ok(None)) => return self.paths.dropped = Some(path),
+            Some(Ok(Some(Looked { there: There::Folder, .. }))) => {
+                Command::Download(DownloadCommand::OpenWith(format!("{typed}/")))
+            }
+            Some(Ok(Some(_)) | Err(_)) | None => Command::OpenPaths(vec![path]),
+        };
+        self.commands.push(command);
+    }
+
     fn export(&mut self, request: ExportRequest) -> crate::ids::JobId {
         let job = self.session.start_export();
         self.jobs.submit(job, Request::Export(request));
@@ -150,8 +166,7 @@ impl App {
                 })
             })
         {
-            self.paths.looker.forget();
-            (self.palette, self.sheet) = (Palette::with(text), Some(Sheet::Palette));
+            self.commands.push(Command::Download(DownloadCommand::OpenWith(text)));
         }
         let (paths, pasted) = ctx.input(|input| {
             let paths: Vec<_> = input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect();
@@ -161,9 +176,12 @@ impl App {
             });
             (paths, pasted)
         });
-        if !paths.is_empty() {
-            self.commands.push(Command::OpenPaths(paths));
+        match <[PathBuf; 1]>::try_from(paths) {
+            Ok([path]) => self.paths.dropped = Some(path),
+            Err(paths) if paths.is_empty() => {}
+            Err(paths) => self.commands.push(Command::OpenPaths(paths)),
         }
+        self.open_dropped();
         if let Some(image) = pasted {
             self.shell.pack(image);
         }

@@ -114,7 +114,7 @@ impl App {
         if !pictures.is_taking() {
             drop_overlay_ui(ui.ctx(), &cx);
         }
-        self.download.ui(ui.ctx(), &cx, &mut self.paths.looker);
+        self.open.ui(ui.ctx(), &cx, &mut self.paths.looker, &mut requests);
         self.figures.ui(ui.ctx(), &cx);
         self.corpus.ui(ui.ctx(), &cx);
         lost_model_ui(ui.ctx(), &cx);

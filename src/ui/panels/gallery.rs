@@ -1,6 +1,6 @@
 //! All examples as cards, found by their whole text.
 
-use eframe::egui::{self, FocusDirection, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui, Vec2};
+use eframe::egui::{self, FocusDirection, Id, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui, Vec2};
 
 use crate::{
     session::{
@@ -10,7 +10,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::GRID,
-        widgets::{CARD_PT, Card, Dialog, focus_when_opened, n_columns},
+        widgets::{CARD_PT, Card, Dialog, focus_when_opened, follow_focus, n_columns},
     },
 };
 
@@ -38,6 +38,7 @@ impl Gallery {
             let height = ctx.content_rect().height() * MOST_HEIGHT;
             ScrollArea::vertical().max_height(height).min_scrolled_height(height).auto_shrink(false).show(ui, |ui| {
                 chosen |= topics_ui(ui, cx, n_columns, &self.typed);
+                follow_focus(ui);
             });
             ui.add_space(2.0 * GRID);
             ui.button("Close").clicked() || chosen
@@ -49,12 +50,15 @@ impl Gallery {
     fn field_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> bool {
         ui.horizontal(|ui| {
             let hint = "Search titles, texts and explanations";
-            let field = TextEdit::singleline(&mut self.typed).hint_text(hint).desired_width(2.0 * CARD_PT.x);
-            let field = ui.add(field).accessible_name("Search examples");
-            focus_when_opened(ui, &field);
-            if field.has_focus() && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::ArrowDown)) {
+            let id = Id::unique("search examples");
+            let has_cursor = ui.memory(|memory| memory.has_focus(id));
+            // To the first card.
+            if has_cursor && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::ArrowDown)) {
                 ui.memory_mut(|memory| memory.move_focus(FocusDirection::Next));
             }
+            let field = TextEdit::singleline(&mut self.typed).id(id).hint_text(hint).desired_width(2.0 * CARD_PT.x);
+            let field = ui.add(field).accessible_name("Search examples");
+            focus_when_opened(ui, &field);
             let typed = self.typed.trim();
             let found = Topic::ALL.into_iter().flat_map(|topic| found(topic, typed)).collect::<Vec<_>>();
             let said = match found.len() {

@@ -2,7 +2,6 @@
 
 use eframe::egui::{self, CollapsingHeader, RichText, Role, Ui, WidgetInfo};
 
-use super::corpus::corpus_menu_ui;
 use crate::{
     model::Verdict,
     protocol::{CaptureFile, LoadedModel, ModelSource},
@@ -12,10 +11,8 @@ use crate::{
     ui::{
         PanelCtx,
         commands::UiCommand,
-        keys::keys_text,
-        theme::GRID,
         views::stack_name,
-        widgets::{command_button_ui, field_ui, scrolled_menu_ui, section_ui},
+        widgets::{command_button_ui, field_ui, section_ui},
     },
 };
 
@@ -35,7 +32,9 @@ impl ModelPanel {
         let loaded = cx.document.model.latest().map(AsRef::as_ref);
         ui.horizontal(|ui| {
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                open_ui(ui, cx);
+                if command_button_ui(ui, UiCommand::Open, true).clicked() {
+                    UiCommand::Open.command().into_iter().for_each(|command| cx.send(command));
+                }
                 ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
                     let name = spec.map_or("No model yet", |spec| spec.name.as_str());
                     let name = ui.add(egui::Label::new(RichText::new(name).heading()).truncate());
@@ -73,48 +72,10 @@ impl ModelPanel {
     }
 }
 
-/// The one place to open things: models keep the text or the picture that is there.
-fn open_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    let menu = ui.menu_button("Open… ⏷", |ui| {
-        ui.set_min_width(56.0 * GRID);
-        for command in [UiCommand::OpenFile, UiCommand::OpenModel, UiCommand::DownloadModel] {
-            if command_button_ui(ui, command, true).clicked() {
-                command.command().into_iter().for_each(|command| cx.send(command));
-                ui.close();
-            }
-        }
-        let bundled = bundled_models().map(|name| ModelSource::Bundled(name.to_owned()));
-        ui.menu_button("Bundled models", |ui| scrolled_menu_ui(ui, |ui| sources_ui(ui, cx, bundled)));
-        ui.menu_button("Corpus", |ui| corpus_menu_ui(ui, cx)).response.on_hover_text("Many inputs at once");
-        let recent = &cx.session.settings.recent_models;
-        ui.add_enabled_ui(!recent.is_empty(), |ui| {
-            ui.menu_button("Recent models", |ui| {
-                scrolled_menu_ui(ui, |ui| sources_ui(ui, cx, recent.iter().cloned()));
-            });
-        });
-        let key = UiCommand::Palette.shortcut().map_or_else(String::new, |key| keys_text(ui.ctx(), &key));
-        let hint = format!("A path: paste it, or press {key} and type it");
-        ui.label(RichText::new(hint).small().color(cx.theme.text_weak));
-    });
-    menu.response.on_hover_text("Open a model, picture, text, corpus or capture; the typed text stays");
-}
-
 /// Models that the examples run on, each once.
 pub fn bundled_models() -> impl Iterator<Item = &'static str> {
     let first = |idx: usize| EXAMPLES[..idx].iter().all(|before| before.model != EXAMPLES[idx].model);
     (0..EXAMPLES.len()).filter(move |&idx| first(idx)).map(|idx| EXAMPLES[idx].model)
-}
-
-fn sources_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sources: impl Iterator<Item = ModelSource>) {
-    ui.set_min_width(50.0 * GRID);
-    let open = cx.document.model.latest().map(|model| &model.source);
-    for source in sources {
-        let button = egui::Button::selectable(open == Some(&source), source_name(&source));
-        if ui.add(button).on_hover_text(source_text(&source)).clicked() {
-            cx.send(Command::OpenModel(source));
-            ui.close();
-        }
-    }
 }
 
 /// Where a capture comes from, and the way back to the model that is still there.

@@ -49,7 +49,7 @@ pub fn start_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>) {
 
 fn open_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     ui.horizontal_wrapped(|ui| {
-        for command in [UiCommand::OpenModel, UiCommand::OpenFile, UiCommand::DownloadModel, UiCommand::OpenSession] {
+        for command in [UiCommand::Open, UiCommand::OpenFile, UiCommand::OpenSession] {
             if command_button_ui(ui, command, true).clicked() {
                 command.command().into_iter().for_each(|command| cx.send(command));
             }

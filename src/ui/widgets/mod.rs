@@ -15,11 +15,13 @@ use super::{
 mod card;
 mod dialog;
 mod roving;
+mod steps;
 mod token_chips;
 
 pub use card::{CARD_PT, Card, n_columns};
 pub use dialog::{Dialog, main_button_ui};
 pub use roving::{Along, Roving, stepped};
+pub use steps::Steps;
 pub use token_chips::{ChipRoom, ChipTint, TokenChips};
 
 /// A heading inside a panel.

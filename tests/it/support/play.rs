@@ -131,7 +131,7 @@ impl Play {
                 Request::Draw { .. } => "draw",
                 Request::Thumbnail(..) => "thumbnail",
                 Request::Card(..) => "card",
-                Request::ListCached => "list",
+                Request::ListModels(_) => "list",
                 Request::PlanDownload(_) => "plan",
                 Request::Download(_) => "download",
                 Request::Read(_) => "read",

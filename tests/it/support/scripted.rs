@@ -23,10 +23,10 @@ use attnscope::{
     export::{ExportRequest, thumbnail},
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
     lab::MethodCall,
-    model::{Input, locate::KnownModel},
+    model::Input,
     outputs::OutputKind,
     protocol::{
-        EditRequest, Event, EventKind, ExplanationAnswer, Failure, Lane, LoadAnswer, LoadedModel, ModelSource,
+        Catalog, EditRequest, Event, EventKind, ExplanationAnswer, Failure, Lane, LoadAnswer, LoadedModel, ModelSource,
         ProjectionAnswer, ReadAnswer, Request, RunAnswer, SessionRequest,
     },
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
@@ -305,7 +305,7 @@ pub struct Script {
     /// What was asked about session files, oldest first.
     pub sessions: Vec<SessionRequest>,
     /// What is in the cache of downloaded models.
-    pub cached: Vec<KnownModel>,
+    pub known: Catalog,
     /// Words of a text that it reads at most.
     pub most_words: Option<usize>,
     loaded: Option<Arc<LoadedModel>>,
@@ -394,7 +394,7 @@ impl Jobs for ScriptedJobs {
                     EventKind::Explain(ExplanationAnswer::Explained(Arc::new(explained(&wanted.ask))))
                 }
                 Request::Outcomes(_, model) => excerpts::outcomes(*model),
-                Request::ListCached => EventKind::Catalog(script.cached.clone()),
+                Request::ListModels(_) => EventKind::Catalog(script.known.clone()),
                 Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
                 Request::LookAtCorpus(order) => corpora::look(order),
                 Request::Session(_) | Request::PlanDownload(_) | Request::Download(_) | Request::SecondOpinion(..) => {

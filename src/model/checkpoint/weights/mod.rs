@@ -34,7 +34,7 @@ use super::{
 use crate::{
     model::{
         LoadError,
-        engine::Engine,
+        engine::{Engine, free_memory},
         kernels::StoredMatrix,
         run::{Control, Progress, Stage},
     },
@@ -313,20 +313,7 @@ impl<'a> Weights<'a> {
 
     /// Refuses a model that does not fit, before anything is allocated for it.
     fn check_memory(&self, engine: &Engine) -> Result<(), LoadError> {
-        let Some(available) = engine.available_memory() else { return Ok(()) };
-        let mut seen = BTreeSet::new();
-        let sizes = self.entries.values().filter_map(|(shard, entry)| {
-            // Tied tensors are one tensor under two names.
-            let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
-            is_new.then(|| StoredMatrix::bytes_of(entry.n_values() as u64))
-        });
-        // Every tensor once, and the largest again while a linear map is put in order.
-        let (total, largest) = sizes.fold((0u64, 0), |(sum, max), size| (sum.saturating_add(size), size.max(max)));
-        let needed = total.saturating_add(largest);
-        if needed > available {
-            return Err(LoadError::TooLarge { needed, available, path: self.files.location() });
-        }
-        Ok(())
+        MemoryNeed { bytes: needed(self.entries.values()), free_bytes: engine.available_memory() }.check(self.files)
     }
 
     fn dtypes(&self) -> Vec<(String, usize)> {
@@ -336,4 +323,46 @@ impl<'a> Weights<'a> {
         }
         counts.into_iter().map(|(name, n)| (name.to_owned(), n)).collect()
     }
+}
+
+/// Memory that a checkpoint takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryNeed {
+    /// Bytes of all weights in single precision, and of the largest tensor again.
+    pub bytes: u64,
+    /// Bytes that are free; `None` when nobody knows.
+    pub free_bytes: Option<u64>,
+}
+
+impl MemoryNeed {
+    /// From what the weight files declare; no number is read.
+    pub(crate) fn of(files: &ModelFiles) -> Result<Self, LoadError> {
+        let mut entries = Vec::new();
+        for (idx, shard) in shards::names(files)?.iter().enumerate() {
+            entries.extend(shards::open(files, shard)?.0.into_iter().map(|(_, entry)| (idx, entry)));
+        }
+        Ok(Self { bytes: needed(entries.iter()), free_bytes: free_memory() })
+    }
+
+    /// Refuses what does not fit.
+    pub(crate) fn check(self, files: &ModelFiles) -> Result<(), LoadError> {
+        match self.free_bytes {
+            Some(available) if self.bytes > available => {
+                Err(LoadError::TooLarge { needed: self.bytes, available, path: files.location() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Every tensor once, and the largest again while a linear map is put in order.
+fn needed<'a>(entries: impl Iterator<Item = &'a (usize, TensorEntry)>) -> u64 {
+    let mut seen = BTreeSet::new();
+    let sizes = entries.filter_map(|(shard, entry)| {
+        // Tied tensors are one tensor under two names.
+        let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
+        is_new.then(|| StoredMatrix::bytes_of(entry.n_values() as u64))
+    });
+    let (total, largest) = sizes.fold((0u64, 0), |(sum, max), size| (sum.saturating_add(size), size.max(max)));
+    total.saturating_add(largest)
 }

@@ -9,8 +9,8 @@ use crate::{
     ui::{ViewCtx, theme::GRID},
 };
 
-/// Draws the entries of a menu.
-pub fn corpus_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+/// Draws the entries of a menu; true when one was chosen.
+pub fn corpus_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) -> bool {
     ui.set_min_width(56.0 * GRID);
     unchanged_ui(ui, cx);
     let open = |source| Command::Corpus(CorpusCommand::Open(source));
@@ -26,24 +26,28 @@ pub fn corpus_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         }),
         ("Pasted lines…", "One text per line", Command::Corpus(CorpusCommand::Ask(Some(CorpusDialog::Paste)))),
     ];
+    let mut chosen = None;
     for (text, tooltip, command) in entries {
         if ui.button(text).on_hover_text(tooltip).clicked() {
-            cx.send(command);
-            ui.close();
+            chosen = Some(command);
         }
     }
     ui.separator();
     for (name, title) in BUNDLED_CORPORA {
         if ui.button(title).on_hover_text(format!("{name}, bundled with AttnScope")).clicked() {
-            cx.send(open(CorpusSource::path(name)));
-            ui.close();
+            chosen = Some(open(CorpusSource::path(name)));
         }
     }
     if let Some(file) = cx.document.opened.as_ref().filter(|file| file.captures.len() > 1) {
         let text = format!("{} inputs of {}", file.captures.len(), file.name());
         if ui.button(text).on_hover_text("All inputs of the capture file that is open").clicked() {
-            cx.send(open(CorpusSource::Captures(file.clone())));
-            ui.close();
+            chosen = Some(open(CorpusSource::Captures(file.clone())));
         }
     }
+    let is_chosen = chosen.is_some();
+    if let Some(command) = chosen {
+        cx.send(command);
+        ui.close();
+    }
+    is_chosen
 }

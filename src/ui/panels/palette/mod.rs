@@ -11,11 +11,10 @@ use eframe::egui::{
 };
 
 mod fuzzy;
-mod paths;
+pub mod paths;
 mod rows;
 
-pub use rows::Chosen;
-use rows::PaletteRow;
+pub use rows::{Chosen, PaletteRow};
 
 use super::{WindowRequests, token_search::hits};
 use crate::{
@@ -26,7 +25,7 @@ use crate::{
         look::{Entered, Looker},
         memo::Memo,
         theme::{GRID, Theme, radius, text_size},
-        widgets::Dialog,
+        widgets::{Dialog, Steps},
     },
 };
 
@@ -55,20 +54,16 @@ pub struct Palette {
 }
 
 impl Palette {
-    /// A box with this in its field.
-    pub fn with(typed: String) -> Self {
-        Self { typed, moves_cursor: true, ..Self::default() }
-    }
-
     /// Draws the box over everything; false when it was closed, or something was chosen.
     pub fn ui(&mut self, ctx: &Context, cx: &PanelCtx<'_>, looker: &mut Looker, requests: &mut WindowRequests) -> bool {
-        let steps = Steps::take(ctx);
+        let steps = Steps::take(ctx, SHOWN_ROWS);
+        let tab = ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Tab));
         let hits = self.token_hits(cx);
         let is_looking = paths::is_looking(&self.typed, looker);
         let mut rows = paths::rows(cx, &self.typed, looker);
         rows.extend(rows::rows(cx, &self.typed, &hits));
         self.at = steps.from(self.at, rows.len());
-        if steps.any() || steps.tab {
+        if steps.any() || tab {
             self.entered.forget();
         }
         // What is looked up stands first.
@@ -90,7 +85,7 @@ impl Palette {
             let is_completion =
                 |at: usize| matches!(rows.get(at).and_then(|row| row.chosen.as_ref()), Some(Chosen::Type(_)));
             let first = || (0..rows.len()).find(|at| is_completion(*at));
-            steps.tab.then(|| Some(self.at).filter(|at| is_completion(*at)).or_else(first)).flatten()
+            tab.then(|| Some(self.at).filter(|at| is_completion(*at)).or_else(first)).flatten()
         };
         let chosen = modal.inner.or_else(|| entered.then_some(self.at)).or_else(completion);
         let Some(row) = chosen.and_then(|at| rows.get(at)).filter(|row| row.reason.is_none()) else {
@@ -218,53 +213,4 @@ fn nothing_ui(ui: &mut Ui, theme: &Theme, typed: &str) {
                 token, or the path of a file or folder";
     ui.label(egui::RichText::new(what).small().color(theme.text_weak));
     ui.add_space(2.0 * GRID);
-}
-
-/// What was asked of the list by keys, taken before the field sees them.
-#[derive(Clone, Copy)]
-struct Steps {
-    by: isize,
-    enter: bool,
-    tab: bool,
-}
-
-impl Steps {
-    fn take(ctx: &Context) -> Self {
-        let page = SHOWN_ROWS as isize;
-        let keys = [(Key::ArrowDown, 1), (Key::ArrowUp, -1), (Key::PageDown, page), (Key::PageUp, -page)];
-        ctx.input_mut(|input| {
-            let steps = keys.map(|(key, step)| step * input.count_and_consume_key(Modifiers::NONE, key) as isize);
-            let by = steps.into_iter().sum();
-            let [enter, tab] = [Key::Enter, Key::Tab].map(|key| input.consume_key(Modifiers::NONE, key));
-            Self { by, enter, tab }
-        })
-    }
-
-    const fn any(self) -> bool {
-        self.by != 0
-    }
-
-    /// The row after these steps: around the ends one by one, never beyond them by pages.
-    fn from(self, at: usize, n_rows: usize) -> usize {
-        let last = n_rows.saturating_sub(1);
-        let at = at.min(last);
-        match self.by {
-            1 if at == last => 0,
-            -1 if at == 0 => last,
-            by => at.saturating_add_signed(by).min(last),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_go_around_the_ends_and_pages_stop_there() {
-        let step = |by, at| Steps { by, enter: false, tab: false }.from(at, 30);
-        assert_eq!([step(1, 4), step(-1, 4), step(1, 29), step(-1, 0)], [5, 3, 0, 29]);
-        assert_eq!([step(12, 4), step(12, 25), step(-12, 4)], [16, 29, 0]);
-        assert_eq!(Steps { by: 1, enter: false, tab: false }.from(7, 0), 0, "of an empty list");
-    }
 }

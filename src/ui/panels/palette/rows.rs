@@ -58,7 +58,7 @@ pub enum Chosen {
 }
 
 impl Chosen {
-    pub(super) fn session(command: Command) -> Self {
+    pub fn session(command: Command) -> Self {
         Self::Session(Box::new(command))
     }
 }
