@@ -33,9 +33,8 @@ const SIZE_PT: egui::Vec2 = vec2(150.0 * GRID, 110.0 * GRID);
 const ROW_PT: f32 = 7.0 * GRID;
 /// Rows of a page.
 const PAGE: usize = 8;
-/// Of the width of a row for its name, and for the name and what is known.
+/// Of the width of a row for its name.
 const NAME: f32 = 0.4;
-const FACTS: f32 = 0.76;
 /// Height of the lines that tell all about the row that Enter opens, and of what is below them.
 const ABOUT_PT: f32 = 9.0 * GRID;
 const BELOW_PT: f32 = 10.0 * GRID;
@@ -94,8 +93,9 @@ impl OpenSheet {
             download::step_ui(ui, cx, entered && goes_on);
             ui.add_space(GRID);
             let room = SIZE_PT.y.min(Dialog::room(ctx).y) - (ui.cursor().top() - top);
-            let clicked = self.list_ui(ui, cx, &rows, (room - ABOUT_PT - BELOW_PT).max(LEAST_LIST_PT), steps.any());
-            about_ui(ui, cx, rows.get(self.at));
+            let height = (room - ABOUT_PT - BELOW_PT).max(LEAST_LIST_PT);
+            let (clicked, told) = self.list_ui(ui, cx, &rows, height, steps.any());
+            about_ui(ui, cx, rows.get(told));
             let closes = below_ui(ui, cx, requests);
             (clicked, closes)
         });
@@ -143,9 +143,16 @@ impl OpenSheet {
         }
     }
 
-    /// Draws the rows below their headings; the one that was clicked.
-    fn list_ui(&self, ui: &mut Ui, cx: &PanelCtx<'_>, rows: &[OpenRow], height: f32, moved: bool) -> Option<usize> {
-        let mut clicked = None;
+    /// Draws the rows below their headings; the one that was clicked, and the one to tell more about.
+    fn list_ui(
+        &self,
+        ui: &mut Ui,
+        cx: &PanelCtx<'_>,
+        rows: &[OpenRow],
+        height: f32,
+        moved: bool,
+    ) -> (Option<usize>, usize) {
+        let (mut clicked, mut told) = (None, self.at);
         let list = ScrollArea::vertical().max_height(height).min_scrolled_height(height).auto_shrink(false);
         list.id_salt("list").show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
@@ -171,7 +178,10 @@ impl OpenSheet {
                     }
                     row_ui(ui, cx, rect, row);
                 }
-                if response.on_hover_text(&row.about).clicked() && can {
+                if response.hovered() {
+                    told = idx;
+                }
+                if response.clicked() && can {
                     clicked = Some(idx);
                 }
             }
@@ -182,14 +192,10 @@ impl OpenSheet {
                     let how = "Type the path of a file or folder, or the id of a model on the Hugging Face hub";
                     note_ui(ui, cx, &format!("Nothing is called “{typed}”. {how}"));
                 }
-                Some(_) if typed.is_empty() && !rows.iter().any(|row| row.origin == Origin::Cache) => {
-                    heading_ui(ui, cx, Origin::Cache.title());
-                    note_ui(ui, cx, "No other model yet: one that is downloaded is listed here");
-                }
                 Some(_) => {}
             }
         });
-        clicked
+        (clicked, told)
     }
 }
 
@@ -222,15 +228,10 @@ fn row_ui(ui: &Ui, cx: &PanelCtx<'_>, rect: Rect, row: &OpenRow) {
         ui.painter().galley(at, galley, ink);
     };
     put(&row.name, FontId::proportional(text_size::BODY), name_ink, 0.0, NAME);
-    match &row.reason {
-        Some(reason) => put(reason, small, ink, NAME, 1.0),
-        None => {
-            put(&row.facts, small.clone(), ink, NAME, FACTS);
-            let note = ui.painter().layout_no_wrap(row.note.clone(), small, ink);
-            let at = inner.right_center() - vec2(note.size().x, note.size().y / 2.0);
-            ui.painter().galley(at, note, ink);
-        }
-    }
+    let (known, note) = row.reason.as_ref().map_or((&row.facts, row.note.as_str()), |reason| (reason, ""));
+    let note = ui.painter().layout_no_wrap(note.to_owned(), small.clone(), ink);
+    put(known, small, ink, NAME, 1.0 - note.size().x / inner.width());
+    ui.painter().galley(inner.right_center() - vec2(note.size().x, note.size().y / 2.0), note, ink);
 }
 
 /// All about a row, in two lines at most.
