@@ -103,6 +103,8 @@ pub enum UiCommand {
     NextExample,
     /// Show or hide keys, glossary and version.
     Help,
+    /// Look for this in the help.
+    HelpOn(&'static str),
     /// Find and do anything by its name.
     Palette,
 }
@@ -228,7 +230,7 @@ impl UiCommand {
             Self::Gallery => "Examples…",
             Self::PreviousExample => "Previous example",
             Self::NextExample => "Next example",
-            Self::Help => "Help",
+            Self::Help | Self::HelpOn(_) => "Help",
             Self::Palette => "Search…",
         }
     }
@@ -293,7 +295,7 @@ impl UiCommand {
             Self::Gallery => "Choose from all examples",
             Self::PreviousExample => "Open the previous example",
             Self::NextExample => "Open the next example",
-            Self::Help => "Keys, glossary, version and licence",
+            Self::Help | Self::HelpOn(_) => "Keys, glossary, version and licence",
             Self::Palette => "Find a command, model, example, head, token or glossary entry by its name",
         }
     }
@@ -357,7 +359,8 @@ impl UiCommand {
             | Self::PreviousExample
             | Self::NextExample
             | Self::ShowGroup(_)
-            | Self::ViewsOf(_) => &[],
+            | Self::ViewsOf(_)
+            | Self::HelpOn(_) => &[],
             Self::Palette => &["go to anything", "command palette"],
         }
     }
@@ -421,6 +424,7 @@ impl UiCommand {
             | Self::ViewsOf(_)
             | Self::Gallery
             | Self::Help
+            | Self::HelpOn(_)
             | Self::Palette => {
                 return None;
             }

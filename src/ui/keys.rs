@@ -82,6 +82,7 @@ impl UiCommand {
             Self::Show(_)
             | Self::ViewsOf(_)
             | Self::TypeText
+            | Self::HelpOn(_)
             | Self::Cancel
             | Self::AllHeads
             | Self::Detach

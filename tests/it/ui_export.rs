@@ -105,7 +105,7 @@ fn tap_on(window: &mut Window, role: Role, label: &str) {
 fn a_menu_of_the_dialog_opens_above_it_and_is_closed_first() {
     let mut window = Window::open(with_text("one two three"));
     let is_open = |window: &Window| window.app().session().figures.is_open;
-    let full = "Full: also the model, the input and how to read it";
+    let full = "Full: also the input and how to read it";
     window.press(Modifiers::COMMAND, Key::E);
     tap_on(&mut window, Role::ComboBox, "Caption");
     assert!(window.shows(full));

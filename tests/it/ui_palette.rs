@@ -78,8 +78,8 @@ fn arrows_choose_escape_leaves_and_nothing_found_is_said() {
     window.press(Modifiers::NONE, Key::Escape);
     assert!(!is_open(&window));
 
-    open(&mut window, "qqqq");
-    assert!(window.shows("Nothing is called “qqqq”") && rows(&window).is_empty());
+    open(&mut window, "qq, qq");
+    assert!(window.shows("Nothing is called “qq, qq”") && rows(&window).is_empty());
     window.press(Modifiers::NONE, Key::Enter);
     assert!(is_open(&window), "there is nothing to be done");
     window.press(Modifiers::COMMAND, Key::K);
@@ -183,6 +183,42 @@ fn examples_are_found_by_what_they_say() {
         assert!(shown.iter().any(|row| row.starts_with(&format!("{}: ", example.title))), "{}", example.title);
     }
     assert!(EXAMPLES.iter().filter(|example| example.mentions("induc")).count() >= 4);
+}
+
+#[test]
+fn while_nothing_is_typed_the_examples_stand_first() {
+    let mut window = typed("");
+    let shown = rows(&window);
+    assert!(shown[0].starts_with("All examples…: ") && shown[2].starts_with("Open…: "), "{shown:?}");
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(window.harness.query_by_label("Search examples").is_some());
+}
+
+#[test]
+fn a_term_of_the_glossary_leads_to_its_entry_in_the_help() {
+    let mut window = typed("attention sink");
+    let place = rows(&window).iter().position(|row| row.starts_with("Attention sink: ")).unwrap();
+    (0..place).for_each(|_| window.press(Modifiers::NONE, Key::ArrowDown));
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(!is_open(&window) && window.shows("a place for unused attention"));
+    let top = |text: &str| window.harness.query_all_by_label(text).next().unwrap().rect().top();
+    let headings = ["Glossary", "Keys", "How do I …", "Methods and formulas"];
+    let below = headings.iter().flat_map(|text| window.harness.query_all_by_label(text).skip(1));
+    assert!(below.map(|node| node.rect().top()).all(|at| at > top("Attention sink") - 40.0), "nothing is above it");
+}
+
+/// A short id has no owner by which to tell it from a word.
+#[test]
+fn an_id_of_the_hub_leads_to_the_sheet_that_downloads_it() {
+    for (text, found) in
+        [("owner/model", "owner/model: Look for owner/model"), ("distilgpt2", "distilgpt2: Look for it")]
+    {
+        let mut window = typed(text);
+        window.until("the hub", |window| rows(window).first().is_some_and(|row| row.starts_with(found)));
+        window.press(Modifiers::NONE, Key::Enter);
+        assert!(!is_open(&window) && window.app().session().download.is_open, "{text}");
+        assert!(window.shows(&format!("Looking up {text}")));
+    }
 }
 
 /// Nobody has to know what a command is called here.

@@ -19,7 +19,7 @@ use crate::{
         QueuedCommand,
         commands::{UiCommand, other_appearance},
         hovering, painting,
-        panels::{Palette, PathSheet, WindowRequests, focus_search},
+        panels::{HelpSheet, Palette, PathSheet, WindowRequests, focus_search},
         zoom,
     },
 };
@@ -255,7 +255,14 @@ impl App {
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
             UiCommand::Views => self.toggle(Sheet::Views(None)),
             UiCommand::ViewsOf(group) => self.toggle(Sheet::Views(Some(group))),
-            UiCommand::Help => self.toggle(Sheet::Help),
+            UiCommand::Help => {
+                self.help = HelpSheet::default();
+                self.toggle(Sheet::Help);
+            }
+            UiCommand::HelpOn(term) => {
+                self.help = HelpSheet::on(term);
+                self.sheet = Some(Sheet::Help);
+            }
             UiCommand::Palette => {
                 self.palette = Palette::default();
                 self.paths.looker.forget();

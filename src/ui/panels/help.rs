@@ -117,6 +117,11 @@ pub struct HelpSheet {
 }
 
 impl HelpSheet {
+    /// A sheet in which this is looked for.
+    pub fn on(term: &str) -> Self {
+        Self { part: HelpTab::Glossary, typed: term.to_owned() }
+    }
+
     /// Draws the sheet over everything; false when it was closed.
     pub fn ui(&mut self, ctx: &egui::Context, theme: &Theme) -> bool {
         let room = ctx.content_rect().size();
@@ -151,14 +156,16 @@ impl HelpSheet {
     /// The part that was chosen, or what fits in all of them.
     fn rows_ui(&self, ui: &mut Ui, theme: &Theme) {
         let words: Vec<String> = self.typed.split_whitespace().map(str::to_lowercase).collect();
+        let is_called_so = |row: &HelpRow| row.name.to_lowercase() == self.typed.trim().to_lowercase();
         let parts = HelpTab::ALL.into_iter().filter(|part| !words.is_empty() || *part == self.part);
-        let mut found = false;
-        for part in parts {
-            let rows: Vec<HelpRow> = part.rows(ui.ctx()).into_iter().filter(|row| row.fits(&words)).collect();
-            if rows.is_empty() {
-                continue;
-            }
-            found = true;
+        let fitting = |part: HelpTab| part.rows(ui.ctx()).into_iter().filter(|row| row.fits(&words));
+        let parts = parts.map(|part| (part, fitting(part).collect::<Vec<_>>()));
+        let mut parts: Vec<_> = parts.filter(|(_, rows)| !rows.is_empty()).collect();
+        // What has the very name that was typed is meant before what only says it.
+        parts.iter_mut().for_each(|(_, rows)| rows.sort_by_key(|row| !is_called_so(row)));
+        parts.sort_by_key(|(_, rows)| !rows.first().is_some_and(is_called_so));
+        let found = !parts.is_empty();
+        for (part, rows) in parts {
             if !words.is_empty() {
                 section_ui(ui, theme, part.title());
             }

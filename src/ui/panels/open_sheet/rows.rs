@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use crate::{
-    hub::RepoId,
     model::locate::KnownModel,
     protocol::{CorpusSource, ModelSource},
     session::{BUNDLED_CORPORA, Command, CorpusCommand, DownloadCommand, SUGGESTIONS, SessionCommand},
     text::{bytes_text, memory_text, sentence},
     ui::{
         PanelCtx,
-        look::{self, Looker},
+        look::Looker,
         panels::{
             model_panel::{source_name, source_text},
             palette::{Chosen, PaletteRow, paths},
@@ -95,13 +94,7 @@ impl OpenRow {
 pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<OpenRow> {
     let mut rows: Vec<OpenRow> = paths::rows(cx, typed, looker).into_iter().map(OpenRow::of_typed).collect();
     rows.extend(listed(cx).filter(|row| row.mentions(typed)));
-    // A name with an owner is looked up above.
-    let id = RepoId::parse(typed).filter(|_| look::parse(typed).is_none());
-    rows.extend(id.map(|id| {
-        let find = Command::Download(DownloadCommand::Find(id.to_string()));
-        let facts = "Look for it on the Hugging Face hub".to_owned();
-        OpenRow { facts, ..OpenRow::new(Origin::Hub, id.to_string(), find) }
-    }));
+    rows.extend(paths::hub_row(typed).map(OpenRow::of_typed));
     rows
 }
 

@@ -62,6 +62,9 @@ impl Palette {
         let is_looking = paths::is_looking(&self.typed, looker);
         let mut rows = paths::rows(cx, &self.typed, looker);
         rows.extend(rows::rows(cx, &self.typed, &hits));
+        if rows.is_empty() {
+            rows.extend(paths::hub_row(&self.typed));
+        }
         self.at = steps.from(self.at, rows.len());
         if steps.any() || tab {
             self.entered.forget();

@@ -5,14 +5,19 @@ use super::{
     rows::{Chosen, PaletteRow},
 };
 use crate::{
-    session::{PathKind, Typed},
+    hub::RepoId,
+    session::{Command, DownloadCommand, PathKind, Typed},
     text::told,
     ui::{
         PanelCtx,
-        look::{Looked, Looker, There},
+        look::{self, Looked, Looker, There},
         panels::drop_overlay::consequence,
     },
 };
+
+/// What a path is, and what a model that is not here is.
+const KIND: &str = "Path";
+const HUB: &str = "Hugging Face hub";
 
 /// The rows of what was typed, where that is a path or names a model of the hub. Bundled models are rows of their own.
 pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<PaletteRow> {
@@ -22,7 +27,7 @@ pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<PaletteR
     let own = |detail: String, chosen: Option<Chosen>| {
         let reason = chosen.is_none().then(|| detail.clone());
         PaletteRow {
-            kind: "Path",
+            kind: KIND,
             text: told(typed.trim()).into_owned(),
             detail,
             chosen,
@@ -36,10 +41,25 @@ pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<PaletteR
         Some(Err(why)) => vec![own(why, None)],
         Some(Ok(None)) => vec![own("Looking …".to_owned(), None)],
         Some(Ok(Some(looked))) => {
-            let first = own(about(cx, looked), chosen(looked));
+            let kind = if matches!(looked.there, There::OnHub(_)) { HUB } else { KIND };
+            let first = PaletteRow { kind, ..own(about(cx, looked), chosen(looked)) };
             std::iter::once(first).chain(completions(looked)).collect()
         }
     }
+}
+
+/// The row of a word that can be the id of a model on the hub.
+pub fn hub_row(typed: &str) -> Option<PaletteRow> {
+    let id = RepoId::parse(typed).filter(|_| look::parse(typed).is_none())?;
+    Some(PaletteRow {
+        kind: HUB,
+        text: id.to_string(),
+        detail: "Look for it on the Hugging Face hub".to_owned(),
+        chosen: Some(Chosen::session(Command::Download(DownloadCommand::Find(id.to_string())))),
+        reason: None,
+        synonyms: &[],
+        fit: found(),
+    })
 }
 
 /// Whether it is being looked up where what was typed leads.

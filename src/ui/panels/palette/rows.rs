@@ -26,6 +26,15 @@ use crate::{
     },
 };
 
+/// What stands first while nothing is typed: the examples, then what is done most.
+const FIRST: [UiCommand; 6] = [
+    UiCommand::Gallery,
+    UiCommand::Views,
+    UiCommand::Open,
+    UiCommand::ExportView,
+    UiCommand::CompareInput,
+    UiCommand::Help,
+];
 /// What every address begins with.
 const SCHEME: &str = "attnscope://";
 /// Tokens that are listed; the search of the left panel steps through any number.
@@ -101,7 +110,10 @@ impl PaletteRow {
 pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<PaletteRow> {
     let mut rows: Vec<PaletteRow> = named(cx).filter_map(|row| row.fitting(typed)).collect();
     rows.extend(kind_rows(cx, typed));
-    if !typed.trim().is_empty() {
+    if typed.trim().is_empty() {
+        let place = |row: &PaletteRow| FIRST.iter().position(|it| row.chosen == Some(Chosen::Window(*it)));
+        rows.sort_by_key(|row| place(row).unwrap_or(FIRST.len()));
+    } else {
         rows.extend(terms().filter_map(|row| row.fitting(typed)));
         rows.sort_by_key(|row| std::cmp::Reverse(row.fit.score));
     }
@@ -279,7 +291,7 @@ fn terms() -> impl Iterator<Item = PaletteRow> {
         kind: "Glossary",
         text: term.name.to_owned(),
         detail: term.meaning.to_owned(),
-        chosen: Some(Chosen::Window(UiCommand::Help)),
+        chosen: Some(Chosen::Window(UiCommand::HelpOn(term.name))),
         reason: None,
         synonyms: &[],
         fit: Fit { score: 0, at: Vec::new() },
