@@ -14,7 +14,7 @@ use crate::{
     model::locate::KnownModel,
     protocol::{CorpusSource, ModelSource},
     session::{BUNDLED_CORPORA, Command, CorpusCommand, DownloadCommand, PathKind, Typed},
-    text::{bytes_text, counted, told},
+    text::{bytes_text, counted, memory_text, told},
     worker::{Contents, cached, contents},
 };
 
@@ -73,9 +73,10 @@ pub struct Looked {
 impl Looked {
     /// What it is, in words.
     pub fn what(&self) -> String {
-        let model = |what: &str, KnownModel { family, size_bytes, problem, .. }: &KnownModel| match problem {
-            Some(problem) => format!("{what} that does not open: {problem}"),
-            None => format!("{what}: {family}, {}", bytes_text(*size_bytes)),
+        let model = |what: &str, known: &KnownModel| match (&known.problem, needs(known)) {
+            (Some(problem), _) => format!("{what} that does not open: {problem}"),
+            (None, Some(needs)) => format!("{what}: {} · {needs}", facts(known)),
+            (None, None) => format!("{what}: {}", facts(known)),
         };
         match &self.there {
             There::Model(known) => model("Model", known),
@@ -110,6 +111,19 @@ impl Looked {
             | There::Several(_) => Command::OpenPaths(self.paths.clone()),
         })
     }
+}
+
+/// What the files of a model say of it, short.
+pub fn facts(known: &KnownModel) -> String {
+    let shape = known.shape.map(|(layers, heads)| format!(" · {layers} × {heads} heads")).unwrap_or_default();
+    format!("{}{shape} · {}", known.family, bytes_text(known.size_bytes))
+}
+
+/// The memory that a model takes, of what is free.
+pub fn needs(known: &KnownModel) -> Option<String> {
+    let needs = known.needs?;
+    let free = needs.free_bytes.map(|free| memory_text(needs.bytes, free));
+    Some(format!("needs {}", free.unwrap_or_else(|| bytes_text(needs.bytes))))
 }
 
 /// Enter that was pressed before it was known where a path leads, kept for exactly the text that it was pressed for.

@@ -98,7 +98,7 @@ fn the_gallery_is_used_by_keys_alone() {
     assert_eq!(example(&window), first, "Enter opens the first that is found");
     let mut window = open("house");
     window.press(Modifiers::NONE, Key::ArrowDown);
-    let focused = window.harness.query_all_by_label_contains("Example: ").find(|node| node.is_focused());
+    let focused = window.harness.query_all_by_label_contains("Example: ").find(egui_kittest::Node::is_focused);
     let title = focused.and_then(|node| node.accesskit_node().label()).unwrap();
     window.press(Modifiers::NONE, Key::Enter);
     assert_eq!(example(&window), title.strip_prefix("Example: "));

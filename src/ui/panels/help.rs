@@ -162,7 +162,9 @@ impl HelpSheet {
         let parts = parts.map(|part| (part, fitting(part).collect::<Vec<_>>()));
         let mut parts: Vec<_> = parts.filter(|(_, rows)| !rows.is_empty()).collect();
         // What has the very name that was typed is meant before what only says it.
-        parts.iter_mut().for_each(|(_, rows)| rows.sort_by_key(|row| !is_called_so(row)));
+        for (_, rows) in &mut parts {
+            rows.sort_by_key(|row| !is_called_so(row));
+        }
         parts.sort_by_key(|(_, rows)| !rows.first().is_some_and(is_called_so));
         let found = !parts.is_empty();
         for (part, rows) in parts {

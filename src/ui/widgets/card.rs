@@ -45,6 +45,7 @@ impl Card<'_> {
         let Self { kind, name, about, note, reason, is_shown } = *self;
         let (rect, response) = ui.allocate_exact_size(CARD_PT, Sense::click());
         let is_free = reason.is_none();
+        let mut is_cut = false;
         response.widget_info(|| WidgetInfo::selected(Role::Button, is_free, is_shown, format!("{kind}: {name}")));
         if ui.is_rect_visible(rect) {
             if response.hovered() && is_free {
@@ -76,14 +77,18 @@ impl Card<'_> {
                 ui.painter().layout_job(job)
             };
             let title = lines(name, FontId::proportional(text_size::BODY), ink(theme.text), 1);
+            is_cut = title.elided;
             ui.painter().galley(inner.min, title, theme.text);
             let below = pos2(inner.left(), inner.top() + 5.0 * GRID);
             let sentence = lines(reason.unwrap_or(about), small.clone(), ink(theme.text_weak), n_rows);
+            is_cut |= sentence.elided;
             ui.painter().galley(below, sentence, theme.text_weak);
             ui.painter().text(inner.left_bottom(), Align2::LEFT_BOTTOM, note, small, ink(theme.text_weak));
         }
         let clicked = response.clicked() && is_free;
-        response.on_hover_text(reason.unwrap_or(about));
+        if is_cut {
+            response.on_hover_text(format!("{name}: {}", reason.unwrap_or(about)));
+        }
         clicked
     }
 }

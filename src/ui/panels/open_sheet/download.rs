@@ -85,7 +85,9 @@ pub fn step_ui(ui: &mut Ui, cx: &PanelCtx<'_>, entered: bool) {
         }
         ui.add_space(GRID);
         if ui.button(RichText::new(text).strong()).clicked() || entered {
-            commands.into_iter().for_each(|command| cx.send(command));
+            for command in commands {
+                cx.send(command);
+            }
         }
     });
 }

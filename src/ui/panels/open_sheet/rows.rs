@@ -6,10 +6,10 @@ use crate::{
     model::locate::KnownModel,
     protocol::{CorpusSource, ModelSource},
     session::{BUNDLED_CORPORA, Command, CorpusCommand, DownloadCommand, SUGGESTIONS, SessionCommand},
-    text::{bytes_text, memory_text, sentence},
+    text::sentence,
     ui::{
         PanelCtx,
-        look::Looker,
+        look::{Looker, facts, needs},
         panels::{
             model_panel::{source_name, source_text},
             palette::{Chosen, PaletteRow, paths},
@@ -75,11 +75,7 @@ impl OpenRow {
         let about = source_text(source);
         let Some(known) = known else { return Self { about, ..row } };
         let reason = known.problem.as_deref().map(sentence);
-        let shape = known.shape.map(|(layers, heads)| format!("{layers} × {heads} heads"));
-        let facts = [Some(known.family.clone()), shape, Some(bytes_text(known.size_bytes))];
-        let facts = facts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
-        let needs = |bytes, free: Option<u64>| free.map_or_else(|| bytes_text(bytes), |free| memory_text(bytes, free));
-        let note = known.needs.map(|of| format!("needs {}", needs(of.bytes, of.free_bytes))).unwrap_or_default();
+        let (facts, note) = (facts(known), needs(known).unwrap_or_default());
         let about = reason.as_ref().map_or_else(|| about.clone(), |reason| format!("{reason} ({about})"));
         Self { facts, note, about, chosen: row.chosen.filter(|_| reason.is_none()), reason, ..row }
     }
@@ -93,7 +89,9 @@ impl OpenRow {
 /// What can be opened and mentions what was typed, with what that leads to first.
 pub fn rows(cx: &PanelCtx<'_>, typed: &str, looker: &mut Looker) -> Vec<OpenRow> {
     let mut rows: Vec<OpenRow> = paths::rows(cx, typed, looker).into_iter().map(OpenRow::of_typed).collect();
-    rows.extend(listed(cx).filter(|row| row.mentions(typed)));
+    // What has a row by its path needs no other.
+    let is_new = rows.is_empty();
+    rows.extend(listed(cx).filter(|row| row.mentions(typed) && (is_new || row.name != typed.trim())));
     rows.extend(paths::hub_row(typed).map(OpenRow::of_typed));
     rows
 }
