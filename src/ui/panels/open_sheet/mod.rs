@@ -240,7 +240,8 @@ fn about_ui(ui: &mut Ui, cx: &PanelCtx<'_>, row: Option<&OpenRow>) {
     let warns = row.is_some_and(|row| row.reason.is_some());
     let ink = if warns { cx.theme.warning } else { cx.theme.text_weak };
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ABOUT_PT), Sense::hover());
-    let mut job = LayoutJob::simple(about.to_owned(), FontId::proportional(text_size::SMALL), ink, rect.width());
+    let mut job =
+        LayoutJob::simple(about.to_owned(), FontId::proportional(text_size::SMALL), ink, rect.width() - 4.0 * GRID);
     job.wrap.max_rows = 2;
     let galley = ui.painter().layout_job(job);
     ui.painter().galley(rect.min + vec2(2.0 * GRID, GRID), galley, ink);
