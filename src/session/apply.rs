@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::{
-    BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect,
-    FirstStep, Focus, HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind,
-    ViewOptions, arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure,
-    navigation::HistoryDirection, notices::Causes,
+    BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect, FirstStep, Focus,
+    HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind, ViewOptions,
+    arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure, navigation::HistoryDirection,
+    notices::Causes,
 };
 use crate::{
     ids::{HeadId, PaneId, Side},

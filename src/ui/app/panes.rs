@@ -24,8 +24,8 @@ use crate::{
         stale::{Veil, veil, veiled_ui},
         theme::{GRID, Theme, opaque, radius, text_size},
         views::{
-            SCALE_PT, Views, change_text, error_card_ui, is_drawn_on, is_first_picture, pane_menu_ui, question, scrolled_ui, shared_high,
-            short_change_text, stack_name,
+            SCALE_PT, Views, change_text, error_card_ui, is_drawn_on, is_first_picture, pane_menu_ui, question,
+            scrolled_ui, shared_high, short_change_text, stack_name,
         },
     },
 };

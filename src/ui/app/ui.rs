@@ -15,9 +15,9 @@ use crate::{
     ui::{
         PanelCtx,
         panels::{
-            FIRST_STEPS_PT, Gallery, HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui, drop_overlay_ui,
-            first_steps_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, run_line_ui, scrolled_ui, search_ui,
-            status_bar_ui, subtract_ui, top_bar_ui,
+            FIRST_STEPS_PT, Gallery, HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui,
+            drop_overlay_ui, first_steps_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, run_line_ui,
+            scrolled_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},

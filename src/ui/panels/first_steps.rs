@@ -65,8 +65,9 @@ const fn help(step: FirstStep) -> (UiCommand, &'static str) {
         }
         FirstStep::AllHeads => (UiCommand::Show(ViewKind::OF_HEADS), "All heads of the model as small maps"),
         FirstStep::OwnText => (UiCommand::TypeText, "Type at the left: the model reads it when you pause"),
-        FirstStep::OwnModel => {
-            (UiCommand::OpenModel, "A folder with config.json and the weights; dropping it here does the same")
-        }
+        FirstStep::OwnModel => (
+            UiCommand::Open,
+            "A folder with config.json and the weights, or a name on the hub; dropping it here does the same",
+        ),
     }
 }
