@@ -9,6 +9,8 @@ use std::{
 
 use serde_json::Value;
 
+use crate::render::texts;
+
 const TEXTS: [&str; 4] = ["--text", "Once upon a time there was a small dog", "--text", "The dog liked the ball"];
 
 fn attnscope(arguments: &[&str]) -> Output {
@@ -200,7 +202,8 @@ fn the_space_of_a_corpus_is_drawn_with_its_inputs() {
     };
     let output = render(&["--data", &data]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(fs::read_to_string(&figure).unwrap().contains("2 inputs"), "the caption says what it is of");
+    let said = texts(&fs::read(&figure).unwrap()).join(" ");
+    assert!(said.contains("Model: demo:gpt; 2 inputs"), "{said}");
     let data = read_json(Path::new(&data));
     let rows = data["rows"].as_array().unwrap();
     let of = |input: u64, text: &str| {

@@ -122,6 +122,8 @@ fn first_steps_are_ticked_by_what_was_done_and_go_after_the_last() {
     assert_eq!((taken(&window).len(), place(&window)), (4, before));
     window.desktop.0.borrow_mut().pick = vec!["/models/mine".into()];
     window.click("First step: Open your own model");
+    window.click("Browse… ⏷");
+    window.click("Open folder…");
     window.until("the model", |window| taken(window).len() == 5);
     window.settle();
     assert!(!window.shows("First step"));

@@ -201,7 +201,10 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
             let largest = usize::from(!is_first_picture(view));
             let sizes = &[text_size::DISPLAY, text_size::LARGE, text_size::BODY][largest..];
             let size = sizes.iter().find(|size| fits(size)).unwrap_or(&text_size::BODY);
-            let text = RichText::new(&question).font(font(size)).line_height(Some(HEADER_PT)).color(view.theme.text);
+            let mut text = RichText::new(&question).font(font(size)).color(view.theme.text);
+            if *size == text_size::DISPLAY {
+                text = text.line_height(Some(HEADER_PT));
+            }
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                 let heading = ui.add(egui::Label::new(text).truncate());
                 heading.widget_info(|| WidgetInfo::labeled(Role::Heading, true, &question));

@@ -86,7 +86,7 @@ impl Card<'_> {
             ui.painter().text(inner.left_bottom(), Align2::LEFT_BOTTOM, note, small, ink(theme.text_weak));
         }
         let clicked = response.clicked() && is_free;
-        if is_cut {
+        if is_cut || !is_free {
             response.on_hover_text(format!("{name}: {}", reason.unwrap_or(about)));
         }
         clicked
