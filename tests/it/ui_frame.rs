@@ -96,7 +96,7 @@ fn a_pane_has_one_way_to_choose_a_head() {
     for (size, ways) in [
         (vec2(640.0, 600.0), [0, 1, 0]), // pictures below the row
         (vec2(640.0, 380.0), [1, 0, 0]),
-        (vec2(420.0, 380.0), [0, 0, 1]),
+        (vec2(384.0, 380.0), [0, 0, 1]),
     ] {
         let mut stage = Stage::new(sentence(), ViewKind::Heatmap).show(size);
         for _ in 0..6 {

@@ -104,16 +104,21 @@ pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&Footer
     });
 }
 
-/// Draws what stands in a pane; where the pane is too small for it, it scrolls by its bars: the wheel zooms.
+/// Draws what stands in a pane; where the pane is too small for it, it scrolls.
 pub fn scrolled_ui<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
+    at_least_ui(ui, LEAST_VIEW, contents)
+}
+
+/// Draws what needs a size; where there is less room, it scrolls by its bars: the wheel zooms.
+pub fn at_least_ui<R>(ui: &mut Ui, least: Vec2, contents: impl FnOnce(&mut Ui) -> R) -> R {
     let room = ui.available_size();
-    if room.x >= LEAST_VIEW.x && room.y >= LEAST_VIEW.y {
+    if room.x >= least.x && room.y >= least.y {
         return contents(ui);
     }
     let bars = ScrollSource { mouse_wheel: false, ..ScrollSource::default() };
     let scroll = ScrollArea::both().id_salt("small pane").scroll_source(bars).auto_shrink(false);
     let shown = scroll.show(ui, |ui| {
-        let rect = Rect::from_min_size(ui.min_rect().min, ui.available_size().max(LEAST_VIEW));
+        let rect = Rect::from_min_size(ui.min_rect().min, ui.available_size().max(least));
         ui.scope_builder(UiBuilder::new().max_rect(rect), contents).inner
     });
     shown.inner

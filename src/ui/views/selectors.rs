@@ -70,19 +70,19 @@ pub enum Fit {
     ShortWeights,
     /// What the view has of its own is in a menu.
     OwnInMenu,
+    /// Layers have no steps.
+    LayerMenu,
     /// One head between two steps, the others behind it.
     OneHead,
     /// Stacks and sentences are menus.
     Menus,
-    /// Layers have no steps.
-    LayerMenu,
     /// Nor has the head, and rows wrap.
     Least,
 }
 
 impl Fit {
     const ALL: [Self; 7] =
-        [Self::Whole, Self::ShortWeights, Self::OwnInMenu, Self::OneHead, Self::Menus, Self::LayerMenu, Self::Least];
+        [Self::Whole, Self::ShortWeights, Self::OwnInMenu, Self::LayerMenu, Self::OneHead, Self::Menus, Self::Least];
 }
 
 /// Passes of a frame within which a row of choosers finds its fit.

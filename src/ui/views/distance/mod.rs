@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{CornerRadius, CursorIcon, Id, PointerButton, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+use eframe::egui::{
+    CornerRadius, CursorIcon, Id, PointerButton, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, vec2,
+};
 use egui_plot::Corner;
 
 use super::{
@@ -10,10 +12,10 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    hover, pending,
+    frame, hover, pending,
     scale::{Footer, ScaleBar},
     selectors::{self, HeadsIn},
-    states, tooltip,
+    tooltip,
 };
 use crate::{
     analysis::{
@@ -36,7 +38,7 @@ use crate::{
 };
 
 /// Smaller than this nothing can be told apart.
-const LEAST_PT: (f32, f32) = (480.0, 320.0);
+const LEAST_PT: Vec2 = vec2(480.0, 320.0);
 
 /// Everything that the scene depends on.
 type SceneKey = (Same<CloudResult>, Option<Same<CloudResult>>, HeadId, ShownCorrelation);
@@ -67,12 +69,18 @@ impl Canvas for DistanceView {
             shown: cx.pane.options.distance,
             caveat: distance_fidelity::caveat(&cloud, head),
         };
+        frame::at_least_ui(ui, LEAST_PT, |ui| self.scene_ui(ui, cx, &scene));
+        let scales = scene.mosaics().map(|mosaic| scale(cx, &mosaic)).into();
+        Some(Footer { words: caption(&scene), scales })
+    }
+}
+
+impl DistanceView {
+    /// Draws the maps of all heads and the charts of one.
+    fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &DistanceScene) {
+        let head = scene.head;
         let area = ui.available_rect_before_wrap();
         let (response, painter) = ui.allocate_painter(area.size(), Sense::click_and_drag());
-        if area.width() < LEAST_PT.0 || area.height() < LEAST_PT.1 {
-            states::sentence_ui(ui, cx.theme, "There is too little room here: close a pane or make the window larger");
-            return None;
-        }
         response.widget_info(|| {
             let label = format!("Distance and dot product of all heads and of {head}");
             WidgetInfo::labeled(Role::Image, true, label)
@@ -82,8 +90,8 @@ impl Canvas for DistanceView {
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_mosaics(area, pen));
         let layout = scene.layout(area, Medium::Screen);
         if let Some(plot) = scene.of_head() {
-            pairs_ui(ui, cx, (&scene, plot), &layout);
-            curve_ui(ui, cx, (&scene, plot), &layout);
+            pairs_ui(ui, cx, (scene, plot), &layout);
+            curve_ui(ui, cx, (scene, plot), &layout);
         }
         if let Some(Pointed::Head(layer, number)) = hover::under(&response, &layout.heads()) {
             let under = HeadId { layer, head: number, ..head };
@@ -102,8 +110,6 @@ impl Canvas for DistanceView {
                 }
             }
         }
-        let scales = scene.mosaics().map(|mosaic| scale(cx, &mosaic)).into();
-        Some(Footer { words: caption(&scene), scales })
     }
 }
 
