@@ -12,9 +12,9 @@ few() { python3 -c "from PIL import Image; import sys; Image.open(sys.argv[1]).c
 
 window adversary --example "Other weights, same verdict"
 window review --example "Easy to love"
-window liar --example "The liar, found out"
+window liar --example "A map that lies, tested"
 window one-head --example "The verdict of one head"
-window nobody --example "A head nobody misses"
+window nobody --example "A head that is not needed"
 window rollout --example "What rollout misses"
 
 text="The doctor asked the nurse a question about the old man in the garden."

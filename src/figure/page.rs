@@ -132,7 +132,7 @@ pub fn figure(page: &Page, scene: &dyn Scene, type_: &mut Typesetter) -> Figure 
         kind => (question.as_str(), joined([scene.captions().of(kind), caveat, origin.of(kind)])),
     };
     let inner = |width: f32| width - 2.0 * MARGIN;
-    let natural = scene.width(&mut pen) + 2.0 * MARGIN;
+    let natural = scene.width(&mut pen).max(scene.least_width(&mut pen)) + 2.0 * MARGIN;
     // What is wider than any sheet of paper is a poster: everything grows with it.
     let mut scale = TEXT_PT / BODY * page.width.map_or(1.0, |width| (width / POSTER_PT).max(1.0));
     scale = scale.min(page.width.unwrap_or(SIDE_PT.1) / (scene.least_width(&mut pen) + 2.0 * MARGIN));
