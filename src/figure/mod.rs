@@ -27,4 +27,4 @@ pub use list::{Figure, Item};
 pub use page::{About, CaptionKind, Captions, Page, Scene, Sheet, figure};
 pub use view_kind::ViewKind;
 pub use view_options::ViewOptions;
-pub use views::{Facts, FigureExtent, Pages, ViewGroup, ViewSpec};
+pub use views::{DetailsPart, Facts, FigureExtent, Pages, ViewGroup, ViewSpec};

@@ -7,6 +7,7 @@ use attnscope::{
     capture::{Ablate, Capture, Edit, words},
     cli::open::OpenOptions,
     export::FigureRequest,
+    figure::DetailsPart,
     ids::{HeadId, PaneId},
     model::ImageSource,
     protocol::{CorpusSource, ModelSource},
@@ -304,14 +305,16 @@ impl Stage {
         // The inspector.
         assert!(self.shows(&head.to_string()), "{what}: the inspector names another head");
         let hover = self.session().pane().selection.hover;
+        let details = self.session().pane().view.facts().details;
+        let has_pair = details.contains(&DetailsPart::Selection) && details.contains(&DetailsPart::Ranking);
         // A key behind the query is masked in one of the models.
-        let cell = pinned.query.zip(pinned.key).filter(|(query, key)| hover.is_empty() && query >= key);
+        let cell = pinned.query.zip(pinned.key).filter(|(query, key)| has_pair && hover.is_empty() && query >= key);
         if let Some((query, key)) = cell {
             let weight = pattern.get(query, key).unwrap();
             assert!(self.shows(&weight_text(weight)), "{what}: the inspector says another weight");
         }
         // What is under the pointer.
-        if let (Some(query), None) = (hover.query, hover.key) {
+        if let (Some(query), None, true) = (hover.query, hover.key, has_pair) {
             let most = pattern.row(query).unwrap().iter().copied().fold(0.0, f32::max);
             assert!(self.shows(&weight_text(most)), "{what}: the ranking is of another row");
         }

@@ -322,7 +322,7 @@ fn the_numbers_of_the_one_input_say_so_beside_a_picture_of_all() {
     let mut window = Window::open(with_corpus(file(&folder, "rows.csv", ROWS)));
     let name = window.app().session().document().input_name();
     let said = format!("In this input only: “{name}”");
-    for view in [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Average] {
+    for view in [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance] {
         window.app().request(Command::Select(SelectionCommand::ShowView(view)));
         window.settle();
         assert!(window.shows(&said) && window.shows("This input: "), "{view:?}");

@@ -187,6 +187,26 @@ fn the_strongest_pairs_stand_where_top_keys_will() {
     assert_eq!(window.harness.get_by_label("Entropy").rect(), entropy, "nothing below has moved");
 }
 
+/// The details beside a view are of what it is about: nothing of one pair where it shows none.
+#[test]
+fn details_are_those_of_the_view() {
+    let mut window = Window::open(with_text("one two three four five six"));
+    let parts = ["Selection", "Strongest pairs", "Entropy", "Subtract", "Heads by kind, in this input"];
+    let mut shown = |view: ViewKind| {
+        window.show(view);
+        parts.map(|part| window.shows(part))
+    };
+    assert_eq!(shown(ViewKind::Heads), [true; 5]);
+    assert_eq!(shown(ViewKind::Grid), [false, false, true, true, true]);
+    assert_eq!(shown(ViewKind::Scatter), [true, true, false, false, false]);
+    assert_eq!(shown(ViewKind::Lab), [true, false, false, false, false]);
+    assert_eq!(shown(ViewKind::Average), [false; 5]);
+    assert!(
+        window.harness.query_all_by_label(&window.app().session().document().input_name()).next().is_some(),
+        "its input"
+    );
+}
+
 /// A panel that needs a bar to scroll by is as wide as one that does not.
 #[test]
 fn a_scroll_bar_moves_no_edge() {

@@ -20,7 +20,7 @@ pub mod seen;
 mod spec;
 mod topic;
 
-pub use spec::{Facts, FigureExtent, Pages, ViewGroup, ViewScope, ViewSpec};
+pub use spec::{DetailsPart, Facts, FigureExtent, Pages, ViewGroup, ViewScope, ViewSpec};
 pub use topic::Topic;
 
 use crate::{

@@ -175,17 +175,38 @@ pub struct Facts {
     pub has_log_colors: bool,
     /// What went to no key has columns of its own.
     pub has_rest_columns: bool,
+    /// Parts of the details beside it.
+    pub details: &'static [DetailsPart],
+}
+
+/// A part of the details beside a view, above its options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DetailsPart {
+    /// The query and the key that are pinned or under the pointer.
+    Selection,
+    /// Strongest partners of them; at rest the strongest pairs.
+    Ranking,
+    /// The selected head, its kinds and numbers.
+    Head,
+    /// The input that was run, of those that the view is about.
+    Input,
 }
 
 impl Facts {
     /// Patterns of one input.
-    pub(super) const PATTERNS: Self = Self { draws_weights: true, ..Self::NONE };
+    pub(super) const PATTERNS: Self = Self {
+        draws_weights: true,
+        details: &[DetailsPart::Selection, DetailsPart::Ranking, DetailsPart::Head],
+        ..Self::NONE
+    };
     /// Measures of heads over all inputs of a corpus.
-    pub(super) const HEADS: Self = Self { reads_corpus: true, searches_points: true, ..Self::NONE };
+    pub(super) const HEADS: Self =
+        Self { reads_corpus: true, searches_points: true, details: &[DetailsPart::Head], ..Self::NONE };
     /// Queries, keys or other vectors as points, of all inputs of a corpus.
-    pub(super) const POINTS: Self = Self { lays_out_points: true, ..Self::HEADS };
+    pub(super) const POINTS: Self =
+        Self { lays_out_points: true, details: &[DetailsPart::Selection, DetailsPart::Ranking], ..Self::HEADS };
     /// Answers of methods.
-    pub(super) const ANSWERS: Self = Self { shows_answers: true, ..Self::NONE };
+    pub(super) const ANSWERS: Self = Self { shows_answers: true, details: &[DetailsPart::Selection], ..Self::NONE };
     const NONE: Self = Self {
         draws_weights: false,
         reads_corpus: false,
@@ -196,6 +217,7 @@ impl Facts {
         has_color_scale: false,
         has_log_colors: false,
         has_rest_columns: false,
+        details: &[],
     };
 }
 

@@ -27,7 +27,7 @@ use crate::{
         stale::veiled_ui,
         theme::{GRID, opaque, radius},
         views::overlay_strip_ui,
-        widgets::{ChipRoom, ChipTint, TokenChips, section_ui},
+        widgets::{ChipRoom, ChipTint, TokenChips, section_title_ui, section_ui},
     },
 };
 
@@ -233,9 +233,10 @@ impl<'a> TintLook<'a> {
 
 /// The heading, with what brings back what was run before.
 fn heading_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
+    ui.add_space(2.0 * GRID);
     ui.horizontal(|ui| {
-        ui.vertical(|ui| section_ui(ui, cx.theme, "Input"));
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Max), |ui| {
+        section_title_ui(ui, cx.theme, "Input");
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = GRID;
             let steps = [(UiCommand::Redo, cx.session.can_redo()), (UiCommand::Undo, cx.session.can_undo())];
             for (command, enabled) in steps {

@@ -13,7 +13,7 @@ use crate::{
     },
     capture::{Capture, RowMass, Token},
     figure::{
-        FigureExtent,
+        DetailsPart, FigureExtent,
         data::{self, tab_separated},
     },
     glossary,
@@ -58,14 +58,23 @@ impl Inspector {
     }
 
     fn contents_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, (capture, shown): (&Capture, &Shown)) {
-        head_ui(ui, cx, capture);
-        if cx.pane.shows_corpus(cx.document) {
+        let details = cx.pane.view.facts().details;
+        let has_head = details.contains(&DetailsPart::Head);
+        if has_head {
+            head_ui(ui, cx, capture);
+        }
+        if details.contains(&DetailsPart::Input) {
+            section_ui(ui, cx.theme, "Input");
+            ui.add(egui::Label::new(cx.document.input_name()).wrap());
+        } else if cx.pane.shows_corpus(cx.document) {
             let text = format!("In this input only: “{}”", cx.document.input_name());
             let whole = "The view draws all inputs of the corpus; these numbers are of the input at the left alone";
             ui.add(egui::Label::new(RichText::new(text).small().color(cx.theme.warning)).wrap()).on_hover_text(whole);
         }
-        self.focus_ui(ui, cx, capture, shown);
-        let Some(subject) = subject(cx) else { return };
+        if details.contains(&DetailsPart::Selection) {
+            self.focus_ui(ui, cx, capture, shown);
+        }
+        let Some(subject) = subject(cx).filter(|_| has_head) else { return };
         if let Some(Ok(stats)) = cx.patterns.stats(&subject, cx.pane.selection.head) {
             stats_ui(ui, cx, &stats);
         }
@@ -111,6 +120,9 @@ impl Inspector {
             }
             return;
         };
+        if !cx.pane.view.facts().details.contains(&DetailsPart::Ranking) {
+            return;
+        }
         let row = focus.query.and_then(|query| pattern.rows.group_of(query));
         let col = focus.key.and_then(|key| pattern.cols.group_of(key));
         match (row, col) {

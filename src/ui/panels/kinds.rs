@@ -7,6 +7,7 @@ use crate::{
         detect::{Definition, Detector, HeadKinds, KindRanking},
         reading::store::stack_cost,
     },
+    figure::DetailsPart,
     ids::HeadId,
     session::{Command, SelectionCommand},
     text::{counted, decimal_text},
@@ -25,7 +26,8 @@ const N_NAMED: usize = 5;
 
 /// Draws the best head of each kind; a click goes there.
 pub fn kinds_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
-    let Some(subject) = subject(cx) else { return };
+    let has_head = cx.pane.view.facts().details.contains(&DetailsPart::Head);
+    let Some(subject) = subject(cx).filter(|_| has_head) else { return };
     let stack = cx.pane.selection.stack();
     let opens = stack_cost(&subject.this, stack) <= UNASKED;
     ui.add_space(2.0 * GRID);

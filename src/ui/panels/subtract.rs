@@ -14,7 +14,7 @@ use crate::{
 
 /// Draws the choice, where the view shows patterns.
 pub fn subtract_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
-    if cx.pane.view.facts().reads_corpus || cx.document.latest_capture().is_none() {
+    if !cx.pane.view.facts().draws_weights || cx.document.latest_capture().is_none() {
         return;
     }
     if let Some(overlay) = &cx.pane.overlay {

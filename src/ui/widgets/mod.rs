@@ -27,8 +27,13 @@ pub use token_chips::{ChipRoom, ChipTint, TokenChips};
 /// A heading inside a panel.
 pub fn section_ui(ui: &mut Ui, theme: &Theme, title: &str) {
     ui.add_space(3.0 * GRID);
-    ui.label(RichText::new(title).size(text_size::SMALL).color(theme.text_weak).strong());
+    section_title_ui(ui, theme, title);
     ui.add_space(-GRID / 2.0);
+}
+
+/// The words of a heading alone.
+pub fn section_title_ui(ui: &mut Ui, theme: &Theme, title: &str) {
+    ui.label(RichText::new(title).size(text_size::SMALL).color(theme.text_weak).strong());
 }
 
 /// A name and its value on one line, the value aligned to the right.

@@ -9,7 +9,7 @@ use crate::{
         ViewKind,
         data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, heatmap::visit_color_map, spec},
+        views::{DetailsPart, Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, heatmap::visit_color_map, spec},
     },
     ids::HeadId,
     text::capitalised,
@@ -25,7 +25,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Mean attention of a head over all inputs, by position and by distance",
     group: ViewGroup::Corpus,
     pages: None,
-    facts: Facts::HEADS,
+    facts: Facts { details: &[DetailsPart::Input], ..Facts::HEADS },
     extent: FigureExtent::Head,
     options: &["average"],
     fields: |options, scope, visit| {

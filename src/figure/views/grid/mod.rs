@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Facts, FigureExtent, Pinned, ViewGroup, ViewScope, ViewSpec, heatmap::HeatmapScene, matrix::columns, spec,
+    DetailsPart, Facts, FigureExtent, Pinned, ViewGroup, ViewScope, ViewSpec, heatmap::HeatmapScene, matrix::columns,
+    spec,
 };
 use crate::{
     analysis::{
@@ -36,7 +37,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention of every head as small maps: rows are layers, or heads sorted by a kind",
     group: ViewGroup::Heads,
     pages: None,
-    facts: Facts::PATTERNS,
+    facts: Facts { details: &[DetailsPart::Head], ..Facts::PATTERNS },
     extent: FigureExtent::Stack,
     options: &["grid", "heatmap"],
     fields: |options, scope, visit| {
