@@ -140,6 +140,7 @@ impl Session {
             Command::OpenExample(idx) => return self.open_example(idx),
             Command::PreviousExample => return self.open_example(neighbour(self.document().example, false)),
             Command::NextExample => return self.open_example(neighbour(self.document().example, true)),
+            Command::UnfoldOptions(unfolded) => self.settings.options_unfolded = unfolded,
             Command::CloseFirstSteps => self.settings.first_steps.close(),
             Command::SetText(text) => {
                 self.settings.first_steps.type_text();

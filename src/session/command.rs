@@ -74,6 +74,8 @@ pub enum Command {
     Run,
     /// Change what the model does on the way, or take changes back.
     Change(ChangeCommand),
+    /// Show all options of views, or those alone that were changed.
+    UnfoldOptions(bool),
     /// Offer the first steps no more.
     CloseFirstSteps,
     /// Stop what runs in a lane.

@@ -24,6 +24,8 @@ pub struct Settings {
     pub writing: super::WritingOptions,
     pub figures: super::FigureOptions,
     pub first_steps: super::FirstSteps,
+    /// Whether all options of a view are shown, or those alone that were changed.
+    pub options_unfolded: bool,
 }
 
 impl Settings {

@@ -2,7 +2,7 @@
 
 use attnscope::{
     protocol::EventKind,
-    session::{Appearance, Command, Split, ViewKind},
+    session::{Appearance, Command, Split, ViewKind, ViewOptions},
 };
 use eframe::egui::{self, Key, Modifiers, accesskit::Role};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -205,6 +205,26 @@ fn details_are_those_of_the_view() {
         window.harness.query_all_by_label(&window.app().session().document().input_name()).next().is_some(),
         "its input"
     );
+}
+
+/// Folded, options are those that were changed, each with a way back; the line above them unfolds all.
+#[test]
+fn options_are_folded_to_those_that_were_changed() {
+    let mut window = Window::open(with_text("one two three"));
+    window.show(ViewKind::Heatmap);
+    window.app().request(Command::UnfoldOptions(false));
+    window.settle();
+    assert!(!window.shows("Same scale in every pane"));
+    let mut options = window.app().session().pane().options.clone();
+    options.shared_scale = true;
+    window.app().request(Command::SetViewOptions(options));
+    window.settle();
+    assert!(window.harness.query_by_role_and_label(Role::Button, "Options: 1 changed").is_some());
+    window.click("Reset Same scale in every pane");
+    assert_eq!(window.app().session().pane().options, ViewOptions::default());
+    assert!(!window.shows("Same scale in every pane"));
+    window.click("Options");
+    assert!(window.app().session().settings.options_unfolded && window.shows("Same scale in every pane"));
 }
 
 /// A panel that needs a bar to scroll by is as wide as one that does not.

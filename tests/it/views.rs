@@ -102,7 +102,7 @@ impl Stage {
                     ui.ctx().set_global_style(theme.style());
                     let commands = CommandQueue::default();
                     let cx = PanelCtx::new(&stage.session, &theme, &commands, &stage.patterns);
-                    stage.views.options_ui(stage.session.pane().view, ui, &cx);
+                    stage.views.options_ui(stage.session.pane().view, ui, &cx, true);
                     for QueuedCommand { command, .. } in commands.take() {
                         stage.asked.push(command.clone());
                         let _ = stage.session.apply(command);

@@ -82,7 +82,12 @@ impl App {
                 if cx.pane.view.facts().lays_out_points {
                     cloud_choice_ui(ui, &view_cx);
                 }
-                views.entry(cx.pane.id).or_default().options_ui(cx.pane.view, ui, &view_cx);
+                views.entry(cx.pane.id).or_default().options_ui(
+                    cx.pane.view,
+                    ui,
+                    &view_cx,
+                    cx.session.settings.options_unfolded,
+                );
                 veiled_ui(ui, &cx, |ui| kinds_ui(ui, &cx));
                 ui.add_space(2.0 * GRID);
             });

@@ -1,14 +1,16 @@
 //! Options drawn from their fields: in the panel of a view, and in the menu of a method.
 
-use std::ops::RangeInclusive;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use eframe::egui::{Button, ComboBox, DragValue, Response, RichText, Slider, TextEdit, Ui};
+use eframe::egui::{Button, ComboBox, DragValue, Response, RichText, Role, Slider, TextEdit, Ui, WidgetInfo, vec2};
+use serde_json::Value;
 
 use super::{controls, image, source, space};
 use crate::{
-    figure::{ViewKind, views::ViewScope},
+    figure::{ViewKind, ViewOptions, views::ViewScope},
     ids::Side,
     options::{Counts, FieldValue, Offered, OptionField, joined, split_texts},
+    session::Command,
     text::sentence,
     ui::{ViewCtx, theme::GRID, widgets::focus_when_opened},
 };
@@ -17,8 +19,8 @@ use crate::{
 const MOST_LINEAR: usize = 100;
 const MOST_LINEAR_REAL: f64 = 20.0;
 
-/// Draws the options of a view, one below the other.
-pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind) {
+/// Draws the options of a view, one below the other: folded, those alone that are not at their default.
+pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind, unfolded: bool) {
     let cloud = cx.pane.cloud(cx.document);
     let capture = cx.document.latest_capture();
     let scope = ViewScope {
@@ -35,18 +37,79 @@ pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind) {
         is_ranked: cx.pane.ranking(cx.document).is_some(),
         no_lines: view.facts().lays_out_points.then(|| space::no_lines(cx)).flatten(),
     };
+    let changed = changed(cx, view, &scope);
+    title_ui(ui, cx, changed.len(), unfolded);
+    // What is being changed stays where it is until it is let go, at its default as well.
+    let id = ui.scope_id().with(("folded options", view.name()));
+    let is_held = ui.ctx().egui_is_using_pointer() || ui.ctx().egui_wants_keyboard_input();
+    let held = ui.data(|data| data.get_temp::<Vec<&'static str>>(id)).filter(|_| is_held);
+    let drawn = held.unwrap_or_else(|| changed.keys().copied().collect());
+    ui.data_mut(|data| data.insert_temp(id, drawn.clone()));
     let mut heading = None;
     controls::edit_options(cx, |options| {
         (view.spec().fields)(options, &scope, &mut |field| {
-            if field.offered == Offered::CommandLine {
+            if field.offered == Offered::CommandLine || !unfolded && !drawn.contains(&field.name) {
                 return;
             }
             if let Some(text) = field.heading.filter(|text| heading != Some(*text)) {
                 controls::heading_ui(ui, cx.theme, text);
                 heading = Some(text);
             }
-            field_ui(ui, cx, field);
+            if unfolded {
+                field_ui(ui, cx, field);
+            } else {
+                let default = changed.get(field.name);
+                changed_ui(ui, cx, field, default);
+            }
         });
+    });
+}
+
+/// The defaults of the options of a view that are not at them, by name.
+fn changed(cx: &ViewCtx<'_>, view: ViewKind, scope: &ViewScope<'_>) -> BTreeMap<&'static str, Value> {
+    let mut defaults = BTreeMap::new();
+    // An option may be there only while another one has some value.
+    for scope in [&ViewScope::COMMAND_LINE, scope] {
+        (view.spec().fields)(&mut ViewOptions::default(), scope, &mut |field| {
+            defaults.insert(field.name, field.value.value());
+        });
+    }
+    let mut changed = BTreeMap::new();
+    (view.spec().fields)(&mut cx.pane.options.clone(), scope, &mut |field| {
+        let default = defaults.remove(field.name).filter(|default| *default != field.value.value());
+        changed.extend(default.filter(|_| field.offered != Offered::CommandLine).map(|default| (field.name, default)));
+    });
+    changed
+}
+
+/// The heading, which folds the options and unfolds them, with the number of those that were changed.
+fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_changed: usize, unfolded: bool) {
+    let title = RichText::new(if unfolded { "⏷ Options" } else { "⏵ Options" }).small().strong();
+    let width = ui.available_width();
+    let count = if n_changed == 0 { String::new() } else { format!("{n_changed} changed") };
+    let button = Button::new(title).right_text(RichText::new(count.as_str()).small()).frame_when_inactive(false);
+    let line = ui.add(button.min_size(vec2(width, 6.0 * GRID)));
+    line.widget_info(|| {
+        let name = if count.is_empty() { "Options".to_owned() } else { format!("Options: {count}") };
+        WidgetInfo::selected(Role::Button, true, unfolded, name)
+    });
+    let meaning = if unfolded { "Show only the options that were changed" } else { "Show all options of the view" };
+    if line.on_hover_text(meaning).clicked() {
+        cx.send(Command::UnfoldOptions(!unfolded));
+    }
+}
+
+/// An option, and the way back to its default.
+fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, mut field: OptionField<'_>, default: Option<&Value>) {
+    ui.horizontal_top(|ui| {
+        let back = ui.add_enabled(default.is_some(), Button::new("×").small());
+        let is_back =
+            back.on_hover_text("Back to the default").accessible_name(format!("Reset {}", field.label)).clicked();
+        if let Some(default) = default.filter(|_| is_back) {
+            // The default of an option is in its range, except of a choice that this model lacks.
+            drop(field.set(default));
+        }
+        ui.vertical(|ui| field_ui(ui, cx, field));
     });
 }
 
@@ -97,7 +160,7 @@ pub fn menu_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
     let OptionField { name, label, meaning, mut value, counts, .. } = field;
     ui.horizontal(|ui| {
         let width = 28.0 * GRID;
-        ui.allocate_ui(eframe::egui::vec2(width, 5.0 * GRID), |ui| {
+        ui.allocate_ui(vec2(width, 5.0 * GRID), |ui| {
             ui.set_min_width(width);
             ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
         });

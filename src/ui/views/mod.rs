@@ -136,11 +136,11 @@ impl Views {
     }
 
     /// Draws the options and the legend of `kind`, one below the other.
-    pub fn options_ui(&mut self, kind: ViewKind, ui: &mut Ui, cx: &ViewCtx<'_>) {
+    pub fn options_ui(&mut self, kind: ViewKind, ui: &mut Ui, cx: &ViewCtx<'_>, unfolded: bool) {
         if cx.document.latest_capture().is_none() {
             return;
         }
-        fields::panel_ui(ui, cx, kind);
+        fields::panel_ui(ui, cx, kind, unfolded);
         self.canvas(kind).legend_ui(ui, cx);
     }
 

@@ -36,6 +36,7 @@ impl Window {
             startup.attach(cc).unwrap()
         });
         let mut window = Self { harness, jobs, desktop };
+        window.app().request(Command::UnfoldOptions(true));
         window.settle();
         window
     }
