@@ -12,7 +12,11 @@ use crate::{
     options::{Counts, FieldValue, Offered, OptionField, joined, split_texts},
     session::Command,
     text::sentence,
-    ui::{ViewCtx, theme::GRID, widgets::focus_when_opened},
+    ui::{
+        ViewCtx,
+        theme::{GRID, text_size},
+        widgets::focus_when_opened,
+    },
 };
 
 /// Ends of ranges up to which a slider is linear.
@@ -84,11 +88,16 @@ fn changed(cx: &ViewCtx<'_>, view: ViewKind, scope: &ViewScope<'_>) -> BTreeMap<
 
 /// The heading, which folds the options and unfolds them, with the number of those that were changed.
 fn title_ui(ui: &mut Ui, cx: &ViewCtx<'_>, n_changed: usize, unfolded: bool) {
-    let title = RichText::new(if unfolded { "⏷ Options" } else { "⏵ Options" }).small().strong();
-    let width = ui.available_width();
+    let small = |text: &str| RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
+    let title = small(if unfolded { "⏷ Options" } else { "⏵ Options" }).strong();
     let count = if n_changed == 0 { String::new() } else { format!("{n_changed} changed") };
-    let button = Button::new(title).right_text(RichText::new(count.as_str()).small()).frame_when_inactive(false);
-    let line = ui.add(button.min_size(vec2(width, 6.0 * GRID)));
+    let button = Button::new(title).right_text(small(&count)).frame_when_inactive(false);
+    // Its words begin and end where those of other headings and values do.
+    let line = ui.scope(|ui| {
+        ui.spacing_mut().button_padding.x = 0.0;
+        ui.add(button.min_size(vec2(ui.available_width(), 6.0 * GRID)))
+    });
+    let line = line.inner;
     line.widget_info(|| {
         let name = if count.is_empty() { "Options".to_owned() } else { format!("Options: {count}") };
         WidgetInfo::selected(Role::Button, true, unfolded, name)
