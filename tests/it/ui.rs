@@ -168,6 +168,11 @@ fn groups_lead_to_their_views_and_grey_ones_say_why() {
     window.click("View: Which layer");
     let pane = window.app().session().pane();
     assert_eq!(pane.view.shown_label(&pane.options), "Which layer");
+    window.press(Modifiers::NONE, Key::G);
+    window.harness.get_by_role_and_label(Role::TextInput, "Search views").type_text("heatmap");
+    window.settle();
+    window.press(Modifiers::NONE, Key::Enter);
+    assert!(view(&window) == ViewKind::Heatmap && !window.shows("View: "), "Enter shows the first that is found");
     assert!(!is_drawn(&window, ViewKind::Heads), "nothing is drawn that nobody looks at");
 }
 

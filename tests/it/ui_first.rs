@@ -77,7 +77,8 @@ fn pictures_of_an_example_stand_side_by_side() {
     window.0.state().request(Command::OpenExample(idx));
     window.0.run_steps(8);
     assert!(window.shows(EXAMPLES[idx].hint));
-    let tops: Vec<f32> = window.0.query_all_by_label("Next layer").map(|node| node.rect().top()).collect();
+    let tops: Vec<f32> =
+        window.0.query_all_by_role_and_label(Role::ComboBox, "Layer").map(|node| node.rect().top()).collect();
     assert!(tops.len() == 2 && tops[0] == tops[1], "{tops:?}");
 }
 

@@ -94,6 +94,9 @@ const fn is_work(command: &Command) -> bool {
             | Command::Pick(_)
             | Command::Copy { .. }
             | Command::SetAppearance(_)
+            | Command::UnfoldOptions(_)
+            | Command::CloseFirstSteps
+            | Command::ShowCards(_)
             | Command::Corpus(CorpusCommand::Ask(_))
             | Command::Session(
                 SessionCommand::Begin

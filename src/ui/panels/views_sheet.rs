@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use eframe::egui::{
-    self, ColorImage, FontId, Rect, RichText, ScrollArea, TextEdit, TextureHandle, TextureOptions, Ui, Vec2, pos2,
+    self, ColorImage, FontId, Key, Rect, RichText, ScrollArea, TextEdit, TextureHandle, TextureOptions, Ui, Vec2, pos2,
     text::LayoutJob, vec2,
 };
 
@@ -87,10 +87,12 @@ impl ViewsSheet {
                 key_ui(ui, cx, group.map_or(UiCommand::Views, UiCommand::ShowGroup));
             });
             ui.add_space(GRID);
+            let mut entered = false;
             if group.is_none() {
                 let field = TextEdit::singleline(&mut self.typed).hint_text("Search views").desired_width(CARD_PT.x);
                 let field = ui.add(field).accessible_name("Search views");
                 focus_when_opened(ui, &field);
+                entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
             }
             let mut n_found = 0;
             let mut chosen = false;
@@ -101,6 +103,10 @@ impl ViewsSheet {
                     let cards: Vec<ViewCard> =
                         cards_of(it).filter(|card| group.is_some() || card.mentions(&self.typed)).collect();
                     n_found += cards.len();
+                    if let Some(first) = cards.iter().find(|card| entered && cx.view_unavailable(card.0.0).is_none()) {
+                        cx.send(Command::Select(first.command()));
+                        (chosen, entered) = (true, false);
+                    }
                     if cards.is_empty() {
                         continue;
                     }

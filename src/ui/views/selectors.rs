@@ -387,7 +387,7 @@ fn map_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let layers = capture.model().stack(selected.stack).map_or(&[][..], |stack| stack.layers.as_slice());
     let small = |text: String| RichText::new(text).size(text_size::SMALL).color(cx.theme.text_weak);
     ui.label(small("Layers down, heads across".to_owned()));
-    ScrollArea::both().max_height(MAP_PT.y).max_width(MAP_PT.x).show(ui, |ui| {
+    ScrollArea::both().min_scrolled_height(MAP_PT.y).max_height(MAP_PT.y).max_width(MAP_PT.x).show(ui, |ui| {
         ui.spacing_mut().item_spacing = vec2(2.0, 2.0);
         for (layer, spec) in layers.iter().enumerate() {
             ui.horizontal(|ui| {
@@ -404,7 +404,8 @@ fn map_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
                         ui.painter().rect_stroke(rect, 0, (1.0, cx.theme.text), StrokeKind::Inside);
                     }
                     if response.on_hover_text(&label).clicked() {
-                        cx.send(Command::Select(SelectionCommand::Head(head)));
+                        // As by its name: alone where lines of several heads are drawn.
+                        cx.send(Command::Select(SelectionCommand::ShowHead(head)));
                         ui.close();
                     }
                 }
