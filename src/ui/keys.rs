@@ -116,7 +116,8 @@ impl UiCommand {
     ///
     /// Longer shortcuts are asked first, because egui takes Ctrl+Shift+O for Ctrl+O, too.
     pub fn pressed(ctx: &egui::Context) -> Vec<Self> {
-        let typing = ctx.egui_wants_keyboard_input();
+        // A menu has the keys that move within it.
+        let typing = ctx.egui_wants_keyboard_input() || egui::Popup::is_any_open(ctx);
         // What is open on top is closed first, and nothing else.
         if egui::Popup::is_any_open(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {
             egui::Popup::close_all(ctx);

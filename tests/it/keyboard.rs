@@ -117,6 +117,21 @@ fn tokens_of_a_heatmap_are_walked_and_pinned_by_keys() {
 }
 
 #[test]
+fn keys_move_in_an_open_menu_alone() {
+    let mut window = Window::open(with_text("one two three"));
+    window.show(ViewKind::Heatmap);
+    let head = window.head();
+    window.harness.get_by_role_and_label(Role::ComboBox, "Colours").click();
+    window.settle();
+    press(&mut window, Key::ArrowDown);
+    press(&mut window, Key::ArrowRight);
+    assert_eq!(window.head(), head);
+    press(&mut window, Key::Escape);
+    press(&mut window, Key::ArrowDown);
+    assert_ne!(window.head(), head, "the menu is closed");
+}
+
+#[test]
 fn every_card_of_the_views_is_reached_without_a_mouse() {
     let mut window = Window::open(with_text("one two three"));
     window.app().request(Command::ShowCards(Some(true)));
