@@ -36,10 +36,13 @@ pub(super) const LEAST_PANE: Vec2 = vec2(85.0 * GRID, 65.0 * GRID);
 const TABS_PT: f32 = 6.5 * GRID;
 /// Between two panes.
 const GAP_PT: f32 = 1.0;
-/// The most that the name of a run takes of what is left for it and the question.
+/// The most that the name of a run takes of what is left for it and the question, and that in a narrow pane.
 const RUN_PART: f32 = 0.35;
+const NARROW_RUN_PART: f32 = 0.22;
 /// From this width on a header says what is linked.
-const WIDE_HEADER_PT: f32 = 100.0 * GRID;
+const WIDE_HEADER_PT: f32 = 150.0 * GRID;
+/// Up to this width it says so by a mark alone.
+const NARROW_HEADER_PT: f32 = 110.0 * GRID;
 /// Height of the choosers above a canvas.
 const CHOOSERS_PT: f32 = 8.0 * GRID;
 /// Left and right of what stands above a pane.
@@ -240,14 +243,32 @@ fn beside_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     }
     let shared = cx.session.panes.shared(view.pane, &cx.session.documents);
     let short = shared.split(':').next().unwrap_or(shared);
-    let text = if ui.available_width() > WIDE_HEADER_PT { shared } else { short };
-    let link = ui.add(egui::Button::selectable(view.pane.linked, text).small());
+    let link = match ui.available_width() {
+        width if width > WIDE_HEADER_PT => ui.add(egui::Button::selectable(view.pane.linked, shared).small()),
+        width if width > NARROW_HEADER_PT => ui.add(egui::Button::selectable(view.pane.linked, short).small()),
+        _ => link_ui(ui, view),
+    };
     link.widget_info(|| WidgetInfo::selected(Role::Button, true, view.pane.linked, shared));
     let meaning = "Linked panes share the hovered and the pinned tokens and step through heads together, each from its \
         own head; a run and the same with changes share the head too";
     if link.on_hover_text(meaning).clicked() {
         view.send(Command::ToggleLink);
     }
+}
+
+/// Two links of a chain in place of the word, which leaves a narrow pane more of its question.
+fn link_ui(ui: &mut Ui, view: &ViewCtx<'_>) -> egui::Response {
+    let (rect, response) = ui.allocate_exact_size(Vec2::splat(6.0 * GRID), Sense::click());
+    let linked = view.pane.linked;
+    if linked {
+        ui.painter().rect_filled(rect.shrink(2.0), radius::CONTROL, view.theme.accent_ground);
+    }
+    let is_meant = linked || response.hovered() || response.has_focus();
+    let ink = if is_meant { view.theme.text } else { view.theme.text_weak };
+    for side in [-1.0, 1.0] {
+        ui.painter().circle_stroke(rect.center() + vec2(3.0 * side, 0.0), 4.5, (1.5, ink));
+    }
+    response
 }
 
 /// The selected head, with its stack where there are several.
@@ -259,7 +280,8 @@ fn head_text(view: &ViewCtx<'_>) -> String {
 
 /// The run of a pane, and the others that it could show.
 fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
-    let width = (ui.available_width() * RUN_PART).clamp(16.0 * GRID, 60.0 * GRID);
+    let part = if ui.available_width() > NARROW_HEADER_PT { RUN_PART } else { NARROW_RUN_PART };
+    let width = (ui.available_width() * part).clamp(16.0 * GRID, 60.0 * GRID);
     let shown = changed_run(cx, view).unwrap_or_else(|| title_beside(cx, view));
     let combo = ComboBox::from_id_salt("document").selected_text(shown).width(width).truncate();
     let shown = ui.scope(|ui| {
