@@ -191,7 +191,9 @@ impl<'a> OptionField<'a> {
     pub fn set(&mut self, value: &Value) -> Result<(), String> {
         let name = self.name.replace('_', "-");
         let given = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-        let whole = || value.as_u64().and_then(|value| usize::try_from(value).ok());
+        // On the command line every value is a text.
+        let count = || value.as_u64().or_else(|| value.as_str()?.parse().ok());
+        let whole = || count().and_then(|value| usize::try_from(value).ok());
         let no_number = || format!("{name} is a whole number: {given} was given");
         match &mut self.value {
             FieldValue::Whole(slot, range) => **slot = within(&name, whole().ok_or_else(no_number)?, range)?,
@@ -202,9 +204,10 @@ impl<'a> OptionField<'a> {
                 let layer = if value.is_null() { *last } else { whole().ok_or_else(no_number)? };
                 **slot = Some(layer).filter(|layer| layer < last);
             }
-            FieldValue::Seed(slot) => **slot = value.as_u64().ok_or_else(no_number)?,
+            FieldValue::Seed(slot) => **slot = count().ok_or_else(no_number)?,
             FieldValue::Real(slot, range) => {
-                let number = value.as_f64().ok_or_else(|| format!("{name} is a number: {given} was given"))?;
+                let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
+                let number = number.ok_or_else(|| format!("{name} is a number: {given} was given"))?;
                 **slot = within(&name, number, range)?;
             }
             FieldValue::Share(slot, range) | FieldValue::Small(slot, range) | FieldValue::Number(slot, range) => {

@@ -103,10 +103,6 @@ fn value(field: &OptionField<'_>, given: &[&String]) -> Value {
     let last = given.last().map_or("", |text| text.as_str());
     match &field.value {
         FieldValue::Texts(..) => Value::from(given.iter().map(|text| text.as_str()).collect::<Vec<_>>()),
-        FieldValue::Whole(..) | FieldValue::OfModel(..) | FieldValue::Layer(..) | FieldValue::Seed(_) => {
-            last.parse::<u64>().map_or_else(|_| Value::from(last), Value::from)
-        }
-        FieldValue::Real(..) => last.parse::<f64>().map_or_else(|_| Value::from(last), Value::from),
         _ => Value::from(last),
     }
 }
