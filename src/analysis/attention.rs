@@ -54,6 +54,38 @@ pub fn score(capture: &Capture, head: HeadId, query: usize, key: usize) -> Optio
     row_of_scores(capture, head, query)?.get(key).copied()
 }
 
+/// What is done to the products of a query and its keys, one after the other, until they are scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScoreStep {
+    /// Times this factor.
+    Scale(f32),
+    /// `cap · tanh(s / cap)` of the scaled products `s`.
+    Cap(f32),
+    /// Plus what depends on positions.
+    Bias,
+    /// Minus infinity where the query cannot see the key.
+    Mask,
+    /// Changes of the run.
+    Change,
+}
+
+/// One row of products, `[key]`, and then of what each step makes of it: the last is the row of [`scores`], computed even
+/// where that is stored. Steps that change nothing are left out.
+pub fn row_by_step(capture: &Capture, head: HeadId, query: usize) -> Option<(Vec<f32>, Vec<(ScoreStep, Vec<f32>)>)> {
+    let scoring = Scoring::of(capture, head)?;
+    let products = scoring.products(query)?;
+    let mut row = products.clone();
+    let mut steps = Vec::new();
+    for step in scoring.steps() {
+        let before = row.clone();
+        scoring.apply(step, query, &mut row)?;
+        if row != before {
+            steps.push((step, row.clone()));
+        }
+    }
+    Some((products, steps))
+}
+
 /// What makes scores of the products of one head's queries and keys.
 struct Scoring<'a> {
     q: Matrix,
@@ -158,26 +190,35 @@ impl<'a> Scoring<'a> {
 
     /// Products of one query with every key into scores.
     fn finish(&self, query: usize, row: &mut [f32]) -> Option<()> {
-        for score in row.iter_mut() {
-            *score *= self.params.scale;
-        }
-        if let Some(cap) = self.params.softcap {
-            for score in row.iter_mut() {
-                *score = cap * (*score / cap).tanh();
+        self.steps().try_for_each(|step| self.apply(step, query, row))
+    }
+
+    /// The steps from products to scores.
+    fn steps(&self) -> impl Iterator<Item = ScoreStep> + use<> {
+        let cap = self.params.softcap.map(ScoreStep::Cap);
+        let bias = self.biased.map(|_| ScoreStep::Bias);
+        let change = (!self.edits.is_empty()).then_some(ScoreStep::Change);
+        [Some(ScoreStep::Scale(self.params.scale)), cap, bias, Some(ScoreStep::Mask), change].into_iter().flatten()
+    }
+
+    fn apply(&self, step: ScoreStep, query: usize, row: &mut [f32]) -> Option<()> {
+        match step {
+            ScoreStep::Scale(scale) => row.iter_mut().for_each(|score| *score *= scale),
+            ScoreStep::Cap(cap) => row.iter_mut().for_each(|score| *score = cap * (*score / cap).tanh()),
+            ScoreStep::Bias => {
+                let bias = self.biased?.bias_row(self.head.head, query, [self.q.n_rows(), row.len()])?;
+                row.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
             }
-        }
-        if let Some(layer) = self.biased {
-            let bias = layer.bias_row(self.head.head, query, [self.q.n_rows(), row.len()])?;
-            row.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
-        }
-        let (n_query, n_key) = (self.q.n_rows(), row.len());
-        let near = self.visibility().near(query, n_query, n_key);
-        for (key, score) in row.iter_mut().enumerate() {
-            if !near.contains(&key) && self.global.binary_search(&key).is_err() {
-                *score = f32::NEG_INFINITY;
+            ScoreStep::Mask => {
+                let near = self.visibility().near(query, self.q.n_rows(), row.len());
+                for (key, score) in row.iter_mut().enumerate() {
+                    if !near.contains(&key) && self.global.binary_search(&key).is_err() {
+                        *score = f32::NEG_INFINITY;
+                    }
+                }
             }
+            ScoreStep::Change => apply_edits(self.edits, Site::Scores, self.head, query, row),
         }
-        apply_edits(self.edits, Site::Scores, self.head, query, row);
         Some(())
     }
 }
@@ -250,7 +291,7 @@ pub(crate) fn pattern_from(capture: &Capture, head: HeadId, scores: &Matrix) -> 
 }
 
 /// The same of the rows from query `first` on.
-fn pattern_rows_from(capture: &Capture, head: HeadId, scores: &Matrix, first: usize) -> Option<Matrix> {
+pub(crate) fn pattern_rows_from(capture: &Capture, head: HeadId, scores: &Matrix, first: usize) -> Option<Matrix> {
     let Computation { edits, .. } = capture.computation();
     if !edits_are_known(edits) {
         return None;
