@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ViewOptions,
-    views::{Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter},
+    views::{Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter, why},
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
 
@@ -29,6 +29,8 @@ pub enum ViewKind {
     Average,
     /// What explains a prediction.
     Lab,
+    /// One weight step by step.
+    Why,
 }
 
 /// Every view, in tab order, which is the order of their ids.
@@ -42,6 +44,7 @@ const VIEWS: &[&ViewSpec] = &[
     &distance::SPEC,
     &average::SPEC,
     &lab::SPEC,
+    &why::SPEC,
 ];
 
 const _: () = {

@@ -11,6 +11,7 @@ use super::views::{
     image::ImageOptions,
     lab::LabOptions,
     scatter::ScatterOptions,
+    why::WhyOptions,
 };
 use crate::{
     analysis::{
@@ -41,6 +42,7 @@ pub struct ViewOptions {
     pub distance: ShownCorrelation,
     pub average: AverageOptions,
     pub lab: LabOptions,
+    pub why: WhyOptions,
     /// The output that is explained. It belongs to an input and is not remembered with the rest.
     #[serde(skip)]
     pub target: Target,

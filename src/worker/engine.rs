@@ -280,8 +280,8 @@ fn text_side(model: &Model, input: &Input) -> Option<Side> {
     matches!(text, Input::Text(_)).then_some(side)
 }
 
-/// What is recorded of an input that somebody looks at: what every view of every space needs, without the residual
-/// stream where that takes much.
+/// What is recorded of an input that somebody looks at: what every view of every space needs and wants, without the
+/// residual stream where that takes much.
 fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> Sites {
     let read: usize = input.tokens.values().map(Vec::len).sum();
     let n_tokens = read + generate.map_or(0, |generate| generate.max_new_tokens);
@@ -290,7 +290,11 @@ fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> Sit
     let spaces = Space::ALL.into_iter().filter(|space| !(takes_much && *space == Space::Residual));
     let reading = &Reading { source: Source::ByValueNorm, ..Reading::default() };
     let needs = |space: Space| ViewKind::ALL.into_iter().flat_map(move |view| (view.spec().needs)(reading, space));
-    spaces.flat_map(needs).fold(Sites::NONE, Sites::with)
+    // Scores of a transformer follow from its queries and keys, and to hold them on the way takes longer.
+    let is_recurrent = model.spec().stacks.iter().all(|stack| stack.kind == StackKind::Cross);
+    let wants = ViewKind::ALL.into_iter().flat_map(|view| view.spec().wants).copied();
+    let wants = wants.filter(|site| if site.is_of_pairs() { is_recurrent } else { !takes_much });
+    spaces.flat_map(needs).chain(wants).fold(Sites::NONE, Sites::with)
 }
 
 /// The model, and what it is known by.

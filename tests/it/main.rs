@@ -254,6 +254,8 @@ mod weights;
 mod weights_refused;
 /// What-if: changes of a run in the session.
 mod what_if;
+/// One weight step by step.
+mod why;
 /// The background thread: newest wins, cancelling, panics, shutting down.
 mod worker;
 /// The worker with the real engine.

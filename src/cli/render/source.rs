@@ -95,9 +95,10 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
         let (capture, answers) = explained::explain(&model, &input, (options, spec))?;
         return Ok(Source { answers, ..Source::one(capture) });
     }
+    let needs = (spec.view.spec().needs)(&spec.reading, spec.space());
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
     let mut plan = RunPlan {
-        sites: Sites::of(&(spec.view.spec().needs)(&spec.reading, spec.space())),
+        sites: spec.view.spec().wants.iter().copied().fold(Sites::of(&needs), Sites::with),
         logits: Logits::Skip,
         pattern_budget_bytes: u64::MAX,
         edits: options.edits.edits(),

@@ -19,6 +19,7 @@ pub mod scatter;
 pub mod seen;
 mod spec;
 mod topic;
+pub mod why;
 
 pub use spec::{DetailsPart, Facts, FigureExtent, Pages, ViewGroup, ViewScope, ViewSpec};
 pub use topic::Topic;

@@ -50,6 +50,8 @@ pub struct ViewSpec {
     pub color_map: fn(&ViewOptions) -> ColorMap,
     /// What has to be recorded for it, of a run whose patterns are read in this way and whose points are of this space.
     pub needs: fn(&Reading, Space) -> Vec<Site>,
+    /// What is recorded as well where that takes little: without it parts of the picture are missing.
+    pub wants: &'static [Site],
     /// Why it cannot show a stack of a capture, in words; `None` when it can.
     pub unavailable: fn(&Capture, StackKind) -> Option<&'static str>,
     /// The question that it answers of what is shown.
@@ -118,6 +120,7 @@ pub enum ViewGroup {
     Look,
     Heads,
     Explain,
+    Works,
     Corpus,
 }
 
@@ -128,6 +131,7 @@ vocabulary! {
     Look("Look"),
     Heads("Heads"),
     Explain("Explain"),
+    Works("How it works"),
     Corpus("Corpus"),
 }
 
@@ -148,6 +152,7 @@ impl ViewGroup {
             Self::Look => "What does it look at?",
             Self::Heads => "Which head does what?",
             Self::Explain => "Why this answer?",
+            Self::Works => "How does a weight come about?",
             Self::Corpus => "Is it always so?",
         }
     }
@@ -207,6 +212,8 @@ impl Facts {
         Self { lays_out_points: true, details: &[DetailsPart::Selection, DetailsPart::Ranking], ..Self::HEADS };
     /// Answers of methods.
     pub(super) const ANSWERS: Self = Self { shows_answers: true, details: &[DetailsPart::Selection], ..Self::NONE };
+    /// Steps of one head.
+    pub(super) const STEPS: Self = Self { details: &[DetailsPart::Selection, DetailsPart::Head], ..Self::NONE };
     const NONE: Self = Self {
         draws_weights: false,
         reads_corpus: false,

@@ -176,6 +176,17 @@ impl Topic<'_> {
         }
     }
 
+    /// The question of the steps behind a weight.
+    pub fn comes_about(&self) -> String {
+        let which = self.which();
+        match self.held() {
+            [Some(query), Some(key)] => format!("How does the weight of {key} for {query} in {which} come about?"),
+            [Some(query), None] => format!("How do the weights of {query} in {which} come about?"),
+            [None, Some(key)] => format!("How does a weight of {key} in {which} come about?"),
+            [None, None] => format!("How does a weight of {which} come about?"),
+        }
+    }
+
     /// The question of distance beside the dot product.
     pub fn follows(&self) -> String {
         format!("Does distance follow q·k in {}?", self.which())
@@ -193,6 +204,11 @@ impl Topic<'_> {
             (None, [_]) => format!("One head of {}; weights are not reasons", self.n_heads()),
             (None, _) => "Weights are not reasons".to_owned(),
         }
+    }
+
+    /// What must be known before the steps behind a weight are believed.
+    pub fn of_steps(&self) -> String {
+        format!("Numbers of this run as recorded, of one head of {}; weights are not reasons", self.n_heads())
     }
 
     /// What must be known before points are believed.

@@ -24,7 +24,7 @@ use crate::{
         ViewCtx,
         memo::{Memo, Same},
         theme::GRID,
-        views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what},
+        views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what, why_button_ui},
         widgets::{BAR_ROW_PT, BarRow, field_ui, section_ui},
     },
 };
@@ -113,6 +113,9 @@ impl Inspector {
             token_ui(ui, cx, (query, cx.theme.query), focus.query, (queries, axes[0]));
             token_ui(ui, cx, (key, cx.theme.key), focus.key, (keys, axes[1]));
             cell_ui(ui, cx, capture, pattern.map(AsRef::as_ref), focus);
+        }
+        if pattern.is_some_and(|pattern| pattern.explained().is_none()) {
+            why_button_ui(ui, cx, selection.pinned);
         }
         let Some(pattern) = pattern else {
             if let Some(Err(refusal)) = shown {

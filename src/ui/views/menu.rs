@@ -7,7 +7,7 @@ use eframe::egui::{
     containers::menu::menu_style,
 };
 
-use super::{changes_menu_ui, heads::lines, source};
+use super::{changes_menu_ui, heads::lines, source, why_button_ui};
 use crate::{
     analysis::reading::ReadPattern,
     capture::Capture,
@@ -74,6 +74,9 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId) {
     };
     changes_menu_ui(ui, cx, focus, head);
     ui.separator();
+    if !cx.pane.view.facts().reads_corpus {
+        why_button_ui(ui, cx, focus);
+    }
     if !cx.pane.view.facts().reads_corpus {
         let patterns = patterns(cx, capture, focus);
         for (part, what) in PatternSlice::of_focus(&patterns, focus) {

@@ -42,6 +42,7 @@ mod text;
 mod texture;
 mod told;
 mod tooltip;
+mod why;
 
 pub use changes::{
     HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, short_change_text, toggle_hidden,
@@ -58,6 +59,7 @@ pub use selectors::{LAYOUT_PASSES, stack_name, view_choices_ui};
 pub use source::{shared_high, shown_pattern, subject, what};
 pub use states::error_card_ui;
 pub use told::is_first_picture;
+pub use why::why_button_ui;
 
 /// Width of the free border around a view, in points.
 const MARGIN_PT: f32 = 3.0 * GRID;
@@ -87,6 +89,7 @@ pub struct Views {
     distance: distance::DistanceView,
     average: average::AverageView,
     lab: lab::LabView,
+    why: why::WhyView,
 }
 
 impl Views {
@@ -154,6 +157,7 @@ impl Views {
             ViewKind::Distance => &mut self.distance,
             ViewKind::Average => &mut self.average,
             ViewKind::Lab => &mut self.lab,
+            ViewKind::Why => &mut self.why,
         }
     }
 }

@@ -284,7 +284,8 @@ fn layer_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, fit: Fit) {
     }
 }
 
-fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
+/// One step back or forward in a row of choosers.
+pub fn step_button(ui: &mut Ui, text: &str, name: &str, enabled: bool) -> Response {
     let response = ui.add_enabled(enabled, Button::new(text).min_size([5.0 * GRID, 0.0].into()));
     response.accessible_name(name).on_hover_text(name)
 }

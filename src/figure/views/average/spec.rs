@@ -35,6 +35,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: Some(|options| options.average.said()),
     color_map: spec::color_map,
     needs: spec::vectors,
+    wants: &[],
     unavailable: spec::available,
     question: |topic| topic.averages(),
     caveat: |topic| topic.of_means(),

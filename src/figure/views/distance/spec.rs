@@ -42,6 +42,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     }),
     color_map: spec::color_map,
     needs: spec::vectors,
+    wants: &[],
     unavailable: spec::without_vectors,
     question: |topic| topic.follows(),
     caveat: |topic| topic.of_pairs(),

@@ -47,6 +47,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: None,
     color_map: spec::color_map,
     needs: spec::patterns,
+    wants: &[],
     unavailable: spec::available,
     question: |topic| match (topic.options.grid.sort_by, topic.pinned) {
         (Some(Detector::Content), Pinned { query: None, key: None }) => topic.picks(),

@@ -29,6 +29,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: Some(|options| options.heads.said()),
     color_map: spec::color_map,
     needs: spec::patterns,
+    wants: &[],
     unavailable: spec::available,
     question: |topic| topic.looks(),
     caveat: |topic| topic.of_weights(),

@@ -41,6 +41,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: Some(|options| options.image.said()),
     color_map: |options| options.image.color_map,
     needs: spec::patterns,
+    wants: &[],
     unavailable,
     question,
     caveat: |topic| topic.of_weights(),

@@ -50,6 +50,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: Some(|options| options.lab.said()),
     color_map: spec::color_map,
     needs: |_, _| Vec::new(),
+    wants: &[],
     unavailable: spec::available,
     question,
     caveat: |_| "Methods answer different questions and need not agree".to_owned(),

@@ -29,6 +29,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: Some(|options| options.scatter.said()),
     color_map: spec::color_map,
     needs: spec::vectors,
+    wants: &[],
     unavailable: spec::without_vectors,
     question: |topic| topic.are_near(),
     caveat: |topic| topic.of_points(),

@@ -1,0 +1,229 @@
+//! One weight step by step: every step against what was recorded, in the window and as a figure.
+
+use std::{fs, process::Command};
+
+use attnscope::{
+    analysis::{
+        attention::ScoreStep,
+        chain::{Against, Chain, Over, Step, StepKind},
+    },
+    capture::{Capture, Cut, Edit, Knockout, Scope},
+    figure::{
+        ViewKind,
+        pen::Medium,
+        views::why::{WhyOptions, WhyScene},
+    },
+    ids::HeadId,
+    model::{Logits, RunPlan, Sites, uninterrupted},
+    raster::ColorMap,
+    session::Focus,
+};
+use eframe::egui::{Key, vec2};
+use egui_kittest::kittest::Queryable as _;
+use serde_json::Value;
+
+use crate::{
+    families::{families, open},
+    support::window::{Window, with_text},
+    views::{Stage, sentence},
+};
+
+/// Single precision on the way from one recorded value to the next.
+const NEAR: f32 = 1e-6;
+
+fn everything(name: &str, edits: Vec<Edit>) -> Capture {
+    let (model, reference) = open(name);
+    let edits = if edits.is_empty() { reference.edits() } else { edits };
+    let plan = RunPlan { sites: Sites::all(), logits: Logits::Skip, edits, ..RunPlan::default() };
+    model.forward(&model.encode(&reference.input()).unwrap(), &plan, &uninterrupted).unwrap()
+}
+
+fn heads(capture: &Capture) -> Vec<HeadId> {
+    let layers =
+        capture.model().stacks.iter().flat_map(|stack| {
+            stack.layers.iter().enumerate().map(move |(layer, spec)| (stack.kind, layer, spec.n_heads))
+        });
+    layers.flat_map(|(stack, layer, n)| (0..n).map(move |head| HeadId { stack, layer, head })).collect()
+}
+
+/// The chains of the first, a middle and the last query of every head, with their strongest keys.
+fn chains(capture: &Capture) -> Vec<Chain> {
+    let of_head = |head: HeadId| {
+        let n = capture.query_tokens(head.stack).len();
+        [0, n / 2, n - 1].map(|query| {
+            let (query, key) = Chain::pair(capture, head, [Some(query), None]).unwrap();
+            Chain::of(capture, head, query, key, Against::Nothing).unwrap()
+        })
+    };
+    heads(capture).into_iter().flat_map(of_head).collect()
+}
+
+fn step(chain: &Chain, is_meant: impl Fn(StepKind) -> bool) -> Option<&Step> {
+    chain.steps.iter().find(|step| is_meant(step.kind))
+}
+
+#[test]
+fn every_step_of_every_family_is_what_was_recorded() {
+    let mut wrong = Vec::new();
+    for name in families() {
+        let capture = everything(&name, Vec::new());
+        for chain in chains(&capture) {
+            let kinds: Vec<StepKind> = chain.steps.iter().map(|step| step.kind).collect();
+            for step in &chain.steps {
+                if step.deviation.is_some_and(|far| far.is_nan() || far > NEAR) {
+                    wrong.push(format!("{name} {}: {:?} is off by {:?}", chain.head, step.kind, step.deviation));
+                }
+            }
+            let has_products = kinds.contains(&StepKind::Products) || kinds.contains(&StepKind::Scores);
+            let has_rest = [StepKind::Weighed, StepKind::Mixed].iter().all(|kind| kinds.contains(kind));
+            if !has_products || !has_rest {
+                wrong.push(format!("{name} {}: {kinds:?}", chain.head));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn products_add_up_to_the_score_and_differences_to_the_quotient_of_weights() {
+    for name in ["gpt2", "llama", "bert"] {
+        let capture = everything(name, Vec::new());
+        for chain in chains(&capture) {
+            let Some(scaled) = step(&chain, |kind| matches!(kind, StepKind::Score(ScoreStep::Scale(_)))) else {
+                panic!("{name} scales its scores");
+            };
+            let StepKind::Score(ScoreStep::Scale(scale)) = scaled.kind else { unreachable!() };
+            let products = |chain: &Chain| step(chain, |kind| kind == StepKind::Products).unwrap().sum();
+            let score = f64::from(scaled.values[chain.key]);
+            assert!((products(&chain) * f64::from(scale) - score).abs() < 1e-4 * score.abs().max(1.0));
+            let next = Chain::of(&capture, chain.head, chain.query, chain.key, Against::Next).unwrap();
+            let Some(other) = next.compared() else { continue };
+            let [a, b] = [chain.key, other].map(|key| f64::from(chain.weights[key]).ln());
+            let difference = products(&next) * f64::from(scale);
+            assert!((difference - (a - b)).abs() < 1e-3 * (a - b).abs().max(1.0), "{name}: {difference}, {}", a - b);
+            let mean = Chain::of(&capture, chain.head, chain.query, chain.key, Against::Mean).unwrap();
+            let seen: Vec<f64> = (0..chain.weights.len())
+                .filter(|key| chain.weights[*key] > 0.0)
+                .map(|key| f64::from(scaled.values[key]))
+                .collect();
+            let centred = score - seen.iter().sum::<f64>() / seen.len() as f64;
+            assert!((products(&mean) * f64::from(scale) - centred).abs() < 1e-3 * score.abs().max(1.0), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_changed_run_has_its_change_as_a_step() {
+    let head = HeadId::single(0, 0);
+    let (scope, edges) = (Scope::Heads(vec![head]), vec![[3, 1]]);
+    let cut = Edit::Knockout(Knockout { stack: head.stack, scope, edges, cut: Cut::Scores });
+    let capture = everything("gpt2", vec![cut]);
+    let chain = Chain::of(&capture, head, 3, 2, Against::Nothing).unwrap();
+    let changed = step(&chain, |kind| kind == StepKind::Score(ScoreStep::Change)).unwrap();
+    assert_eq!(changed.values[1], f32::NEG_INFINITY);
+    assert_eq!(chain.weights[1], 0.0);
+    assert!(chain.steps.iter().all(|step| step.deviation.is_none_or(|far| far <= NEAR)));
+}
+
+#[test]
+fn the_strongest_weight_off_the_first_and_special_tokens_is_looked_at_first() {
+    let capture = sentence();
+    let head = HeadId::single(1, 0);
+    let (query, key) = Chain::pair(&capture, head, [None, None]).unwrap();
+    let tokens = capture.query_tokens(head.stack);
+    assert!(key != 0 && key != query && !tokens[query].special && !tokens[key].special, "{query} {key}");
+    assert_eq!(Chain::pair(&capture, head, [Some(2), Some(5)]), Some((2, 5)), "what is held stays");
+    assert_eq!(Chain::pair(&capture, head, [Some(2), None]).unwrap().0, 2);
+    assert_eq!(Chain::pair(&capture, head, [None, Some(4)]).unwrap().1, 4);
+}
+
+#[test]
+fn of_many_columns_the_largest_are_drawn_in_the_same_places_of_every_step() {
+    let capture = everything("gpt2", Vec::new());
+    let chain = Chain::of(&capture, HeadId::single(0, 1), 4, 0, Against::Nothing).unwrap();
+    for over in [Over::Vector, Over::Keys, Over::Value, Over::Heads, Over::Stream] {
+        let columns = chain.columns(over, 4);
+        assert!(columns.len() == 4 && columns.is_sorted(), "{over:?}");
+        for step in chain.steps.iter().filter(|step| step.over == over) {
+            let rest = step.rest(&columns).unwrap();
+            let shown: f64 = columns.iter().map(|column| f64::from(step.values[*column])).sum();
+            assert_eq!(rest.n + 4, step.values.len());
+            assert!(shown.is_infinite() || (shown + rest.sum - step.sum()).abs() < 1e-6 || step.sum().is_infinite());
+        }
+    }
+    assert!(chain.columns(Over::Keys, 4).contains(&0), "the key that is looked at is shown, however small");
+}
+
+#[test]
+fn a_key_is_pinned_and_steps_are_walked_by_buttons_and_keys() {
+    let mut stage = Stage::new(sentence(), ViewKind::Why).show(vec2(900.0, 900.0));
+    stage.run();
+    let capture = sentence();
+    let head = HeadId::single(0, 0);
+    let (query, key) = Chain::pair(&capture, head, [None, None]).unwrap();
+    let chain = Chain::of(&capture, head, query, key, Against::Nothing).unwrap();
+    let n = chain.steps.len();
+    assert!(stage.query_by_label(&format!("Step {n} of {n}")).is_some());
+    let canvas = stage.get_by_label("Steps of L0H0").rect();
+    let scene = WhyScene::new(&capture, chain.clone().into(), ColorMap::default(), WhyOptions::default());
+    let layout = scene.layout(canvas, Medium::Screen);
+    let nth = chain.steps.iter().position(|step| step.is_weights()).unwrap();
+    let other = (0..9).find(|other| *other != key && layout.strips[nth].cell(*other).is_some()).unwrap();
+    let cell = layout.strips[nth].cell(other).unwrap().center();
+    stage.hover_at(cell);
+    stage.run();
+    assert_eq!(stage.state().session.pane().selection.hover, Focus::cell(query, other));
+    stage.drag_at(cell);
+    stage.drop_at(cell);
+    stage.run();
+    assert_eq!(stage.state().session.pane().selection.pinned, Focus::cell(query, other));
+    let walked = |stage: &egui_kittest::Harness<'_, Stage>| stage.state().session.pane().options.why.walked(n);
+    stage.key_press(Key::ArrowRight);
+    stage.run();
+    assert_eq!(walked(&stage), 1, "a click gave the steps the keys");
+    stage.key_press(Key::ArrowRight);
+    stage.run();
+    stage.get_by_label("Next step").click();
+    stage.run();
+    assert_eq!(walked(&stage), 3);
+    stage.key_press(Key::ArrowLeft);
+    stage.get_by_label("Previous step").click();
+    stage.run();
+    stage.get_by_label("All").click();
+    stage.run();
+    assert_eq!(walked(&stage), n);
+}
+
+#[test]
+fn a_held_weight_leads_to_its_steps() {
+    let mut window = Window::open(with_text("one two three"));
+    window.click("Query 2 three");
+    window.click("Key 0 one");
+    window.harness.remove_cursor();
+    window.settle();
+    window.click("Why this weight");
+    window.settle();
+    let pane = window.app().session().pane();
+    assert_eq!((pane.view, pane.selection.pinned), (ViewKind::Why, Focus::cell(2, 0)));
+    assert!(window.shows("How does the weight of “one” for “three” in L0H0 come about?"));
+}
+
+#[test]
+fn a_figure_has_the_steps_that_were_walked_and_its_table_every_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [figure, data] = ["figure.svg", "data.json"].map(at);
+    let text = "The animal didn't cross the street because it was too tired";
+    let arguments = ["render", "why", "--model", "demo:gpt", "--text", text, "--layer", "3", "--head", "2"];
+    let more = ["--query", "11", "--walked", "4", "--compared", "next", "--out", &figure, "--data", &data];
+    let output = Command::new(env!("CARGO_BIN_EXE_attnscope")).args(arguments).args(more).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figure = fs::read_to_string(&figure).unwrap();
+    assert!(figure.contains("Query “it”") && figure.contains("Dot products") && !figure.contains("Values mixed"));
+    let data: Value = serde_json::from_str(&fs::read_to_string(&data).unwrap()).unwrap();
+    let rows = data["rows"].as_array().unwrap();
+    let of = |step: f64| rows.iter().filter(move |row| row["step"] == step).map(|row| row["value"].as_f64().unwrap());
+    let [q, k] = [0.0, 1.0].map(|step| of(step).collect::<Vec<_>>());
+    let products = of(2.0).zip(q.iter().zip(&k)).all(|(product, (q, k))| (product - q * k).abs() < 1e-4);
+    assert!(products && q.len() == 28 && rows.iter().all(|row| row["step"].as_f64().unwrap() < 4.0));
+}
