@@ -198,7 +198,9 @@ fn activations_are_taken_from_another_document_in_the_window() {
     assert!(window.shows("First click the token"));
     window.harness.get_by_label_contains("Patch from…").click();
     window.settle();
-    window.harness.get_by_role_and_label(Role::Button, "Token 1 two").click();
+    // The changed run is at the right.
+    let queries = window.harness.get_all_by_role_and_label(Role::Button, "Query 1 two");
+    queries.max_by(|a, b| a.rect().left().total_cmp(&b.rect().left())).unwrap().click();
     window.settle();
     window.harness.get_by_label_contains("Patch from…").click();
     window.settle();
@@ -267,12 +269,15 @@ fn weights_are_drawn_on_the_heatmap_and_the_run_follows() {
 
 #[test]
 fn hidden_tokens_and_cut_edges_are_marked_where_patterns_are_shown() {
-    for (view, key) in [(ViewKind::Heads, "Key 1 two, hidden"), (ViewKind::Heatmap, "")] {
+    for (view, label, key) in
+        [(ViewKind::Heads, "Query 1 two", "Key 1 two, hidden"), (ViewKind::Heatmap, "Query labels", "")]
+    {
         let mut play_window = Window::open(OpenOptions { view: Some(view), ..with_text("one two three") });
         let window = &mut play_window;
         window.harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 5.0);
         for _ in 0..2 {
-            window.harness.get_by_role_and_label(Role::Button, "Token 1 two").click();
+            // Its middle, which is the second of three tokens.
+            window.harness.get_by_label(label).click();
         }
         window.settle();
         window.settle();

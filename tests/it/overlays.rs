@@ -249,9 +249,11 @@ fn an_answer_of_the_laboratory_is_shown_in_other_views_and_attention_comes_back(
     window.show(ViewKind::Heads);
     window.harness.get_by_label("Lines, not attention");
     assert!(window.shows("of 8 lines") && window.shows("of the sum of all absolute values"));
+    window.show(ViewKind::Grid);
     window.harness.get_by_role_and_label(Role::Button, "Token 7 eight").hover();
     window.harness.run_steps(8);
     assert!(window.shows("Relevance 1.00"), "the token’s number, by its name");
+    window.show(ViewKind::Heads);
 
     window.harness.get_all_by_label("Back to attention").next().unwrap().click();
     window.settle();
@@ -261,7 +263,8 @@ fn an_answer_of_the_laboratory_is_shown_in_other_views_and_attention_comes_back(
     window.click("Explain");
     window.settle();
     choose(&mut window, "If hidden", &["On the tokens"]);
-    assert_eq!(window.app().session().pane().view, ViewKind::Lab, "the tokens are beside it");
+    assert_eq!(window.app().session().pane().view, ViewKind::Lab, "the tokens are above it");
+    window.harness.get_by_role_and_label(Role::Button, "Token 7 eight");
     assert!(window.shows("If hidden, scores – not attention"));
 }
 

@@ -18,7 +18,7 @@ use attnscope::{
     text::weight_text,
     ui::{App, app::Startup},
 };
-use eframe::egui::{Event, Key, Modifiers};
+use eframe::egui::{Event, Key, Modifiers, Rect, vec2};
 use egui_kittest::{Harness, kittest::Queryable as _};
 use serde_json::Value;
 
@@ -136,6 +136,11 @@ impl Stage {
         stage
     }
 
+    fn n_queries(&self) -> usize {
+        let stack = self.session().pane().selection.stack();
+        self.session().document().latest_capture().map_or(0, |capture| capture.query_tokens(stack).len())
+    }
+
     fn session(&self) -> &Session {
         self.harness.state().session()
     }
@@ -181,9 +186,11 @@ impl Stage {
             Act::Undo => self.ask(Command::Undo),
             Act::Redo => self.ask(Command::Redo),
             Act::Hover => {
-                // The second token, in the view or in the panel.
-                let name = if n.is_multiple_of(2) { "Query 1 " } else { "Token 1 " };
-                let at = self.harness.query_all_by_label_contains(name).next().map(|token| token.rect().center());
+                // The second token, by a name of its own or among the names of all rows.
+                let by_name = self.harness.query_all_by_label_contains("Query 1 ").next();
+                let of_rows = self.harness.query_all_by_label("Query labels").next().map(|rows| rows.rect());
+                let row = |rows: Rect| rows.center_top() + vec2(0.0, 1.5 * rows.height() / self.n_queries() as f32);
+                let at = by_name.map(|token| token.rect().center()).or(of_rows.map(row));
                 if let Some(at) = at {
                     self.harness.hover_at(at);
                     self.settle();

@@ -29,7 +29,7 @@ fn the_first_example_is_open_when_the_window_opens() {
     assert!(window.app().session().document().latest_capture().is_some());
     assert!(window.shows("demo:gpt"));
     assert!(window.shows("3 layers × 4 heads"));
-    let n_tokens = window.harness.query_all_by_label_contains("Token ").count();
+    let n_tokens = window.harness.query_all_by_label_contains("Query ").count();
     assert!(n_tokens > 10, "{n_tokens} tokens are listed");
 }
 
@@ -66,7 +66,7 @@ fn a_failed_run_says_so_and_keeps_the_result() {
     assert_eq!(said(&window, "The model could not be evaluated"), 1, "in full in one place");
     assert_eq!(said(&window, "⚠ The run failed"), 1);
     assert!(window.shows("Try something else"));
-    assert_eq!(said(&window, "Token "), 3, "the tokens are still there");
+    assert_eq!(said(&window, "Key "), 3, "the tokens are still there");
     // No message lies over the sentence.
     let places = |text: &str| -> Vec<egui::Rect> {
         let mut all: Vec<_> = window.harness.query_all_by_label_contains(text).map(|node| node.rect()).collect();
@@ -93,7 +93,7 @@ fn a_failed_run_says_so_and_keeps_the_result() {
         assert!(!alphas.is_empty(), "{text} is drawn");
         alphas.iter().all(|alpha| *alpha < 200)
     };
-    assert!(is_veiled("3 tokens") && is_veiled("two") && !is_veiled("Input"));
+    assert!(is_veiled("word20") && is_veiled("two") && !is_veiled("Input"));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn arrow_keys_belong_to_the_text_while_typing() {
 #[test]
 fn a_clicked_token_is_pinned_until_escape() {
     let mut window = Window::open(with_text("one two three"));
-    window.click("Token 1 two");
+    window.click("Query 1 two");
     window.harness.remove_cursor();
     window.settle();
     assert_eq!(window.app().session().pane().selection.pinned.query, Some(1));
@@ -230,12 +230,13 @@ fn a_clicked_token_is_pinned_until_escape() {
 #[test]
 fn numbers_beside_maps_of_all_heads_say_that_they_are_of_the_selected_head() {
     let mut window = Window::open(with_text("one two three"));
-    for (view, title) in
-        [(ViewKind::Heads, "Under the pointer, in L0H0"), (ViewKind::Matrix, "in the selected head L0H0")]
-    {
+    for (view, token, title) in [
+        (ViewKind::Heads, "Query 1 two", "Under the pointer, in L0H0"),
+        (ViewKind::Matrix, "Token 1 two", "in the selected head L0H0"),
+    ] {
         window.app().request(Command::Select(SelectionCommand::ShowView(view)));
         window.settle();
-        window.harness.get_by_label("Token 1 two").hover();
+        window.harness.get_by_label(token).hover();
         window.settle();
         assert!(window.shows(title), "{view:?}");
     }
@@ -244,7 +245,7 @@ fn numbers_beside_maps_of_all_heads_say_that_they_are_of_the_selected_head() {
 #[test]
 fn the_inspector_names_weight_score_and_rank_of_a_pair() {
     let mut window = Window::open(with_text("one two three"));
-    window.click("Token 2 three");
+    window.click("Query 2 three");
     window.harness.remove_cursor();
     window.settle();
     let capture = window.app().session().document().latest_capture().unwrap().clone();
@@ -356,8 +357,39 @@ fn a_search_steps_through_its_hits_and_counts_them() {
 }
 
 #[test]
-fn tokens_are_one_tab_stop_with_arrows_inside() {
+fn a_search_that_is_left_goes_and_the_token_it_found_stays() {
+    for view in [ViewKind::Heads, ViewKind::Heatmap, ViewKind::Grid, ViewKind::Lab] {
+        let mut window = Window::open(OpenOptions { view: Some(view), ..with_text("one two three") });
+        let names_tokens = window.harness.query_by_label("Token 0 one").is_none();
+        assert_eq!(names_tokens, view != ViewKind::Grid, "{}", view.label());
+        window.press(Modifiers::NONE, Key::Slash);
+        window.harness.get_by_label("Token 0 one");
+        window.harness.get_by_label("Find token").type_text("two");
+        window.settle();
+        window.press(Modifiers::NONE, Key::Enter);
+        window.press(Modifiers::NONE, Key::Escape);
+        assert!(window.harness.query_by_label("Find token").is_none(), "{}", view.label());
+        assert_eq!(window.harness.query_by_label("Token 0 one").is_none(), names_tokens, "{}", view.label());
+        assert_eq!(window.app().session().pane().selection.pinned.query, Some(1), "{}", view.label());
+        window.press(Modifiers::NONE, Key::Escape);
+        assert!(window.app().session().pane().selection.pinned.is_empty(), "{}", view.label());
+    }
+}
+
+#[test]
+fn views_without_names_of_tokens_have_them_in_a_rail() {
     let mut window = Window::open(with_text("one two three"));
+    for view in [ViewKind::Grid, ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance, ViewKind::Average] {
+        window.show(view);
+        window.click("Token 2 three");
+        assert_eq!(window.app().session().pane().selection.pinned.query, Some(2), "{}", view.label());
+        window.press(Modifiers::NONE, Key::Escape);
+    }
+}
+
+#[test]
+fn tokens_are_one_tab_stop_with_arrows_inside() {
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Grid), ..with_text("one two three") });
     let focused = |window: &Window, label: &str| window.harness.get_by_label(label).is_focused();
     window.harness.get_by_label("Token 0 one").focus();
     window.settle();

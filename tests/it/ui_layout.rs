@@ -1,6 +1,7 @@
 //! What the window looks like: room, panels, appearance.
 
 use attnscope::{
+    cli::open::OpenOptions,
     protocol::EventKind,
     session::{Appearance, Command, Split, ViewKind, ViewOptions},
 };
@@ -25,7 +26,7 @@ fn the_appearance_is_switched_and_remembered() {
 #[test]
 fn five_hundred_tokens_cost_no_more_widgets_than_are_in_view() {
     let text = (0..512).map(|i| format!("w{i}")).collect::<Vec<_>>().join(" ");
-    let window = Window::open(with_text(&text));
+    let window = Window::open(OpenOptions { view: Some(ViewKind::Grid), ..with_text(&text) });
     assert!(window.shows("512 tokens"));
     let n_chips = window.harness.query_all_by_label_contains("Token ").count();
     assert!((10..120).contains(&n_chips), "{n_chips} chips");
@@ -35,8 +36,6 @@ fn five_hundred_tokens_cost_no_more_widgets_than_are_in_view() {
 #[cfg(feature = "snapshots")]
 #[test]
 fn the_window_looks_as_it_did() {
-    use attnscope::cli::open::OpenOptions;
-
     use crate::support::scripted;
 
     let mut results = egui_kittest::SnapshotResults::new();
@@ -87,7 +86,7 @@ fn an_error_moves_no_button() {
     let places = |window: &Window| {
         let text = window.harness.get_by_role_and_label(Role::MultilineTextInput, "Text").rect();
         let buttons = ["Open…", "Add second sentence", "Undo"].map(|label| window.harness.get_by_label(label).rect());
-        (text, buttons, window.harness.get_by_label("Token 0 one").rect())
+        (text, buttons, window.harness.get_by_label("Query 0 one").rect())
     };
     let before = places(&window);
     window.jobs.answer(false);

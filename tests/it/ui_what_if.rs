@@ -7,8 +7,11 @@ use attnscope::{
     protocol::{EditRequest, EventKind, Failure, Request},
     session::{Document, Focus, ViewKind},
 };
-use eframe::egui::{Event, Key, Modifiers, accesskit::Role};
-use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use eframe::egui::{Event, Key, Modifiers, PointerButton, accesskit::Role};
+use egui_kittest::{
+    Node,
+    kittest::{NodeT as _, Queryable as _},
+};
 
 use crate::support::window::{Window, with_text};
 
@@ -58,12 +61,12 @@ fn a_head_is_ablated_from_the_menu_and_the_unchanged_run_stands_beside_it() {
 
 #[test]
 fn tokens_are_hidden_by_a_double_click_and_replaced_from_their_menu() {
-    let mut window = Window::open(with_text("one two three"));
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Grid), ..with_text("one two three") });
     // Each of the harness's frames takes a quarter of a second.
     window.harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 5.0);
     let twice = |window: &mut Window| {
         for _ in 0..2 {
-            window.harness.get_by_role_and_label(Role::Button, "Token 1 two").click();
+            token(window, "Token 1 two").click();
         }
         window.settle();
     };
@@ -76,8 +79,7 @@ fn tokens_are_hidden_by_a_double_click_and_replaced_from_their_menu() {
     twice(&mut window);
     assert_eq!(edits(&window).len(), 0, "once more shows it again");
 
-    window.harness.get_by_role_and_label(Role::Button, "Token 2 three").click_secondary();
-    window.settle();
+    click_secondary(&mut window, "Token 2 three");
     assert_eq!(window.app().session().pane().selection.pinned, Focus::query(2), "the menu’s token is held");
     window.harness.get_by_label_contains("Token “three”").click();
     window.settle();
@@ -89,15 +91,52 @@ fn tokens_are_hidden_by_a_double_click_and_replaced_from_their_menu() {
     assert_eq!(edits(&window), ["token 2 is replaced by the token with the id 17"]);
 }
 
+/// A token above the pane with the changes, which is the right one.
+fn token<'a>(window: &'a Window, name: &'a str) -> Node<'a> {
+    let all = window.harness.query_all_by_role_and_label(Role::Button, name);
+    all.max_by(|a, b| a.rect().left().total_cmp(&b.rect().left())).unwrap()
+}
+
+/// The right button over a token, which the pointer comes to first.
+fn click_secondary(window: &mut Window, name: &str) {
+    token(window, name).hover();
+    window.settle();
+    token(window, name).click_secondary();
+    window.settle();
+}
+
+#[test]
+fn labels_of_a_heatmap_hide_their_token_and_have_the_menu_of_changes() {
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Heatmap), ..with_text("one two three") });
+    window.harness.ctx.options_mut(|options| options.input_options.max_double_click_delay = 5.0);
+    let labels = window.harness.get_by_label("Query labels").rect();
+    let pointer = |window: &mut Window, button: PointerButton| {
+        let pos = labels.center();
+        window.harness.hover_at(pos);
+        window.settle();
+        for pressed in [true, false] {
+            let modifiers = Modifiers::NONE;
+            window.harness.event(Event::PointerButton { pos, button, pressed, modifiers });
+        }
+        window.settle();
+    };
+    pointer(&mut window, PointerButton::Secondary);
+    assert_eq!(window.app().session().pane().selection.pinned, Focus::query(1), "the menu’s token is held");
+    assert!(window.shows("Token “two”"));
+    window.press(Modifiers::NONE, Key::Escape);
+    pointer(&mut window, PointerButton::Primary);
+    pointer(&mut window, PointerButton::Primary);
+    assert_eq!(edits(&window), ["token 1 is hidden"]);
+}
+
 /// One choice takes the place of the one before, and undo brings that back.
 #[test]
 fn tokens_are_made_global_from_their_menu() {
     let model = Some("demo:windows".to_owned());
-    let mut window = Window::open(OpenOptions { model, ..with_text("one two three four five") });
+    let view = Some(ViewKind::Grid);
+    let mut window = Window::open(OpenOptions { model, view, ..with_text("one two three four five") });
     let pick = |window: &mut Window, token: &str, choice: &str| {
-        let chips = window.harness.query_all_by_role_and_label(Role::Button, token);
-        chips.max_by(|a, b| a.rect().top().total_cmp(&b.rect().top())).unwrap().click_secondary();
-        window.settle();
+        click_secondary(window, token);
         let word = token.rsplit(' ').next().unwrap();
         window.harness.get_by_label_contains(&format!("Token “{word}”")).click();
         window.settle();
@@ -113,9 +152,8 @@ fn tokens_are_made_global_from_their_menu() {
     window.press(Modifiers::COMMAND, Key::Z);
     assert_eq!(edits(&window), ["only tokens 0, 4 have global attention"]);
 
-    let mut other = Window::open(with_text("one two three"));
-    other.harness.get_by_role_and_label(Role::Button, "Token 0 one").click_secondary();
-    other.settle();
+    let mut other = Window::open(OpenOptions { view, ..with_text("one two three") });
+    click_secondary(&mut other, "Token 0 one");
     other.harness.get_by_label_contains("Token “one”").click();
     other.settle();
     assert!(!other.shows("Make global"), "a model without such tokens");

@@ -172,6 +172,8 @@ pub struct Facts {
     pub searches_points: bool,
     /// Answers of the methods that explain a prediction.
     pub shows_answers: bool,
+    /// Tokens stand in the view, each by its name.
+    pub names_tokens: bool,
     /// Weights lie on the picture that the model saw.
     pub lies_on_picture: bool,
     /// Weights are colours, on a scale that several patterns can share.
@@ -211,7 +213,8 @@ impl Facts {
     pub(super) const POINTS: Self =
         Self { lays_out_points: true, details: &[DetailsPart::Selection, DetailsPart::Ranking], ..Self::HEADS };
     /// Answers of methods.
-    pub(super) const ANSWERS: Self = Self { shows_answers: true, details: &[DetailsPart::Selection], ..Self::NONE };
+    pub(super) const ANSWERS: Self =
+        Self { shows_answers: true, names_tokens: true, details: &[DetailsPart::Selection], ..Self::NONE };
     /// Steps of one head.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Selection, DetailsPart::Head], ..Self::NONE };
     const NONE: Self = Self {
@@ -220,6 +223,7 @@ impl Facts {
         lays_out_points: false,
         searches_points: false,
         shows_answers: false,
+        names_tokens: false,
         lies_on_picture: false,
         has_color_scale: false,
         has_log_colors: false,

@@ -283,8 +283,8 @@ impl App {
                 focus_search(ctx);
             }
             UiCommand::FindToken => {
-                self.sides.open(Side::Left, Room::of(ctx, &self.session));
-                self.left.focus_search();
+                let pane = self.session.pane().id;
+                self.views.entry(pane).or_default().focus_search();
             }
             UiCommand::TypeText => self.await_input(ctx),
             UiCommand::Cancel => self.commands.push(Command::CancelAll),

@@ -45,7 +45,6 @@ impl App {
         let view_cx = PanelCtx::new(session, &theme, view_commands, patterns);
         let mut requests = WindowRequests::new();
         let shown = shown_pattern(&cx);
-        let pattern = shown.as_ref().and_then(|shown| shown.as_deref().ok());
         let bar = |margin: Margin| Frame::new().fill(theme.panel).inner_margin(margin);
         let sides = Margin::symmetric(3 * GRID as i8, 2 * GRID as i8);
         let window_width = ui.ctx().content_rect().width();
@@ -71,7 +70,7 @@ impl App {
         let room = Room::of(ui.ctx(), cx.session);
         let places = [Side::Left, Side::Right].map(|side| self.sides.place(side, room));
         let panels = ui.available_rect_before_wrap();
-        let mut left_ui = |ui: &mut Ui| left.ui(ui, &cx, pattern);
+        let mut left_ui = |ui: &mut Ui| left.ui(ui, &cx);
         let mut right_ui = |ui: &mut Ui, views: &mut HashMap<PaneId, Views>| {
             scrolled_ui(ui, "inspector", |ui| {
                 veiled_ui(ui, &cx, |ui| inspector.ui(ui, &cx, &shown));

@@ -1,4 +1,4 @@
-//! Input of the model: the text or the picture, and its tokens.
+//! Input of the model: the text or the picture.
 
 use eframe::egui::{self, RichText, Stroke, StrokeKind, TextureHandle, Ui, vec2};
 
@@ -7,53 +7,42 @@ use super::{
     input_chooser,
     language_tags::language_tags_ui,
     target::TargetPanel,
-    token_search::TokenSearch,
     too_long::part_ui,
     undrawn::undrawn_text,
     written::written_ui,
 };
 use crate::{
-    analysis::reading::ReadPattern,
     capture::{Capture, RgbaBuffer},
-    figure::palette::Ink,
-    ids::{CaptureId, Side, StackKind},
+    ids::CaptureId,
     model::ImageSource,
     session::{Command, gallery::SAMPLES},
-    text::counted,
     ui::{
         PanelCtx, ViewCtx,
         commands::UiCommand,
         memo::Memo,
         stale::veiled_ui,
-        theme::{GRID, opaque, radius},
-        views::overlay_strip_ui,
-        widgets::{ChipRoom, ChipTint, TokenChips, section_title_ui, section_ui},
+        theme::{GRID, radius},
+        widgets::section_title_ui,
     },
 };
 
 const EDITOR_ROWS: usize = 4;
-const MAX_CHIPS_HEIGHT: f32 = 56.0 * GRID;
 /// Longer edge of the thumbnail's texture, in pixels.
 const THUMBNAIL_PX: usize = 256;
 
-/// The input and its tokens.
+/// The input.
 #[derive(Default)]
 pub struct InputPanel {
     text: Editor,
     text_b: Editor,
     target: TargetPanel,
-    search: TokenSearch,
-    /// The token that the search has just come to.
-    reveal: Option<usize>,
-    query_chips: TokenChips,
-    key_chips: TokenChips,
     thumbnail: Option<(CaptureId, TextureHandle)>,
     undrawn: Memo<CaptureId, Option<String>>,
 }
 
 impl InputPanel {
     /// Draws the panel.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
+    pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>) {
         heading_ui(ui, cx);
         let model = cx.document.model.latest().map(|model| &model.spec);
         let spec = model.or_else(|| cx.document.latest_capture().map(|capture| capture.model()));
@@ -76,7 +65,6 @@ impl InputPanel {
         let Some(capture) = cx.document.latest_capture() else { return };
         veiled_ui(ui, cx, |ui| {
             written_ui(ui, cx, capture);
-            self.tokens_ui(ui, cx, capture, pattern);
             if let Some(text) = self.undrawn.get_or_update(capture.id(), || undrawn_text(ui, capture)) {
                 ui.label(RichText::new(text).small().color(cx.theme.warning));
             }
@@ -86,11 +74,6 @@ impl InputPanel {
     /// Puts the cursor into the text in the next frame.
     pub const fn focus_text(&mut self) {
         self.text.focus();
-    }
-
-    /// Puts the cursor into the token search in the next frame.
-    pub const fn focus_search(&mut self) {
-        self.search.focus();
     }
 
     fn text_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -160,75 +143,6 @@ impl InputPanel {
             .on_hover_text("Pictures bundled with AttnScope");
         });
     }
-
-    fn tokens_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, pattern: Option<&ReadPattern>) {
-        let stack = cx.pane.selection.stack();
-        let (query_side, key_side) = (stack.query_side(), stack.key_side());
-        let focus = cx.pane.selection.focus();
-        // One row is that of all tokens, whether one is held or not.
-        let one_row = pattern.filter(|pattern| pattern.has_one_row()).map(|pattern| pattern.by_key(None));
-        let query_row: Option<Vec<f32>> =
-            one_row.or_else(|| focus.query.and_then(|query| Some(pattern?.by_key(Some(query)))));
-        let has_one_row = pattern.is_some_and(ReadPattern::has_one_row);
-        let key_column: Option<Vec<f32>> = match (focus.query, focus.key) {
-            (None, Some(key)) if !has_one_row => pattern.map(|it| it.by_query(Some(key))),
-            _ => None,
-        };
-        let look = TintLook::of(cx, pattern);
-        let key_tint = query_row.as_deref().map(|weights| look.tint(weights, cx.theme.key));
-        let query_tint = key_column.as_deref().map(|weights| look.tint(weights, cx.theme.query));
-        if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| !cx.pane.view.facts().reads_corpus) {
-            ui.add_space(GRID);
-            overlay_strip_ui(ui, cx, overlay, true);
-        }
-
-        // Patches stand on the picture instead.
-        let on_picture = capture.picture_side();
-        if on_picture != Some(query_side) {
-            let tokens = capture.tokens(query_side);
-            section_ui(ui, cx.theme, &tokens_title(tokens.len(), query_side, capture));
-            let found = self.search.ui(ui, cx, (capture.id(), query_side), tokens);
-            self.reveal = found.or(self.reveal);
-            let (tint, part) = if query_side == key_side { (key_tint.or(query_tint), 1.0) } else { (query_tint, 0.5) };
-            let room = ChipRoom { max_height: MAX_CHIPS_HEIGHT * part, reveal: self.reveal.take() };
-            self.query_chips.ui(ui, cx, query_side, tint, room);
-        }
-        if query_side != key_side && on_picture != Some(key_side) {
-            section_ui(ui, cx.theme, &tokens_title(capture.tokens(key_side).len(), key_side, capture));
-            self.key_chips.ui(
-                ui,
-                cx,
-                key_side,
-                key_tint,
-                ChipRoom { max_height: MAX_CHIPS_HEIGHT / 2.0, reveal: None },
-            );
-        }
-    }
-}
-
-/// How numbers colour tokens: weights of attention in the colour of their side, other numbers in their own.
-struct TintLook<'a> {
-    full: f32,
-    own: Option<[egui::Color32; 2]>,
-    name: &'a str,
-}
-
-impl<'a> TintLook<'a> {
-    fn of(cx: &ViewCtx<'_>, pattern: Option<&'a ReadPattern>) -> Self {
-        let Some((pattern, explained)) = pattern.and_then(|it| Some((it, it.explained()?))) else {
-            return Self { full: 1.0, own: None, name: "weight" };
-        };
-        let ink = |ink: Ink| opaque(cx.theme.palette.ink(ink));
-        let own = if pattern.signed { [ink(Ink::More), ink(Ink::Less)] } else { [ink(Ink::Explained); 2] };
-        Self { full: pattern.high(), own: Some(own), name: explained.title() }
-    }
-
-    fn tint<'b>(&self, weights: &'b [f32], color: egui::Color32) -> ChipTint<'b>
-    where
-        'a: 'b,
-    {
-        ChipTint { weights, full: self.full, colors: self.own.unwrap_or([color; 2]), name: self.name }
-    }
 }
 
 /// The heading, with what brings back what was run before.
@@ -256,18 +170,6 @@ fn picture_caption(capture: &Capture, source: &RgbaBuffer) -> String {
     let name = capture.input().image.as_deref().unwrap_or("picture");
     let grid = capture.image().map_or((0, 0), |image| image.grid);
     format!("{name} · {} × {} px · {} × {} patches", source.width, source.height, grid.1, grid.0)
-}
-
-fn tokens_title(n: usize, side: Side, capture: &Capture) -> String {
-    // One query reads a text by itself.
-    let reads_alone =
-        capture.model().stack(StackKind::Cross).is_some() && !capture.model().has_two_sides(StackKind::Cross);
-    match side {
-        Side::Decoder if reads_alone => "Query".to_owned(),
-        Side::Encoder if reads_alone => counted(n, "token"),
-        Side::Only => counted(n, "token"),
-        other => counted(n, &format!("{} token", other.name())),
-    }
 }
 
 /// A small copy: each pixel is the mean of up to 4 × 4 samples of the pixels it stands for.

@@ -32,7 +32,6 @@ mod start;
 mod status_bar;
 mod subtract;
 mod target;
-mod token_search;
 mod too_long;
 mod top_bar;
 mod undrawn;
@@ -43,7 +42,6 @@ mod written;
 use eframe::egui::{self, RichText, Ui};
 
 use crate::{
-    analysis::reading::ReadPattern,
     protocol::Failure,
     ui::{
         PanelCtx, ViewCtx,
@@ -81,7 +79,7 @@ pub use views_sheet::ViewsSheet;
 /// Least height at which the answer is docked; in a lower panel it scrolls with the rest.
 const LEAST_WITH_DOCK_PT: f32 = 70.0 * GRID;
 
-/// The panel on the left, the same in all views: model, input, tokens, changes, and the answer docked below.
+/// The panel on the left, the same in all views: model, input, changes, and the answer docked below.
 #[derive(Default)]
 pub struct LeftPanel {
     model: model_panel::ModelPanel,
@@ -91,7 +89,7 @@ pub struct LeftPanel {
 
 impl LeftPanel {
     /// Draws the panel: what does not fit scrolls between the model and the answer.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, pattern: Option<&ReadPattern>) {
+    pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>) {
         let is_docked = ui.available_height() >= LEAST_WITH_DOCK_PT;
         let answer_ui = |ui: &mut Ui| veiled_ui(ui, cx, |ui| prediction::prediction_ui(ui, cx));
         if is_docked && cx.document.latest_capture().is_some() {
@@ -108,7 +106,7 @@ impl LeftPanel {
                 self.model.card_ui(ui, cx);
             }
             self.model.details_ui(ui, cx);
-            self.input.ui(ui, cx, pattern);
+            self.input.ui(ui, cx);
             what_if::what_if_ui(ui, cx);
             veiled_ui(ui, cx, |ui| self.effect.ui(ui, cx));
             if let Some(veil) = veil(ui, cx) {
@@ -124,11 +122,6 @@ impl LeftPanel {
     /// Puts the cursor into the text in the next frame.
     pub const fn focus_text(&mut self) {
         self.input.focus_text();
-    }
-
-    /// Puts the cursor into the token search.
-    pub const fn focus_search(&mut self) {
-        self.input.focus_search();
     }
 }
 

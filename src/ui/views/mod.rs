@@ -6,7 +6,7 @@
 
 use eframe::egui::{Rect, RichText, Ui, UiBuilder};
 
-use self::scale::Footer;
+use self::{scale::Footer, selectors::HeadsIn};
 use super::{ViewCtx, theme::GRID};
 use crate::{analysis::PointCloud, session::ViewKind};
 
@@ -32,6 +32,7 @@ mod menu;
 mod overlay;
 mod overview;
 mod pending;
+mod rail;
 mod scale;
 mod selectors;
 mod small_maps;
@@ -53,8 +54,7 @@ pub use frame::{SCALE_PT, question, scrolled_ui};
 pub use groups::sharing_text;
 pub use heatmap::is_drawn_on;
 pub use lab::{OutcomeChoice, outcome_label};
-pub use menu::{copy_menu_ui, hold, pane_menu_ui};
-pub use overlay::strip_ui as overlay_strip_ui;
+pub use menu::{copy_menu_ui, pane_menu_ui};
 pub use selectors::{LAYOUT_PASSES, stack_name, view_choices_ui};
 pub use source::{shared_high, shown_pattern, subject, what};
 pub use states::error_card_ui;
@@ -66,6 +66,11 @@ const MARGIN_PT: f32 = 3.0 * GRID;
 
 /// A view in the window.
 trait Canvas {
+    /// Draws the choosers above it.
+    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
+    }
+
     /// Draws it over all the space that is left in `ui`; what the row below it says of it.
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer>;
 
@@ -81,6 +86,7 @@ trait Canvas {
 pub struct Views {
     /// What stands below the question of an example.
     pub told: told::ToldLine,
+    rail: rail::TokenRail,
     heads: heads::HeadsView,
     heatmap: heatmap::HeatmapView,
     grid: grid::GridView,
@@ -108,6 +114,11 @@ impl Views {
         ui.advance_cursor_after_rect(whole);
     }
 
+    /// Puts the cursor into the search for a token of the input in the next frame.
+    pub const fn focus_search(&mut self) {
+        self.rail.focus_search();
+    }
+
     fn canvas_ui(&mut self, (kind, salt): (ViewKind, &str), ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let area = ui.available_rect_before_wrap();
         let shown = ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
@@ -116,8 +127,16 @@ impl Views {
                 states::sentence_ui(ui, cx.theme, &sentence);
                 return None;
             }
+            self.canvas(kind).choosers_ui(ui, cx);
+            let overlay = cx.pane.overlay.as_ref().filter(|_| !kind.facts().reads_corpus);
+            // Where no weights are drawn its values stand on the tokens.
+            let on_tokens = overlay.filter(|_| !kind.facts().draws_weights);
+            if let Some(overlay) = on_tokens {
+                overlay::strip_ui(ui, cx, overlay);
+            }
+            self.rail.ui(ui, cx, on_tokens.is_some());
             part_ui(ui, cx, kind);
-            if let Some(overlay) = cx.pane.overlay.as_ref().filter(|_| kind.facts().draws_weights)
+            if let Some(overlay) = overlay.filter(|_| on_tokens.is_none())
                 && !overlay::above_ui(ui, cx, overlay)
             {
                 return None;

@@ -23,7 +23,7 @@ const RAMP_PT: [f32; 2] = [9.0 * GRID, 2.5 * GRID];
 /// Draws the strip above a view; `false` when there is nothing to be shown in place of attention yet, and a sentence
 /// stands there instead.
 pub fn above_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute) -> bool {
-    strip_ui(ui, cx, overlay, false);
+    strip_ui(ui, cx, overlay);
     let is_there = overlay.explained().is_some();
     if !is_there {
         states::sentence_ui(ui, cx.theme, &overlay.missing());
@@ -31,19 +31,11 @@ pub fn above_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute) -> bool {
     is_there
 }
 
-/// What is shown, in its colours, that it is no attention, and the way back. `narrow` is for the panel of the input.
-pub fn strip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute, narrow: bool) {
+/// What is shown, in its colours, that it is no attention, and the way back.
+pub fn strip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, overlay: &Substitute) {
     let frame =
         Frame::new().fill(opaque(cx.theme.palette.not_attention).gamma_multiply(0.09)).corner_radius(radius::CONTROL);
     frame.inner_margin(Margin::symmetric(2 * GRID as i8, GRID as i8)).show(ui, |ui| {
-        if narrow {
-            // Tokens have the colours of one pattern.
-            let one = vec![cx.pane.selection.head];
-            let heads = if cx.pane.options.reading.together.is_some() { source::drawn_heads(cx) } else { one };
-            ui.add(name(overlay, cx, &heads).wrap()).on_hover_text(caveat(overlay));
-            back_ui(ui, cx);
-            return;
-        }
         ui.horizontal(|ui| {
             ui.set_width(ui.available_width());
             if !source::tells_heads_apart(cx) {

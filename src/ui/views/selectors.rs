@@ -89,8 +89,9 @@ impl Fit {
 pub const LAYOUT_PASSES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(Fit::ALL.len());
 
 /// Where the heads of the layer are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HeadsIn {
+    #[default]
     Row,
     /// As small pictures below it.
     Pictures,

@@ -17,12 +17,14 @@ mod dialog;
 mod roving;
 mod steps;
 mod token_chips;
+mod token_search;
 
 pub use card::{CARD_PT, Card, n_columns};
 pub use dialog::{Dialog, main_button_ui};
 pub use roving::{Along, Roving, stepped};
 pub use steps::Steps;
-pub use token_chips::{ChipRoom, ChipTint, TokenChips};
+pub use token_chips::{ChipTint, TokenChips};
+pub use token_search::{TokenSearch, hits};
 
 /// A heading inside a panel.
 pub fn section_ui(ui: &mut Ui, theme: &Theme, title: &str) {

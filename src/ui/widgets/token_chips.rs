@@ -1,16 +1,16 @@
-//! The tokenised input as chips that wrap: hover previews, click pins.
+//! The tokenised input as chips in a row: hover previews, click pins.
 //!
-//! The positions of all chips are computed once per width; only the visible ones are drawn and
-//! take part in interaction, so that 512 tokens cost no more than the forty on screen.
+//! The positions of all chips are computed once; only the visible ones are drawn and take part in interaction, so that
+//! 512 tokens cost no more than the forty on screen.
 
 use std::sync::Arc;
 
-use eframe::egui::{self, Align2, Color32, FontId, Popup, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
-
-use super::{
-    roving::{Along, Roving},
-    scrolled_menu_ui,
+use eframe::egui::{
+    self, Align2, Color32, FontId, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo, scroll_area::ScrollBarVisibility,
+    vec2,
 };
+
+use super::roving::{Along, Roving};
 use crate::{
     capture::Token,
     ids::{CaptureId, Side},
@@ -20,7 +20,7 @@ use crate::{
         ViewCtx,
         memo::Memo,
         theme::{FOCUS_PT, GRID, Theme, opaque, radius, text_size},
-        views::{changes_menu_ui, hidden_by, hold, toggle_hidden},
+        views::{hidden_by, toggle_hidden},
     },
 };
 
@@ -38,15 +38,14 @@ pub struct TokenChips {
 struct ChipKey {
     capture: CaptureId,
     side: Side,
-    width_pt: f32,
     pixels_per_point: f32,
 }
 
 #[derive(Debug)]
 struct ChipLayout {
-    /// Relative to the top left corner, in reading order: both edges of rows never decrease.
+    /// Relative to the left end, in reading order.
     rects: Vec<Rect>,
-    height: f32,
+    width: f32,
 }
 
 /// How strongly each chip is coloured, by position.
@@ -77,76 +76,53 @@ pub enum ChipRole {
     Key,
 }
 
-/// How much of the tokens is seen.
-#[derive(Clone, Copy, Debug)]
-pub struct ChipRoom {
-    /// The most points they take.
-    pub max_height: f32,
-    /// Which of them is scrolled to.
-    pub reveal: Option<usize>,
-}
-
 impl TokenChips {
-    /// Draws the tokens of `side` in a scroll area.
-    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, tint: Option<ChipTint<'_>>, room: ChipRoom) {
-        let ChipRoom { max_height, reveal } = room;
+    /// Draws the tokens of `side` over the width that is left; they scroll sideways, to `reveal` where that is one.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, tint: Option<ChipTint<'_>>, reveal: Option<usize>) {
         let Some(capture) = cx.document.latest_capture() else { return };
         let tokens = capture.tokens(side);
         let role = if side == cx.pane.selection.stack().query_side() { ChipRole::Query } else { ChipRole::Key };
-        egui::ScrollArea::vertical()
-            .id_salt(("token chips", side.name()))
-            .max_height(max_height)
-            .auto_shrink([false, true])
-            .show(ui, |ui| {
-                let width_pt = ui.available_width().floor();
-                let key =
-                    ChipKey { capture: capture.id(), side, width_pt, pixels_per_point: ui.ctx().pixels_per_point() };
-                let layout = self.layout.get_or_update(key, || Arc::new(ChipLayout::compute(ui, tokens, width_pt)));
-                let (area, _) = ui.allocate_exact_size(vec2(width_pt, layout.height), Sense::hover());
-                let visible = layout.visible(area.min, ui.clip_rect());
-                let roving = Roving::new(ui, ui.scope_id().with(("chips", side.name())), &visible);
-                if let Some(rect) = reveal.or(roving.moved_to()).and_then(|position| layout.rects.get(position)) {
-                    ui.scroll_to_rect(rect.translate(area.min.to_vec2()), None);
-                }
-                for position in visible {
-                    let (Some(token), Some(rect)) = (tokens.get(position), layout.rects.get(position)) else {
-                        continue;
-                    };
-                    let response = chip_ui(
-                        ui,
-                        cx,
-                        rect.translate(area.min.to_vec2()),
-                        Chip { side, position, token, role, tint },
-                        roving,
-                    );
-                    roving.keys(ui, &response, position, tokens.len(), Along::Line);
-                }
-            });
+        // The wheel goes along the row.
+        ui.style_mut().always_scroll_the_only_direction = true;
+        let scroll = egui::ScrollArea::horizontal().id_salt(("token chips", side.name()));
+        scroll.scroll_bar_visibility(ScrollBarVisibility::AlwaysHidden).auto_shrink(false).show(ui, |ui| {
+            let key = ChipKey { capture: capture.id(), side, pixels_per_point: ui.ctx().pixels_per_point() };
+            let layout = self.layout.get_or_update(key, || Arc::new(ChipLayout::compute(ui, tokens)));
+            let (area, _) = ui.allocate_exact_size(vec2(layout.width, CHIP_HEIGHT), Sense::hover());
+            let visible = layout.visible(area.left(), ui.clip_rect());
+            let roving = Roving::new(ui, ui.scope_id().with(("chips", side.name())), &visible);
+            if let Some(rect) = reveal.or(roving.moved_to()).and_then(|position| layout.rects.get(position)) {
+                ui.scroll_to_rect(rect.translate(area.min.to_vec2()), None);
+            }
+            for position in visible {
+                let (Some(token), Some(rect)) = (tokens.get(position), layout.rects.get(position)) else { continue };
+                let rect = rect.translate(area.min.to_vec2());
+                let response = chip_ui(ui, cx, rect, Chip { side, position, token, role, tint }, roving);
+                roving.keys(ui, &response, position, tokens.len(), Along::Line);
+            }
+        });
     }
 }
 
 impl ChipLayout {
-    fn compute(ui: &Ui, tokens: &[Token], width: f32) -> Self {
+    fn compute(ui: &Ui, tokens: &[Token]) -> Self {
         let font = FontId::proportional(text_size::BODY);
-        let mut at = Pos2::ZERO;
-        let mut rects = Vec::with_capacity(tokens.len());
-        for token in tokens {
+        let mut x = 0.0;
+        let rect = |token: &Token| {
             let text = ui.painter().layout_no_wrap(shown(token).into_owned(), font.clone(), Color32::WHITE);
-            let size = vec2((text.size().x + 2.0 * GRID).clamp(4.0 * GRID, width.max(4.0 * GRID)), CHIP_HEIGHT);
-            if at.x > 0.0 && at.x + size.x > width {
-                at = Pos2::new(0.0, at.y + CHIP_HEIGHT + GAP);
-            }
-            rects.push(Rect::from_min_size(at, size));
-            at.x += size.x + GAP;
-        }
-        let height = rects.last().map_or(0.0, |last: &Rect| last.bottom());
-        Self { rects, height }
+            let size = vec2((text.size().x + 2.0 * GRID).max(4.0 * GRID), CHIP_HEIGHT);
+            let rect = Rect::from_min_size(Pos2::new(x, 0.0), size);
+            x += size.x + GAP;
+            rect
+        };
+        let rects = tokens.iter().map(rect).collect();
+        Self { rects, width: x }
     }
 
-    fn visible(&self, origin: Pos2, clip: Rect) -> std::ops::Range<usize> {
-        let (top, bottom) = (clip.top() - origin.y, clip.bottom() - origin.y);
-        let start = self.rects.partition_point(|rect| rect.bottom() < top);
-        let end = self.rects.partition_point(|rect| rect.top() <= bottom);
+    fn visible(&self, origin: f32, clip: Rect) -> std::ops::Range<usize> {
+        let (left, right) = (clip.left() - origin, clip.right() - origin);
+        let start = self.rects.partition_point(|rect| rect.right() < left);
+        let end = self.rects.partition_point(|rect| rect.left() <= right);
         start..end.max(start)
     }
 }
@@ -188,13 +164,6 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     } else if response.clicked() {
         cx.send(Command::Select(SelectionCommand::Pin(meant)));
     }
-    let focus = if role == ChipRole::Query { Focus::query(position) } else { Focus::key(position) };
-    if response.secondary_clicked() {
-        hold(cx, focus);
-    }
-    Popup::context_menu(&response)
-        .accessible_name("Menu of the token")
-        .show(|ui| scrolled_menu_ui(ui, |ui| changes_menu_ui(ui, cx, focus, selection.head)));
 
     let weight = tint.and_then(|tint| Some((tint.of(position)?, tint.name)));
     let ground = weight.map_or(canvas, |((_, strength, color), _)| canvas.lerp_to_gamma(color, strength.sqrt() * 0.75));

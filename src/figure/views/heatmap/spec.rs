@@ -22,7 +22,13 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention of one head as a matrix: rows are queries, columns are keys",
     group: ViewGroup::Look,
     pages: None,
-    facts: Facts { has_color_scale: true, has_log_colors: true, has_rest_columns: true, ..Facts::PATTERNS },
+    facts: Facts {
+        names_tokens: true,
+        has_color_scale: true,
+        has_log_colors: true,
+        has_rest_columns: true,
+        ..Facts::PATTERNS
+    },
     extent: FigureExtent::Head,
     options: &["heatmap"],
     fields: |options, scope, visit| {

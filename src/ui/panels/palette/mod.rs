@@ -16,7 +16,7 @@ mod rows;
 
 pub use rows::{Chosen, PaletteRow};
 
-use super::{WindowRequests, token_search::hits};
+use super::WindowRequests;
 use crate::{
     ids::{CaptureId, Side},
     ui::{
@@ -25,7 +25,7 @@ use crate::{
         look::{Entered, Looker},
         memo::Memo,
         theme::{GRID, Theme, radius, text_size},
-        widgets::{Dialog, Steps},
+        widgets::{Dialog, Steps, hits},
     },
 };
 

@@ -37,7 +37,7 @@ const FIRST: [UiCommand; 6] = [
 ];
 /// What every address begins with.
 const SCHEME: &str = "attnscope://";
-/// Tokens that are listed; the search of the left panel steps through any number.
+/// Tokens that are listed; Find token steps through any number.
 const MAX_TOKENS: usize = 24;
 /// Heads by kind that are listed, of all kinds together.
 const MAX_HEADS: usize = 12;

@@ -12,7 +12,6 @@ use super::{
     display_list::ScenePainter,
     hover, pending,
     scale::{Footer, ScaleBar},
-    selectors::{self, HeadsIn},
     tooltip,
 };
 use crate::{
@@ -46,7 +45,6 @@ impl Canvas for AverageView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
-        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         let cloud = cx.pane.cloud(cx.document)?;
         let annotation = annotation(cx, &cloud);
         let question = CloudQuery::Average(cx.pane.selection.head, annotation.clone());

@@ -14,7 +14,6 @@ use super::{
     display_list::ScenePainter,
     frame, hover, pending,
     scale::{Footer, ScaleBar},
-    selectors::{self, HeadsIn},
     tooltip,
 };
 use crate::{
@@ -55,7 +54,6 @@ impl Canvas for DistanceView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
-        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         let proxies = pending::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")?;
         let head = cx.pane.selection.head;
         let plot = pending::ask(cx, CloudQuery::Plot(head)).and_then(Loadable::latest).cloned();

@@ -16,7 +16,6 @@ use super::{
     hover, menu,
     overview::Look,
     scale::{Footer, ScaleBar},
-    selectors::{self, HeadsIn},
     small_maps::SmallMaps,
     source, states,
     texture::{self, HeadThumbs},
@@ -110,7 +109,6 @@ impl Canvas for GridView {
         let capture = cx.document.latest_capture()?;
         let subject = source::subject(cx)?;
         let stack = cx.pane.selection.stack();
-        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         if let Some(sentence) = source::nothing_left(cx, capture, stack) {
             states::sentence_ui(ui, cx.theme, sentence);
             return None;

@@ -11,7 +11,6 @@ use super::{
     grid, hover,
     line_painter::{LinePainter, Lines, Painted},
     scale::Footer,
-    selectors::{self, HeadsIn},
     source, states, text,
 };
 use crate::{
@@ -154,7 +153,6 @@ impl Canvas for HeadsView {
         let known = lines::known(cx, capture, &self.in_sight)?;
         let is_long = known.of.rows.is_some();
         let stack = selection.stack();
-        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         if let Some(sentence) = words::nothing_to_draw(cx, capture, &known) {
             states::sentence_ui(ui, cx.theme, &sentence);
             return None;

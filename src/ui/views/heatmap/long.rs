@@ -38,9 +38,6 @@ impl HeatmapView {
             log: options.scale == ColorScale::Log,
             pool: options.pool,
         };
-        let heads = self.heads_in(ui, cx);
-        let mut own = |ui: &mut Ui| controls::edit_options(cx, |it| small_weights_ui(ui, &mut it.heatmap.scale));
-        selectors::choosers_ui(ui, cx, heads, if look.log { None } else { Some(&mut own) });
         if let Some(sentence) = source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
             states::sentence_ui(ui, cx.theme, sentence);
             return None;
@@ -54,7 +51,7 @@ impl HeatmapView {
         }
         let whole = whole?.ok()?;
         let top = ui.cursor().top();
-        if heads == HeadsIn::Pictures {
+        if self.heads_in == HeadsIn::Pictures {
             let head = cx.pane.selection.head;
             // The large picture comes first.
             if self.long.progress() >= 1.0 {
@@ -72,6 +69,13 @@ impl HeatmapView {
         self.long = cells;
         Some(footer)
     }
+}
+
+/// Draws the choosers, with the scale on which something is seen.
+pub(super) fn choosers_ui(ui: &mut Ui, cx: &ViewCtx<'_>, heads: HeadsIn) {
+    let mut own = |ui: &mut Ui| controls::edit_options(cx, |it| small_weights_ui(ui, &mut it.heatmap.scale));
+    let is_log = cx.pane.options.heatmap.scale == ColorScale::Log;
+    selectors::choosers_ui(ui, cx, heads, if is_log { None } else { Some(&mut own) });
 }
 
 /// What a pixel stands for, and what is still to come.

@@ -90,6 +90,7 @@ pub struct HeatmapView {
     held: Focus,
     /// Beside the cells stand small pictures of the heads, in place of those above.
     has_beside: bool,
+    heads_in: HeadsIn,
     beside: grid::GridView,
 }
 
@@ -97,6 +98,17 @@ impl Canvas for HeatmapView {
     fn rest(&mut self) {
         let Self { camera, camera_of, held, .. } = std::mem::take(self);
         *self = Self { camera, camera_of, held, ..Self::default() };
+    }
+
+    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let Some(capture) = cx.document.latest_capture() else { return };
+        // Where they stand beside the cells as well.
+        self.heads_in = if self.has_beside { HeadsIn::Row } else { HeadsIn::of(ui, cx) };
+        if source::is_long(cx, capture) {
+            return long::choosers_ui(ui, cx, self.heads_in);
+        }
+        selectors::choosers_ui(ui, cx, self.heads_in, Some(&mut |ui| drawing::switch_ui(ui, cx, capture)));
+        drawing::brush_ui(ui, cx);
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
@@ -115,15 +127,12 @@ impl Canvas for HeatmapView {
             shared_high: cx.shared_high,
             max_side: texture::max_side(ui.ctx()),
         };
-        let heads = self.heads_in(ui, cx);
-        selectors::choosers_ui(ui, cx, heads, Some(&mut |ui| drawing::switch_ui(ui, cx, capture)));
-        drawing::brush_ui(ui, cx);
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let nothing_left = source::nothing_left(cx, capture, head.stack);
         // A picture that never comes must not have the window drawn again and again.
         let is_new = nothing_left.is_none() && matches!(answer, Some(Ok(_))) && !self.picture.knows(&key);
         let top = ui.cursor().top();
-        if heads == HeadsIn::Pictures {
+        if self.heads_in == HeadsIn::Pictures {
             self.thumbs_ui(ui, cx, &subject, &key, is_new);
         }
         if let Some(sentence) = nothing_left {
@@ -158,11 +167,6 @@ impl Canvas for HeatmapView {
 }
 
 impl HeatmapView {
-    /// Where heads are chosen: in the row where they stand beside the cells as well.
-    fn heads_in(&self, ui: &Ui, cx: &ViewCtx<'_>) -> HeadsIn {
-        if self.has_beside { HeadsIn::Row } else { HeadsIn::of(ui, cx) }
-    }
-
     /// Small pictures of all heads of the layer; empty frames until all of them are read.
     fn thumbs_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, subject: &CapturePair, of: &PictureKey, wait: bool) {
         let capture = &*subject.this;

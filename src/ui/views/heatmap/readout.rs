@@ -11,7 +11,7 @@ use crate::{
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{controls, controls::query_name, hover, source, tooltip},
+        views::{controls, controls::query_name, hover, source, toggle_hidden, tooltip},
         widgets::{Along, stepped},
     },
 };
@@ -64,7 +64,10 @@ pub fn axis_focus(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, labels: [Reg
         let Some(idx) = row.or(col).filter(|_| !here.is_empty()) else { continue };
         focus = here;
         has_moved |= stepped.is_some_and(|(_, moved)| moved);
-        if response.clicked() {
+        if response.double_clicked() {
+            let side = if row.is_some() { pattern.stack.query_side() } else { pattern.stack.key_side() };
+            toggle_hidden(cx, side, axis.groups[idx].positions.clone());
+        } else if response.clicked() {
             let pinned = cx.pane.selection.pinned;
             let was_pinned = hover::in_pattern(pinned, axes)[nth] == Some(idx);
             cx.send(Command::Select(SelectionCommand::Pin(hover::clicked(pinned, here, was_pinned))));

@@ -71,12 +71,31 @@ pub struct ImageView {
     flows: Memo<FlowsKey, Arc<Flows>>,
     thumbs: Memo<(WeightsKey, Colors), HeadThumbs>,
     words: words::Words,
+    heads_in: HeadsIn,
     static_parts: ScenePainter<PartsKey>,
 }
 
 impl Canvas for ImageView {
     fn rest(&mut self) {
         *self = Self::default();
+    }
+
+    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let Some(capture) = cx.document.latest_capture() else { return };
+        let picking = picking(cx, capture);
+        self.heads_in = HeadsIn::of(ui, cx);
+        let mut own = |ui: &mut Ui| {
+            let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
+            if let (Picking::Patches(_), false) = (picking, one_row) {
+                controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
+            }
+            // Arrows are of attention alone.
+            if cx.pane.explained().is_none() {
+                let can_flow = picking != Picking::Words;
+                controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
+            }
+        };
+        selectors::choosers_ui(ui, cx, self.heads_in, Some(&mut own));
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
@@ -92,32 +111,19 @@ impl Canvas for ImageView {
         let key = WeightsKey { captures, reading, subject: about, role: picking.role() };
         let ctx = ui.ctx().clone();
 
-        let heads_in = HeadsIn::of(ui, cx);
-        let mut own = |ui: &mut Ui| {
-            let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
-            if let (Picking::Patches(_), false) = (picking, one_row) {
-                controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
-            }
-            // Arrows are of attention alone.
-            if cx.pane.explained().is_none() {
-                let can_flow = picking != Picking::Words;
-                controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
-            }
-        };
-        selectors::choosers_ui(ui, cx, heads_in, Some(&mut own));
         let answer = cx.patterns.pattern(&subject, &key.reading);
         let layer_key =
             WeightsKey { reading: source::shown_of_head(cx, capture, HeadId { head: 0, ..head }), ..key.clone() };
         let map = options.color_map.on(cx.theme.palette.ground);
         let thumbs_key = (layer_key, map);
         let known = self.thumbs.knows(&thumbs_key);
-        let heads = if known || heads_in == HeadsIn::Row { None } else { source::heads_of_layer(cx, capture) };
+        let heads = if known || self.heads_in == HeadsIn::Row { None } else { source::heads_of_layer(cx, capture) };
         let thumbs = (known || heads.is_some()).then(|| {
             self.thumbs.get_or_update(thumbs_key.clone(), || {
                 pixels::thumbnails(&ctx, &heads.unwrap_or_default(), image, &thumbs_key.0, map)
             })
         });
-        if heads_in == HeadsIn::Pictures {
+        if self.heads_in == HeadsIn::Pictures {
             let groups = HeadGroups::of(capture, head);
             HeadThumbs::row_ui(thumbs.as_ref(), source::n_heads(capture, head), groups, ui, cx);
         }

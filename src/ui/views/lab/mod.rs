@@ -22,11 +22,7 @@ pub use self::{
     outcome::{OutcomeChoice, outcome_label},
     target::explained_output,
 };
-use super::{
-    Canvas, controls,
-    scale::Footer,
-    selectors::{self, HeadsIn},
-};
+use super::{Canvas, controls, scale::Footer};
 use crate::{
     analysis::explain::report::LabQuestion,
     capture::Capture,
@@ -59,7 +55,6 @@ impl Canvas for LabView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
-        selectors::choosers_ui(ui, cx, HeadsIn::Row, None);
         let question = cx.pane.options.lab.question;
         let asked = asked::ask(ui, cx, capture);
         let needed: f32 = [COPY, EXPORT, METHODS].map(|text| text_button_width(ui, text) + 2.0 * GRID).iter().sum();

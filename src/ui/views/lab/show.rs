@@ -19,7 +19,7 @@ const PLACES: [(&str, &str, Option<ViewKind>); 4] = [
     ("In Lines", "As lines between tokens", Some(ViewKind::Heads)),
     ("In Heatmap", "As a matrix of colours", Some(ViewKind::Heatmap)),
     ("On the picture", "As colours of its patches", Some(ViewKind::Image)),
-    ("On the tokens", "As colours of the tokens in the panel of the input", None),
+    ("On the tokens", "As colours of the tokens in a row above the answers", None),
 ];
 
 /// A menu for every value of an answer that is about tokens or pairs of them.

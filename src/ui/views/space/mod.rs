@@ -122,8 +122,7 @@ impl Canvas for SpaceView {
         *self = Self { camera, flight, frame, ground, shown, turn, tool, ..Self::default() };
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
-        let cell = cx.pane.cell(cx.document);
+    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
         let space = cx.pane.space();
         let single = cx.pane.view == ViewKind::Scatter;
         let mut own = |ui: &mut Ui| {
@@ -140,6 +139,11 @@ impl Canvas for SpaceView {
             self.tools_ui(ui);
         };
         selectors::choosers_ui(ui, cx, HeadsIn::Row, Some(&mut own));
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
+        let cell = cx.pane.cell(cx.document);
+        let single = cx.pane.view == ViewKind::Scatter;
         let Some(projection) = cx.pane.shown_projection(cx.document).cloned() else {
             state::placeholder_ui(ui, cx);
             return None;

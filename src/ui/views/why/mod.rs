@@ -50,24 +50,19 @@ impl Canvas for WhyView {
         *self = Self::default();
     }
 
-    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
-        let capture = cx.document.latest_capture()?;
-        let (head, options) = (cx.pane.selection.head, cx.pane.options.why);
-        let Focus { query, key } = cx.pane.selection.pinned;
-        let pair =
-            self.pair.get_or_update((capture.id(), head, [query, key]), || Chain::pair(capture, head, [query, key]));
-        let chain = pair.and_then(|(query, key)| {
-            let compute = || Chain::of(capture, head, query, key, options.against).map(Arc::new);
-            self.chain.get_or_update((capture.id(), head, (query, key), options.against), compute)
-        });
-        let n_steps = chain.as_ref().map_or(0, |chain| chain.steps.len());
+    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let n_steps = self.chain(cx).map_or(0, |chain| chain.steps.len());
         let mut own = |ui: &mut Ui| steps_ui(ui, cx, n_steps);
         selectors::choosers_ui(ui, cx, HeadsIn::Row, Some(&mut own));
-        let Some(chain) = chain else {
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
+        let capture = cx.document.latest_capture()?;
+        let Some(chain) = self.chain(cx) else {
             states::sentence_ui(ui, cx.theme, "No attention of this head was recorded");
             return None;
         };
-        let scene = WhyScene::new(capture, chain, cx.pane.options.color_map(), options);
+        let scene = WhyScene::new(capture, chain, cx.pane.options.color_map(), cx.pane.options.why);
         ScrollArea::both().id_salt("steps").auto_shrink(false).show(ui, |ui| self.scene_ui(ui, cx, &scene));
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
     }
@@ -93,6 +88,17 @@ pub fn why_button_ui(ui: &mut Ui, cx: &ViewCtx<'_>, held: Focus) {
 }
 
 impl WhyView {
+    /// The steps of the selected head, from what is held or else from its strongest weight.
+    fn chain(&mut self, cx: &ViewCtx<'_>) -> Option<Arc<Chain>> {
+        let capture = cx.document.latest_capture()?;
+        let (head, against) = (cx.pane.selection.head, cx.pane.options.why.against);
+        let Focus { query, key } = cx.pane.selection.pinned;
+        let held = [query, key];
+        let pair = self.pair.get_or_update((capture.id(), head, held), || Chain::pair(capture, head, held))?;
+        let compute = || Chain::of(capture, head, pair.0, pair.1, against).map(Arc::new);
+        self.chain.get_or_update((capture.id(), head, pair, against), compute)
+    }
+
     fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &WhyScene) {
         let n_steps = scene.chain.steps.len();
         let size = ui.available_size().max(WhyLayout::least(n_steps));

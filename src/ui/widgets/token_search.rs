@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Button, Key, RichText, TextEdit, Ui};
+use eframe::egui::{Button, EventFilter, Key, Modifiers, RichText, TextEdit, Ui};
 
 use crate::{
     capture::Token,
@@ -13,8 +13,8 @@ use crate::{
 
 /// From so many tokens on, the search is always there; before, the key opens it.
 const SEARCHABLE_TOKENS: usize = 24;
-/// Beside the field: which hit of how many, and a button each way.
-const COUNT_WIDTH: f32 = 15.0 * GRID;
+/// The field, and a button each way beside it.
+const FIELD_PT: f32 = 26.0 * GRID;
 const STEP_WIDTH: f32 = 5.0 * GRID;
 
 /// What is looked for, and what was found.
@@ -31,6 +31,11 @@ impl TokenSearch {
     pub const fn focus(&mut self) {
         self.is_open = true;
         self.wants_focus = true;
+    }
+
+    /// Whether it was opened by the key.
+    pub const fn is_open(&self) -> bool {
+        self.is_open
     }
 
     /// A field that previews a hit while typing; Enter pins the next, Shift+Enter the one before, as the buttons do.
@@ -53,8 +58,7 @@ impl TokenSearch {
         let response = ui
             .horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = GRID;
-                let width = ui.available_width() - COUNT_WIDTH - 2.0 * (STEP_WIDTH + GRID);
-                let field = TextEdit::singleline(&mut self.text).hint_text("Find token").desired_width(width);
+                let field = TextEdit::singleline(&mut self.text).hint_text("Find token").desired_width(FIELD_PT);
                 let response = ui.add(field).on_hover_text(UiCommand::FindToken.tooltip_with_key(ui.ctx()));
                 for (symbol, name, back) in [("↑", "Previous hit", true), ("↓", "Next hit", false)] {
                     let button = Button::new(symbol).min_size([STEP_WIDTH, 0.0].into());
@@ -72,6 +76,17 @@ impl TokenSearch {
             response.request_focus();
         } else if response.lost_focus() && self.text.is_empty() {
             self.is_open = false;
+        }
+        if response.has_focus() {
+            // Otherwise it would let go of the pinned token, too.
+            let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, escape: true, tab: false };
+            ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+            if ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {
+                self.text.clear();
+                self.is_open = false;
+                response.surrender_focus();
+                return None;
+            }
         }
         let (enter, back) = ui.input(|input| (input.key_pressed(Key::Enter), input.modifiers.shift));
         let next = next_hit(&hits, pinned, back)?;

@@ -1,0 +1,114 @@
+//! The tokens of the input in a row above views that do not name them, with the search for one of them.
+
+use eframe::egui::{Align, Color32, Layout, RichText, Ui, vec2};
+
+use super::source;
+use crate::{
+    analysis::reading::ReadPattern,
+    figure::palette::Ink,
+    ids::Side,
+    ui::{
+        ViewCtx,
+        theme::{GRID, opaque},
+        widgets::{ChipTint, TokenChips, TokenSearch},
+    },
+};
+
+/// Height of a row of tokens.
+const ROW_PT: f32 = 7.0 * GRID;
+/// A lower pane has none.
+const LEAST_PT: f32 = 70.0 * GRID;
+
+/// A row of tokens for each side of the stack.
+#[derive(Default)]
+pub struct TokenRail {
+    search: TokenSearch,
+    /// The token that the search has just come to.
+    reveal: Option<usize>,
+    queries: TokenChips,
+    keys: TokenChips,
+}
+
+impl TokenRail {
+    /// Puts the cursor into the search in the next frame; until it is left the row stands above every view.
+    pub const fn focus_search(&mut self) {
+        self.search.focus();
+    }
+
+    /// Draws the rows, also above views that name the tokens where they `have_values` that stand on them alone.
+    pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, have_values: bool) {
+        let Some(capture) = cx.document.latest_capture() else { return };
+        let has_room = ui.available_height() >= LEAST_PT && !cx.pane.view.facts().names_tokens;
+        if !has_room && !have_values && !self.search.is_open() {
+            return;
+        }
+        let stack = cx.pane.selection.stack();
+        let (query_side, key_side) = (stack.query_side(), stack.key_side());
+        let pattern = source::shown_pattern(cx).and_then(Result::ok);
+        let pattern = pattern.as_deref();
+        let focus = cx.pane.selection.focus();
+        // One row is that of all tokens, whether one is held or not.
+        let one_row = pattern.filter(|pattern| pattern.has_one_row()).map(|pattern| pattern.by_key(None));
+        let query_row: Option<Vec<f32>> =
+            one_row.or_else(|| focus.query.and_then(|query| Some(pattern?.by_key(Some(query)))));
+        let has_one_row = pattern.is_some_and(ReadPattern::has_one_row);
+        let key_column: Option<Vec<f32>> = match (focus.query, focus.key) {
+            (None, Some(key)) if !has_one_row => pattern.map(|it| it.by_query(Some(key))),
+            _ => None,
+        };
+        let look = TintLook::of(cx, pattern);
+        let key_tint = query_row.as_deref().map(|weights| look.tint(weights, cx.theme.key));
+        let query_tint = key_column.as_deref().map(|weights| look.tint(weights, cx.theme.query));
+        let side_ui = |ui: &mut Ui, side: Side| {
+            if query_side != key_side {
+                ui.label(RichText::new(side.name()).small().color(cx.theme.text_weak));
+            }
+        };
+        let row = |ui: &mut Ui, add: &mut dyn FnMut(&mut Ui)| {
+            let size = vec2(ui.available_width(), ROW_PT);
+            ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), add);
+        };
+        // Patches stand on the picture instead.
+        let on_picture = capture.picture_side();
+        if on_picture != Some(query_side) {
+            row(ui, &mut |ui| {
+                let found = self.search.ui(ui, cx, (capture.id(), query_side), capture.tokens(query_side));
+                self.reveal = found.or(self.reveal);
+                side_ui(ui, query_side);
+                let tint = if query_side == key_side { key_tint.or(query_tint) } else { query_tint };
+                self.queries.ui(ui, cx, query_side, tint, self.reveal.take());
+            });
+        }
+        if query_side != key_side && on_picture != Some(key_side) {
+            row(ui, &mut |ui| {
+                side_ui(ui, key_side);
+                self.keys.ui(ui, cx, key_side, key_tint, None);
+            });
+        }
+    }
+}
+
+/// How numbers colour tokens: weights of attention in the colour of their side, other numbers in their own.
+struct TintLook<'a> {
+    full: f32,
+    own: Option<[Color32; 2]>,
+    name: &'a str,
+}
+
+impl<'a> TintLook<'a> {
+    fn of(cx: &ViewCtx<'_>, pattern: Option<&'a ReadPattern>) -> Self {
+        let Some((pattern, explained)) = pattern.and_then(|it| Some((it, it.explained()?))) else {
+            return Self { full: 1.0, own: None, name: "weight" };
+        };
+        let ink = |ink: Ink| opaque(cx.theme.palette.ink(ink));
+        let own = if pattern.signed { [ink(Ink::More), ink(Ink::Less)] } else { [ink(Ink::Explained); 2] };
+        Self { full: pattern.high(), own: Some(own), name: explained.title() }
+    }
+
+    fn tint<'b>(&self, weights: &'b [f32], color: Color32) -> ChipTint<'b>
+    where
+        'a: 'b,
+    {
+        ChipTint { weights, full: self.full, colors: self.own.unwrap_or([color; 2]), name: self.name }
+    }
+}
