@@ -44,7 +44,9 @@ fn a_corpus_is_listed_and_a_row_opens_its_input_beside_the_joint_space() {
     let mut window = Window::open(with_corpus(file(&folder, "rows.csv", ROWS)));
     assert_eq!((window.app().session().pane().view, n_points_of(&window)), (ViewKind::Scatter, 4));
     assert!(window.shows("4 of 5 inputs · 18 tokens"), "what is there, and what it takes");
+    assert!(!window.shows("Token 0"), "the input that was run is not among the points");
     window.click("Input rain fell all day");
+    assert!(window.shows("Token 0 rain"), "its input is");
     let session = window.app().session();
     assert_eq!(session.document().experiment.text, "rain fell all day");
     let views: Vec<ViewKind> = session.panes.iter().map(|pane| pane.view).collect();

@@ -38,8 +38,11 @@ impl TokenRail {
     /// Draws the rows, also above views that name the tokens where they `have_values` that stand on them alone.
     pub fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, have_values: bool) {
         let Some(capture) = cx.document.latest_capture() else { return };
-        let has_room = ui.available_height() >= LEAST_PT && !cx.pane.view.facts().names_tokens;
-        if !has_room && !have_values && !self.search.is_open() {
+        let facts = cx.pane.view.facts();
+        // Of many inputs this one need not be among those that the view shows.
+        let is_shown = !facts.reads_corpus || cx.pane.shown_input(cx.document).is_some();
+        let is_wanted = is_shown && !facts.names_tokens && ui.available_height() >= LEAST_PT;
+        if !is_wanted && !have_values && !self.search.is_open() {
             return;
         }
         let stack = cx.pane.selection.stack();
