@@ -135,6 +135,23 @@ fn a_dropped_folder_without_a_model_shows_what_is_in_it() {
     window.until("the text", |window| window.app().session().document().experiment.text == "red green");
 }
 
+/// What is dropped while it is found out what was dropped before comes after that.
+#[test]
+fn paths_that_are_dropped_one_by_one_open_one_by_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (notes, inner) = (folder.path().join("notes.txt"), folder.path().join("inner"));
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(inner.join("deep.txt"), "blue").unwrap();
+    std::fs::write(&notes, "red green").unwrap();
+    let mut window = Window::open(with_text("one two three"));
+    for path in [inner, notes] {
+        window.harness.input_mut().dropped_files.push(std::sync::Arc::new(Dropped(path)));
+        window.harness.step();
+    }
+    window.until("the text", |window| window.app().session().document().experiment.text == "red green");
+    window.until("the files of the folder", |window| window.shows("deep.txt: "));
+}
+
 #[derive(Debug)]
 struct Dropped(PathBuf);
 

@@ -1,6 +1,6 @@
 //! Exchange with the desktop: dialogs, dropped files, pictures of the window.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::VecDeque, path::PathBuf, sync::Arc};
 
 use eframe::egui::{self, ColorImage, Event as EguiEvent};
 
@@ -24,15 +24,15 @@ use crate::{
 pub struct Paths {
     pub looker: Looker,
     pub sheet: Option<PathSheet>,
-    /// One path that was dropped, while it is found out what lies there.
-    dropped: Option<PathBuf>,
+    /// Paths that were dropped one by one, until it is known what lies there.
+    dropped: VecDeque<PathBuf>,
 }
 
 impl Paths {
     /// Nothing is typed yet.
     pub fn new(ctx: &egui::Context) -> Self {
         let ctx = ctx.clone();
-        Self { looker: Looker::new(Arc::new(move || ctx.request_repaint())), sheet: None, dropped: None }
+        Self { looker: Looker::new(Arc::new(move || ctx.request_repaint())), sheet: None, dropped: VecDeque::new() }
     }
 }
 
@@ -136,18 +136,20 @@ impl App {
         self.on_shell_event(event);
     }
 
-    /// Opens the path that was dropped; a folder with nothing to open in it is looked through in the sheet.
+    /// Opens the paths that were dropped, in their order; a folder with nothing to open in it is looked through in the
+    /// sheet.
     fn open_dropped(&mut self) {
-        let Some(path) = self.paths.dropped.take() else { return };
-        let typed = path.display().to_string();
-        let command = match self.paths.looker.look(&typed) {
-            Some(Ok(None)) => return self.paths.dropped = Some(path),
-            Some(Ok(Some(Looked { there: There::Folder, .. }))) => {
-                Command::Download(DownloadCommand::OpenWith(format!("{typed}/")))
-            }
-            Some(Ok(Some(_)) | Err(_)) | None => Command::OpenPaths(vec![path]),
-        };
-        self.commands.push(command);
+        while let Some(path) = self.paths.dropped.pop_front() {
+            let typed = path.display().to_string();
+            let command = match self.paths.looker.look(&typed) {
+                Some(Ok(None)) => return self.paths.dropped.push_front(path),
+                Some(Ok(Some(Looked { there: There::Folder, .. }))) => {
+                    Command::Download(DownloadCommand::OpenWith(format!("{typed}/")))
+                }
+                Some(Ok(Some(_)) | Err(_)) | None => Command::OpenPaths(vec![path]),
+            };
+            self.commands.push(command);
+        }
     }
 
     fn export(&mut self, request: ExportRequest) -> crate::ids::JobId {
@@ -177,7 +179,7 @@ impl App {
             (paths, pasted)
         });
         match <[PathBuf; 1]>::try_from(paths) {
-            Ok([path]) => self.paths.dropped = Some(path),
+            Ok([path]) => self.paths.dropped.push_back(path),
             Err(paths) if paths.is_empty() => {}
             Err(paths) => self.commands.push(Command::OpenPaths(paths)),
         }
