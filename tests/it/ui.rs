@@ -139,6 +139,11 @@ fn groups_lead_to_their_views_and_grey_ones_say_why() {
     tab(&mut window, "Look");
     assert_eq!(view(&window), ViewKind::Heads);
     window.press(Modifiers::NONE, Key::G);
+    tab(&mut window, "Heads");
+    assert_eq!(view(&window), ViewKind::Scatter, "a tab beside the sheet shows its last view");
+    assert!(!window.shows("View: "), "the sheet is closed");
+    tab(&mut window, "Look");
+    window.press(Modifiers::NONE, Key::G);
     for group in ViewGroup::ALL {
         assert!(window.shows(group.question()));
     }

@@ -10,6 +10,7 @@ use super::{
     WindowRequests,
     compare::{compare_contents_ui, compare_ui},
     session_menu::session_contents_ui,
+    views_sheet::VIEWS_SHEET,
 };
 use crate::{
     session::{ViewGroup, ViewKind},
@@ -19,7 +20,7 @@ use crate::{
         keys::keys_text,
         theme::{FOCUS_PT, GRID, radius, text_size},
         views::view_choices_ui,
-        widgets::{command_button_ui, menu_ui, symbol_button_ui, symbol_button_width, text_button_width},
+        widgets::{Dialog, command_button_ui, menu_ui, symbol_button_ui, symbol_button_width, text_button_width},
         zoom,
     },
 };
@@ -264,7 +265,7 @@ fn views_button_width(ui: &Ui, cx: &PanelCtx<'_>) -> f32 {
 
 /// A group and its last view, of which a click shows the view, and a second one all views of the group; one without a view
 /// that can be shown is grey and says why.
-fn tab_ui(ui: &mut Ui, cx: &ViewCtx<'_>, group: ViewGroup, requests: &mut WindowRequests) {
+fn tab_ui(ui: &mut Ui, cx: &PanelCtx<'_>, group: ViewGroup, requests: &mut WindowRequests) {
     let shown = cx.pane.view.spec().group == group;
     let leads_to = if shown { Some(cx.pane.view) } else { cx.pane.view_of_group(cx.document, group) };
     let named = leads_to.or_else(|| group.views().next());
@@ -299,6 +300,12 @@ fn tab_ui(ui: &mut Ui, cx: &ViewCtx<'_>, group: ViewGroup, requests: &mut Window
     }
     if response.clicked() && is_enabled {
         requests.push(if shown { UiCommand::ViewsOf(group) } else { UiCommand::ShowGroup(group) });
+    }
+    // The sheet of views is closed by the same click.
+    let clicked = ui.input(|input| input.pointer.interact_pos().filter(|_| input.pointer.primary_clicked()));
+    let is_beside_sheet = |at| cx.session.cards.dark().is_some() && !Dialog::covers(ui.ctx(), VIEWS_SHEET, at);
+    if clicked.is_some_and(|at| rect.contains(at) && is_beside_sheet(at)) && is_enabled && !shown {
+        requests.push(UiCommand::ShowGroup(group));
     }
     about_group_ui(cx, group, is_enabled, response);
 }

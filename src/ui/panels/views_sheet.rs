@@ -20,6 +20,8 @@ use crate::{
     },
 };
 
+/// Name of the dialog.
+pub const VIEWS_SHEET: &str = "views";
 /// Of the window's height for the list.
 const MOST_HEIGHT: f32 = 0.7;
 
@@ -81,7 +83,7 @@ impl ViewsSheet {
         let most_cards = groups.clone().map(|it| cards_of(it).count()).max().unwrap_or(1);
         let n_columns = n_columns(room).min(most_cards);
         let width = n_columns as f32 * (CARD_PT.x + GRID);
-        let modal = Dialog::new("views", width).show(ctx, |ui| {
+        let modal = Dialog::new(VIEWS_SHEET, width).show(ctx, |ui| {
             ui.horizontal(|ui| {
                 ui.heading(group.map_or("Views", ViewGroup::question));
                 key_ui(ui, cx, group.map_or(UiCommand::Views, UiCommand::ShowGroup));

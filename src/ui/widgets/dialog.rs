@@ -1,7 +1,7 @@
 //! Dialogs and sheets: what lies over everything until it is closed.
 
 use eframe::egui::{
-    Align2, Button, Context, Frame, Id, Key, Modal, ModalResponse, Modifiers, Order, Popup, Response, RichText,
+    Align2, Button, Context, Frame, Id, Key, Modal, ModalResponse, Modifiers, Order, Popup, Pos2, Response, RichText,
     ScrollArea, Ui, Vec2, vec2,
 };
 
@@ -37,6 +37,11 @@ impl Dialog {
     /// The most that the contents of a dialog in the middle can take.
     pub fn room(ctx: &Context) -> Vec2 {
         (ctx.content_rect().size() - Vec2::splat(2.0 * margin(ctx))).max(LEAST)
+    }
+
+    /// Whether a place was below the dialog of this name when that was drawn last.
+    pub fn covers(ctx: &Context, name: &'static str, at: Pos2) -> bool {
+        ctx.memory(|memory| memory.area_rect(Id::unique(name))).is_some_and(|rect| rect.contains(at))
     }
 
     /// Draws it; what has no room in the window scrolls.
