@@ -9,8 +9,8 @@ use std::{
 mod numbers;
 
 pub use numbers::{
-    cell_text, change_text, compact_count, decimal_text, duration_text, length_text, norm_text, points_text,
-    share_text, signed, stepped_text, tick_text, weight_text, whole_text,
+    cell_text, change_text, compact_count, decimal_text, duration_text, length_text, norm_text,
+    points_text, share_text, signed, stepped_text, tick_text, weight_text, whole_text,
 };
 
 /// Endings of the pictures that are opened.
@@ -64,15 +64,20 @@ pub fn grouped(n: usize) -> String {
 }
 
 /// A title from the word on in which it differs from those of `others` that begin like it; `None` where it differs from
-/// all of them at its beginning.
-pub fn from_difference<'a>(title: &str, others: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    /// Titles with less in common are told apart as they are.
+/// all of them at its beginning, of which as many characters are seen as fit.
+pub fn from_difference<'a>(title: &str, fit: usize, others: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    /// Titles with less in common are told apart as they are, where there is room.
     const ALIKE: usize = 12;
+    /// What is seen of the difference at least.
+    const SEEN: usize = 8;
     /// The beginning of a longer word than this is left out, too.
     const WORD: usize = 16;
     const SHOWN: usize = 60;
     let common = |other: &str| title.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-    let alike = others.into_iter().filter(|other| *other != title).map(common).max().filter(|n| *n >= ALIKE)?;
+    let alike = others.into_iter().filter(|other| *other != title).map(common).max()?;
+    if alike < ALIKE.min(fit.saturating_sub(SEEN)) {
+        return None;
+    }
     let chars: Vec<char> = title.chars().collect();
     let before = &chars[..alike.min(chars.len() - 1)];
     let after = |ends: fn(&char) -> bool| before.iter().rposition(ends).map_or(0, |at| at + 1);
@@ -156,12 +161,17 @@ mod tests {
         let [road, street, other] =
             ["demo:gpt · The animal crossed the road", "demo:gpt · The animal crossed the street", "demo:bert · The"];
         let all = [road, street, other];
-        assert_eq!(all.map(|title| from_difference(title, all)), [Some("…road".into()), Some("…street".into()), None]);
-        assert_eq!(from_difference(road, [road, other]), None, "as it is beside itself and what begins otherwise");
+        assert_eq!(
+            all.map(|title| from_difference(title, 60, all)),
+            [Some("…road".into()), Some("…street".into()), None]
+        );
+        assert_eq!(from_difference(road, 60, [road, other]), None, "as it is beside itself and what begins otherwise");
         // The beginning of another one, and names that are one long word.
-        assert_eq!(from_difference("demo:gpt · The cat", ["demo:gpt · The cat sat"]), Some("…cat".into()));
+        assert_eq!(from_difference("demo:gpt · The cat", 60, ["demo:gpt · The cat sat"]), Some("…cat".into()));
+        let [dog, cat] = ["demo:gpt · A dog ran", "demo:gpt · The cat sat"];
+        assert_eq!([60, 14].map(|fit| from_difference(dog, fit, [cat])), [None, Some("…A dog ran".into())]);
         let [small, large] = ["google/bert_uncased_L-2_H-128 · a", "google/bert_uncased_L-4_H-256 · a"];
-        assert_eq!(from_difference(small, [large]), Some("…2_H-128 · a".into()));
+        assert_eq!(from_difference(small, 60, [large]), Some("…2_H-128 · a".into()));
     }
 
     #[test]

@@ -39,6 +39,8 @@ const GAP_PT: f32 = 1.0;
 /// The most that the name of a run takes of what is left for it and the question, and that in a narrow pane.
 const RUN_PART: f32 = 0.35;
 const NARROW_RUN_PART: f32 = 0.22;
+/// About the width of a letter of a name.
+const CHAR_PT: f32 = 1.5 * GRID;
 /// From this width on a header says what is linked.
 const WIDE_HEADER_PT: f32 = 150.0 * GRID;
 /// Up to this width it says so by a mark alone.
@@ -282,7 +284,7 @@ fn head_text(view: &ViewCtx<'_>) -> String {
 fn document_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let part = if ui.available_width() > NARROW_HEADER_PT { RUN_PART } else { NARROW_RUN_PART };
     let width = (ui.available_width() * part).clamp(16.0 * GRID, 60.0 * GRID);
-    let shown = changed_run(cx, view).unwrap_or_else(|| title_beside(cx, view));
+    let shown = changed_run(cx, view).unwrap_or_else(|| title_beside(cx, view, width));
     let combo = ComboBox::from_id_salt("document").selected_text(shown).width(width).truncate();
     let shown = ui.scope(|ui| {
         ui.set_max_width(width);
@@ -336,11 +338,12 @@ fn runs_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
 }
 
 /// The same beside other panes: where another one's begins alike, from the word on in which they differ.
-fn title_beside(cx: &PanelCtx<'_>, view: &ViewCtx<'_>) -> String {
+fn title_beside(cx: &PanelCtx<'_>, view: &ViewCtx<'_>, width: f32) -> String {
     let panes = cx.session.panes.iter().map(|pane| ViewCtx { pane, document: cx.session.document_of(pane), ..*view });
     let whole = |view: &ViewCtx<'_>| corpus_title(view).unwrap_or_else(|| view.document.whole_title());
     let others: Vec<String> = panes.map(|view| whole(&view)).collect();
-    from_difference(&whole(view), others.iter().map(String::as_str)).unwrap_or_else(|| title(view))
+    let fit = (width / CHAR_PT) as usize;
+    from_difference(&whole(view), fit, others.iter().map(String::as_str)).unwrap_or_else(|| title(view))
 }
 
 /// What the pane shows of its document.
