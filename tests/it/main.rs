@@ -211,6 +211,7 @@ mod truth;
 mod ui;
 /// Corpora in the window: opening, the list, the dialogs.
 mod ui_corpora;
+mod ui_details;
 mod ui_export;
 mod ui_first;
 mod ui_frame;

@@ -51,10 +51,6 @@ pub fn kinds_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         for kind in kinds.kinds.iter().filter(is_kind).filter(|kind| kind.heads.is_ok()) {
             kind_ui(ui, cx, &kinds, kind);
         }
-        let undefined = undefined_text(&kinds);
-        if !undefined.is_empty() {
-            ui.label(weak("Not defined here".to_owned())).on_hover_text(undefined);
-        }
     });
 }
 
@@ -106,14 +102,6 @@ fn about(kinds: &HeadKinds, kind: &KindRanking) -> String {
     lines.push(named.collect::<Vec<_>>().join(", "));
     lines.push("Click: select the first of these heads".to_owned());
     lines.join("\n")
-}
-
-fn undefined_text(kinds: &HeadKinds) -> String {
-    let reason = |kind: &KindRanking| {
-        let why = kind.heads.as_ref().err()?;
-        Some(format!("{}: {why}", kind.detector.definition().title))
-    };
-    kinds.kinds.iter().filter_map(reason).collect::<Vec<_>>().join("\n")
 }
 
 /// Every score as a table for the clipboard.
