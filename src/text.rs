@@ -9,7 +9,7 @@ use std::{
 mod numbers;
 
 pub use numbers::{
-    cell_text, change_text, compact_count, decimal_text, duration_text, length_text, norm_text,
+    cell_text, change_text, compact_count, decimal_text, duration_text, length_text, norm_text, ordinal_text,
     points_text, share_text, signed, stepped_text, tick_text, weight_text, whole_text,
 };
 

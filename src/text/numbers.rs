@@ -32,6 +32,18 @@ pub fn decimal_text(value: impl Into<f64>) -> String {
     if value != 0.0 && value.abs() < 0.005 { least(value, "0.01") } else { fixed(value, 2) }
 }
 
+/// A place in an order: `1st`, `12th`, `42nd`.
+pub fn ordinal_text(place: usize) -> String {
+    let ending = match (place % 100, place % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{place}{ending}")
+}
+
 /// A difference of such numbers, with its sign: `+0.41`, `−3.39`, `<+0.01`.
 pub fn change_text(value: impl Into<f64>) -> String {
     let value = value.into();
@@ -196,6 +208,8 @@ mod tests {
         assert_eq!(points_text(3e-7, 0.0), ["<0.1 %", "0.0 %", ">−0.1"]);
         assert_eq!(points_text(0.4, 0.4), ["40.0 %", "40.0 %", "0.0"]);
         let cells = all(cell_text, &[0.0, 0.991, 1.0, -0.25, 0.004, -1e-9, 10.02, f64::NAN]);
+        let places = [1, 2, 3, 4, 11, 12, 21, 112, 122].map(ordinal_text);
+        assert_eq!(places, ["1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "112th", "122nd"]);
         assert_eq!(cells, ["0", ".99", "1.00", "−.25", "<.01", ">−.01", "10.02", "–"]);
     }
 }

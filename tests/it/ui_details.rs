@@ -1,5 +1,7 @@
 //! The details beside a view: what they say of a head, a method, an input.
 
+use egui_kittest::kittest::Queryable as _;
+
 use crate::support::window::{Window, with_text};
 
 /// Kinds that this input does not define take no line.
@@ -7,4 +9,18 @@ use crate::support::window::{Window, with_text};
 fn undefined_kinds_of_heads_are_not_drawn() {
     let window = Window::open(with_text("one two three"));
     assert!(window.shows("Heads by kind, in this input") && !window.shows("Not defined here"));
+}
+
+/// The numbers of a head stand with their places among all heads of the model, where they differ.
+#[test]
+fn numbers_of_a_head_have_their_ranks() {
+    let mut window = Window::open(with_text("one two three four five six"));
+    window.until("the ranks", |window| window.shows(" of 4"));
+    let all = window.harness.query_all_by_label_contains(" · 1st of ").count();
+    assert!(all <= 7, "{all} numbers");
+    let app = window.app();
+    let capture = app.session().document().latest_capture().unwrap();
+    let stack = capture.model().stack(window.head().stack).unwrap();
+    let n: usize = stack.layers.iter().map(|layer| layer.n_heads).sum();
+    assert!(window.shows(&format!(" of {n}")));
 }

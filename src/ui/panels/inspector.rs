@@ -2,13 +2,19 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{
+    self, Align, FontId, RichText, Ui,
+    text::{LayoutJob, TextFormat},
+};
 
-use super::ranking::{N_TOP_KEYS, Ranking};
+use super::{
+    kinds::UNASKED,
+    ranking::{N_TOP_KEYS, Ranking},
+};
 use crate::{
     analysis::{
         attention,
-        reading::{Axis, ReadPattern, Refusal},
+        reading::{Axis, ReadPattern, Refusal, store::stack_cost},
         stats::HeadStats,
     },
     capture::{Capture, RowMass, Token},
@@ -19,11 +25,11 @@ use crate::{
     glossary,
     session::{Command, Focus, SelectionCommand},
     spec::LayerSpec,
-    text::{decimal_text, length_text, share_text, weight_text, whole_text},
+    text::{decimal_text, length_text, ordinal_text, share_text, weight_text, whole_text},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
-        theme::GRID,
+        theme::{GRID, text_size},
         views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what, why_button_ui},
         widgets::{BAR_ROW_PT, BarRow, field_ui, section_ui},
     },
@@ -76,7 +82,10 @@ impl Inspector {
         }
         let Some(subject) = subject(cx).filter(|_| has_head) else { return };
         if let Some(Ok(stats)) = cx.patterns.stats(&subject, cx.pane.selection.head) {
-            stats_ui(ui, cx, &stats);
+            let stack = cx.pane.selection.stack();
+            let is_cheap = stack_cost(&subject.this, stack) <= UNASKED;
+            let all = is_cheap.then(|| cx.patterns.stack_stats(&subject, stack)).flatten();
+            stats_ui(ui, cx, &stats, &all.unwrap_or_default());
         }
         links_ui(ui, cx);
     }
@@ -168,70 +177,116 @@ impl Inspector {
     }
 }
 
-fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats) {
+/// A number of a head.
+struct HeadNumber {
+    name: &'static str,
+    /// In a table.
+    column: &'static str,
+    meaning: &'static str,
+    of: fn(&HeadStats) -> Option<f32>,
+    text: fn(&HeadStats, f32) -> String,
+}
+
+const HEAD_NUMBERS: [HeadNumber; 8] = [
+    HeadNumber {
+        name: "Entropy",
+        column: "entropy_nats",
+        meaning: glossary::ENTROPY.meaning,
+        of: |stats| Some(if stats.rows == RowMass::Partial { f32::NAN } else { stats.entropy }),
+        text: |stats, entropy| match stats.rows {
+            RowMass::Partial => "rows are incomplete".to_owned(),
+            RowMass::Full | RowMass::Sink => {
+                format!("{} nats ({})", decimal_text(entropy), share_text(stats.entropy_fraction))
+            }
+        },
+    },
+    HeadNumber {
+        name: "Mean distance",
+        column: "distance_tokens",
+        meaning: "Mean distance between a query and its keys, weighted by attention",
+        of: |stats| stats.distance,
+        text: |_, distance| format!("{} tokens", length_text(distance)),
+    },
+    HeadNumber {
+        name: "Mean distance",
+        column: "distance_px",
+        meaning: "Mean distance between a patch and the patches it attends to, weighted by attention, in pixels of the \
+            model's input picture",
+        of: |stats| stats.patch_distance,
+        text: |_, distance| format!("{} px", whole_text(distance)),
+    },
+    HeadNumber {
+        name: "On the first key",
+        column: "on_first",
+        meaning: "Mean share of attention that goes to the first token",
+        of: |stats| Some(stats.on_first),
+        text: |_, share| share_text(share),
+    },
+    HeadNumber {
+        name: "On the previous key",
+        column: "on_previous",
+        meaning: "Mean share of attention that goes to the previous token",
+        of: |stats| stats.on_previous,
+        text: |_, share| share_text(share),
+    },
+    HeadNumber {
+        name: "On itself",
+        column: "on_self",
+        meaning: "Mean share of attention that stays on the query’s own token",
+        of: |stats| stats.on_self,
+        text: |_, share| share_text(share),
+    },
+    HeadNumber {
+        name: "On special keys",
+        column: "on_special",
+        meaning: "Mean share of attention that goes to tokens such as [CLS] and [SEP]",
+        of: |stats| Some(stats.on_special),
+        text: |_, share| share_text(share),
+    },
+    HeadNumber {
+        name: "Largest weight",
+        column: "max_weight",
+        meaning: "The largest weight of any pair",
+        of: |stats| Some(stats.max_weight),
+        text: |_, weight| weight_text(weight),
+    },
+];
+
+impl HeadNumber {
+    /// The place of a value among those of all heads, the largest first; `None` where that says nothing.
+    fn rank_text(&self, value: f32, all: &[HeadStats]) -> Option<String> {
+        let values: Vec<f32> = all.iter().filter_map(|stats| (self.of)(stats)).filter(|it| !it.is_nan()).collect();
+        let differs = values.iter().any(|other| *other != value) && !value.is_nan();
+        let place = 1 + values.iter().filter(|other| **other > value).count();
+        differs.then(|| format!(" · {} of {}", ordinal_text(place), values.len()))
+    }
+}
+
+/// The numbers of the selected head, with their ranks among `all` heads, where these are known.
+fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats, all: &[HeadStats]) {
     let title = match cx.pane.explained() {
         None => "This head, over all queries and keys",
         Some(_) => "Attention of this head, over all queries and keys",
     };
     section_ui(ui, cx.theme, title);
-    let is_whole = stats.rows != RowMass::Partial;
-    let percent = |fraction: Option<f32>| fraction.map(|it| (it, share_text(it)));
-    let entropy = format!("{} nats ({})", decimal_text(stats.entropy), share_text(stats.entropy_fraction));
-    // What it is called, what it is called in a table, the number and how it is shown, what it means.
-    let rows = [
-        (
-            ("Entropy", "entropy_nats"),
-            Some(if is_whole { (stats.entropy, entropy) } else { (f32::NAN, "rows are incomplete".to_owned()) }),
-            glossary::ENTROPY.meaning,
-        ),
-        (
-            ("Mean distance", "distance_tokens"),
-            stats.distance.map(|it| (it, format!("{} tokens", length_text(it)))),
-            "Mean distance between a query and its keys, weighted by attention",
-        ),
-        (
-            ("Mean distance", "distance_px"),
-            stats.patch_distance.map(|it| (it, format!("{} px", whole_text(it)))),
-            "Mean distance between a patch and the patches it attends to, weighted by attention, in pixels of the \
-            model's input picture",
-        ),
-        (
-            ("On the first key", "on_first"),
-            percent(Some(stats.on_first)),
-            "Mean share of attention that goes to the first token",
-        ),
-        (
-            ("On the previous key", "on_previous"),
-            percent(stats.on_previous),
-            "Mean share of attention that goes to the previous token",
-        ),
-        (
-            ("On itself", "on_self"),
-            percent(stats.on_self),
-            "Mean share of attention that stays on the query’s own token",
-        ),
-        (
-            ("On special keys", "on_special"),
-            percent(Some(stats.on_special)),
-            "Mean share of attention that goes to tokens such as [CLS] and [SEP]",
-        ),
-        (
-            ("Largest weight", "max_weight"),
-            Some((stats.max_weight, weight_text(stats.max_weight))),
-            "The largest weight of any pair",
-        ),
-    ];
-    let table = || {
-        let line = |((_, column), value, _): &((&str, &str), Option<(f32, String)>, &str)| {
-            value.as_ref().map(|(number, _)| format!("{column}\t{number}\n"))
+    let numbers = || HEAD_NUMBERS.iter().filter_map(|number| Some((number, (number.of)(stats)?)));
+    let line = |(number, value): (&HeadNumber, f32)| format!("{}\t{value}\n", number.column);
+    let table = || numbers().map(line).collect::<Vec<_>>().concat();
+    for (number, value) in numbers() {
+        let mut text = LayoutJob::default();
+        let mut append = |part: &str, size: f32, color: egui::Color32| {
+            text.append(
+                part,
+                0.0,
+                TextFormat { valign: Align::Center, ..TextFormat::simple(FontId::proportional(size), color) },
+            );
         };
-        rows.iter().filter_map(line).collect()
-    };
-    for ((name, _), value, meaning) in &rows {
-        if let Some((_, text)) = value {
-            let response = field_ui(ui, cx.theme, name, text).on_hover_text(*meaning);
-            copy_menu_ui(&response, cx, "the numbers of this head", table);
+        append(&(number.text)(stats, value), text_size::BODY, cx.theme.text);
+        if let Some(rank) = number.rank_text(value, all) {
+            append(&rank, text_size::SMALL, cx.theme.text_weak);
         }
+        let response = field_ui(ui, cx.theme, number.name, text).on_hover_text(number.meaning);
+        copy_menu_ui(&response, cx, "the numbers of this head", table);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Pattern entries up to which heads are ranked without being asked for: some tenths of a second on one core.
-const UNASKED: usize = 1 << 25;
+pub(super) const UNASKED: usize = 1 << 25;
 /// Heads that a tooltip names.
 const N_NAMED: usize = 5;
 

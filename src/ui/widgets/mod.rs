@@ -39,8 +39,7 @@ pub fn section_title_ui(ui: &mut Ui, theme: &Theme, title: &str) {
 }
 
 /// A name and its value on one line, the value aligned to the right.
-pub fn field_ui(ui: &mut Ui, theme: &Theme, name: &str, value: impl Into<String>) -> Response {
-    let value: String = value.into();
+pub fn field_ui(ui: &mut Ui, theme: &Theme, name: &str, value: impl Into<egui::WidgetText>) -> Response {
     // Of both texts, which lie over the row and so take its hover.
     ui.horizontal(|ui| {
         let name = ui.label(RichText::new(name).color(theme.text_weak));

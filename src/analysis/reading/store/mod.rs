@@ -154,6 +154,15 @@ impl PatternStore {
         }
     }
 
+    /// The heads of a stack in numbers, as the model computed them, without those that were not recorded; `None` while
+    /// they are being computed.
+    pub fn stack_stats(&self, subject: &CapturePair, stack: StackKind) -> Option<Arc<[HeadStats]>> {
+        match self.get_or_want(subject, PatternQuery::StackStats(stack))? {
+            Ok(PatternResult::StackStats(stats)) => Some(stats),
+            _ => None,
+        }
+    }
+
     /// Which heads of a stack link a query and a key position; `None` while they are being ranked.
     pub fn links(
         &self,

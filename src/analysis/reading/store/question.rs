@@ -65,6 +65,8 @@ pub enum PatternQuery {
     Strip(Reading, u32, usize),
     /// One head in numbers, as the model computed it.
     Stats(HeadId),
+    /// The heads of a stack in numbers, as the model computed them.
+    StackStats(StackKind),
     /// Which heads link a query and a key position.
     Links {
         stack: StackKind,
@@ -153,6 +155,8 @@ pub enum PatternResult {
     Strip(Arc<Strip>),
     /// To [`PatternQuery::Stats`].
     Stats(HeadStats),
+    /// To [`PatternQuery::StackStats`]: of heads that were recorded.
+    StackStats(Arc<[HeadStats]>),
     /// To [`PatternQuery::Links`].
     Links(Arc<Links>),
     /// To [`PatternQuery::Kinds`].
@@ -168,6 +172,7 @@ impl PatternResult {
             Self::Axes(axes) => axes.iter().map(|axis| axis.size_bytes()).sum(),
             Self::Strip(strip) => strip.size_bytes(),
             Self::Stats(_) => 0,
+            Self::StackStats(stats) => size_of_val(&**stats),
             Self::Links(links) => size_of_val(&*links.heads),
             Self::Kinds(kinds) => kinds.kinds.iter().map(|kind| size_of_val(kind.ranked())).sum(),
         }
@@ -221,11 +226,17 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             let reduced = |part: Arc<ReadPattern>| PatternResult::Strip(Arc::new(reduce(&part, rows.clone(), *level)));
             part(reading, rows.clone()).map(reduced)
         }
-        PatternQuery::Stats(head) if long::is_long(&want.subject.this, &Reading::of(*head)) => {
-            return long_stats(&want.subject.this, *head, go_on);
+        PatternQuery::Stats(head) => one_stats(&want.subject, *head, go_on)?.map(PatternResult::Stats),
+        PatternQuery::StackStats(stack) => {
+            let mut stats = Vec::new();
+            for head in heads_of(&want.subject.this, *stack) {
+                if !go_on() {
+                    return None;
+                }
+                stats.extend(one_stats(&want.subject, head, go_on)?.ok());
+            }
+            Ok(PatternResult::StackStats(stats.into()))
         }
-        PatternQuery::Stats(head) => pattern(&Reading::of(*head))
-            .map(|pattern| PatternResult::Stats(stats_of(&want.subject.this, *head, &pattern))),
         PatternQuery::Links { stack, reading, pair } => {
             match pairs::links(&want.subject.this, *stack, reading, *pair, &mut |_, _| go_on()) {
                 Ok(links) => Ok(PatternResult::Links(Arc::new(links?))),
@@ -245,9 +256,16 @@ fn any_head(stack: StackKind) -> Reading {
     Reading::of(HeadId { stack, ..HeadId::default() })
 }
 
-/// One head in numbers, part by part. `None` when that is not wanted any more.
-fn long_stats(capture: &Capture, head: HeadId, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
-    let reading = Reading::of(head);
+/// One head in numbers, of a long text part by part. `None` when that is not wanted any more.
+fn one_stats(
+    subject: &CapturePair,
+    head: HeadId,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Result<HeadStats, Refusal>> {
+    let (capture, reading) = (&*subject.this, Reading::of(head));
+    if !long::is_long(capture, &reading) {
+        return Some(read(subject.captures(), &reading).map(|pattern| stats_of(capture, head, &pattern)));
+    }
     let axes = axes(capture, &reading);
     let special: Vec<bool> = capture.key_tokens(head.stack).iter().map(|token| token.special).collect();
     let mut sums = StatSums::new(capture.sink(head), &special, Choices::of(capture, head));
@@ -264,7 +282,7 @@ fn long_stats(capture: &Capture, head: HeadId, go_on: &mut dyn FnMut() -> bool) 
     let square = head.stack.query_side() == head.stack.key_side();
     // How far apart two patches stand in the row of tokens says nothing.
     let square = square && capture.picture_side() != Some(head.stack.query_side());
-    Some(Ok(PatternResult::Stats(HeadStats { rows, ..sums.stats(square) })))
+    Some(Ok(HeadStats { rows, ..sums.stats(square) }))
 }
 
 fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats {
@@ -318,6 +336,7 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
         PatternQuery::LinesOfPart(part, _) => 2 * of_rows(&part.reading, part.rows.len()),
         PatternQuery::Strip(reading, ..) => of_rows(reading, long::STRIP_ROWS),
         PatternQuery::Stats(head) => 4 * of_head(&subject.this, *head),
+        PatternQuery::StackStats(stack) => 4 * stack_cost(&subject.this, *stack),
         PatternQuery::Links { stack, .. } => {
             // Of a long text one row of each head is read.
             let is_long = long::is_long(&subject.this, &any_head(*stack));
@@ -331,9 +350,12 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
 
 /// About how many entries of all patterns of a stack have to be looked at or computed.
 pub fn stack_cost(capture: &Capture, stack: StackKind) -> usize {
+    heads_of(capture, stack).map(|head| of_head(capture, head)).sum()
+}
+
+fn heads_of(capture: &Capture, stack: StackKind) -> impl Iterator<Item = HeadId> {
     let layers = capture.model().stack(stack).map_or(&[][..], |stack| &stack.layers).iter().enumerate();
-    let ids = layers.flat_map(|(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack, layer, head }));
-    ids.map(|head| of_head(capture, head)).sum()
+    layers.flat_map(move |(layer, shape)| (0..shape.n_heads).map(move |head| HeadId { stack, layer, head }))
 }
 
 fn of_head(capture: &Capture, head: HeadId) -> usize {
