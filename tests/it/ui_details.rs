@@ -1,5 +1,6 @@
 //! The details beside a view: what they say of a head, a method, an input.
 
+use attnscope::session::ViewKind;
 use egui_kittest::kittest::Queryable as _;
 
 use crate::support::window::{Window, with_text};
@@ -23,4 +24,14 @@ fn numbers_of_a_head_have_their_ranks() {
     let stack = capture.model().stack(window.head().stack).unwrap();
     let n: usize = stack.layers.iter().map(|layer| layer.n_heads).sum();
     assert!(window.shows(&format!(" of {n}")));
+}
+
+/// The first heading of the details begins where the panel does, whichever it is.
+#[test]
+fn details_begin_at_their_upper_edge() {
+    let mut window = Window::open(with_text("one two three four five six"));
+    let head = window.harness.get_by_label("L0H0").rect().top();
+    window.show(ViewKind::Lab);
+    let selection = window.harness.get_by_label("Selection").rect().top();
+    assert!((selection - head).abs() < 8.0, "{selection} and {head}");
 }

@@ -31,7 +31,7 @@ use crate::{
         memo::{Memo, Same},
         theme::{GRID, text_size},
         views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what, why_button_ui},
-        widgets::{BAR_ROW_PT, BarRow, field_ui, section_ui},
+        widgets::{BAR_ROW_PT, BarRow, field_ui, section_title_ui, section_ui},
     },
 };
 
@@ -107,7 +107,10 @@ impl Inspector {
             }
             (false, false) => format!("Under the pointer, in {what}"),
         };
-        section_ui(ui, cx.theme, &title);
+        // Without a head it is the first heading.
+        let has_head = cx.pane.view.facts().details.contains(&DetailsPart::Head);
+        let heading_ui = if has_head { section_ui } else { section_title_ui };
+        heading_ui(ui, cx.theme, &title);
         let one_row = pattern.is_some_and(|pattern| pattern.has_one_row());
         if one_row {
             // It stands for all queries.
