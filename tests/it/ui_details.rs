@@ -1,6 +1,6 @@
 //! The details beside a view: what they say of a head, a method, an input.
 
-use attnscope::session::ViewKind;
+use attnscope::session::{Command, ViewKind};
 use egui_kittest::kittest::Queryable as _;
 
 use crate::support::window::{Window, with_text};
@@ -34,4 +34,16 @@ fn details_begin_at_their_upper_edge() {
     window.show(ViewKind::Lab);
     let selection = window.harness.get_by_label("Selection").rect().top();
     assert!((selection - head).abs() < 8.0, "{selection} and {head}");
+}
+
+/// What the methods that are shown compute, with formula and source.
+#[test]
+fn explain_says_how_its_methods_compute() {
+    let mut window = Window::open(with_text("one two three four five six"));
+    window.show(ViewKind::Lab);
+    let page = attnscope::lab::MethodPreset::from_name("norms").unwrap();
+    assert!(!window.shows("Norm-based attention times"));
+    window.app().request(Command::ShowMethod(page.name));
+    window.settle();
+    assert!(window.shows("mixing ratio = ") && window.shows("Kobayashi et al. 2020, 2021"));
 }

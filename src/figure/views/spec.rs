@@ -195,8 +195,10 @@ pub enum DetailsPart {
     Ranking,
     /// The selected head, its kinds and numbers.
     Head,
-    /// The input that was run, of those that the view is about.
+    /// The input under the pointer or else the one that was run, of those that the view is about.
     Input,
+    /// The methods that are shown.
+    Methods,
 }
 
 impl Facts {
@@ -213,8 +215,12 @@ impl Facts {
     pub(super) const POINTS: Self =
         Self { lays_out_points: true, details: &[DetailsPart::Selection, DetailsPart::Ranking], ..Self::HEADS };
     /// Answers of methods.
-    pub(super) const ANSWERS: Self =
-        Self { shows_answers: true, names_tokens: true, details: &[DetailsPart::Selection], ..Self::NONE };
+    pub(super) const ANSWERS: Self = Self {
+        shows_answers: true,
+        names_tokens: true,
+        details: &[DetailsPart::Selection, DetailsPart::Methods],
+        ..Self::NONE
+    };
     /// Steps of one head.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Selection, DetailsPart::Head], ..Self::NONE };
     const NONE: Self = Self {

@@ -30,7 +30,7 @@ use crate::{
         ViewCtx,
         memo::{Memo, Same},
         theme::{GRID, text_size},
-        views::{copy_menu_ui, grouped, query_name, sharing_text, subject, what, why_button_ui},
+        views::{copy_menu_ui, grouped, method_specs_ui, query_name, sharing_text, subject, what, why_button_ui},
         widgets::{BAR_ROW_PT, BarRow, field_ui, section_title_ui, section_ui},
     },
 };
@@ -79,6 +79,9 @@ impl Inspector {
         }
         if details.contains(&DetailsPart::Selection) {
             self.focus_ui(ui, cx, capture, shown);
+        }
+        if details.contains(&DetailsPart::Methods) {
+            method_specs_ui(ui, cx);
         }
         let Some(subject) = subject(cx).filter(|_| has_head) else { return };
         if let Some(Ok(stats)) = cx.patterns.stats(&subject, cx.pane.selection.head) {

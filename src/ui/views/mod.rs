@@ -53,7 +53,7 @@ pub use fields::narrow_field_ui;
 pub use frame::{SCALE_PT, question, scrolled_ui};
 pub use groups::sharing_text;
 pub use heatmap::is_drawn_on;
-pub use lab::{OutcomeChoice, outcome_label};
+pub use lab::{OutcomeChoice, method_specs_ui, outcome_label};
 pub use menu::{copy_menu_ui, pane_menu_ui};
 pub use selectors::{LAYOUT_PASSES, stack_name, view_choices_ui};
 pub use source::{shared_high, shown_pattern, subject, what};

@@ -8,6 +8,7 @@ mod outcome;
 mod pieces;
 mod rank_one;
 mod show;
+mod specs;
 mod target;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use eframe::egui::{
 use self::{asked::LabColumns, pieces::Pieces};
 pub use self::{
     outcome::{OutcomeChoice, outcome_label},
+    specs::method_specs_ui,
     target::explained_output,
 };
 use super::{Canvas, controls, scale::Footer};
@@ -99,7 +101,7 @@ impl Canvas for LabView {
         methods_ui(ui, cx, capture);
         ui.add_space(GRID);
         let small = |text: &str| Label::new(RichText::new(text).small().color(cx.theme.text_weak)).wrap();
-        ui.add(small("A method’s options, formula and source are behind the ⏷ beside its name."));
+        ui.add(small("A method’s options are behind the ⏷ beside its name."));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The menu of one method: what can be turned about it, and what its numbers are worth.
 
-use eframe::egui::{Button, CollapsingHeader, Label, Popup, PopupCloseBehavior, Response, RichText, Ui};
+use eframe::egui::{Button, Label, Popup, PopupCloseBehavior, Response, RichText, Ui};
 
 use super::{
     asked::{self, AskedColumn},
@@ -54,11 +54,7 @@ fn contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedC
             ui.close();
         }
     });
-    CollapsingHeader::new("Formula and source").id_salt(name).show(ui, |ui| {
-        ui.add(Label::new(RichText::new(method.formula).monospace().small()).wrap());
-        ui.add(small(method.source));
-        ui.add(small(&format!("On the command line: attnscope analyze {}", method.name)));
-    });
+    ui.add(small(&format!("On the command line: attnscope analyze {}", method.name)));
 }
 
 /// Draws the options without which a method says nothing; whether there are some.
