@@ -58,6 +58,25 @@ fn a_corpus_is_listed_and_a_row_opens_its_input_beside_the_joint_space() {
     assert!(window.shows("4  unreadable") && window.shows("The text is empty"));
 }
 
+/// The details of a mean say what is known of the input under the pointer, else of the one that is shown.
+#[test]
+fn an_average_tells_of_the_input_that_is_pointed_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = Window::open(with_corpus(file(&folder, "rows.csv", ROWS)));
+    window.click("Input a dog ran");
+    window.show(ViewKind::Average);
+    assert!(window.shows("Answer: word20 50 %"));
+    let told = |window: &Window, text: &str| {
+        let view = window.app().view_rect();
+        window.harness.query_all_by_label(text).any(|node| node.rect().left() > view.right())
+    };
+    assert!(told(&window, "kind: animal") && !told(&window, "kind: weather"));
+    window.harness.get_by_label("Input rain fell all day").hover();
+    window.settle();
+    assert!(told(&window, "kind: weather") && told(&window, "rain fell all day"));
+    assert!(!window.shows("Answer: "), "it was not run");
+}
+
 /// The list lies below the view: closed it is one line that says which input is shown, and the run keeps its panel.
 #[test]
 fn the_list_is_a_drawer_below_the_view() {

@@ -8,6 +8,7 @@ use eframe::egui::{
 };
 
 use super::{
+    corpus::input_ui,
     kinds::UNASKED,
     ranking::{N_TOP_KEYS, Ranking},
 };
@@ -70,8 +71,7 @@ impl Inspector {
             head_ui(ui, cx, capture);
         }
         if details.contains(&DetailsPart::Input) {
-            section_ui(ui, cx.theme, "Input");
-            ui.add(egui::Label::new(cx.document.input_name()).wrap());
+            input_ui(ui, cx);
         } else if cx.pane.shows_corpus(cx.document) {
             let text = format!("In this input only: “{}”", cx.document.input_name());
             let whole = "The view draws all inputs of the corpus; these numbers are of the input at the left alone";

@@ -91,16 +91,19 @@ pub fn prediction_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     }
 }
 
+/// What the model says of the input that is shown, as far as it says one thing.
+pub fn answer_text(cx: &ViewCtx<'_>) -> Option<String> {
+    let capture = cx.document.latest_capture()?;
+    let prediction = capture.prediction()?;
+    let row = telling_row(prediction, capture.query_tokens(cx.pane.selection.stack()))?;
+    let item = row.top.first().filter(|_| prediction.kind != HeadKind::Similarity)?;
+    Some(format!("{} {}", item.label, prediction.outputs.text(item.value)))
+}
+
 /// The run in one line that opens the panel it stands for: `demo:gpt · Once upon… · 's 24 %`.
 pub fn run_line_ui(ui: &mut Ui, cx: &PanelCtx<'_>, requests: &mut WindowRequests) {
     let title = cx.document.title();
-    let best = cx.document.latest_capture().and_then(|capture| {
-        let prediction = capture.prediction()?;
-        let row = telling_row(prediction, capture.query_tokens(cx.pane.selection.stack()))?;
-        let item = row.top.first().filter(|_| prediction.kind != HeadKind::Similarity)?;
-        Some(format!(" · {} {}", item.label, prediction.outputs.text(item.value)))
-    });
-    let text = format!("{title}{}", best.unwrap_or_default());
+    let text = answer_text(cx).map_or_else(|| title.clone(), |answer| format!("{title} · {answer}"));
     ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
         let line = ui.add(Button::new(&text).small().frame_when_inactive(false).truncate());
         line.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Run: {text}")));

@@ -62,6 +62,7 @@ impl InputList {
         };
         let last = corpus.inputs().last().map_or(0, |input| input.source + 1);
         let number_pt = GRID + DIGIT_PT * last.to_string().len() as f32;
+        let mut pointed: Option<usize> = None;
         area.show_rows(ui, ROW_PT, rows.len(), |ui, visible| {
             let roving = Roving::new(ui, list, &visible);
             for at in visible {
@@ -88,9 +89,20 @@ impl InputList {
                 if response.clicked() {
                     self.on_click(ui, cx, open, corpus, at);
                 }
-                response.on_hover_ui(|ui| tooltip_ui(ui, cx, corpus, rows[at], input));
+                if response.hovered() {
+                    pointed = Some(input.source);
+                }
+                response.on_hover_ui(|ui| {
+                    ui.set_max_width(90.0 * GRID);
+                    about_ui(ui, cx, corpus, rows[at]);
+                });
             }
         });
+        let before = ui.data_mut(|data| std::mem::replace(data.get_temp_mut_or_default(pointed_id()), pointed));
+        if before != pointed {
+            // Details are drawn before the list.
+            ui.request_repaint();
+        }
     }
 
     /// Lets go of pictures of a corpus that nobody holds any more.
@@ -235,14 +247,26 @@ fn n_tokens(input: &InputRow) -> usize {
     Side::ALL.into_iter().map(|side| input.tokens(side).len()).sum()
 }
 
-fn tooltip_ui(ui: &mut Ui, cx: &ViewCtx<'_>, corpus: &Corpus, at: usize, input: &InputRow) {
-    ui.set_max_width(90.0 * GRID);
-    ui.label(input.name.chars().take(MAX_TOOLTIP_CHARS).collect::<String>());
+/// Where the input under the pointer is kept, by its place in the source.
+fn pointed_id() -> Id {
+    Id::unique("corpus input under the pointer")
+}
+
+/// The input under the pointer.
+pub fn pointed(ui: &Ui) -> Option<usize> {
+    ui.data(|data| data.get_temp(pointed_id())).flatten()
+}
+
+/// All that is known of an input.
+pub fn about_ui(ui: &mut Ui, cx: &ViewCtx<'_>, corpus: &Corpus, at: usize) {
+    let Some(input) = corpus.inputs().get(at) else { return };
+    let name: String = input.name.chars().take(MAX_TOOLTIP_CHARS).collect();
+    ui.add(egui::Label::new(name).wrap());
     let mut facts = vec![counted(n_tokens(input), "token")];
     let annotations = corpus.annotations().iter();
     facts.extend(annotations.filter_map(|name| Some(format!("{name}: {}", corpus.annotation(at, name)?))));
     facts.extend(input.notes.iter().cloned());
     for fact in facts {
-        ui.label(egui::RichText::new(fact).small().color(cx.theme.text_weak));
+        ui.add(egui::Label::new(egui::RichText::new(fact).small().color(cx.theme.text_weak)).wrap());
     }
 }

@@ -7,7 +7,7 @@ mod sheet;
 
 use eframe::egui::{self, Align, ComboBox, Layout, ProgressBar, RichText, Role, ScrollArea, TextEdit, Ui, WidgetInfo};
 
-use super::failure_ui;
+use super::{failure_ui, prediction::answer_text};
 use crate::{
     analysis::PointCloud,
     corpus::{Corpus, SortBy},
@@ -15,7 +15,11 @@ use crate::{
     protocol::{CorpusSoFar, Failure, Lane},
     session::{Command, CorpusCommand, ListCommand, OpenCorpus},
     text::{grouped, wait_text},
-    ui::{PanelCtx, ViewCtx, theme::GRID, widgets::bytes_text},
+    ui::{
+        PanelCtx, ViewCtx,
+        theme::GRID,
+        widgets::{bytes_text, section_title_ui},
+    },
 };
 
 pub use dialog::CorpusDialog;
@@ -130,6 +134,24 @@ impl CorpusDrawer {
                 }
             });
         });
+    }
+}
+
+/// Draws what is known of the input under the pointer, else of the one that is shown.
+pub fn input_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    section_title_ui(ui, cx.theme, "Input");
+    let corpus = cx.document.corpus.as_deref().and_then(|open| open.data.latest()).map(|so_far| &so_far.corpus);
+    let pointed = list::pointed(ui).filter(|_| corpus.is_some());
+    let of_corpus = pointed
+        .or(cx.document.corpus_input)
+        .zip(corpus)
+        .and_then(|(source, corpus)| Some((corpus, corpus.inputs().iter().position(|input| input.source == source)?)));
+    match of_corpus {
+        Some((corpus, at)) => list::about_ui(ui, cx, corpus, at),
+        None => drop(ui.add(egui::Label::new(cx.document.input_name()).wrap())),
+    }
+    if let Some(answer) = answer_text(cx).filter(|_| pointed.is_none_or(|it| cx.document.corpus_input == Some(it))) {
+        ui.add(egui::Label::new(format!("Answer: {answer}")).wrap());
     }
 }
 
