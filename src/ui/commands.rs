@@ -105,6 +105,8 @@ pub enum UiCommand {
     Help,
     /// Look for this in the help.
     HelpOn(&'static str),
+    /// Show an option of a view, by its name.
+    ShowOption(ViewKind, &'static str),
     /// Find and do anything by its name.
     Palette,
 }
@@ -231,6 +233,7 @@ impl UiCommand {
             Self::PreviousExample => "Previous example",
             Self::NextExample => "Next example",
             Self::Help | Self::HelpOn(_) => "Help",
+            Self::ShowOption(..) => "Option",
             Self::Palette => "Search…",
         }
     }
@@ -296,6 +299,7 @@ impl UiCommand {
             Self::PreviousExample => "Open the previous example",
             Self::NextExample => "Open the next example",
             Self::Help | Self::HelpOn(_) => "Keys, glossary, version and licence",
+            Self::ShowOption(..) => "Show the option in its view",
             Self::Palette => "Find a command, model, example, head, token or glossary entry by its name",
         }
     }
@@ -360,7 +364,8 @@ impl UiCommand {
             | Self::NextExample
             | Self::ShowGroup(_)
             | Self::ViewsOf(_)
-            | Self::HelpOn(_) => &[],
+            | Self::HelpOn(_)
+            | Self::ShowOption(..) => &[],
             Self::Palette => &["go to anything", "command palette"],
         }
     }
@@ -425,6 +430,7 @@ impl UiCommand {
             | Self::Gallery
             | Self::Help
             | Self::HelpOn(_)
+            | Self::ShowOption(..)
             | Self::Palette => {
                 return None;
             }

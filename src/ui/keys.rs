@@ -83,6 +83,7 @@ impl UiCommand {
             | Self::ViewsOf(_)
             | Self::TypeText
             | Self::HelpOn(_)
+            | Self::ShowOption(..)
             | Self::Cancel
             | Self::AllHeads
             | Self::Detach

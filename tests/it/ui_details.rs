@@ -1,7 +1,8 @@
 //! The details beside a view: what they say of a head, a method, an input.
 
-use attnscope::session::{Command, ViewKind};
-use egui_kittest::kittest::Queryable as _;
+use attnscope::session::{Command, SelectionCommand, ViewKind};
+use eframe::egui::{Key, Modifiers, accesskit::Role};
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::support::window::{Window, with_text};
 
@@ -46,4 +47,23 @@ fn explain_says_how_its_methods_compute() {
     window.app().request(Command::ShowMethod(page.name));
     window.settle();
     assert!(window.shows("mixing ratio = ") && window.shows("Kobayashi et al. 2020, 2021"));
+}
+
+/// An option is found by its name, and is ready to be changed where it stands.
+#[test]
+fn options_are_found_by_their_names() {
+    let mut window = Window::open(with_text("one two three four five six"));
+    window.app().request(Command::UnfoldOptions(false));
+    window.app().request(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));
+    window.settle();
+    window.press(Modifiers::COMMAND, Key::K);
+    window.harness.get_by_label("Go to anything").type_text("same scale in every pane");
+    window.settle();
+    let row = window.harness.query_all_by_role(Role::ListBoxOption).next().unwrap();
+    assert!(row.accesskit_node().label().unwrap().starts_with("Same scale in every pane: "));
+    window.press(Modifiers::NONE, Key::Enter);
+    window.settle();
+    assert_ne!(window.app().session().pane().view, ViewKind::Heads);
+    assert!(window.app().session().settings.options_unfolded);
+    assert!(window.harness.get_by_label("Same scale in every pane").is_focused());
 }

@@ -13,13 +13,14 @@ use crate::{
     protocol::{CaptureFile, EventKind, LoadAnswer, Request, RunAnswer},
     session::{
         Anew, Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind,
-        PaneCommand, SessionCommand, saved::EXTENSION,
+        PaneCommand, SelectionCommand, SessionCommand, saved::EXTENSION,
     },
     ui::{
         QueuedCommand,
         commands::{UiCommand, other_appearance},
         hovering, painting,
         panels::{HelpSheet, Palette, PathSheet, WindowRequests, focus_search},
+        views::seek_option,
         zoom,
     },
 };
@@ -262,6 +263,12 @@ impl App {
             UiCommand::HelpOn(term) => {
                 self.help = HelpSheet::on(term);
                 self.sheet = Some(Sheet::Help);
+            }
+            UiCommand::ShowOption(view, name) => {
+                self.sides.open(Side::Right, Room::of(ctx, &self.session));
+                seek_option(ctx, view, name);
+                self.commands.push(Command::Select(SelectionCommand::ShowView(view)));
+                self.commands.push(Command::UnfoldOptions(true));
             }
             UiCommand::Palette => {
                 self.palette = Palette::default();

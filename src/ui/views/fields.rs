@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use eframe::egui::{Button, ComboBox, DragValue, Response, RichText, Role, Slider, TextEdit, Ui, WidgetInfo, vec2};
+use eframe::egui::{
+    Align, Button, ComboBox, Context, DragValue, Id, Response, RichText, Role, Slider, TextEdit, Ui, WidgetInfo, vec2,
+};
 use serde_json::Value;
 
 use super::{controls, image, source, space};
 use crate::{
+    analysis::PointCloud,
     figure::{ViewKind, ViewOptions, views::ViewScope},
     ids::Side,
     options::{Counts, FieldValue, Offered, OptionField, joined, split_texts},
@@ -26,21 +29,7 @@ const MOST_LINEAR_REAL: f64 = 20.0;
 /// Draws the options of a view, one below the other: folded, those alone that are not at their default.
 pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind, unfolded: bool) {
     let cloud = cx.pane.cloud(cx.document);
-    let capture = cx.document.latest_capture();
-    let scope = ViewScope {
-        all: false,
-        is_explained: cx.pane.explained().is_some(),
-        is_long: capture.is_some_and(|capture| source::is_long(cx, capture)),
-        patches_ask: capture.is_some_and(|capture| image::patches_ask(cx, capture)),
-        cloud: cloud.as_ref(),
-        cell: cx.pane.cell(cx.document),
-        has_special: capture.is_some_and(|capture| {
-            let of_words = |side: &Side| capture.picture_side() != Some(*side);
-            Side::ALL.into_iter().filter(of_words).any(|side| capture.tokens(side).iter().any(|token| token.special))
-        }),
-        is_ranked: cx.pane.ranking(cx.document).is_some(),
-        no_lines: view.facts().lays_out_points.then(|| space::no_lines(cx)).flatten(),
-    };
+    let scope = scope(cx, view, cloud.as_ref());
     let changed = changed(cx, view, &scope);
     title_ui(ui, cx, changed.len(), unfolded);
     // What is being changed stays where it is until it is let go, at its default as well.
@@ -50,6 +39,10 @@ pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind, unfolded: bool) {
     let drawn = held.unwrap_or_else(|| changed.keys().copied().collect());
     ui.data_mut(|data| data.insert_temp(id, drawn.clone()));
     let mut heading = None;
+    let sought = ui.data_mut(|data| {
+        let is_here = data.get_temp::<(ViewKind, &'static str)>(sought()).is_some_and(|(of, _)| unfolded && of == view);
+        data.remove_temp::<(ViewKind, &'static str)>(sought()).filter(|_| is_here)
+    });
     controls::edit_options(cx, |options| {
         (view.spec().fields)(options, &scope, &mut |field| {
             if field.offered == Offered::CommandLine || !unfolded && !drawn.contains(&field.name) {
@@ -60,13 +53,78 @@ pub fn panel_ui(ui: &mut Ui, cx: &ViewCtx<'_>, view: ViewKind, unfolded: bool) {
                 heading = Some(text);
             }
             if unfolded {
-                field_ui(ui, cx, field);
+                let is_sought = sought == Some((view, field.name));
+                if let Some(control) = field_ui(ui, cx, field).filter(|_| is_sought) {
+                    control.request_focus();
+                    control.scroll_to_me(Some(Align::Center));
+                }
             } else {
                 let default = changed.get(field.name);
                 changed_ui(ui, cx, field, default);
             }
         });
     });
+}
+
+/// What is on show, as far as it decides about the options of a view.
+fn scope<'a>(cx: &ViewCtx<'_>, view: ViewKind, cloud: Option<&'a PointCloud>) -> ViewScope<'a> {
+    let capture = cx.document.latest_capture();
+    ViewScope {
+        all: false,
+        is_explained: cx.pane.explained().is_some(),
+        is_long: capture.is_some_and(|capture| source::is_long(cx, capture)),
+        patches_ask: capture.is_some_and(|capture| image::patches_ask(cx, capture)),
+        cloud,
+        cell: cx.pane.cell(cx.document),
+        has_special: capture.is_some_and(|capture| {
+            let of_words = |side: &Side| capture.picture_side() != Some(*side);
+            Side::ALL.into_iter().filter(of_words).any(|side| capture.tokens(side).iter().any(|token| token.special))
+        }),
+        is_ranked: cx.pane.ranking(cx.document).is_some(),
+        no_lines: view.facts().lays_out_points.then(|| space::no_lines(cx)).flatten(),
+    }
+}
+
+/// An option of a view.
+pub struct KnownOption {
+    pub view: ViewKind,
+    pub name: &'static str,
+    pub label: &'static str,
+    pub meaning: &'static str,
+    /// Whether it is among the options now.
+    pub is_here: bool,
+}
+
+/// Every option of every view, of those that views share one each; those of the view that is shown first.
+pub fn known_options(cx: &ViewCtx<'_>) -> Vec<KnownOption> {
+    let shown = cx.pane.view;
+    let views = std::iter::once(shown).chain(ViewKind::ALL.into_iter().filter(|view| *view != shown));
+    let mut found: Vec<KnownOption> = Vec::new();
+    for view in views {
+        let cloud = cx.pane.cloud(cx.document);
+        for (scope, is_here) in [(&scope(cx, view, cloud.as_ref()), true), (&ViewScope::COMMAND_LINE, false)] {
+            (view.spec().fields)(
+                &mut cx.pane.options.clone(),
+                scope,
+                &mut |OptionField { name, label, meaning, offered, .. }| {
+                    if offered != Offered::CommandLine && !found.iter().any(|known| known.name == name) {
+                        found.push(KnownOption { view, name, label, meaning, is_here });
+                    }
+                },
+            );
+        }
+    }
+    found
+}
+
+/// Where the option is kept that gets the focus as soon as it is drawn.
+fn sought() -> Id {
+    Id::unique("sought option")
+}
+
+/// Gives an option the focus as soon as its view is drawn.
+pub fn seek_option(ctx: &Context, view: ViewKind, name: &'static str) {
+    ctx.data_mut(|data| data.insert_temp(sought(), (view, name)));
 }
 
 /// The defaults of the options of a view that are not at them, by name.
@@ -118,29 +176,31 @@ fn changed_ui(ui: &mut Ui, cx: &ViewCtx<'_>, mut field: OptionField<'_>, default
             // The default of an option is in its range, except of a choice that this model lacks.
             drop(field.set(default));
         }
-        ui.vertical(|ui| field_ui(ui, cx, field));
+        ui.vertical(|ui| drop(field_ui(ui, cx, field)));
     });
 }
 
-/// One option in a panel: its name, and the control at the right or below.
-fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
+/// One option in a panel: its name, and the control at the right or below, which is what is given back.
+fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) -> Option<Response> {
     let OptionField { name, label, meaning, mut value, obstacle, obstacles, counts, .. } = field;
     let enabled = obstacle.is_none();
     let shown = ui.add_enabled_ui(enabled, |ui| match &mut value {
-        FieldValue::Flag(on) => drop(ui.checkbox(on, label).on_hover_text(meaning)),
-        FieldValue::Choice(chosen, names) => {
-            controls::row_about_ui(ui, cx.theme, label, meaning, |ui| combo_ui(ui, label, chosen, names, &obstacles));
-        }
+        FieldValue::Flag(on) => Some(ui.checkbox(on, label).on_hover_text(meaning)),
+        FieldValue::Choice(chosen, names) => controls::row_about_ui(ui, cx.theme, label, meaning, |ui| {
+            Some(combo_ui(ui, label, chosen, names, &obstacles))
+        }),
         FieldValue::ShareOrNone(share, _, usual) => {
             let mut on = share.is_some();
-            if ui.checkbox(&mut on, label).on_hover_text(meaning).changed() {
+            let checkbox = ui.checkbox(&mut on, label).on_hover_text(meaning);
+            if checkbox.changed() {
                 **share = on.then_some(*usual);
             }
             control_ui(ui, (name, label, meaning), &mut value, counts);
+            Some(checkbox)
         }
         FieldValue::Share(..) | FieldValue::Small(..) => {
             ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
-            control_ui(ui, (name, label, meaning), &mut value, counts);
+            control_ui(ui, (name, label, meaning), &mut value, counts)
         }
         FieldValue::Whole(..)
         | FieldValue::OfModel(..)
@@ -153,15 +213,14 @@ fn field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
         | FieldValue::FileWords(..)
         | FieldValue::FileTexts(_)
         | FieldValue::Read(..)
-        | FieldValue::Text(..) => {
-            controls::row_about_ui(ui, cx.theme, label, meaning, |ui| {
-                control_ui(ui, (name, label, meaning), &mut value, counts);
-            });
-        }
+        | FieldValue::Text(..) => controls::row_about_ui(ui, cx.theme, label, meaning, |ui| {
+            control_ui(ui, (name, label, meaning), &mut value, counts)
+        }),
     });
     if let Some(obstacle) = obstacle {
         shown.response.on_disabled_hover_text(obstacle);
     }
+    shown.inner
 }
 
 /// One option in a menu: its name in a column, and the control beside it.
@@ -191,13 +250,13 @@ pub fn narrow_field_ui(ui: &mut Ui, field: OptionField<'_>) {
     });
 }
 
-/// The control that suits a value; nothing where only the command line has one.
+/// The control that suits a value; none where only the command line has one.
 fn control_ui(
     ui: &mut Ui,
     (name, label, meaning): (&str, &str, &'static str),
     value: &mut FieldValue<'_>,
     counts: Counts,
-) {
+) -> Option<Response> {
     let response = match value {
         FieldValue::Whole(value, range) if counts == Counts::WhenLetGo => {
             ui.add(number(DragValue::new(*value).range(range.clone()), counts))
@@ -217,7 +276,7 @@ fn control_ui(
         FieldValue::Share(value, range) => controls::percent_slider_ui(ui, label, value, range.clone()),
         FieldValue::ShareOrNone(share, range, _) => match share {
             Some(share) => controls::percent_slider_ui(ui, label, share, range.clone()),
-            None => return,
+            None => return None,
         },
         FieldValue::Small(value, range) => small_ui(ui, value, range.clone(), counts),
         FieldValue::Number(value, range) => {
@@ -241,10 +300,10 @@ fn control_ui(
             ui.vertical(radios).response
         }
         FieldValue::FileTexts(_) | FieldValue::Read(..) | FieldValue::Text(..) => {
-            return;
+            return None;
         }
     };
-    response.accessible_name(label).on_hover_text(meaning);
+    Some(response.accessible_name(label).on_hover_text(meaning))
 }
 
 /// A number that is typed or dragged; what is dear counts when it is done.
@@ -253,7 +312,13 @@ fn number(drag: DragValue<'_>, counts: Counts) -> DragValue<'_> {
 }
 
 /// A choice among a few words, with the reason for each that cannot be chosen now.
-fn combo_ui(ui: &mut Ui, label: &str, chosen: &mut usize, names: &[(&str, &str)], obstacles: &[Option<String>]) {
+fn combo_ui(
+    ui: &mut Ui,
+    label: &str,
+    chosen: &mut usize,
+    names: &[(&str, &str)],
+    obstacles: &[Option<String>],
+) -> Response {
     let current = names.get(*chosen).map_or("", |(_, text)| text);
     let combo = ComboBox::new(label, "").selected_text(current).show_ui(ui, |ui| {
         for (nth, (_, text)) in names.iter().enumerate() {
@@ -264,7 +329,7 @@ fn combo_ui(ui: &mut Ui, label: &str, chosen: &mut usize, names: &[(&str, &str)]
             }
         }
     });
-    combo.response.accessible_name(label);
+    combo.response.accessible_name(label)
 }
 
 /// A whole number; over a wide range small ones have most of the slider.

@@ -49,7 +49,7 @@ pub use changes::{
     HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, short_change_text, toggle_hidden,
 };
 pub use controls::{drag, grouped, query_name};
-pub use fields::narrow_field_ui;
+pub use fields::{KnownOption, known_options, narrow_field_ui, seek_option};
 pub use frame::{SCALE_PT, question, scrolled_ui};
 pub use groups::sharing_text;
 pub use heatmap::is_drawn_on;

@@ -22,7 +22,7 @@ use crate::{
             direction,
             model_panel::{bundled_models, source_name, source_text},
         },
-        views::{HeadChange, head_changes, subject},
+        views::{HeadChange, KnownOption, head_changes, known_options, subject},
     },
 };
 
@@ -114,7 +114,7 @@ pub fn rows(cx: &PanelCtx<'_>, typed: &str, hits: &[usize]) -> Vec<PaletteRow> {
         let place = |row: &PaletteRow| FIRST.iter().position(|it| row.chosen == Some(Chosen::Window(*it)));
         rows.sort_by_key(|row| place(row).unwrap_or(FIRST.len()));
     } else {
-        rows.extend(terms().filter_map(|row| row.fitting(typed)));
+        rows.extend(option_rows(cx).chain(terms()).filter_map(|row| row.fitting(typed)));
         rows.sort_by_key(|row| std::cmp::Reverse(row.fit.score));
     }
     let mut first: Vec<PaletteRow> = address_row(typed).into_iter().chain(head_row(cx, typed)).collect();
@@ -283,6 +283,23 @@ fn direction_rows(cx: &PanelCtx<'_>) -> Vec<PaletteRow> {
         row(text, detail.to_owned(), Some(Chosen::session(Command::Change(ChangeCommand::Add(vec![edit])))))
     };
     pairs.map(of_pair).collect()
+}
+
+/// The options of all views.
+fn option_rows(cx: &PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> {
+    known_options(cx).into_iter().map(|KnownOption { view, name, label, meaning, is_here }| {
+        let absent = || (!is_here).then_some("not an option of what is shown now");
+        let reason = cx.view_unavailable(view).or_else(absent);
+        PaletteRow {
+            kind: "Option",
+            text: label.to_owned(),
+            detail: format!("{}: {meaning}", view.label()),
+            chosen: Some(Chosen::Window(UiCommand::ShowOption(view, name))),
+            reason: reason.map(|reason| format!("{}: {reason}", view.label())),
+            synonyms: &[],
+            fit: Fit { score: 0, at: Vec::new() },
+        }
+    })
 }
 
 /// The glossary, whose meanings stand in the list.
