@@ -188,14 +188,22 @@ impl ModelEngine {
             Err(error) => return too_long(error, text_side(model, input).is_some()),
             Ok(encoded) => encoded,
         };
-        let sites = recorded(model, &encoded, generate);
+        let [needs, wants] = recorded(model, &encoded, generate);
         let mut aids =
             Aids { id, model, writes: generate.is_some(), means: &mut self.means, control, said: Vec::new() };
         let changes = changes.into_iter().map(|change| resolve(change, &encoded, &mut aids));
         let edits = changes.collect::<Result<_, _>>()?;
         encoded.notes.append(&mut aids.said);
-        let plan = RunPlan { sites, edits, generate, logits: Logits::KeepFew, ..RunPlan::default() };
-        match model.forward(&encoded, &plan, &|progress| control.report(progress)) {
+        let mut plan = RunPlan { sites: wants, edits, generate, logits: Logits::KeepFew, ..RunPlan::default() };
+        let run = |plan: &RunPlan| model.forward(&encoded, plan, &|progress| control.report(progress));
+        let captured = match run(&plan) {
+            Err(ModelError::TooLarge { .. }) => {
+                plan.sites = needs;
+                run(&plan)
+            }
+            captured => captured,
+        };
+        match captured {
             Ok(capture) => Ok(EventKind::Run(RunAnswer::Captured(Arc::new(capture)))),
             Err(error) => {
                 // What is longest may also be what the decoder reads, or a picture.
@@ -280,9 +288,9 @@ fn text_side(model: &Model, input: &Input) -> Option<Side> {
     matches!(text, Input::Text(_)).then_some(side)
 }
 
-/// What is recorded of an input that somebody looks at: what every view of every space needs and wants, without the
-/// residual stream where that takes much.
-fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> Sites {
+/// What is recorded of an input that somebody looks at: what every view of every space needs, without the residual
+/// stream where that takes much; and the same with what views want beside it.
+fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> [Sites; 2] {
     let read: usize = input.tokens.values().map(Vec::len).sum();
     let n_tokens = read + generate.map_or(0, |generate| generate.max_new_tokens);
     let n_layers = model.spec().stacks.iter().map(|stack| stack.layers.len() + 1).max().unwrap_or(0);
@@ -294,7 +302,8 @@ fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> Sit
     let is_recurrent = model.spec().stacks.iter().all(|stack| stack.kind == StackKind::Cross);
     let wants = ViewKind::ALL.into_iter().flat_map(|view| view.spec().wants).copied();
     let wants = wants.filter(|site| if site.is_of_pairs() { is_recurrent } else { !takes_much });
-    spaces.flat_map(needs).chain(wants).fold(Sites::NONE, Sites::with)
+    let needs = spaces.flat_map(needs).fold(Sites::NONE, Sites::with);
+    [needs, wants.fold(needs, Sites::with)]
 }
 
 /// The model, and what it is known by.
