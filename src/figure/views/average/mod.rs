@@ -134,8 +134,10 @@ impl AverageScene {
     fn draw_positions(&self, average: &Average, layout: &AverageLayout, pen: &mut Pen<'_>) {
         let (rect, high) = (layout.cells, self.high());
         let [n_query, n_key] = average.positions.pattern.shape();
-        let title = rect.left_top() - vec2(0.0, 8.0 * GRID);
-        pen.text("Mean weight by position (row: query, column: key)", SMALL, pen.palette.text, title, Align::Left);
+        let title = rect.left_top() - vec2(0.0, 9.5 * GRID);
+        pen.text("Mean weight by position", SMALL, pen.palette.text, title, Align::Left);
+        let axes = title + vec2(0.0, 4.0 * GRID);
+        pen.text("row: query, column: key", SMALL, pen.palette.text_weak, axes, Align::Left);
         let colors = self.color_map.on(pen.palette.ground);
         let color = |(nth, weight): (usize, &f32)| match self.ruled_out(average, (nth / n_key, nth % n_key)) {
             Some(_) => [0; 4],
