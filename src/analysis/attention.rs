@@ -69,9 +69,23 @@ pub enum ScoreStep {
     Change,
 }
 
-/// One row of products, `[key]`, and then of what each step makes of it: the last is the row of [`scores`], computed even
-/// where that is stored. Steps that change nothing are left out.
-pub fn row_by_step(capture: &Capture, head: HeadId, query: usize) -> Option<(Vec<f32>, Vec<(ScoreStep, Vec<f32>)>)> {
+/// One row of scores, `[key]`, from products on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowBySteps {
+    pub products: Vec<f32>,
+    /// Every step that changes something, with its result: the last is the row of [`scores`].
+    pub steps: Vec<(ScoreStep, Vec<f32>)>,
+}
+
+impl RowBySteps {
+    /// The row of [`scores`].
+    pub fn scores(&self) -> &[f32] {
+        self.steps.last().map_or(&self.products, |(_, row)| row)
+    }
+}
+
+/// One row of [`scores`] step by step, computed even where it is stored.
+pub fn row_by_steps(capture: &Capture, head: HeadId, query: usize) -> Option<RowBySteps> {
     let scoring = Scoring::of(capture, head)?;
     let products = scoring.products(query)?;
     let mut row = products.clone();
@@ -83,7 +97,7 @@ pub fn row_by_step(capture: &Capture, head: HeadId, query: usize) -> Option<(Vec
             steps.push((step, row.clone()));
         }
     }
-    Some((products, steps))
+    Some(RowBySteps { products, steps })
 }
 
 /// What makes scores of the products of one head's queries and keys.

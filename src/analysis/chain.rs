@@ -135,11 +135,11 @@ impl Chain {
         let stored = capture.layer(head).and_then(|layer| layer.scores()?.head(head.head));
         let stored = stored.and_then(|scores| scores.row(query).map(<[f32]>::to_vec));
         let mut scores = stored.clone();
-        if let Some((products, steps)) = attention::row_by_step(capture, head, query) {
-            self.vectors(capture, steps.last().map_or(&products, |(_, row)| row));
-            self.add(StepKind::Dots, Over::Keys, products.clone());
-            let last = steps.last().map_or(products, |(_, row)| row.clone());
-            for (step, row) in steps {
+        if let Some(row) = attention::row_by_steps(capture, head, query) {
+            let last = row.scores().to_vec();
+            self.vectors(capture, &last);
+            self.add(StepKind::Dots, Over::Keys, row.products);
+            for (step, row) in row.steps {
                 self.add(StepKind::Score(step), Over::Keys, row);
             }
             if let Some(step) = self.steps.last_mut() {

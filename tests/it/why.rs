@@ -167,7 +167,7 @@ fn a_key_is_pinned_and_steps_are_walked_by_buttons_and_keys() {
     let canvas = stage.get_by_label("Steps of L0H0").rect();
     let scene = WhyScene::new(&capture, chain.clone().into(), ColorMap::default(), WhyOptions::default());
     let layout = scene.layout(canvas, Medium::Screen);
-    let nth = chain.steps.iter().position(|step| step.is_weights()).unwrap();
+    let nth = chain.steps.iter().position(Step::is_weights).unwrap();
     let other = (0..9).find(|other| *other != key && layout.strips[nth].cell(*other).is_some()).unwrap();
     let cell = layout.strips[nth].cell(other).unwrap().center();
     stage.hover_at(cell);

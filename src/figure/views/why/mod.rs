@@ -19,6 +19,7 @@ use crate::{
             text_size::{BODY, SMALL},
         },
         page::{Captions, Scene},
+        palette::Palette,
         pen::{Medium, Pen},
         views::cells,
     },
@@ -97,7 +98,7 @@ impl WhyScene {
         }
         let left = strip.rect.left() + 2.0 * GRID;
         let name = pen.type_.fit(&self.name(step), BODY, NAME_PT - 3.0 * GRID).into_owned();
-        pen.text(&name, BODY, ink(self.name_color(step, pen)), pos2(left, middle - 2.0 * GRID), Align::Left);
+        pen.text(&name, BODY, ink(name_color(step, &pen.palette)), pos2(left, middle - 2.0 * GRID), Align::Left);
         let formula = pen.type_.fit(&self.formula(step), SMALL, NAME_PT - 3.0 * GRID).into_owned();
         pen.text(&formula, SMALL, ink(pen.palette.text_weak), pos2(left, middle + 2.0 * GRID), Align::Left);
         self.draw_cells(step, strip, &ink, pen);
@@ -111,14 +112,6 @@ impl WhyScene {
         if step.deviation.is_some_and(|deviation| deviation > DIFFERS || deviation.is_nan()) {
             let at = at + vec2(0.0, 4.0 * GRID);
             pen.text("⚠ differs from the record", SMALL, pen.palette.warning, at, Align::Left);
-        }
-    }
-
-    fn name_color(&self, step: &Step, pen: &Pen<'_>) -> Rgba {
-        match step.kind {
-            StepKind::Query => pen.palette.query,
-            StepKind::Key => pen.palette.key,
-            _ => pen.palette.text,
         }
     }
 
@@ -159,6 +152,14 @@ impl WhyScene {
         let scores = |step: &&Step| matches!(step.kind, StepKind::Score(_) | StepKind::Scores);
         let last = self.chain.steps.iter().rev().find(scores);
         last.is_some_and(|step| step.values[key] == f32::NEG_INFINITY)
+    }
+}
+
+const fn name_color(step: &Step, palette: &Palette) -> Rgba {
+    match step.kind {
+        StepKind::Query => palette.query,
+        StepKind::Key => palette.key,
+        _ => palette.text,
     }
 }
 
