@@ -192,7 +192,21 @@ fn leaving_every_token_out_is_said_instead_of_shown() {
         // Ends only when nothing asks to be drawn again.
         stage.run();
         stage.get_by_label("Every token is left out: see “Show weights as”");
+        stage.get_by_label("Show all").click();
+        stage.run();
+        assert!(
+            stage.query_by_label("Show all").is_none() && !stage.state().session.pane().options.reading.leave_out.first
+        );
     }
+}
+
+#[test]
+fn a_view_that_shows_nothing_leads_to_one_that_does() {
+    let mut stage = Stage::new(sentence(), ViewKind::Image).show(vec2(700.0, 500.0));
+    stage.run();
+    stage.get_by_label("Show Lines").click();
+    stage.run();
+    assert_eq!(stage.state().session.pane().view, ViewKind::Heads);
 }
 
 #[test]
@@ -321,7 +335,8 @@ fn every_view_without_a_capture_says_what_to_do() {
         stage.session.documents[0].capture = Loadable::Empty;
         let mut stage = stage.show(vec2(700.0, 500.0));
         stage.run();
-        stage.get_by_label("Choose an example or open a model to see its attention");
+        stage.get_by_label("Open a model or an example to see its attention");
+        stage.get_by_label("Open…");
     }
 }
 

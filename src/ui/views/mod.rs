@@ -123,8 +123,8 @@ impl Views {
         let area = ui.available_rect_before_wrap();
         let shown = ui.scope_builder(UiBuilder::new().id_salt(salt).max_rect(inner(area)), |ui| {
             ui.shrink_clip_rect(area);
-            if let Some(sentence) = states::reason(cx, kind) {
-                states::sentence_ui(ui, cx.theme, &sentence);
+            if let Some(nothing) = states::reason(cx, kind) {
+                nothing.ui(ui, cx);
                 return None;
             }
             self.canvas(kind).choosers_ui(ui, cx);

@@ -4,14 +4,14 @@ use std::{ops::Range, sync::Arc};
 
 use crate::{
     analysis::reading::{
-        self, Axis, Extent, Heads, Minus, ReadPattern, Reading, Refusal, SentenceFilter, Which, Whose, long, members,
-        store::CapturePair,
+        self, Axis, Extent, Heads, LeaveOut, Minus, ReadPattern, Reading, Refusal, SentenceFilter, Which, Whose, long,
+        members, store::CapturePair,
     },
     capture::{Capture, Token},
     figure::FigureExtent,
     ids::{HeadId, StackKind},
-    session::{Focus, HeadSet},
-    ui::ViewCtx,
+    session::{Focus, HeadSet, ViewOptions},
+    ui::{ViewCtx, views::states::Nothing},
 };
 
 /// Number of heads in the layer of `head`.
@@ -163,14 +163,18 @@ pub fn shared_high<'a>(all: impl Iterator<Item = ViewCtx<'a>>) -> Option<f32> {
 }
 
 /// Why nothing is left to show, where every key is left out, or every pair that is asked for is ruled out.
-pub fn nothing_left(cx: &ViewCtx<'_>, capture: &Capture, stack: StackKind) -> Option<&'static str> {
+pub fn nothing_left(cx: &ViewCtx<'_>, capture: &Capture, stack: StackKind) -> Option<Nothing> {
     let options = &cx.pane.options.reading;
     let hidden = reading::left_out_keys(capture, stack, &options.leave_out);
     if !hidden.is_empty() && hidden.iter().all(|hidden| *hidden) {
-        return Some("Every token is left out: see “Show weights as”");
+        let all = ("Show all", "Leaves no token out");
+        let show_all = |options: &mut ViewOptions| options.reading.leave_out = LeaveOut::default();
+        return Some(Nothing::from("Every token is left out: see “Show weights as”").by_options(cx, all, show_all));
     }
     let looks_back = capture.model().stack(stack).is_some_and(|spec| spec.causal);
     let looks_ahead = options.sentences == SentenceFilter::AToB && reading::is_pair(capture, stack);
+    let both = ("Show both sentences", "All attention of the pair");
+    let show_both = |options: &mut ViewOptions| options.reading.sentences = SentenceFilter::All;
     (looks_back && looks_ahead && cx.pane.explained().is_none())
-        .then_some("A causal model cannot look ahead: A→B is empty. Choose another pair of sentences above")
+        .then(|| Nothing::from("A causal model cannot look ahead, so A→B is empty").by_options(cx, both, show_both))
 }

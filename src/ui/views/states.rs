@@ -8,9 +8,10 @@ use eframe::egui::{
 use crate::{
     model::Progress,
     protocol::Failure,
-    session::{Document, Loadable, ViewKind},
+    session::{Command, Document, Loadable, SelectionCommand, ViewKind, ViewOptions},
     ui::{
         ViewCtx,
+        commands::UiCommand,
         theme::{GRID, Theme, radius, text_size},
     },
 };
@@ -18,30 +19,92 @@ use crate::{
 /// Height of a sentence with its button.
 const OFFER_PT: f32 = 16.0 * GRID;
 
+/// Why a view shows nothing, as a sentence, and a way out of it where there is one.
+pub struct Nothing {
+    sentence: String,
+    way_out: Option<WayOut>,
+}
+
+/// One button.
+struct WayOut {
+    name: String,
+    meaning: String,
+    command: Command,
+}
+
+impl Nothing {
+    /// With a button.
+    pub fn with(self, name: impl Into<String>, meaning: impl Into<String>, command: Command) -> Self {
+        Self { way_out: Some(WayOut { name: name.into(), meaning: meaning.into(), command }), ..self }
+    }
+
+    /// With the button of a command.
+    fn by(self, command: UiCommand) -> Self {
+        match command.command() {
+            Some(does) => self.with(command.text(), command.tooltip(), does),
+            None => self,
+        }
+    }
+
+    /// With a button that sets options of the view.
+    pub fn by_options(self, cx: &ViewCtx<'_>, (name, meaning): (&str, &str), edit: fn(&mut ViewOptions)) -> Self {
+        let mut options = cx.pane.options.clone();
+        edit(&mut options);
+        self.with(name, meaning, Command::SetViewOptions(options))
+    }
+
+    /// Shows it in the middle of what is left of `ui`.
+    pub fn ui(&self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        match &self.way_out {
+            None => sentence_ui(ui, cx.theme, &self.sentence),
+            Some(WayOut { name, meaning, command }) => {
+                if offer_ui(ui, cx.theme, &self.sentence, (name, meaning)) {
+                    cx.send(command.clone());
+                }
+            }
+        }
+    }
+}
+
+impl<S: Into<String>> From<S> for Nothing {
+    fn from(sentence: S) -> Self {
+        Self { sentence: sentence.into(), way_out: None }
+    }
+}
+
 /// Why `kind` shows nothing at all; `None` when it has something to show.
-pub fn reason(cx: &ViewCtx<'_>, kind: ViewKind) -> Option<String> {
+pub fn reason(cx: &ViewCtx<'_>, kind: ViewKind) -> Option<Nothing> {
     let Some(capture) = cx.document.latest_capture() else {
         return Some(without_capture(cx.document));
     };
     if let Some(reason) = cx.view_unavailable(kind) {
-        return Some(reason.to_owned());
+        let mut others = ViewKind::ALL.into_iter().filter(|other| cx.view_unavailable(*other).is_none());
+        let nothing = Nothing::from(reason);
+        return Some(match others.next() {
+            Some(other) => {
+                let show = Command::Select(SelectionCommand::ShowView(other));
+                nothing.with(format!("Show {}", other.label()), other.spec().help, show)
+            }
+            None => nothing,
+        });
     }
     let stack = cx.pane.selection.stack();
     let (n_query, n_key) = (capture.query_tokens(stack).len(), capture.key_tokens(stack).len());
-    (n_query == 0 || n_key == 0).then(|| "The input has no tokens; type some text".to_owned())
+    (n_query == 0 || n_key == 0).then(|| Nothing::from("The input has no tokens; type some text"))
 }
 
-fn without_capture(document: &Document) -> String {
-    let sentence = match (&document.model, &document.capture) {
-        (Loadable::Pending { .. }, _) => "Opening the model",
-        (Loadable::Failed { .. }, _) => "No model is open; choose an example or open a model folder",
-        (_, Loadable::Pending { .. }) => "Running the model on the input",
-        (_, Loadable::Failed { .. }) => "The last run failed; change the input to try again",
-        (Loadable::Empty | Loadable::Ready(_), Loadable::Empty | Loadable::Ready(_)) => {
-            "Choose an example or open a model to see its attention"
+fn without_capture(document: &Document) -> Nothing {
+    match (&document.model, &document.capture) {
+        (Loadable::Pending { .. }, _) => "Opening the model".into(),
+        (Loadable::Failed { .. }, _) => Nothing::from("No model is open").by(UiCommand::Open),
+        (_, Loadable::Pending { .. }) => "Running the model on the input".into(),
+        (_, Loadable::Failed { .. }) => {
+            Nothing::from("The last run failed; change the input, or try again").by(UiCommand::Run)
         }
-    };
-    sentence.to_owned()
+        (Loadable::Empty | Loadable::Ready(_), Loadable::Empty | Loadable::Ready(_)) => {
+            Nothing::from("Open a model or an example to see its attention").by(UiCommand::Open)
+        }
+    }
 }
 
 /// Shows one sentence in the middle of what is left of `ui`.

@@ -109,8 +109,8 @@ impl Canvas for GridView {
         let capture = cx.document.latest_capture()?;
         let subject = source::subject(cx)?;
         let stack = cx.pane.selection.stack();
-        if let Some(sentence) = source::nothing_left(cx, capture, stack) {
-            states::sentence_ui(ui, cx.theme, sentence);
+        if let Some(nothing) = source::nothing_left(cx, capture, stack) {
+            nothing.ui(ui, cx);
             return None;
         }
         let layers = recorded(capture, stack);

@@ -11,7 +11,7 @@ use super::{
     grid, hover,
     line_painter::{LinePainter, Lines, Painted},
     scale::Footer,
-    source, states, text,
+    source, text,
 };
 use crate::{
     analysis::reading::{self, Axes, Axis, Heads, Marks, Reading},
@@ -153,8 +153,8 @@ impl Canvas for HeadsView {
         let known = lines::known(cx, capture, &self.in_sight)?;
         let is_long = known.of.rows.is_some();
         let stack = selection.stack();
-        if let Some(sentence) = words::nothing_to_draw(cx, capture, &known) {
-            states::sentence_ui(ui, cx.theme, &sentence);
+        if let Some(nothing) = words::nothing_to_draw(cx, capture, &known) {
+            nothing.ui(ui, cx);
             return None;
         }
         let caption = words::caption(cx, &known);

@@ -7,21 +7,18 @@ use crate::{
     text::share_text,
     ui::{
         ViewCtx,
-        views::{controls, source},
+        views::{controls, source, states::Nothing},
     },
 };
 
 /// Why nothing is drawn, if so.
-pub fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<String> {
+pub fn nothing_to_draw(cx: &ViewCtx<'_>, capture: &Capture, known: &Known) -> Option<Nothing> {
     let head = cx.pane.selection.head;
-    if let Some(sentence) = source::nothing_left(cx, capture, head.stack) {
-        Some(sentence.to_owned())
-    } else if known.heads.is_empty() && known.of.n_missing == 0 {
+    source::nothing_left(cx, capture, head.stack).or_else(|| {
         let refusal = known.refusal.as_ref().map(ToString::to_string);
-        Some(refusal.unwrap_or_else(|| "The attention of this layer was not recorded".to_owned()))
-    } else {
-        None
-    }
+        let sentence = || refusal.unwrap_or_else(|| "The attention of this layer was not recorded".to_owned());
+        (known.heads.is_empty() && known.of.n_missing == 0).then(|| sentence().into())
+    })
 }
 
 /// What is drawn of what there is.

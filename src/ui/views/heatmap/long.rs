@@ -38,8 +38,8 @@ impl HeatmapView {
             log: options.scale == ColorScale::Log,
             pool: options.pool,
         };
-        if let Some(sentence) = source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
-            states::sentence_ui(ui, cx.theme, sentence);
+        if let Some(nothing) = source::nothing_left(cx, capture, cx.pane.selection.head.stack) {
+            nothing.ui(ui, cx);
             return None;
         }
         // What rows and columns are, without a row.

@@ -135,8 +135,8 @@ impl Canvas for HeatmapView {
         if self.heads_in == HeadsIn::Pictures {
             self.thumbs_ui(ui, cx, &subject, &key, is_new);
         }
-        if let Some(sentence) = nothing_left {
-            states::sentence_ui(ui, cx.theme, sentence);
+        if let Some(nothing) = nothing_left {
+            nothing.ui(ui, cx);
             return None;
         }
         let ctx = ui.ctx().clone();

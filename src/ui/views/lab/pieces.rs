@@ -20,13 +20,13 @@ use crate::{
         views::lab::{Answered, Hit, Section, TitledPiece, compose},
     },
     ids::{CaptureId, HeadId, Side},
-    session::{AnswerTo, Command, Focus, PaneCommand, SelectionCommand},
+    session::{AnswerTo, Command, Focus, PaneCommand, SelectionCommand, ViewOptions},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
         stale::veiled_answers_ui,
         theme::{GRID, radius, text_size},
-        views::{chart::ChartUi, display_list::PiecePainter, hover, menu, states, tooltip},
+        views::{chart::ChartUi, display_list::PiecePainter, hover, menu, states::Nothing, tooltip},
     },
 };
 
@@ -59,7 +59,9 @@ impl Pieces {
         let special = cx.pane.options.lab.special;
         let answers = asked.answers();
         if asked.columns.is_empty() && asked.unsuited.is_empty() {
-            states::sentence_ui(ui, cx.theme, "No method is shown: choose some under “Methods”");
+            let usual = ("Show the usual ones", "The methods that are shown at first");
+            let show = |options: &mut ViewOptions| options.lab.shown.clear();
+            Nothing::from("No method is shown: choose some under “Methods”").by_options(cx, usual, show).ui(ui, cx);
             return;
         }
         let reports = |answer: &Answered| (answer.column, answer.report.clone().map(Same));
