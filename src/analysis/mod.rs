@@ -3,6 +3,7 @@
 
 pub mod aggregate;
 pub mod attention;
+pub mod by_hand;
 pub mod chain;
 pub mod cloud_query;
 pub mod density_clusters;

@@ -11,12 +11,12 @@ use super::CliError;
 use crate::{
     capture::{
         Capture, Excerpt, Keep,
-        file::{self, FileError, Format},
+        file::{FileError, Format},
     },
     corpus::list::{Content, InputList, ListOptions, Split},
-    model::{ImageSource, Input, Preparation, TextInput, next_capture_id},
+    model::{ImageSource, Input, Preparation, TextInput},
     text::unreadable,
-    worker::corpus,
+    worker::{self, corpus},
 };
 
 /// Inputs as every subcommand takes them.
@@ -283,12 +283,12 @@ fn read_pixels(path: &Path) -> Result<Input, CliError> {
 
 /// Reads every capture of a file.
 pub fn read_captures(path: &Path) -> Result<Vec<Capture>, CliError> {
-    let failed = |error: FileError| CliError::Failed(format!("{error}: {}", path.display()));
+    let failed = |error: String| CliError::Failed(format!("{error}: {}", path.display()));
     let format = path.file_name().and_then(|name| Format::of_name(name.to_str()?)).ok_or_else(|| {
         CliError::Usage(format!("a capture ends in .safetensors, .json, .json.gz, .npy or .npz: {}", path.display()))
     })?;
-    let file = File::open(path).map_err(|error| failed(error.into()))?;
-    file::read(&mut BufReader::new(file), format, &path.display().to_string(), &mut next_capture_id).map_err(failed)
+    let file = File::open(path).map_err(|error| failed(FileError::from(error).to_string()))?;
+    worker::read_captures(&mut BufReader::new(file), format, &path.display().to_string()).map_err(failed)
 }
 
 /// A position on the command line.

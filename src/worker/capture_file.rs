@@ -2,18 +2,22 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Read, Seek, SeekFrom},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
     path::Path,
     sync::Arc,
 };
 
 use super::{JobControl, Stop};
 use crate::{
-    analysis::laws,
+    analysis::{
+        by_hand::{self, Numbers},
+        laws,
+    },
     capture::{
         Capture,
         file::{self, FileError, Format},
     },
+    json_file,
     model::{self, Progress, Stage},
     protocol::{CaptureFile, Failure},
     tensor_file::Header,
@@ -57,16 +61,32 @@ fn holds_captures(path: &Path) -> bool {
 /// Reads every capture of a file.
 pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<CaptureFile, Stop> {
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-    let read = File::open(path).map_err(FileError::from).and_then(|file| {
-        let n_bytes = file.metadata()?.len();
-        let watched = Watched { source: file, n_bytes, n_read: 0, control };
-        file::read(&mut BufReader::new(watched), format, &name, &mut model::next_capture_id)
+    let read = File::open(path)
+        .and_then(|file| Ok((file.metadata()?.len(), file)))
+        .map_err(|error| FileError::from(error).to_string());
+    let read = read.and_then(|(n_bytes, source)| {
+        read_captures(&mut BufReader::new(Watched { source, n_bytes, n_read: 0, control }), format, &name)
     });
     control.check()?;
-    let captures = read
-        .map_err(|error| Stop::Failed(Failure { summary: error.to_string(), details: path.display().to_string() }))?;
+    let captures = read.map_err(|summary| Stop::Failed(Failure { summary, details: path.display().to_string() }))?;
     let captures = captures.into_iter().map(checked).map(Arc::new).collect();
     Ok(CaptureFile { path: path.to_owned(), captures })
+}
+
+/// Reads every capture of a file, or computes the one of numbers that were typed.
+///
+/// # Errors
+/// One sentence: why that is not possible.
+pub fn read_captures(source: &mut (impl BufRead + Seek), format: Format, name: &str) -> Result<Vec<Capture>, String> {
+    let is_typed = format == Format::Json && by_hand::begins(source.fill_buf().unwrap_or(&[]));
+    if !is_typed {
+        return file::read(source, format, name, &mut model::next_capture_id).map_err(|error| error.to_string());
+    }
+    let mut bytes = Vec::new();
+    let most = json_file::MAX_BYTES as u64 + 1;
+    source.take(most).read_to_end(&mut bytes).map_err(|error| FileError::from(error).to_string())?;
+    let capture = Numbers::from_json(&bytes).and_then(|numbers| numbers.capture(name, model::next_capture_id()));
+    Ok(vec![capture.map_err(|error| error.to_string())?])
 }
 
 /// With a note when q and k do not give the patterns beside them.

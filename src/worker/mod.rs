@@ -24,6 +24,7 @@ mod sessions;
 mod thread;
 mod workers;
 
+pub use capture_file::read_captures;
 pub use cloud_thread::SurveyEngine;
 pub use contents::{Contents, cached, contents};
 pub use engine::ModelEngine;

@@ -10,6 +10,8 @@ mod agreement;
 mod average;
 /// Texts longer than the model was made for.
 mod beyond;
+/// Attention of numbers that were typed.
+mod by_hand;
 mod capture_file;
 /// Charts with axes in the window.
 mod charts;
