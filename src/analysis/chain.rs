@@ -218,7 +218,7 @@ impl Chain {
     /// From the head to the residual stream.
     fn leave(&mut self, capture: &Capture) -> Option<()> {
         let layer = capture.layer(self.head)?;
-        if let Some(z) = layer.z() {
+        if let Some(z) = layer.z().filter(|z| z.shape()[0] > 1) {
             let heads = (0..z.shape()[0]).filter_map(|head| Some(z.head(head)?.row(self.query)?.to_vec()));
             self.add(StepKind::Joined, Over::Heads, heads.collect::<Vec<_>>().concat());
         }

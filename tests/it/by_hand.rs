@@ -159,7 +159,8 @@ fn a_file_of_numbers_opens_in_the_window_and_on_the_command_line() {
     assert!(refused.summary.contains("wq has 1 rows"), "{refused:?}");
     let figure = at("why.svg");
     let arguments =
-        ["render", "why", "--capture", at("slide.json").to_str().unwrap(), "--out", figure.to_str().unwrap()].map(str::to_owned);
+        ["render", "why", "--capture", at("slide.json").to_str().unwrap(), "--out", figure.to_str().unwrap()]
+            .map(str::to_owned);
     let output = Command::new(env!("CARGO_BIN_EXE_attnscope")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(fs::read_to_string(&figure).unwrap().contains("Values mixed"));

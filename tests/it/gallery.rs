@@ -83,8 +83,8 @@ fn claims(example: &Example) -> Vec<Claim> {
 
 fn claim(example: &Example) -> Claim {
     match example.title {
-        "Too tired" => Claim::Looks(&[("it", "animal")], 0.6),
-        "Once upon a time" => Claim::Detects(Detector::Previous, 0.9),
+        "Too tired" | "How 0.61 comes about" => Claim::Looks(&[("it", "animal")], 0.6),
+        "Once upon a time" | "The word before, in numbers" => Claim::Detects(Detector::Previous, 0.9),
         "Words in pieces" => Claim::Looks(&[("n", "mag"), ("if", "n"), ("ic", "if"), ("ent", "ic")], 0.9),
         "Two words back" => {
             Claim::Looks(&[("dog", "The"), ("and", "old"), ("the", "dog"), ("cat", "the"), ("sat", "young")], 0.5)
@@ -124,6 +124,7 @@ fn claim(example: &Example) -> Claim {
         "My father's green hat" => {
             Claim::Aligns(&[("chapeau", "hat"), ("vert", "gre"), ("mon", "My"), ("père", "father")])
         }
+        "A translated word, step by step" => Claim::Aligns(&[("chapeau", "hat")]),
         "Not, twice" => Claim::LayerAligns(&[("ne", "not"), ("pas", "not"), ("parle", "speak")]),
         "Home before going" => Claim::Aligns(&[("nach", "home"), ("Hause", "home"), ("gehen", "go")]),
         "The verb comes last" => Claim::Aligns(&[("neues", "new"), ("Buch", "book"), ("gekauft", "bought")]),

@@ -38,6 +38,8 @@ const CLASSIC: Example = Example { model: "demo:classic", head: Some((0, 0)), ..
 const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
 pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
 
+const STEPS: Example = Example { topic: Topic::Steps, view: ViewKind::Why, ..GPT };
+
 /// These examples, in the order they are shown.
 pub(super) const EXAMPLES: &[Example] = &[
     Example {
@@ -387,5 +389,31 @@ pub(super) const EXAMPLES: &[Example] = &[
         head: Some((0, 1)),
         query: Some(1),
         ..CAPTIONS
+    },
+    Example {
+        title: "How 0.61 comes about",
+        hint: "Of fifteen scores that of “animal” is the largest; softmax makes it 0.61: walk the steps above",
+        input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
+        head: Some((3, 2)),
+        query: Some(11),
+        ..STEPS
+    },
+    Example {
+        title: "The word before, in numbers",
+        hint: "The product of query and key is largest for the word before, so that nearly all of the weight goes there",
+        input: ExampleInput::Text("Once upon a time, there was a little girl named Lily."),
+        head: Some((0, 0)),
+        query: Some(8),
+        ..STEPS
+    },
+    Example {
+        title: "A translated word, step by step",
+        hint: "“Le” asks the source for the next word: the key of “hat” fits best, and its value is handed on",
+        topic: Topic::Steps,
+        view: ViewKind::Why,
+        input: ExampleInput::Text(">>fra<< My father's green hat"),
+        target: Some("Le chapeau vert de mon père"),
+        query: Some(1),
+        ..TRANSLATE
     },
 ];

@@ -137,6 +137,8 @@ pub enum Topic {
     /// From one language to another.
     Translation,
     Pictures,
+    /// From a query to its weights and on.
+    Steps,
     /// What a change of the run does to the output.
     WhatIf,
     /// Whether attention explains.
@@ -153,6 +155,7 @@ vocabulary! {
     Prediction("Predictions"),
     Translation("Translation"),
     Pictures("Pictures"),
+    Steps("How it works"),
     WhatIf("What if"),
     Lab("Explanations tested"),
 }
