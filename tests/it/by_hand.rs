@@ -21,21 +21,21 @@ use crate::{
 
 const HEAD: HeadId = HeadId::single(0, 0);
 
-fn numbers(value: Value) -> Numbers {
+fn numbers(value: &Value) -> Numbers {
     Numbers::from_json(value.to_string().as_bytes()).unwrap()
 }
 
-fn capture(value: Value) -> Capture {
+fn capture(value: &Value) -> Capture {
     numbers(value).capture("by hand", CaptureId(1)).unwrap()
 }
 
-fn refusal(value: Value) -> String {
+fn refusal(value: &Value) -> String {
     let read = Numbers::from_json(value.to_string().as_bytes());
     read.and_then(|numbers| numbers.capture("by hand", CaptureId(1))).unwrap_err().to_string()
 }
 
 /// The numbers of the example, with other entries in the place of some.
-fn example(more: Value) -> Value {
+fn example(more: &Value) -> Value {
     let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/numbers/self-attention.json"));
     let mut value: Value = serde_json::from_str(&text.unwrap()).unwrap();
     value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -52,7 +52,7 @@ fn near(found: &Matrix, expected: &[[f64; 3]]) {
 
 #[test]
 fn self_attention_by_hand_gives_its_known_scores_weights_and_outputs() {
-    let capture = capture(example(json!({})));
+    let capture = capture(&example(&json!({})));
     let layer = capture.layer(HEAD).unwrap();
     near(&layer.scores().unwrap().head(0).unwrap(), &[[2.0, 4.0, 4.0], [4.0, 16.0, 12.0], [4.0, 12.0, 10.0]]);
     let weights = [[0.0634, 0.4683, 0.4683], [0.0, 0.9820, 0.0180], [0.0003, 0.8805, 0.1192]];
@@ -68,6 +68,9 @@ fn self_attention_by_hand_gives_its_known_scores_weights_and_outputs() {
     assert!(kinds.contains(&StepKind::Products) && kinds.contains(&StepKind::Mixed), "{kinds:?}");
 }
 
+/// The score of a query and a key.
+type Formula<'a> = &'a dyn Fn(&[f64], &[f64]) -> f64;
+
 #[test]
 fn every_scorer_scores_as_its_formula_says() {
     let (q, k): (Rows, Rows) = (vec![vec![1.0, -2.0], vec![0.5, 1.0]], vec![vec![0.3, 0.4], vec![-1.0, 2.0]]);
@@ -77,7 +80,6 @@ fn every_scorer_scores_as_its_formula_says() {
     let by = |row: &[f64]| [0, 1].map(|col| row[0] * w[0][col] + row[1] * w[1][col]);
     let pair_map = [[0.2, 1.0], [-0.7, 0.4], [0.5, 0.1], [0.3, -0.6]];
     let length = |a: &[f64]| dot(a, a).sqrt();
-    type Formula<'a> = &'a dyn Fn(&[f64], &[f64]) -> f64;
     let all: [(Value, Formula<'_>); 6] = [
         (json!("dot"), &dot),
         (json!("scaled_dot"), &|q, k| dot(q, k) / 2f64.sqrt()),
@@ -98,7 +100,7 @@ fn every_scorer_scores_as_its_formula_says() {
     ];
     for (scorer, formula) in all {
         let value = json!({ "format": "attnscope-numbers", "q": q, "k": k, "v": v, "scorer": scorer });
-        let capture = capture(value);
+        let capture = capture(&value);
         let scores = capture.layer(HEAD).unwrap().scores().unwrap().head(0).unwrap();
         for (i, query) in q.iter().enumerate() {
             for (j, key) in k.iter().enumerate() {
@@ -112,13 +114,13 @@ fn every_scorer_scores_as_its_formula_says() {
 
 #[test]
 fn masks_scales_and_normalisers_are_those_that_were_typed() {
-    let plain = capture(example(json!({ "causal": true, "normalizer": "sparsemax", "scale": 0.5 })));
+    let plain = capture(&example(&json!({ "causal": true, "normalizer": "sparsemax", "scale": 0.5 })));
     let pattern = plain.stored_pattern(HEAD).unwrap();
     near(&pattern, &[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]);
     let layer = plain.layer(HEAD).unwrap();
     assert_eq!(layer.scores().unwrap().head(0).unwrap().row(0), Some(&[1.0, f32::NEG_INFINITY, f32::NEG_INFINITY][..]));
     assert!(plain.notes().iter().any(|note| note.contains("sparsemax")), "{:?}", plain.notes());
-    let near_ones = capture(example(json!({ "causal": true, "window": 1 })));
+    let near_ones = capture(&example(&json!({ "causal": true, "window": 1 })));
     near(&near_ones.stored_pattern(HEAD).unwrap(), &[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
 }
 
@@ -140,7 +142,7 @@ fn numbers_that_do_not_fit_are_refused_by_name() {
         (json!({ "format": "other" }), "The format is “other”"),
         (json!({ "scorer": { "bilinear": { "w": [[1, 2]] } } }), "w has 1 rows and q is 3 wide"),
     ] {
-        let found = refusal(example(more.clone()));
+        let found = refusal(&example(&more));
         assert!(found.contains(words), "{more}: {found}");
     }
 }
@@ -149,8 +151,8 @@ fn numbers_that_do_not_fit_are_refused_by_name() {
 fn a_file_of_numbers_opens_in_the_window_and_on_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("slide.json"), example(json!({})).to_string()).unwrap();
-    fs::write(at("broken.json"), example(json!({ "wq": [[1]] })).to_string()).unwrap();
+    fs::write(at("slide.json"), example(&json!({})).to_string()).unwrap();
+    fs::write(at("broken.json"), example(&json!({ "wq": [[1]] })).to_string()).unwrap();
     let mut session = Session::new();
     let opened = session.ask(load_from(ModelSource::Path(at("slide.json")))).0;
     let EventKind::Load(LoadAnswer::Opened(file)) = opened else { panic!("{opened:?}") };
