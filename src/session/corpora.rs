@@ -1,6 +1,10 @@
 //! Corpora: many inputs beside the one that a document shows, and how to get from one to the other.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     Cause, Document, Documents, Effect, Focus, Loadable, Notices, OpenCorpus, Pane, Panes, PendingSelection, Split,
@@ -156,6 +160,13 @@ impl Document {
             effects.extend(self.start_corpus(job));
         }
         effects
+    }
+
+    /// The file or folder of its corpus, where it is not inside the program.
+    pub(super) fn own_corpus(&self) -> Option<&Path> {
+        let CorpusSource::Path { path, .. } = &self.corpus.as_deref()?.source else { return None };
+        let is_bundled = BUNDLED_CORPORA.iter().any(|(name, _)| path.as_path() == Path::new(name));
+        (!is_bundled).then_some(path)
     }
 
     pub(super) fn on_corpus_event(&mut self, job: JobId, update: Update<CorpusAnswer>, notices: &mut Notices) {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use super::{Cause, Document, Effect, Loadable, Session, autosave::OpenState, corpora::not_kept};
 use crate::{
     ids::{DocumentId, JobId},
-    protocol::{Event, EventKind, Failure, Lane, LoadAnswer, RunAnswer, Update},
+    protocol::{CorpusAnswer, Event, EventKind, Failure, Lane, LoadAnswer, RunAnswer, Update},
 };
 
 impl Session {
@@ -31,7 +31,14 @@ impl Session {
         match lane {
             Lane::Load(id) => return Some(self.on_load_event(id, job, event.update()?)),
             Lane::Run(id) => return Some(self.on_run_event(id, job, event.update()?)),
-            Lane::Corpus(id) => documents.find_mut(id)?.on_corpus_event(job, event.update()?, notices),
+            Lane::Corpus(id) => {
+                let (document, update) = (documents.find_mut(id)?, event.update()?);
+                // It can be read.
+                if let (Update::Answer(CorpusAnswer::Planned(_)), Some(path)) = (&update, document.own_corpus()) {
+                    settings.remember_corpus(path);
+                }
+                document.on_corpus_event(job, update, notices);
+            }
             Lane::Outcomes(id) => documents.find_mut(id)?.on_outcomes(job, event.update()?),
             Lane::SecondOpinion(id) => documents.find_mut(id)?.second_opinion.hear(job, event.update()?),
             Lane::Project(_) => projections.on_event(job, event.update()?, panes, notices),

@@ -18,6 +18,8 @@ pub struct Settings {
     pub recent_models: Vec<ModelSource>,
     /// Session files opened or saved before, newest first, at most [`Settings::MAX_RECENT`].
     pub recent_sessions: Vec<PathBuf>,
+    /// Files and folders opened as a corpus before, newest first, at most [`Settings::MAX_RECENT`].
+    pub recent_corpora: Vec<PathBuf>,
     /// Models of session files that the user found elsewhere, newest first, at most [`Settings::MAX_MOVED`].
     pub moved_models: Vec<MovedModel>,
     pub views: ViewOptions,
@@ -29,7 +31,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// How many recent models and sessions are kept.
+    /// How many recent models, sessions and corpora are kept.
     pub const MAX_RECENT: usize = 8;
     /// How many models that have moved are kept.
     pub const MAX_MOVED: usize = 32;
@@ -45,6 +47,7 @@ impl Settings {
         let mut written = self.clone();
         written.recent_models.retain(|model| serde_json::to_value(model).is_ok());
         written.recent_sessions.retain(|path| path.to_str().is_some());
+        written.recent_corpora.retain(|path| path.to_str().is_some());
         written.moved_models.retain(|moved| serde_json::to_value(moved).is_ok());
         serde_json::to_string(&written).unwrap_or_default()
     }
@@ -56,9 +59,11 @@ impl Settings {
     }
 
     pub(super) fn remember_session(&mut self, path: &Path) {
-        self.recent_sessions.retain(|known| known != path);
-        self.recent_sessions.insert(0, path.to_owned());
-        self.recent_sessions.truncate(Self::MAX_RECENT);
+        remember_path(&mut self.recent_sessions, path);
+    }
+
+    pub(super) fn remember_corpus(&mut self, path: &Path) {
+        remember_path(&mut self.recent_corpora, path);
     }
 
     pub(super) fn remember_moved(&mut self, moved: MovedModel) {
@@ -66,6 +71,13 @@ impl Settings {
         self.moved_models.insert(0, moved);
         self.moved_models.truncate(Self::MAX_MOVED);
     }
+}
+
+/// Puts a path first.
+fn remember_path(recent: &mut Vec<PathBuf>, path: &Path) {
+    recent.retain(|known| known != path);
+    recent.insert(0, path.to_owned());
+    recent.truncate(Settings::MAX_RECENT);
 }
 
 /// A model that a session file names, and where it is now.

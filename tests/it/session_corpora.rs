@@ -1,6 +1,6 @@
 //! Corpora in a session: opening, what is listed and taken out, and from a point to its input and back.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use attnscope::{
     analysis::PointCloud,
@@ -108,7 +108,9 @@ fn a_corpus_is_shown_as_it_grows_and_stopped_ones_go_on() {
     assert_eq!(play.session.pane().view, ViewKind::Scatter, "whoever opens one wants to see it");
     let job = play.last_corpus().0;
     let plan = CorpusPlan { n_inputs: 4, n_tokens: 20, n_bytes: 1000, n_fit: None, notes: Vec::new() };
+    assert!(play.session.settings.recent_corpora.is_empty(), "it may not be there");
     play.hears(job, EventKind::Corpus(CorpusAnswer::Planned(Arc::new(plan))));
+    assert_eq!(play.session.settings.recent_corpora, [Path::new("texts.csv")]);
     play.hears(
         job,
         EventKind::Corpus(CorpusAnswer::Progress(CorpusProgress {

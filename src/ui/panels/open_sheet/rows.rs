@@ -103,6 +103,7 @@ fn listed<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = OpenRow> + 'a {
     let recent = settings.recent_models.iter().filter(|source| !matches!(source, ModelSource::Bundled(_)));
     let recent = recent.map(move |source| OpenRow::of_model(Origin::Recent, source, known(source)));
     let sessions = settings.recent_sessions.iter().map(|path| session_row(path));
+    let own_corpora = settings.recent_corpora.iter().map(|path| corpus_row(path));
     let others = catalog.iter().filter_map(move |(source, known)| {
         let origin = match source {
             ModelSource::Bundled(_) => Origin::Inside,
@@ -132,7 +133,14 @@ fn listed<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = OpenRow> + 'a {
             ..OpenRow::new(Origin::Hub, (*id).to_owned(), find)
         }
     });
-    recent.chain(sessions).chain(others).chain(corpora).chain(suggested)
+    recent.chain(sessions).chain(own_corpora).chain(others).chain(corpora).chain(suggested)
+}
+
+fn corpus_row(path: &Path) -> OpenRow {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let open = Command::Corpus(CorpusCommand::Open(CorpusSource::path(path)));
+    let about = path.display().to_string();
+    OpenRow { note: "Corpus".to_owned(), about, ..OpenRow::new(Origin::Recent, name, open) }
 }
 
 fn session_row(path: &Path) -> OpenRow {
