@@ -96,6 +96,16 @@ fn the_list_is_a_drawer_below_the_view() {
     assert_eq!(window.harness.get_by_label_contains("Next token after").rect().top(), answer.top());
 }
 
+/// In a low window the view has the room, and the list is one click away.
+#[test]
+fn the_list_of_a_low_window_is_folded_until_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = Window::with_size(with_corpus(file(&folder, "rows.csv", ROWS)), [720.0, 480.0]);
+    assert!(!window.shows("Input a dog ran"));
+    window.click("Show the list");
+    assert!(window.shows("Input a dog ran"));
+}
+
 /// What is kept of a corpus is decided before it is run, by the space that will be shown.
 #[test]
 fn a_corpus_opened_for_the_residual_stream_keeps_it() {

@@ -28,8 +28,9 @@ use crate::{
     views::{Stage, sentence},
 };
 
-/// Single precision on the way from one recorded value to the next.
-const NEAR: f32 = 1e-6;
+/// Single precision on the way from one recorded value to the next: below 1e-6 where it was measured, twice that for
+/// processors that add up in another order.
+const NEAR: f32 = 2e-6;
 
 fn everything(name: &str, edits: Vec<Edit>) -> Capture {
     let (model, reference) = open(name);

@@ -31,6 +31,8 @@ const OPEN_PT: f32 = 46.0 * GRID;
 const CLOSED_PT: f32 = 7.0 * GRID;
 /// Least height of the open drawer: a few rows of the list.
 const LEAST_PT: f32 = 36.0 * GRID;
+/// Height of the room from which it is open by itself.
+const OPEN_FROM_PT: f32 = 110.0 * GRID;
 /// The largest part of the room that the drawer takes from the view.
 const LARGEST: f32 = 0.6;
 /// Width of the filter.
@@ -44,22 +46,27 @@ const REASON_WIDTH: f32 = 90.0 * GRID;
 #[derive(Default)]
 pub struct CorpusDrawer {
     list: list::InputList,
-    is_closed: bool,
+    /// Whether somebody opened or closed it; as the room allows until then.
+    chosen: Option<bool>,
 }
 
 impl CorpusDrawer {
     /// Draws it at the bottom of what is left; one line where it is closed or there is no room for more.
     pub fn ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>) {
         let Some(open) = cx.document.corpus.as_deref() else { return };
-        let most = LARGEST * ui.available_height();
+        let room = ui.available_height();
+        let most = LARGEST * room;
         let has_room = most >= LEAST_PT;
-        let is_closed = self.is_closed || !has_room;
+        let is_open = has_room && self.chosen.unwrap_or(room >= OPEN_FROM_PT);
         let frame = egui::Frame::new().fill(cx.theme.panel);
         let side = 3 * GRID as i8;
-        if is_closed {
+        if !is_open {
             let panel =
                 egui::Panel::bottom("closed corpus").frame(frame.inner_margin(egui::Margin::symmetric(side, 0)));
-            panel.resizable(false).exact_size(CLOSED_PT).show(ui, |ui| self.heading_ui(ui, cx, open, has_room));
+            panel
+                .resizable(false)
+                .exact_size(CLOSED_PT)
+                .show(ui, |ui| self.heading_ui(ui, cx, open, (is_open, has_room)));
             return;
         }
         let frame = frame.inner_margin(egui::Margin { left: side, right: side, top: 0, bottom: GRID as i8 });
@@ -74,7 +81,7 @@ impl CorpusDrawer {
 
     fn contents_ui(&mut self, ui: &mut Ui, cx: &PanelCtx<'_>, open: &OpenCorpus) {
         ui.spacing_mut().item_spacing.y = GRID;
-        self.heading_ui(ui, cx, open, true);
+        self.heading_ui(ui, cx, open, (true, true));
         if let Some(failure) = open.data.failure() {
             failed_ui(ui, cx, open, failure);
         }
@@ -99,8 +106,7 @@ impl CorpusDrawer {
     }
 
     /// One line: the corpus, how far it is and what it takes, which input is shown, and what to do about it.
-    fn heading_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, has_room: bool) {
-        let is_closed = self.is_closed || !has_room;
+    fn heading_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, open: &OpenCorpus, (is_open, has_room): (bool, bool)) {
         let size = egui::vec2(ui.available_width(), CLOSED_PT);
         ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
             ui.set_min_size(size);
@@ -116,19 +122,19 @@ impl CorpusDrawer {
             other.on_hover_text("Open another corpus in place of this one");
             run_ui(ui, cx, open);
             ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                let (symbol, name) = if is_closed { ("⏵", "Show the list") } else { ("⏷", "Hide the list") };
+                let (symbol, name) = if is_open { ("⏷", "Hide the list") } else { ("⏵", "Show the list") };
                 let fold = ui.add_enabled(has_room, egui::Button::new(symbol).small().frame_when_inactive(false));
                 fold.widget_info(|| WidgetInfo::labeled(Role::Button, has_room, name));
                 let fold = fold.on_disabled_hover_text("The window is too low for the list");
                 if fold.on_hover_text(name).clicked() {
-                    self.is_closed = !self.is_closed;
+                    self.chosen = Some(!is_open);
                 }
                 ui.label(RichText::new("Corpus").small().strong().color(cx.theme.text_weak));
                 ui.add(egui::Label::new(open.source.name()).truncate());
                 let facts = RichText::new(state_text(open)).small().color(cx.theme.text_weak);
                 ui.add_space(GRID);
                 ui.add(egui::Label::new(facts).truncate());
-                if let Some(shown) = shown_name(cx, open).filter(|_| is_closed) {
+                if let Some(shown) = shown_name(cx, open).filter(|_| !is_open) {
                     ui.add_space(GRID);
                     ui.add(egui::Label::new(format!("shown: {shown}")).truncate());
                 }
