@@ -22,6 +22,7 @@ pub mod projection;
 pub mod rank_heads;
 pub mod reading;
 pub mod search;
+pub mod simplex;
 mod space;
 pub mod stats;
 

@@ -48,7 +48,7 @@ pub mod svd;
 pub mod syntax;
 mod target;
 #[cfg(test)]
-mod toy;
+pub(super) mod toy;
 pub mod trace;
 
 pub use error::ExplainError;
