@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ViewOptions,
-    views::{Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter, why},
+    views::{Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter, simplex, why},
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
 
@@ -31,6 +31,8 @@ pub enum ViewKind {
     Lab,
     /// One weight step by step.
     Why,
+    /// What makes scores weights.
+    Simplex,
 }
 
 /// Every view, in tab order, which is the order of their ids.
@@ -45,6 +47,7 @@ const VIEWS: &[&ViewSpec] = &[
     &average::SPEC,
     &lab::SPEC,
     &why::SPEC,
+    &simplex::SPEC,
 ];
 
 const _: () = {

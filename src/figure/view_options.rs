@@ -11,6 +11,7 @@ use super::views::{
     image::ImageOptions,
     lab::LabOptions,
     scatter::ScatterOptions,
+    simplex::SimplexOptions,
     why::WhyOptions,
 };
 use crate::{
@@ -43,6 +44,7 @@ pub struct ViewOptions {
     pub average: AverageOptions,
     pub lab: LabOptions,
     pub why: WhyOptions,
+    pub simplex: SimplexOptions,
     /// The output that is explained. It belongs to an input and is not remembered with the rest.
     #[serde(skip)]
     pub target: Target,

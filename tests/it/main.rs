@@ -189,6 +189,8 @@ mod session_settings;
 mod session_stacks;
 /// What is shown, of which head and run, and what becomes of it when something else is asked for.
 mod shown_runs;
+/// What makes scores weights.
+mod simplex;
 /// Learned sinks, computed and read.
 mod sinks;
 /// Spaces other than that of queries with keys.

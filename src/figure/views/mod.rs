@@ -17,6 +17,7 @@ pub mod points;
 pub mod regions;
 pub mod scatter;
 pub mod seen;
+pub mod simplex;
 mod spec;
 mod topic;
 pub mod why;

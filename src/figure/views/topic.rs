@@ -187,6 +187,15 @@ impl Topic<'_> {
         }
     }
 
+    /// The question of normalisers.
+    pub fn normalises(&self) -> String {
+        let which = self.which();
+        match self.held() {
+            [Some(query), _] => format!("What makes scores of {query} weights in {which}?"),
+            [None, _] => format!("What makes scores weights in {which}?"),
+        }
+    }
+
     /// The question of distance beside the dot product.
     pub fn follows(&self) -> String {
         format!("Does distance follow q·k in {}?", self.which())

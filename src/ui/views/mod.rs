@@ -35,6 +35,7 @@ mod pending;
 mod rail;
 mod scale;
 mod selectors;
+mod simplex;
 mod small_maps;
 mod source;
 mod space;
@@ -96,6 +97,7 @@ pub struct Views {
     average: average::AverageView,
     lab: lab::LabView,
     why: why::WhyView,
+    simplex: simplex::SimplexView,
 }
 
 impl Views {
@@ -177,6 +179,7 @@ impl Views {
             ViewKind::Average => &mut self.average,
             ViewKind::Lab => &mut self.lab,
             ViewKind::Why => &mut self.why,
+            ViewKind::Simplex => &mut self.simplex,
         }
     }
 }

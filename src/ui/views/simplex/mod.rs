@@ -1,0 +1,145 @@
+//! What makes scores weights, in the window: the point of softmax can be dragged, the others follow.
+
+use std::sync::Arc;
+
+use eframe::egui::{Button, CursorIcon, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo, vec2};
+
+use super::{Canvas, controls, display_list::ScenePainter, hover, scale::Footer, selectors, states, tooltip};
+use crate::{
+    analysis::{
+        chain::Chain,
+        simplex::{Rule, ScoreRow, Spread},
+    },
+    figure::{
+        Scene as _,
+        views::{
+            cells,
+            simplex::{
+                SimplexOptions, SimplexScene, Spreads,
+                layout::{self, Part, Triangle},
+            },
+        },
+    },
+    ids::{CaptureId, HeadId},
+    session::Focus,
+    style::size::CONTROL_PT,
+    text::{decimal_text, norm_text, weight_text},
+    ui::{
+        ViewCtx,
+        memo::{Memo, Same},
+    },
+};
+
+/// What three scores are of: a run, a head, a query, and the key that is held.
+type RowKey = (CaptureId, HeadId, [Option<usize>; 2]);
+
+/// The view with what it remembers between frames.
+#[derive(Default)]
+pub struct SimplexView {
+    row: Memo<RowKey, Option<Arc<ScoreRow>>>,
+    spreads: Memo<(CaptureId, HeadId), Option<Arc<Spreads>>>,
+    /// Scores that the point was dragged to.
+    moved: Option<(RowKey, [f64; 3])>,
+    painter: ScenePainter<(Same<ScoreRow>, SimplexOptions, Option<[f64; 3]>)>,
+}
+
+impl Canvas for SimplexView {
+    fn rest(&mut self) {
+        *self = Self::default();
+    }
+
+    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        let mut own = |ui: &mut Ui| {
+            let reset = ui.add_enabled(self.moved.is_some(), Button::new("Reset"));
+            if reset.on_hover_text("Puts the point of softmax where the scores of the run put it").clicked() {
+                self.moved = None;
+            }
+        };
+        selectors::choosers_ui(ui, cx, selectors::HeadsIn::Row, Some(&mut own));
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
+        let capture = cx.document.latest_capture()?;
+        let head = cx.pane.selection.head;
+        let Focus { query, key } = cx.pane.selection.pinned;
+        let of = (capture.id(), head, [query, key]);
+        let compute = || {
+            let (query, _) = Chain::pair(capture, head, [query, key])?;
+            ScoreRow::of(capture, head, query, key).map(Arc::new)
+        };
+        let Some(row) = self.row.get_or_update(of, compute) else {
+            states::sentence_ui(ui, cx.theme, "No scores of this head were recorded");
+            return None;
+        };
+        let spreads = self.spreads.get_or_update((of.0, head), || Spread::around_scale(capture, head).map(Arc::new));
+        self.moved = self.moved.filter(|(moved, _)| *moved == of);
+        let moved = self.moved.map(|(_, scores)| scores);
+        let scene = SimplexScene::new(capture, row, spreads, cx.pane.options.simplex, moved);
+        let scroll = ScrollArea::both().id_salt("normalisers").auto_shrink(false);
+        let dragged = scroll.show(ui, |ui| self.scene_ui(ui, cx, &scene)).inner;
+        if let Some(scores) = dragged {
+            self.moved = Some((of, scores));
+        }
+        Some(Footer { words: scene.captions().short, scales: Vec::new() })
+    }
+}
+
+impl SimplexView {
+    /// Paints the parts; the scores that the point is dragged to.
+    fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &SimplexScene) -> Option<[f64; 3]> {
+        let room = ui.available_size();
+        let width = room.x.max(layout::width(1));
+        let size = vec2(width, layout::height(width).max(room.y));
+        let (response, painter) = ui.allocate_painter(size, Sense::hover());
+        let area = response.rect;
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Normalisers of {}", scene.row.head)));
+        let key = (Same(Arc::clone(&scene.row)), scene.options, scene.moved);
+        self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw(area, pen));
+        jacobian_ui(ui, cx, scene, area);
+        let at = scene.mark(area, Rule::Softmax)?;
+        let handle = Rect::from_center_size(at, Vec2::splat(CONTROL_PT));
+        let handle = ui.interact(handle, response.id.with("softmax"), Sense::drag());
+        handle.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Point of softmax"));
+        let handle = handle.on_hover_cursor(CursorIcon::Grab);
+        let under = response.hover_pos().or_else(|| handle.hover_pos());
+        let mut on_mark = Rule::ALL.into_iter().filter(|rule| {
+            under.zip(scene.mark(area, *rule)).is_some_and(|(under, mark)| Triangle::is_near(under, mark))
+        });
+        if let (Some(first), Some(scores)) = (on_mark.next(), scene.three()) {
+            let rules: Vec<Rule> = [first].into_iter().chain(on_mark).collect();
+            marks_ui(ui, cx, scene, &rules, scores);
+        }
+        let pointer = handle.interact_pointer_pos().filter(|_| handle.dragged())?;
+        Some(Triangle::of(layout::part(area, Part::Simplex)).scores(pointer))
+    }
+}
+
+/// The weights of the marks under the pointer.
+fn marks_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &SimplexScene, rules: &[Rule], scores: [f64; 3]) {
+    tooltip::at_pointer(ui, |ui| {
+        for rule in rules {
+            ui.strong(scene.options.title(*rule));
+            let weights = scene.of_three(*rule, scores);
+            for (key, weight) in scene.row.keys.iter().zip(weights) {
+                ui.label(format!("{} {}", scene.key_name(*key), weight_text(weight)));
+            }
+        }
+        let scores = scores.map(decimal_text).join(", ");
+        controls::caption_ui(ui, cx.theme, format!("of the scores {scores}"));
+    });
+}
+
+/// The cell of the Jacobian under the pointer.
+fn jacobian_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &SimplexScene, area: Rect) {
+    let block = &scene.jacobian;
+    let n = block.keys.len();
+    let grid = layout::matrix(layout::part(area, Part::Jacobian), n);
+    let under = ui.input(|input| input.pointer.hover_pos()).filter(|at| ui.clip_rect().contains(*at));
+    let Some((row, col)) = under.and_then(|at| cells::cell_at(grid, (n, n), at)) else { return };
+    hover::report(cx, Focus::cell(scene.row.query, block.keys[row]));
+    tooltip::at_pointer(ui, |ui| {
+        let [weight, score] = [row, col].map(|at| scene.key_name(block.keys[at]));
+        ui.strong(norm_text(block.values[row][col]));
+        controls::caption_ui(ui, cx.theme, format!("weight of “{weight}” by the score of “{score}”"));
+    });
+}
