@@ -223,7 +223,8 @@ impl SimplexScene {
         let by = if is_before { String::new() } else { format!(", × {}", norm_text(*scale)) };
         let title = format!("{}{by}", spread_title(is_before));
         titled(&title, &spread_text(spread), rect, pen);
-        let more = format!("largest weight {}, entropy {}", weight_text(spread.largest), decimal_text(spread.entropy));
+        let more =
+            format!("means: largest weight {}, entropy {}", weight_text(spread.largest), decimal_text(spread.entropy));
         let data = layout::data(rect);
         pen.text(&more, SMALL, pen.palette.text_weak, pos2(rect.left(), data.top() + GRID), Align::Left);
         let data = Rect::from_min_max(data.min + vec2(0.0, 4.0 * GRID), data.max);

@@ -81,7 +81,7 @@ pub struct Triangle {
 impl Triangle {
     /// In the part's rectangle.
     pub fn of(rect: Rect) -> Self {
-        Self { left_bottom: pos2(rect.left() + 2.0 * GRID, rect.bottom() - 2.0 * FOOT_PT) }
+        Self { left_bottom: pos2(rect.left() + 2.0 * GRID, rect.bottom() - FOOT_PT - 2.0 * GRID) }
     }
 
     /// The place of three weights.
