@@ -155,6 +155,9 @@ impl Numbers {
         }
         let d_head = v.n_cols();
         let scored = self.scored([&q, &k])?;
+        for made in [&q, &k, &v, &scored.scores] {
+            Typed::of(made.name, &made.rows)?;
+        }
         let mut layer = LayerSpec { window: self.window, ..LayerSpec::new(1, d_head) };
         layer.scale = scored.scale as f32;
         let scores = masked(&scored.scores, layer.mask(self.causal))?;
@@ -299,8 +302,8 @@ impl Typed {
                 rows.len()
             ));
         }
-        if rows.iter().flatten().any(|value| !value.is_finite()) {
-            return refuse(format!("{name} has a number that is not finite"));
+        if rows.iter().flatten().any(|value| !(*value as f32).is_finite()) {
+            return refuse(format!("{name} has a number that is too large"));
         }
         Ok(Self { name, rows: rows.clone() })
     }

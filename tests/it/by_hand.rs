@@ -139,6 +139,8 @@ fn numbers_that_do_not_fit_are_refused_by_name() {
         (json!({ "wv": [[1], [2], [3], [4]] }), "Queries are 3 wide and values 1"),
         (json!({ "scorer": "loud" }), "unknown variant"),
         (json!({ "temperature": 2 }), "unknown field"),
+        (json!({ "x": [[1e39, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]] }), "x has a number that is too large"),
+        (json!({ "scale": 1e39 }), "scores has a number that is too large"),
         (json!({ "format": "other" }), "The format is “other”"),
         (json!({ "scorer": { "bilinear": { "w": [[1, 2]] } } }), "w has 1 rows and q is 3 wide"),
     ] {
