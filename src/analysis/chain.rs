@@ -22,6 +22,8 @@ pub struct Chain {
     pub query: usize,
     pub key: usize,
     pub against: Against,
+    /// The key that the one looked at is compared with, where that is one.
+    pub compared: Option<usize>,
     pub steps: Vec<Step>,
     /// `[key]`: the row of the pattern.
     pub weights: Vec<f32>,
@@ -119,7 +121,7 @@ impl Chain {
     pub fn of(capture: &Capture, head: HeadId, query: usize, key: usize, against: Against) -> Option<Self> {
         let weights = attention::pattern_rows(capture, head, query..query + 1)?.row(0)?.to_vec();
         let sink = capture.sink(head).map_or(0.0, |sink| sink[query]);
-        let mut chain = Self { head, query, key, against, steps: Vec::new(), weights, sink };
+        let mut chain = Self { head, query, key, against, compared: None, steps: Vec::new(), weights, sink };
         if key >= chain.weights.len() {
             return None;
         }
@@ -170,7 +172,10 @@ impl Chain {
         let others: Vec<usize> = match self.against {
             Against::Nothing => Vec::new(),
             Against::Mean => seen.collect(),
-            Against::Next => self.strongest(seen.filter(|key| *key != self.key)).into_iter().collect(),
+            Against::Next => {
+                self.compared = self.strongest(seen.filter(|key| *key != self.key));
+                self.compared.into_iter().collect()
+            }
         };
         let share = 1.0 / others.len().max(1) as f32;
         for other in others {
@@ -186,13 +191,6 @@ impl Chain {
     /// The key of the largest weight among some, the first of equals.
     fn strongest(&self, keys: impl Iterator<Item = usize>) -> Option<usize> {
         keys.max_by(|a, b| self.weights[*a].total_cmp(&self.weights[*b]).then(b.cmp(a)))
-    }
-
-    /// The key that the one looked at is compared with, where that is one.
-    pub fn compared(&self) -> Option<usize> {
-        let scores = self.steps.iter().rev().find(|step| matches!(step.kind, StepKind::Dots | StepKind::Score(_)))?;
-        let seen = (0..self.weights.len()).filter(|key| *key != self.key && scores.values[*key].is_finite());
-        (self.against == Against::Next).then(|| self.strongest(seen))?
     }
 
     /// From the weights to what the head hands on.
@@ -273,8 +271,10 @@ impl Chain {
         if let (Some(query), Some(key)) = (query, key) {
             return Some((query, key));
         }
-        let first = query.unwrap_or(0);
         let end = query.map_or(capture.query_tokens(head.stack).len(), |query| query + 1);
+        // Of a long text the last queries alone: nobody waits for all pairs.
+        let most = MOST_PAIRS / capture.key_tokens(head.stack).len().max(1);
+        let first = query.unwrap_or_else(|| end.saturating_sub(most.max(1)));
         let pattern = attention::pattern_rows(capture, head, first..end)?;
         let (queries, keys) = (capture.query_tokens(head.stack), capture.key_tokens(head.stack));
         let one_side = head.stack.query_side() == head.stack.key_side();
@@ -292,6 +292,8 @@ impl Chain {
     }
 }
 
+/// Pairs among which a strongest one is looked for.
+const MOST_PAIRS: usize = 1 << 19;
 /// A stream this near to the sum of what entered and what attention added is that sum.
 const SUM: f32 = 1e-4;
 

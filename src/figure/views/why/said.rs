@@ -41,7 +41,7 @@ impl WhyScene {
     pub fn formula(&self, step: &Step) -> String {
         let how = match step.kind {
             StepKind::Query => "q".to_owned(),
-            StepKind::Key => match (self.chain.against, self.chain.compared()) {
+            StepKind::Key => match (self.chain.against, self.chain.compared) {
                 (Against::Nothing, _) => "k".to_owned(),
                 (Against::Mean, _) => "k less the mean of all keys".to_owned(),
                 (Against::Next, None) => "k, the only key it sees".to_owned(),
