@@ -15,6 +15,8 @@ use crate::{capture::Capture, ids::HeadId};
 const LAMBDA: f64 = 0.1;
 /// Keys that keep a weight in top-k.
 const TOP: usize = 2;
+/// Pairs over which a spread is told; of longer texts evenly spaced queries.
+const MOST_PAIRS: usize = 1 << 18;
 /// The least weight of a corner that is read from a point: its logarithm is a score.
 const LEAST: f64 = 1e-3;
 /// Height of the triangle.
@@ -162,6 +164,8 @@ impl ScoreRow {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spread {
     pub values: Vec<f64>,
+    /// How many queries they are of.
+    pub n_queries: usize,
     pub mean: f64,
     /// Variance of all scores.
     pub pooled: f64,
@@ -190,16 +194,18 @@ impl Spread {
             within: over(&variance),
             largest: over(&|row| weights(row).into_iter().fold(0.0, f64::max)),
             entropy: over(&entropy),
+            n_queries: rows.len(),
             values,
         }
     }
 
-    /// Of the products of a head before and after its scale, and that scale; `None` where it has none or they cannot be
-    /// computed.
+    /// Of the products of a head before and after its scale, and that scale, over evenly spaced queries of a long text;
+    /// `None` where it has none or they cannot be computed.
     pub fn around_scale(capture: &Capture, head: HeadId) -> Option<([Self; 2], f32)> {
         let n = capture.query_tokens(head.stack).len();
+        let step = (n * capture.key_tokens(head.stack).len()).div_ceil(MOST_PAIRS).max(1);
         let (mut before, mut after, mut factor) = (Vec::new(), Vec::new(), None);
-        for query in 0..n {
+        for query in (0..n).step_by(step) {
             let row = attention::row_by_steps(capture, head, query)?;
             let (scale, scaled) = row.steps.iter().find_map(|(step, row)| match step {
                 ScoreStep::Scale(scale) => Some((*scale, row)),

@@ -14,7 +14,7 @@ use attnscope::{
     },
     ids::HeadId,
 };
-use eframe::egui::vec2;
+use eframe::egui::{Key, vec2};
 use egui_kittest::kittest::Queryable as _;
 use serde_json::Value;
 
@@ -71,6 +71,12 @@ fn the_point_of_softmax_is_dragged_and_put_back() {
     stage.drop_at(target);
     stage.run();
     assert!(place(&stage).distance(target) < 2.0, "the point is where it was dropped: {} {target}", place(&stage));
+    stage.get_by_label("Point of softmax").focus();
+    stage.run();
+    let before = place(&stage);
+    stage.key_press(Key::ArrowRight);
+    stage.run();
+    assert!((place(&stage) - before).x > 2.0, "arrow keys move it as well");
     stage.get_by_label("Reset").click();
     stage.run();
     assert!(place(&stage).distance(from) < 1.0);

@@ -221,8 +221,8 @@ impl Facts {
         details: &[DetailsPart::Selection, DetailsPart::Methods],
         ..Self::NONE
     };
-    /// Steps of one head.
-    pub(super) const STEPS: Self = Self { details: &[DetailsPart::Selection, DetailsPart::Head], ..Self::NONE };
+    /// Steps of one head, as they were recorded.
+    pub(super) const STEPS: Self = Self { details: &[DetailsPart::Head], ..Self::NONE };
     const NONE: Self = Self {
         draws_weights: false,
         reads_corpus: false,
@@ -277,6 +277,13 @@ pub(super) const fn color_map(options: &ViewOptions) -> ColorMap {
 /// What can always be shown.
 pub(super) const fn available(_: &Capture, _: StackKind) -> Option<&'static str> {
     None
+}
+
+/// Views of scores lack them, and what they are made of, in some captures.
+pub(super) fn without_scores(capture: &Capture, stack: StackKind) -> Option<&'static str> {
+    let layers = &capture.stack(stack)?.layers;
+    let has_scores = layers.iter().any(|layer| layer.scores().is_some() || layer.q().is_some() && layer.k().is_some());
+    (!has_scores).then_some("This capture has neither queries and keys nor scores")
 }
 
 /// Views of queries and keys lack them in some captures.

@@ -26,7 +26,7 @@ use crate::{
     },
     raster::ColorMap,
     style::mixed,
-    text::{cell_text, decimal_text, norm_text, stepped_text, weight_text},
+    text::{cell_text, decimal_text, grouped, norm_text, stepped_text, weight_text},
 };
 
 /// Differences of scores up to this are on the curves.
@@ -216,15 +216,20 @@ impl SimplexScene {
     fn draw_spread(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
         let is_before = part == Part::Before;
         let Some((spreads, scale)) = self.spreads.as_deref() else {
-            titled(spread_title(is_before), "Products that are scaled were not recorded", rect, pen);
+            titled(spread_title(is_before), "The head has no scale, or its products were not recorded", rect, pen);
             return;
         };
         let spread = &spreads[usize::from(!is_before)];
         let by = if is_before { String::new() } else { format!(", × {}", norm_text(*scale)) };
         let title = format!("{}{by}", spread_title(is_before));
         titled(&title, &spread_text(spread), rect, pen);
-        let more =
-            format!("means: largest weight {}, entropy {}", weight_text(spread.largest), decimal_text(spread.entropy));
+        let part = if spread.n_queries < self.n_queries {
+            format!("; {} of {} queries", grouped(spread.n_queries), grouped(self.n_queries))
+        } else {
+            String::new()
+        };
+        let [largest, entropy] = [weight_text(spread.largest), decimal_text(spread.entropy)];
+        let more = format!("means: largest weight {largest}, entropy {entropy}{part}");
         let data = layout::data(rect);
         pen.text(&more, SMALL, pen.palette.text_weak, pos2(rect.left(), data.top() + GRID), Align::Left);
         let data = Rect::from_min_max(data.min + vec2(0.0, 4.0 * GRID), data.max);

@@ -36,6 +36,8 @@ pub struct SimplexScene {
     pub row: Arc<ScoreRow>,
     pub spreads: Option<Arc<Spreads>>,
     pub query: String,
+    /// How many queries the head has.
+    pub n_queries: usize,
     /// Text of each key.
     pub keys: Vec<String>,
     pub options: SimplexOptions,
@@ -69,6 +71,7 @@ impl SimplexScene {
         };
         let values = keys.iter().map(of_row).collect();
         Self {
+            n_queries: capture.query_tokens(stack).len(),
             query: words::token_text(capture.query_tokens(stack), row.query),
             keys: (0..tokens.len()).map(|key| words::token_text(tokens, key)).collect(),
             jacobian: Block { keys, values },

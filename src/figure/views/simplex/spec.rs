@@ -8,14 +8,14 @@ use crate::{
         chain::Chain,
         simplex::{Rule, ScoreRow, Spread},
     },
-    capture::{Capture, Site},
+    capture::Site,
     figure::{
         ViewKind,
         data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
-    ids::{HeadId, StackKind},
+    ids::HeadId,
     text::capitalised,
 };
 
@@ -37,18 +37,12 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: |_, _| vec![Site::Pattern, Site::Q, Site::K],
     wants: &[Site::Scores],
-    unavailable,
+    unavailable: spec::without_scores,
     question: |topic| topic.normalises(),
     caveat: |_| "Three keys of a row: their scores are normalised among themselves".to_owned(),
     sheet_text: |_| "Normalisers",
     figures,
 };
-
-fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
-    let layers = &capture.stack(stack)?.layers;
-    let has_scores = layers.iter().any(|layer| layer.scores().is_some() || layer.q().is_some() && layer.k().is_some());
-    (!has_scores).then_some("This capture has neither queries and keys nor scores")
-}
 
 /// One figure per head.
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {

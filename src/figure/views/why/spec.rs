@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::WhyScene;
 use crate::{
     analysis::chain::Chain,
-    capture::{Capture, Site},
+    capture::Site,
     figure::{
         ViewKind,
         data::{DataColumn, DataValues, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
-    ids::{HeadId, StackKind},
+    ids::HeadId,
     text::capitalised,
 };
 
@@ -34,18 +34,12 @@ pub const SPEC: ViewSpec = ViewSpec {
     color_map: spec::color_map,
     needs: |_, _| vec![Site::Pattern, Site::Q, Site::K, Site::V],
     wants: &[Site::ResidPre, Site::Scores, Site::Z, Site::AttnOut, Site::ResidMid],
-    unavailable,
+    unavailable: spec::without_scores,
     question: |topic| topic.comes_about(),
     caveat: |topic| topic.of_steps(),
     sheet_text: |_| "Steps from queries to weights",
     figures,
 };
-
-fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
-    let layers = &capture.stack(stack)?.layers;
-    let has_steps = layers.iter().any(|layer| layer.scores().is_some() || layer.q().is_some() && layer.k().is_some());
-    (!has_steps).then_some("This capture has neither queries and keys nor scores")
-}
 
 /// One figure per head.
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Button, CursorIcon, Rect, Role, ScrollArea, Sense, Ui, Vec2, WidgetInfo, vec2};
+use eframe::egui::{
+    Button, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Role, ScrollArea, Sense, Ui, Vec2,
+    WidgetInfo, vec2,
+};
 
 use super::{Canvas, controls, display_list::ScenePainter, hover, scale::Footer, selectors, states, tooltip};
 use crate::{
@@ -22,7 +25,7 @@ use crate::{
     },
     ids::{CaptureId, HeadId},
     session::Focus,
-    style::size::CONTROL_PT,
+    style::size::{CONTROL_PT, GRID},
     text::{decimal_text, norm_text, weight_text},
     ui::{
         ViewCtx,
@@ -33,6 +36,9 @@ use crate::{
 /// What three scores are of: a run, a head, a query, and the key that is held.
 type RowKey = (CaptureId, HeadId, [Option<usize>; 2]);
 
+/// Everything that the scene depends on.
+type SceneKey = (Same<ScoreRow>, SimplexOptions, Option<[f64; 3]>);
+
 /// The view with what it remembers between frames.
 #[derive(Default)]
 pub struct SimplexView {
@@ -40,7 +46,8 @@ pub struct SimplexView {
     spreads: Memo<(CaptureId, HeadId), Option<Arc<Spreads>>>,
     /// Scores that the point was dragged to.
     moved: Option<(RowKey, [f64; 3])>,
-    painter: ScenePainter<(Same<ScoreRow>, SimplexOptions, Option<[f64; 3]>)>,
+    scene: Memo<SceneKey, Arc<SimplexScene>>,
+    painter: ScenePainter<SceneKey>,
 }
 
 impl Canvas for SimplexView {
@@ -74,7 +81,10 @@ impl Canvas for SimplexView {
         let spreads = self.spreads.get_or_update((of.0, head), || Spread::around_scale(capture, head).map(Arc::new));
         self.moved = self.moved.filter(|(moved, _)| *moved == of);
         let moved = self.moved.map(|(_, scores)| scores);
-        let scene = SimplexScene::new(capture, row, spreads, cx.pane.options.simplex, moved);
+        let options = cx.pane.options.simplex;
+        let key = (Same(Arc::clone(&row)), options, moved);
+        let make = || Arc::new(SimplexScene::new(capture, row, spreads, options, moved));
+        let scene = self.scene.get_or_update(key, make);
         let scroll = ScrollArea::both().id_salt("normalisers").auto_shrink(false);
         let dragged = scroll.show(ui, |ui| self.scene_ui(ui, cx, &scene)).inner;
         if let Some(scores) = dragged {
@@ -109,9 +119,28 @@ impl SimplexView {
             let rules: Vec<Rule> = [first].into_iter().chain(on_mark).collect();
             marks_ui(ui, cx, scene, &rules, scores);
         }
-        let pointer = handle.interact_pointer_pos().filter(|_| handle.dragged())?;
-        Some(Triangle::of(layout::part(area, Part::Simplex)).scores(pointer))
+        let dragged = handle.interact_pointer_pos().filter(|_| handle.dragged());
+        let to = dragged.or_else(|| stepped_by_keys(ui, &handle, at))?;
+        Some(Triangle::of(layout::part(area, Part::Simplex)).scores(to))
     }
+}
+
+/// Where the arrow keys move a handle that has the focus.
+fn stepped_by_keys(ui: &Ui, handle: &Response, at: Pos2) -> Option<Pos2> {
+    if !handle.has_focus() {
+        return None;
+    }
+    let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
+    ui.memory_mut(|memory| memory.set_focus_lock_filter(handle.id, filter));
+    let steps = [
+        (Key::ArrowLeft, Vec2::LEFT),
+        (Key::ArrowRight, Vec2::RIGHT),
+        (Key::ArrowUp, Vec2::UP),
+        (Key::ArrowDown, Vec2::DOWN),
+    ];
+    let pressed = |key: Key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
+    let by = steps.into_iter().filter(|(key, _)| pressed(*key)).fold(Vec2::ZERO, |sum, (_, by)| sum + GRID * by);
+    (by != Vec2::ZERO).then(|| at + by)
 }
 
 /// The weights of the marks under the pointer.

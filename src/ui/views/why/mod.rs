@@ -37,12 +37,16 @@ use crate::{
 type PairKey = (CaptureId, HeadId, [Option<usize>; 2]);
 type ChainKey = (CaptureId, HeadId, (usize, usize), Against);
 
+/// Everything that the scene depends on.
+type SceneKey = (Same<Chain>, ColorMap, WhyOptions);
+
 /// The view with what it remembers between frames.
 #[derive(Default)]
 pub struct WhyView {
     pair: Memo<PairKey, Option<(usize, usize)>>,
     chain: Memo<ChainKey, Option<Arc<Chain>>>,
-    painter: ScenePainter<(Same<Chain>, ColorMap, usize)>,
+    scene: Memo<SceneKey, Arc<WhyScene>>,
+    painter: ScenePainter<SceneKey>,
 }
 
 impl Canvas for WhyView {
@@ -62,7 +66,9 @@ impl Canvas for WhyView {
             states::sentence_ui(ui, cx.theme, "No attention of this head was recorded");
             return None;
         };
-        let scene = WhyScene::new(capture, chain, cx.pane.options.color_map(), cx.pane.options.why);
+        let (colors, options) = (cx.pane.options.color_map(), cx.pane.options.why);
+        let key = (Same(Arc::clone(&chain)), colors, options);
+        let scene = self.scene.get_or_update(key, || Arc::new(WhyScene::new(capture, chain, colors, options)));
         ScrollArea::both().id_salt("steps").auto_shrink(false).show(ui, |ui| self.scene_ui(ui, cx, &scene));
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
     }
@@ -105,13 +111,8 @@ impl WhyView {
         let (response, painter) = ui.allocate_painter(size, Sense::click());
         let area = response.rect;
         let layout = scene.layout(area, Medium::Screen);
-        self.painter.paint(
-            &painter,
-            cx.theme,
-            (Same(Arc::clone(&scene.chain)), scene.color_map, scene.walked),
-            area,
-            &|pen| scene.draw(area, pen),
-        );
+        let key = (Same(Arc::clone(&scene.chain)), scene.color_map, cx.pane.options.why);
+        self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw(area, pen));
         let at = scene.walked - 1;
         response.widget_info(|| WidgetInfo {
             current_text_value: scene.chain.steps.get(at).map(|step| scene.name(step)),
