@@ -36,8 +36,8 @@ const FAMILIES: [&str; 10] = [
     "rnnsearch-bilinear",
 ];
 
-/// A kind that is of other families: see `tests/it/global.rs`.
-const OF_LONGFORMER: &str = "global";
+/// Kinds that are of other families, or of the order of tokens: see `tests/it/global.rs` and `tests/it/order.rs`.
+const ELSEWHERE: [&str; 2] = ["global", "no_positions"];
 
 /// What a change is called there. A kind that is new has to be named here, and then to be there.
 fn kind(edit: &Edit) -> String {
@@ -52,6 +52,7 @@ fn kind(edit: &Edit) -> String {
         Edit::SeeAll(_) => "global",
         Edit::ReplaceToken(_) => "replace",
         Edit::MaskToken(_) => "mask",
+        Edit::NoPositions(_) => "no positions",
         Edit::Knockout(Knockout { cut: Cut::Scores, .. }) => "knockout",
         Edit::Knockout(Knockout { cut: Cut::Pattern, .. }) => "knockout after",
         Edit::Restrict(Restrict { to: Sparsity::Window { .. }, .. }) => "sparse window",
@@ -172,7 +173,7 @@ fn every_change_is_what_hooks_do_in_pytorch() {
     let edits = cases.flat_map(|case| case["edits"].as_array().unwrap());
     let fields: BTreeSet<&str> = edits.flat_map(|edit| edit.as_object().unwrap().keys()).map(String::as_str).collect();
     let known = changes::KINDS.iter().map(|kind| (kind.spec)().name());
-    let without: Vec<_> = known.filter(|name| *name != OF_LONGFORMER && !fields.contains(name)).collect();
+    let without: Vec<_> = known.filter(|name| !ELSEWHERE.contains(name) && !fields.contains(name)).collect();
     assert!(without.is_empty(), "tests/fixtures/generate_edits.py makes no change {without:?}");
     let ways = [KernelPath::Operations, KernelPath::supported().pop().unwrap()];
     let mut wrong = Vec::new();

@@ -115,6 +115,8 @@ mod measures;
 mod memory;
 /// Messages, and what they go with.
 mod messages;
+/// Runs without positions, and with tokens in another order.
+mod order;
 /// What a method answered in place of attention.
 mod overlays;
 /// Keys of other classes, other names, and tables that a configuration ties and the file does not.

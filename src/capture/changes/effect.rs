@@ -20,6 +20,7 @@ impl Edit {
             }
             Intervention::Read { .. }
             | Intervention::SeeAll(_)
+            | Intervention::LeaveOutPositions
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. } => false,
         }
@@ -32,6 +33,7 @@ impl Edit {
             Intervention::Rows { .. }
             | Intervention::Read { .. }
             | Intervention::SeeAll(_)
+            | Intervention::LeaveOutPositions
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. } => None,
         }
@@ -50,6 +52,7 @@ impl Edit {
             Intervention::Rows { .. }
             | Intervention::Read { .. }
             | Intervention::SeeAll(_)
+            | Intervention::LeaveOutPositions
             | Intervention::AddToMlp { .. } => None,
         }
     }

@@ -97,6 +97,8 @@ pub enum Exclusive {
     Global,
     /// What takes the place of a head.
     Head(HeadId),
+    /// What tells where tokens stand.
+    Positions,
     /// What is read in place of a token.
     Token(Side, usize),
 }
@@ -107,6 +109,8 @@ pub enum Intervention<'a> {
     Read { side: Side, position: usize, id: Option<u32> },
     /// These tokens, and no others, see all.
     SeeAll(&'a [usize]),
+    /// Nothing but masks tells where tokens stand.
+    LeaveOutPositions,
     /// Something else than softmax makes the patterns of these heads, of all stacks.
     Normalize(&'a Scope, Normalizer),
     /// `left · rightᵀ` is added to the second matrix of an MLP.
@@ -120,7 +124,11 @@ impl Intervention<'_> {
     pub const fn read(&self) -> Option<(Side, usize)> {
         match self {
             Self::Read { side, position, .. } => Some((*side, *position)),
-            Self::SeeAll(_) | Self::Normalize(..) | Self::AddToMlp { .. } | Self::Rows { .. } => None,
+            Self::SeeAll(_)
+            | Self::LeaveOutPositions
+            | Self::Normalize(..)
+            | Self::AddToMlp { .. }
+            | Self::Rows { .. } => None,
         }
     }
 }

@@ -11,6 +11,7 @@ mod hide;
 mod kind;
 mod knockout;
 mod mask;
+mod no_positions;
 mod normalizer;
 mod patch;
 mod pattern;
@@ -42,6 +43,7 @@ pub use kind::{
 };
 pub use knockout::{Cut, Knockout};
 pub use mask::MaskToken;
+pub use no_positions::NoPositions;
 pub use normalizer::{Normalize, Normalizer};
 pub use patch::Patch;
 pub use pattern::SetPattern;
@@ -112,6 +114,7 @@ changes! {
     SeeAll,
     ReplaceToken,
     MaskToken,
+    NoPositions,
     Knockout,
     Normalize,
     Restrict,

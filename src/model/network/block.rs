@@ -217,7 +217,7 @@ impl Stack {
         pass: &mut Pass<'_>,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
-        pass.prepare(&self.rotary, self.bias.as_ref(), x.dim(0)?, x.device())?;
+        pass.prepare(&self.rotary, self.bias.as_ref(), (x.dim(0)?, x.device()), run)?;
         let embedded = self.convolution.is_some().then(|| pass.spread(x.clone())).transpose()?;
         let mut read = pass.read.take();
         for (layer, block) in self.blocks.iter().enumerate().skip(first) {

@@ -269,7 +269,9 @@ impl TextEmbedding {
             let zeros = vec![0; n];
             x = (x + select(table, if segments.is_empty() { &zeros } else { segments })?)?;
         }
-        if let Some(position) = &self.position {
+        if let Some(position) = &self.position
+            && !run.leaves_out_positions()
+        {
             x = (x + position.rows(ids, first)?)?;
         }
         if let Some(norm) = &self.norm {

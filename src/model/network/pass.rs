@@ -8,7 +8,7 @@ use candle_core::{Device, Result, Tensor};
 use super::{relative::RelativeBias, rotary::Rotary};
 use crate::model::{
     kernels::{Bias, Turns},
-    run::At,
+    run::{At, Run},
 };
 
 /// Keys and values `[n, kv_heads, d_head]` of the positions so far, by stack and layer.
@@ -74,22 +74,40 @@ impl<'a> Pass<'a> {
 
     /// Works out what depends on the positions of `n` new tokens: turns of a stack's rotary embeddings, and
     /// the bias that its layers share.
-    pub fn prepare(&mut self, rotary: &[Rotary], bias: Option<&RelativeBias>, n: usize, device: &Device) -> Result<()> {
+    pub fn prepare(
+        &mut self,
+        rotary: &[Rotary],
+        bias: Option<&RelativeBias>,
+        (n, device): (usize, &Device),
+        run: &mut Run<'_>,
+    ) -> Result<()> {
         if !self.parts.is_empty() {
-            return self.prepare_parts(rotary, bias, device);
+            return self.prepare_parts(rotary, bias, device, run);
         }
         let first = self.cache.as_ref().map_or(0, |cache| cache.n);
         self.positions = first..first + n;
-        self.turns = rotary.iter().map(|rotary| rotary.turns(self.positions.clone())).collect();
+        self.turns = rotary.iter().map(|rotary| turns(rotary, self.positions.clone(), run)).collect();
         self.bias = bias.map(|bias| self.bias_of(bias, n, first + n, device)).transpose()?;
         Ok(())
     }
 
     /// The same where positions begin anew with every packed input.
-    fn prepare_parts(&mut self, rotary: &[Rotary], bias: Option<&RelativeBias>, device: &Device) -> Result<()> {
-        let of_part =
-            |rotary: &Rotary| self.parts.iter().map(|part| rotary.turns(0..part.rows.len())).collect::<Vec<_>>();
-        self.turns = rotary.iter().map(|rotary| Turns::joined(&of_part(rotary))).collect();
+    fn prepare_parts(
+        &mut self,
+        rotary: &[Rotary],
+        bias: Option<&RelativeBias>,
+        device: &Device,
+        run: &mut Run<'_>,
+    ) -> Result<()> {
+        let mut of_part = |rotary: &Rotary| {
+            let parts = self.parts.iter().enumerate().map(|(idx, part)| {
+                run.enter(Some(idx));
+                turns(rotary, 0..part.rows.len(), run)
+            });
+            Turns::joined(&parts.collect::<Vec<_>>())
+        };
+        self.turns = rotary.iter().map(&mut of_part).collect();
+        run.enter(None);
         if let Some(bias) = bias {
             for part in &mut self.parts {
                 part.bias = Some(bias.rows(0..part.rows.len(), part.rows.len(), part.grid, device)?);
@@ -163,4 +181,9 @@ impl<'a> Pass<'a> {
         cache.layers.insert(at, computed.clone());
         Ok(computed)
     }
+}
+
+/// Cosines and sines at some positions, unless a change leaves them out.
+fn turns(rotary: &Rotary, positions: Range<usize>, run: &mut Run<'_>) -> Turns {
+    if run.leaves_out_positions() { rotary.standing().turns(positions) } else { rotary.turns(positions) }
 }

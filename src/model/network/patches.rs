@@ -63,7 +63,9 @@ impl PatchEmbedding {
             x = with_registers(&x, registers)?;
         }
         x = run.at(Site::Embed, at, x)?;
-        if let Some(position) = &self.position {
+        if let Some(position) = &self.position
+            && !run.leaves_out_positions()
+        {
             let mut position = if grid == self.grid { position.clone() } else { self.positions_for(position, grid)? };
             if let Some(registers) = &self.registers {
                 position = with_registers(&position, &registers.zeros_like()?)?;

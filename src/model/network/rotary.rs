@@ -332,6 +332,12 @@ impl Rotary {
         Turns::new(&frequencies, positions, self.scale).of_neighbours(self.neighbours)
     }
 
+    /// The same for tokens that all stand at one place: nothing is turned.
+    pub fn standing(&self) -> Self {
+        let frequencies = vec![0.0; self.frequencies.len()];
+        Self { frequencies, scale: self.scale, beyond: None, neighbours: self.neighbours }
+    }
+
     /// Length from which all of a text is turned by other angles than before, also what was written already.
     pub const fn turns_anew_at(&self) -> Option<usize> {
         match &self.beyond {

@@ -27,7 +27,10 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
     match edit.kind().intervention() {
         Intervention::Rows { site, extent, .. } => site.is_of_pairs() && extent.has_stack(of),
         Intervention::Normalize(..) => true,
-        Intervention::Read { .. } | Intervention::SeeAll(_) | Intervention::AddToMlp { .. } => false,
+        Intervention::Read { .. }
+        | Intervention::SeeAll(_)
+        | Intervention::LeaveOutPositions
+        | Intervention::AddToMlp { .. } => false,
     }
 }
 
@@ -42,6 +45,20 @@ impl Run<'_> {
         let (idx, positions) = see_all(&self.plan.edits)?;
         self.edited[idx] = true;
         Some(positions.into())
+    }
+
+    /// Whether a change leaves out what tells where tokens stand; asked where there is such a thing.
+    pub fn leaves_out_positions(&mut self) -> bool {
+        let place = |edits: &[Edit]| {
+            edits.iter().position(|edit| matches!(edit.kind().intervention(), Intervention::LeaveOutPositions))
+        };
+        if let Some(idx) = place(&self.plan.edits) {
+            if !std::mem::replace(&mut self.edited[idx], true) {
+                self.note("Without positions the run is off distribution: the model never saw this".to_owned());
+            }
+            return true;
+        }
+        self.input.and_then(|input| self.own.get(input)).is_some_and(|edits| place(edits).is_some())
     }
 }
 
@@ -99,7 +116,7 @@ const BEFORE: [Site; 5] = [Site::Embed, Site::ResidPre, Site::Q, Site::K, Site::
 /// Whether an edit is of something that comes before queries, keys and values of layer `first` are compared.
 pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -> bool {
     match edit.kind().intervention() {
-        Intervention::SeeAll(_) | Intervention::Read { .. } => true,
+        Intervention::SeeAll(_) | Intervention::LeaveOutPositions | Intervention::Read { .. } => true,
         Intervention::Rows { site, .. } => BEFORE.contains(&site) && edit.touches(site, stack, first),
         Intervention::Normalize(..) | Intervention::AddToMlp { .. } => false,
     }
@@ -113,7 +130,10 @@ pub(crate) fn is_behind_attending(edit: &Edit, stack: StackKind, n_layers: usize
             !attends && edit.touches(site, stack, n_layers.saturating_sub(1))
         }
         Intervention::AddToMlp { stack: of, layer, .. } => of == stack && layer + 1 == n_layers,
-        Intervention::Normalize(..) | Intervention::SeeAll(_) | Intervention::Read { .. } => false,
+        Intervention::Normalize(..)
+        | Intervention::SeeAll(_)
+        | Intervention::LeaveOutPositions
+        | Intervention::Read { .. } => false,
     }
 }
 
