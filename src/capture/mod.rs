@@ -25,8 +25,8 @@ pub use capture_data::{
 };
 pub use changes::{
     Ablate, Ablation, Along, AppliedEdit, Computation, Cut, Direction, DirectionOf, Edit, HideToken, Knockout,
-    MaskToken, MeanOf, NoPositions, Normalize, Normalizer, Patch, RankOne, ReplaceToken, Restrict, RowMass, Scope,
-    SeeAll, SetPattern, Sharpen, Sparsity,
+    MaskToken, MeanOf, NoPositions, Normalize, Normalizer, Order, Patch, Permute, RankOne, ReplaceToken, Restrict,
+    RowMass, Scope, SeeAll, SetPattern, Sharpen, Sparsity,
 };
 pub(crate) use changes::{even_out, head_name, shuffled, stack_prefix};
 pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};

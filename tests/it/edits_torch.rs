@@ -37,7 +37,7 @@ const FAMILIES: [&str; 10] = [
 ];
 
 /// Kinds that are of other families, or of the order of tokens: see `tests/it/global.rs` and `tests/it/order.rs`.
-const ELSEWHERE: [&str; 2] = ["global", "no_positions"];
+const ELSEWHERE: [&str; 3] = ["global", "no_positions", "permute"];
 
 /// What a change is called there. A kind that is new has to be named here, and then to be there.
 fn kind(edit: &Edit) -> String {
@@ -53,6 +53,7 @@ fn kind(edit: &Edit) -> String {
         Edit::ReplaceToken(_) => "replace",
         Edit::MaskToken(_) => "mask",
         Edit::NoPositions(_) => "no positions",
+        Edit::Permute(_) => "permute",
         Edit::Knockout(Knockout { cut: Cut::Scores, .. }) => "knockout",
         Edit::Knockout(Knockout { cut: Cut::Pattern, .. }) => "knockout after",
         Edit::Restrict(Restrict { to: Sparsity::Window { .. }, .. }) => "sparse window",

@@ -20,6 +20,7 @@ impl Edit {
             }
             Intervention::Read { .. }
             | Intervention::SeeAll(_)
+            | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. } => false,
@@ -33,6 +34,7 @@ impl Edit {
             Intervention::Rows { .. }
             | Intervention::Read { .. }
             | Intervention::SeeAll(_)
+            | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
             | Intervention::Normalize(..)
             | Intervention::AddToMlp { .. } => None,
@@ -52,6 +54,7 @@ impl Edit {
             Intervention::Rows { .. }
             | Intervention::Read { .. }
             | Intervention::SeeAll(_)
+            | Intervention::Reorder { .. }
             | Intervention::LeaveOutPositions
             | Intervention::AddToMlp { .. } => None,
         }

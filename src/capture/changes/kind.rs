@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, ops::Range};
 
-use super::{Along, Edit, Normalizer, Scope, check::EditContext};
+use super::{Along, Edit, Normalizer, Order, Scope, check::EditContext};
 use crate::{
     capture::{Capture, Matrix, Site},
     ids::{HeadId, Side, StackKind},
@@ -97,6 +97,8 @@ pub enum Exclusive {
     Global,
     /// What takes the place of a head.
     Head(HeadId),
+    /// The order of a sequence.
+    Order(Side),
     /// What tells where tokens stand.
     Positions,
     /// What is read in place of a token.
@@ -109,6 +111,8 @@ pub enum Intervention<'a> {
     Read { side: Side, position: usize, id: Option<u32> },
     /// These tokens, and no others, see all.
     SeeAll(&'a [usize]),
+    /// Tokens are read in another order.
+    Reorder { side: Side, order: &'a Order },
     /// Nothing but masks tells where tokens stand.
     LeaveOutPositions,
     /// Something else than softmax makes the patterns of these heads, of all stacks.
@@ -125,6 +129,7 @@ impl Intervention<'_> {
         match self {
             Self::Read { side, position, .. } => Some((*side, *position)),
             Self::SeeAll(_)
+            | Self::Reorder { .. }
             | Self::LeaveOutPositions
             | Self::Normalize(..)
             | Self::AddToMlp { .. }

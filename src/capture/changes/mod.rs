@@ -15,6 +15,7 @@ mod no_positions;
 mod normalizer;
 mod patch;
 mod pattern;
+mod permute;
 mod rank_one;
 mod replace;
 mod sharpen;
@@ -47,6 +48,7 @@ pub use no_positions::NoPositions;
 pub use normalizer::{Normalize, Normalizer};
 pub use patch::Patch;
 pub use pattern::SetPattern;
+pub use permute::{Order, Permute};
 pub use rank_one::RankOne;
 pub use replace::ReplaceToken;
 pub use sharpen::Sharpen;
@@ -115,6 +117,7 @@ changes! {
     ReplaceToken,
     MaskToken,
     NoPositions,
+    Permute,
     Knockout,
     Normalize,
     Restrict,

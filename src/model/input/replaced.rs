@@ -16,7 +16,19 @@ pub(crate) fn replaced(
     label: &dyn Fn(u32) -> String,
 ) -> Result<Encoded, ModelError> {
     for edit in edits {
-        let Intervention::Read { side, position, id } = edit.kind().intervention() else { continue };
+        let (side, position, id) = match edit.kind().intervention() {
+            Intervention::Read { side, position, id } => (side, position, id),
+            Intervention::Reorder { side, order } => {
+                let places = order.places(input.tokens.get(&side).map_or(&[], Vec::as_slice));
+                reorder(&mut input, side, &places);
+                continue;
+            }
+            Intervention::SeeAll(_)
+            | Intervention::LeaveOutPositions
+            | Intervention::Normalize(..)
+            | Intervention::AddToMlp { .. }
+            | Intervention::Rows { .. } => continue,
+        };
         let Some(id) = id.or(mask) else {
             let what = "the model has no mask token; hide the token, or replace it by another one";
             return Err(ModelError::Edit(what.to_owned()));
@@ -37,6 +49,30 @@ pub(crate) fn replaced(
         }
     }
     Ok(input)
+}
+
+/// Puts the tokens of a text into another order, and says where those that moved were.
+fn reorder(input: &mut Encoded, side: Side, places: &[usize]) {
+    fn put<T: Clone>(values: &mut Vec<T>, places: &[usize]) {
+        if values.len() == places.len() {
+            *values = places.iter().filter_map(|place| values.get(*place).cloned()).collect();
+        }
+    }
+    let payload = match side {
+        Side::Only | Side::Encoder => Some(&mut input.source),
+        Side::Decoder | Side::Text => input.target.as_mut(),
+        Side::Vision => None,
+    };
+    if let Some(Payload::Text { ids, segments }) = payload {
+        put(ids, places);
+        put(segments, places);
+    }
+    if let Some(tokens) = input.tokens.get_mut(&side) {
+        put(tokens, places);
+    }
+    let moved = places.iter().enumerate().filter(|(place, from)| place != *from).count();
+    let old = places.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    input.notes.push(format!("{moved} tokens stand elsewhere than in the text; their old places are {old}"));
 }
 
 impl Encoded {

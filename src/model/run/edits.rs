@@ -29,6 +29,7 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
         Intervention::Normalize(..) => true,
         Intervention::Read { .. }
         | Intervention::SeeAll(_)
+        | Intervention::Reorder { .. }
         | Intervention::LeaveOutPositions
         | Intervention::AddToMlp { .. } => false,
     }
@@ -36,7 +37,7 @@ pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
 
 /// Whether an edit is of the input, before anything is run.
 pub(crate) fn is_of_input(edit: &Edit) -> bool {
-    matches!(edit.kind().intervention(), Intervention::Read { .. })
+    matches!(edit.kind().intervention(), Intervention::Read { .. } | Intervention::Reorder { .. })
 }
 
 impl Run<'_> {
@@ -116,7 +117,10 @@ const BEFORE: [Site; 5] = [Site::Embed, Site::ResidPre, Site::Q, Site::K, Site::
 /// Whether an edit is of something that comes before queries, keys and values of layer `first` are compared.
 pub(crate) fn is_before_attending(edit: &Edit, stack: StackKind, first: usize) -> bool {
     match edit.kind().intervention() {
-        Intervention::SeeAll(_) | Intervention::LeaveOutPositions | Intervention::Read { .. } => true,
+        Intervention::SeeAll(_)
+        | Intervention::LeaveOutPositions
+        | Intervention::Reorder { .. }
+        | Intervention::Read { .. } => true,
         Intervention::Rows { site, .. } => BEFORE.contains(&site) && edit.touches(site, stack, first),
         Intervention::Normalize(..) | Intervention::AddToMlp { .. } => false,
     }
@@ -132,6 +136,7 @@ pub(crate) fn is_behind_attending(edit: &Edit, stack: StackKind, n_layers: usize
         Intervention::AddToMlp { stack: of, layer, .. } => of == stack && layer + 1 == n_layers,
         Intervention::Normalize(..)
         | Intervention::SeeAll(_)
+        | Intervention::Reorder { .. }
         | Intervention::LeaveOutPositions
         | Intervention::Read { .. } => false,
     }
