@@ -36,8 +36,9 @@ const FAMILIES: [&str; 10] = [
     "rnnsearch-bilinear",
 ];
 
-/// Kinds that are of other families, or of the order of tokens: see `tests/it/global.rs` and `tests/it/order.rs`.
-const ELSEWHERE: [&str; 3] = ["global", "no_positions", "permute"];
+/// Kinds that are of other families, of the order of tokens, or computed again from patterns: see `tests/it/global.rs`,
+/// `tests/it/order.rs` and `tests/it/edits.rs`.
+const ELSEWHERE: [&str; 4] = ["global", "local", "no_positions", "permute"];
 
 /// What a change is called there. A kind that is new has to be named here, and then to be there.
 fn kind(edit: &Edit) -> String {
@@ -52,6 +53,7 @@ fn kind(edit: &Edit) -> String {
         Edit::SeeAll(_) => "global",
         Edit::ReplaceToken(_) => "replace",
         Edit::MaskToken(_) => "mask",
+        Edit::Local(_) => "local",
         Edit::NoPositions(_) => "no positions",
         Edit::Permute(_) => "permute",
         Edit::Knockout(Knockout { cut: Cut::Scores, .. }) => "knockout",

@@ -79,6 +79,12 @@ impl Edit {
                 keep(row, &keeps(row), rest);
                 None
             }
+            Some(RowChange::Fade(fades)) => {
+                let factors = fades(query, row);
+                keep(row, &factors.iter().map(|factor| *factor > 0.0).collect::<Vec<_>>(), Rest::Shared);
+                row.iter_mut().zip(factors).for_each(|(weight, factor)| *weight *= factor);
+                None
+            }
             Some(RowChange::Even) => {
                 even_out(row);
                 None

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, ops::Range};
 
-use super::{Along, Edit, Normalizer, Order, Scope, check::EditContext};
+use super::{Along, Edit, Normalizer, Order, Positions, Scope, check::EditContext};
 use crate::{
     capture::{Capture, Matrix, Site},
     ids::{HeadId, Side, StackKind},
@@ -112,7 +112,7 @@ pub enum Intervention<'a> {
     /// These tokens, and no others, see all.
     SeeAll(&'a [usize]),
     /// Tokens are read in another order.
-    Reorder { side: Side, order: &'a Order },
+    Reorder { side: Side, order: &'a Order, positions: Positions },
     /// Nothing but masks tells where tokens stand.
     LeaveOutPositions,
     /// Something else than softmax makes the patterns of these heads, of all stacks.
@@ -194,6 +194,8 @@ impl Extent<'_> {
 pub type Hides<'a> = dyn Fn(usize, usize) -> bool + 'a;
 /// Which weights of a row stay.
 pub type Keeps<'a> = dyn Fn(&[f32]) -> Vec<bool> + 'a;
+/// Factors of the weights of a query's row, from 0 to 1.
+pub type Fades<'a> = dyn Fn(usize, &[f32]) -> Vec<f32> + 'a;
 
 /// What is done to rows. A run follows it with gradients; `Edit::apply_to_row` follows it where a single row of scores
 /// or of a pattern is computed again.
@@ -202,6 +204,8 @@ pub enum RowChange<'a> {
     Hide(Box<Hides<'a>>),
     /// Weights are taken from rows, by what the rows are; what stays may be scaled up to what the row was.
     Keep(Box<Keeps<'a>>, Rest),
+    /// Weights with a factor above 0 are scaled up to what the row was, then all are multiplied by their factors.
+    Fade(Box<Fades<'a>>),
     /// The same score for every key that is not hidden.
     Even,
     /// Values of the keys that are not hidden change places.
@@ -234,7 +238,7 @@ impl RowChange<'_> {
         match self {
             Self::Hide(_) => site == Site::Pattern,
             Self::Keep(_, rest) => *rest == Rest::Lost,
-            Self::Zero | Self::Mean | Self::SetAll(_) | Self::Set(..) | Self::Move(..) => true,
+            Self::Fade(_) | Self::Zero | Self::Mean | Self::SetAll(_) | Self::Set(..) | Self::Move(..) => true,
             Self::Even | Self::Shuffle(_) | Self::Scale(_) => false,
         }
     }

@@ -10,6 +10,7 @@ mod global;
 mod hide;
 mod kind;
 mod knockout;
+mod local;
 mod mask;
 mod no_positions;
 mod normalizer;
@@ -43,12 +44,13 @@ pub use kind::{
     EditAim, EditKind, EditOffer, EditSpec, Exclusive, Extent, Hides, Intervention, Keeps, Rest, RowChange,
 };
 pub use knockout::{Cut, Knockout};
+pub use local::{Centre, Local};
 pub use mask::MaskToken;
 pub use no_positions::NoPositions;
 pub use normalizer::{Normalize, Normalizer};
 pub use patch::Patch;
 pub use pattern::SetPattern;
-pub use permute::{Order, Permute};
+pub use permute::{Order, Permute, Positions};
 pub use rank_one::RankOne;
 pub use replace::ReplaceToken;
 pub use sharpen::Sharpen;
@@ -121,6 +123,7 @@ changes! {
     Knockout,
     Normalize,
     Restrict,
+    Local,
     TopK,
     RankOne,
     Direction,

@@ -6,26 +6,55 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EditAim, EditContext, EditKind, EditOffer, EditSpec, Exclusive, Intervention,
-    codec::{as_text, is_default},
+    codec::{Named, as_text, is_default},
     listed,
 };
 use crate::{
     capture::Token,
-    ids::Side,
-    options::{Visit, whole},
+    ids::{Side, StackKind},
+    options::{Visit, choose, whole},
     random::SplitMix,
+    spec::StackSpec,
 };
 
 /// The end of the slider of the seed; a larger number that was given widens it.
 const MOST: usize = 16;
 
-/// Tokens are read in another order; positions stay where they are.
+/// Tokens are read in another order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Permute {
     #[serde(rename = "permute")]
     pub order: Order,
     #[serde(default, skip_serializing_if = "is_default", with = "as_text")]
     pub side: Side,
+    #[serde(default, skip_serializing_if = "is_default", with = "as_text")]
+    pub positions: Positions,
+}
+
+/// The positions of tokens that are read in another order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Positions {
+    #[default]
+    Kept,
+    Moved,
+}
+
+vocabulary! {
+    Positions: name, title;
+    Kept("kept", "Those of the new places"),
+    Moved("moved", "Those of the old places"),
+}
+
+impl Named for Positions {
+    const WHAT: &'static str = "kind of positions: kept or moved";
+
+    fn written(&self) -> String {
+        self.name().to_owned()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        Self::from_name(text)
+    }
 }
 
 /// Which order.
@@ -63,8 +92,14 @@ impl fmt::Display for Permute {
             Order::Places(places) => write!(f, "tokens are read in the order {}", listed(places))?,
         }
         match self.side {
-            Side::Only => Ok(()),
-            Side::Encoder | Side::Decoder | Side::Vision | Side::Text => write!(f, " on the side {}", self.side.name()),
+            Side::Only => {}
+            Side::Encoder | Side::Decoder | Side::Vision | Side::Text => {
+                write!(f, " on the side {}", self.side.name())?
+            }
+        }
+        match self.positions {
+            Positions::Kept => Ok(()),
+            Positions::Moved => f.write_str(" with their positions"),
         }
     }
 }
@@ -72,18 +107,23 @@ impl fmt::Display for Permute {
 impl EditKind for Permute {
     fn spec() -> &'static EditSpec {
         &EditSpec {
-            fields: &[("permute", "a seed, or for each place the old place of its token"), ("side", "whose")],
-            meaning: "tokens are read in another order, and positions stay",
+            fields: &[
+                ("permute", "a seed, or for each place the old place of its token"),
+                ("side", "whose"),
+                ("positions", "kept, those of the new places, or moved with the tokens"),
+            ],
+            meaning: "tokens are read in another order",
         }
     }
 
     fn offers(aim: &EditAim<'_>) -> Vec<EditOffer> {
         let EditAim::Stack(stack) = aim else { return Vec::new() };
         let side = stack.key_side();
-        let meaning = "Tokens change places, special ones excepted, and positions stay; drag the seed under Changes";
+        let meaning = "Tokens change places, special ones excepted; the seed, and whether positions move with them, are \
+                       under Changes";
         let synonyms = &["permutation", "shuffle words", "bag of words"];
         let obstacle = (side == Side::Vision).then_some("The order of patches is that of the picture");
-        let change = Self { order: Order::Seed(1), side };
+        let change = Self { order: Order::Seed(1), side, positions: Positions::Kept };
         vec![EditOffer { obstacle, ..EditOffer::new("Random order", meaning, change).synonyms(synonyms) }]
     }
 
@@ -92,12 +132,15 @@ impl EditKind for Permute {
     }
 
     fn intervention(&self) -> Intervention<'_> {
-        Intervention::Reorder { side: self.side, order: &self.order }
+        Intervention::Reorder { side: self.side, order: &self.order, positions: self.positions }
     }
 
     fn check(&self, there: &EditContext<'_>) -> Result<(), String> {
         let n = there.n(self.side);
         there.token_with_id(self.side, n.saturating_sub(1), self)?;
+        if self.positions == Positions::Moved {
+            self.check_that_positions_move(there)?;
+        }
         let Order::Places(places) = &self.order else { return Ok(()) };
         let mut sorted = places.clone();
         sorted.sort_unstable();
@@ -121,8 +164,27 @@ impl EditKind for Permute {
     }
 
     fn options(&mut self, visit: &mut Visit<'_>) {
-        let Order::Seed(seed) = &mut self.order else { return };
-        let most = MOST.max(*seed);
-        visit(whole("seed", "Seed of the order", "Another one is another order", seed, 0..=most).placeholder("seed"));
+        if let Order::Seed(seed) = &mut self.order {
+            let most = MOST.max(*seed);
+            visit(
+                whole("seed", "Seed of the order", "Another one is another order", seed, 0..=most).placeholder("seed"),
+            );
+        }
+        let meaning = "Positions of the tokens: those of their new places, or moved with them: kept or moved";
+        choose(visit, ("positions", "Positions", meaning), &mut self.positions, &Positions::CHOICES);
+    }
+}
+
+impl Permute {
+    /// Refuses stacks in which more than positions tells the order of tokens.
+    fn check_that_positions_move(&self, there: &EditContext<'_>) -> Result<(), String> {
+        let of_side = |stack: &&StackSpec| stack.kind.query_side() == self.side && stack.kind != StackKind::Cross;
+        let why = match there.spec.stacks.iter().find(of_side) {
+            None => "recurrence reads one token after the other",
+            Some(stack) if stack.causal => "a causal mask lets a token see those before its place",
+            Some(stack) if stack.layers.iter().any(|layer| layer.window.is_some()) => "windows go by places",
+            Some(_) => return Ok(()),
+        };
+        Err(format!("positions cannot move with the tokens: {why}"))
     }
 }

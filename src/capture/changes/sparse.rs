@@ -12,11 +12,14 @@ use super::{
 use crate::{
     capture::Site,
     ids::{Side, StackKind},
-    text::counted,
+    options::{Visit, whole},
 };
 
 /// How far a query sees, and how large a block is, in tokens, where it is offered.
 const OFFERED: usize = 4;
+
+/// The end of the sliders; a larger number that was given widens them.
+const MOST: usize = 32;
 
 /// Queries can attend only as a sparse form of attention allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,11 +135,12 @@ impl EditKind for Restrict {
         let EditAim::Stack(stack) = *aim else { return Vec::new() };
         let restrict = |to| Self { to, stack, scope: Scope::All };
         let window = restrict(Sparsity::Window { reach: OFFERED, dilation: 1, n_global: 0 });
-        let near = format!("Only {OFFERED} tokens each way");
-        let blocks = format!("Only within blocks of {}", counted(OFFERED, "token"));
+        let near = "A query sees only its neighbours; width, dilation and global tokens are under Changes";
+        let blocks = "A query sees only its own block; its size is under Changes";
+        let synonyms = &["sparse attention", "Longformer", "sliding window", "dilation", "global tokens"];
         vec![
-            EditOffer::new(near, "A query sees only its neighbours", window),
-            EditOffer::new(blocks, "A query sees only its own block", restrict(Sparsity::Blocks { size: OFFERED })),
+            EditOffer::new("Window…", near, window).synonyms(synonyms),
+            EditOffer::new("Blocks…", blocks, restrict(Sparsity::Blocks { size: OFFERED })).synonyms(synonyms),
         ]
     }
 
@@ -157,5 +161,21 @@ impl EditKind for Restrict {
 
     fn fits(&self, _len: &dyn Fn(Side) -> usize) -> bool {
         self.to.obstacle().is_none()
+    }
+
+    fn options(&mut self, visit: &mut Visit<'_>) {
+        let mut number = |name, label, meaning, value: &mut usize, least| {
+            let most = MOST.max(*value);
+            visit(whole(name, label, meaning, value, least..=most).placeholder(name));
+        };
+        match &mut self.to {
+            Sparsity::Window { reach, dilation, n_global } => {
+                number("reach", "Steps each way", "How many steps before and behind itself a query sees", reach, 0);
+                number("dilation", "Dilation", "Positions in a step; 1 leaves out none", dilation, 1);
+                let meaning = "How many tokens at the beginning see all and are seen by all";
+                number("global", "Global tokens", meaning, n_global, 0);
+            }
+            Sparsity::Blocks { size } => number("size", "Size of a block", "How many tokens a block has", size, 1),
+        }
     }
 }

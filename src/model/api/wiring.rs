@@ -209,7 +209,7 @@ impl Model {
             (Body::EncoderDecoder { decoder, .. }, Side::Decoder) => input.target.as_ref().map(|text| (decoder, text)),
             _ => None,
         };
-        let Some((Embedding::Text(text), Payload::Text { ids, segments })) =
+        let Some((Embedding::Text(text), Payload::Text { ids, segments, positions })) =
             tower.map(|(tower, payload)| (&tower.embedding, payload))
         else {
             return Ok(None);
@@ -223,7 +223,7 @@ impl Model {
             Ok(())
         };
         if let Some(position) = &text.position {
-            add("position embedding", &position.rows(ids, 0)?)?;
+            add("position embedding", &position.rows_at(ids, 0, positions.as_deref())?)?;
         }
         if let Some(table) = &text.segment {
             let zeros = vec![0u32; ids.len()];

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use super::{
@@ -36,8 +36,16 @@ pub struct Encoded {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Payload {
-    Text { ids: Vec<u32>, segments: Vec<u32> },
-    Image { pixels: Vec<f32>, size_px: (usize, usize) },
+    Text {
+        ids: Vec<u32>,
+        segments: Vec<u32>,
+        /// The position of each token, where they are not in order.
+        positions: Option<Arc<[usize]>>,
+    },
+    Image {
+        pixels: Vec<f32>,
+        size_px: (usize, usize),
+    },
 }
 
 impl Payload {
@@ -49,9 +57,17 @@ impl Payload {
         }
     }
 
+    /// The position of each token, where they are not in order.
+    pub const fn positions(&self) -> Option<&Arc<[usize]>> {
+        match self {
+            Self::Text { positions, .. } => positions.as_ref(),
+            Self::Image { .. } => None,
+        }
+    }
+
     /// Token ids of a single segment.
     pub const fn ids(ids: Vec<u32>) -> Self {
-        Self::Text { ids, segments: Vec::new() }
+        Self::Text { ids, segments: Vec::new(), positions: None }
     }
 }
 
@@ -240,7 +256,7 @@ impl Reader {
             notes.extend(unknown_text(&tokens, encoder));
         }
         Ok(Encoded {
-            source: Payload::Text { ids, segments: type_ids },
+            source: Payload::Text { ids, segments: type_ids, positions: None },
             target: None,
             tokens: BTreeMap::from([(side, tokens)]),
             input: info,

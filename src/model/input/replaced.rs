@@ -2,7 +2,7 @@
 
 use super::{Encoded, Payload};
 use crate::{
-    capture::{Edit, Token, changes::Intervention},
+    capture::{Edit, Positions, Token, changes::Intervention},
     ids::Side,
     model::ModelError,
 };
@@ -18,9 +18,9 @@ pub(crate) fn replaced(
     for edit in edits {
         let (side, position, id) = match edit.kind().intervention() {
             Intervention::Read { side, position, id } => (side, position, id),
-            Intervention::Reorder { side, order } => {
+            Intervention::Reorder { side, order, positions } => {
                 let places = order.places(input.tokens.get(&side).map_or(&[], Vec::as_slice));
-                reorder(&mut input, side, &places);
+                reorder(&mut input, side, &places, positions);
                 continue;
             }
             Intervention::SeeAll(_)
@@ -52,7 +52,7 @@ pub(crate) fn replaced(
 }
 
 /// Puts the tokens of a text into another order, and says where those that moved were.
-fn reorder(input: &mut Encoded, side: Side, places: &[usize]) {
+fn reorder(input: &mut Encoded, side: Side, places: &[usize], moved: Positions) {
     fn put<T: Clone>(values: &mut Vec<T>, places: &[usize]) {
         if values.len() == places.len() {
             *values = places.iter().filter_map(|place| values.get(*place).cloned()).collect();
@@ -63,16 +63,21 @@ fn reorder(input: &mut Encoded, side: Side, places: &[usize]) {
         Side::Decoder | Side::Text => input.target.as_mut(),
         Side::Vision => None,
     };
-    if let Some(Payload::Text { ids, segments }) = payload {
+    if let Some(Payload::Text { ids, segments, positions }) = payload {
         put(ids, places);
         put(segments, places);
+        *positions = (moved == Positions::Moved).then(|| places.into());
     }
     if let Some(tokens) = input.tokens.get_mut(&side) {
         put(tokens, places);
     }
-    let moved = places.iter().enumerate().filter(|(place, from)| place != *from).count();
+    let n = places.iter().enumerate().filter(|(place, from)| place != *from).count();
     let old = places.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    input.notes.push(format!("{moved} tokens stand elsewhere than in the text; their old places are {old}"));
+    let whose = match moved {
+        Positions::Kept => "",
+        Positions::Moved => ", which are their positions",
+    };
+    input.notes.push(format!("{n} tokens stand elsewhere than in the text; their old places are {old}{whose}"));
 }
 
 impl Encoded {
@@ -84,7 +89,7 @@ impl Encoded {
             Side::Decoder | Side::Text => input.target.as_mut(),
             Side::Vision => None,
         };
-        let Some(Payload::Text { ids, segments }) = payload else { return None };
+        let Some(Payload::Text { ids, segments, .. }) = payload else { return None };
         let tokens = input.tokens.get_mut(&side)?;
         if position >= ids.len() || ids.len() < 2 || tokens.len() != ids.len() {
             return None;
@@ -106,7 +111,7 @@ impl Encoded {
             Side::Decoder => input.target.as_mut(),
             Side::Encoder | Side::Text | Side::Vision => None,
         };
-        let Some(Payload::Text { ids: read, segments }) = payload else { return None };
+        let Some(Payload::Text { ids: read, segments, .. }) = payload else { return None };
         let tokens = input.tokens.get_mut(&side)?;
         if last >= read.len() || tokens.len() != read.len() {
             return None;

@@ -58,6 +58,14 @@ impl Turns {
         Self { cos: self.cos[..n].into(), sin: self.sin[..n].into(), ..self.clone() }
     }
 
+    /// The turns of some of the positions, one after the other.
+    #[must_use]
+    pub fn rows(&self, positions: &[usize]) -> Self {
+        let half = self.n_rotated / 2;
+        let rows = |values: &[f32]| positions.iter().flat_map(|row| values[row * half..][..half].to_vec()).collect();
+        Self { cos: rows(&self.cos), sin: rows(&self.sin), ..self.clone() }
+    }
+
     fn reversed(&self) -> Self {
         Self { sin: self.sin.iter().map(|sin| -sin).collect(), ..self.clone() }
     }

@@ -257,7 +257,7 @@ impl MultiHead {
                 let shape = (self.spec.n_heads, 1, k.dim(1)?);
                 Some(Bias(Tensor::zeros(shape, q.dtype(), q.device())?))
             }
-            Some(RelativeBias::Disentangled(term)) => Some(Bias(term.scores(q, k, self.spec.scale)?)),
+            Some(RelativeBias::Disentangled(term)) => Some(pass.disentangled(term, q, k, self.spec.scale)?),
             Some(bias) => Some(pass.bias_of(bias, q.dim(1)?, k.dim(1)?, q.device())?),
             None => None,
         };

@@ -56,11 +56,11 @@ impl BiLstm {
     /// # Shapes
     /// - result: `[1, d_head]`
     pub fn read(&self, text: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let Payload::Text { ids, segments } = text else {
+        let Payload::Text { ids, segments, .. } = text else {
             return Err(ModelError::internal("a recurrent network was given a picture"));
         };
         let entry = At::entry(ATTENTION.stack.key_side().stack());
-        let words = self.words.forward(ids, segments, 0, entry, run)?;
+        let words = self.words.forward((ids, segments, None), 0, entry, run)?;
         let kept = match &self.gates {
             Some(gates) => gates.kept(&words, run)?,
             None => vec![true; ids.len()],

@@ -217,6 +217,10 @@ impl Stack {
         pass: &mut Pass<'_>,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
+        if self.convolution.is_some() && pass.is_reordered() {
+            let why = "positions cannot move with the tokens: a convolution joins the tokens that stand side by side";
+            return Err(ModelError::Edit(why.to_owned()));
+        }
         pass.prepare(&self.rotary, self.bias.as_ref(), (x.dim(0)?, x.device()), run)?;
         let embedded = self.convolution.is_some().then(|| pass.spread(x.clone())).transpose()?;
         let mut read = pass.read.take();

@@ -38,8 +38,8 @@ impl Embedding {
         run: &mut Run<'_>,
     ) -> Result<(Tensor, Option<(usize, usize)>), ModelError> {
         match (self, input) {
-            (Self::Text(embedding), Payload::Text { ids, segments }) => {
-                Ok((embedding.forward(ids, segments, first, at, run)?, None))
+            (Self::Text(embedding), Payload::Text { ids, segments, positions }) => {
+                Ok((embedding.forward((ids, segments, positions.as_deref()), first, at, run)?, None))
             }
             (Self::Patches(embedding), Payload::Image { pixels, size_px }) => {
                 let (x, grid) = embedding.forward(pixels, *size_px, at, run)?;
@@ -168,7 +168,19 @@ impl Positions {
         Ok(Self { table, offset, padding: Some(padding), grows: true })
     }
 
-    pub fn rows(&self, ids: &[u32], first: usize) -> candle_core::Result<Tensor> {
+    /// `[ids.len(), d_embedding]` for tokens from position `first` on; `positions` are theirs where they are not in
+    /// order, each from 0 once.
+    pub fn rows_at(&self, ids: &[u32], first: usize, positions: Option<&[usize]>) -> candle_core::Result<Tensor> {
+        let Some(positions) = positions else { return self.rows(ids, first) };
+        let mut in_order = ids.to_vec();
+        for (id, position) in ids.iter().zip(positions) {
+            in_order[*position] = *id;
+        }
+        let positions = Tensor::from_iter(positions.iter().map(|position| *position as u32), self.table.device())?;
+        self.rows(&in_order, first)?.index_select(&positions, 0)
+    }
+
+    fn rows(&self, ids: &[u32], first: usize) -> candle_core::Result<Tensor> {
         let start = self.offset + first;
         let (n_rows, d) = self.table.dims2()?;
         if let Some(padding) = self.padding.filter(|_| self.grows && start + ids.len() > n_rows) {
@@ -220,11 +232,10 @@ impl TextEmbedding {
     }
 
     /// `[n, d_model]`; `segments` may be empty, which means segment 0 throughout. The first token
-    /// stands at position `first`.
+    /// stands at position `first`; `positions` as [`Positions::rows_at`] takes them.
     pub fn forward(
         &self,
-        ids: &[u32],
-        segments: &[u32],
+        (ids, segments, positions): (&[u32], &[u32], Option<&[usize]>),
         first: usize,
         at: At,
         run: &mut Run<'_>,
@@ -272,7 +283,7 @@ impl TextEmbedding {
         if let Some(position) = &self.position
             && !run.leaves_out_positions()
         {
-            x = (x + position.rows(ids, first)?)?;
+            x = (x + position.rows_at(ids, first, positions)?)?;
         }
         if let Some(norm) = &self.norm {
             x = norm.forward(&x)?;

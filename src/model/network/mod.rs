@@ -108,6 +108,7 @@ impl Tower {
         let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
         let (x, grid) = self.embedding.forward(input, first, At::entry(self.stack.kind), run)?;
         pass.grid = grid;
+        pass.order = input.positions().cloned();
         if let (true, Payload::Text { ids, .. }) = (self.stack.has_global_maps(), input) {
             pass.global = match run.see_all() {
                 Some(chosen) => chosen,

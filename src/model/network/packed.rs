@@ -127,8 +127,11 @@ impl Network {
         };
         let rows = Self::rows(pack.inputs).remove(&tower.stack.kind.query_side()).unwrap_or_default();
         let grid = |input: &Encoded| input.image.as_ref().map(|image| image.grid);
-        let parts =
-            rows.into_iter().zip(pack.inputs).map(|(rows, input)| PackedInput::new(rows, 0..0, grid(input))).collect();
+        let parts = rows
+            .into_iter()
+            .zip(pack.inputs)
+            .map(|(rows, input)| PackedInput::new(rows, 0..0, grid(input)).at(input.source.positions()))
+            .collect();
         let (mut pass, rows) = pack.pass(None, parts, true, x.device())?;
         let stream = tower.stack.forward_from(first, x, &mut pass, run)?;
         one_by_one(&(stream, rows), &pack.places(self)?)
@@ -197,7 +200,9 @@ impl Tower {
         let lengths = (0..inputs.len()).map(|idx| of(idx).0.dim(0)).collect::<candle_core::Result<Vec<_>>>()?;
         let of_memory = |idx: usize| memory.and_then(|(_, rows)| rows.get(idx).cloned()).unwrap_or_default();
         let rows = ranges(lengths.into_iter()).into_iter().enumerate();
-        let parts = rows.map(|(idx, rows)| PackedInput::new(rows, of_memory(idx), of(idx).1)).collect();
+        let parts = rows
+            .map(|(idx, rows)| PackedInput::new(rows, of_memory(idx), of(idx).1).at(inputs[idx].positions()))
+            .collect();
         let x = Tensor::cat(&embedded.iter().map(|(x, _)| x).collect::<Vec<_>>(), 0)?;
         let (mut pass, rows) = pack.pass(memory.map(|(memory, _)| memory), parts, read, x.device())?;
         Ok((self.stack.forward(x, &mut pass, run)?, rows))

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use candle_core::{Device, Result, Tensor};
 
-use super::{relative::RelativeBias, rotary::Rotary};
+use super::{disentangled::Disentangled, relative::RelativeBias, rotary::Rotary};
 use crate::model::{
     kernels::{Bias, Turns},
     run::{At, Run},
@@ -29,12 +29,19 @@ pub(crate) struct PackedInput {
     pub memory: Range<usize>,
     /// Rows and columns of its patches.
     pub grid: Option<(usize, usize)>,
+    /// The position of each token, where they are not in order.
+    positions: Option<Arc<[usize]>>,
     bias: Option<Bias>,
 }
 
 impl PackedInput {
     pub const fn new(rows: Range<usize>, memory: Range<usize>, grid: Option<(usize, usize)>) -> Self {
-        Self { rows, memory, grid, bias: None }
+        Self { rows, memory, grid, positions: None, bias: None }
+    }
+
+    /// With tokens at these positions, where they are not in order.
+    pub fn at(self, positions: Option<&Arc<[usize]>>) -> Self {
+        Self { positions: positions.cloned(), ..self }
     }
 }
 
@@ -58,6 +65,8 @@ pub(crate) struct Pass<'a> {
     pub read: Option<Tensor>,
     /// Positions, in order, of tokens that see all others.
     pub global: Arc<[usize]>,
+    /// The position of each token, from 0 once each, where they are not in order.
+    pub order: Option<Arc<[usize]>>,
     positions: Range<usize>,
 }
 
@@ -86,7 +95,8 @@ impl<'a> Pass<'a> {
         }
         let first = self.cache.as_ref().map_or(0, |cache| cache.n);
         self.positions = first..first + n;
-        self.turns = rotary.iter().map(|rotary| turns(rotary, self.positions.clone(), run)).collect();
+        self.turns =
+            rotary.iter().map(|rotary| turns(rotary, self.positions.clone(), self.order.as_deref(), run)).collect();
         self.bias = bias.map(|bias| self.bias_of(bias, n, first + n, device)).transpose()?;
         Ok(())
     }
@@ -102,7 +112,7 @@ impl<'a> Pass<'a> {
         let mut of_part = |rotary: &Rotary| {
             let parts = self.parts.iter().enumerate().map(|(idx, part)| {
                 run.enter(Some(idx));
-                turns(rotary, 0..part.rows.len(), run)
+                turns(rotary, 0..part.rows.len(), part.positions.as_deref(), run)
             });
             Turns::joined(&parts.collect::<Vec<_>>())
         };
@@ -110,10 +120,16 @@ impl<'a> Pass<'a> {
         run.enter(None);
         if let Some(bias) = bias {
             for part in &mut self.parts {
-                part.bias = Some(bias.rows(0..part.rows.len(), part.rows.len(), part.grid, device)?);
+                let n = part.rows.len();
+                part.bias = Some(in_order(bias.rows(0..n, n, part.grid, device)?, n, part.positions.as_deref())?);
             }
         }
         Ok(())
+    }
+
+    /// Whether positions of tokens are not in order.
+    pub fn is_reordered(&self) -> bool {
+        self.order.is_some() || self.parts.iter().any(|part| part.positions.is_some())
     }
 
     /// Where a part's rows are.
@@ -147,12 +163,25 @@ impl<'a> Pass<'a> {
         if let Some(part) = self.parts.get(part) {
             self.grid = part.grid;
             self.bias.clone_from(&part.bias);
+            self.order.clone_from(&part.positions);
         }
     }
 
     /// A bias for queries at the last `n_query` of `n_key` positions.
     pub fn bias_of(&self, bias: &RelativeBias, n_query: usize, n_key: usize, device: &Device) -> Result<Bias> {
-        bias.rows(n_key - n_query..n_key, n_key, self.grid, device)
+        in_order(bias.rows(n_key - n_query..n_key, n_key, self.grid, device)?, n_key, self.order.as_deref())
+    }
+
+    /// What a comparison of contents with positions adds to the scores `[heads, n, n]` of all tokens.
+    pub fn disentangled(&self, term: &Disentangled, q: &Tensor, k: &Tensor, scale: f32) -> Result<Bias> {
+        let Some(order) = self.order.as_deref() else { return term.scores(q, k, scale).map(Bias) };
+        let mut tokens = vec![0u32; order.len()];
+        for (token, position) in (0..).zip(order) {
+            tokens[*position] = token;
+        }
+        let tokens = Tensor::new(&tokens[..], q.device())?;
+        let [q, k] = [q, k].map(|x| x.contiguous()?.index_select(&tokens, 1));
+        in_order(Bias(term.scores(&q?, &k?, scale)?), order.len(), Some(order))
     }
 
     /// New keys and values after those of earlier passes.
@@ -184,6 +213,15 @@ impl<'a> Pass<'a> {
 }
 
 /// Cosines and sines at some positions, unless a change leaves them out.
-fn turns(rotary: &Rotary, positions: Range<usize>, run: &mut Run<'_>) -> Turns {
-    if run.leaves_out_positions() { rotary.standing().turns(positions) } else { rotary.turns(positions) }
+fn turns(rotary: &Rotary, positions: Range<usize>, order: Option<&[usize]>, run: &mut Run<'_>) -> Turns {
+    let turns = if run.leaves_out_positions() { rotary.standing().turns(positions) } else { rotary.turns(positions) };
+    order.map_or_else(|| turns.clone(), |order| turns.rows(order))
+}
+
+/// A bias among `n` tokens whose positions are not in order.
+fn in_order(bias: Bias, n: usize, order: Option<&[usize]>) -> Result<Bias> {
+    let Some(order) = order else { return Ok(bias) };
+    let order = Tensor::from_iter(order.iter().map(|position| *position as u32), bias.0.device())?;
+    let by_key = bias.spread(n, n)?.index_select(&order, 2)?;
+    Ok(Bias(if by_key.dim(1)? == n { by_key.index_select(&order, 1)? } else { by_key }))
 }

@@ -151,7 +151,9 @@ impl Recurrent {
 
     fn embed(&self, input: &Payload, first: usize, side: Side, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         match input {
-            Payload::Text { ids, segments } => self.words.forward(ids, segments, first, At::entry(side.stack()), run),
+            Payload::Text { ids, segments, .. } => {
+                self.words.forward((ids, segments, None), first, At::entry(side.stack()), run)
+            }
             Payload::Image { .. } => Err(ModelError::internal("a recurrent network was given a picture")),
         }
     }

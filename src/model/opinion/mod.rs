@@ -171,7 +171,7 @@ impl<'a> OpinionInput<'a> {
 
 fn text(payload: &Payload) -> Result<(&[u32], &[u32]), ModelError> {
     match payload {
-        Payload::Text { ids, segments } => Ok((ids, segments)),
+        Payload::Text { ids, segments, .. } => Ok((ids, segments)),
         Payload::Image { .. } => Err(ModelError::internal("there is no text")),
     }
 }

@@ -8,7 +8,7 @@ use super::{At, Edit, Run, Site, Span};
 use crate::{
     capture::{
         Along, Normalizer, Token,
-        changes::{EditContext, Extent, Intervention, Keeps, Rest, RowChange},
+        changes::{EditContext, Extent, Intervention, Rest, RowChange},
         even_out, shuffled,
     },
     ids::{HeadId, Side, StackKind},
@@ -190,7 +190,19 @@ pub(crate) fn apply(edit: &Edit, at: At, rows: Span, x: &Tensor) -> Result<Tenso
             let mask = Tensor::from_iter((0..n_told).flat_map(of_head), x.device())?.reshape((n_told, n, n_key))?;
             Ok(if site == Site::Scores { x.broadcast_add(&mask)? } else { x.broadcast_mul(&mask)? })
         }
-        RowChange::Keep(keeps, rest) => kept(x, keeps, *rest, &|head| extent.contains(head_at(head))),
+        RowChange::Keep(keeps, rest) => {
+            let factors = |head: usize, _: usize, row: &[f32]| {
+                let kept = extent.contains(head_at(head)).then(|| keeps(row));
+                kept.map(|kept| kept.into_iter().map(f32::from).collect())
+            };
+            faded(x, &factors, *rest)
+        }
+        RowChange::Fade(fades) => {
+            let factors = |head: usize, row: usize, weights: &[f32]| {
+                extent.contains(head_at(head)).then(|| fades(rows.first + row, weights))
+            };
+            faded(x, &factors, Rest::Shared)
+        }
         RowChange::Move(positions, vector, along) => {
             among(positions, rows)?;
             let here = |row: usize| positions.is_empty() || positions.contains(&(rows.first + row));
@@ -263,23 +275,26 @@ fn among(positions: &[usize], rows: Span) -> Result<(), ModelError> {
     }
 }
 
-/// `x` without the weights of some heads that are not kept; what stays may be scaled up to what the row was.
+/// The factors of a head's row of weights; `None` where the row stays.
+type RowFactors<'a> = dyn Fn(usize, usize, &[f32]) -> Option<Vec<f32>> + 'a;
+
+/// `x` with weights times factors; weights with a factor above 0 may be scaled up before to what the row was.
 ///
 /// # Shapes
 /// - `x`, result: `[heads, rows, keys]`
-fn kept(x: &Tensor, keeps: &Keeps<'_>, rest: Rest, is_here: &dyn Fn(usize) -> bool) -> Result<Tensor, ModelError> {
-    let mut mask = Vec::with_capacity(x.elem_count());
+fn faded(x: &Tensor, factors: &RowFactors<'_>, rest: Rest) -> Result<Tensor, ModelError> {
+    let mut all = Vec::with_capacity(x.elem_count());
     for (head, rows) in x.to_vec3::<f32>()?.iter().enumerate() {
-        for row in rows {
-            let kept = if is_here(head) { keeps(row) } else { vec![true; row.len()] };
-            mask.extend(kept.into_iter().map(|kept| if kept { 1.0_f32 } else { 0.0 }));
+        for (row, weights) in rows.iter().enumerate() {
+            all.extend(factors(head, row, weights).unwrap_or_else(|| vec![1.0; weights.len()]));
         }
     }
-    let left = (x * Tensor::from_vec(mask, x.dims(), x.device())?)?;
+    let factors = Tensor::from_vec(all, x.dims(), x.device())?;
+    let left = (x * &factors)?;
     if rest == Rest::Lost {
         return Ok(left);
     }
-    let (before, after) = (x.sum_keepdim(2)?, left.sum_keepdim(2)?);
+    let (before, after) = (x.sum_keepdim(2)?, (x * factors.gt(0.0_f32)?.to_dtype(x.dtype())?)?.sum_keepdim(2)?);
     // A row of which nothing stays is divided by 1.
     let after = (&after + after.eq(0.0_f32)?.to_dtype(x.dtype())?)?;
     Ok(left.broadcast_mul(&(before / after)?)?)
