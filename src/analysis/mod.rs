@@ -18,6 +18,7 @@ mod joint;
 pub mod laws;
 mod point_cloud;
 pub mod point_set;
+pub mod positions;
 pub mod projection;
 pub mod rank_heads;
 pub mod reading;

@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use super::{Computation, ImageInfo, Matrix, PerHead, RowMass, ShapeError, Site, SiteValues, TextPart, Token, check};
+use super::{
+    Computation, ImageInfo, Matrix, PerHead, PositionEncoding, RowMass, ShapeError, Site, SiteValues, TextPart, Token,
+    check,
+};
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
     outputs::OutputKind,
@@ -16,6 +19,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Capture {
     parts: CaptureParts,
+    positions: Option<Arc<PositionEncoding>>,
 }
 
 /// The fields of a [`Capture`], before the invariants are checked.
@@ -264,7 +268,18 @@ impl Capture {
                 parts.notes.push(note);
             }
         }
-        Ok(Self { parts })
+        Ok(Self { parts, positions: None })
+    }
+
+    /// The same capture of a model that knows positions in this way.
+    #[must_use]
+    pub fn with_positions(self, positions: Arc<PositionEncoding>) -> Self {
+        Self { positions: Some(positions), ..self }
+    }
+
+    /// How the model knows where tokens stand; `None` where the capture is of a file.
+    pub const fn positions(&self) -> Option<&Arc<PositionEncoding>> {
+        self.positions.as_ref()
     }
 
     /// Identity for caches.

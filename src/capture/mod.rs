@@ -32,7 +32,7 @@ pub(crate) use changes::{even_out, head_name, shuffled, stack_prefix};
 pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use patches::{PatchLook, THUMBNAIL_PX};
-pub use positions::{PositionTable, PositionTables};
+pub use positions::{PositionEncoding, PositionTable, PositionTables, Rotation};
 pub use site::{Per, RowKind, Site, SiteSpec, SiteValue, SiteValues, Width};
 pub use site_set::Sites;
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

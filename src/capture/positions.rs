@@ -1,12 +1,43 @@
-//! Position embeddings of a model, as a table with a row for each position.
+//! How a model knows where tokens stand: position embeddings as a table with a row for each position, and rotary
+//! embeddings as angles.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{CropRect, ImageInfo, Matrix, Token};
 use crate::{
-    ids::{CaptureId, Side},
+    ids::{CaptureId, HeadId, Side, StackKind},
     spec::ModelSpec,
 };
+
+/// How a model knows where tokens stand, as far as it is the same for every input.
+#[derive(Clone, Debug)]
+pub struct PositionEncoding {
+    /// Its position embeddings, or how positions are known without them, as one clause.
+    pub tables: Result<Arc<PositionTables>, String>,
+    /// By layer of each stack: how far queries and keys are turned.
+    pub rotary: BTreeMap<StackKind, Vec<Option<Arc<Rotation>>>>,
+}
+
+impl PositionEncoding {
+    /// The rotary embedding of the layer that a head belongs to.
+    pub fn rotation(&self, head: HeadId) -> Option<&Arc<Rotation>> {
+        self.rotary.get(&head.stack)?.get(head.layer)?.as_ref()
+    }
+
+    /// The table that is added to the queries' tokens of a stack.
+    pub fn table(&self, stack: StackKind) -> Option<&PositionTable> {
+        self.tables.as_ref().ok()?.sides.get(&stack.query_side())
+    }
+}
+
+/// A rotary embedding (Su et al. 2021).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rotation {
+    /// Radians per position of each pair of dimensions.
+    pub frequencies: Vec<f32>,
+    /// Whether a dimension turns together with its neighbour instead of one half of the turned dimensions away.
+    pub neighbours: bool,
+}
 
 /// The position embeddings of a model; never empty.
 #[derive(Clone, Debug)]

@@ -42,7 +42,7 @@ pub fn positions(model: &Model) -> Result<(PointCloud, Capture), CliError> {
         notes: Vec::new(),
     });
     let nothing = nothing.map_err(|error| CliError::Failed(error.to_string()))?;
-    Ok((PointCloud::Positions(Arc::new(tables)), nothing))
+    Ok((PointCloud::Positions(tables), nothing))
 }
 
 /// Refuses an input where positions are asked for, which know none, and a capture, which has no tables.

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ViewOptions,
-    views::{Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, scatter, simplex, why},
+    views::{
+        Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, positions, scatter, simplex, why,
+    },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
 
@@ -33,6 +35,8 @@ pub enum ViewKind {
     Why,
     /// What makes scores weights.
     Simplex,
+    /// How positions enter attention.
+    Positions,
 }
 
 /// Every view, in tab order, which is the order of their ids.
@@ -48,6 +52,7 @@ const VIEWS: &[&ViewSpec] = &[
     &lab::SPEC,
     &why::SPEC,
     &simplex::SPEC,
+    &positions::SPEC,
 ];
 
 const _: () = {

@@ -10,6 +10,7 @@ use super::views::{
     heatmap::{ColorScale, HeatmapOptions},
     image::ImageOptions,
     lab::LabOptions,
+    positions::PositionsOptions,
     scatter::ScatterOptions,
     simplex::SimplexOptions,
     why::WhyOptions,
@@ -45,6 +46,7 @@ pub struct ViewOptions {
     pub lab: LabOptions,
     pub why: WhyOptions,
     pub simplex: SimplexOptions,
+    pub positions: PositionsOptions,
     /// The output that is explained. It belongs to an input and is not remembered with the rest.
     #[serde(skip)]
     pub target: Target,

@@ -13,7 +13,7 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -29,7 +29,10 @@ use candle_core::Tensor;
 use serde_json::Value;
 
 use crate::{
-    capture::{AppliedEdit, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix, StackCapture},
+    capture::{
+        AppliedEdit, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix, PositionEncoding,
+        StackCapture,
+    },
     ids::{CaptureId, HeadId, Side, StackKind},
     model::{
         Instead, LoadError, ModelError,
@@ -54,6 +57,8 @@ pub struct Model {
     network: Network,
     reader: Reader,
     decoding: Decoding,
+    /// Made when it is asked for: tables are large.
+    positions: OnceLock<Arc<PositionEncoding>>,
 }
 
 /// The gradient of an [`Objective`].
@@ -140,7 +145,15 @@ impl Model {
             head: network.head_kind(),
             checkpoint: None,
         };
-        Ok(Self { spec: Arc::new(spec), audit, engine: engine.clone(), network, reader, decoding })
+        Ok(Self {
+            spec: Arc::new(spec),
+            audit,
+            engine: engine.clone(),
+            network,
+            reader,
+            decoding,
+            positions: OnceLock::new(),
+        })
     }
 
     /// The tokenizer of a checkpoint, without its model.
@@ -337,7 +350,7 @@ impl Model {
             notes.push("Attention is nearly uniform in all heads: are the weights random or untrained?".to_owned());
         }
         notes.extend(outcome.note);
-        Ok(Capture::new(CaptureParts {
+        let capture = Capture::new(CaptureParts {
             id: next_capture_id(),
             model: Arc::clone(&self.spec),
             input: input.input.clone(),
@@ -354,7 +367,8 @@ impl Model {
                 ..Computation::default()
             },
             notes,
-        })?)
+        })?;
+        Ok(capture.with_positions(Arc::clone(self.positions())))
     }
 
     /// The gradients of all patterns, and nothing else.

@@ -246,7 +246,8 @@ pub(super) fn figure(pane: &Pane, documents: &Documents, options: FigureOptions)
     let document = documents.of(pane);
     let capture = Arc::clone(document.latest_capture()?);
     let minus = pane.minus.and_then(|minus| documents.find(minus.document));
-    let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).cloned();
+    let unchanged = if pane.view.facts().reads_unchanged { documents.unchanged(document) } else { None };
+    let other = minus.filter(|other| other.id != document.id).and_then(Document::latest_capture).or(unchanged).cloned();
     // Lines and maps are of the input that was run, whatever else is open.
     let cloud =
         if pane.view.facts().reads_corpus { pane.cloud(document)? } else { PointCloud::Input(Arc::clone(&capture)) };

@@ -16,10 +16,11 @@
 //! - [`shell`]: file dialogs, text files, screenshots.
 //! - [`app`]: the frame loop, the worker and the session.
 
-use std::{cell::RefCell, ops::Deref};
+use std::{cell::RefCell, ops::Deref, sync::Arc};
 
 use crate::{
     analysis::reading::store::PatternStore,
+    capture::Capture,
     ids::PaneId,
     session::{Command, Document, Pane, Session, ViewKind},
 };
@@ -50,6 +51,8 @@ pub struct ViewCtx<'a> {
     pub document: &'a Document,
     /// What is subtracted from it may belong to another one.
     pub other: Option<&'a Document>,
+    /// The same run unchanged, where it was changed.
+    pub unchanged: Option<&'a Arc<Capture>>,
     /// Every pattern that was read; a view asks for what it shows and draws what is there.
     pub patterns: &'a PatternStore,
     /// The weight of the last colour, where this pane shares its scale with others.
@@ -99,6 +102,7 @@ impl<'a> PanelCtx<'a> {
                 pane,
                 document,
                 other,
+                unchanged: session.unchanged(document),
                 patterns,
                 shared_high: None,
                 leaves_brush_row: false,

@@ -110,7 +110,7 @@ impl ModelEngine {
             audit: model.audit().clone(),
             has_mask: model.mask_id().is_some(),
             language_tags: model.language_tags(),
-            positions: model.position_embeddings().map(Arc::new),
+            positions: model.position_embeddings(),
             load_secs: started.elapsed().as_secs_f64(),
         };
         // The last moment at which the old model can stay, if it is still there.

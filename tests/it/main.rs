@@ -133,6 +133,8 @@ mod parity;
 mod pattern_store;
 /// SentencePiece files.
 mod piece_models;
+/// How positions enter attention.
+mod positions;
 /// Pictures to pixel values: the reference's numbers, and hostile files.
 mod preprocessing;
 /// Image processors' files, held against transformers' own classes.

@@ -124,7 +124,7 @@ fn position_embeddings_are_those_of_the_checkpoint() {
         assert_eq!(found.tokens.len(), found.rows.n_rows());
     }
     let vit = load("vit").position_embeddings().unwrap();
-    let cloud = PointCloud::Positions(Arc::new(vit));
+    let cloud = PointCloud::Positions(vit);
     let text = |point| cloud.token(Side::Only, point).unwrap().text.to_owned();
     assert_eq!((text(0), text(1), text(4)), ("[CLS]".to_owned(), "r0 c0".to_owned(), "r1 c0".to_owned()));
     let PointValues::Numbers(rows) = values(&cloud, Space::Positions, HeadId::single(0, 0), ColorBy::Row) else {
@@ -148,7 +148,7 @@ fn position_embeddings_are_those_of_the_checkpoint() {
 fn the_thread_lays_out_every_cell_of_a_space() {
     let model = demo("demo:gpt");
     let input = PointCloud::Input(Arc::new(run(&model, &Input::text("Once upon a time there was a dog"))));
-    let positions = PointCloud::Positions(Arc::new(model.position_embeddings().unwrap()));
+    let positions = PointCloud::Positions(model.position_embeddings().unwrap());
     let mut worker = Worker::spawn(ProjectionEngine::new(None).unwrap(), Arc::new(|| ())).unwrap();
     for (job, (space, cloud, n)) in
         [(Space::Values, &input, 48), (Space::Residual, &input, 7), (Space::Positions, &positions, 1)]

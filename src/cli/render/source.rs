@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{RenderOptions, explained};
 use crate::{
-    analysis::{PointCloud, Space},
-    capture::Capture,
+    analysis::{PointCloud, Space, positions},
+    capture::{Capture, Edit},
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::{spec::FigureSpec, views::lab::Answered},
@@ -107,7 +107,13 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
     if let Some(n) = options.generate {
         plan.generate = Some(Generation { max_new_tokens: n as usize, ..Generation::default() });
     }
-    Ok(Source::one(model.forward(&model.encode(&input)?, &plan, &show_progress)?))
+    let encoded = model.encode(&input)?;
+    let source = Source::one(model.forward(&encoded, &plan, &show_progress)?);
+    if !spec.view.facts().reads_unchanged || positions::permutation(&source.capture).is_none() {
+        return Ok(source);
+    }
+    plan.edits.retain(|edit| !matches!(edit, Edit::Permute(_)));
+    Ok(Source { other: Some(Arc::new(model.forward(&encoded, &plan, &show_progress)?)), ..source })
 }
 
 fn load(name: &str, options: &RenderOptions) -> Result<Model, CliError> {

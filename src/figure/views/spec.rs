@@ -182,6 +182,8 @@ pub struct Facts {
     pub has_log_colors: bool,
     /// What went to no key has columns of its own.
     pub has_rest_columns: bool,
+    /// A changed run is drawn beside the same run without a part of its changes.
+    pub reads_unchanged: bool,
     /// Parts of the details beside it.
     pub details: &'static [DetailsPart],
 }
@@ -234,6 +236,7 @@ impl Facts {
         has_color_scale: false,
         has_log_colors: false,
         has_rest_columns: false,
+        reads_unchanged: false,
         details: &[],
     };
 }

@@ -196,6 +196,11 @@ impl Topic<'_> {
         }
     }
 
+    /// The question of positions.
+    pub fn knows_positions(&self) -> String {
+        format!("How does {} know where tokens stand?", self.which())
+    }
+
     /// The question of distance beside the dot product.
     pub fn follows(&self) -> String {
         format!("Does distance follow q·k in {}?", self.which())

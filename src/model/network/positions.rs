@@ -1,18 +1,20 @@
 //! The position embeddings of a network, as plain tables, or how it knows positions without any.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use candle_core::Tensor;
 
 use super::{
     Body, Network, Tower,
+    block::{Block, Stack},
     embedding::{Embedding, TextEmbedding},
     patches::PatchEmbedding,
     relative::RelativeBias,
+    rotary::Rotary,
 };
 use crate::{
-    capture::{Matrix, PositionTable},
-    ids::Side,
+    capture::{Matrix, PositionTable, Rotation},
+    ids::{Side, StackKind},
     model::ModelError,
 };
 
@@ -31,6 +33,21 @@ impl Network {
             tables.extend(table.map(|table| (tower.stack.kind.query_side(), table)));
         }
         Ok(tables)
+    }
+
+    /// By layer of each stack that turns queries and keys: how far.
+    pub fn rotations(&self) -> BTreeMap<StackKind, Vec<Option<Arc<Rotation>>>> {
+        let of_stack = |stack: &Stack| {
+            let rotation = |rotary: &Rotary| {
+                Arc::new(Rotation { frequencies: rotary.frequencies.clone(), neighbours: rotary.neighbours })
+            };
+            let all: Vec<Arc<Rotation>> = stack.rotary.iter().map(rotation).collect();
+            let of_layer =
+                |block: &Arc<Block>| block.attention.heads().rotary.and_then(|rotary| all.get(rotary).cloned());
+            stack.blocks.iter().map(of_layer).collect::<Vec<_>>()
+        };
+        let stacks = self.towers().into_iter().filter(|tower| !tower.stack.rotary.is_empty());
+        stacks.map(|tower| (tower.stack.kind, of_stack(&tower.stack))).collect()
     }
 
     /// How positions are known to a network without a table, as one clause.

@@ -66,7 +66,8 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
     let one_at_a_time = places.iter().any(|(_, rect)| panes.len() > 1 && too_small(rect.size()));
     let view_of = |pane| {
         let document = cx.session.document_of(pane);
-        ViewCtx { pane, document, other: other_document(cx.session, pane), ..cx.view }
+        let (other, unchanged) = (other_document(cx.session, pane), cx.session.unchanged(document));
+        ViewCtx { pane, document, other, unchanged, ..cx.view }
     };
     let shared_high = shared_high(panes.iter().map(view_of));
     // Of panes side by side, whether weights are drawn in one of them.

@@ -32,6 +32,7 @@ mod menu;
 mod overlay;
 mod overview;
 mod pending;
+mod positions;
 mod rail;
 mod scale;
 mod selectors;
@@ -98,6 +99,7 @@ pub struct Views {
     lab: lab::LabView,
     why: why::WhyView,
     simplex: simplex::SimplexView,
+    positions: positions::PositionsView,
 }
 
 impl Views {
@@ -180,6 +182,7 @@ impl Views {
             ViewKind::Lab => &mut self.lab,
             ViewKind::Why => &mut self.why,
             ViewKind::Simplex => &mut self.simplex,
+            ViewKind::Positions => &mut self.positions,
         }
     }
 }

@@ -22,11 +22,11 @@ use crate::{
         palette::Palette,
         path::Path,
         pen::Pen,
-        views::{axes::Axis, cells},
+        views::{axes::Axis, cells, parts},
     },
     raster::ColorMap,
     style::mixed,
-    text::{cell_text, decimal_text, grouped, norm_text, stepped_text, weight_text},
+    text::{cell_text, decimal_text, grouped, norm_text, weight_text},
 };
 
 /// Differences of scores up to this are on the curves.
@@ -96,7 +96,7 @@ impl SimplexScene {
     pub fn draw_part(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
         match part {
             Part::Simplex => self.draw_simplex(rect, pen),
-            Part::Curves => draw_chart(&curves(self, &pen.palette), rect, pen),
+            Part::Curves => parts::chart(&curves(self, &pen.palette), rect, pen),
             Part::Row => self.draw_row(rect, pen),
             Part::Jacobian => self.draw_jacobian(rect, pen),
             Part::Before | Part::After => self.draw_spread(part, rect, pen),
@@ -105,11 +105,11 @@ impl SimplexScene {
 
     fn draw_simplex(&self, rect: Rect, pen: &mut Pen<'_>) {
         let Some(scores) = self.three() else {
-            titled("Three keys", "This query sees fewer than three keys", rect, pen);
+            parts::titled("Three keys", "This query sees fewer than three keys", rect, pen);
             return;
         };
         let mass = weight_text(self.row.mass());
-        titled("Three keys", &format!("Together they have {mass} of the row"), rect, pen);
+        parts::titled("Three keys", &format!("Together they have {mass} of the row"), rect, pen);
         let triangle = Triangle::of(rect);
         let corners = triangle.corners();
         let line = |(from, to): (usize, usize)| Line {
@@ -154,11 +154,11 @@ impl SimplexScene {
         let kept = normalizers::support(&self.weights(Rule::Entmax, scores));
         let seen = scores.iter().filter(|score| score.is_finite()).count();
         let note = format!("{}: {kept} of {seen} keys keep a weight", self.options.title(Rule::Entmax));
-        titled("Sorted scores, and the line that cuts", &note, rect, pen);
-        let data = layout::data(rect);
+        parts::titled("Sorted scores, and the line that cuts", &note, rect, pen);
+        let data = parts::data(rect);
         let shown = keys.iter().map(|key| scores[*key]).chain(lines.iter().map(|(_, line)| *line));
         let axis = Axis::over(shown, emath::Rangef::new(data.bottom(), data.top()));
-        draw_ticks(&axis, data, pen);
+        parts::ticks(&axis, data, pen);
         let cut = lines.iter().find(|(rule, _)| *rule == Rule::Entmax).map_or(f64::NEG_INFINITY, |(_, line)| *line);
         let pitch = data.width() / N_BARS as f32;
         for (nth, key) in keys.iter().enumerate() {
@@ -190,7 +190,7 @@ impl SimplexScene {
         let title = format!("Jacobian of {}", self.options.title(rule));
         let kept = normalizers::support(&self.weights(rule, &self.row.scores));
         let note = format!("How weights (rows) change with scores; {kept} keys have a weight");
-        titled(&title, &note, rect, pen);
+        parts::titled(&title, &note, rect, pen);
         let grid = layout::matrix(rect, keys.len());
         let most = self.jacobian.values.iter().flatten().fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
         let colors = ColorMap::Signed.on(pen.palette.ground);
@@ -216,13 +216,18 @@ impl SimplexScene {
     fn draw_spread(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
         let is_before = part == Part::Before;
         let Some((spreads, scale)) = self.spreads.as_deref() else {
-            titled(spread_title(is_before), "The head has no scale, or its products were not recorded", rect, pen);
+            parts::titled(
+                spread_title(is_before),
+                "The head has no scale, or its products were not recorded",
+                rect,
+                pen,
+            );
             return;
         };
         let spread = &spreads[usize::from(!is_before)];
         let by = if is_before { String::new() } else { format!(", × {}", norm_text(*scale)) };
         let title = format!("{}{by}", spread_title(is_before));
-        titled(&title, &spread_text(spread), rect, pen);
+        parts::titled(&title, &spread_text(spread), rect, pen);
         let part = if spread.n_queries < self.n_queries {
             format!("; {} of {} queries", grouped(spread.n_queries), grouped(self.n_queries))
         } else {
@@ -230,7 +235,7 @@ impl SimplexScene {
         };
         let [largest, entropy] = [weight_text(spread.largest), decimal_text(spread.entropy)];
         let more = format!("means: largest weight {largest}, entropy {entropy}{part}");
-        let data = layout::data(rect);
+        let data = parts::data(rect);
         pen.text(&more, SMALL, pen.palette.text_weak, pos2(rect.left(), data.top() + GRID), Align::Left);
         let data = Rect::from_min_max(data.min + vec2(0.0, 4.0 * GRID), data.max);
         let x = Axis::over(spread.values.iter().copied(), data.x_range());
@@ -247,7 +252,7 @@ impl SimplexScene {
             let bar = Rect::from_min_max(pos2(left, top), pos2(left + pitch - 1.0, data.bottom()));
             pen.rect(bar, pen.palette.text_weak);
         }
-        draw_along(&x, data, pen);
+        parts::along(&x, data, pen);
     }
 }
 
@@ -260,52 +265,4 @@ const fn spread_title(is_before: bool) -> &'static str {
 fn spread_text(spread: &Spread) -> String {
     let [mean, pooled, within] = [spread.mean, spread.pooled, spread.within].map(norm_text);
     format!("mean {mean}, variance {pooled}, within rows {within}")
-}
-
-/// The title of a part, and what it comes to.
-fn titled(title: &str, note: &str, rect: Rect, pen: &mut Pen<'_>) {
-    let title = pen.type_.fit(title, BODY, rect.width()).into_owned();
-    pen.text(&title, BODY, pen.palette.text, rect.left_top() + vec2(0.0, 2.0 * GRID), Align::Left);
-    let note = pen.type_.fit(note, SMALL, rect.width()).into_owned();
-    pen.text(&note, SMALL, pen.palette.text_weak, rect.left_top() + vec2(0.0, 6.5 * GRID), Align::Left);
-}
-
-fn draw_chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
-    titled(&chart.title, &chart.note, rect, pen);
-    let data = layout::data(rect);
-    let axes = chart.axes(data);
-    draw_ticks(&axes.y, data, pen);
-    draw_along(&axes.x, data, pen);
-    for series in &chart.series {
-        let line = |[from, to]: [[f64; 2]; 2]| {
-            let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
-            Line { from, to, width: series.width, color: series.color }
-        };
-        pen.lines(series.segments().map(line).collect());
-    }
-    for (nth, series) in chart.series.iter().rev().enumerate() {
-        let at = data.left_top() + vec2(2.0 * GRID, (2.0 + 4.0 * nth as f32) * GRID);
-        pen.text(&series.name, SMALL, series.color, at, Align::Left);
-    }
-}
-
-/// Numbers of the upright axis, and the frame.
-fn draw_ticks(axis: &Axis, data: Rect, pen: &mut Pen<'_>) {
-    pen.frame(data, pen.hairline(), pen.palette.rule);
-    let ticks = axis.ticks(5);
-    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(1.0);
-    for value in ticks {
-        let at = pos2(data.left() - 1.5 * GRID, axis.at(value));
-        pen.text(&stepped_text(value, step), SMALL, pen.palette.text_weak, at, Align::Right);
-    }
-}
-
-/// Numbers of the level axis.
-fn draw_along(axis: &Axis, data: Rect, pen: &mut Pen<'_>) {
-    let ticks = axis.ticks(6);
-    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(1.0);
-    for value in ticks {
-        let at = pos2(axis.at(value), data.bottom() + 2.5 * GRID);
-        pen.text(&stepped_text(value, step), SMALL, pen.palette.text_weak, at, Align::Center);
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect};
 
-use super::joined;
+use super::{joined, parts};
 use crate::{
     analysis::simplex::{Rule, ScoreRow, Spread},
     capture::{Capture, words},
@@ -112,19 +112,19 @@ impl SimplexScene {
 
 impl Scene for SimplexScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        layout::width(N_COLS)
+        parts::width(N_COLS)
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        layout::width(1)
+        parts::width(1)
     }
 
     fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        layout::height(width)
+        parts::height(width, Part::ALL.len())
     }
 
     fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        layout::height(width)
+        parts::height(width, Part::ALL.len())
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {

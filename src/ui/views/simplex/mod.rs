@@ -16,7 +16,7 @@ use crate::{
     figure::{
         Scene as _,
         views::{
-            cells,
+            cells, parts,
             simplex::{
                 SimplexOptions, SimplexScene, Spreads,
                 layout::{self, Part, Triangle},
@@ -98,8 +98,8 @@ impl SimplexView {
     /// Paints the parts; the scores that the point is dragged to.
     fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &SimplexScene) -> Option<[f64; 3]> {
         let room = ui.available_size();
-        let width = room.x.max(layout::width(1));
-        let size = vec2(width, layout::height(width).max(room.y));
+        let width = room.x.max(parts::width(1));
+        let size = vec2(width, parts::height(width, Part::ALL.len()).max(room.y));
         let (response, painter) = ui.allocate_painter(size, Sense::hover());
         let area = response.rect;
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Normalisers of {}", scene.row.head)));

@@ -1,0 +1,120 @@
+//! Parts of a view, each with a title, a note and a picture: side by side where there is room, else below each other.
+
+use emath::{Rect, Vec2, pos2, vec2};
+
+use super::axes::Axis;
+use crate::{
+    figure::{
+        chart::{Chart, Series},
+        font::Align,
+        list::Line,
+        measure::{
+            GRID,
+            text_size::{BODY, SMALL},
+        },
+        pen::Pen,
+    },
+    text::stepped_text,
+};
+
+/// Size of a part, with its title and its note.
+pub const PART_PT: Vec2 = vec2(82.0 * GRID, 70.0 * GRID);
+/// Free below a part's data, for the numbers of an axis.
+pub const FOOT_PT: f32 = 8.0 * GRID;
+/// Between two parts.
+const GAP_PT: f32 = 6.0 * GRID;
+/// Height of the title and the note of a part.
+const TITLE_PT: f32 = 11.0 * GRID;
+/// Free left of a part's data.
+const LEFT_PT: f32 = 10.0 * GRID;
+/// Height of the names of the series of a chart, about.
+const NAMES_PT: f32 = 16.0 * GRID;
+/// Parts side by side at most.
+const MOST_COLS: usize = 3;
+
+/// How many parts stand side by side in a width.
+fn n_columns(width: f32) -> usize {
+    (((width + GAP_PT) / (PART_PT.x + GAP_PT)) as usize).clamp(1, MOST_COLS)
+}
+
+/// The places of `n` parts in an area, from its left upper corner on.
+pub fn places(area: Rect, n: usize) -> impl Iterator<Item = Rect> {
+    let n_cols = n_columns(area.width());
+    (0..n).map(move |nth| {
+        let at = vec2((nth % n_cols) as f32, (nth / n_cols) as f32) * (PART_PT + Vec2::splat(GAP_PT));
+        Rect::from_min_size(area.min + at, PART_PT)
+    })
+}
+
+/// The width of so many parts side by side.
+pub fn width(n_cols: usize) -> f32 {
+    n_cols as f32 * (PART_PT.x + GAP_PT) - GAP_PT
+}
+
+/// The height of `n` parts in a width.
+pub fn height(width: f32, n: usize) -> f32 {
+    n.div_ceil(n_columns(width)) as f32 * (PART_PT.y + GAP_PT) - GAP_PT
+}
+
+/// Where the data of a part are.
+pub fn data(rect: Rect) -> Rect {
+    Rect::from_min_max(rect.min + vec2(LEFT_PT, TITLE_PT), rect.max - vec2(GRID, FOOT_PT))
+}
+
+/// The title of a part, and what it comes to.
+pub fn titled(title: &str, note: &str, rect: Rect, pen: &mut Pen<'_>) {
+    let title = pen.type_.fit(title, BODY, rect.width()).into_owned();
+    pen.text(&title, BODY, pen.palette.text, rect.left_top() + vec2(0.0, 2.0 * GRID), Align::Left);
+    let note = pen.type_.fit(note, SMALL, rect.width()).into_owned();
+    pen.text(&note, SMALL, pen.palette.text_weak, rect.left_top() + vec2(0.0, 6.5 * GRID), Align::Left);
+}
+
+/// A chart with its title and note.
+pub fn chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
+    titled(&chart.title, &chart.note, rect, pen);
+    let data = data(rect);
+    let axes = chart.axes(data);
+    ticks(&axes.y, data, pen);
+    along(&axes.x, data, pen);
+    for series in &chart.series {
+        let line = |[from, to]: [[f64; 2]; 2]| {
+            let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
+            Line { from, to, width: series.width, color: series.color }
+        };
+        pen.lines(series.segments().map(line).collect());
+    }
+    // Names stand where fewer points are.
+    let (middle, high) = (data.center().x, data.top() + NAMES_PT);
+    let points = || chart.series.iter().flat_map(Series::points).map(|[x, y]| axes.at(x, y));
+    let is_crowded = |is_right: bool| points().filter(|at| (at.x > middle) == is_right && at.y < high).count();
+    let (edge, align) = if is_crowded(true) < is_crowded(false) {
+        (data.right_top() - vec2(2.0 * GRID, 0.0), Align::Right)
+    } else {
+        (data.left_top() + vec2(2.0 * GRID, 0.0), Align::Left)
+    };
+    for (nth, series) in chart.series.iter().rev().filter(|series| !series.name.is_empty()).enumerate() {
+        let at = edge + vec2(0.0, (2.0 + 4.0 * nth as f32) * GRID);
+        pen.text(&series.name, SMALL, series.color, at, align);
+    }
+}
+
+/// Numbers of the upright axis, and the frame.
+pub fn ticks(axis: &Axis, data: Rect, pen: &mut Pen<'_>) {
+    pen.frame(data, pen.hairline(), pen.palette.rule);
+    let ticks = axis.ticks(5);
+    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(1.0);
+    for value in ticks {
+        let at = pos2(data.left() - 1.5 * GRID, axis.at(value));
+        pen.text(&stepped_text(value, step), SMALL, pen.palette.text_weak, at, Align::Right);
+    }
+}
+
+/// Numbers of the level axis.
+pub fn along(axis: &Axis, data: Rect, pen: &mut Pen<'_>) {
+    let ticks = axis.ticks(6);
+    let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(1.0);
+    for value in ticks {
+        let at = pos2(axis.at(value), data.bottom() + 2.5 * GRID);
+        pen.text(&stepped_text(value, step), SMALL, pen.palette.text_weak, at, Align::Center);
+    }
+}
