@@ -94,7 +94,7 @@ impl fmt::Display for Permute {
         match self.side {
             Side::Only => {}
             Side::Encoder | Side::Decoder | Side::Vision | Side::Text => {
-                write!(f, " on the side {}", self.side.name())?
+                write!(f, " on the side {}", self.side.name())?;
             }
         }
         match self.positions {

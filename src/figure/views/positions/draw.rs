@@ -134,11 +134,11 @@ impl PositionsScene {
         let mut all: Vec<Series> = others
             .map(|(_, biases)| series(String::new(), palette.rule, 1.0, line(|bias| bias.mean, biases)))
             .collect();
-        let mut note = "By key minus query; grey: the other heads of the layer".to_owned();
+        let mut note = "By key minus query; grey: the other heads of the layer";
         if let Some(biases) = facts.biases.get(own) {
             let is_fixed = biases.iter().all(|bias| bias.most - bias.least <= 1e-4 * bias.most.abs().max(1.0));
             if !is_fixed {
-                note = "By key minus query, mean; thin: least and most, as it depends on the tokens".to_owned();
+                note = "By key minus query, mean; thin: least and most, as it depends on the tokens";
                 all.push(series(String::new(), palette.head(0), 0.75, line(|bias| bias.least, biases)));
                 all.push(series(String::new(), palette.head(0), 0.75, line(|bias| bias.most, biases)));
             }
@@ -147,7 +147,7 @@ impl PositionsScene {
         let values = |at: usize| all.iter().flat_map(Series::points).map(move |point| point[at]);
         Chart {
             title: "Bias on the scores".to_owned(),
-            note,
+            note: note.to_owned(),
             x: ChartAxis::over("key minus query", Scale::Whole, values(0)),
             y: ChartAxis::over("bias", Scale::Linear, values(1)),
             series: all,
