@@ -1,10 +1,11 @@
-"""Trains `demo:classic`: the translators with attention that came before transformers.
+"""Trains `demo:classic` and `demo:bottleneck`: the translators that came before transformers.
 
     python examples/train_classic.py --data DATA --out RUN --tokenizer DIR --score additive --steps 3000
 
 A bidirectional GRU reads, a GRU with attention writes (RNNsearch, Bahdanau et al. 2015). SCORE says how
 a state of the writer is compared with a state of the reader: `additive` as in that paper, `dot` and
-`bilinear` as in Luong et al. 2015; everything else is the same. Data, split, languages and tokenizer
+`bilinear` as in Luong et al. 2015, `none` for a writer that is given the last state of each reader at
+every step and no other (Cho et al. 2014); everything else is the same. Data, split, languages and tokenizer
 are those of `train_translate.py`; DIR is a folder with its `tokenizer.json` (without one, a new one is
 made). RUN/model becomes a checkpoint that AttnScope opens. Run the same command again to resume.
 Needs torch, tokenizers, sacrebleu, safetensors.
@@ -30,7 +31,7 @@ CONFIG = {
     "max_position_embeddings": CONTEXT, "pad_token_id": PAD, "eos_token_id": END,
     "decoder_start_token_id": PAD, "tie_word_embeddings": True, "torch_dtype": "float16",
 }  # fmt: skip
-SCORES = ("additive", "dot", "bilinear")
+SCORES = ("additive", "dot", "bilinear", "none")
 
 
 class Attention(nn.Module):
@@ -70,26 +71,38 @@ class RnnSearch(nn.Module):
         self.embed = nn.Embedding(config["vocab_size"], d_word)
         self.encoder = nn.GRU(d_word, d_half, batch_first=True, bidirectional=True)
         self.bridge = nn.Linear(d_half, d_state)
-        self.attention = Attention(config)
+        self.attention = None if config["attention_score"] == "none" else Attention(config)
         self.decoder = nn.GRUCell(d_word + 2 * d_half, d_state)
         self.readout = nn.Linear(d_state + 2 * d_half + d_word, d_word)
         self.output_bias = nn.Parameter(torch.zeros(config["vocab_size"]))
         nn.init.normal_(self.embed.weight, std=d_word**-0.5)
 
     def encode(self, source):
-        """States `[batch, n_key, 2 · d_half]`, what the writer starts with, and which keys are real."""
+        """States `[batch, n_key, 2 · d_half]`, the writer's first state, and which keys are real.
+
+        Without attention there is one key: the last state of the forward reader beside the backward reader's."""
         lengths = (source != PAD).sum(1)
         packed = nn.utils.rnn.pack_padded_sequence(
             self.embed(source), lengths, batch_first=True, enforce_sorted=False
         )
         memory = nn.utils.rnn.pad_packed_sequence(self.encoder(packed)[0], batch_first=True)[0]
-        backward = memory[:, 0, memory.shape[-1] // 2 :]
-        return memory, torch.tanh(self.bridge(backward)), source != PAD
+        d_half = memory.shape[-1] // 2
+        backward, real = memory[:, 0, d_half:], source != PAD
+        if self.attention is None:
+            forward = memory[torch.arange(len(memory)), lengths - 1, :d_half]
+            memory, real = torch.cat([forward, backward], -1)[:, None], real[:, :1]
+        return memory, torch.tanh(self.bridge(backward)), real
+
+    def keys(self, memory):
+        return memory if self.attention is None else self.attention.keys(memory)
 
     def step(self, word, state, memory, keys, real):
         """One written token: the new state, what is read out of it, and the attention `[batch, n_key]`."""
-        scores = self.attention.scores(state, keys).float().masked_fill(~real, -torch.inf)
-        pattern = scores.softmax(-1)
+        if self.attention is None:
+            pattern = real.to(memory.dtype)
+        else:
+            scores = self.attention.scores(state, keys).float().masked_fill(~real, -torch.inf)
+            pattern = scores.softmax(-1)
         context = torch.bmm(pattern[:, None], memory).squeeze(1)
         state = self.decoder(torch.cat([word, context], -1), state)
         return state, torch.tanh(self.readout(torch.cat([state, context, word], -1))), pattern
@@ -97,7 +110,7 @@ class RnnSearch(nn.Module):
     def forward(self, source, read):
         """Logits `[batch, n_query, n_vocab]` and patterns `[batch, n_query, n_key]`."""
         memory, state, real = self.encode(source)
-        keys, words = self.attention.keys(memory), self.embed(read)
+        keys, words = self.keys(memory), self.embed(read)
         features, patterns = [], []
         for position in range(read.shape[1]):
             state, feature, pattern = self.step(words[:, position], state, memory, keys, real)
@@ -109,7 +122,7 @@ class RnnSearch(nn.Module):
     def translate(self, source, longest=40):
         """Greedy translations of padded sources, as lists of ids."""
         memory, state, real = self.encode(source)
-        keys = self.attention.keys(memory)
+        keys = self.keys(memory)
         token = torch.full((len(source),), PAD)
         written, done = [], torch.zeros(len(source), dtype=torch.bool)
         for _ in range(longest):
