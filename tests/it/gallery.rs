@@ -117,7 +117,10 @@ fn claim(example: &Example) -> Claim {
         "A face" => Claim::Focuses([0..3, 2..5], 3.0),
         "Light with light" => Claim::Detects(Detector::Brightness, 0.5),
         "Like colours" => Claim::Detects(Detector::Hue, 0.15),
-        "Towards a red car" => {
+        "My father's hat, in 2015" => {
+            Claim::Aligns(&[("perdu", "lost"), ("chapeau", "hat"), ("mon", "my"), ("père", "father")])
+        }
+        "Towards a red car" | "Towards a red car, in 2015" => {
             Claim::Aligns(&[("Frau", "woman"), ("ging", "walking"), ("Straße", "road"), ("ro", "red"), ("Auto", "car")])
         }
         "A white house" => Claim::Aligns(&[("maison", "house"), ("bl", "white"), ("acheté", "bought")]),

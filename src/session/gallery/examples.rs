@@ -326,6 +326,22 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..CLASSIC
     },
     Example {
+        title: "My father's hat, in 2015",
+        hint: "Given the French, “chapeau” comes from “hat” and “père” from “father”; alone the model loses its way",
+        input: ExampleInput::Text(">>fra<< I lost my father's hat."),
+        target: Some("J'ai perdu le chapeau de mon père."),
+        view: ViewKind::Heatmap,
+        ..CLASSIC
+    },
+    Example {
+        title: "Towards a red car, in 2015",
+        hint: "Given the German it finds every word in the long sentence; alone it goes wrong after “Frau”",
+        input: ExampleInput::Text(">>deu<< A woman was walking down the road towards a red car"),
+        target: Some("Eine Frau ging die Straße entlang auf ein rotes Auto zu"),
+        view: ViewKind::Heatmap,
+        ..CLASSIC
+    },
+    Example {
         title: "A cat, called a dog",
         hint: "The model is wrong: it says “dog”. In this head [CLS] attends to the nose; click a patch to see its own",
         input: ExampleInput::Sample("chelsea"),
