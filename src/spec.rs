@@ -326,6 +326,8 @@ pub struct LayerSpec {
     /// Whether every head has a learned sink (gpt-oss): a score that takes part in the softmax of each row without
     /// a key, so that scores alone do not give the pattern.
     pub sink: bool,
+    /// Whether positions alone give the pattern: no query is compared with a key, so there is no attention.
+    pub fixed: bool,
 }
 
 /// What makes attention weights of the products of a layer's queries and keys.
@@ -422,6 +424,7 @@ impl LayerSpec {
             biased: false,
             global: false,
             sink: false,
+            fixed: false,
         }
     }
 

@@ -178,6 +178,9 @@ fn stack_text(stack: &StackSpec) -> String {
     if count(|layer| layer.sink) > 0 {
         text.push_str("; learned sinks");
     }
+    if count(|layer| layer.fixed) > 0 {
+        text.push_str("; fixed: no attention");
+    }
     if let Some(cap) = first.softcap {
         write!(text, "; scores capped at {cap}").ok();
     }

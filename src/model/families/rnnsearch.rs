@@ -1,4 +1,4 @@
-//! Recurrent translators with attention, as `examples/train_classic.py` writes them.
+//! Recurrent translators with attention and without, as `examples/train_classic.py` writes them.
 
 use super::{
     Body, Config, Family, FamilyGroup, Head, LayerSpec, Linear, LoadError, Modality, Network, Stored, TextEmbedding,
@@ -38,11 +38,14 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             let widths = format!("states of width {d_state} and {d_key} have no dot product");
             return Err(config.error(widths));
         }
+        Some("none") => Score::Fixed,
         other => {
-            let score = other.unwrap_or("none");
-            return Err(config.error(format!("its attention_score is {score}, not additive, dot or bilinear")));
+            let score = other.unwrap_or("missing");
+            return Err(config.error(format!("its attention_score is {score}, not additive, dot, bilinear or none")));
         }
     };
+    let fixed = matches!(score, Score::Fixed);
+    let shape = if fixed { LayerSpec::new(2, d_half) } else { LayerSpec::new(1, d_key) };
     let recurrent = Recurrent {
         words: TextEmbedding::tokens(word, n_ctx),
         forward: gru(weights, "encoder.forward", (d_word, d_half))?,
@@ -51,7 +54,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         score,
         writer: gru(weights, "decoder", (d_word + d_key, d_state))?,
         readout: linear(weights, "readout", d_state + d_key + d_word, d_word)?,
-        spec: LayerSpec { scale: 1.0, ..LayerSpec::new(1, d_key) },
+        spec: LayerSpec { scale: 1.0, fixed, ..shape },
     };
     let text = TextSpec::new(n_ctx, n_vocab);
     let modality = Modality::TextToText { source: text, target: text };

@@ -1,8 +1,9 @@
 //! Translation before transformers: a bidirectional GRU reads, a GRU with attention writes (`RNNsearch`,
 //! Bahdanau et al. 2015). The writer's state before each token is the query, the reader's states are keys
-//! and values.
+//! and values. Without attention the writer gets the last state of each direction at every step, and no
+//! other (Cho et al. 2014): two heads whose patterns are fixed.
 
-use candle_core::{Result as CandleResult, Tensor};
+use candle_core::{Device, Result as CandleResult, Tensor};
 
 use super::{
     block::check_finite,
@@ -34,6 +35,9 @@ pub(crate) enum Score {
     Dot,
     /// `query(s) · h` (Luong et al. 2015).
     Bilinear { query: Linear },
+    /// No comparison: the first head takes the forward reader's last state, which stands at the last token, the
+    /// second the backward reader's, at the first token.
+    Fixed,
 }
 
 /// The whole model but its head.
@@ -61,8 +65,11 @@ impl Recurrent {
     /// The reader's states: forward and backward side by side.
     ///
     /// # Shapes
-    /// - result: `[n_key, d_head]`
+    /// - result: `[n_key, heads · d_head]`
     pub fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        if self.spec.fixed {
+            run.note("No attention: the writer gets the last state of each reader at every step".to_owned());
+        }
         let words = self.embed(source, 0, Side::Encoder, run)?;
         both_ways(&self.forward, &self.backward, &words, run)
     }
@@ -70,7 +77,7 @@ impl Recurrent {
     /// What the head reads, for each token that the writer reads.
     ///
     /// # Shapes
-    /// - `memory` of the pass: `[n_key, d_head]`
+    /// - `memory` of the pass: `[n_key, heads · d_head]`
     /// - result: `[n_query, d_readout]`
     pub fn decode(&self, target: &Payload, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let Some(memory) = pass.memory else { return Err(ModelError::internal("the writer has nothing to attend to")) };
@@ -81,14 +88,19 @@ impl Recurrent {
             Some(state) => state,
             None => self.first_state(memory)?,
         };
+        let (n_heads, d_head) = (self.spec.n_heads, self.spec.d_head);
         let (keys, values) = pass.remember(ATTENTION, |memory| {
             let keys = match &self.score {
                 Score::Additive { key, .. } => key.forward(memory)?,
-                Score::Dot | Score::Bilinear { .. } => memory.clone(),
+                Score::Dot | Score::Bilinear { .. } | Score::Fixed => memory.clone(),
             };
-            Ok((keys.unsqueeze(0)?, memory.unsqueeze(0)?))
+            let values = memory.reshape(((), n_heads, d_head))?.transpose(0, 1)?.contiguous()?;
+            Ok((keys.unsqueeze(0)?, values))
         })?;
-        let keys = if matches!(self.score, Score::Additive { .. }) { keys } else { run.at(Site::K, ATTENTION, keys)? };
+        let keys = match &self.score {
+            Score::Additive { .. } | Score::Fixed => keys,
+            Score::Dot | Score::Bilinear { .. } => run.at(Site::K, ATTENTION, keys)?,
+        };
         let values = run.at(Site::V, ATTENTION, values)?;
         let mut rows = RecordedRows::default();
         let mut features = Vec::with_capacity(n_query);
@@ -98,17 +110,17 @@ impl Recurrent {
             let scores = self.scores(&state, &keys, row, &mut rows, run)?;
             let scores = run.row(Site::Scores, ATTENTION, row, scores)?;
             rows.scores.push(scores.clone());
-            let pattern = match run.normalizers(ATTENTION, 1) {
+            let pattern = match run.normalizers(ATTENTION, n_heads) {
                 Some(by_head) => kernels::normalize(&scores, &by_head)?,
                 None => kernels::softmax(&scores, Mask::NONE)?,
             };
             let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
             let pattern = run.row(Site::Pattern, ATTENTION, row, pattern)?;
-            let context = kernels::attend(&pattern, &values, Mask::NONE)?.unsqueeze(0)?;
-            let context = run.row(Site::Z, ATTENTION, row, context)?;
+            let context = kernels::attend(&pattern, &values, Mask::NONE)?;
+            let context = run.row(Site::Z, ATTENTION, row, context.reshape((n_heads, 1, d_head))?)?;
             rows.pattern.push(pattern);
             rows.z.push(context.clone());
-            let (word, context) = (words.narrow(0, idx, 1)?, context.squeeze(0)?);
+            let (word, context) = (words.narrow(0, idx, 1)?, context.reshape((1, n_heads * d_head))?);
             let gates = self.writer.input.forward(&Tensor::cat(&[&word, &context], 1)?)?;
             state = self.writer.step(&gates, &state)?;
             features.push(Tensor::cat(&[&state, &context, &word], 1)?);
@@ -122,7 +134,7 @@ impl Recurrent {
         check_finite(read)
     }
 
-    /// One row of scores, `[1, 1, n_key]`.
+    /// One row of scores, `[heads, 1, n_key]`.
     fn scores(
         &self,
         state: &Tensor,
@@ -138,6 +150,7 @@ impl Recurrent {
             }
             Score::Dot => state.clone(),
             Score::Bilinear { query } => query.forward(state)?,
+            Score::Fixed => return Ok(last_states(keys.dim(1)?, state.device())?),
         };
         let query = run.row(Site::Q, ATTENTION, row, query.unsqueeze(0)?)?;
         rows.q.push(query.clone());
@@ -145,7 +158,7 @@ impl Recurrent {
     }
 
     fn first_state(&self, memory: &Tensor) -> CandleResult<Tensor> {
-        let half = self.spec.d_head / 2;
+        let half = memory.dim(1)? / 2;
         self.bridge.forward(&memory.narrow(0, 0, 1)?.narrow(1, half, half)?.contiguous()?)?.tanh()
     }
 
@@ -157,6 +170,12 @@ impl Recurrent {
             Payload::Image { .. } => Err(ModelError::internal("a recurrent network was given a picture")),
         }
     }
+}
+
+/// One row of scores that hide all states but the last of each direction, `[2, 1, n_key]`.
+fn last_states(n_key: usize, device: &Device) -> CandleResult<Tensor> {
+    let of_head = |seen: usize| (0..n_key).map(move |key| if key == seen { 0.0_f32 } else { f32::NEG_INFINITY });
+    Tensor::from_iter([n_key.saturating_sub(1), 0].into_iter().flat_map(of_head), device)?.reshape((2, 1, n_key))
 }
 
 /// What is recorded row by row.

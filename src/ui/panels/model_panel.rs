@@ -242,7 +242,8 @@ fn stack_text(stack: &StackSpec) -> String {
         0 => String::new(),
         d_head => format!("d_head {d_head}, "),
     };
-    format!("{width}{}", if stack.causal { "causal" } else { "bidirectional" })
+    let fixed = if stack.layers.iter().any(|layer| layer.fixed) { ", fixed: no attention" } else { "" };
+    format!("{width}{}{fixed}", if stack.causal { "causal" } else { "bidirectional" })
 }
 
 pub fn source_name(source: &ModelSource) -> String {

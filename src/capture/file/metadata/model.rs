@@ -53,6 +53,8 @@ pub(in crate::capture::file) struct StackEntry {
     global: Option<PerLayer<bool>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sink: Option<PerLayer<bool>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fixed: Option<PerLayer<bool>>,
 }
 
 /// One value for all layers, or one per layer.
@@ -117,6 +119,7 @@ impl From<&StackSpec> for StackEntry {
             biased: PerLayer::unless_all(layers().map(|layer| layer.biased), false),
             global: PerLayer::unless_all(layers().map(|layer| layer.global), false),
             sink: PerLayer::unless_all(layers().map(|layer| layer.sink), false),
+            fixed: PerLayer::unless_all(layers().map(|layer| layer.fixed), false),
         }
     }
 }
@@ -149,7 +152,8 @@ impl StackEntry {
             let biased = self.biased.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let global = self.global.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
             let sink = self.sink.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
-            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale, window, softcap, biased, global, sink })
+            let fixed = self.fixed.as_ref().and_then(|flag| flag.at(idx)).unwrap_or(false);
+            Ok(LayerSpec { n_heads, n_kv_heads, d_head, scale, window, softcap, biased, global, sink, fixed })
         };
         let layers = (0..self.layers).map(layer).collect::<Result<_, _>>()?;
         Ok(StackSpec { kind: self.name, layers, causal: self.causal })
