@@ -264,6 +264,28 @@ fn the_normaliser_is_dragged_and_a_refusal_is_a_sentence() {
 }
 
 #[test]
+fn another_normaliser_is_chosen_below_its_change_and_its_number_is_dragged() {
+    let mut window = Window::open(with_text("one two three"));
+    window.harness.get_by_label("Change ⏷").click();
+    window.settle();
+    choose(&mut window, "All attention", "Fusedmax");
+    assert_eq!(edits(&window), ["scores are normalised by fusedmax with λ = 0.1 everywhere"]);
+    let drag = |window: &mut Window, slider: &str| {
+        window.harness.get_by_role_and_label(Role::Slider, slider).focus();
+        window.settle();
+        window.press(eframe::egui::Modifiers::NONE, eframe::egui::Key::ArrowRight);
+    };
+    drag(&mut window, "λ of the normaliser");
+    assert_ne!(edits(&window), ["scores are normalised by fusedmax with λ = 0.1 everywhere"]);
+    assert!(edits(&window)[0].contains("fusedmax"));
+    window.harness.get_by_role_and_label(Role::ComboBox, "Normaliser").click();
+    window.settle();
+    window.harness.get_by_label("α-entmax").click();
+    window.settle();
+    assert_eq!(edits(&window), ["scores are normalised by 1.5-entmax everywhere"]);
+}
+
+#[test]
 fn a_score_is_one_number_before_and_after_and_leaves_nothing_to_choose() {
     let mut window = Window::open(OpenOptions { model: Some("demo:score".to_owned()), ..with_text("one two three") });
     assert!(window.shows("score −1.25"));

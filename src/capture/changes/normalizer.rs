@@ -8,10 +8,20 @@ use super::{
     EditAim, EditContext, EditKind, EditOffer, EditSpec, Intervention, Scope,
     codec::{Named, as_text},
 };
-use crate::options::{Visit, real};
+use crate::options::{OptionField, Visit, choose, real};
 
 /// Between softmax and sparsemax.
 const MIDDLE_ALPHA: f32 = 1.5;
+/// Neighbours are drawn together where their scores are near each other.
+const SMALL_LAMBDA: f32 = 0.1;
+/// The end of the slider of λ; a larger number that was given widens it.
+const MOST_LAMBDA: f64 = 2.0;
+
+/// Families of normalisers, each by its first member, with its name in options and on screen.
+const FAMILIES: &[(Normalizer, &str, &str)] = &[
+    (Normalizer::Entmax(MIDDLE_ALPHA), "entmax", "α-entmax"),
+    (Normalizer::Fusedmax(SMALL_LAMBDA), "fusedmax", "Fusedmax"),
+];
 
 /// Something else than softmax makes patterns of scores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +68,14 @@ impl Normalizer {
             Self::Entmax(alpha) => format!("{}-entmax", short(alpha)),
             Self::Fusedmax(lambda) => format!("fusedmax with λ = {}", short(lambda)),
             Self::Softmax | Self::Sparsemax => self.to_string(),
+        }
+    }
+
+    /// The first member of its family.
+    const fn first(self) -> Self {
+        match self {
+            Self::Softmax | Self::Sparsemax | Self::Entmax(_) => Self::Entmax(MIDDLE_ALPHA),
+            Self::Fusedmax(_) => Self::Fusedmax(SMALL_LAMBDA),
         }
     }
 
@@ -113,16 +131,18 @@ impl EditKind for Normalize {
         match aim {
             EditAim::Head { head, .. } => {
                 let entmax = Self { scope: Scope::Heads(vec![*head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
-                let meaning = "α-entmax in place of softmax; drag its α under Changes";
-                let synonyms = &["sparsemax", "entmax", "sparse attention"];
+                let meaning = "α-entmax in place of softmax; drag its α, or choose another one, under Changes";
+                let synonyms = &["sparsemax", "entmax", "fusedmax", "sparse attention"];
                 vec![EditOffer::new("Other softmax…", meaning, entmax).synonyms(synonyms)]
             }
             EditAim::Stack(_) => {
                 let normalize = |with| Self { scope: Scope::All, with };
                 let meaning = "Between softmax and sparsemax: small weights become zero; α can be dragged";
+                let fused = "Sparsemax with neighbours drawn to each other: they share a weight; λ can be dragged";
                 vec![
                     EditOffer::new("α-entmax", meaning, normalize(Normalizer::Entmax(MIDDLE_ALPHA))),
                     EditOffer::new("Sparsemax", "Many weights become zero", normalize(Normalizer::Sparsemax)),
+                    EditOffer::new("Fusedmax", fused, normalize(Normalizer::Fusedmax(SMALL_LAMBDA))),
                 ]
             }
             EditAim::Tokens { .. } | EditAim::Edges { .. } => Vec::new(),
@@ -162,25 +182,43 @@ impl EditKind for Normalize {
     }
 
     fn options(&mut self, visit: &mut Visit<'_>) {
-        let before = match self.with {
-            Normalizer::Softmax => 1.0,
-            Normalizer::Sparsemax => 2.0,
-            Normalizer::Entmax(alpha) => f64::from(alpha),
-            Normalizer::Fusedmax(_) => return,
-        };
-        let mut alpha = before;
-        visit(
-            real("alpha", "α of the normaliser", "1 is softmax, 2 is sparsemax", &mut alpha, 1.0..=2.0_f64.max(before))
-                .placeholder("α"),
-        );
-        if alpha != before {
-            self.with = match alpha {
-                1.0 => Normalizer::Softmax,
-                2.0 => Normalizer::Sparsemax,
-                alpha => Normalizer::Entmax(alpha as f32),
-            };
+        let family = self.with.first();
+        let mut chosen = family;
+        choose(visit, ("family", "Normaliser", "What makes weights of scores"), &mut chosen, FAMILIES);
+        if chosen != family {
+            self.with = chosen;
         }
+        let mut dragged = |number: f64, field: fn(&mut f64, f64) -> OptionField<'_>| {
+            let mut value = number;
+            visit(field(&mut value, number));
+            (value != number).then_some(value as f32)
+        };
+        let turned = match self.with {
+            Normalizer::Softmax => dragged(1.0, alpha).map(of_alpha),
+            Normalizer::Sparsemax => dragged(2.0, alpha).map(of_alpha),
+            Normalizer::Entmax(number) => dragged(number.into(), alpha).map(of_alpha),
+            Normalizer::Fusedmax(number) => dragged(number.into(), lambda).map(Normalizer::Fusedmax),
+        };
+        self.with = turned.unwrap_or(self.with);
     }
+}
+
+fn of_alpha(alpha: f32) -> Normalizer {
+    match alpha {
+        1.0 => Normalizer::Softmax,
+        2.0 => Normalizer::Sparsemax,
+        alpha => Normalizer::Entmax(alpha),
+    }
+}
+
+fn alpha(value: &mut f64, before: f64) -> OptionField<'_> {
+    let range = 1.0..=2.0_f64.max(before);
+    real("alpha", "α of the normaliser", "1 is softmax, 2 is sparsemax", value, range).placeholder("α")
+}
+
+fn lambda(value: &mut f64, before: f64) -> OptionField<'_> {
+    let meaning = "0 is sparsemax; the larger λ, the more neighbours share a weight";
+    real("lambda", "λ of the normaliser", meaning, value, 0.0..=MOST_LAMBDA.max(before)).placeholder("λ")
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ fn change_ui(ui: &mut Ui, cx: &PanelCtx<'_>, capture: &Capture, (idx, change): (
 /// The options of a change.
 fn options_ui(ui: &mut Ui, cx: &PanelCtx<'_>, (idx, change): (usize, &Change)) {
     let (drag, mut edit) = (drag(ui), change.edit.clone());
-    edit.options(&mut |field| narrow_field_ui(ui, field));
+    ui.push_id(idx, |ui| edit.options(&mut |field| narrow_field_ui(ui, field)));
     if edit != change.edit {
         cx.send(Command::Change(ChangeCommand::Replace(idx, edit, drag)));
     }

@@ -238,9 +238,13 @@ pub fn menu_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
 
 /// One option in a narrow column: the control, and its name behind it.
 pub fn narrow_field_ui(ui: &mut Ui, field: OptionField<'_>) {
-    let OptionField { name, label, meaning, mut value, counts, placeholder, .. } = field;
+    let OptionField { name, label, meaning, mut value, counts, placeholder, obstacles, .. } = field;
     if let FieldValue::Flag(on) = value {
         ui.checkbox(on, label).on_hover_text(meaning);
+        return;
+    }
+    if let FieldValue::Choice(chosen, names) = value {
+        combo_ui(ui, label, chosen, names, &obstacles).on_hover_text(meaning);
         return;
     }
     ui.horizontal(|ui| {
