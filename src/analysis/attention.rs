@@ -348,18 +348,13 @@ pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
 
 /// What a normaliser makes of every row; a row that is masked everywhere becomes zeros.
 pub(crate) fn normalized(scores: &Matrix, normalizer: Normalizer) -> Option<Matrix> {
-    let of_row = |row: &[f32]| -> Vec<f64> {
-        let row: Vec<f64> = row.iter().map(|score| f64::from(*score)).collect();
-        match normalizer {
-            Normalizer::Softmax => normalizers::softmax(&row),
-            Normalizer::Sparsemax => normalizers::sparsemax(&row),
-            Normalizer::Entmax(alpha) => normalizers::entmax(&row, f64::from(alpha)),
-            Normalizer::Fusedmax(lambda) => normalizers::fusedmax(&row, f64::from(lambda)),
-        }
-    };
     if normalizer == Normalizer::Softmax {
         return softmax(scores);
     }
+    let of_row = |row: &[f32]| {
+        let row: Vec<f64> = row.iter().map(|score| f64::from(*score)).collect();
+        normalizers::weights(normalizer, &row)
+    };
     let values = scores.rows().flat_map(of_row).map(|weight| weight as f32).collect::<Vec<_>>();
     Matrix::new(values, scores.shape()).ok()
 }

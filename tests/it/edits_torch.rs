@@ -63,6 +63,7 @@ fn kind(edit: &Edit) -> String {
         Edit::Normalize(Normalize { with: Normalizer::Sparsemax, .. }) => "normalizer sparsemax",
         Edit::Normalize(Normalize { with: Normalizer::Entmax(_), .. }) => "normalizer entmax",
         Edit::Normalize(Normalize { with: Normalizer::Fusedmax(_), .. }) => "normalizer fusedmax",
+        Edit::Normalize(Normalize { with: Normalizer::ChainSimplex(_), .. }) => "normalizer chain-simplex",
         Edit::Normalize(Normalize { with: Normalizer::Softmax, .. }) => "normalizer softmax",
         Edit::TopK(_) => "top k",
         Edit::RankOne(_) => "rank one",

@@ -233,23 +233,23 @@ fn exponential_and_sigmoids_are_as_accurate_as_promised() {
 #[test]
 fn normalisers_are_those_of_their_papers_forward_and_backward() {
     use attnscope::{analysis::explain::normalizers as exact, capture::Normalizer};
-    let (n_query, n_key) = (6, 9);
-    let mut scores = sample(&[4, n_query, n_key], 5).flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    let by_head = [
+        Normalizer::Sparsemax,
+        Normalizer::Entmax(1.5),
+        Normalizer::Entmax(1.2),
+        Normalizer::Fusedmax(0.3),
+        Normalizer::ChainSimplex(0.7),
+    ];
+    let (n_head, n_query, n_key) = (by_head.len(), 6, 9);
+    let mut scores = sample(&[n_head, n_query, n_key], 5).flatten_all().unwrap().to_vec1::<f32>().unwrap();
     for (idx, score) in scores.iter_mut().enumerate().filter(|(idx, _)| idx % 7 == 3) {
         *score = if idx % 2 == 0 { f32::NEG_INFINITY } else { *score };
     }
     scores[..n_key].fill(f32::NEG_INFINITY);
-    let by_head = [Normalizer::Sparsemax, Normalizer::Entmax(1.5), Normalizer::Entmax(1.2), Normalizer::Fusedmax(0.3)];
-    let reference = |head: usize, row: &[f64]| match by_head[head] {
-        Normalizer::Sparsemax => exact::sparsemax(row),
-        Normalizer::Entmax(1.5) => exact::entmax15(row),
-        Normalizer::Entmax(alpha) => exact::entmax(row, f64::from(alpha)),
-        Normalizer::Fusedmax(lambda) => exact::fusedmax(row, f64::from(lambda)),
-        Normalizer::Softmax => exact::softmax(row),
-    };
+    let reference = |head: usize, row: &[f64]| exact::weights(by_head[head], row);
     let wide = |row: &[f32]| row.iter().map(|score| f64::from(*score)).collect::<Vec<f64>>();
-    let shape = (4, n_query, n_key);
-    let weights = sample(&[4, n_query, n_key], 11);
+    let shape = (n_head, n_query, n_key);
+    let weights = sample(&[n_head, n_query, n_key], 11);
     for way in KernelPath::supported() {
         let (pattern, grad) = with_path(way, || {
             let var = Var::from_tensor(&Tensor::from_vec(scores.clone(), shape, &Device::Cpu).unwrap()).unwrap();

@@ -33,6 +33,7 @@ pub mod gradients;
 pub mod head_map;
 pub mod head_profile;
 pub mod importance;
+pub mod linear_chain;
 pub mod masks;
 pub mod memories;
 pub mod normalizers;

@@ -4,12 +4,42 @@
 //! key is hidden is 0, and one with a score that is no number or +∞ is NaN. The smaller α of α-entmax, the
 //! more keys get something: softmax is α = 1, sparsemax α = 2.
 
+use super::linear_chain;
+use crate::capture::Normalizer;
+
 /// Weights below this count as 0 where the number of keys with weight is told: an entry that lies exactly at
 /// the edge comes out as rounding.
 const SUPPORT: f64 = 1e-9;
 
 /// Halvings of α-entmax's interval.
 const N_STEPS: usize = 50;
+
+/// What a normaliser makes of a row of scores.
+pub fn weights(normalizer: Normalizer, z: &[f64]) -> Vec<f64> {
+    match normalizer {
+        Normalizer::Softmax => softmax(z),
+        Normalizer::Sparsemax => sparsemax(z),
+        Normalizer::Entmax(alpha) => entmax(z, alpha.into()),
+        Normalizer::Fusedmax(lambda) => fusedmax(z, lambda.into()),
+        Normalizer::ChainSimplex(w) => of_visible(z, |z| linear_chain::shares(z, w.into())),
+    }
+}
+
+/// The gradient of [`weights`] by the scores from that by the weights.
+pub fn gradient(normalizer: Normalizer, z: &[f64], gradient: &[f64]) -> Vec<f64> {
+    match normalizer {
+        Normalizer::Softmax => entmax_gradient(&softmax(z), 1.0, gradient),
+        Normalizer::Sparsemax => entmax_gradient(&sparsemax(z), 2.0, gradient),
+        Normalizer::Entmax(alpha) => {
+            let alpha = f64::from(alpha).max(1.0);
+            entmax_gradient(&entmax(z, alpha), alpha, gradient)
+        }
+        Normalizer::Fusedmax(lambda) => fusedmax_gradient(z, lambda.into(), gradient),
+        Normalizer::ChainSimplex(w) => {
+            by_visible(z, gradient, |z, gradient| linear_chain::shares_gradient(z, w.into(), gradient))
+        }
+    }
+}
 
 /// `exp(z) / Σ exp(z)`.
 pub fn softmax(z: &[f64]) -> Vec<f64> {
@@ -157,17 +187,26 @@ pub fn entmax_gradient(p: &[f64], alpha: f64, gradient: &[f64]) -> Vec<f64> {
 
 /// The gradient of [`fusedmax`] by the scores: that of sparsemax, shared out among neighbours that are fused.
 pub fn fusedmax_gradient(z: &[f64], lambda: f64, gradient: &[f64]) -> Vec<f64> {
+    by_visible(z, gradient, |z, gradient| {
+        let fused = prox_tv(z, lambda);
+        let by_fused = entmax_gradient(&sparsemax(&fused), 2.0, gradient);
+        let mut by_scores = Vec::with_capacity(z.len());
+        for group in fused.chunk_by(|a, b| (a - b).abs() < SUPPORT) {
+            let keys = by_scores.len()..by_scores.len() + group.len();
+            let mean = by_fused[keys].iter().sum::<f64>() / group.len() as f64;
+            by_scores.extend(std::iter::repeat_n(mean, group.len()));
+        }
+        by_scores
+    })
+}
+
+/// Applies a gradient to the visible scores alone; hidden ones have none.
+fn by_visible(z: &[f64], gradient: &[f64], slopes: impl FnOnce(&[f64], &[f64]) -> Vec<f64>) -> Vec<f64> {
     let visible: Vec<usize> = (0..z.len()).filter(|&key| z[key] > f64::NEG_INFINITY).collect();
-    let fused = prox_tv(&visible.iter().map(|&key| z[key]).collect::<Vec<f64>>(), lambda);
-    let by_fused =
-        entmax_gradient(&sparsemax(&fused), 2.0, &visible.iter().map(|&key| gradient[key]).collect::<Vec<f64>>());
+    let of = |values: &[f64]| visible.iter().map(|&key| values[key]).collect::<Vec<f64>>();
     let mut by_scores = vec![0.0; z.len()];
-    let mut at = 0;
-    for group in fused.chunk_by(|a, b| (a - b).abs() < SUPPORT) {
-        let keys = at..at + group.len();
-        let mean = by_fused[keys.clone()].iter().sum::<f64>() / group.len() as f64;
-        visible[keys].iter().for_each(|&key| by_scores[key] = mean);
-        at += group.len();
+    for (key, slope) in visible.iter().zip(slopes(&of(z), &of(gradient))) {
+        by_scores[*key] = slope;
     }
     by_scores
 }

@@ -1,6 +1,6 @@
 //! Something else than softmax makes patterns of scores.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +17,40 @@ const SMALL_LAMBDA: f32 = 0.1;
 /// The end of the slider of λ; a larger number that was given widens it.
 const MOST_LAMBDA: f64 = 2.0;
 
-/// Families of normalisers, each by its first member, with its name in options and on screen.
-const FAMILIES: &[(Normalizer, &str, &str)] = &[
-    (Normalizer::Entmax(MIDDLE_ALPHA), "entmax", "α-entmax"),
-    (Normalizer::Fusedmax(SMALL_LAMBDA), "fusedmax", "Fusedmax"),
+/// What neighbours that are chosen together count for where a chain is offered, and the end of the slider.
+const SOME_W: f32 = 1.0;
+const MOST_W: f64 = 5.0;
+
+/// Normalisers that differ by a number alone.
+struct Family {
+    /// The one that is offered.
+    first: Normalizer,
+    /// In options.
+    name: &'static str,
+    label: &'static str,
+    meaning: &'static str,
+}
+
+/// In the order in which they are offered.
+const FAMILIES: &[Family] = &[
+    Family {
+        first: Normalizer::Entmax(MIDDLE_ALPHA),
+        name: "entmax",
+        label: "α-entmax",
+        meaning: "Between softmax and sparsemax: small weights become zero; α can be dragged",
+    },
+    Family {
+        first: Normalizer::Fusedmax(SMALL_LAMBDA),
+        name: "fusedmax",
+        label: "Fusedmax",
+        meaning: "Sparsemax with neighbours drawn to each other: they share a weight; λ can be dragged",
+    },
+    Family {
+        first: Normalizer::ChainSimplex(SOME_W),
+        name: "chain-simplex",
+        label: "Linear chain, sum 1",
+        meaning: "How probably each key is chosen where neighbours choose together, divided by the sum; w can be dragged",
+    },
 ];
 
 /// Something else than softmax makes patterns of scores.
@@ -45,6 +75,9 @@ pub enum Normalizer {
     Entmax(f32),
     /// Sparsemax with neighbours drawn to each other (Niculae and Blondel 2017); the number is its λ.
     Fusedmax(f32),
+    /// How probably a linear chain chooses each key (Kim et al. 2017), divided by the sum; the number is what two
+    /// neighbours that are both chosen add to their scores.
+    ChainSimplex(f32),
 }
 
 /// The name in files and options; [`Normalizer::title`] is for sentences.
@@ -55,6 +88,7 @@ impl fmt::Display for Normalizer {
             Self::Sparsemax => f.write_str("sparsemax"),
             Self::Entmax(alpha) => write!(f, "entmax:{alpha}"),
             Self::Fusedmax(lambda) => write!(f, "fusedmax:{lambda}"),
+            Self::ChainSimplex(w) => write!(f, "chain-simplex:{w}"),
         }
     }
 }
@@ -67,15 +101,17 @@ impl Normalizer {
         match self {
             Self::Entmax(alpha) => format!("{}-entmax", short(alpha)),
             Self::Fusedmax(lambda) => format!("fusedmax with λ = {}", short(lambda)),
+            Self::ChainSimplex(w) => format!("chain-simplex with w = {}", short(w)),
             Self::Softmax | Self::Sparsemax => self.to_string(),
         }
     }
 
-    /// The first member of its family.
+    /// The one of its family that is offered.
     const fn first(self) -> Self {
         match self {
             Self::Softmax | Self::Sparsemax | Self::Entmax(_) => Self::Entmax(MIDDLE_ALPHA),
             Self::Fusedmax(_) => Self::Fusedmax(SMALL_LAMBDA),
+            Self::ChainSimplex(_) => Self::ChainSimplex(SOME_W),
         }
     }
 
@@ -90,6 +126,7 @@ impl Normalizer {
                 match kind {
                     "entmax" => (number >= 1.0).then_some(Self::Entmax(number)),
                     "fusedmax" => (number >= 0.0).then_some(Self::Fusedmax(number)),
+                    "chain-simplex" => Some(Self::ChainSimplex(number)),
                     _ => None,
                 }
             }
@@ -119,7 +156,7 @@ impl EditKind for Normalize {
     fn spec() -> &'static EditSpec {
         &EditSpec {
             fields: &[
-                ("normalizer", "softmax, sparsemax, entmax:ALPHA or fusedmax:LAMBDA"),
+                ("normalizer", "softmax, sparsemax, entmax:ALPHA, fusedmax:LAMBDA or chain-simplex:W"),
                 ("layers", "in which layers"),
                 ("heads", "in which heads"),
             ],
@@ -136,14 +173,10 @@ impl EditKind for Normalize {
                 vec![EditOffer::new("Other softmax…", meaning, entmax).synonyms(synonyms)]
             }
             EditAim::Stack(_) => {
-                let normalize = |with| Self { scope: Scope::All, with };
-                let meaning = "Between softmax and sparsemax: small weights become zero; α can be dragged";
-                let fused = "Sparsemax with neighbours drawn to each other: they share a weight; λ can be dragged";
-                vec![
-                    EditOffer::new("α-entmax", meaning, normalize(Normalizer::Entmax(MIDDLE_ALPHA))),
-                    EditOffer::new("Sparsemax", "Many weights become zero", normalize(Normalizer::Sparsemax)),
-                    EditOffer::new("Fusedmax", fused, normalize(Normalizer::Fusedmax(SMALL_LAMBDA))),
-                ]
+                let sparsemax = ("Sparsemax", "Many weights become zero", Normalizer::Sparsemax);
+                let families = FAMILIES.iter().map(|family| (family.label, family.meaning, family.first));
+                let offer = |(name, meaning, with)| EditOffer::new(name, meaning, Self { scope: Scope::All, with });
+                iter::once(sparsemax).chain(families).map(offer).collect()
             }
             EditAim::Tokens { .. } | EditAim::Edges { .. } => Vec::new(),
         }
@@ -177,14 +210,20 @@ impl EditKind for Normalize {
             Normalizer::Fusedmax(lambda) if !lambda.is_finite() || *lambda < 0.0 => {
                 Err(format!("λ of fusedmax is 0 or more, not {lambda}"))
             }
-            Normalizer::Softmax | Normalizer::Sparsemax | Normalizer::Entmax(_) | Normalizer::Fusedmax(_) => Ok(()),
+            Normalizer::ChainSimplex(w) if !w.is_finite() => Err(format!("w of a chain is a number, not {w}")),
+            Normalizer::Softmax
+            | Normalizer::Sparsemax
+            | Normalizer::Entmax(_)
+            | Normalizer::Fusedmax(_)
+            | Normalizer::ChainSimplex(_) => Ok(()),
         }
     }
 
     fn options(&mut self, visit: &mut Visit<'_>) {
         let family = self.with.first();
         let mut chosen = family;
-        choose(visit, ("family", "Normaliser", "What makes weights of scores"), &mut chosen, FAMILIES);
+        let families: Vec<_> = FAMILIES.iter().map(|family| (family.first, family.name, family.label)).collect();
+        choose(visit, ("family", "Normaliser", "What makes weights of scores"), &mut chosen, &families);
         if chosen != family {
             self.with = chosen;
         }
@@ -198,6 +237,7 @@ impl EditKind for Normalize {
             Normalizer::Sparsemax => dragged(2.0, alpha).map(of_alpha),
             Normalizer::Entmax(number) => dragged(number.into(), alpha).map(of_alpha),
             Normalizer::Fusedmax(number) => dragged(number.into(), lambda).map(Normalizer::Fusedmax),
+            Normalizer::ChainSimplex(number) => dragged(number.into(), w).map(Normalizer::ChainSimplex),
         };
         self.with = turned.unwrap_or(self.with);
     }
@@ -219,6 +259,12 @@ fn alpha(value: &mut f64, before: f64) -> OptionField<'_> {
 fn lambda(value: &mut f64, before: f64) -> OptionField<'_> {
     let meaning = "0 is sparsemax; the larger λ, the more neighbours share a weight";
     real("lambda", "λ of the normaliser", meaning, value, 0.0..=MOST_LAMBDA.max(before)).placeholder("λ")
+}
+
+fn w(value: &mut f64, before: f64) -> OptionField<'_> {
+    let meaning = "What two neighbours that are both chosen add to their scores; below 0 they repel each other";
+    let most = MOST_W.max(before.abs());
+    real("w", "w of the normaliser", meaning, value, -most..=most).placeholder("w")
 }
 
 #[cfg(test)]

@@ -74,7 +74,10 @@ fn computation<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<Computatio
         let name = name.trim_matches('"');
         Normalizer::from_name(name).ok_or_else(|| FileError::Metadata {
             entry: "normalizer",
-            problem: format!("{:?} is not softmax, sparsemax or entmax:α", name.chars().take(40).collect::<String>()),
+            problem: format!(
+                "{:?} is no normaliser such as sparsemax or entmax:1.5",
+                name.chars().take(40).collect::<String>()
+            ),
         })
     })?;
     let partial_rows = text("rows").map_or(Ok(false), metadata::rows_are_partial)?;

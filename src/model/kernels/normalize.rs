@@ -1,13 +1,14 @@
-//! Normalisers other than softmax: sparsemax, α-entmax, fusedmax.
+//! Normalisers other than softmax. Those of a threshold (sparsemax, α-entmax, fusedmax) are found here in few steps.
 //!
 //! Rows are short and few heads are changed, so this is plain code on the CPU, in double precision inside a
-//! row; on other devices scores make a detour over the CPU. `analysis::explain::normalizers` is the reference.
+//! row; on other devices scores make a detour over the CPU. `analysis::explain::normalizers` is the reference, and
+//! computes all others.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use super::{ops::values, softmax};
-use crate::capture::Normalizer;
+use crate::{analysis::explain::normalizers, capture::Normalizer};
 
 /// How near to 1 the sum of a row has to be before it is divided by: to below what single precision can tell.
 const CLOSE: f64 = 1e-10;
@@ -56,16 +57,14 @@ impl CustomOp1 for NormalizeOp {
     }
 
     fn bwd(&self, scores: &Tensor, pattern: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        // Which keys are hidden is told by a score, and no longer by a weight.
-        let visible = scores.ge(f32::MIN)?.to_dtype(candle_core::DType::F32)?;
-        let op = NormalizeGrad { of: Self(self.0.clone()), visible };
+        let op = NormalizeGrad { of: Self(self.0.clone()), scores: scores.clone() };
         Ok(Some(pattern.contiguous()?.apply_op2_no_bwd(&grad.contiguous()?, &op)?))
     }
 }
 
 struct NormalizeGrad {
     of: NormalizeOp,
-    visible: Tensor,
+    scores: Tensor,
 }
 
 impl CustomOp2 for NormalizeGrad {
@@ -75,12 +74,12 @@ impl CustomOp2 for NormalizeGrad {
 
     fn cpu_fwd(&self, s1: &CpuStorage, l1: &Layout, s2: &CpuStorage, l2: &Layout) -> Result<(CpuStorage, Shape)> {
         let (pattern, grad) = (values(s1, l1)?, values(s2, l2)?);
-        let visible = self.visible.flatten_all()?.to_vec1::<f32>()?;
+        let scores = self.scores.flatten_all()?.to_vec1::<f32>()?;
         let mut out = vec![0.0; pattern.len()];
         let n = l1.dims().last().copied().unwrap_or(1).max(1);
         self.of.for_each_row(l1, &mut out, |normalizer, idx, out| {
             let range = idx * n..(idx + 1) * n;
-            gradient(normalizer, &pattern[range.clone()], &grad[range.clone()], &visible[range], out);
+            gradient(normalizer, &scores[range.clone()], &pattern[range.clone()], &grad[range], out);
         });
         Ok((CpuStorage::F32(out), l1.shape().clone()))
     }
@@ -97,6 +96,10 @@ fn weights(normalizer: Normalizer, row: &mut [f32]) {
     let visible: Vec<usize> = (0..row.len()).filter(|key| row[*key] > f32::NEG_INFINITY).collect();
     let mut z: Vec<f64> = visible.iter().map(|key| f64::from(row[*key]) - f64::from(max)).collect();
     match normalizer {
+        Normalizer::ChainSimplex(_) => {
+            put(row, normalizers::weights(normalizer, &wide(row)));
+            return;
+        }
         Normalizer::Softmax => of_softmax(&mut z),
         Normalizer::Entmax(alpha) if alpha <= 1.0 => of_softmax(&mut z),
         Normalizer::Entmax(alpha) => of_entmax(&mut z, f64::from(alpha)),
@@ -113,6 +116,16 @@ fn weights(normalizer: Normalizer, row: &mut [f32]) {
     row.fill(0.0);
     for (key, weight) in visible.into_iter().zip(z) {
         row[key] = weight as f32;
+    }
+}
+
+fn wide(row: &[f32]) -> Vec<f64> {
+    row.iter().copied().map(f64::from).collect()
+}
+
+fn put(row: &mut [f32], values: Vec<f64>) {
+    for (at, value) in row.iter_mut().zip(values) {
+        *at = value as f32;
     }
 }
 
@@ -176,13 +189,17 @@ fn of_entmax(z: &mut [f64], alpha: f64) {
 
 /// Draws neighbours to each other: `argmin_y ½‖y - z‖² + λ Σ |y_(i+1) - y_i|` (Condat 2013).
 fn fuse(z: &mut [f64], lambda: f64) {
-    let fused = crate::analysis::explain::normalizers::prox_tv(z, lambda);
+    let fused = normalizers::prox_tv(z, lambda);
     z.copy_from_slice(&fused);
 }
 
 /// The gradient of the scores from that of the weights.
-fn gradient(normalizer: Normalizer, pattern: &[f32], grad: &[f32], visible: &[f32], out: &mut [f32]) {
+fn gradient(normalizer: Normalizer, scores: &[f32], pattern: &[f32], grad: &[f32], out: &mut [f32]) {
     let alpha = match normalizer {
+        Normalizer::ChainSimplex(_) => {
+            put(out, normalizers::gradient(normalizer, &wide(scores), &wide(grad)));
+            return;
+        }
         Normalizer::Softmax => 1.0,
         Normalizer::Entmax(alpha) => f64::from(alpha).max(1.0),
         Normalizer::Sparsemax | Normalizer::Fusedmax(_) => 2.0,
@@ -199,13 +216,14 @@ fn gradient(normalizer: Normalizer, pattern: &[f32], grad: &[f32], visible: &[f3
         *out = (share(*p) * (f64::from(*g) - mean)) as f32;
     }
     if let Normalizer::Fusedmax(_) = normalizer {
-        spread(pattern, visible, out);
+        spread(pattern, scores, out);
     }
 }
 
 /// Neighbours that share a weight share its gradient.
-fn spread(pattern: &[f32], visible: &[f32], out: &mut [f32]) {
-    let keys: Vec<usize> = (0..pattern.len()).filter(|key| visible[*key] > 0.0).collect();
+fn spread(pattern: &[f32], scores: &[f32], out: &mut [f32]) {
+    // Which keys are hidden is told by a score, and no longer by a weight.
+    let keys: Vec<usize> = (0..pattern.len()).filter(|key| scores[*key] > f32::NEG_INFINITY).collect();
     for group in keys.chunk_by(|a, b| pattern[*a] == pattern[*b]) {
         let mean = group.iter().map(|key| out[*key]).sum::<f32>() / group.len() as f32;
         for key in group {
