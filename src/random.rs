@@ -19,6 +19,11 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
+    /// 64 bits that follow from words alone: the same in whatever order, and by whichever thread, rows are computed.
+    pub fn of_words(words: impl IntoIterator<Item = u64>) -> u64 {
+        words.into_iter().fold(0, |bits: u64, word| Self::new(bits.wrapping_add(word)).next())
+    }
+
     /// Uniform in 0 ≤ x < 1.
     pub const fn unit(&mut self) -> f64 {
         // 53 bits are what a double holds.

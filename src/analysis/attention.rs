@@ -310,7 +310,7 @@ pub(crate) fn pattern_rows_from(capture: &Capture, head: HeadId, scores: &Matrix
     if !edits_are_known(edits) {
         return None;
     }
-    let pattern = normalized(scores, capture.computation().normalizer_of(head))?;
+    let pattern = normalized(scores, capture.computation().normalizer_of(head), (head, first))?;
     let sink = capture.sink(head);
     if sink.is_none() && capture.model().layer_of(head).is_some_and(|layer| layer.sink) {
         return None;
@@ -346,16 +346,16 @@ pub fn has_pattern(capture: &Capture, head: HeadId) -> bool {
     })
 }
 
-/// What a normaliser makes of every row; a row that is masked everywhere becomes zeros.
-pub(crate) fn normalized(scores: &Matrix, normalizer: Normalizer) -> Option<Matrix> {
+/// What a normaliser makes of rows of a head from query `first` on; a row that is masked everywhere becomes zeros.
+pub(crate) fn normalized(scores: &Matrix, normalizer: Normalizer, (head, first): (HeadId, usize)) -> Option<Matrix> {
     if normalizer == Normalizer::Softmax {
         return softmax(scores);
     }
-    let of_row = |row: &[f32]| {
+    let of_row = |(query, row): (usize, &[f32])| {
         let row: Vec<f64> = row.iter().map(|score| f64::from(*score)).collect();
-        normalizers::weights(normalizer, &row)
+        normalizers::weights(normalizer, (head, query), &row)
     };
-    let values = scores.rows().flat_map(of_row).map(|weight| weight as f32).collect::<Vec<_>>();
+    let values = (first..).zip(scores.rows()).flat_map(of_row).map(|weight| weight as f32).collect::<Vec<_>>();
     Matrix::new(values, scores.shape()).ok()
 }
 

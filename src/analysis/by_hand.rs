@@ -17,7 +17,7 @@ use crate::{
         Capture, CaptureParts, Computation, InputInfo, LayerCapture, Matrix, Normalizer, PerHead, Site, SiteValue,
         SiteValues, StackCapture, Token,
     },
-    ids::{CaptureId, Side, StackKind},
+    ids::{CaptureId, HeadId, Side, StackKind},
     json_file,
     spec::{LayerSpec, Mask, Modality, ModelSpec, StackSpec, TextSpec},
     text::told,
@@ -161,7 +161,7 @@ impl Numbers {
         let mut layer = LayerSpec { window: self.window, ..LayerSpec::new(1, d_head) };
         layer.scale = scored.scale as f32;
         let scores = masked(&scored.scores, layer.mask(self.causal))?;
-        let pattern = attention::normalized(&scores, normalizer);
+        let pattern = attention::normalized(&scores, normalizer, (HeadId::default(), 0));
         let pattern = pattern.ok_or_else(|| NumbersError("There are no numbers".to_owned()))?;
         let z = Typed::from_fn("z", n, d_head, |query, dim| {
             let row = pattern.row(query).unwrap_or(&[]);

@@ -288,6 +288,9 @@ impl Model {
         control: &Control<'_>,
     ) -> Result<(Capture, Option<Gradients>), ModelError> {
         let taps = differentiated.as_ref().map_or(Taps::NONE, |(_, taps)| *taps);
+        if differentiated.is_some() && !taps.fixed_patterns {
+            edits::check_gradients(&plan.edits)?;
+        }
         let writes = plan.generate.is_some() || (input.target.is_none() && self.spec.modality.target().is_some());
         if writes {
             // What is known before the text is written: the encoder's input, or the prompt.

@@ -64,6 +64,8 @@ fn kind(edit: &Edit) -> String {
         Edit::Normalize(Normalize { with: Normalizer::Entmax(_), .. }) => "normalizer entmax",
         Edit::Normalize(Normalize { with: Normalizer::Fusedmax(_), .. }) => "normalizer fusedmax",
         Edit::Normalize(Normalize { with: Normalizer::ChainSimplex(_), .. }) => "normalizer chain-simplex",
+        Edit::Normalize(Normalize { with: Normalizer::Argmax, .. }) => "normalizer argmax",
+        Edit::Normalize(Normalize { with: Normalizer::Sample { .. }, .. }) => "normalizer sample",
         Edit::Normalize(Normalize { with: Normalizer::Softmax, .. }) => "normalizer softmax",
         Edit::TopK(_) => "top k",
         Edit::RankOne(_) => "rank one",

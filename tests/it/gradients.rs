@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use attnscope::{
-    capture::{Capture, LayerCapture, Matrix, Patch, Scope, StackCapture, changes::TopK},
+    capture::{Capture, LayerCapture, Matrix, Normalize, Normalizer, Patch, Scope, StackCapture, changes::TopK},
     ids::{HeadId, Side, StackKind},
     model::{
         Edit, Encoded, Gradients, Logits, Model, Objective, RunPlan, Site, Sites, Taps,
@@ -269,6 +269,36 @@ fn gradients_of_a_run_whose_queries_keep_their_strongest_keys_are_the_slopes_of_
         let change = TopK { k, renormalize, stack: StackKind::SelfAttention, scope: Scope::All };
         let wrong = check(name, &model, &model.encode(&reference.input()).unwrap(), &[change.into()]);
         assert!(wrong.is_empty(), "{name} {k} {renormalize}:\n{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn gradients_of_a_run_with_another_normaliser_are_the_slopes_of_that_run() {
+    for (name, with) in [("bert", Normalizer::ChainSimplex(0.7)), ("gpt2", Normalizer::ChainSimplex(-0.5))] {
+        let (model, reference) = open(name);
+        let change = Normalize { with, scope: Scope::All };
+        let wrong = check(name, &model, &model.encode(&reference.input()).unwrap(), &[change.into()]);
+        assert!(wrong.is_empty(), "{name} {with}:\n{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn no_gradient_runs_through_a_choice_of_one_key() {
+    let model = load("bert");
+    let encoded = model.encode(&crate::parity::Reference::open("bert", "reference.safetensors").input()).unwrap();
+    let objective = Objective::LogitDifference { row: 4, id: 1, against: 2 };
+    for with in [Normalizer::Argmax, Normalizer::Sample { seed: 7, draw: 0 }] {
+        let edits = vec![Edit::Normalize(Normalize { with, scope: Scope::Heads(vec![HeadId::single(0, 1)]) })];
+        let plan = RunPlan { edits, ..RunPlan::silent() };
+        let of = |fixed_patterns| {
+            let taps = Taps { sites: Sites::of(&[Site::Q, Site::V]), fixed_patterns };
+            model.gradients(&encoded, &plan, objective.clone(), taps, &uninterrupted)
+        };
+        let refused = of(false).unwrap_err().to_string();
+        assert!(refused.contains("no gradient runs through it") && refused.contains("in head L0H1"), "{refused}");
+        let given = of(true).unwrap().1;
+        let values = given.layer(HeadId::single(0, 1)).unwrap().per_head(Site::V).unwrap().as_slice();
+        assert!(values.iter().any(|slope| *slope != 0.0), "values have one where patterns count as given");
     }
 }
 

@@ -190,6 +190,8 @@ fn every_kind_of_change_is_kept_and_followed() {
             Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Sparsemax }),
             Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Fusedmax(0.2) }),
             Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::ChainSimplex(0.5) }),
+            Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Argmax }),
+            Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Sample { seed: 7, draw: 2 } }),
             Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Entmax(1.3) }),
             Edit::ReplaceToken(ReplaceToken { side: stack.key_side(), position: 1, id: 7 }),
         ];

@@ -283,6 +283,11 @@ fn another_normaliser_is_chosen_below_its_change_and_its_number_is_dragged() {
     window.harness.get_by_label("α-entmax").click();
     window.settle();
     assert_eq!(edits(&window), ["scores are normalised by 1.5-entmax everywhere"]);
+    window.harness.get_by_label("Change ⏷").click();
+    window.settle();
+    choose(&mut window, "All attention", "Sampled");
+    drag(&mut window, "Draw");
+    assert_eq!(edits(&window)[1], "scores are normalised by draw 1 of their softmax (seed 0) everywhere");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! formula in double precision.
 
 use attnscope::{
+    ids::{HeadId, StackKind},
     model::kernels::{self, Activation, KernelPath, Linear, Norm, NormKind, Turns, with_path},
     spec::Mask,
 };
@@ -239,21 +240,25 @@ fn normalisers_are_those_of_their_papers_forward_and_backward() {
         Normalizer::Entmax(1.2),
         Normalizer::Fusedmax(0.3),
         Normalizer::ChainSimplex(0.7),
+        Normalizer::Argmax,
+        Normalizer::Sample { seed: 7, draw: 1 },
     ];
+    let at = HeadId { stack: StackKind::Cross, layer: 2, head: 0 };
     let (n_head, n_query, n_key) = (by_head.len(), 6, 9);
     let mut scores = sample(&[n_head, n_query, n_key], 5).flatten_all().unwrap().to_vec1::<f32>().unwrap();
     for (idx, score) in scores.iter_mut().enumerate().filter(|(idx, _)| idx % 7 == 3) {
         *score = if idx % 2 == 0 { f32::NEG_INFINITY } else { *score };
     }
     scores[..n_key].fill(f32::NEG_INFINITY);
-    let reference = |head: usize, row: &[f64]| exact::weights(by_head[head], row);
+    let reference =
+        |(head, query): (usize, usize), row: &[f64]| exact::weights(by_head[head], (HeadId { head, ..at }, query), row);
     let wide = |row: &[f32]| row.iter().map(|score| f64::from(*score)).collect::<Vec<f64>>();
     let shape = (n_head, n_query, n_key);
     let weights = sample(&[n_head, n_query, n_key], 11);
     for way in KernelPath::supported() {
         let (pattern, grad) = with_path(way, || {
             let var = Var::from_tensor(&Tensor::from_vec(scores.clone(), shape, &Device::Cpu).unwrap()).unwrap();
-            let pattern = kernels::normalize(var.as_tensor(), &by_head).unwrap();
+            let pattern = kernels::normalize(var.as_tensor(), &by_head, (at, 0)).unwrap();
             let grads = (&pattern * &weights).unwrap().sum_all().unwrap().backward().unwrap();
             let values = |tensor: &Tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             (values(&pattern), values(grads.get(&var).unwrap()))
@@ -261,13 +266,13 @@ fn normalisers_are_those_of_their_papers_forward_and_backward() {
         let weights = weights.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         for (idx, row) in scores.chunks_exact(n_key).enumerate() {
             let at = idx * n_key..(idx + 1) * n_key;
-            let (head, row) = (idx / n_query, wide(row));
-            let expected = reference(head, &row);
+            let (place, row) = ((idx / n_query, idx % n_query), wide(row));
+            let expected = reference(place, &row);
             for (found, expected) in pattern[at.clone()].iter().zip(&expected) {
-                assert!((f64::from(*found) - expected).abs() < 1e-6, "{way:?} {head}: {found} is not {expected}");
+                assert!((f64::from(*found) - expected).abs() < 1e-6, "{way:?} {place:?}: {found} is not {expected}");
             }
             let objective = |row: &[f64]| -> f64 {
-                reference(head, row).iter().zip(&weights[at.clone()]).map(|(p, w)| p * f64::from(*w)).sum()
+                reference(place, row).iter().zip(&weights[at.clone()]).map(|(p, w)| p * f64::from(*w)).sum()
             };
             for key in (0..n_key).filter(|key| row[*key].is_finite()) {
                 let moved = |step: f64| {
@@ -277,7 +282,7 @@ fn normalisers_are_those_of_their_papers_forward_and_backward() {
                 };
                 let slope = (moved(1e-6) - moved(-1e-6)) / 2e-6;
                 let found = f64::from(grad[at.start + key]);
-                assert!((slope - found).abs() < 1e-4, "{way:?} head {head}: slope {slope}, gradient {found}");
+                assert!((slope - found).abs() < 1e-4, "{way:?} {place:?}: slope {slope}, gradient {found}");
             }
         }
     }

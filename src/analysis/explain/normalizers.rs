@@ -5,7 +5,11 @@
 //! more keys get something: softmax is α = 1, sparsemax α = 2.
 
 use super::linear_chain;
-use crate::capture::Normalizer;
+use crate::{
+    capture::Normalizer,
+    ids::{HeadId, StackKind},
+    random::SplitMix,
+};
 
 /// Weights below this count as 0 where the number of keys with weight is told: an entry that lies exactly at
 /// the edge comes out as rounding.
@@ -14,14 +18,16 @@ const SUPPORT: f64 = 1e-9;
 /// Halvings of α-entmax's interval.
 const N_STEPS: usize = 50;
 
-/// What a normaliser makes of a row of scores.
-pub fn weights(normalizer: Normalizer, z: &[f64]) -> Vec<f64> {
+/// What a normaliser makes of a row of scores, that of a query of a head.
+pub fn weights(normalizer: Normalizer, row: (HeadId, usize), z: &[f64]) -> Vec<f64> {
     match normalizer {
         Normalizer::Softmax => softmax(z),
         Normalizer::Sparsemax => sparsemax(z),
         Normalizer::Entmax(alpha) => entmax(z, alpha.into()),
         Normalizer::Fusedmax(lambda) => fusedmax(z, lambda.into()),
         Normalizer::ChainSimplex(w) => of_visible(z, |z| linear_chain::shares(z, w.into())),
+        Normalizer::Argmax => argmax(z),
+        Normalizer::Sample { seed, draw } => sample(z, [seed, draw as u64], row),
     }
 }
 
@@ -38,6 +44,7 @@ pub fn gradient(normalizer: Normalizer, z: &[f64], gradient: &[f64]) -> Vec<f64>
         Normalizer::ChainSimplex(w) => {
             by_visible(z, gradient, |z, gradient| linear_chain::shares_gradient(z, w.into(), gradient))
         }
+        Normalizer::Argmax | Normalizer::Sample { .. } => vec![0.0; z.len()],
     }
 }
 
@@ -171,6 +178,28 @@ pub fn fusedmax(z: &[f64], lambda: f64) -> Vec<f64> {
     of_visible(z, |z| sparsemax(&prox_tv(z, lambda)))
 }
 
+/// 1 at the largest score, the first of equals.
+pub fn argmax(z: &[f64]) -> Vec<f64> {
+    of_visible(z, |z| {
+        let largest = (1..z.len()).fold(0, |largest, key| if z[key] > z[largest] { key } else { largest });
+        (0..z.len()).map(|key| f64::from(u8::from(key == largest))).collect()
+    })
+}
+
+/// 1 at a key that is drawn with the probabilities of [`softmax`]: the largest score after noise of Gumbel. The noise of
+/// a key follows from the seed, the number of the draw, and its place alone.
+pub fn sample(z: &[f64], [seed, draw]: [u64; 2], (head, query): (HeadId, usize)) -> Vec<f64> {
+    let stack = (head.stack != StackKind::SelfAttention).then_some(head.stack as u64);
+    let place = [head.layer, head.head, query].map(|number| number as u64);
+    let noisy = z.iter().zip(0..).map(|(z, key)| {
+        let words = [seed, draw].into_iter().chain(stack).chain(place).chain([key]);
+        let uniform = ((SplitMix::of_words(words) >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
+        // As near to 1 as there are numbers below it: the noise is finite.
+        z - (-uniform.min(1.0 - f64::EPSILON / 2.0).ln()).ln()
+    });
+    argmax(&noisy.collect::<Vec<f64>>())
+}
+
 /// Number of keys with weight.
 pub fn support(weights: &[f64]) -> usize {
     weights.iter().filter(|weight| **weight > SUPPORT).count()
@@ -267,6 +296,31 @@ mod tests {
         toy::assert_near(&fusedmax(&[1.0, 2.1, 1.9], 0.1), &[0.0, 0.5, 0.5]);
         assert_eq!(sparsemax(&[f64::NEG_INFINITY; 3]), [0.0; 3]);
         assert!(sparsemax(&[f64::NAN, 1.0]).iter().all(|weight| weight.is_nan()));
+    }
+
+    #[test]
+    fn one_key_is_drawn_as_often_as_softmax_says() {
+        assert_eq!(argmax(&[0.5, 1.0, 1.0]), [0.0, 1.0, 0.0], "the first of equals");
+        assert_eq!(argmax(&HIDDEN), [1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(SplitMix::of_words([0]), 16_294_208_416_658_607_535);
+        assert_eq!(SplitMix::of_words([7, 0, 1, 2, 3, 0]), 603_155_829_460_549_369);
+        let row = (HeadId { stack: StackKind::SelfAttention, layer: 1, head: 2 }, 3);
+        let drawn = |z: &[f64], draw: u64, row: (HeadId, usize)| {
+            let weights = sample(z, [7, draw], row);
+            assert_eq!((support(&weights), weights.iter().sum::<f64>()), (1, 1.0));
+            weights.iter().position(|weight| *weight == 1.0).unwrap()
+        };
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|draw| drawn(&Z, draw, row)), [1, 0, 1, 3, 1, 3, 0, 3]);
+        let mut times = [0; 4];
+        (0..4000).for_each(|draw| times[drawn(&Z, draw, row)] += 1);
+        assert_eq!(times, [1463, 874, 461, 1202], "softmax: 1467, 890, 442, 1201");
+        // A key that is hidden leaves the noise of the others as it is.
+        let without = [1.0, f64::NEG_INFINITY, -0.2, 0.8];
+        let kept = (0..100).filter(|draw| drawn(&Z, *draw, row) != 1);
+        assert!(kept.into_iter().all(|draw| drawn(&Z, draw, row) == drawn(&without, draw, row)));
+        let elsewhere = (HeadId { stack: StackKind::Cross, ..row.0 }, row.1);
+        assert!((0..100).any(|draw| drawn(&Z, draw, row) != drawn(&Z, draw, elsewhere)), "other stacks draw apart");
+        assert_eq!(sample(&[f64::NEG_INFINITY; 2], [7, 0], row), [0.0; 2]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{
     EditAim, EditContext, EditKind, EditOffer, EditSpec, Intervention, Scope,
     codec::{Named, as_text},
 };
-use crate::options::{OptionField, Visit, choose, real};
+use crate::options::{FieldValue, OptionField, Visit, choose, real, whole};
 
 /// Between softmax and sparsemax.
 const MIDDLE_ALPHA: f32 = 1.5;
@@ -20,6 +20,8 @@ const MOST_LAMBDA: f64 = 2.0;
 /// What neighbours that are chosen together count for where a chain is offered, and the end of the slider.
 const SOME_W: f32 = 1.0;
 const MOST_W: f64 = 5.0;
+/// The end of the slider of draws.
+const MOST_DRAW: usize = 99;
 
 /// Normalisers that differ by a number alone.
 struct Family {
@@ -51,6 +53,18 @@ const FAMILIES: &[Family] = &[
         label: "Linear chain, sum 1",
         meaning: "How probably each key is chosen where neighbours choose together, divided by the sum; w can be dragged",
     },
+    Family {
+        first: Normalizer::Argmax,
+        name: "argmax",
+        label: "Argmax",
+        meaning: "All weight on the key of the largest score, the first of equals",
+    },
+    Family {
+        first: Normalizer::Sample { seed: 0, draw: 0 },
+        name: "sample",
+        label: "Sampled",
+        meaning: "All weight on one key, drawn with the probabilities of softmax; the number of the draw can be dragged",
+    },
 ];
 
 /// Something else than softmax makes patterns of scores.
@@ -78,6 +92,15 @@ pub enum Normalizer {
     /// How probably a linear chain chooses each key (Kim et al. 2017), divided by the sum; the number is what two
     /// neighbours that are both chosen add to their scores.
     ChainSimplex(f32),
+    /// All weight on the largest score, the first of equals.
+    Argmax,
+    /// All weight on one key, drawn with the probabilities of softmax (Gumbel-max).
+    Sample {
+        /// Equal seeds and numbers give equal keys.
+        seed: u64,
+        /// Its number: another one draws anew.
+        draw: usize,
+    },
 }
 
 /// The name in files and options; [`Normalizer::title`] is for sentences.
@@ -89,6 +112,8 @@ impl fmt::Display for Normalizer {
             Self::Entmax(alpha) => write!(f, "entmax:{alpha}"),
             Self::Fusedmax(lambda) => write!(f, "fusedmax:{lambda}"),
             Self::ChainSimplex(w) => write!(f, "chain-simplex:{w}"),
+            Self::Argmax => f.write_str("argmax"),
+            Self::Sample { seed, draw } => write!(f, "sample:{seed}:{draw}"),
         }
     }
 }
@@ -102,7 +127,16 @@ impl Normalizer {
             Self::Entmax(alpha) => format!("{}-entmax", short(alpha)),
             Self::Fusedmax(lambda) => format!("fusedmax with λ = {}", short(lambda)),
             Self::ChainSimplex(w) => format!("chain-simplex with w = {}", short(w)),
-            Self::Softmax | Self::Sparsemax => self.to_string(),
+            Self::Sample { seed, draw } => format!("draw {draw} of their softmax (seed {seed})"),
+            Self::Softmax | Self::Sparsemax | Self::Argmax => self.to_string(),
+        }
+    }
+
+    /// Whether all weight is on one key, which small changes of the scores do not move.
+    pub const fn is_a_choice(self) -> bool {
+        match self {
+            Self::Argmax | Self::Sample { .. } => true,
+            Self::Softmax | Self::Sparsemax | Self::Entmax(_) | Self::Fusedmax(_) | Self::ChainSimplex(_) => false,
         }
     }
 
@@ -112,6 +146,8 @@ impl Normalizer {
             Self::Softmax | Self::Sparsemax | Self::Entmax(_) => Self::Entmax(MIDDLE_ALPHA),
             Self::Fusedmax(_) => Self::Fusedmax(SMALL_LAMBDA),
             Self::ChainSimplex(_) => Self::ChainSimplex(SOME_W),
+            Self::Argmax => self,
+            Self::Sample { .. } => Self::Sample { seed: 0, draw: 0 },
         }
     }
 
@@ -120,8 +156,13 @@ impl Normalizer {
         match name {
             "softmax" => Some(Self::Softmax),
             "sparsemax" => Some(Self::Sparsemax),
+            "argmax" => Some(Self::Argmax),
             _ => {
                 let (kind, number) = name.split_once(':')?;
+                if kind == "sample" {
+                    let (seed, draw) = number.split_once(':')?;
+                    return Some(Self::Sample { seed: seed.parse().ok()?, draw: draw.parse().ok()? });
+                }
                 let number: f32 = number.parse().ok().filter(|number: &f32| number.is_finite())?;
                 match kind {
                     "entmax" => (number >= 1.0).then_some(Self::Entmax(number)),
@@ -156,7 +197,10 @@ impl EditKind for Normalize {
     fn spec() -> &'static EditSpec {
         &EditSpec {
             fields: &[
-                ("normalizer", "softmax, sparsemax, entmax:ALPHA, fusedmax:LAMBDA or chain-simplex:W"),
+                (
+                    "normalizer",
+                    "softmax, sparsemax, entmax:ALPHA, fusedmax:LAMBDA, chain-simplex:W, argmax or sample:SEED:DRAW",
+                ),
                 ("layers", "in which layers"),
                 ("heads", "in which heads"),
             ],
@@ -215,7 +259,9 @@ impl EditKind for Normalize {
             | Normalizer::Sparsemax
             | Normalizer::Entmax(_)
             | Normalizer::Fusedmax(_)
-            | Normalizer::ChainSimplex(_) => Ok(()),
+            | Normalizer::ChainSimplex(_)
+            | Normalizer::Argmax
+            | Normalizer::Sample { .. } => Ok(()),
         }
     }
 
@@ -226,6 +272,12 @@ impl EditKind for Normalize {
         choose(visit, ("family", "Normaliser", "What makes weights of scores"), &mut chosen, &families);
         if chosen != family {
             self.with = chosen;
+        }
+        if let Normalizer::Sample { seed, draw } = &mut self.with {
+            let meaning = "Of which many draws the one is: the same number draws the same keys";
+            visit(whole("draw", "Draw", meaning, draw, 0..=MOST_DRAW.max(*draw)).placeholder("draw"));
+            let meaning = "Where the draws begin: another seed, other keys";
+            visit(OptionField::new("seed", "Seed", meaning, FieldValue::Seed(seed)));
         }
         let mut dragged = |number: f64, field: fn(&mut f64, f64) -> OptionField<'_>| {
             let mut value = number;
@@ -238,6 +290,7 @@ impl EditKind for Normalize {
             Normalizer::Entmax(number) => dragged(number.into(), alpha).map(of_alpha),
             Normalizer::Fusedmax(number) => dragged(number.into(), lambda).map(Normalizer::Fusedmax),
             Normalizer::ChainSimplex(number) => dragged(number.into(), w).map(Normalizer::ChainSimplex),
+            Normalizer::Argmax | Normalizer::Sample { .. } => None,
         };
         self.with = turned.unwrap_or(self.with);
     }
@@ -276,6 +329,20 @@ mod tests {
         ids::{HeadId, StackKind},
         spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     };
+
+    #[test]
+    fn a_normaliser_is_read_by_the_name_that_it_is_written_with() {
+        let families = FAMILIES.iter().map(|family| family.first);
+        let dragged =
+            [Normalizer::Entmax(1.25), Normalizer::ChainSimplex(-0.5), Normalizer::Sample { seed: 7, draw: 3 }];
+        for normalizer in [Normalizer::Softmax, Normalizer::Sparsemax].into_iter().chain(families).chain(dragged) {
+            assert_eq!(Normalizer::from_name(&normalizer.to_string()), Some(normalizer));
+        }
+        for wrong in ["entmax", "entmax:0.5", "fusedmax:-1", "chain-simplex:nan", "sample:7", "sample:-1:0", "argmax:1"]
+        {
+            assert_eq!(Normalizer::from_name(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn another_normaliser_is_refused_where_sinks_are_part_of_the_softmax() {

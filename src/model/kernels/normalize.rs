@@ -8,7 +8,7 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tenso
 use rayon::prelude::*;
 
 use super::{ops::values, softmax};
-use crate::{analysis::explain::normalizers, capture::Normalizer};
+use crate::{analysis::explain::normalizers, capture::Normalizer, ids::HeadId};
 
 /// How near to 1 the sum of a row has to be before it is divided by: to below what single precision can tell.
 const CLOSE: f64 = 1e-10;
@@ -16,11 +16,11 @@ const CLOSE: f64 = 1e-10;
 const MOST_STEPS: usize = 60;
 
 /// The pattern that scores have when each head has a normaliser of its own. Entries of `-inf` give exactly
-/// zero, and a row of them gives zeros.
+/// zero, and a row of them gives zeros. The first row is that of a query of a head.
 ///
 /// # Shapes
 /// - `scores`, result: `[head, query, key]`; `by_head`: one per head
-pub fn normalize(scores: &Tensor, by_head: &[Normalizer]) -> Result<Tensor> {
+pub fn normalize(scores: &Tensor, by_head: &[Normalizer], first: (HeadId, usize)) -> Result<Tensor> {
     if by_head.iter().all(|normalizer| *normalizer == Normalizer::Softmax) {
         return softmax(scores, crate::spec::Mask::NONE);
     }
@@ -29,19 +29,32 @@ pub fn normalize(scores: &Tensor, by_head: &[Normalizer]) -> Result<Tensor> {
     }
     let device = scores.device();
     let cpu = scores.to_device(&candle_core::Device::Cpu)?.contiguous()?;
-    cpu.apply_op1(NormalizeOp(by_head.to_vec()))?.to_device(device)
+    cpu.apply_op1(NormalizeOp { by_head: by_head.to_vec(), first })?.to_device(device)
 }
 
-struct NormalizeOp(Vec<Normalizer>);
+#[derive(Clone)]
+struct NormalizeOp {
+    by_head: Vec<Normalizer>,
+    first: (HeadId, usize),
+}
 
 impl NormalizeOp {
-    /// Calls `f(normaliser, row)` for every row.
-    fn for_each_row(&self, layout: &Layout, out: &mut [f32], f: impl Fn(Normalizer, usize, &mut [f32]) + Sync) {
+    /// Calls `f` for every row, with its normaliser, its head and query, and its place.
+    fn for_each_row(
+        &self,
+        layout: &Layout,
+        out: &mut [f32],
+        f: impl Fn(Normalizer, (HeadId, usize), usize, &mut [f32]) + Sync,
+    ) {
         let (n_query, n_key) = match layout.dims() {
             &[_, n_query, n_key] => (n_query.max(1), n_key.max(1)),
             _ => return,
         };
-        out.par_chunks_exact_mut(n_key).enumerate().for_each(|(idx, row)| f(self.0[idx / n_query], idx, row));
+        let (first, query) = self.first;
+        out.par_chunks_exact_mut(n_key).enumerate().for_each(|(idx, row)| {
+            let head = HeadId { head: first.head + idx / n_query, ..first };
+            f(self.by_head[idx / n_query], (head, query + idx % n_query), idx, row);
+        });
     }
 }
 
@@ -52,12 +65,12 @@ impl CustomOp1 for NormalizeOp {
 
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let mut out = values(storage, layout)?.to_vec();
-        self.for_each_row(layout, &mut out, |normalizer, _, row| weights(normalizer, row));
+        self.for_each_row(layout, &mut out, |normalizer, at, _, row| weights(normalizer, at, row));
         Ok((CpuStorage::F32(out), layout.shape().clone()))
     }
 
     fn bwd(&self, scores: &Tensor, pattern: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let op = NormalizeGrad { of: Self(self.0.clone()), scores: scores.clone() };
+        let op = NormalizeGrad { of: self.clone(), scores: scores.clone() };
         Ok(Some(pattern.contiguous()?.apply_op2_no_bwd(&grad.contiguous()?, &op)?))
     }
 }
@@ -77,7 +90,7 @@ impl CustomOp2 for NormalizeGrad {
         let scores = self.scores.flatten_all()?.to_vec1::<f32>()?;
         let mut out = vec![0.0; pattern.len()];
         let n = l1.dims().last().copied().unwrap_or(1).max(1);
-        self.of.for_each_row(l1, &mut out, |normalizer, idx, out| {
+        self.of.for_each_row(l1, &mut out, |normalizer, _, idx, out| {
             let range = idx * n..(idx + 1) * n;
             gradient(normalizer, &scores[range.clone()], &pattern[range.clone()], &grad[range], out);
         });
@@ -86,7 +99,7 @@ impl CustomOp2 for NormalizeGrad {
 }
 
 /// One row of scores becomes one of weights.
-fn weights(normalizer: Normalizer, row: &mut [f32]) {
+fn weights(normalizer: Normalizer, at: (HeadId, usize), row: &mut [f32]) {
     let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     if max == f32::NEG_INFINITY {
         row.fill(0.0);
@@ -96,8 +109,8 @@ fn weights(normalizer: Normalizer, row: &mut [f32]) {
     let visible: Vec<usize> = (0..row.len()).filter(|key| row[*key] > f32::NEG_INFINITY).collect();
     let mut z: Vec<f64> = visible.iter().map(|key| f64::from(row[*key]) - f64::from(max)).collect();
     match normalizer {
-        Normalizer::ChainSimplex(_) => {
-            put(row, normalizers::weights(normalizer, &wide(row)));
+        Normalizer::ChainSimplex(_) | Normalizer::Argmax | Normalizer::Sample { .. } => {
+            put(row, normalizers::weights(normalizer, at, &wide(row)));
             return;
         }
         Normalizer::Softmax => of_softmax(&mut z),
@@ -196,7 +209,7 @@ fn fuse(z: &mut [f64], lambda: f64) {
 /// The gradient of the scores from that of the weights.
 fn gradient(normalizer: Normalizer, scores: &[f32], pattern: &[f32], grad: &[f32], out: &mut [f32]) {
     let alpha = match normalizer {
-        Normalizer::ChainSimplex(_) => {
+        Normalizer::ChainSimplex(_) | Normalizer::Argmax | Normalizer::Sample { .. } => {
             put(out, normalizers::gradient(normalizer, &wide(scores), &wide(grad)));
             return;
         }

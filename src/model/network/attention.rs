@@ -129,7 +129,7 @@ impl MultiHead {
             let scores = run.at(Site::Scores, at, scores)?;
             let sink = params.sink.as_ref();
             let pattern = match normalizers {
-                Some(by_head) => kernels::normalize(&scores, &by_head)?,
+                Some(by_head) => kernels::normalize(&scores, &by_head, (at.first_head(), 0))?,
                 None if run.is_differentiated() => kernels::softmax_with_sink(&scores, mask, sink)?,
                 None => kernels::softmax_in_place(scores, mask, sink)?,
             };

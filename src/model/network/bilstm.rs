@@ -75,10 +75,8 @@ impl BiLstm {
         let scores = if kept.contains(&false) { scores.broadcast_add(&barrier(&kept, &scores)?)? } else { scores };
         let values = run.at(Site::V, ATTENTION, states.unsqueeze(0)?)?;
         let scores = run.at(Site::Scores, ATTENTION, scores)?;
-        let pattern = match run.normalizers(ATTENTION, 1) {
-            Some(by_head) => kernels::normalize(&scores, &by_head)?,
-            None => kernels::normalize(&scores, &[self.normalizer])?,
-        };
+        let by_head = run.normalizers(ATTENTION, 1).unwrap_or_else(|| vec![self.normalizer]);
+        let pattern = kernels::normalize(&scores, &by_head, (ATTENTION.first_head(), 0))?;
         let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
         let pattern = run.at(Site::Pattern, ATTENTION, pattern)?;
         let context = kernels::attend(&pattern, &values, Mask::NONE)?.unsqueeze(0)?;

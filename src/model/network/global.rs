@@ -208,7 +208,7 @@ impl WithGlobal {
         let own = kernels::attention_scores(&own_q, &global.k, None, &own_params)?;
         let scores = run.at(Site::Scores, at, global.with_rows(&windows.scores(q, k)?, &own, 1)?)?;
         let pattern = match normalizers {
-            Some(by_head) => kernels::normalize(&scores, &by_head)?,
+            Some(by_head) => kernels::normalize(&scores, &by_head, (at.first_head(), 0))?,
             None => kernels::softmax(&scores, Mask::NONE)?,
         };
         let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };

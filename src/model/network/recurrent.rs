@@ -111,7 +111,7 @@ impl Recurrent {
             let scores = run.row(Site::Scores, ATTENTION, row, scores)?;
             rows.scores.push(scores.clone());
             let pattern = match run.normalizers(ATTENTION, n_heads) {
-                Some(by_head) => kernels::normalize(&scores, &by_head)?,
+                Some(by_head) => kernels::normalize(&scores, &by_head, (ATTENTION.first_head(), idx))?,
                 None => kernels::softmax(&scores, Mask::NONE)?,
             };
             let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };

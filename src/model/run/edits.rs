@@ -22,6 +22,23 @@ pub(crate) fn check(edits: &[Edit], spec: &ModelSpec, tokens: &BTreeMap<Side, Ve
     EditContext { spec, tokens }.check(edits).map_err(ModelError::Edit)
 }
 
+/// Refuses edits that no gradient runs through.
+pub(crate) fn check_gradients(edits: &[Edit]) -> Result<(), ModelError> {
+    let is_a_choice = |edit: &&Edit| match edit.kind().intervention() {
+        Intervention::Normalize(_, with) => with.is_a_choice(),
+        Intervention::Rows { .. }
+        | Intervention::SeeAll(_)
+        | Intervention::Read { .. }
+        | Intervention::AddToMlp { .. } => false,
+    };
+    edits.iter().find(is_a_choice).map_or(Ok(()), |edit| {
+        Err(ModelError::Edit(format!(
+            "“{edit}” puts all weight on one key, which small changes of the scores do not move, so no gradient runs \
+            through it: remove it, or choose a method without gradients"
+        )))
+    })
+}
+
 /// Whether an edit replaces scores or patterns of a stack, in some layer.
 pub(crate) fn changes_scores(edit: &Edit, of: StackKind) -> bool {
     match edit.kind().intervention() {

@@ -26,7 +26,7 @@ pub use self::{
 pub use crate::capture::{Edit, Site, Sites};
 use crate::{
     capture::changes::Intervention,
-    ids::{Side, StackKind},
+    ids::{HeadId, Side, StackKind},
     model::ModelError,
     spec::StackSpec,
 };
@@ -42,6 +42,11 @@ impl At {
     /// Where a sequence enters a stack.
     pub const fn entry(stack: StackKind) -> Self {
         Self { stack, layer: 0 }
+    }
+
+    /// The first head there.
+    pub const fn first_head(self) -> HeadId {
+        HeadId { stack: self.stack, layer: self.layer, head: 0 }
     }
 }
 
