@@ -7,11 +7,14 @@ use attnscope::{
     analysis::{
         PointCloud, attention,
         detect::{Detector, Probe},
+        distance_fidelity,
+        explain::normalizers,
         projection::{self, ProjectionOptions},
         reading,
+        simplex::{ScoreRow, Spread},
     },
     capture::{Capture, Matrix, Token},
-    ids::HeadId,
+    ids::{HeadId, StackKind},
     model::{Encoded, Engine, ImageSource, Input, Model, RunPlan, locate, uninterrupted},
     session::{
         ViewKind,
@@ -39,6 +42,8 @@ enum Claim {
     Near,
     /// The pinned query gives the patches of these rows and columns so many times their share.
     Focuses([std::ops::Range<usize>; 2], f32),
+    /// These words together get at least so much.
+    Shares(&'static [&'static str], f32),
     /// Each of these words gets at most so much.
     Ignores(&'static [&'static str], f32),
     /// The model's first guess on this text instead, and its least probability.
@@ -47,6 +52,16 @@ enum Claim {
     Only(&'static [&'static str]),
     /// The same verdict, to the last digits, on this text instead.
     SameAs(&'static str),
+    /// α-entmax of the scores of the pinned query leaves so many keys.
+    Leaves(f64, usize),
+    /// The mean variance of the scores within a row, before the scale and after it.
+    Varies([f64; 2]),
+    /// No query gives a later key anything, in any head.
+    Causal,
+    /// In so many heads the pinned query gives this word most.
+    Heads(&'static str, usize),
+    /// The correlation of score and distance in these heads, by layer and number.
+    Follows(&'static [((usize, usize), f64)]),
     /// When the word is written, the patch that gets most is in these rows and columns.
     Shows(&'static [(&'static str, [std::ops::Range<usize>; 2])]),
 }
@@ -75,6 +90,14 @@ fn claims(example: &Example) -> Vec<Claim> {
             Claim::Predicts("negative", 0.9),
             Claim::SameAs("A plot as thin, with jokes so flat!"),
         ],
+        "Life is really tough" => vec![
+            Claim::Looks(&[("[query]", "tough")], 0.33),
+            Claim::Shares(&["tough", "really"], 0.625),
+            Claim::Predicts("negative", 0.6),
+        ],
+        "From scores to weights" => {
+            vec![Claim::Looks(&[("it", "animal")], 0.605), Claim::Leaves(1.5, 3), Claim::Leaves(2.0, 1)]
+        }
         "Fine, but dull" => vec![Claim::Looks(&[("[CLS]", "fine")], 0.5), Claim::Predicts("negative", 0.7)],
         "Not a bad film" => vec![Claim::Looks(&[("[CLS]", "bad")], 0.5), Claim::Predicts("negative", 0.6)],
         _ => vec![claim(example)],
@@ -89,6 +112,10 @@ fn claim(example: &Example) -> Claim {
         "Two words back" => {
             Claim::Looks(&[("dog", "The"), ("and", "old"), ("the", "dog"), ("cat", "the"), ("sat", "young")], 0.5)
         }
+        "Forty-eight heads" => Claim::Heads("animal", 4),
+        "No looking ahead" => Claim::Causal,
+        "Near, in some heads" => Claim::Follows(&[((0, 0), -0.95), ((4, 5), -0.02)]),
+        "The root of d" => Claim::Varies([25.9, 0.93]),
         "Nothing to repeat" => Claim::Spreads(0.3),
         "Since the last “and”" => {
             let behind = &[("bar", "and"), ("ked", "and"), ("at", "and"), ("the@2", "and"), ("cat", "and")];
@@ -178,6 +205,11 @@ fn largest(row: &[f32]) -> usize {
     (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap()
 }
 
+fn all_heads(capture: &Capture, stack: StackKind) -> impl Iterator<Item = HeadId> {
+    let layers = capture.model().stack(stack).unwrap().layers.iter().enumerate();
+    layers.flat_map(move |(layer, of)| (0..of.n_heads).map(move |head| HeadId { stack, layer, head }))
+}
+
 /// How far a capture goes along with a claim, and how far it has to; larger is more.
 fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f32) {
     let stack = example.stack.unwrap_or_else(|| capture.model().stacks[0].kind);
@@ -256,6 +288,10 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             let all: f32 = patches.iter().map(|(key, _)| row[*key]).sum();
             (mass / all / (n as f32 / patches.len() as f32), *least)
         }
+        Claim::Shares(words, least) => {
+            let row = pattern.row(example.query.unwrap()).unwrap();
+            (words.iter().map(|word| row[position(keys, word)]).sum(), *least)
+        }
         Claim::Ignores(words, most) => {
             let row = pattern.row(example.query.unwrap()).unwrap();
             let most_found = words.iter().map(|word| row[position(keys, word)]).fold(0.0, f32::max);
@@ -275,6 +311,41 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             let other = self::capture(&Example { input: ExampleInput::Text(text), ..*example });
             let probability = |capture: &Capture| capture.prediction().unwrap().rows[0].top[0].value;
             (-(probability(capture) - probability(&other)).abs(), -1e-5)
+        }
+        Claim::Leaves(alpha, n) => {
+            let row = ScoreRow::of(capture, head, example.query.unwrap(), None).unwrap();
+            let kept = normalizers::entmax(&row.scores, *alpha).iter().filter(|weight| **weight > 0.0).count();
+            (-(kept as f32 - *n as f32).abs(), 0.0)
+        }
+        Claim::Varies(told) => {
+            let (spreads, scale) = Spread::around_scale(capture, head).unwrap();
+            let off = spreads.iter().zip(told).map(|(spread, told)| (spread.within / told - 1.0).abs());
+            (-(off.fold(0.0, f64::max) as f32) - (scale - 28_f32.powf(-0.5)).abs(), -0.01)
+        }
+        Claim::Causal => {
+            let later = |head| {
+                let pattern = attention::pattern(capture, head).unwrap();
+                let rows = pattern.rows().enumerate();
+                rows.flat_map(|(query, row)| row[query + 1..].to_vec()).fold(0.0, f32::max)
+            };
+            (-all_heads(capture, stack).map(later).fold(0.0, f32::max), 0.0)
+        }
+        Claim::Heads(word, n) => {
+            let key = position(keys, word);
+            let looks = |head: &HeadId| {
+                let pattern = attention::pattern(capture, *head).unwrap();
+                largest(pattern.row(example.query.unwrap()).unwrap()) == key
+            };
+            (-(all_heads(capture, stack).filter(looks).count() as f32 - *n as f32).abs(), 0.0)
+        }
+        Claim::Follows(heads) => {
+            let cloud = PointCloud::Input(Arc::clone(capture));
+            let off = heads.iter().map(|((layer, head), told)| {
+                let head = HeadId { stack, layer: *layer, head: *head };
+                let found = distance_fidelity::proxy(&cloud, head, ProjectionOptions::default(), false).unwrap();
+                (found.correlations.after.pooled.pearson.unwrap() - told).abs() as f32
+            });
+            (-off.fold(0.0, f32::max), -0.005)
         }
         Claim::Shows(words) => {
             let hits = words.iter().filter(|(written, area)| {

@@ -146,6 +146,32 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..GPT
     },
     Example {
+        title: "Forty-eight heads",
+        hint: "The row below each map is that of “it”: in four of these heads it attends most to “animal”",
+        input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
+        view: ViewKind::Grid,
+        head: Some((3, 2)),
+        query: Some(11),
+        ..GPT
+    },
+    Example {
+        title: "No looking ahead",
+        hint: "Above the diagonal every weight of this model is exactly 0: no word attends to a later one",
+        topic: Topic::Position,
+        input: ExampleInput::Text("The little dog ran to the big tree and barked at the cat."),
+        view: ViewKind::Heatmap,
+        head: Some((4, 5)),
+        ..GPT
+    },
+    Example {
+        title: "Near, in some heads",
+        hint: "In L0H0 a high score means a small distance (correlation −0.95); in L4H5 distance says nothing (−0.02)",
+        input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
+        view: ViewKind::Distance,
+        head: Some((0, 0)),
+        ..GPT
+    },
+    Example {
         title: "Queries and keys",
         hint: "The queries and keys of every head as points: near means a high score",
         input: ExampleInput::Text(
@@ -237,6 +263,12 @@ pub(super) const EXAMPLES: &[Example] = &[
         title: "One verdict, one row",
         hint: "Before transformers: one query weighs the states of an LSTM. Most weight is on “dull”: negative",
         input: ExampleInput::Text("The actors are good, but the story is dull."),
+        ..BILSTM
+    },
+    Example {
+        title: "Life is really tough",
+        hint: "“tough” and “really” get most of the weight, 0.63 together, and the verdict is negative",
+        input: ExampleInput::Text("Life is really tough."),
         ..BILSTM
     },
     Example {
@@ -412,6 +444,24 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
         head: Some((3, 2)),
         query: Some(11),
+        ..STEPS
+    },
+    Example {
+        title: "From scores to weights",
+        hint: "Of the same scores softmax makes 0.61 for “animal”; 1.5-entmax keeps three words, sparsemax that one",
+        input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
+        view: ViewKind::Simplex,
+        head: Some((3, 2)),
+        query: Some(11),
+        ..STEPS
+    },
+    Example {
+        title: "The root of d",
+        hint: "Within a row the products of this head have a variance of 25.9; divided by √28, the scores have 0.93",
+        input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
+        view: ViewKind::Simplex,
+        head: Some((3, 2)),
+        query: Some(14),
         ..STEPS
     },
     Example {
