@@ -10,7 +10,10 @@ use crate::{
     analysis::{Space, search::SearchKind},
     ids::StackKind,
     options::one_of,
-    session::{Address, Appearance, ViewKind, gallery::EXAMPLES},
+    session::{
+        Address, Appearance, ViewKind,
+        gallery::{EXAMPLES, stops},
+    },
 };
 
 /// How an address begins, which no path does.
@@ -75,6 +78,12 @@ pub struct OpenOptions {
         conflicts_with_all = ["paths", "model", "text", "corpus"]
     )]
     pub example: Option<usize>,
+    /// Stop of the lecture to open, by its number or title [default: the first]
+    #[arg(
+        long, value_parser = parse_stop, value_name = "STOP", num_args = 0..=1, default_missing_value = "1",
+        conflicts_with_all = ["paths", "model", "text", "corpus", "example"]
+    )]
+    pub lecture: Option<usize>,
     /// View to show.
     #[arg(
         long, value_parser = ViewKind::parse,
@@ -169,6 +178,16 @@ fn parse_example(title: &str) -> Result<usize, String> {
     found.ok_or_else(|| one_of(EXAMPLES.iter().map(|example| example.title)))
 }
 
+fn parse_stop(text: &str) -> Result<usize, String> {
+    let numbered = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let found = match numbered {
+        Some(place) => Some(place).filter(|place| *place < stops().count()),
+        None => stops().position(|(_, stop)| stop.example().title.eq_ignore_ascii_case(text)),
+    };
+    let titles = || one_of(stops().map(|(_, stop)| stop.example().title));
+    found.ok_or_else(|| format!("give a number from 1 to {}, or {}", stops().count(), titles()))
+}
+
 fn parse_size(text: &str) -> Result<[f32; 2], String> {
     let size = text.split_once('x').and_then(|(width, height)| Some([width.parse().ok()?, height.parse().ok()?]));
     match size {
@@ -199,6 +218,18 @@ mod tests {
         let refusal = options("demo:gpt", ["demo:bert"]).check().unwrap_err();
         assert!(refusal.contains("demo:gpt") && refusal.contains("demo:bert"), "{refusal}");
         assert_eq!(options("demo:vit", ["pictures"]).check(), Ok(()), "a folder of pictures is no model");
+    }
+
+    #[test]
+    fn a_stop_of_the_lecture_is_named_by_number_or_title() {
+        assert_eq!(parse_stop("1"), Ok(0));
+        assert_eq!(
+            parse_stop("towards a RED car").map(|place| stops().nth(place).unwrap().1.example().title),
+            Ok("Towards a red car")
+        );
+        for wrong in ["0", "999", "-1", "no such stop"] {
+            assert!(parse_stop(wrong).is_err_and(|error| error.starts_with("give a number from 1 to ")), "{wrong}");
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect, FirstStep, Focus,
-    HeadSet, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind, ViewOptions,
-    arrangement::Arrangement, autosave::OpenState, examples::neighbour, figures::figure, navigation::HistoryDirection,
+    HeadSet, LectureCommand, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind,
+    ViewOptions, arrangement::Arrangement, autosave::OpenState, figures::figure, navigation::HistoryDirection,
     notices::Causes,
 };
 use crate::{
@@ -137,9 +137,13 @@ impl Session {
             Command::OpenTextFile { path, text } => return self.open_text_file(path, text),
             Command::Corpus(command) => return self.on_corpus_command(command),
             Command::OpenPoint { is_key, point } => return self.open_point(is_key, point),
-            Command::OpenExample(idx) => return self.open_example(idx),
-            Command::PreviousExample => return self.open_example(neighbour(self.document().example, false)),
-            Command::NextExample => return self.open_example(neighbour(self.document().example, true)),
+            Command::OpenExample(idx) => {
+                self.keeping.lecture.take(LectureCommand::Leave);
+                return self.open_example(idx);
+            }
+            Command::Lecture(command) => return self.go_to_stop(command),
+            Command::PreviousExample => return self.step_example(false),
+            Command::NextExample => return self.step_example(true),
             Command::UnfoldOptions(unfolded) => self.settings.options_unfolded = unfolded,
             Command::CloseFirstSteps => self.settings.first_steps.close(),
             Command::SetText(text) => {

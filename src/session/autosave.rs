@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{
-    Address, Anew, Bookmark, BookmarkCommand, Cause, Documents, Effect, Notices, Panes, Settings,
+    Address, Anew, Bookmark, BookmarkCommand, Cause, Documents, Effect, Lecture, Notices, Panes, Settings,
     jobs::Jobs,
     saved::{EXTENSION, MAX_NOTES, Saved, SavedAs},
 };
@@ -29,6 +29,8 @@ pub struct Keeping {
     pub bookmarks: Vec<Bookmark>,
     /// What the user wrote down.
     pub notes: String,
+    /// How far the lecture was walked through.
+    pub lecture: Lecture,
     /// What windows showed that did not end well, the newest first.
     pub left: Vec<Left>,
     /// Where the session is that was closed last.

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    Appearance, ChangeCommand, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, PickChange,
-    SessionCommand, Split, ValueRef, ViewGroup, ViewKind, ViewOptions, WritingOptions,
+    Appearance, ChangeCommand, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, LectureCommand,
+    PickChange, SessionCommand, Split, ValueRef, ViewGroup, ViewKind, ViewOptions, WritingOptions,
 };
 use crate::{
     analysis::{
@@ -37,9 +37,11 @@ pub enum Command {
     AskSecondOpinion,
     /// Open an example, by its index in [`super::gallery::EXAMPLES`].
     OpenExample(usize),
-    /// Open the example before in the gallery; before the first comes the last.
+    /// Something to do with the lecture.
+    Lecture(LectureCommand),
+    /// Open the example before in the gallery, before the first the last; in the lecture the stop before.
     PreviousExample,
-    /// Open the next example of the gallery; after the last comes the first.
+    /// Open the next example of the gallery, after the last the first; in the lecture the next stop.
     NextExample,
     /// Read this text from a file, or ask whether it is one input or many.
     OpenTextFile {

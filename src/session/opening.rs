@@ -7,12 +7,13 @@ use std::{
 };
 
 use super::{
-    Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, FirstStep, Focus, Loadable, PathKind,
-    Session,
+    Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, FirstStep, Focus, LectureCommand,
+    Loadable, PathKind, Session,
     arrangement::{Arrangements, Turn},
     autosave::{OpenState, SessionOutcome, file_name},
     corpora::CorpusInput,
     document::Behind,
+    examples::neighbour,
     gallery::EXAMPLES,
     lost_models::FoundModel,
     saved::{Opens, Saved, SavedDocument},
@@ -308,6 +309,20 @@ impl Session {
         effects
     }
 
+    /// Does something with the lecture: the example of its stop is shown, as long as it goes on.
+    pub(super) fn go_to_stop(&mut self, command: LectureCommand) -> Vec<Effect> {
+        let stop = self.keeping.lecture.take(command);
+        stop.map_or_else(Vec::new, |stop| self.open_example(stop.example))
+    }
+
+    /// Opens what is beside the stop, in the lecture, or beside the example.
+    pub(super) fn step_example(&mut self, forward: bool) -> Vec<Effect> {
+        match self.keeping.lecture.neighbour(forward) {
+            Some(place) => self.go_to_stop(LectureCommand::Show(place)),
+            None => self.open_example(neighbour(self.document().example, forward)),
+        }
+    }
+
     pub(super) fn open_example(&mut self, idx: usize) -> Vec<Effect> {
         let Some(example) = EXAMPLES.get(idx) else { return Vec::new() };
         // A changed run and the plain one beside it are one example.
@@ -485,8 +500,8 @@ impl Session {
         let opens: Vec<_> = saved.documents.iter().map(SavedDocument::opens).collect();
         self.panes.restore(saved.panes, &ids);
         self.keeping.lost_models.clear();
-        (self.keeping.bookmarks, self.keeping.notes, self.keeping.unknown) =
-            (saved.bookmarks, saved.notes, saved.unknown);
+        (self.keeping.bookmarks, self.keeping.notes, self.keeping.lecture, self.keeping.unknown) =
+            (saved.bookmarks, saved.notes, saved.lecture, saved.unknown);
         for (id, opens) in ids.into_iter().zip(opens) {
             effects.extend(match opens {
                 Some(Opens::Capture(source)) => self.load_in(id, source),

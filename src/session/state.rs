@@ -148,6 +148,19 @@ impl Session {
         Address::of(pane, self.documents.of(pane))
     }
 
+    /// Whether the stop of the lecture is shown as it opened.
+    pub fn stop_stands(&self) -> bool {
+        let stop = self.keeping.lecture.stop().map(|stop| stop.example);
+        stop.is_some() && self.panes.iter().any(|pane| pane.standing_example(self.document_of(pane)) == stop)
+    }
+
+    /// Whether nothing is held that is to be let go of before the lecture is left.
+    pub fn leaves_lecture(&self) -> bool {
+        let selection = &self.pane().selection;
+        let holds = !selection.pinned.is_empty() || selection.picked.is_some();
+        self.keeping.lecture.place().is_some() && (self.stop_stands() || !holds)
+    }
+
     /// What would be saved now as a figure.
     pub fn figure(&self) -> Option<FigureRequest> {
         figure(self.panes.active(), &self.documents, self.settings.figures)

@@ -3,8 +3,8 @@
 //! Buttons, keys and the help sheet all read it, so they cannot disagree.
 
 use crate::session::{
-    Anew, Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, PaneCommand,
-    QueryStep, SelectionCommand, SessionCommand, Split, ViewGroup, ViewKind,
+    Anew, Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, LectureCommand,
+    PaneCommand, QueryStep, SelectionCommand, SessionCommand, Split, ViewGroup, ViewKind,
 };
 
 /// Something a button or a key does.
@@ -98,9 +98,13 @@ pub enum UiCommand {
     ToggleInspector,
     /// Show or hide all examples.
     Gallery,
-    /// The example before, in the order of the gallery.
+    /// The example before, in the order of the gallery, or the stop before.
     PreviousExample,
     NextExample,
+    /// Go on with the lecture.
+    Lecture,
+    /// Go on without it.
+    LeaveLecture,
     /// Show or hide keys, glossary and version.
     Help,
     /// Look for this in the help.
@@ -118,7 +122,7 @@ impl UiCommand {
         groups.chain(ViewKind::ALL.into_iter().map(Self::Show)).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 54] = [
+    const OTHERS: [Self; 56] = [
         Self::Views,
         Self::PreviousHead,
         Self::NextHead,
@@ -171,6 +175,8 @@ impl UiCommand {
         Self::Gallery,
         Self::PreviousExample,
         Self::NextExample,
+        Self::Lecture,
+        Self::LeaveLecture,
         Self::Help,
         Self::Palette,
     ];
@@ -232,6 +238,8 @@ impl UiCommand {
             Self::Gallery => "Examples…",
             Self::PreviousExample => "Previous example",
             Self::NextExample => "Next example",
+            Self::Lecture => "Lecture",
+            Self::LeaveLecture => "Leave the lecture",
             Self::Help | Self::HelpOn(_) => "Help",
             Self::ShowOption(..) => "Option",
             Self::Palette => "Search…",
@@ -296,8 +304,10 @@ impl UiCommand {
             Self::ToggleLeft => "Show or hide the panel with model, input and tokens",
             Self::ToggleInspector => "Show or hide the panel with numbers and options",
             Self::Gallery => "Choose from all examples",
-            Self::PreviousExample => "Open the previous example",
-            Self::NextExample => "Open the next example",
+            Self::PreviousExample => "Open the previous example, or the previous stop of the lecture",
+            Self::NextExample => "Open the next example, or the next stop of the lecture",
+            Self::Lecture => "Walk through attention from 2014 on, stop by stop, from where the lecture was left",
+            Self::LeaveLecture => "Keep what is shown, and the place in the lecture",
             Self::Help | Self::HelpOn(_) => "Keys, glossary, version and licence",
             Self::ShowOption(..) => "Show the option in its view",
             Self::Palette => "Find a command, model, example, head, token or glossary entry by its name",
@@ -340,6 +350,7 @@ impl UiCommand {
             Self::ZoomReset => &["reset zoom", "100 %"],
             Self::ToggleInspector => &["inspector", "options", "settings"],
             Self::Gallery => &["demos", "tutorial", "getting started"],
+            Self::Lecture => &["slides", "course", "tour", "tutorial", "teaching", "present"],
             Self::Help => &["shortcuts", "keyboard", "glossary", "about", "manual"],
             Self::NextHead
             | Self::PreviousHead
@@ -362,6 +373,7 @@ impl UiCommand {
             | Self::ToggleLeft
             | Self::PreviousExample
             | Self::NextExample
+            | Self::LeaveLecture
             | Self::ShowGroup(_)
             | Self::ViewsOf(_)
             | Self::HelpOn(_)
@@ -414,6 +426,8 @@ impl UiCommand {
             Self::CopyAddress => Command::Session(SessionCommand::CopyAddress),
             Self::PreviousExample => Command::PreviousExample,
             Self::NextExample => Command::NextExample,
+            Self::Lecture => Command::Lecture(LectureCommand::Resume),
+            Self::LeaveLecture => Command::Lecture(LectureCommand::Leave),
             Self::Cancel
             | Self::FindToken
             | Self::TypeText

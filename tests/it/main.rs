@@ -107,6 +107,8 @@ mod lab_words;
 mod laws;
 /// Layouts of points: PCA, t-SNE and UMAP, live and the same on any number of threads.
 mod layouts;
+/// The lecture: its list, and the way through it.
+mod lecture;
 /// Patterns too long to be held whole: parts, levels of detail, and what is refused.
 mod long_patterns;
 /// The joint space, neighbours, and what a layout keeps: numpy's numbers.

@@ -2,9 +2,11 @@
 //! its bundled model and measures what its hint claims.
 
 mod examples;
+mod lecture;
 mod put_to_the_test;
 mod what_if;
 
+pub use lecture::{LECTURE, Part, Stop, stops};
 pub use what_if::WhatIf;
 
 use super::{LabOptions, ViewKind};

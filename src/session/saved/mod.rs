@@ -26,7 +26,7 @@ pub use picture::SavedPicture;
 pub use reference::{ImageRef, ModelRef};
 pub(super) use restore::Opens;
 
-use super::{Bookmark, Documents, Panes, lenient};
+use super::{Bookmark, Documents, Lecture, Panes, lenient};
 use crate::{
     json_file::{self, JsonError},
     text::told,
@@ -58,6 +58,8 @@ pub struct Saved {
     pub bookmarks: Vec<Bookmark>,
     /// What the user wrote down.
     pub notes: String,
+    /// How far the lecture was walked through.
+    pub lecture: Lecture,
     /// Of what is kept for the case of a crash: the file that it was opened from or saved as.
     pub saved_as: Option<SavedAs>,
     pub(super) unknown: Map<String, Value>,
@@ -148,6 +150,7 @@ impl Saved {
             }
             Some(_) => return Err(SavedError::part("notes", "they are not text")),
         };
+        let lecture = fields.remove("lecture").map(|written| lenient::read(&written));
         let saved_as = fields.remove("saved_as").filter(|it| !it.is_null());
         let saved_as = saved_as.map(serde_json::from_value).transpose();
         let saved = Self {
@@ -157,6 +160,7 @@ impl Saved {
             pictures: parts("picture", pictures, &|_: &mut SavedPicture| Ok(()))?,
             bookmarks: parts("bookmark", bookmarks, &|bookmark: &mut Bookmark| bookmark.check())?,
             notes,
+            lecture: lecture.unwrap_or_default(),
             saved_as: saved_as.map_err(|error| SavedError::part("the field “saved_as”", &error.to_string()))?,
             unknown: fields,
         };
@@ -180,6 +184,9 @@ impl Saved {
         }
         json["bookmarks"] = self.bookmarks.iter().map(written).collect();
         json["notes"] = self.notes.clone().into();
+        if self.lecture != Lecture::default() {
+            json["lecture"] = serde_json::to_value(self.lecture).unwrap_or_default();
+        }
         if let Some(saved_as) = self.saved_as.as_ref().and_then(|saved_as| serde_json::to_value(saved_as).ok()) {
             json["saved_as"] = saved_as;
         }

@@ -32,6 +32,7 @@ impl Saved {
             pictures,
             bookmarks: keeping.bookmarks.clone(),
             notes: keeping.notes.clone(),
+            lecture: keeping.lecture,
             saved_as: None,
             unknown: keeping.unknown.clone(),
         }

@@ -15,7 +15,8 @@ use crate::{
     ids::JobId,
     protocol::{CorpusSource, Event, Failure, ModelSource, Update},
     session::{
-        Command, CorpusCommand, Loadable, PendingSelection, SelectionCommand, Session, SessionCommand, ViewKind,
+        Command, CorpusCommand, LectureCommand, Loadable, PendingSelection, SelectionCommand, Session, SessionCommand,
+        ViewKind,
         gallery::{EXAMPLES, Example},
     },
 };
@@ -32,6 +33,8 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
     let mut commands = Vec::new();
     if let Some(example) = options.example {
         commands.push(Command::OpenExample(example));
+    } else if let Some(stop) = options.lecture {
+        commands.push(Command::Lecture(LectureCommand::Show(stop)));
     } else if let (Some(corpus), true) = (&options.corpus, nothing_named) {
         let sees = corpus.is_dir() || corpus.as_os_str() == "demo:pictures";
         let name = if sees { "demo:vit" } else { "demo:bert" };

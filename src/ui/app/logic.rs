@@ -13,7 +13,7 @@ use crate::{
     protocol::{CaptureFile, EventKind, LoadAnswer, Request, RunAnswer},
     session::{
         Anew, Appearance, ChangeCommand, Command, CorpusCommand, DownloadCommand, Effect, FigureCommand, FileKind,
-        PaneCommand, SelectionCommand, SessionCommand, saved::EXTENSION,
+        LectureCommand, PaneCommand, SelectionCommand, SessionCommand, saved::EXTENSION,
     },
     ui::{
         QueuedCommand,
@@ -252,6 +252,9 @@ impl App {
                 self.commands.push(Command::Session(SessionCommand::New(Anew::Stay)));
             }
             UiCommand::Release if self.sheet.is_some() => self.sheet = None,
+            UiCommand::Release if self.session.leaves_lecture() => {
+                self.commands.push(Command::Lecture(LectureCommand::Leave));
+            }
             UiCommand::Bookmarks => self.toggle(Sheet::Bookmarks),
             UiCommand::Gallery => self.toggle(Sheet::Gallery),
             UiCommand::Views => self.toggle(Sheet::Views(None)),

@@ -79,7 +79,9 @@ pub(super) fn panes_ui(ui: &mut Ui, cx: &PanelCtx<'_>, views: &mut HashMap<PaneI
         .collect();
     // Of all panes alike, so that pictures stand side by side.
     let width = |rect: Rect| if one_at_a_time { whole.width() } else { rect.width() };
-    let told_height = places.iter().fold(0.0, |height: f32, (pane, rect)| {
+    // The lecture says it above all panes.
+    let told_in_panes = cx.session.keeping.lecture.place().is_none();
+    let told_height = places.iter().filter(|_| told_in_panes).fold(0.0, |height: f32, (pane, rect)| {
         let told = &mut views.entry(pane.id).or_default().told;
         height.max(told.update(ui, &view_of(pane), width(*rect) - 2.0 * SIDE_PT))
     });

@@ -16,8 +16,8 @@ use crate::{
         PanelCtx,
         panels::{
             FIRST_STEPS_PT, Gallery, HEADER_PT, StatusFacts, ViewsSheet, WindowRequests, cloud_choice_ui,
-            drop_overlay_ui, first_steps_ui, kinds_ui, left_behind_ui, lost_model_ui, new_session_ui, run_line_ui,
-            scrolled_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
+            drop_overlay_ui, first_steps_ui, kinds_ui, lecture_height, lecture_ui, left_behind_ui, lost_model_ui,
+            new_session_ui, run_line_ui, scrolled_ui, search_ui, status_bar_ui, subtract_ui, top_bar_ui,
         },
         stale::veiled_ui,
         theme::{GRID, Theme},
@@ -56,8 +56,9 @@ impl App {
             strip.show(ui, |ui| left_behind_ui(ui, &cx));
         }
         let steps = &cx.session.settings.first_steps;
+        let is_lecture = cx.session.keeping.lecture.place().is_some();
         let has_room = ui.ctx().content_rect().size().min(LEAST_WITH_STEPS) == LEAST_WITH_STEPS;
-        if self.offers_steps && steps.are_offered() && has_room {
+        if self.offers_steps && steps.are_offered() && has_room && !is_lecture {
             let frame = Frame::new().fill(theme.raised).inner_margin(Margin::symmetric(3 * GRID as i8, 0));
             let strip = Panel::top("first steps").exact_size(FIRST_STEPS_PT).frame(frame);
             strip.show(ui, |ui| first_steps_ui(ui, &cx, &mut requests));
@@ -106,6 +107,13 @@ impl App {
             line.show(ui, |ui| run_line_ui(ui, &cx, &mut requests));
         }
         drawer.ui(ui, &cx);
+        if is_lecture {
+            let margin = Margin::symmetric(3 * GRID as i8, GRID as i8);
+            let height = lecture_height(ui, cx.session, ui.available_width() - margin.sum().x) + margin.sum().y;
+            let band =
+                Panel::top("lecture").exact_size(height).frame(Frame::new().fill(theme.raised).inner_margin(margin));
+            band.show(ui, |ui| lecture_ui(ui, &cx, &mut requests));
+        }
         let ground = Frame::new().fill(theme.canvas);
         let center = CentralPanel::default().frame(ground).show(ui, |ui| panes_ui(ui, &view_cx, views));
         if places[0] == PanelPlace::Over {

@@ -6,7 +6,7 @@ use std::path::Path;
 use eframe::egui::{Button, RichText, ScrollArea, Ui, Vec2};
 
 use super::{
-    gallery::topics_ui,
+    gallery::{Shelf, cards_ui},
     model_panel::{source_name, source_text},
 };
 use crate::{
@@ -40,7 +40,7 @@ pub fn start_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>) {
                 ui.add_space(GRID);
                 open_ui(ui, cx);
                 recent_ui(ui, panel, cx);
-                topics_ui(ui, cx, n_columns, "");
+                cards_ui(ui, panel, n_columns, (Shelf::Topics, ""));
                 ui.add_space(4.0 * GRID);
             });
         });
@@ -49,7 +49,7 @@ pub fn start_ui(ui: &mut Ui, panel: &PanelCtx<'_>, cx: &ViewCtx<'_>) {
 
 fn open_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
     ui.horizontal_wrapped(|ui| {
-        for command in [UiCommand::Open, UiCommand::OpenFile, UiCommand::OpenSession] {
+        for command in [UiCommand::Open, UiCommand::OpenFile, UiCommand::OpenSession, UiCommand::Lecture] {
             if command_button_ui(ui, command, true).clicked() {
                 command.command().into_iter().for_each(|command| cx.send(command));
             }

@@ -214,6 +214,7 @@ fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut Win
         session.response.on_hover_text(format!("Save this session, or open another\n{name}{state}"));
         for command in [
             UiCommand::Gallery,
+            UiCommand::Lecture,
             UiCommand::CopyView,
             UiCommand::ExportWindow,
             UiCommand::ToggleTheme,
@@ -232,7 +233,7 @@ fn more_ui(ui: &mut Ui, cx: &PanelCtx<'_>, shown: &BarLayout, requests: &mut Win
         }
     });
     menu.widget_info(|| WidgetInfo::labeled(Role::Button, true, "More"));
-    menu.on_hover_text("Session, examples, screenshot, theme, size of text and controls, help");
+    menu.on_hover_text("Session, examples, lecture, screenshot, theme, size of text and controls, help");
 }
 
 fn item_ui(ui: &mut Ui, cx: &PanelCtx<'_>, command: UiCommand, requests: &mut WindowRequests) {

@@ -27,8 +27,9 @@ use crate::{
 };
 
 /// What stands first while nothing is typed: the examples, then what is done most.
-const FIRST: [UiCommand; 6] = [
+const FIRST: [UiCommand; 7] = [
     UiCommand::Gallery,
+    UiCommand::Lecture,
     UiCommand::Views,
     UiCommand::Open,
     UiCommand::ExportView,
@@ -215,6 +216,8 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> + 'a {
     let commands = commands.map(move |command| {
         let (kind, reason) = if let UiCommand::Show(view) = command {
             ("View", cx.view_unavailable(view).map(ToOwned::to_owned))
+        } else if command == UiCommand::LeaveLecture && cx.session.keeping.lecture.place().is_none() {
+            ("Command", Some("The lecture is not shown".to_owned()))
         } else {
             ("Command", None)
         };
