@@ -304,6 +304,7 @@ impl StackSpec {
 
 /// Shape of one layer's attention.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct LayerSpec {
     /// Query heads; attention patterns exist per query head.
     pub n_heads: usize,

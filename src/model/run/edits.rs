@@ -28,6 +28,8 @@ pub(crate) fn check_gradients(edits: &[Edit]) -> Result<(), ModelError> {
         Intervention::Normalize(_, with) => with.is_a_choice(),
         Intervention::Rows { .. }
         | Intervention::SeeAll(_)
+        | Intervention::Reorder { .. }
+        | Intervention::LeaveOutPositions
         | Intervention::Read { .. }
         | Intervention::AddToMlp { .. } => false,
     };
