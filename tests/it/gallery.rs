@@ -210,6 +210,41 @@ fn all_heads(capture: &Capture, stack: StackKind) -> impl Iterator<Item = HeadId
     layers.flat_map(move |(layer, of)| (0..of.n_heads).map(move |head| HeadId { stack, layer, head }))
 }
 
+/// How far the variances within rows before and after scaling are from those told, as parts of them, and the scale from
+/// that of heads of 28 dimensions.
+fn off_variances(capture: &Capture, head: HeadId, told: [f64; 2]) -> f32 {
+    let (spreads, scale) = Spread::around_scale(capture, head).unwrap();
+    let off = spreads.iter().zip(told).map(|(spread, told)| (spread.within / told - 1.0).abs());
+    off.fold(0.0, f64::max) as f32 + (scale - 28_f32.powf(-0.5)).abs()
+}
+
+/// The largest weight of a later token in any head.
+fn largest_ahead(capture: &Capture, stack: StackKind) -> f32 {
+    let later = |head| {
+        let pattern = attention::pattern(capture, head).unwrap();
+        let rows = pattern.rows().enumerate();
+        rows.flat_map(|(query, row)| row[query + 1..].to_vec()).fold(0.0, f32::max)
+    };
+    all_heads(capture, stack).map(later).fold(0.0, f32::max)
+}
+
+/// How many heads give a key the largest weight of a query.
+fn n_heads_that_look(capture: &Capture, stack: StackKind, [query, key]: [usize; 2]) -> usize {
+    let looks = |head: &HeadId| largest(attention::pattern(capture, *head).unwrap().row(query).unwrap()) == key;
+    all_heads(capture, stack).filter(looks).count()
+}
+
+/// How far the correlations of distance and product are from those told.
+fn off_correlations(capture: &Arc<Capture>, stack: StackKind, heads: &[((usize, usize), f64)]) -> f32 {
+    let cloud = PointCloud::Input(Arc::clone(capture));
+    let off = heads.iter().map(|((layer, head), told)| {
+        let head = HeadId { stack, layer: *layer, head: *head };
+        let found = distance_fidelity::proxy(&cloud, head, ProjectionOptions::default(), false).unwrap();
+        (found.correlations.after.pooled.pearson.unwrap() - told).abs() as f32
+    });
+    off.fold(0.0, f32::max)
+}
+
 /// How far a capture goes along with a claim, and how far it has to; larger is more.
 fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f32) {
     let stack = example.stack.unwrap_or_else(|| capture.model().stacks[0].kind);
@@ -317,36 +352,13 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             let kept = normalizers::entmax(&row.scores, *alpha).iter().filter(|weight| **weight > 0.0).count();
             (-(kept as f32 - *n as f32).abs(), 0.0)
         }
-        Claim::Varies(told) => {
-            let (spreads, scale) = Spread::around_scale(capture, head).unwrap();
-            let off = spreads.iter().zip(told).map(|(spread, told)| (spread.within / told - 1.0).abs());
-            (-(off.fold(0.0, f64::max) as f32) - (scale - 28_f32.powf(-0.5)).abs(), -0.01)
-        }
-        Claim::Causal => {
-            let later = |head| {
-                let pattern = attention::pattern(capture, head).unwrap();
-                let rows = pattern.rows().enumerate();
-                rows.flat_map(|(query, row)| row[query + 1..].to_vec()).fold(0.0, f32::max)
-            };
-            (-all_heads(capture, stack).map(later).fold(0.0, f32::max), 0.0)
-        }
+        Claim::Varies(told) => (-off_variances(capture, head, *told), -0.01),
+        Claim::Causal => (-largest_ahead(capture, stack), 0.0),
         Claim::Heads(word, n) => {
-            let key = position(keys, word);
-            let looks = |head: &HeadId| {
-                let pattern = attention::pattern(capture, *head).unwrap();
-                largest(pattern.row(example.query.unwrap()).unwrap()) == key
-            };
-            (-(all_heads(capture, stack).filter(looks).count() as f32 - *n as f32).abs(), 0.0)
+            let (query, key) = (example.query.unwrap(), position(keys, word));
+            (-(n_heads_that_look(capture, stack, [query, key]) as f32 - *n as f32).abs(), 0.0)
         }
-        Claim::Follows(heads) => {
-            let cloud = PointCloud::Input(Arc::clone(capture));
-            let off = heads.iter().map(|((layer, head), told)| {
-                let head = HeadId { stack, layer: *layer, head: *head };
-                let found = distance_fidelity::proxy(&cloud, head, ProjectionOptions::default(), false).unwrap();
-                (found.correlations.after.pooled.pearson.unwrap() - told).abs() as f32
-            });
-            (-off.fold(0.0, f32::max), -0.005)
-        }
+        Claim::Follows(heads) => (-off_correlations(capture, stack, heads), -0.005),
         Claim::Shows(words) => {
             let hits = words.iter().filter(|(written, area)| {
                 let row = pattern.row(position(queries, written) - 1).unwrap();

@@ -91,7 +91,7 @@ fn order_means_nothing_where_positions_move_along_and_much_where_they_stay() {
 fn the_window_shows_positions_and_a_capture_of_a_file_says_that_it_has_none() {
     let (model, encoded) = fixture("gpt2");
     let capture = run(&model, &encoded, Vec::new());
-    let mut stage = Stage::new(capture.into(), ViewKind::Positions).show(vec2(900.0, 1100.0));
+    let mut stage = Stage::new(capture, ViewKind::Positions).show(vec2(900.0, 1100.0));
     stage.run();
     stage.get_by_label("Positions in L0H0");
     let (stack, sentence) = (StackKind::SelfAttention, crate::views::sentence());
