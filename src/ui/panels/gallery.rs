@@ -101,6 +101,8 @@ pub struct Gallery {
     typed: String,
     /// What was chosen; until then the lecture where that goes on.
     shelf: Option<Shelf>,
+    /// Whether the field gets the cursor back after a shelf was chosen.
+    takes_cursor: bool,
 }
 
 impl Gallery {
@@ -139,13 +141,18 @@ impl Gallery {
             for choice in Shelf::ALL {
                 if ui.selectable_value(shelf, choice, choice.title()).clicked() {
                     self.shelf = Some(choice);
-                    ui.memory_mut(|memory| memory.request_focus(id));
+                    self.takes_cursor = true;
                 }
             }
             ui.add_space(GRID);
             let field = TextEdit::singleline(&mut self.typed).id(id).hint_text(hint).desired_width(2.0 * CARD_PT.x);
             let field = ui.add(field).accessible_name("Search examples");
             focus_when_opened(ui, &field);
+            // The field lets go of the cursor in the frame of a click elsewhere.
+            if self.takes_cursor && !ui.input(|input| input.pointer.any_click()) {
+                self.takes_cursor = false;
+                field.request_focus();
+            }
             let typed = self.typed.trim();
             let found = shelf.found(cx, typed);
             let said = match found.len() {
