@@ -1,6 +1,9 @@
 //! Names of things: which stack, which head, which job. Plain `Copy` values, no behaviour.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +136,14 @@ impl fmt::Display for HeadId {
 /// Changes whenever a new capture exists; the first field of every cache key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaptureId(pub u64);
+
+impl CaptureId {
+    /// One that no capture has yet.
+    pub fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// What a joint space is made of: changes whenever its points do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,10 +12,7 @@ mod wiring;
 use std::{
     borrow::Cow,
     collections::BTreeMap,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock},
 };
 
 pub use against::{AGREED, Agreement, Comparison, LIBRARY, Verdict};
@@ -435,6 +432,5 @@ fn lengths(input: &Encoded) -> Lengths {
 
 /// The identity of a new capture, unique within the process.
 pub fn next_capture_id() -> CaptureId {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    CaptureId(NEXT.fetch_add(1, Ordering::Relaxed))
+    CaptureId::next()
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
-use crate::capture::Capture;
+use crate::{analysis::by_hand::Numbers, capture::Capture};
 
 /// A capture file that was read. Reading it again gives another one.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub struct CaptureFile {
     pub path: PathBuf,
     /// One per input, in the file's order; never empty.
     pub captures: Vec<Arc<Capture>>,
+    /// The numbers that its capture is computed of, where those were typed.
+    pub numbers: Option<Arc<Numbers>>,
 }
 
 impl PartialEq for CaptureFile {

@@ -285,6 +285,9 @@ impl Address {
             |summary: &str, details: &str| Err(Failure { summary: summary.to_owned(), details: details.to_owned() });
         let mut experiment = document.shown_experiment().clone();
         let capture = document.opened.as_ref().map(|file| (file.path.clone(), document.shown_input().unwrap_or(0)));
+        if document.numbers().is_some() {
+            return nowhere("Numbers that were typed have no link", "Save the session: it keeps them");
+        }
         let mut left_out = None;
         if let Some((path, _)) = &capture {
             experiment = Experiment::default();

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     Appearance, ChangeCommand, CorpusCommand, DownloadCommand, FigureCommand, Focus, HeadRef, LectureCommand,
-    PickChange, SessionCommand, Split, ValueRef, ViewGroup, ViewKind, ViewOptions, WritingOptions,
+    NumbersCommand, PickChange, SessionCommand, Split, ValueRef, ViewGroup, ViewKind, ViewOptions, WritingOptions,
 };
 use crate::{
     analysis::{
@@ -37,6 +37,8 @@ pub enum Command {
     AskSecondOpinion,
     /// Open an example, by its index in [`super::gallery::EXAMPLES`].
     OpenExample(usize),
+    /// Something to do with numbers that are typed.
+    Numbers(NumbersCommand),
     /// Something to do with the lecture.
     Lecture(LectureCommand),
     /// Open the example before in the gallery, before the first the last; in the lecture the stop before.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     Experiment, Loadable, OpenCorpus, ViewKind,
     experiment::{Drag, Undo},
+    numbers::NumbersPast,
     provenance::RunKey,
     saved::ModelRef,
 };
@@ -74,6 +75,8 @@ pub struct Document {
     pub(super) behind: Behind,
     /// The changes came with the input that is run next, so they are about it.
     pub(super) changes_belong: bool,
+    /// Numbers that were typed before those that are shown.
+    pub(super) numbers_past: NumbersPast,
     /// What a later version wrote beside it into a session file.
     pub(super) unknown: Map<String, Value>,
 }
@@ -159,12 +162,16 @@ impl Document {
 
     /// Whether there is an experiment to go back to, or inputs to be put back.
     pub fn can_undo(&self) -> bool {
-        self.undo.can_undo() || self.corpus.as_deref().is_some_and(|corpus| corpus.can_undo(self.undo.depth()))
+        self.can_step_numbers(true)
+            || self.undo.can_undo()
+            || self.corpus.as_deref().is_some_and(|corpus| corpus.can_undo(self.undo.depth()))
     }
 
     /// Whether there is an experiment to go forward to, or inputs to be taken out again.
     pub fn can_redo(&self) -> bool {
-        self.undo.can_redo() || self.corpus.as_deref().is_some_and(|corpus| corpus.can_redo(self.undo.depth()))
+        self.can_step_numbers(false)
+            || self.undo.can_redo()
+            || self.corpus.as_deref().is_some_and(|corpus| corpus.can_redo(self.undo.depth()))
     }
 
     /// The position of the shown input in the opened capture file; `None` when no file is shown.

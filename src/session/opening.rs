@@ -258,6 +258,11 @@ impl Session {
 
     /// Takes back what was done last, or does it again: a run, what was taken out of a corpus, or what was opened and closed.
     pub(super) fn undo(&mut self, backwards: bool) -> Vec<Effect> {
+        if self.document().can_step_numbers(backwards) {
+            let id = self.document().id;
+            let Self { documents, panes, notices, .. } = self;
+            return panes.step_numbers(id, backwards, documents, notices);
+        }
         let Some(turn) = self.next_turn(backwards) else { return Vec::new() };
         let run = match turn {
             Turn::Run(id) | Turn::Both(id) => Some(id),
@@ -506,6 +511,11 @@ impl Session {
             effects.extend(match opens {
                 Some(Opens::Capture(source)) => self.load_in(id, source),
                 Some(Opens::Model(source)) => self.open_model(id, source),
+                Some(Opens::Numbers(numbers)) => {
+                    let Self { documents, panes, notices, .. } = self;
+                    let shown = panes.show_numbers(id, Arc::new(*numbers), documents, notices).unwrap_or_default();
+                    shown.into_iter().chain(self.load_behind(id)).collect()
+                }
                 None => Vec::new(),
             });
         }

@@ -4,7 +4,7 @@
 
 use crate::session::{
     Anew, Appearance, BookmarkCommand, Command, DownloadCommand, FigureCommand, FilePurpose, HeadStep, LectureCommand,
-    PaneCommand, QueryStep, SelectionCommand, SessionCommand, Split, ViewGroup, ViewKind,
+    NumbersCommand, PaneCommand, QueryStep, SelectionCommand, SessionCommand, Split, ViewGroup, ViewKind,
 };
 
 /// Something a button or a key does.
@@ -101,6 +101,10 @@ pub enum UiCommand {
     /// The example before, in the order of the gallery, or the stop before.
     PreviousExample,
     NextExample,
+    /// Show numbers that are typed.
+    Numbers,
+    /// Type queries, keys and values of the selected head.
+    NumbersOfHead,
     /// Go on with the lecture.
     Lecture,
     /// Go on without it.
@@ -122,7 +126,7 @@ impl UiCommand {
         groups.chain(ViewKind::ALL.into_iter().map(Self::Show)).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 56] = [
+    const OTHERS: [Self; 58] = [
         Self::Views,
         Self::PreviousHead,
         Self::NextHead,
@@ -175,6 +179,8 @@ impl UiCommand {
         Self::Gallery,
         Self::PreviousExample,
         Self::NextExample,
+        Self::Numbers,
+        Self::NumbersOfHead,
         Self::Lecture,
         Self::LeaveLecture,
         Self::Help,
@@ -238,6 +244,8 @@ impl UiCommand {
             Self::Gallery => "Examples…",
             Self::PreviousExample => "Previous example",
             Self::NextExample => "Next example",
+            Self::Numbers => "Numbers by hand",
+            Self::NumbersOfHead => "This head by hand",
             Self::Lecture => "Lecture",
             Self::LeaveLecture => "Leave the lecture",
             Self::Help | Self::HelpOn(_) => "Help",
@@ -306,6 +314,8 @@ impl UiCommand {
             Self::Gallery => "Choose from all examples",
             Self::PreviousExample => "Open the previous example, or the previous stop of the lecture",
             Self::NextExample => "Open the next example, or the next stop of the lecture",
+            Self::Numbers => "Type inputs and maps, or queries, keys and values, and see what attention makes of them",
+            Self::NumbersOfHead => "Take queries, keys and values of the selected head, to change them by hand",
             Self::Lecture => "Walk through attention from 2014 on, stop by stop, from where the lecture was left",
             Self::LeaveLecture => "Keep what is shown, and the place in the lecture",
             Self::Help | Self::HelpOn(_) => "Keys, glossary, version and licence",
@@ -350,6 +360,8 @@ impl UiCommand {
             Self::ZoomReset => &["reset zoom", "100 %"],
             Self::ToggleInspector => &["inspector", "options", "settings"],
             Self::Gallery => &["demos", "tutorial", "getting started"],
+            Self::Numbers => &["matrices", "typed numbers", "toy example", "self-attention by hand", "spreadsheet"],
+            Self::NumbersOfHead => &["edit q k v", "take head", "matrices"],
             Self::Lecture => &["slides", "course", "tour", "tutorial", "teaching", "present"],
             Self::Help => &["shortcuts", "keyboard", "glossary", "about", "manual"],
             Self::NextHead
@@ -426,6 +438,8 @@ impl UiCommand {
             Self::CopyAddress => Command::Session(SessionCommand::CopyAddress),
             Self::PreviousExample => Command::PreviousExample,
             Self::NextExample => Command::NextExample,
+            Self::Numbers => Command::Numbers(NumbersCommand::Example(0)),
+            Self::NumbersOfHead => Command::Numbers(NumbersCommand::OfHead),
             Self::Lecture => Command::Lecture(LectureCommand::Resume),
             Self::LeaveLecture => Command::Lecture(LectureCommand::Leave),
             Self::Cancel

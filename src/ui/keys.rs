@@ -90,6 +90,8 @@ impl UiCommand {
             | Self::OpenFolder
             | Self::NewSession
             | Self::OpenSession
+            | Self::Numbers
+            | Self::NumbersOfHead
             | Self::Lecture
             | Self::LeaveLecture
             | Self::ToggleTheme => return None,

@@ -65,12 +65,19 @@ pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<
         .and_then(|file| Ok((file.metadata()?.len(), file)))
         .map_err(|error| FileError::from(error).to_string());
     let read = read.and_then(|(n_bytes, source)| {
-        read_captures(&mut BufReader::new(Watched { source, n_bytes, n_read: 0, control }), format, &name)
+        let mut source = BufReader::new(Watched { source, n_bytes, n_read: 0, control });
+        let numbers = read_numbers(&mut source, format)?;
+        let captures = match &numbers {
+            Some(numbers) => vec![computed(numbers, &name)?],
+            None => read_captures(&mut source, format, &name)?,
+        };
+        Ok((captures, numbers))
     });
     control.check()?;
-    let captures = read.map_err(|summary| Stop::Failed(Failure { summary, details: path.display().to_string() }))?;
+    let (captures, numbers) =
+        read.map_err(|summary| Stop::Failed(Failure { summary, details: path.display().to_string() }))?;
     let captures = captures.into_iter().map(checked).map(Arc::new).collect();
-    Ok(CaptureFile { path: path.to_owned(), captures })
+    Ok(CaptureFile { path: path.to_owned(), captures, numbers: numbers.map(Arc::new) })
 }
 
 /// Reads every capture of a file, or computes the one of numbers that were typed.
@@ -78,15 +85,25 @@ pub(super) fn open(path: &Path, format: Format, control: &JobControl) -> Result<
 /// # Errors
 /// One sentence: why that is not possible.
 pub fn read_captures(source: &mut (impl BufRead + Seek), format: Format, name: &str) -> Result<Vec<Capture>, String> {
-    let is_typed = format == Format::Json && by_hand::begins(source.fill_buf().unwrap_or(&[]));
-    if !is_typed {
-        return file::read(source, format, name, &mut model::next_capture_id).map_err(|error| error.to_string());
+    match read_numbers(source, format)? {
+        Some(numbers) => Ok(vec![computed(&numbers, name)?]),
+        None => file::read(source, format, name, &mut model::next_capture_id).map_err(|error| error.to_string()),
+    }
+}
+
+/// The numbers that somebody typed into a file; `None` for a file of another kind, which is not read then.
+fn read_numbers(source: &mut impl BufRead, format: Format) -> Result<Option<Numbers>, String> {
+    if format != Format::Json || !by_hand::begins(source.fill_buf().unwrap_or(&[])) {
+        return Ok(None);
     }
     let mut bytes = Vec::new();
     let most = json_file::MAX_BYTES as u64 + 1;
     source.take(most).read_to_end(&mut bytes).map_err(|error| FileError::from(error).to_string())?;
-    let capture = Numbers::from_json(&bytes).and_then(|numbers| numbers.capture(name, model::next_capture_id()));
-    Ok(vec![capture.map_err(|error| error.to_string())?])
+    Numbers::from_json(&bytes).map(Some).map_err(|error| error.to_string())
+}
+
+fn computed(numbers: &Numbers, name: &str) -> Result<Capture, String> {
+    numbers.capture(name, model::next_capture_id()).map_err(|error| error.to_string())
 }
 
 /// With a note when q and k do not give the patterns beside them.

@@ -126,14 +126,14 @@ fn masks_scales_and_normalisers_are_those_that_were_typed() {
 
 #[test]
 fn numbers_that_do_not_fit_are_refused_by_name() {
-    let wide: Rows = vec![vec![0.0; 17]; 3];
+    let wide: Rows = vec![vec![0.0; 129]; 3];
     for (more, words) in [
         (json!({ "x": [[1, 0, 1, 0], [0, 2]] }), "Row 2 of x has 2 numbers and the first has 4"),
         (json!({ "wq": [[1, 2]] }), "wq has 1 rows and x is 4 wide"),
         (json!({ "wk": null }), "Give k, or x and wk"),
         (json!({ "q": [[1, 2, 3]] }), "Give q or wq, not both"),
         (json!({ "x": [] }), "x is empty"),
-        (json!({ "x": wide }), "at most 16 × 16"),
+        (json!({ "x": wide }), "rows of at most 128 numbers"),
         (json!({ "tokens": ["one"] }), "There are 1 tokens and 3 rows"),
         (json!({ "normalizer": "softermax" }), "There is no normaliser “softermax”"),
         (json!({ "wv": [[1], [2], [3], [4]] }), "Queries are 3 wide and values 1"),

@@ -117,6 +117,8 @@ mod measures;
 mod memory;
 /// Messages, and what they go with.
 mod messages;
+/// Numbers that are typed.
+mod numbers;
 /// Runs without positions, and with tokens in another order.
 mod order;
 /// What a method answered in place of attention.

@@ -21,6 +21,7 @@ fn capture_file(texts: &[&str]) -> EventKind {
     EventKind::Load(LoadAnswer::Opened(CaptureFile {
         path: "some/flies.safetensors".into(),
         captures: texts.iter().map(read).collect(),
+        numbers: None,
     }))
 }
 

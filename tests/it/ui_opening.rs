@@ -237,7 +237,11 @@ fn inputs_of_a_capture_file_are_chosen_by_button_and_key() {
     let captures = vec![read("a first input"), read("the second one of them")];
     window.app().request(Command::OpenPaths(vec!["flies.npz".into()]));
     window.harness.step();
-    window.jobs.say(EventKind::Load(LoadAnswer::Opened(CaptureFile { path: "flies.npz".into(), captures })));
+    window.jobs.say(EventKind::Load(LoadAnswer::Opened(CaptureFile {
+        path: "flies.npz".into(),
+        captures,
+        numbers: None,
+    })));
     window.settle();
     assert!(window.shows("From flies.npz") && window.shows("a first input"));
     assert!(!window.shows("Add second sentence"), "a file's text is not edited");

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{ImageRef, ModelRef, SavedPart, changes, lenient_field, reference::settled};
 use crate::{
-    analysis::search::SearchQuery,
+    analysis::{by_hand::Numbers, search::SearchQuery},
     capture::Excerpt,
     corpus::{
         Kept,
@@ -45,6 +45,9 @@ pub struct SavedDocument {
     pub changes: Vec<Change>,
     /// The capture file that is shown instead of a run.
     pub capture: Option<String>,
+    /// Numbers that were typed, which are shown instead of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<Box<Numbers>>,
     /// Which of its inputs, from 0.
     pub input: usize,
     /// Its corpus, by its place in the list.

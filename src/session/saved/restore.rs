@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{ModelRef, Saved, SavedCorpus, SavedDocument, SavedPane};
 use crate::{
+    analysis::by_hand::Numbers,
     ids::{DocumentId, HeadId, PaneId},
     protocol::ModelSource,
     session::{
@@ -70,6 +71,9 @@ impl Document {
 impl SavedDocument {
     /// What has to be opened for it: its capture file, or its model, which other documents may have as well.
     pub(in crate::session) fn opens(&self) -> Option<Opens> {
+        if let Some(numbers) = &self.numbers {
+            return Some(Opens::Numbers(numbers.clone()));
+        }
         match &self.capture {
             Some(capture) => Some(Opens::Capture(ModelSource::Path(PathBuf::from(capture)))),
             None => self.model.as_ref().map(|model| Opens::Model(model.source())),
@@ -81,6 +85,7 @@ impl SavedDocument {
 #[derive(Debug)]
 pub(in crate::session) enum Opens {
     Capture(ModelSource),
+    Numbers(Box<Numbers>),
     Model(ModelSource),
 }
 
@@ -102,7 +107,7 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
         checkpoint_then: saved.checkpoint.clone(),
         expected: saved.model.clone().map(|model| Expected { model, found_at: None }),
         input_owed: saved.capture.is_some().then_some(saved.input),
-        behind: if saved.capture.is_some() { Behind::Owed } else { Behind::Nothing },
+        behind: if saved.capture.is_some() || saved.numbers.is_some() { Behind::Owed } else { Behind::Nothing },
         corpus_input: saved.corpus_input,
         example,
         unknown: saved.unknown.clone(),

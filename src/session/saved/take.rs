@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{ImageRef, ModelRef, Saved, SavedCorpus, SavedDocument, SavedHead, SavedPane, changes};
 use crate::{
+    analysis::by_hand::Numbers,
     corpus::list::{ListOptions, Split},
     protocol::CorpusSource,
     session::{Document, Documents, HeadSet, Keeping, OpenCorpus, Pane, Panes, gallery::EXAMPLES},
@@ -89,7 +90,8 @@ fn saved_document(document: &Document, documents: &Documents, corpora: &mut Vec<
         writing: experiment.writing,
         continued: experiment.continued,
         changes: experiment.changes.clone(),
-        capture: document.opened.as_ref().and_then(|file| text_of(&file.path)),
+        capture: document.opened.as_ref().filter(|file| file.numbers.is_none()).and_then(|file| text_of(&file.path)),
+        numbers: document.numbers().map(|numbers| Box::new(Numbers::clone(numbers))),
         input: document.shown_input().unwrap_or(0),
         corpus,
         corpus_input: document.corpus_input,

@@ -6,6 +6,7 @@ use super::{
     editor::{Editor, Look},
     input_chooser,
     language_tags::language_tags_ui,
+    numbers::NumbersPanel,
     target::TargetPanel,
     too_long::part_ui,
     undrawn::undrawn_text,
@@ -36,6 +37,7 @@ pub struct InputPanel {
     text: Editor,
     text_b: Editor,
     target: TargetPanel,
+    numbers: NumbersPanel,
     thumbnail: Option<(CaptureId, TextureHandle)>,
     undrawn: Memo<CaptureId, Option<String>>,
 }
@@ -46,7 +48,9 @@ impl InputPanel {
         heading_ui(ui, cx);
         let model = cx.document.model.latest().map(|model| &model.spec);
         let spec = model.or_else(|| cx.document.latest_capture().map(|capture| capture.model()));
-        if let Some(file) = &cx.document.opened {
+        if let Some(numbers) = cx.document.numbers() {
+            self.numbers.ui(ui, cx, numbers);
+        } else if let Some(file) = &cx.document.opened {
             input_chooser::input_chooser_ui(ui, cx, file);
         } else {
             let sees = spec.is_some_and(|spec| spec.modality.image().is_some());

@@ -21,6 +21,7 @@ mod language_tags;
 mod lecture;
 mod model_panel;
 mod notices;
+mod numbers;
 mod open_sheet;
 mod palette;
 mod path_sheet;

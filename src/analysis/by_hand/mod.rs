@@ -7,6 +7,8 @@
 //!
 //! The result is a capture like that of a model with one layer and one head.
 
+mod typing;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
@@ -25,8 +27,12 @@ use crate::{
 
 /// What `format` says in a file.
 pub const FORMAT: &str = "attnscope-numbers";
-/// The most rows and columns of a matrix: more is not read as single numbers.
+/// The most tokens: more is not read as single numbers.
 pub const MOST: usize = 16;
+/// The most columns of a matrix: those of heads that numbers are taken of.
+pub const WIDEST: usize = 128;
+
+pub use typing::{Cells, ScorerKind};
 
 /// A matrix as it is typed, row by row.
 pub type Rows = Vec<Vec<f64>>;
@@ -106,6 +112,13 @@ pub fn begins(start: &[u8]) -> bool {
 #[error("{0}")]
 pub struct NumbersError(String);
 
+impl NumbersError {
+    /// With this sentence.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
 fn refuse<T>(what: impl Into<String>) -> Result<T, NumbersError> {
     Err(NumbersError(what.into()))
 }
@@ -132,17 +145,8 @@ impl Numbers {
         let Some(normalizer) = Normalizer::from_name(&self.normalizer) else {
             return refuse(format!("There is no normaliser “{}”", told(&self.normalizer)));
         };
-        let x = self.x.as_ref().map(|x| Typed::of("x", x)).transpose()?;
-        let of = |own: (&'static str, &Option<Rows>), map: (&'static str, &Option<Rows>)| match (own.1, map.1, &x) {
-            (Some(rows), None, _) => Typed::of(own.0, rows),
-            (None, Some(map_rows), Some(x)) => x.mapped(own.0, &Typed::of(map.0, map_rows)?),
-            (Some(_), Some(_), _) => refuse(format!("Give {} or {}, not both", own.0, map.0)),
-            (None, Some(_), None) => refuse(format!("{} needs inputs x", map.0)),
-            (None, None, _) => refuse(format!("Give {}, or x and {}", own.0, map.0)),
-        };
-        let q = of(("q", &self.q), ("wq", &self.wq))?;
-        let k = of(("k", &self.k), ("wk", &self.wk))?;
-        let v = of(("v", &self.v), ("wv", &self.wv))?;
+        let x = self.inputs()?;
+        let [q, k, v] = self.vectors()?;
         let n = q.n_rows();
         if n > MOST {
             return refuse(format!("There are {n} tokens: at most {MOST} are read as single numbers"));
@@ -213,6 +217,27 @@ impl Numbers {
             notes: vec!["Computed from numbers that were typed".to_owned()],
         };
         Capture::new(parts).map_err(|error| NumbersError(error.to_string()))
+    }
+
+    fn inputs(&self) -> Result<Option<Typed>, NumbersError> {
+        self.x.as_ref().map(|x| Typed::of("x", x)).transpose()
+    }
+
+    /// Queries, keys and values, given or made of inputs.
+    fn vectors(&self) -> Result<[Typed; 3], NumbersError> {
+        let x = self.inputs()?;
+        let of = |own: (&'static str, &Option<Rows>), map: (&'static str, &Option<Rows>)| match (own.1, map.1, &x) {
+            (Some(rows), None, _) => Typed::of(own.0, rows),
+            (None, Some(map_rows), Some(x)) => x.mapped(own.0, &Typed::of(map.0, map_rows)?),
+            (Some(_), Some(_), _) => refuse(format!("Give {} or {}, not both", own.0, map.0)),
+            (None, Some(_), None) => refuse(format!("{} needs inputs x", map.0)),
+            (None, None, _) => refuse(format!("Give {}, or x and {}", own.0, map.0)),
+        };
+        Ok([
+            of(("q", &self.q), ("wq", &self.wq))?,
+            of(("k", &self.k), ("wk", &self.wk))?,
+            of(("v", &self.v), ("wv", &self.wv))?,
+        ])
     }
 
     fn tokens(&self, n: usize) -> Result<Vec<Token>, NumbersError> {
@@ -296,9 +321,9 @@ impl Typed {
             return refuse(format!("Row {} of {name} has {n} numbers and the first has {width}", at + 1));
         }
         // A map may read a query and a key side by side.
-        if rows.len() > 2 * MOST || width > MOST {
+        if rows.len() > 2 * WIDEST || width > WIDEST {
             return refuse(format!(
-                "{name} is {} × {width}: at most {MOST} × {MOST} are read as single numbers",
+                "{name} is {} × {width}: rows of at most {WIDEST} numbers are read as single ones",
                 rows.len()
             ));
         }
