@@ -141,10 +141,7 @@ impl Session {
                 self.keeping.lecture.take(LectureCommand::Leave);
                 return self.open_example(idx);
             }
-            Command::Numbers(command) => {
-                let Self { documents, panes, notices, .. } = self;
-                return panes.change_numbers(command, documents, notices);
-            }
+            Command::Numbers(command) => return self.change_numbers(command),
             Command::Lecture(command) => return self.go_to_stop(command),
             Command::PreviousExample => return self.step_example(false),
             Command::NextExample => return self.step_example(true),

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, FirstStep, Focus, LectureCommand,
-    Loadable, PathKind, Session,
+    Loadable, NumbersCommand, PathKind, Session,
     arrangement::{Arrangements, Turn},
     autosave::{OpenState, SessionOutcome, file_name},
     corpora::CorpusInput,
@@ -312,6 +312,12 @@ impl Session {
             }
         }
         effects
+    }
+
+    /// Does something with numbers in the document of the active pane.
+    pub(super) fn change_numbers(&mut self, command: NumbersCommand) -> Vec<Effect> {
+        let Self { documents, panes, notices, .. } = self;
+        panes.change_numbers(command, documents, notices)
     }
 
     /// Does something with the lecture: the example of its stop is shown, as long as it goes on.
