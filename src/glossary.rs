@@ -27,7 +27,8 @@ pub const SCORE: Term = formula(
 /// How much a query takes of a key.
 pub const WEIGHT: Term = formula(
     "Weight",
-    "How much of a key’s value a query takes, from 0 to 1. The weights of a query sum to 1 over the keys it can see.",
+    "How much of a key’s value a query takes, from 0 to 1. The weights of a query sum to 1 over the keys it can see, \
+    unless the run was changed to weigh every key by itself.",
     "weight = softmax(scores of the query)",
 );
 /// The place of a weight in its row.
@@ -154,7 +155,11 @@ pub const TERMS: &[Term] = &[
     ),
     P_VALUE,
     term("Patch", "A square of a picture; vision models read patches as tokens."),
-    term("Pattern", "The weights of a head: rows are queries, columns are keys, each row sums to 1."),
+    term(
+        "Pattern",
+        "The weights of a head: rows are queries, columns are keys, each row sums to 1 unless every key is \
+        weighed by itself.",
+    ),
     term("Perplexity (t-SNE)", "About how many neighbours each point keeps close."),
     term("Pin", "Click a token to keep it selected; Esc unpins it."),
     term("Prefix token", "A token before the patches of a picture, such as [CLS] or a register."),

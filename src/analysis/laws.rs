@@ -86,13 +86,14 @@ pub fn check(capture: &Capture) -> Vec<Law> {
         Law::new("z is attention times v, query heads sharing grouped values", 1e-5, "no z and v were recorded");
     for (head, visibility, pattern) in stored_patterns(capture) {
         let [n_query, n_key] = pattern.shape();
-        let partial = capture.row_mass(head.stack, head.layer) == RowMass::Partial;
+        let mass = capture.row_mass(head);
+        let partial = mass == RowMass::Partial;
         // What somebody wrote there need not be a distribution.
         let free = replaced(capture, head, &[Site::Scores, Site::Pattern]);
         for (query, row) in pattern.rows().enumerate() {
             let sum: f64 = row.iter().map(|&weight| f64::from(weight)).sum();
             let whole = 1.0 - f64::from(capture.sink(head).map_or(0.0, |sink| sink[query]));
-            if !partial && !free {
+            if matches!(mass, RowMass::Full | RowMass::Sink) && !free {
                 sums.take(head, if sum == 0.0 { 0.0 } else { (sum - whole).abs() as f32 });
             }
             let near = visibility.near(query, n_query, n_key);

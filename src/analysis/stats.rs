@@ -26,7 +26,7 @@ pub struct HeadStats {
     pub on_special: f32,
     /// The largest weight of any row (not a mean).
     pub max_weight: f32,
-    /// What the rows hold; entropies mean nothing of incomplete ones.
+    /// What the rows hold; entropies mean nothing of incomplete ones, and of those that are no distribution.
     pub rows: RowMass,
     /// Mean distance between a patch and the patches it attends to, in pixels as the model sees them; `None`
     /// where tokens are no patches.
@@ -160,10 +160,9 @@ pub fn stack_stats(capture: &Capture, stack: StackKind) -> Vec<Vec<Option<HeadSt
     let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
     let square = stack.query_side() == stack.key_side();
     let of_head = |layer, head| {
-        let pattern = attention::pattern(capture, HeadId { stack, layer, head })?;
-        let rows = capture.row_mass(stack, layer);
-        let sink = capture.sink(HeadId { stack, layer, head });
-        let choices = Choices::of(capture, HeadId { stack, layer, head });
+        let head = HeadId { stack, layer, head };
+        let pattern = attention::pattern(capture, head)?;
+        let (rows, sink, choices) = (capture.row_mass(head), capture.sink(head), Choices::of(capture, head));
         Some(HeadStats { rows, ..head_stats(&pattern, sink, &special, choices, square) })
     };
     spec.layers

@@ -322,12 +322,12 @@ impl Capture {
         &self.parts.computation
     }
 
-    /// How much of the attention the rows of one layer's patterns hold.
-    pub fn row_mass(&self, stack: StackKind, layer: usize) -> RowMass {
-        let head = HeadId { stack, layer, head: 0 };
+    /// How much of the attention the rows of a head hold.
+    pub fn row_mass(&self, head: HeadId) -> RowMass {
         match self.layer(head) {
             Some(layer) if layer.sink.is_some() => RowMass::Sink,
             Some(layer) if layer.pattern().is_some() && self.parts.computation.partial_rows => RowMass::Partial,
+            _ if !self.parts.computation.normalizer_of(head).sums_to_one() => RowMass::Free,
             _ => RowMass::Full,
         }
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{Aim, LabError, LabRun};
 use crate::{
     analysis::{attention, explain::report::Value},
-    capture::{Capture, PerHead},
+    capture::{Capture, PerHead, RowMass},
     ids::{HeadId, StackKind},
     model::{Gradients, Logits, Site, Sites, Taps},
     spec::StackSpec,
@@ -32,6 +32,25 @@ pub(super) fn patterns(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHe
         PerHead::new(values, shape).map_err(|_| missing())
     };
     stack.layers.iter().enumerate().map(layer).collect()
+}
+
+/// [`patterns`] of a method that follows shares of 1.
+pub(super) fn shares(capture: &Capture, stack: &StackSpec) -> Result<Vec<PerHead>, LabError> {
+    for (layer, spec) in stack.layers.iter().enumerate() {
+        check_shares(capture, (0..spec.n_heads).map(|head| HeadId { stack: stack.kind, layer, head }))?;
+    }
+    patterns(capture, stack)
+}
+
+/// Refuses heads whose weights are no distribution.
+pub(super) fn check_shares(capture: &Capture, heads: impl IntoIterator<Item = HeadId>) -> Result<(), LabError> {
+    let is_free = |head: &HeadId| capture.row_mass(*head) == RowMass::Free;
+    heads.into_iter().find(is_free).map_or(Ok(()), |head| {
+        let normalizer = capture.computation().normalizer_of(head).title();
+        Err(LabError::unsuited(format!(
+            "it is not defined for weights that need not sum to 1, as those of {head} by {normalizer}"
+        )))
+    })
 }
 
 /// Stacks whose queries and keys are the same tokens, so that layers can be multiplied.

@@ -64,6 +64,9 @@ fn kind(edit: &Edit) -> String {
         Edit::Normalize(Normalize { with: Normalizer::Entmax(_), .. }) => "normalizer entmax",
         Edit::Normalize(Normalize { with: Normalizer::Fusedmax(_), .. }) => "normalizer fusedmax",
         Edit::Normalize(Normalize { with: Normalizer::ChainSimplex(_), .. }) => "normalizer chain-simplex",
+        Edit::Normalize(Normalize { with: Normalizer::Chain(_), .. }) => "normalizer chain",
+        Edit::Normalize(Normalize { with: Normalizer::SparsemapChain(_), .. }) => "normalizer sparsemap-chain",
+        Edit::Normalize(Normalize { with: Normalizer::Sigmoid(_), .. }) => "normalizer sigmoid",
         Edit::Normalize(Normalize { with: Normalizer::Argmax, .. }) => "normalizer argmax",
         Edit::Normalize(Normalize { with: Normalizer::Sample { .. }, .. }) => "normalizer sample",
         Edit::Normalize(Normalize { with: Normalizer::Softmax, .. }) => "normalizer softmax",
@@ -77,7 +80,7 @@ fn kind(edit: &Edit) -> String {
 }
 
 /// Kinds that are not of a site; softmax is what there is without a change.
-const KINDS: [&str; 21] = [
+const KINDS: [&str; 27] = [
     "ablate zero",
     "ablate mean",
     "ablate uniform",
@@ -96,6 +99,12 @@ const KINDS: [&str; 21] = [
     "normalizer sparsemax",
     "normalizer entmax",
     "normalizer fusedmax",
+    "normalizer chain-simplex",
+    "normalizer chain",
+    "normalizer sparsemap-chain",
+    "normalizer sigmoid",
+    "normalizer argmax",
+    "normalizer sample",
     "top k",
     "rank one",
     "several",

@@ -268,14 +268,14 @@ fn incomplete_rows_are_declared_or_refused() {
     refused(file(r#"{"rows":"some"}"#, None), &["rows", "neither full nor partial"]);
 
     let partial = file(r#"{"rows":"partial"}"#, None).unwrap();
-    assert_eq!(partial.row_mass(StackKind::SelfAttention, 0), RowMass::Partial);
+    assert_eq!(partial.row_mass(HeadId::single(0, 0)), RowMass::Partial);
     assert!(partial.notes().iter().any(|note| note.contains("lack up to 0.40")), "{:?}", partial.notes());
     assert_eq!(patterns(&partial)[0].as_slice()[0], 0.6, "never renormalised");
     let stats = stats::stack_stats(&partial, StackKind::SelfAttention)[0][0].unwrap();
     assert_eq!(stats.rows, RowMass::Partial);
 
     let sink = file("{}", Some([0.4, 0.0])).unwrap();
-    assert_eq!(sink.row_mass(StackKind::SelfAttention, 0), RowMass::Sink);
+    assert_eq!(sink.row_mass(HeadId::single(0, 0)), RowMass::Sink);
     assert_eq!(sink.sink(HeadId::single(0, 0)), Some(&[0.4, 0.0][..]));
     assert!(sink.notes().iter().any(|note| note.contains("0.40") && note.contains("sink")), "{:?}", sink.notes());
     refused(file("{}", Some([0.2, 0.0])), &["self.0.pattern", "sums to 0.8", "with its sink"]);
@@ -285,7 +285,7 @@ fn incomplete_rows_are_declared_or_refused() {
     let short = "[[[0.6, 0], [0.25, 0.75]]]";
     refused(json(&format!("[{short}]")), &["attentions[0]", "sums to 0.6"]);
     let list = json(&format!(r#"{{"attentions": [{short}], "rows": "partial"}}"#)).unwrap();
-    assert_eq!(list.row_mass(StackKind::SelfAttention, 0), RowMass::Partial);
+    assert_eq!(list.row_mass(HeadId::single(0, 0)), RowMass::Partial);
     refused(json(&format!(r#"{{"attentions": [{short}], "rows": "some"}}"#)), &["rows", "neither full nor partial"]);
     refused(json(&format!(r#"{{"attentions": [{short}], "rows": 7}}"#)), &["rows", "string"]);
     // Both come back from a file of our own.

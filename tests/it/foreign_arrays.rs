@@ -172,7 +172,7 @@ fn archives_declare_incomplete_rows_and_sinks() {
     refused(stored(std::slice::from_ref(&short)), &["layer_0", "sums to 0.6"]);
     for shape in ["()", "(1,)"] {
         let partial = stored(&[short.clone(), ("rows.npy", npy("'<U7'", shape, &rows))]).unwrap();
-        assert_eq!(partial.row_mass(StackKind::SelfAttention, 0), RowMass::Partial);
+        assert_eq!(partial.row_mass(HeadId::single(0, 0)), RowMass::Partial);
     }
     let pattern = ("self.0.pattern.npy", short.1);
     let sink = stored(&[pattern, ("self.0.sink.npy", npy("'<f4'", "(1, 2)", &f32s(&[0.4, 0.0])))]).unwrap();

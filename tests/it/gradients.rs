@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use attnscope::{
-    capture::{Capture, LayerCapture, Matrix, Normalize, Normalizer, Patch, Scope, StackCapture, changes::TopK},
+    capture::{
+        Capture, LayerCapture, Matrix, Normalize, Normalizer, Patch, Scope, SigmoidBias, StackCapture, changes::TopK,
+    },
     ids::{HeadId, Side, StackKind},
     model::{
         Edit, Encoded, Gradients, Logits, Model, Objective, RunPlan, Site, Sites, Taps,
@@ -274,7 +276,12 @@ fn gradients_of_a_run_whose_queries_keep_their_strongest_keys_are_the_slopes_of_
 
 #[test]
 fn gradients_of_a_run_with_another_normaliser_are_the_slopes_of_that_run() {
-    for (name, with) in [("bert", Normalizer::ChainSimplex(0.7)), ("gpt2", Normalizer::ChainSimplex(-0.5))] {
+    for (name, with) in [
+        ("bert", Normalizer::ChainSimplex(0.7)),
+        ("gpt2", Normalizer::ChainSimplex(-0.5)),
+        ("bert", Normalizer::Chain(-0.5)),
+        ("gpt2", Normalizer::Sigmoid(SigmoidBias::MinusLogKeys)),
+    ] {
         let (model, reference) = open(name);
         let change = Normalize { with, scope: Scope::All };
         let wrong = check(name, &model, &model.encode(&reference.input()).unwrap(), &[change.into()]);

@@ -56,6 +56,7 @@ mod foreign;
 /// Arrays of other programs: NumPy files, and hostile ones.
 mod foreign_arrays;
 mod foreign_tokens;
+mod free_rows;
 /// Damaged files of every kind, and whoever reads them.
 mod fuzz;
 /// What fuzzing found, defect by defect.

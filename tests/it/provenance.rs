@@ -6,7 +6,7 @@ use attnscope::{
     analysis::{attention, laws, stats},
     capture::{
         Ablate, Ablation, AppliedEdit, Capture, Cut, Edit, HideToken, Knockout, Matrix, Normalize, Normalizer, Patch,
-        ReplaceToken, Restrict, RowMass, Scope, SetPattern, Sharpen, Site, Sparsity,
+        ReplaceToken, Restrict, RowMass, Scope, SetPattern, Sharpen, SigmoidBias, Site, Sparsity,
         file::{self, Contents, Format},
     },
     digest::sha256,
@@ -190,6 +190,9 @@ fn every_kind_of_change_is_kept_and_followed() {
             Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Sparsemax }),
             Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Fusedmax(0.2) }),
             Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::ChainSimplex(0.5) }),
+            Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Chain(0.5) }),
+            Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::SparsemapChain(-0.5) }),
+            Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Sigmoid(SigmoidBias::MinusLogKeys) }),
             Edit::Normalize(Normalize { scope: Scope::Heads(vec![last]), with: Normalizer::Argmax }),
             Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Sample { seed: 7, draw: 2 } }),
             Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Entmax(1.3) }),
@@ -352,7 +355,7 @@ fn unknown_changes_forbid_recomputing_and_known_normalisers_are_followed() {
     assert!(attention::pattern(&reshaped, head).is_none() && !attention::has_pattern(&reshaped, head));
     let wrong = with("\"normalizer\":\"softmax\"", "\"normalizer\":\"hardmax\"").unwrap_err().to_string();
     assert!(wrong.contains("normalizer") && wrong.contains("hardmax"), "{wrong}");
-    assert_eq!(capture.row_mass(SELF, 0), RowMass::Full);
+    assert_eq!(capture.row_mass(HeadId::single(0, 0)), RowMass::Full);
 }
 
 /// The fixture `gpt2` in a folder of its own.

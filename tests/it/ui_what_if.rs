@@ -287,7 +287,7 @@ fn another_normaliser_is_chosen_below_its_change_and_its_number_is_dragged() {
     window.settle();
     choose(&mut window, "All attention", "Sampled");
     drag(&mut window, "Draw");
-    assert_eq!(edits(&window)[1], "scores are normalised by draw 1 of their softmax (seed 0) everywhere");
+    assert_eq!(edits(&window)[1], "scores are normalised by draw 1 of softmax (seed 0) everywhere");
 }
 
 #[test]

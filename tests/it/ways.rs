@@ -233,13 +233,20 @@ fn exponential_and_sigmoids_are_as_accurate_as_promised() {
 /// Sparse normalisers, forward and backward: against the references, and against finite differences of them.
 #[test]
 fn normalisers_are_those_of_their_papers_forward_and_backward() {
-    use attnscope::{analysis::explain::normalizers as exact, capture::Normalizer};
+    use attnscope::{
+        analysis::explain::normalizers as exact,
+        capture::{Normalizer, SigmoidBias},
+    };
     let by_head = [
         Normalizer::Sparsemax,
         Normalizer::Entmax(1.5),
         Normalizer::Entmax(1.2),
         Normalizer::Fusedmax(0.3),
         Normalizer::ChainSimplex(0.7),
+        Normalizer::Chain(-0.4),
+        Normalizer::SparsemapChain(0.3),
+        Normalizer::Sigmoid(SigmoidBias::Zero),
+        Normalizer::Sigmoid(SigmoidBias::MinusLogKeys),
         Normalizer::Argmax,
         Normalizer::Sample { seed: 7, draw: 1 },
     ];

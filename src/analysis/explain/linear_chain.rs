@@ -134,7 +134,7 @@ mod tests {
 
     /// Every choice of `n` keys.
     fn choices(n: usize) -> impl Iterator<Item = Vec<f64>> {
-        (0..1u32 << n).map(move |bits| (0..n).map(|at| f64::from(bits >> at & 1)).collect())
+        (0..1u32 << n).map(move |bits| (0..n).map(|at| f64::from((bits >> at) & 1)).collect())
     }
 
     fn pairs(choice: &[f64]) -> f64 {

@@ -6,7 +6,7 @@
 
 use super::linear_chain;
 use crate::{
-    capture::Normalizer,
+    capture::{Normalizer, SigmoidBias},
     ids::{HeadId, StackKind},
     random::SplitMix,
 };
@@ -26,6 +26,9 @@ pub fn weights(normalizer: Normalizer, row: (HeadId, usize), z: &[f64]) -> Vec<f
         Normalizer::Entmax(alpha) => entmax(z, alpha.into()),
         Normalizer::Fusedmax(lambda) => fusedmax(z, lambda.into()),
         Normalizer::ChainSimplex(w) => of_visible(z, |z| linear_chain::shares(z, w.into())),
+        Normalizer::Chain(w) => of_visible(z, |z| linear_chain::marginals(z, w.into())),
+        Normalizer::SparsemapChain(w) => of_visible(z, |z| linear_chain::sparse_marginals(z, w.into())),
+        Normalizer::Sigmoid(bias) => sigmoid(z, bias),
         Normalizer::Argmax => argmax(z),
         Normalizer::Sample { seed, draw } => sample(z, [seed, draw as u64], row),
     }
@@ -44,6 +47,13 @@ pub fn gradient(normalizer: Normalizer, z: &[f64], gradient: &[f64]) -> Vec<f64>
         Normalizer::ChainSimplex(w) => {
             by_visible(z, gradient, |z, gradient| linear_chain::shares_gradient(z, w.into(), gradient))
         }
+        Normalizer::Chain(w) => {
+            by_visible(z, gradient, |z, gradient| linear_chain::marginals_gradient(z, w.into(), gradient))
+        }
+        Normalizer::SparsemapChain(w) => {
+            by_visible(z, gradient, |z, gradient| linear_chain::sparse_marginals_gradient(z, w.into(), gradient))
+        }
+        Normalizer::Sigmoid(bias) => sigmoid(z, bias).iter().zip(gradient).map(|(p, g)| p * (1.0 - p) * g).collect(),
         Normalizer::Argmax | Normalizer::Sample { .. } => vec![0.0; z.len()],
     }
 }
@@ -178,6 +188,17 @@ pub fn fusedmax(z: &[f64], lambda: f64) -> Vec<f64> {
     of_visible(z, |z| sparsemax(&prox_tv(z, lambda)))
 }
 
+/// `1 / (1 + exp(-z - b))` of each score.
+pub fn sigmoid(z: &[f64], bias: SigmoidBias) -> Vec<f64> {
+    of_visible(z, |z| {
+        let b = match bias {
+            SigmoidBias::Zero => 0.0,
+            SigmoidBias::MinusLogKeys => -(z.len() as f64).ln(),
+        };
+        z.iter().map(|z| linear_chain::sigmoid(z + b)).collect()
+    })
+}
+
 /// 1 at the largest score, the first of equals.
 pub fn argmax(z: &[f64]) -> Vec<f64> {
     of_visible(z, |z| {
@@ -296,6 +317,23 @@ mod tests {
         toy::assert_near(&fusedmax(&[1.0, 2.1, 1.9], 0.1), &[0.0, 0.5, 0.5]);
         assert_eq!(sparsemax(&[f64::NEG_INFINITY; 3]), [0.0; 3]);
         assert!(sparsemax(&[f64::NAN, 1.0]).iter().all(|weight| weight.is_nan()));
+    }
+
+    #[test]
+    fn a_sigmoid_weighs_every_key_by_itself() {
+        let weights = sigmoid(&Z, SigmoidBias::Zero);
+        toy::assert_near(&weights, &[0.731_059, 0.622_459, 0.450_166, 0.689_974]);
+        toy::assert_near(&[weights.iter().sum::<f64>()], &[2.493_658]);
+        let weights = sigmoid(&Z, SigmoidBias::MinusLogKeys);
+        toy::assert_near(&weights, &[0.404_610, 0.291_875, 0.169_906, 0.357_486]);
+        toy::assert_near(&[weights.iter().sum::<f64>()], &[1.223_876]);
+        let slopes = gradient(Normalizer::Sigmoid(SigmoidBias::Zero), &Z, &[1.0; 4]);
+        toy::assert_near(&slopes, &[0.240_901, 0.206_684, 0.141_038, 0.229_690]);
+        let three = sigmoid(&HIDDEN, SigmoidBias::MinusLogKeys);
+        toy::assert_near(
+            &three,
+            &[1.0, f64::NEG_INFINITY, 0.5, 0.8].map(|z: f64| linear_chain::sigmoid(z - 3.0f64.ln())),
+        );
     }
 
     #[test]

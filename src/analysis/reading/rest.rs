@@ -17,7 +17,9 @@ pub(super) fn kinds(capture: &Capture, reading: &Reading) -> Vec<Rest> {
 /// What of the attention of a stack went to no key.
 pub fn rest_of(capture: &Capture, kind: StackKind) -> Vec<Rest> {
     let Some(stack) = capture.stack(kind) else { return Vec::new() };
-    let is_there = |mass: RowMass| (0..stack.layers.len()).any(|layer| capture.row_mass(kind, layer) == mass);
+    let is_there = |mass: RowMass| {
+        (0..stack.layers.len()).any(|layer| capture.row_mass(HeadId { stack: kind, layer, head: 0 }) == mass)
+    };
     let sink = is_there(RowMass::Sink).then_some(Rest::Sink);
     let missing = is_there(RowMass::Partial).then_some(Rest::Missing);
     sink.into_iter().chain(missing).collect()
@@ -71,7 +73,7 @@ fn of_head(capture: &Capture, head: HeadId, kind: Rest, queries: &Range<usize>) 
             let sink = capture.sink(head).and_then(|sink| sink.get(queries.clone()));
             sink.map(|sink| sink.iter().map(|&part| f64::from(part)).collect())
         }
-        Rest::Missing if capture.row_mass(head.stack, head.layer) == RowMass::Partial => {
+        Rest::Missing if capture.row_mass(head) == RowMass::Partial => {
             let lacks = |row: &[f32]| (1.0 - row.iter().map(|&weight| f64::from(weight)).sum::<f64>()).max(0.0);
             attention::pattern_rows(capture, head, queries.clone()).map(|pattern| pattern.rows().map(lacks).collect())
         }

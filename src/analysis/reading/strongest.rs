@@ -2,7 +2,7 @@
 
 use super::{Captures, Reading, read};
 use crate::{
-    capture::Capture,
+    capture::{Capture, RowMass},
     ids::HeadId,
     text::{decimal_text, grouped},
 };
@@ -34,5 +34,11 @@ pub fn strongest(capture: &Capture, head: HeadId, query: usize) -> Option<String
         n => format!("In this head, one of {},", grouped(n + 1)),
     };
     let (from, to) = (pattern.rows.named_at(query), pattern.cols.named(key));
-    Some(format!("{head_of} {from} gives {} of its attention to {to}.{rest}", decimal_text(weight)))
+    let weight = decimal_text(weight);
+    Some(match capture.row_mass(head) {
+        RowMass::Free => format!("{head_of} {from} gives {to} the weight {weight}; weights need not sum to 1.{rest}"),
+        RowMass::Full | RowMass::Sink | RowMass::Partial => {
+            format!("{head_of} {from} gives {weight} of its attention to {to}.{rest}")
+        }
+    })
 }

@@ -70,6 +70,8 @@ pub enum RowMass {
     Sink,
     /// Sparse or truncated: what is missing is not known.
     Partial,
+    /// Each weight stands by itself: rows sum to whatever they do.
+    Free,
 }
 
 /// How the patterns of a capture came about, for whoever recomputes what is not stored.

@@ -47,7 +47,7 @@ pub use knockout::{Cut, Knockout};
 pub use local::{Centre, Local};
 pub use mask::MaskToken;
 pub use no_positions::NoPositions;
-pub use normalizer::{Normalize, Normalizer};
+pub use normalizer::{Normalize, Normalizer, SigmoidBias};
 pub use patch::Patch;
 pub use pattern::SetPattern;
 pub use permute::{Order, Permute, Positions};

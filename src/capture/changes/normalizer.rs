@@ -54,6 +54,26 @@ const FAMILIES: &[Family] = &[
         meaning: "How probably each key is chosen where neighbours choose together, divided by the sum; w can be dragged",
     },
     Family {
+        first: Normalizer::Chain(SOME_W),
+        name: "chain",
+        label: "Linear chain",
+        meaning: "How probably each key is chosen where neighbours choose together; rows need not sum to 1; w can be \
+            dragged",
+    },
+    Family {
+        first: Normalizer::SparsemapChain(SOME_W),
+        name: "sparsemap-chain",
+        label: "Sparse linear chain",
+        meaning: "The choices nearest to the scores where neighbours choose together: many weights are 0 or 1; w can be \
+            dragged",
+    },
+    Family {
+        first: Normalizer::Sigmoid(SigmoidBias::Zero),
+        name: "sigmoid",
+        label: "Sigmoid",
+        meaning: "Every key by itself: rows need not sum to 1",
+    },
+    Family {
         first: Normalizer::Argmax,
         name: "argmax",
         label: "Argmax",
@@ -92,6 +112,12 @@ pub enum Normalizer {
     /// How probably a linear chain chooses each key (Kim et al. 2017), divided by the sum; the number is what two
     /// neighbours that are both chosen add to their scores.
     ChainSimplex(f32),
+    /// How probably a linear chain chooses each key; the number as above.
+    Chain(f32),
+    /// The choices of keys that are nearest to the scores (Niculae et al. 2018), by the same chain: many are 0 or 1.
+    SparsemapChain(f32),
+    /// `1 / (1 + exp(-s - b))`: every score by itself (Ramapuram et al. 2024).
+    Sigmoid(SigmoidBias),
     /// All weight on the largest score, the first of equals.
     Argmax,
     /// All weight on one key, drawn with the probabilities of softmax (Gumbel-max).
@@ -103,6 +129,15 @@ pub enum Normalizer {
     },
 }
 
+/// What is added to every score before its sigmoid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SigmoidBias {
+    #[default]
+    Zero,
+    /// `-ln n` of the `n` keys that the query sees, so that weights sum to about 1 where scores are about 0.
+    MinusLogKeys,
+}
+
 /// The name in files and options; [`Normalizer::title`] is for sentences.
 impl fmt::Display for Normalizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,6 +147,10 @@ impl fmt::Display for Normalizer {
             Self::Entmax(alpha) => write!(f, "entmax:{alpha}"),
             Self::Fusedmax(lambda) => write!(f, "fusedmax:{lambda}"),
             Self::ChainSimplex(w) => write!(f, "chain-simplex:{w}"),
+            Self::Chain(w) => write!(f, "chain:{w}"),
+            Self::SparsemapChain(w) => write!(f, "sparsemap-chain:{w}"),
+            Self::Sigmoid(SigmoidBias::Zero) => f.write_str("sigmoid"),
+            Self::Sigmoid(SigmoidBias::MinusLogKeys) => f.write_str("sigmoid:-ln n"),
             Self::Argmax => f.write_str("argmax"),
             Self::Sample { seed, draw } => write!(f, "sample:{seed}:{draw}"),
         }
@@ -127,8 +166,11 @@ impl Normalizer {
             Self::Entmax(alpha) => format!("{}-entmax", short(alpha)),
             Self::Fusedmax(lambda) => format!("fusedmax with λ = {}", short(lambda)),
             Self::ChainSimplex(w) => format!("chain-simplex with w = {}", short(w)),
-            Self::Sample { seed, draw } => format!("draw {draw} of their softmax (seed {seed})"),
-            Self::Softmax | Self::Sparsemax | Self::Argmax => self.to_string(),
+            Self::Chain(w) => format!("chain with w = {}", short(w)),
+            Self::SparsemapChain(w) => format!("sparsemap-chain with w = {}", short(w)),
+            Self::Sigmoid(SigmoidBias::MinusLogKeys) => "sigmoid with b = −ln n".to_owned(),
+            Self::Sample { seed, draw } => format!("draw {draw} of softmax (seed {seed})"),
+            Self::Softmax | Self::Sparsemax | Self::Sigmoid(SigmoidBias::Zero) | Self::Argmax => self.to_string(),
         }
     }
 
@@ -136,8 +178,34 @@ impl Normalizer {
     pub const fn is_a_choice(self) -> bool {
         match self {
             Self::Argmax | Self::Sample { .. } => true,
-            Self::Softmax | Self::Sparsemax | Self::Entmax(_) | Self::Fusedmax(_) | Self::ChainSimplex(_) => false,
+            Self::Softmax
+            | Self::Sparsemax
+            | Self::Entmax(_)
+            | Self::Fusedmax(_)
+            | Self::ChainSimplex(_)
+            | Self::Chain(_)
+            | Self::SparsemapChain(_)
+            | Self::Sigmoid(_) => false,
         }
+    }
+
+    /// Whether the weights of a query sum to 1.
+    pub const fn sums_to_one(self) -> bool {
+        match self {
+            Self::Softmax
+            | Self::Sparsemax
+            | Self::Entmax(_)
+            | Self::Fusedmax(_)
+            | Self::ChainSimplex(_)
+            | Self::Argmax
+            | Self::Sample { .. } => true,
+            Self::Chain(_) | Self::SparsemapChain(_) | Self::Sigmoid(_) => false,
+        }
+    }
+
+    /// The one of each family that is offered, with its name in options and on screen.
+    pub fn families() -> Vec<(Self, &'static str, &'static str)> {
+        FAMILIES.iter().map(|family| (family.first, family.name, family.label)).collect()
     }
 
     /// The one of its family that is offered.
@@ -146,6 +214,9 @@ impl Normalizer {
             Self::Softmax | Self::Sparsemax | Self::Entmax(_) => Self::Entmax(MIDDLE_ALPHA),
             Self::Fusedmax(_) => Self::Fusedmax(SMALL_LAMBDA),
             Self::ChainSimplex(_) => Self::ChainSimplex(SOME_W),
+            Self::Chain(_) => Self::Chain(SOME_W),
+            Self::SparsemapChain(_) => Self::SparsemapChain(SOME_W),
+            Self::Sigmoid(_) => Self::Sigmoid(SigmoidBias::Zero),
             Self::Argmax => self,
             Self::Sample { .. } => Self::Sample { seed: 0, draw: 0 },
         }
@@ -156,6 +227,8 @@ impl Normalizer {
         match name {
             "softmax" => Some(Self::Softmax),
             "sparsemax" => Some(Self::Sparsemax),
+            "sigmoid" => Some(Self::Sigmoid(SigmoidBias::Zero)),
+            "sigmoid:-ln n" => Some(Self::Sigmoid(SigmoidBias::MinusLogKeys)),
             "argmax" => Some(Self::Argmax),
             _ => {
                 let (kind, number) = name.split_once(':')?;
@@ -168,6 +241,8 @@ impl Normalizer {
                     "entmax" => (number >= 1.0).then_some(Self::Entmax(number)),
                     "fusedmax" => (number >= 0.0).then_some(Self::Fusedmax(number)),
                     "chain-simplex" => Some(Self::ChainSimplex(number)),
+                    "chain" => Some(Self::Chain(number)),
+                    "sparsemap-chain" => Some(Self::SparsemapChain(number)),
                     _ => None,
                 }
             }
@@ -199,7 +274,8 @@ impl EditKind for Normalize {
             fields: &[
                 (
                     "normalizer",
-                    "softmax, sparsemax, entmax:ALPHA, fusedmax:LAMBDA, chain-simplex:W, argmax or sample:SEED:DRAW",
+                    "softmax, sparsemax, entmax:ALPHA, fusedmax:LAMBDA, chain-simplex:W, chain:W, sparsemap-chain:W, \
+                    sigmoid, sigmoid:-ln n, argmax or sample:SEED:DRAW",
                 ),
                 ("layers", "in which layers"),
                 ("heads", "in which heads"),
@@ -213,7 +289,16 @@ impl EditKind for Normalize {
             EditAim::Head { head, .. } => {
                 let entmax = Self { scope: Scope::Heads(vec![*head]), with: Normalizer::Entmax(MIDDLE_ALPHA) };
                 let meaning = "α-entmax in place of softmax; drag its α, or choose another one, under Changes";
-                let synonyms = &["sparsemax", "entmax", "fusedmax", "sparse attention"];
+                let synonyms = &[
+                    "sparsemax",
+                    "entmax",
+                    "fusedmax",
+                    "sparse attention",
+                    "sigmoid attention",
+                    "hard attention",
+                    "argmax",
+                    "structured attention",
+                ];
                 vec![EditOffer::new("Other softmax…", meaning, entmax).synonyms(synonyms)]
             }
             EditAim::Stack(_) => {
@@ -254,12 +339,17 @@ impl EditKind for Normalize {
             Normalizer::Fusedmax(lambda) if !lambda.is_finite() || *lambda < 0.0 => {
                 Err(format!("λ of fusedmax is 0 or more, not {lambda}"))
             }
-            Normalizer::ChainSimplex(w) if !w.is_finite() => Err(format!("w of a chain is a number, not {w}")),
+            Normalizer::ChainSimplex(w) | Normalizer::Chain(w) | Normalizer::SparsemapChain(w) if !w.is_finite() => {
+                Err(format!("w of a chain is a number, not {w}"))
+            }
             Normalizer::Softmax
             | Normalizer::Sparsemax
             | Normalizer::Entmax(_)
             | Normalizer::Fusedmax(_)
             | Normalizer::ChainSimplex(_)
+            | Normalizer::Chain(_)
+            | Normalizer::SparsemapChain(_)
+            | Normalizer::Sigmoid(_)
             | Normalizer::Argmax
             | Normalizer::Sample { .. } => Ok(()),
         }
@@ -268,8 +358,8 @@ impl EditKind for Normalize {
     fn options(&mut self, visit: &mut Visit<'_>) {
         let family = self.with.first();
         let mut chosen = family;
-        let families: Vec<_> = FAMILIES.iter().map(|family| (family.first, family.name, family.label)).collect();
-        choose(visit, ("family", "Normaliser", "What makes weights of scores"), &mut chosen, &families);
+        let what = ("family", "Normaliser", "What makes weights of scores");
+        choose(visit, what, &mut chosen, &Normalizer::families());
         if chosen != family {
             self.with = chosen;
         }
@@ -278,6 +368,12 @@ impl EditKind for Normalize {
             visit(whole("draw", "Draw", meaning, draw, 0..=MOST_DRAW.max(*draw)).placeholder("draw"));
             let meaning = "Where the draws begin: another seed, other keys";
             visit(OptionField::new("seed", "Seed", meaning, FieldValue::Seed(seed)));
+        }
+        if let Normalizer::Sigmoid(bias) = &mut self.with {
+            let mut lowered = *bias == SigmoidBias::MinusLogKeys;
+            let meaning = "Scores less the logarithm of how many keys the query sees; else as they are";
+            visit(OptionField::new("lowered", "b = −ln n", meaning, FieldValue::Flag(&mut lowered)));
+            *bias = if lowered { SigmoidBias::MinusLogKeys } else { SigmoidBias::Zero };
         }
         let mut dragged = |number: f64, field: fn(&mut f64, f64) -> OptionField<'_>| {
             let mut value = number;
@@ -290,7 +386,9 @@ impl EditKind for Normalize {
             Normalizer::Entmax(number) => dragged(number.into(), alpha).map(of_alpha),
             Normalizer::Fusedmax(number) => dragged(number.into(), lambda).map(Normalizer::Fusedmax),
             Normalizer::ChainSimplex(number) => dragged(number.into(), w).map(Normalizer::ChainSimplex),
-            Normalizer::Argmax | Normalizer::Sample { .. } => None,
+            Normalizer::Chain(number) => dragged(number.into(), w).map(Normalizer::Chain),
+            Normalizer::SparsemapChain(number) => dragged(number.into(), w).map(Normalizer::SparsemapChain),
+            Normalizer::Sigmoid(_) | Normalizer::Argmax | Normalizer::Sample { .. } => None,
         };
         self.with = turned.unwrap_or(self.with);
     }

@@ -134,7 +134,10 @@ impl Recorded {
                 let rows = RowRules {
                     partial: computation.partial_rows,
                     sink: sink.as_ref().map(Matrix::as_slice),
-                    free: &written_heads(computation, stack, layer, entry.shape[0]),
+                    free: &heads_that((stack, layer, entry.shape[0]), |head| is_written(computation, head)),
+                    unsummed: &heads_that((stack, layer, entry.shape[0]), |head| {
+                        !computation.normalizer_of(head).sums_to_one()
+                    }),
                     may_be_empty: !computation.edits.is_empty(),
                 };
                 let RowNotes { deviation, missing } = values::check_pattern(entry, &data, &rows)?;
@@ -192,13 +195,14 @@ fn above_diagonal(pattern: &PerHead) -> Option<f32> {
     rows.flat_map(|(idx, row)| &row[idx % n_query + 1..]).copied().reduce(f32::max)
 }
 
-/// Heads of a layer whose rows the run was given.
-fn written_heads(computation: &Computation, stack: StackKind, layer: usize, n_heads: usize) -> Vec<usize> {
-    let heads = (0..n_heads).filter(|head| {
-        let head = HeadId { stack, layer, head: *head };
-        computation.edits.iter().filter_map(AppliedEdit::known).any(|edit| edit.replaces(Site::Pattern, head))
-    });
-    heads.collect()
+/// Some heads of a layer.
+fn heads_that((stack, layer, n_heads): (StackKind, usize, usize), are: impl Fn(HeadId) -> bool) -> Vec<usize> {
+    (0..n_heads).filter(|head| are(HeadId { stack, layer, head: *head })).collect()
+}
+
+/// Whether the run was given the rows of a head.
+fn is_written(computation: &Computation, head: HeadId) -> bool {
+    computation.edits.iter().filter_map(AppliedEdit::known).any(|edit| edit.replaces(Site::Pattern, head))
 }
 
 /// `[height, width, 3 or 4]` bytes.

@@ -31,6 +31,8 @@ pub(super) struct RowRules<'a> {
     pub(super) sink: Option<&'a [f32]>,
     /// Heads whose rows somebody wrote: they may hold anything.
     pub(super) free: &'a [usize],
+    /// Heads whose weights stand by themselves: rows sum to whatever they do.
+    pub(super) unsummed: &'a [usize],
     /// Whether a change of the run may have left a query without any key.
     pub(super) may_be_empty: bool,
 }
@@ -55,7 +57,8 @@ pub(super) fn check_pattern(entry: &CheckedTensor, values: &[f32], rows: &RowRul
     }
     let mut notes = RowNotes::default();
     for (idx, row) in values.chunks_exact(n_cols.max(1)).enumerate() {
-        if rows.free.contains(&(idx / n_rows)) {
+        let head = idx / n_rows;
+        if rows.free.contains(&head) || rows.unsummed.contains(&head) {
             continue;
         }
         let own = sum_of(row);

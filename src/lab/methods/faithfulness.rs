@@ -24,7 +24,7 @@ use crate::{
         aim::one_number,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, read_position, read_stack, seed, whole},
-        patterns::patterns,
+        patterns::{check_shares, patterns},
     },
     model::{Edit, HeadReads, Logits, Objective, Site, Sites, Start, Taps, Variant},
     outputs::OutputKind,
@@ -222,6 +222,7 @@ impl<'a> ExplainedRow<'a> {
             };
             return Err(LabError::unsuited(what));
         }
+        check_shares(plain, heads.iter().copied())?;
         let all = patterns(plain, spec)?;
         let patterns: Vec<Matrix> = heads.iter().filter_map(|head| all.get(layer)?.head(head.head)).collect();
         let (tokens, n_query) = (plain.key_tokens(spec.kind), plain.query_tokens(spec.kind).len());

@@ -12,7 +12,7 @@ use crate::{
         aim::predicted_side,
         method::Parameters,
         options::{Scope, Visit, read_position},
-        patterns::{NOTHING_TO_MULTIPLY, patterns, square_stacks},
+        patterns::{NOTHING_TO_MULTIPLY, shares, square_stacks},
     },
 };
 
@@ -82,7 +82,7 @@ fn flow(lab: &LabRun<'_>, FlowOptions { query, options }: FlowOptions, target: T
     let query = query.or(target.position);
     let queries: Vec<usize> = query.map_or_else(|| (0..n).collect(), |query| vec![query]);
     let go_on = |done: usize, total: usize| lab.step(done, total).is_ok();
-    let found = flows::flow(&patterns(capture, stack)?, &queries, options, &go_on)?;
+    let found = flows::flow(&shares(capture, stack)?, &queries, options, &go_on)?;
     let rows = if query.is_some() { Axis::only(side, queries) } else { Axis::all(side) };
     let mut report = Report::new(&SPEC).with_value("raw", Value::matrix(rows.clone(), side, found.raw));
     // Of a model without a prediction there is the map alone.

@@ -18,7 +18,7 @@ use crate::{
         aim::predicted_side,
         method::Parameters,
         options::{Scope, Visit, choose, first_layer, real},
-        patterns::{NOTHING_TO_MULTIPLY, by_stack, patterns, square_stacks},
+        patterns::{NOTHING_TO_MULTIPLY, by_stack, shares, square_stacks},
     },
     spec::{HeadKind, StackSpec},
 };
@@ -95,7 +95,7 @@ fn rollout(lab: &LabRun<'_>, options: RolloutOptions, target: Target) -> Result<
     let mut scores = Vec::new();
     for stack in square_stacks(capture) {
         let side = stack.kind.query_side();
-        let last = rollouts(&patterns(capture, stack)?, options)?.pop();
+        let last = rollouts(&shares(capture, stack)?, options)?.pop();
         let last = last.ok_or(ExplainError::Nothing("layers"))?;
         // What an encoder's token gathers says nothing yet about what a decoder reads of it.
         let compares = capture.model().head == Some(HeadKind::Similarity);
@@ -125,7 +125,7 @@ fn rollout(lab: &LabRun<'_>, options: RolloutOptions, target: Target) -> Result<
 
 /// The heads of the last layer as one: all that is left of a rollout of one layer without the residual stream.
 fn last_layer(capture: &Capture, stack: &StackSpec, options: RolloutOptions) -> Result<Matrix, LabError> {
-    let mut layers = patterns(capture, stack)?;
+    let mut layers = shares(capture, stack)?;
     if options.start_layer + 1 != layers.len() {
         return Err(LabError::unsuited(NOTHING_TO_MULTIPLY));
     }

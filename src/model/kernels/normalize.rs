@@ -98,8 +98,27 @@ impl CustomOp2 for NormalizeGrad {
     }
 }
 
+/// The α of a normaliser of the family of α-entmax.
+fn alpha(normalizer: Normalizer) -> Option<f64> {
+    match normalizer {
+        Normalizer::Softmax => Some(1.0),
+        Normalizer::Sparsemax | Normalizer::Fusedmax(_) => Some(2.0),
+        Normalizer::Entmax(alpha) => Some(f64::from(alpha).max(1.0)),
+        Normalizer::ChainSimplex(_)
+        | Normalizer::Chain(_)
+        | Normalizer::SparsemapChain(_)
+        | Normalizer::Sigmoid(_)
+        | Normalizer::Argmax
+        | Normalizer::Sample { .. } => None,
+    }
+}
+
 /// One row of scores becomes one of weights.
 fn weights(normalizer: Normalizer, at: (HeadId, usize), row: &mut [f32]) {
+    let Some(alpha) = alpha(normalizer) else {
+        put(row, normalizers::weights(normalizer, at, &wide(row)));
+        return;
+    };
     let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     if max == f32::NEG_INFINITY {
         row.fill(0.0);
@@ -108,23 +127,17 @@ fn weights(normalizer: Normalizer, at: (HeadId, usize), row: &mut [f32]) {
     // Relative to the largest: nothing changes, and large scores do not swallow small differences.
     let visible: Vec<usize> = (0..row.len()).filter(|key| row[*key] > f32::NEG_INFINITY).collect();
     let mut z: Vec<f64> = visible.iter().map(|key| f64::from(row[*key]) - f64::from(max)).collect();
-    match normalizer {
-        Normalizer::ChainSimplex(_) | Normalizer::Argmax | Normalizer::Sample { .. } => {
-            put(row, normalizers::weights(normalizer, at, &wide(row)));
-            return;
+    if let Normalizer::Fusedmax(lambda) = normalizer {
+        fuse(&mut z, f64::from(lambda));
+        let max = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for z in &mut z {
+            *z -= max;
         }
-        Normalizer::Softmax => of_softmax(&mut z),
-        Normalizer::Entmax(alpha) if alpha <= 1.0 => of_softmax(&mut z),
-        Normalizer::Entmax(alpha) => of_entmax(&mut z, f64::from(alpha)),
-        Normalizer::Sparsemax => of_entmax(&mut z, 2.0),
-        Normalizer::Fusedmax(lambda) => {
-            fuse(&mut z, f64::from(lambda));
-            let max = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            for z in &mut z {
-                *z -= max;
-            }
-            of_entmax(&mut z, 2.0);
-        }
+    }
+    if alpha == 1.0 {
+        of_softmax(&mut z);
+    } else {
+        of_entmax(&mut z, alpha);
     }
     row.fill(0.0);
     for (key, weight) in visible.into_iter().zip(z) {
@@ -208,14 +221,9 @@ fn fuse(z: &mut [f64], lambda: f64) {
 
 /// The gradient of the scores from that of the weights.
 fn gradient(normalizer: Normalizer, scores: &[f32], pattern: &[f32], grad: &[f32], out: &mut [f32]) {
-    let alpha = match normalizer {
-        Normalizer::ChainSimplex(_) | Normalizer::Argmax | Normalizer::Sample { .. } => {
-            put(out, normalizers::gradient(normalizer, &wide(scores), &wide(grad)));
-            return;
-        }
-        Normalizer::Softmax => 1.0,
-        Normalizer::Entmax(alpha) => f64::from(alpha).max(1.0),
-        Normalizer::Sparsemax | Normalizer::Fusedmax(_) => 2.0,
+    let Some(alpha) = alpha(normalizer) else {
+        put(out, normalizers::gradient(normalizer, &wide(scores), &wide(grad)));
+        return;
     };
     // `s ⊙ g - s (s·g) / Σs` with `s = p^(2-α)` where there is weight.
     let share = |p: f32| if p > 0.0 { f64::from(p).powf(2.0 - alpha) } else { 0.0 };

@@ -193,14 +193,32 @@ struct HeadNumber {
     text: fn(&HeadStats, f32) -> String,
 }
 
+/// What is said of a mean over a row that is no distribution.
+const NOT_DEFINED: &str = "not defined";
+
+/// A mean over rows, where they are distributions.
+fn of_shares(stats: &HeadStats, mean: Option<f32>) -> Option<f32> {
+    mean.map(|mean| if stats.rows == RowMass::Free { f32::NAN } else { mean })
+}
+
+fn mean_text(stats: &HeadStats, mean: String) -> String {
+    if stats.rows == RowMass::Free { NOT_DEFINED.to_owned() } else { mean }
+}
+
+/// A share of a row, or a sum of weights where rows are no distribution.
+fn mass_text(stats: &HeadStats, mass: f32) -> String {
+    if stats.rows == RowMass::Free { format!("weight {}", weight_text(mass)) } else { share_text(mass) }
+}
+
 const HEAD_NUMBERS: [HeadNumber; 8] = [
     HeadNumber {
         name: "Entropy",
         column: "entropy_nats",
         meaning: glossary::ENTROPY.meaning,
-        of: |stats| Some(if stats.rows == RowMass::Partial { f32::NAN } else { stats.entropy }),
+        of: |stats| Some(if matches!(stats.rows, RowMass::Full | RowMass::Sink) { stats.entropy } else { f32::NAN }),
         text: |stats, entropy| match stats.rows {
             RowMass::Partial => "rows are incomplete".to_owned(),
+            RowMass::Free => NOT_DEFINED.to_owned(),
             RowMass::Full | RowMass::Sink => {
                 format!("{} nats ({})", decimal_text(entropy), share_text(stats.entropy_fraction))
             }
@@ -210,44 +228,44 @@ const HEAD_NUMBERS: [HeadNumber; 8] = [
         name: "Mean distance",
         column: "distance_tokens",
         meaning: "Mean distance between a query and its keys, weighted by attention",
-        of: |stats| stats.distance,
-        text: |_, distance| format!("{} tokens", length_text(distance)),
+        of: |stats| of_shares(stats, stats.distance),
+        text: |stats, distance| mean_text(stats, format!("{} tokens", length_text(distance))),
     },
     HeadNumber {
         name: "Mean distance",
         column: "distance_px",
         meaning: "Mean distance between a patch and the patches it attends to, weighted by attention, in pixels of the \
             model's input picture",
-        of: |stats| stats.patch_distance,
-        text: |_, distance| format!("{} px", whole_text(distance)),
+        of: |stats| of_shares(stats, stats.patch_distance),
+        text: |stats, distance| mean_text(stats, format!("{} px", whole_text(distance))),
     },
     HeadNumber {
         name: "On the first key",
         column: "on_first",
         meaning: "Mean share of attention that goes to the first token",
         of: |stats| Some(stats.on_first),
-        text: |_, share| share_text(share),
+        text: mass_text,
     },
     HeadNumber {
         name: "On the previous key",
         column: "on_previous",
         meaning: "Mean share of attention that goes to the previous token",
         of: |stats| stats.on_previous,
-        text: |_, share| share_text(share),
+        text: mass_text,
     },
     HeadNumber {
         name: "On itself",
         column: "on_self",
         meaning: "Mean share of attention that stays on the query’s own token",
         of: |stats| stats.on_self,
-        text: |_, share| share_text(share),
+        text: mass_text,
     },
     HeadNumber {
         name: "On special keys",
         column: "on_special",
         meaning: "Mean share of attention that goes to tokens such as [CLS] and [SEP]",
         of: |stats| Some(stats.on_special),
-        text: |_, share| share_text(share),
+        text: mass_text,
     },
     HeadNumber {
         name: "Largest weight",

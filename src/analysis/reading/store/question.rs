@@ -278,7 +278,7 @@ fn one_stats(
             Err(refusal) => return Some(Err(refusal)),
         }
     }
-    let rows = capture.row_mass(head.stack, head.layer);
+    let rows = capture.row_mass(head);
     let square = head.stack.query_side() == head.stack.key_side();
     // How far apart two patches stand in the row of tokens says nothing.
     let square = square && capture.picture_side() != Some(head.stack.query_side());
@@ -288,7 +288,7 @@ fn one_stats(
 fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats {
     let stack = pattern.stack;
     let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
-    let rows = capture.row_mass(stack, head.layer);
+    let rows = capture.row_mass(head);
     let square = stack.query_side() == stack.key_side();
     let keys = pattern.of_keys();
     let choices = Choices::of(capture, head);

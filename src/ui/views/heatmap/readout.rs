@@ -34,11 +34,14 @@ pub fn caption(cx: &ViewCtx<'_>, capture: &Capture, pattern: &ReadPattern, mass:
     let masked = if pattern.causal { ", causal" } else { "" };
     let window = capture.model().layer_of(head).and_then(|layer| layer.window);
     let window = window.map_or_else(String::new, |reach| format!(", window {}", controls::grouped(reach)));
-    let even = !pattern.signed
-        && pattern.explained().is_none()
-        && (mass.total / pattern.rows.len().max(1) as f64 - 1.0).abs() < 0.005;
+    let sum = mass.total / pattern.rows.len().max(1) as f64;
+    let said = if (sum - 1.0).abs() < 0.005 {
+        "each row sums to 1".to_owned()
+    } else {
+        format!("rows sum to {} on average", decimal_text(sum))
+    };
     let sums = ReadPattern::hidden_text_with(&std::iter::once(pattern), mass)
-        .or_else(|| even.then(|| "each row sums to 1".to_owned()));
+        .or_else(|| (!pattern.signed && pattern.explained().is_none()).then_some(said));
     let sums = sums.map_or_else(String::new, |sums| format!("; {sums}"));
     format!("{what}{sides}{words}{masked}{window}{sums}")
 }
