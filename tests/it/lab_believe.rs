@@ -9,7 +9,7 @@ use attnscope::{
     },
     capture::{Capture, Matrix, Normalize, Normalizer, Scope, SetPattern},
     ids::{HeadId, StackKind},
-    lab::{AlignmentOptions, FaithfulnessOptions, MethodCall, NormalizerOptions, Target},
+    lab::{AlignmentOptions, FaithfulnessOptions, Method as _, MethodCall, NormalizerOptions, Target},
     model::{Edit, Encoded, Logits, Model, RunPlan, Site, Sites, uninterrupted},
 };
 
@@ -117,10 +117,13 @@ fn another_normaliser_is_a_run_with_it() {
         let (model, input) = fixture(name);
         let plain = run(&model, &input, Vec::new());
         let row = if name == "bert" { 0 } else { plain.logits().unwrap().n_rows() - 1 };
-        for alpha in [1.0, 1.5, 2.0] {
+        let families = Normalizer::families().into_iter().skip(1);
+        let others = families.map(|(family, ..)| NormalizerOptions { family, ..NormalizerOptions::begin() });
+        let of_alpha = |alpha| NormalizerOptions { alpha, ..NormalizerOptions::begin() };
+        for options in [1.0, 1.5, 2.0].map(of_alpha).into_iter().chain(others) {
+            let (alpha, with) = (options.alpha, options.normalizer());
             let target = Target { position: Some(row), ..Target::default() };
-            let found = ask(&model, &input, &MethodCall::Normalizers(NormalizerOptions { alpha }), target);
-            let with = Normalizer::Entmax(alpha as f32);
+            let found = ask(&model, &input, &MethodCall::Normalizers(options), target);
             let head = HeadId { stack: kind, layer: 0, head: 1 };
             let stack = plain.model().stacks.iter().position(|stack| stack.kind == kind).unwrap();
             let before: usize =
@@ -129,7 +132,7 @@ fn another_normaliser_is_a_run_with_it() {
                 run(&model, &input, vec![Edit::Normalize(Normalize { scope: Scope::Heads(vec![head]), with })]);
             let drift = kl(&p(&plain, row), &p(&changed, row));
             let told = of(&found, "drift")[before + 1];
-            assert!((told - drift).abs() < 1e-5 * drift.abs().max(1.0), "{name}, {alpha}: {told} is not {drift}");
+            assert!((told - drift).abs() < 1e-5 * drift.abs().max(1.0), "{name}, {with}: {told} is not {drift}");
             let value = match found.value("pattern").unwrap() {
                 Value::Group(stacks) => &stacks[stack].1,
                 layers => layers,
@@ -138,14 +141,13 @@ fn another_normaliser_is_a_run_with_it() {
             let Value::Heads { values, .. } = &layers[0] else { panic!() };
             let (own, theirs) = (values.head(1).unwrap(), changed.stored_pattern(head).unwrap());
             for (own, theirs) in own.as_slice().iter().zip(theirs.as_slice()) {
-                assert!((own - theirs).abs() < 1e-5, "{name}, {alpha}");
+                assert!((own - theirs).abs() < 1e-5, "{name}, {with}");
             }
             if alpha == 1.0 {
                 assert!(of(&found, "drift").iter().all(|drift| drift.abs() < 1e-6), "softmax is what it was");
             }
         }
-        let said =
-            refused(&model, &input, &MethodCall::Normalizers(NormalizerOptions { alpha: 0.5 }), Target::default());
+        let said = refused(&model, &input, &MethodCall::Normalizers(of_alpha(0.5)), Target::default());
         assert!(said.contains("1 (softmax)"), "{said}");
     }
 }

@@ -11,7 +11,7 @@ use attnscope::{
     capture::Cut,
     ids::StackKind,
     lab::{
-        AlignmentOptions, Effective, FaithfulnessOptions, KnockoutOptions, MemoryOptions, MethodCall,
+        AlignmentOptions, Effective, FaithfulnessOptions, KnockoutOptions, MemoryOptions, Method as _, MethodCall,
         NormalizerOptions, Restore, SubjectSpan, Target, TraceOptions,
     },
     model::{Encoded, Engine, Input, Model, locate, uninterrupted},
@@ -241,7 +241,12 @@ fn other_normalisers_are_scipys() {
     for case in list(&cases, "normalizers") {
         let (model, input, target) = opened(case);
         let alpha = real(case, "alpha");
-        let found = ask(&model, &input, &MethodCall::Normalizers(NormalizerOptions { alpha }), target);
+        let found = ask(
+            &model,
+            &input,
+            &MethodCall::Normalizers(NormalizerOptions { alpha, ..NormalizerOptions::begin() }),
+            target,
+        );
         let what = format!("α = {alpha} of {}", text(case, "model"));
         let drift_all = real(case, "drift_all");
         assert_near_of(drift_all.max(1e-2), &of(&found, "drift_all"), &[drift_all], &what);
