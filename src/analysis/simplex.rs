@@ -9,10 +9,13 @@ use super::{
     attention::{self, ScoreStep},
     explain::normalizers,
 };
-use crate::{capture::Capture, ids::HeadId};
+use crate::{
+    capture::{Capture, Edit, Normalize, Normalizer, Scope, SigmoidBias, changes::TopK},
+    ids::HeadId,
+};
 
 /// λ of fusedmax.
-const LAMBDA: f64 = 0.1;
+const LAMBDA: f32 = 0.1;
 /// Keys that keep a weight in top-k.
 const TOP: usize = 2;
 /// Pairs over which a spread is told; of longer texts evenly spaced queries.
@@ -49,30 +52,43 @@ vocabulary! {
 }
 
 impl Rule {
-    /// The weights of scores; hidden keys have the score -∞ and the weight 0. `alpha` is that of α-entmax.
-    pub fn weights(self, scores: &[f64], alpha: f64) -> Vec<f64> {
+    /// The normaliser; `None` where the rule is softmax of fewer keys. `alpha` is that of α-entmax.
+    fn normalizer(self, alpha: f64) -> Option<Normalizer> {
         match self {
-            Self::Softmax => normalizers::softmax(scores),
-            Self::Sparsemax => normalizers::sparsemax(scores),
-            Self::Entmax => normalizers::entmax(scores, alpha),
-            Self::Fusedmax => normalizers::fusedmax(scores, LAMBDA),
-            Self::Argmax => normalizers::softmax(&largest(scores, 1)),
-            Self::Top => normalizers::softmax(&largest(scores, TOP)),
-            Self::Sigmoid => scores.iter().map(|score| 1.0 / (1.0 + (-score).exp())).collect(),
+            Self::Softmax => Some(Normalizer::Softmax),
+            Self::Sparsemax => Some(Normalizer::Sparsemax),
+            Self::Entmax => Some(Normalizer::Entmax(alpha as f32)),
+            Self::Fusedmax => Some(Normalizer::Fusedmax(LAMBDA)),
+            Self::Argmax => Some(Normalizer::Argmax),
+            Self::Top => None,
+            Self::Sigmoid => Some(Normalizer::Sigmoid(SigmoidBias::Zero)),
+        }
+    }
+
+    /// The run with this rule in a head.
+    pub fn edit(self, alpha: f64, head: HeadId) -> Edit {
+        let scope = Scope::Heads(vec![head]);
+        match self.normalizer(alpha) {
+            Some(with) => Normalize { with, scope }.into(),
+            None => TopK { k: TOP, renormalize: true, stack: head.stack, scope }.into(),
+        }
+    }
+
+    /// The weights of scores; hidden keys have the score -∞ and the weight 0.
+    pub fn weights(self, scores: &[f64], alpha: f64) -> Vec<f64> {
+        match self.normalizer(alpha) {
+            // None of them draws, so that the place of the row does not matter.
+            Some(normalizer) => normalizers::weights(normalizer, (HeadId::default(), 0), scores),
+            None => normalizers::softmax(&largest(scores)),
         }
     }
 
     /// `[key]`: how much the weight of the key `at` changes with each score, a row of the Jacobian.
     pub fn jacobian(self, scores: &[f64], alpha: f64, at: usize) -> Vec<f64> {
-        let weights = self.weights(scores, alpha);
         let unit: Vec<f64> = (0..scores.len()).map(|key| f64::from(u8::from(key == at))).collect();
-        match self {
-            Self::Softmax | Self::Top => normalizers::entmax_gradient(&weights, 1.0, &unit),
-            Self::Sparsemax => normalizers::entmax_gradient(&weights, 2.0, &unit),
-            Self::Entmax => normalizers::entmax_gradient(&weights, alpha, &unit),
-            Self::Fusedmax => normalizers::fusedmax_gradient(scores, LAMBDA, &unit),
-            Self::Argmax => vec![0.0; scores.len()],
-            Self::Sigmoid => unit.iter().map(|one| one * weights[at] * (1.0 - weights[at])).collect(),
+        match self.normalizer(alpha) {
+            Some(normalizer) => normalizers::gradient(normalizer, scores, &unit),
+            None => normalizers::gradient(Normalizer::Softmax, &largest(scores), &unit),
         }
     }
 
@@ -89,9 +105,9 @@ impl Rule {
     }
 }
 
-/// The scores of the `n` largest, the first of equals; all others are hidden.
-fn largest(scores: &[f64], n: usize) -> Vec<f64> {
-    let kept = ranked(scores, n);
+/// The scores of the [`TOP`] largest, the first of equals; all others are hidden.
+fn largest(scores: &[f64]) -> Vec<f64> {
+    let kept = ranked(scores, TOP);
     (0..scores.len()).map(|key| if kept.contains(&key) { scores[key] } else { f64::NEG_INFINITY }).collect()
 }
 

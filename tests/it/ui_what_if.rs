@@ -291,6 +291,20 @@ fn another_normaliser_is_chosen_below_its_change_and_its_number_is_dragged() {
 }
 
 #[test]
+fn a_run_with_a_normaliser_is_asked_for_where_normalisers_are_compared() {
+    let mut window = Window::open(OpenOptions { view: Some(ViewKind::Simplex), ..with_text("one two three") });
+    for (rule, said) in
+        [("Sparsemax", "scores are normalised by sparsemax in head L0H0"), ("Top-2", "2 strongest keys")]
+    {
+        window.harness.get_by_label("Run with ⏷").click();
+        window.settle();
+        window.harness.get_by_role_and_label(Role::Button, rule).click();
+        window.settle();
+        assert!(edits(&window).last().unwrap().contains(said), "{:?}", edits(&window));
+    }
+}
+
+#[test]
 fn a_score_is_one_number_before_and_after_and_leaves_nothing_to_choose() {
     let mut window = Window::open(OpenOptions { model: Some("demo:score".to_owned()), ..with_text("one two three") });
     assert!(window.shows("score −1.25"));

@@ -24,7 +24,7 @@ use crate::{
         },
     },
     ids::{CaptureId, HeadId},
-    session::Focus,
+    session::{ChangeCommand, Command, Focus},
     style::size::{CONTROL_PT, GRID},
     text::{decimal_text, norm_text, weight_text},
     ui::{
@@ -61,6 +61,7 @@ impl Canvas for SimplexView {
             if reset.on_hover_text("Puts the point of softmax where the scores of the run put it").clicked() {
                 self.moved = None;
             }
+            run_with_ui(ui, cx);
         };
         selectors::choosers_ui(ui, cx, selectors::HeadsIn::Row, Some(&mut own));
     }
@@ -123,6 +124,22 @@ impl SimplexView {
         let to = dragged.or_else(|| stepped_by_keys(ui, &handle, at))?;
         Some(Triangle::of(layout::part(area, Part::Simplex)).scores(to))
     }
+}
+
+/// The run with a rule in the head that is shown.
+fn run_with_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let (options, head, obstacle) = (cx.pane.options.simplex, cx.pane.selection.head, cx.document.unchangeable());
+    let menu = |ui: &mut Ui| {
+        for rule in Rule::ALL {
+            if ui.button(options.title(rule)).clicked() {
+                let edit = rule.edit(options.alpha, head).into();
+                cx.send(Command::Change(ChangeCommand::Add(vec![edit])));
+            }
+        }
+    };
+    let button = ui.add_enabled_ui(obstacle.is_none(), |ui| ui.menu_button("Run with ⏷", menu).response).inner;
+    let meaning = "Runs the model with one of them in place of the softmax of this head";
+    button.on_hover_text(meaning).on_disabled_hover_text(obstacle.unwrap_or_default());
 }
 
 /// Where the arrow keys move a handle that has the focus.
