@@ -16,6 +16,7 @@ pub mod explain;
 pub mod filter;
 mod joint;
 pub mod laws;
+pub mod lengths;
 mod point_cloud;
 pub mod point_set;
 pub mod positions;

@@ -8,6 +8,7 @@ pub mod data;
 pub mod font;
 pub mod legend;
 pub mod legible;
+pub mod lengths;
 pub mod list;
 pub mod measure;
 pub mod page;

@@ -23,8 +23,11 @@ use crate::{
 };
 
 /// Corpora inside the program, with what is in them.
-pub const BUNDLED_CORPORA: [(&str, &str); 2] =
-    [("demo:sentences", "200 English sentences"), ("demo:pictures", "32 drawn pictures")];
+pub const BUNDLED_CORPORA: [(&str, &str); 3] = [
+    ("demo:sentences", "200 English sentences"),
+    ("demo:pairs", "763 sentences to translate, with translations"),
+    ("demo:pictures", "32 drawn pictures"),
+];
 /// A plain text with so many filled lines may be meant as one input or as many.
 const MANY_LINES: usize = 12;
 

@@ -191,7 +191,10 @@ fn files_that_are_no_corpus_say_what_to_do() {
     for (path, expected) in [
         (folder.path().join("empty"), "no pictures in this folder"),
         (folder.path().join("missing.txt"), "there is no such file, check the spelling"),
-        (PathBuf::from("demo:words"), "no bundled corpus “demo:words”; there are demo:sentences, demo:pictures"),
+        (
+            PathBuf::from("demo:words"),
+            "no bundled corpus “demo:words”; there are demo:sentences, demo:pictures, demo:pairs",
+        ),
     ] {
         let said = read(&path, &options).unwrap_err().to_string().to_lowercase();
         assert!(said.contains(expected), "{expected}: {said}");

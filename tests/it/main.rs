@@ -110,6 +110,8 @@ mod laws;
 mod layouts;
 /// The lecture: its list, and the way through it.
 mod lecture;
+/// Quality by length of the source: counts, table, figure.
+mod lengths;
 /// Patterns too long to be held whole: parts, levels of detail, and what is refused.
 mod long_patterns;
 /// The joint space, neighbours, and what a layout keeps: numpy's numbers.

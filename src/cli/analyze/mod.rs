@@ -6,6 +6,7 @@
 mod fields;
 mod heads;
 mod lab;
+mod lengths;
 
 use std::{
     io::{self, Write as _},
@@ -20,6 +21,7 @@ use crate::{
     analysis::{
         detect,
         explain::report::{MethodSpec, model_json, tokens_json},
+        lengths as by_length,
     },
     capture::Capture,
     export,
@@ -31,6 +33,8 @@ use crate::{
 pub enum Method {
     /// Scores of heads.
     Heads(Box<heads::HeadsOptions>),
+    /// Quality by the length of the source.
+    Lengths(Box<lengths::LengthsOptions>),
     /// A method of the laboratory.
     Lab(Box<lab::LabArguments>),
 }
@@ -43,10 +47,17 @@ impl Subcommand for Method {
             "Without an input, text models read random tokens that repeat and vision models the bundled \
              pictures.\n\nExample: attnscope analyze heads --model demo:gpt",
         );
+        let lengths = lengths::LengthsOptions::augment_args(Command::new(by_length::METHOD.name));
+        let lengths = titled(lengths, &by_length::METHOD);
         let of = |method: &Registered| {
             titled(lab::LabArguments::augment(Command::new(method.spec.name), method), method.spec)
         };
-        command.subcommand(heads).subcommands(ALL.iter().map(of)).subcommand_required(true).arg_required_else_help(true)
+        command
+            .subcommand(heads)
+            .subcommand(lengths)
+            .subcommands(ALL.iter().map(of))
+            .subcommand_required(true)
+            .arg_required_else_help(true)
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -54,7 +65,8 @@ impl Subcommand for Method {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        name == detect::METHOD.name || ALL.iter().any(|method| method.spec.name == name)
+        [detect::METHOD.name, by_length::METHOD.name].contains(&name)
+            || ALL.iter().any(|method| method.spec.name == name)
     }
 }
 
@@ -64,6 +76,9 @@ impl FromArgMatches for Method {
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         match ALL.iter().find(|method| method.spec.name == name) {
             Some(method) => Ok(Self::Lab(Box::new(lab::LabArguments::read(method, matches)?))),
+            None if name == by_length::METHOD.name => {
+                Ok(Self::Lengths(Box::new(lengths::LengthsOptions::from_arg_matches(matches)?)))
+            }
             None => Ok(Self::Heads(Box::new(heads::HeadsOptions::from_arg_matches(matches)?))),
         }
     }
@@ -83,6 +98,7 @@ fn titled(command: Command, spec: &MethodSpec) -> Command {
 pub fn run(method: &Method) -> Result<(), CliError> {
     match method {
         Method::Heads(options) => heads::run(options),
+        Method::Lengths(options) => lengths::run(options),
         Method::Lab(asked) => asked.run(),
     }
 }

@@ -3,7 +3,7 @@
 use eframe::egui::{self, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::{
-    analysis::{detect, explain::report::MethodSpec},
+    analysis::{detect, explain::report::MethodSpec, lengths},
     glossary::TERMS,
     lab,
     ui::{
@@ -72,7 +72,7 @@ impl HelpTab {
                     };
                     HelpRow::new(method.title, about, method.formula)
                 };
-                lab::ALL.iter().map(|method| method.spec).chain([&detect::METHOD]).map(of).collect()
+                lab::ALL.iter().map(|method| method.spec).chain([&detect::METHOD, &lengths::METHOD]).map(of).collect()
             }
         }
     }

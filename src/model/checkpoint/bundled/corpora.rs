@@ -1,4 +1,4 @@
-//! Corpora inside the program: sentences with their sources, and pictures drawn by `assets/corpora/pictures.py`.
+//! Corpora inside the program: sentences with their sources, pairs of translations, and pictures drawn by `assets/corpora/pictures.py`.
 
 /// A corpus inside the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub enum BundledCorpus {
 
 const SENTENCES: &str = "demo:sentences";
 const DRAWN: &str = "demo:pictures";
+const PAIRS: &str = "demo:pairs";
 
 macro_rules! picture {
     ($label:literal, $name:literal) => {
@@ -56,13 +57,14 @@ pub(super) static PICTURES: [(&str, &str, &[u8]); 32] = [
 
 /// Names of the corpora inside the program.
 pub fn corpora() -> impl Iterator<Item = &'static str> {
-    [SENTENCES, DRAWN].into_iter()
+    [SENTENCES, DRAWN, PAIRS].into_iter()
 }
 
 /// The corpus called `name`.
 pub fn corpus(name: &str) -> Option<BundledCorpus> {
     match name {
         SENTENCES => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/sentences.csv"))),
+        PAIRS => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/pairs.tsv"))),
         DRAWN => Some(BundledCorpus::Pictures(PICTURES.iter().map(|(label, name, _)| (*label, *name)).collect())),
         _ => None,
     }

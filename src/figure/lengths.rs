@@ -1,0 +1,189 @@
+//! Quality by length as a figure: the share of right tokens of one or two models, and their difference.
+
+use emath::{Rangef, Rect, pos2, vec2};
+
+use super::{
+    chart::{Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},
+    font::Align,
+    list::{Line, Rgba, faded},
+    measure::{GRID, text_size::SMALL},
+    page::{Captions, Scene},
+    palette::Palette,
+    pen::Pen,
+    views::joined,
+};
+use crate::{
+    analysis::lengths::{Estimate, LengthBin, LengthCurve},
+    text::{change_text, counted, share_text, stepped_text},
+};
+
+/// Room for numbers and titles around a chart: left, above, right, below.
+const AROUND_PT: [f32; 4] = [11.0 * GRID, 6.0 * GRID, 4.0 * GRID, 14.0 * GRID];
+const POINT_RADIUS_PT: f32 = 2.5;
+const TICKS: usize = 5;
+
+/// Quality by length of one or two models.
+#[derive(Clone, Debug)]
+pub struct LengthScene {
+    /// What the models are called.
+    pub models: Vec<String>,
+    pub curve: LengthCurve,
+}
+
+impl LengthScene {
+    /// The share of right tokens of each model; of two, also their difference.
+    pub fn charts(&self, palette: &Palette) -> Vec<Chart> {
+        let of_model = |model: usize| move |bin: &LengthBin| bin.accuracy.get(model).copied();
+        let models = (0..self.models.len()).flat_map(|model| {
+            let (name, color) = (self.models[model].as_str(), palette.head(model));
+            series(name, color, &self.points(&of_model(model)))
+        });
+        let shares = chart("Tokens that are right", models.collect(), Vec::new());
+        let slope = self.curve.slope.map(|slope| {
+            let gap = series("", palette.text, &self.points(&|bin| bin.difference)).into();
+            let zero = Mark { of: MarkOf::Y, value: 0.0, name: String::new(), color: palette.rule, width: 0.75 };
+            Chart { note: slope_text(slope), ..chart(&self.difference_title(), gap, vec![zero]) }
+        });
+        std::iter::once(shares).chain(slope).collect()
+    }
+
+    fn difference_title(&self) -> String {
+        format!("{} less {}", self.models[0], self.models[self.models.len() - 1])
+    }
+
+    /// The bins with a value, at the mean length of their sentences.
+    fn points(&self, of: &dyn Fn(&LengthBin) -> Option<Estimate>) -> Vec<(f64, Estimate)> {
+        self.curve.bins.iter().filter_map(|bin| Some((bin.mean, of(bin)?))).collect()
+    }
+
+    fn draw_chart(&self, chart: &Chart, area: Rect, pen: &mut Pen<'_>) {
+        let [left, above, right, below] = AROUND_PT;
+        let rect = Rect::from_min_max(area.min + vec2(left, above), area.max - vec2(right, below));
+        let (axes, weak) = (chart.axes(rect), pen.palette.text_weak);
+        let title = pos2(rect.left(), area.top() + 2.0 * GRID);
+        pen.text(&chart.title, SMALL, pen.palette.text, title, Align::Left);
+        let ticks = axes.y.ticks(TICKS);
+        let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.1);
+        for value in ticks {
+            let y = axes.y.at(value);
+            pen.line(pos2(rect.left(), y), pos2(rect.right(), y), 0.5, faded(pen.palette.rule, 0.6));
+            let text = stepped_text(100.0 * value, 100.0 * step);
+            pen.text(&text, SMALL, weak, pos2(rect.left() - GRID, y), Align::Right);
+        }
+        pen.text(&chart.y.title, SMALL, weak, pos2(rect.left() - GRID, rect.top() - 2.5 * GRID), Align::Right);
+        for mark in &chart.marks {
+            let y = axes.y.at(mark.value);
+            pen.line(pos2(rect.left(), y), pos2(rect.right(), y), 1.0, weak);
+        }
+        let mut name_at = rect.right();
+        for series in chart.series.iter().rev() {
+            let line = |[from, to]: [[f64; 2]; 2]| {
+                let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
+                Line { from, to, width: series.width, color: series.color }
+            };
+            pen.lines(series.segments().map(line).collect());
+            if series.shape == SeriesShape::Points {
+                for [x, y] in series.points() {
+                    let size = vec2(2.0 * POINT_RADIUS_PT, 2.0 * POINT_RADIUS_PT);
+                    pen.rect(Rect::from_center_size(axes.at(x, y), size), series.color);
+                }
+                let at = pos2(name_at, area.top() + 2.0 * GRID);
+                name_at -= pen.text(&series.name, SMALL, series.color, at, Align::Right) + 4.0 * GRID;
+            }
+        }
+        pen.line(rect.left_bottom(), rect.right_bottom(), 0.75, pen.palette.rule);
+        for bin in &self.curve.bins {
+            let x = axes.x.at(bin.mean);
+            let range =
+                if bin.least == bin.most { bin.least.to_string() } else { format!("{}–{}", bin.least, bin.most) };
+            pen.text(&range, SMALL, weak, pos2(x, rect.bottom() + 3.0 * GRID), Align::Center);
+            pen.text(
+                &format!("n {}", bin.n_sentences),
+                SMALL,
+                weak,
+                pos2(x, rect.bottom() + 6.5 * GRID),
+                Align::Center,
+            );
+        }
+        let middle = pos2(rect.center().x, rect.bottom() + 10.0 * GRID);
+        pen.text(&chart.x.title, SMALL, weak, middle, Align::Center);
+        pen.text(&chart.note, SMALL, pen.palette.text, pos2(rect.left(), rect.bottom() + 13.0 * GRID), Align::Left);
+    }
+}
+
+/// A chart over the words of the source.
+fn chart(title: &str, series: Vec<Series>, marks: Vec<Mark>) -> Chart {
+    let along = |nth: usize| series.iter().flat_map(Series::points).map(move |point| point[nth]).collect::<Vec<_>>();
+    let zero = marks.iter().map(|mark| mark.value);
+    let y = ChartAxis::over("%", Scale::Linear, along(1).into_iter().chain(zero));
+    let x = ChartAxis::over("words of the source", Scale::Whole, along(0).into_iter());
+    Chart { title: title.to_owned(), note: String::new(), x, y, series, marks }
+}
+
+/// Values with their intervals: a line through the values, one across each interval, and the points.
+fn series(name: &str, color: Rgba, points: &[(f64, Estimate)]) -> [Series; 3] {
+    let values: Vec<[f64; 2]> = points.iter().map(|(x, estimate)| [*x, estimate.value]).collect();
+    let spans = points.iter().map(|(x, estimate)| vec![[*x, estimate.low], [*x, estimate.high]]).collect();
+    let of = |shape, width, runs| Series { name: name.to_owned(), shape, color, width, runs };
+    [
+        of(SeriesShape::Line, 1.0, spans),
+        of(SeriesShape::Line, 1.5, vec![values.clone()]),
+        // A run of its own each: points are not joined again.
+        of(SeriesShape::Points, 0.0, values.into_iter().map(|value| vec![value]).collect()),
+    ]
+}
+
+/// Growth of a difference in words, in percentage points by ten words.
+pub fn slope_text(slope: Estimate) -> String {
+    let [value, low, high] = [slope.value, slope.low, slope.high].map(|slope| change_text(1000.0 * slope));
+    let verdict = match (slope.differs(), slope.value > 0.0) {
+        (false, _) => "does not change surely with length",
+        (true, true) => "grows with length",
+        (true, false) => "shrinks with length",
+    };
+    format!("The difference {verdict}: {value} points by ten words, 95 % {low} to {high}")
+}
+
+/// The share of right tokens with its interval.
+pub fn share_with_interval(estimate: Estimate) -> String {
+    format!("{} ({} to {})", share_text(estimate.value), share_text(estimate.low), share_text(estimate.high))
+}
+
+impl Scene for LengthScene {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        if self.models.len() > 1 { 760.0 } else { 420.0 }
+    }
+
+    fn least_width(&self, pen: &mut Pen<'_>) -> f32 {
+        0.75 * self.width(pen)
+    }
+
+    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        300.0
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        220.0
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let charts = self.charts(&pen.palette);
+        let width = area.width() / charts.len() as f32;
+        for (nth, chart) in charts.iter().enumerate() {
+            let left = area.left() + nth as f32 * width;
+            let part = Rect::from_x_y_ranges(Rangef::new(left, left + width), area.y_range());
+            self.draw_chart(chart, part, pen);
+        }
+    }
+
+    fn captions(&self) -> Captions {
+        let n = self.curve.bins.iter().map(|bin| bin.n_sentences).sum();
+        let what = format!(
+            "Share of the target's tokens that are the first guess, given those before, over {}",
+            counted(n, "sentence")
+        );
+        let how =
+            "Points stand at the mean length of their sentences; bars are 95 % of 1,000 sets of sentences drawn anew";
+        Captions { short: what.clone(), full: joined([what.as_str(), how]) }
+    }
+}
