@@ -24,6 +24,7 @@ INPUTS = {
     "demo:classic": ["--text", "the cat sleeps"],
     "demo:classic-bilinear": ["--text", "the cat sleeps"],
     "demo:classic-dot": ["--text", "the cat sleeps"],
+    "demo:bottleneck": ["--text", "the cat sleeps"],
     "demo:bilstm": ["--text", "a dull film with a fine end"],
     "demo:bilstm-sparsemax": ["--text", "a dull film with a fine end"],
     "demo:bilstm-deceiving": ["--text", "a dull film with a fine end"],

@@ -151,6 +151,7 @@ translation-short   capture %translate --generate 3 --sites pattern --out OUT/a.
 classic             capture %classic %all --out OUT/a.safetensors
 classic-bilinear    capture --model demo:classic-bilinear --text "the cat sleeps" --out OUT/a.safetensors
 classic-dot         capture --model demo:classic-dot --text "the cat sleeps" --out OUT/a.safetensors
+bottleneck          capture --model demo:bottleneck --text "the cat sleeps" --out OUT/a.safetensors
 bilstm              capture %bilstm %all --out OUT/a.safetensors
 bilstm-sparsemax    capture --model demo:bilstm-sparsemax --text "a dull film" --sites pattern,logits --out OUT/a.safetensors
 bilstm-deceiving    capture --model demo:bilstm-deceiving --text "a dull film" --sites pattern,logits --out OUT/a.safetensors

@@ -3,7 +3,7 @@
 
     python examples/roundtrip.py [--attnscope target/release/attnscope]
 
-Needs torch, transformers and Pillow. `demo:classic` and `demo:bilstm` have no class in transformers; the networks
+Needs torch, transformers and Pillow. `demo:classic`, `demo:bottleneck` and `demo:bilstm` have no class in transformers; the networks
 of their recipes stand in. Fails when logits differ by more than 1e-4 of their largest, or any weight by anything.
 """
 
@@ -115,7 +115,7 @@ def main():
         plain("bert", BertForMaskedLM),
         plain("sentiment", BertForSequenceClassification, folder="bert", config="bert/sentiment"),
         vit(), translate(), captions(),
-        classic("classic"), classic("classic-dot"), classic("classic-bilinear"),
+        classic("classic"), classic("classic-dot"), classic("classic-bilinear"), classic("bottleneck"),
         review("bilstm"), review("bilstm-sparsemax"), review("bilstm-deceiving"), review("bilstm-rationale"),
     ]  # fmt: skip
     failed = False

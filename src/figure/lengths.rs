@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Room for numbers and titles around a chart: left, above, right, below.
-const AROUND_PT: [f32; 4] = [11.0 * GRID, 6.0 * GRID, 4.0 * GRID, 14.0 * GRID];
+const AROUND_PT: [f32; 4] = [11.0 * GRID, 6.0 * GRID, 4.0 * GRID, 19.0 * GRID];
 const POINT_RADIUS_PT: f32 = 2.5;
 const TICKS: usize = 5;
 
@@ -107,7 +107,8 @@ impl LengthScene {
         }
         let middle = pos2(rect.center().x, rect.bottom() + 10.0 * GRID);
         pen.text(&chart.x.title, SMALL, weak, middle, Align::Center);
-        pen.text(&chart.note, SMALL, pen.palette.text, pos2(rect.left(), rect.bottom() + 13.0 * GRID), Align::Left);
+        let note = pos2(rect.left(), rect.bottom() + 12.0 * GRID);
+        pen.paragraph(&chart.note, SMALL, pen.palette.text, note, rect.width() + right);
     }
 }
 
@@ -133,15 +134,15 @@ fn series(name: &str, color: Rgba, points: &[(f64, Estimate)]) -> [Series; 3] {
     ]
 }
 
-/// Growth of a difference in words, in percentage points by ten words.
+/// Growth of a difference in words, in percentage points for ten words more.
 pub fn slope_text(slope: Estimate) -> String {
     let [value, low, high] = [slope.value, slope.low, slope.high].map(|slope| change_text(1000.0 * slope));
     let verdict = match (slope.differs(), slope.value > 0.0) {
-        (false, _) => "does not change surely with length",
+        (false, _) => "has no sure change with length",
         (true, true) => "grows with length",
         (true, false) => "shrinks with length",
     };
-    format!("The difference {verdict}: {value} points by ten words, 95 % {low} to {high}")
+    format!("The difference {verdict}: {value} points for ten words more, 95 % {low} to {high}")
 }
 
 /// The share of right tokens with its interval.
@@ -159,7 +160,7 @@ impl Scene for LengthScene {
     }
 
     fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        300.0
+        330.0
     }
 
     fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {

@@ -50,6 +50,10 @@ enum Claim {
     Turns(&'static str, &'static str, f32),
     /// All the weight is on these words, and each has some.
     Only(&'static [&'static str]),
+    /// The text that the model writes by itself.
+    Writes(&'static str),
+    /// Every query gives all its weight to this key.
+    Rests(&'static str),
     /// The same verdict, to the last digits, on this text instead.
     SameAs(&'static str),
     /// α-entmax of the scores of the pinned query leaves so many keys.
@@ -77,6 +81,13 @@ fn claims(example: &Example) -> Vec<Claim> {
         "The children are" => vec![Claim::Looks(&[("[MASK]", "children")], 0.8), Claim::Predicts("are", 0.6)],
         "A red car" => vec![Claim::Looks(&[("red@2", "car")], 0.5), Claim::Predicts("car", 0.4)],
         "A cat, called a dog" => vec![Claim::Focuses([3..5, 4..6], 3.0), Claim::Predicts("dog", 0.5)],
+        "One vector" => {
+            vec![Claim::Rests("</s>"), Claim::Writes("Mon père est une femme, mon père est très professeur.")]
+        }
+        "With attention" => vec![
+            Claim::Writes("Mon père est médecin et ma mère est professeur."),
+            Claim::Aligns(&[("père", "father"), ("médecin", "doctor"), ("mère", "mother"), ("professeur", "teacher")]),
+        ],
         "Not good" => vec![Claim::Looks(&[("[CLS]", "not")], 0.8), Claim::Predicts("negative", 0.5)],
         "One verdict, one row" => vec![Claim::Looks(&[("[query]", "dull")], 0.4), Claim::Predicts("negative", 0.9)],
         "A map that lies" => vec![
@@ -342,6 +353,15 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             let agrees = row.iter().zip(keys).all(|(weight, key)| (*weight > 0.0) == words.contains(&word(key)));
             (f32::from(agrees), 1.0)
         }
+        Claim::Writes(text) => {
+            let written: String =
+                queries.iter().filter(|token| !token.special).map(|token| token.text.replace('␣', " ")).collect();
+            (f32::from(written.trim() == *text), 1.0)
+        }
+        Claim::Rests(key) => {
+            let key = position(keys, key);
+            (pattern.rows().map(|row| row[key]).fold(1.0, f32::min), 1.0)
+        }
         Claim::SameAs(text) => {
             let other = self::capture(&Example { input: ExampleInput::Text(text), ..*example });
             let probability = |capture: &Capture| capture.prediction().unwrap().rows[0].top[0].value;
@@ -418,7 +438,7 @@ fn where_a_query_looks_most_is_read_from_its_run() {
 
 #[test]
 fn translators_know_the_tags_of_their_languages() {
-    for name in ["demo:translate", "demo:classic", "demo:bert", "demo:captions"] {
+    for name in ["demo:translate", "demo:classic", "demo:bottleneck", "demo:bert", "demo:captions"] {
         let (files, title) = locate::model(name).unwrap();
         let model = Model::load(&files, &title, &Engine::cpu(Some(1)).unwrap(), &uninterrupted).unwrap();
         let tags = model.language_tags();
@@ -436,7 +456,8 @@ fn translators_know_the_tags_of_their_languages() {
 fn the_gallery_is_well_formed() {
     for (idx, example) in EXAMPLES.iter().enumerate() {
         assert!(EXAMPLES[..idx].iter().all(|other| other.title != example.title), "{} twice", example.title);
-        let has_stacks = ["demo:translate", "demo:classic", "demo:captions"].contains(&example.model);
+        let has_stacks =
+            ["demo:translate", "demo:classic", "demo:bottleneck", "demo:captions"].contains(&example.model);
         assert_eq!(example.stack.is_some(), has_stacks, "{}", example.title);
         let n_letters = example.hint.chars().count();
         assert!(n_letters <= 110, "{}: {n_letters} letters", example.title);

@@ -87,7 +87,7 @@ fn a_table_and_a_figure_say_how_many_sentences_each_bin_has() {
     let (path, _) = some_pairs(folder.path(), 12);
     let arguments = ["--model", "demo:classic", "--model", "demo:classic-dot", "--corpus", &path, "--edges", "11"];
     let table = String::from_utf8(lengths(&arguments).stdout).unwrap();
-    for words in ["2–10", "11–", "difference", "points by ten words", "64 sentences", "teacher forcing"] {
+    for words in ["2–10", "11–", "difference", "points for ten words more", "64 sentences", "teacher forcing"] {
         assert!(table.contains(words), "{words}: {table}");
     }
     let svg = folder.path().join("lengths.svg");

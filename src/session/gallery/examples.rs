@@ -35,6 +35,8 @@ pub(super) const TRANSLATE: Example = Example {
     ..GPT
 };
 const CLASSIC: Example = Example { model: "demo:classic", head: Some((0, 0)), ..TRANSLATE };
+/// Two columns that no run changes: the last state of each reader.
+const BOTTLENECK: Example = Example { model: "demo:bottleneck", ..CLASSIC };
 const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
 pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
 
@@ -341,6 +343,20 @@ pub(super) const EXAMPLES: &[Example] = &[
         target: Some("Ich habe ein neues Buch gekauft."),
         view: ViewKind::Heatmap,
         ..TRANSLATE
+    },
+    Example {
+        title: "One vector",
+        hint: "Each step gets one vector for the whole sentence: the mother is lost, and “mon père” is written twice",
+        input: ExampleInput::Text(">>fra<< My father is a doctor and my mother is a teacher."),
+        view: ViewKind::Heatmap,
+        ..BOTTLENECK
+    },
+    Example {
+        title: "With attention",
+        hint: "Same data, same size, but each step chooses its words: doctor, mother and teacher are all there",
+        input: ExampleInput::Text(">>fra<< My father is a doctor and my mother is a teacher."),
+        view: ViewKind::Heatmap,
+        ..CLASSIC
     },
     Example {
         title: "A white house, in 2015",
