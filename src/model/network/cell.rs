@@ -130,3 +130,52 @@ pub(crate) fn both_ways<C: Cell>(
     back.reverse();
     Ok(Tensor::cat(&[Tensor::cat(&ahead, 0)?, Tensor::cat(&back, 0)?], 1)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    fn map(weights: &[f32], bias: &[f32]) -> Linear {
+        let device = &Device::Cpu;
+        let weight = Tensor::from_slice(weights, (1, weights.len()), device).unwrap();
+        Linear::new(weight, Some(Tensor::from_slice(bias, bias.len(), device).unwrap())).unwrap()
+    }
+
+    /// The state of one unit after it has read each number.
+    fn read<C: Cell>(cell: &C, numbers: &[f32]) -> Vec<(C::State, f32)> {
+        let x = Tensor::from_slice(numbers, (numbers.len(), 1), &Device::Cpu).unwrap();
+        let gates = cell.input().forward(&x).unwrap();
+        let mut state = cell.start(&x).unwrap();
+        let step = |position: usize| {
+            state = cell.step(&gates.narrow(0, position, 1).unwrap(), &state).unwrap();
+            (state.clone(), C::shown(&state).to_vec2::<f32>().unwrap()[0][0])
+        };
+        (0..numbers.len()).map(step).collect()
+    }
+
+    // Numbers of `torch.nn.GRU` and `torch.nn.LSTM` with one unit, in double precision.
+
+    #[test]
+    fn a_gru_resets_the_product_of_the_state_as_pytorch_does() {
+        let cell =
+            Gru { input: map(&[0.5, -0.4, 0.8], &[0.1, 0.2, 0.0]), state: map(&[0.2, 0.6, -0.5], &[0.0, 0.0, 0.3]) };
+        let states = read(&cell, &[1.0, -1.0]);
+        assert!((states[0].1 - 0.417_287_87).abs() < 1e-6 && (states[1].1 - 0.100_198_63).abs() < 1e-6, "{states:?}");
+    }
+
+    #[test]
+    fn an_lstm_remembers_in_its_cell_what_pytorch_does() {
+        let cell = Lstm {
+            input: map(&[0.5, -0.4, 0.8, 0.3], &[0.1, 0.5, 0.0, -0.2]),
+            state: map(&[0.2, 0.6, -0.5, 0.1], &[0.0; 4]),
+        };
+        let states = read(&cell, &[1.0, -1.0]);
+        let cells = states.iter().map(|(state, _)| state.cell.to_vec2::<f32>().unwrap()[0][0]);
+        let expected = [(0.428_739_53, 0.212_231_96), (0.019_709_69, 0.007_538_79)];
+        for ((cell, (_, state)), expected) in cells.zip(&states).zip(expected) {
+            assert!((cell - expected.0).abs() < 1e-6 && (state - expected.1).abs() < 1e-6, "{states:?}");
+        }
+    }
+}
