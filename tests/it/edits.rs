@@ -205,6 +205,38 @@ fn edits_reach_the_rows_of_a_recurrent_writer() {
     assert!(matches!(refused, Err(ModelError::Edit(_))), "a pattern of one row is for another text");
 }
 
+/// Without attention a pattern is fixed, and still a pattern: what is drawn in its place is what the writer gets.
+#[test]
+fn a_fixed_pattern_is_changed_like_any_other() {
+    let (model, encoded) = setup("families/rnnsearch-none");
+    let (stack, layer) = (StackKind::Cross, 0);
+    let heads = [0, 1].map(|head| HeadId { stack, layer, head });
+    let plain = run(&model, &encoded, vec![]);
+    assert!(plain.notes()[0].starts_with("No attention"), "{:?}", plain.notes());
+    let pattern = |capture: &Capture, nth: usize| capture.stored_pattern(heads[nth]).unwrap();
+    let last = pattern(&plain, 0).n_cols() - 1;
+    for (nth, key) in [(0, last), (1, 0)] {
+        assert!(pattern(&plain, nth).rows().all(|row| row[key] == 1.0 && row.iter().sum::<f32>() == 1.0));
+    }
+    let [n_query, n_key] = pattern(&plain, 0).shape();
+    let values = (0..n_query * n_key).map(|idx| if idx % n_key == 2 { 1.0 } else { 0.0 }).collect::<Vec<_>>();
+    let drawn = SetPattern { head: heads[0], pattern: Matrix::new(values, [n_query, n_key]).unwrap() };
+    let changed = run(&model, &encoded, vec![Edit::SetPattern(drawn)]);
+    let of = |capture: &Capture, site: Site, nth: usize| {
+        capture.layer(heads[nth]).unwrap().per_head(site).unwrap().head(nth).unwrap()
+    };
+    let (z, v) = (of(&changed, Site::Z, 0), of(&changed, Site::V, 0));
+    assert!(z.rows().all(|row| max_diff(row, v.row(2).unwrap()) < 1e-6));
+    assert!(max_diff(of(&changed, Site::Z, 1).as_slice(), of(&plain, Site::Z, 1).as_slice()) < 1e-6);
+    assert!(max_diff(logits(&plain), logits(&changed)) > 1e-3);
+    // Nothing competes with the one key, and without it nothing is left.
+    let flat = run(&model, &encoded, vec![Edit::Ablate(Ablate { head: heads[0], with: Ablation::Uniform })]);
+    assert_eq!(logits(&plain), logits(&flat));
+    let hidden = run(&model, &encoded, vec![Edit::HideToken(HideToken { side: Side::Encoder, position: last })]);
+    assert!(pattern(&hidden, 0).as_slice().iter().all(|weight| *weight == 0.0));
+    assert!(pattern(&hidden, 1).rows().all(|row| row[0] == 1.0));
+}
+
 #[test]
 fn a_patched_stream_carries_one_run_into_another() {
     let (model, encoded) = setup("gpt2");
@@ -251,6 +283,7 @@ fn pattern_gradients_match_finite_differences() {
         ("families/modernbert", 5),
         ("families/rnnsearch-additive", 3),
         ("families/rnnsearch-bilinear", 5),
+        ("families/rnnsearch-none", 4),
     ];
     for (folder, row) in folders {
         let (model, encoded) = setup(folder);
