@@ -20,6 +20,10 @@ use crate::{
 /// Room for numbers and titles around a chart: left, above, right, below.
 const AROUND_PT: [f32; 4] = [11.0 * GRID, 6.0 * GRID, 4.0 * GRID, 19.0 * GRID];
 const POINT_RADIUS_PT: f32 = 2.5;
+/// Intervals, line and points.
+const N_SERIES: usize = 3;
+/// Between the points of two models at one length.
+const APART_PT: f32 = 5.0;
 const TICKS: usize = 5;
 
 /// Quality by length of one or two models.
@@ -70,22 +74,24 @@ impl LengthScene {
             let text = stepped_text(100.0 * value, 100.0 * step);
             pen.text(&text, SMALL, weak, pos2(rect.left() - GRID, y), Align::Right);
         }
-        pen.text(&chart.y.title, SMALL, weak, pos2(rect.left() - GRID, rect.top() - 2.5 * GRID), Align::Right);
+        pen.text(&chart.y.title, SMALL, weak, pos2(rect.left() - GRID, rect.top() - 3.5 * GRID), Align::Right);
         for mark in &chart.marks {
             let y = axes.y.at(mark.value);
             pen.line(pos2(rect.left(), y), pos2(rect.right(), y), 1.0, weak);
         }
         let mut name_at = rect.right();
-        for series in chart.series.iter().rev() {
+        for (nth, series) in chart.series.iter().enumerate().rev() {
+            let middle = (chart.series.len() / N_SERIES - 1) as f32 / 2.0;
+            let aside = vec2(APART_PT * ((nth / N_SERIES) as f32 - middle), 0.0);
             let line = |[from, to]: [[f64; 2]; 2]| {
-                let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
+                let [from, to] = [from, to].map(|[x, y]| axes.at(x, y) + aside);
                 Line { from, to, width: series.width, color: series.color }
             };
             pen.lines(series.segments().map(line).collect());
             if series.shape == SeriesShape::Points {
                 for [x, y] in series.points() {
                     let size = vec2(2.0 * POINT_RADIUS_PT, 2.0 * POINT_RADIUS_PT);
-                    pen.rect(Rect::from_center_size(axes.at(x, y), size), series.color);
+                    pen.rect(Rect::from_center_size(axes.at(x, y) + aside, size), series.color);
                 }
                 let at = pos2(name_at, area.top() + 2.0 * GRID);
                 name_at -= pen.text(&series.name, SMALL, series.color, at, Align::Right) + 4.0 * GRID;
@@ -122,7 +128,7 @@ fn chart(title: &str, series: Vec<Series>, marks: Vec<Mark>) -> Chart {
 }
 
 /// Values with their intervals: a line through the values, one across each interval, and the points.
-fn series(name: &str, color: Rgba, points: &[(f64, Estimate)]) -> [Series; 3] {
+fn series(name: &str, color: Rgba, points: &[(f64, Estimate)]) -> [Series; N_SERIES] {
     let values: Vec<[f64; 2]> = points.iter().map(|(x, estimate)| [*x, estimate.value]).collect();
     let spans = points.iter().map(|(x, estimate)| vec![[*x, estimate.low], [*x, estimate.high]]).collect();
     let of = |shape, width, runs| Series { name: name.to_owned(), shape, color, width, runs };
