@@ -25,6 +25,7 @@ INPUTS = {
     "demo:classic-bilinear": ["--text", "the cat sleeps"],
     "demo:classic-dot": ["--text", "the cat sleeps"],
     "demo:bottleneck": ["--text", "the cat sleeps"],
+    "demo:pointer": ["--text", "42 7 93 15 68 3"],
     "demo:bilstm": ["--text", "a dull film with a fine end"],
     "demo:bilstm-sparsemax": ["--text", "a dull film with a fine end"],
     "demo:bilstm-deceiving": ["--text", "a dull film with a fine end"],

@@ -3,8 +3,8 @@
 
     python examples/roundtrip.py [--attnscope target/release/attnscope]
 
-Needs torch, transformers and Pillow. `demo:classic`, `demo:bottleneck` and `demo:bilstm` have no class in transformers; the networks
-of their recipes stand in. Fails when logits differ by more than 1e-4 of their largest, or any weight by anything.
+Needs torch, transformers and Pillow. Networks of before transformers have no class there; those of their recipes
+stand in. Fails when logits differ by more than 1e-4 of their largest, or any weight by anything.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from transformers import (
     MarianMTModel, PreTrainedTokenizerFast, VisionEncoderDecoderModel, ViTForImageClassification,
 )  # fmt: skip
 
+import train_pointer
 import train_polarity
 from train_classic import RnnSearch, named
 
@@ -94,6 +95,13 @@ def classic(name):
     yield model, out[0], logits, None
 
 
+def pointer():
+    logits, ids = yield "pointer", ("--text", "42 7 93 15 68 3")
+    model = train_pointer.load(MODELS / "pointer")
+    out, _ = model(torch.tensor([ids["encoder"]]), torch.tensor([ids["decoder"]]))
+    yield model, out[0], logits, None
+
+
 def review(name):
     logits, ids = yield name, ("--text", REVIEW)
     folder, words = MODELS / name, MODELS / "bilstm"
@@ -116,6 +124,7 @@ def main():
         plain("sentiment", BertForSequenceClassification, folder="bert", config="bert/sentiment"),
         vit(), translate(), captions(),
         classic("classic"), classic("classic-dot"), classic("classic-bilinear"), classic("bottleneck"),
+        pointer(),
         review("bilstm"), review("bilstm-sparsemax"), review("bilstm-deceiving"), review("bilstm-rationale"),
     ]  # fmt: skip
     failed = False

@@ -48,6 +48,8 @@ enum Claim {
     Ignores(&'static [&'static str], f32),
     /// The model's first guess on this text instead, and its least probability.
     Turns(&'static str, &'static str, f32),
+    /// Each written token but the first gets at least so much where the input has it, when it is written.
+    Points(f32),
     /// All the weight is on these words, and each has some.
     Only(&'static [&'static str]),
     /// The text that the model writes by itself.
@@ -138,6 +140,7 @@ fn claim(example: &Example) -> Claim {
         }
         "What “it” is" => Claim::Looks(&[("it", "cat")], 0.8),
         "Mom and her flower" => Claim::Looks(&[("her", "Mom")], 0.55),
+        "Sorted by pointing" => Claim::Points(0.99),
         "Named and seen" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
         "Left or right" => Claim::Shows(&[("left", [5..8, 4..8])]),
         "A head for yellow" => Claim::Shows(&[("green", [5..8, 5..8]), ("yellow", [5..8, 5..8])]),
@@ -305,6 +308,11 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             (pairs.iter().map(weight).fold(1.0, f32::min), *least)
         }
         Claim::Aligns(pairs) => aligned(&pattern, pairs),
+        Claim::Points(least) => {
+            let weight = |written: usize| pattern.row(written - 1).unwrap()[position(keys, word(&queries[written]))];
+            assert!(queries.len() > 2 && queries.len() <= keys.len());
+            ((1..queries.len()).map(weight).fold(1.0, f32::min), *least)
+        }
         Claim::LayerAligns(pairs) => {
             let heads: Vec<_> = (0..n_heads).map(of_head).collect();
             let sum = |idx: usize| heads.iter().map(|head| head.as_slice()[idx]).sum();
@@ -456,8 +464,8 @@ fn translators_know_the_tags_of_their_languages() {
 fn the_gallery_is_well_formed() {
     for (idx, example) in EXAMPLES.iter().enumerate() {
         assert!(EXAMPLES[..idx].iter().all(|other| other.title != example.title), "{} twice", example.title);
-        let has_stacks =
-            ["demo:translate", "demo:classic", "demo:bottleneck", "demo:captions"].contains(&example.model);
+        let has_stacks = ["demo:translate", "demo:classic", "demo:bottleneck", "demo:captions", "demo:pointer"]
+            .contains(&example.model);
         assert_eq!(example.stack.is_some(), has_stacks, "{}", example.title);
         let n_letters = example.hint.chars().count();
         assert!(n_letters <= 110, "{}: {n_letters} letters", example.title);

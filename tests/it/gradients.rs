@@ -48,7 +48,11 @@ impl Place<'_> {
 fn objective(capture: &Capture) -> Objective {
     match capture.logits() {
         Some(logits) if logits.n_cols() > 1 => {
-            Objective::LogitDifference { row: logits.n_rows() - 1, id: 1, against: 0 }
+            let row = logits.n_rows() - 1;
+            let last = logits.row(row).unwrap();
+            // A pointer cannot say what is nowhere in its input.
+            let against = (0..last.len()).find(|id| *id != 1 && last[*id] > last[1] - 20.0).unwrap();
+            Objective::LogitDifference { row, id: 1, against: against as u32 }
         }
         Some(logits) => Objective::Logit { row: logits.n_rows() - 1, id: 0 },
         None => Objective::SquaredNorm { position: 1 },
@@ -212,7 +216,8 @@ fn check(name: &str, model: &Model, encoded: &Encoded, changes: &[Edit]) -> Vec<
     let magnitude = logits.iter().fold(f64::from(gradients.value.abs()), |most, x| most.max(f64::from(x.abs())));
     for place in &mut places {
         // Rows that come one after the other follow from those before, which an edit would hold where they were.
-        if name.starts_with("rnnsearch") && place.site.is_per_head() && !place.site.is_of_keys() {
+        if (name.starts_with("rnnsearch") || name == "pointer") && place.site.is_per_head() && !place.site.is_of_keys()
+        {
             place.rows.start = place.rows.end - 1;
         }
     }

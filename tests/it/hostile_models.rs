@@ -264,6 +264,13 @@ fn a_recurrent_classifier_names_what_it_does_not_know() {
 }
 
 #[test]
+fn the_vocabulary_of_a_pointer_is_small() {
+    let folder = copy("families/pointer");
+    edit(&folder, "config.json", |text| text.replace("\"vocab_size\": 24", "\"vocab_size\": 50000"));
+    assert_says(&refused(folder.path()), &["vocabulary", "4096"]);
+}
+
+#[test]
 fn weights_that_are_not_finite_are_named() {
     for value in [f32::NAN, f32::INFINITY] {
         let folder = copy("bert");

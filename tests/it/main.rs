@@ -140,6 +140,8 @@ mod parity;
 mod pattern_store;
 /// SentencePiece files.
 mod piece_models;
+/// Pointer networks: what they attend to is what they write.
+mod pointers;
 /// How positions enter attention.
 mod positions;
 /// Pictures to pixel values: the reference's numbers, and hostile files.

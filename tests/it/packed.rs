@@ -11,7 +11,7 @@ use attnscope::{
 };
 
 use crate::{
-    families::{families, folder},
+    families::{families, folder, is_sequential},
     parity::Reference,
 };
 
@@ -113,7 +113,7 @@ fn packed_inputs_have_the_numbers_of_single_runs() {
     for name in &names {
         let (model, inputs) = open(name);
         // A decoder that is given no text makes one of its own.
-        let is_recurrent = name.starts_with("rnnsearch") || name.starts_with("bilstm");
+        let is_recurrent = is_sequential(name);
         // Classes that choose by the input which tokens see all.
         let chooses = |class: &&str| name.starts_with(&format!("longformer-{class}"));
         let has_global = ["classifier", "questions", "choices"].iter().any(chooses);

@@ -28,6 +28,7 @@ use attnscope::{
 };
 
 use crate::{
+    families::is_sequential,
     support::{scripted, synthetic},
     worker::{load, load_from, run, run_on},
 };
@@ -421,13 +422,13 @@ fn models_are_listed_with_their_shapes_and_what_they_need() {
         "{problems:?}"
     );
     let bundled: Vec<_> = listed.iter().filter(|(source, _)| matches!(source, ModelSource::Bundled(_))).collect();
-    assert_eq!(bundled.len(), 13);
+    assert_eq!(bundled.len(), 14);
     for (source, known) in bundled {
         assert!(
-            known.problem.is_none() && known.needs.is_some_and(|needs| needs.bytes > 100_000),
+            known.problem.is_none() && known.needs.is_some_and(|needs| needs.bytes > 10_000),
             "{source:?} {known:?}"
         );
-        let is_recurrent = ["rnnsearch", "bilstm"].contains(&known.family.as_str());
+        let is_recurrent = is_sequential(&known.family);
         assert_eq!(known.shape.is_none(), is_recurrent, "{source:?} {known:?}");
     }
 }

@@ -37,7 +37,7 @@ static REVIEW_PLACES: &[u8] = file!("bilstm", "model.safetensors.index.json");
 static REVIEW_VOCABULARY: &[u8] = file!("bilstm", "tokenizer.json");
 static REVIEW_TOKENIZER: &[u8] = file!("bilstm", "tokenizer_config.json");
 
-static MODELS: [BundledModel; 14] = [
+static MODELS: [BundledModel; 15] = [
     checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
     checkpoint!(
         "demo:bert", "bert", ["config.json"],
@@ -69,6 +69,11 @@ static MODELS: [BundledModel; 14] = [
     checkpoint!(
         "demo:bottleneck", "bottleneck", ["config.json", "model.safetensors", "tokenizer_config.json"],
         "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:pointer",
+        "pointer",
+        ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
     ),
     checkpoint!(
         "demo:bilstm", "bilstm", ["config.json", "reader.safetensors"],

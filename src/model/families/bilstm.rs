@@ -73,7 +73,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let parts = ClassHead { kind: HeadKind::TextClass, reads: Reads::First, transform: Transform::default() };
     let head = classifier(config, weights, "classifier", d_state, parts)?;
     let modality = Modality::Text(TextSpec::new(n_ctx, n_vocab));
-    let body = Body::BiLstm(Box::new(bilstm));
+    let body = Body::Reader(Box::new(bilstm));
     Ok(Network { family: "bilstm", modality, d_model: d_state, body, head: Some(head) })
 }
 

@@ -40,6 +40,7 @@ mod parts;
 mod phi;
 mod phi3;
 mod plain_decoder;
+mod pointer;
 mod qwen2;
 mod qwen3;
 mod refused;
@@ -137,6 +138,7 @@ const FAMILIES: &[&[Family]] = &[
     encoder_decoder::FAMILIES,
     phi::FAMILIES,
     phi3::FAMILIES,
+    pointer::FAMILIES,
     qwen2::FAMILIES,
     qwen3::FAMILIES,
     rnnsearch::FAMILIES,

@@ -6,12 +6,12 @@ use super::{
 };
 use crate::model::network::{
     cell::Gru,
-    recurrent::{Recurrent, Score},
+    recurrent::{Additive, Recurrent, Score},
 };
 
 pub(super) const FAMILIES: &[Family] = &[Family::new("rnnsearch", FamilyGroup::EncoderDecoder, build)];
 
-const MAX: usize = 1 << 16;
+pub(super) const MAX: usize = 1 << 16;
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
     let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
@@ -24,11 +24,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let score = match config.text(&["attention_score"]) {
         Some("additive") => {
             let d_hidden = config.size(&["attention_size"], MAX)?;
-            Score::Additive {
-                query: weights.linear(&["attention.query"], (d_state, d_hidden), Stored::OutIn, false)?,
-                key: linear(weights, "attention.key", d_key, d_hidden)?,
-                energy: weights.linear(&["attention.energy"], (d_hidden, 1), Stored::OutIn, false)?,
-            }
+            Score::Additive(additive(weights, (d_state, d_key, d_hidden))?)
         }
         Some("bilinear") => {
             Score::Bilinear { query: weights.linear(&["attention.query"], (d_state, d_key), Stored::OutIn, false)? }
@@ -62,7 +58,19 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     Ok(Network { family: "rnnsearch", modality, d_model: d_state, body, head: Some(head) })
 }
 
-fn gru(weights: &mut Weights<'_>, name: &str, (d_in, d_state): (usize, usize)) -> Result<Gru, LoadError> {
+/// Additive attention of a state to keys, through a hidden layer.
+pub(super) fn additive(
+    weights: &mut Weights<'_>,
+    (d_state, d_key, d_hidden): (usize, usize, usize),
+) -> Result<Additive, LoadError> {
+    Ok(Additive {
+        query: weights.linear(&["attention.query"], (d_state, d_hidden), Stored::OutIn, false)?,
+        key: linear(weights, "attention.key", d_key, d_hidden)?,
+        energy: weights.linear(&["attention.energy"], (d_hidden, 1), Stored::OutIn, false)?,
+    })
+}
+
+pub(super) fn gru(weights: &mut Weights<'_>, name: &str, (d_in, d_state): (usize, usize)) -> Result<Gru, LoadError> {
     Ok(Gru {
         input: linear(weights, &format!("{name}.input"), d_in, 3 * d_state)?,
         state: linear(weights, &format!("{name}.state"), d_state, 3 * d_state)?,

@@ -9,18 +9,19 @@ use candle_core::{Result as CandleResult, Tensor};
 use super::{
     block::check_finite,
     cell::{Lstm, both_ways},
-    embedding::TextEmbedding,
+    embedding::{Table, TextEmbedding},
+    sequential::{TextReader, attend},
 };
 use crate::{
     capture::Normalizer,
-    ids::StackKind,
+    ids::{Side, StackKind},
     model::{
         ModelError,
         input::Payload,
         kernels::{self, Activation, Linear},
         run::{At, Run, Site},
     },
-    spec::{LayerSpec, Mask, StackSpec},
+    spec::{LayerSpec, StackSpec},
 };
 
 /// The only attention there is: from where the head reads to the words.
@@ -42,28 +43,29 @@ pub(crate) struct BiLstm {
     pub spec: LayerSpec,
 }
 
-impl BiLstm {
-    /// What the one query is called.
-    pub const QUERY: &'static str = "[query]";
-
-    /// The one stack.
-    pub fn stack(&self) -> StackSpec {
-        StackSpec { kind: ATTENTION.stack, layers: vec![self.spec], causal: false }
+impl TextReader for BiLstm {
+    fn query(&self) -> &'static str {
+        "[query]"
     }
 
-    /// What the head reads.
-    ///
-    /// # Shapes
-    /// - result: `[1, d_head]`
-    pub fn read(&self, text: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        let Payload::Text { ids, segments, .. } = text else {
-            return Err(ModelError::internal("a recurrent network was given a picture"));
-        };
-        let entry = At::entry(ATTENTION.stack.key_side().stack());
-        let words = self.words.forward((ids, segments, None), 0, entry, run)?;
+    fn words(&mut self) -> &mut Table {
+        &mut self.words.word
+    }
+
+    fn stacks(&self) -> Vec<StackSpec> {
+        vec![StackSpec { kind: ATTENTION.stack, layers: vec![self.spec], causal: false }]
+    }
+
+    fn normalizer(&self) -> Normalizer {
+        self.normalizer
+    }
+
+    fn read(&self, text: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let words = self.words.of(text, 0, At::entry(Side::Encoder.stack()), run)?;
+        let n_words = words.dim(0)?;
         let kept = match &self.gates {
             Some(gates) => gates.kept(&words, run)?,
-            None => vec![true; ids.len()],
+            None => vec![true; n_words],
         };
         if let (Some(_), Some(note)) = (&self.gates, selection(&kept)) {
             run.note(note);
@@ -71,20 +73,14 @@ impl BiLstm {
         let states = self.states(&words, &kept, run)?;
         // No product of a query and a key of the recorded kinds: the key has a width of its own.
         let keys = kernels::activation(&self.key.forward(&states)?, Activation::Tanh)?;
-        let scores = self.query.forward(&keys)?.reshape((1, 1, ids.len()))?;
+        let scores = self.query.forward(&keys)?.reshape((1, n_words))?;
         let scores = if kept.contains(&false) { scores.broadcast_add(&barrier(&kept, &scores)?)? } else { scores };
-        let values = run.at(Site::V, ATTENTION, states.unsqueeze(0)?)?;
-        let scores = run.at(Site::Scores, ATTENTION, scores)?;
-        let by_head = run.normalizers(ATTENTION, 1).unwrap_or_else(|| vec![self.normalizer]);
-        let pattern = kernels::normalize(&scores, &by_head, (ATTENTION.first_head(), 0))?;
-        let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
-        let pattern = run.at(Site::Pattern, ATTENTION, pattern)?;
-        let context = kernels::attend(&pattern, &values, Mask::NONE)?.unsqueeze(0)?;
-        let context = run.at(Site::Z, ATTENTION, context)?.squeeze(0)?;
-        run.layer_done();
+        let context = attend(&scores, &states, self.normalizer, ATTENTION, run)?;
         check_finite(run.at(Site::ResidFinal, ATTENTION, context)?)
     }
+}
 
+impl BiLstm {
     /// States of the words that are kept, as if there were no others; zeros for the others.
     fn states(&self, words: &Tensor, kept: &[bool], run: &Run<'_>) -> Result<Tensor, ModelError> {
         if !kept.contains(&false) {
@@ -153,5 +149,5 @@ fn selection(kept: &[bool]) -> Option<String> {
 /// Zeros where words are kept, `-inf` where they are not.
 fn barrier(kept: &[bool], like: &Tensor) -> CandleResult<Tensor> {
     let values: Vec<f32> = kept.iter().map(|kept| if *kept { 0.0 } else { f32::NEG_INFINITY }).collect();
-    Tensor::from_vec(values, (1, 1, kept.len()), like.device())
+    Tensor::from_vec(values, (1, kept.len()), like.device())
 }

@@ -18,6 +18,7 @@ use crate::{
         kernels::{self, Linear},
         run::{Logits, RunPlan, Site, Sites, Taps},
     },
+    spec::{LayerSpec, StackSpec},
 };
 
 /// Bytes of a value.
@@ -74,17 +75,10 @@ impl Network {
             Body::Single(tower) => vec![&tower.stack],
             Body::EncoderDecoder { encoder, decoder, .. } => vec![&encoder.stack, &decoder.stack],
             Body::TwoTowers { vision, text, .. } => vec![&vision.stack, &text.stack],
-            Body::Recurrent(recurrent) => {
-                let (n_query, n_key) = (lengths.of(Side::Decoder), lengths.of(Side::Encoder));
-                let width = recurrent.spec.d_head as u64;
-                // Rows are kept one by one, and joined in the end.
-                return VALUE * (4 * n_query * n_key + 16 * (n_query + n_key) * width) + self.head_bytes(n_query, plan);
-            }
-            Body::BiLstm(bilstm) => {
-                // Of every word the gates of both directions, its states and cells, key, value and score.
-                let values = 32 * lengths.of(Side::Encoder) * bilstm.spec.d_head as u64;
-                return VALUE * values + self.head_bytes(1, plan);
-            }
+            // Rows are kept one by one, and joined in the end.
+            Body::Recurrent(recurrent) => return self.sequential_bytes(&[recurrent.stack()], 16, lengths, plan),
+            // Of every word the gates of both directions, its states and cells, key, value and score.
+            Body::Reader(reader) => return self.sequential_bytes(&reader.stacks(), 32, lengths, plan),
         };
         let mut kept = 0u64;
         let mut patterns = 0u64;
@@ -113,6 +107,18 @@ impl Network {
         kept.saturating_add(patterns)
             .saturating_add(largest)
             .saturating_add(peak.max(self.head_bytes(n_predicted, plan)))
+    }
+
+    /// Of networks that read token by token: scores and what is made of them, and so many states of every token.
+    fn sequential_bytes(&self, stacks: &[StackSpec], states: u64, lengths: &Lengths, plan: &RunPlan) -> u64 {
+        let of_stack = |stack: &StackSpec| {
+            let (n_query, n_key) = (lengths.of(stack.kind.query_side()), lengths.of(stack.kind.key_side()));
+            let of_head = |layer: &LayerSpec| 4 * n_query * n_key + states * (n_query + n_key) * layer.d_head as u64;
+            let of_layer = |layer: &LayerSpec| layer.n_heads as u64 * of_head(layer);
+            stack.layers.iter().map(of_layer).sum::<u64>()
+        };
+        let n_predicted = if self.query().is_some() { 1 } else { lengths.of(Side::Decoder) };
+        VALUE * stacks.iter().map(of_stack).sum::<u64>() + self.head_bytes(n_predicted, plan)
     }
 
     fn head_bytes(&self, n: u64, plan: &RunPlan) -> u64 {

@@ -38,9 +38,7 @@ impl Embedding {
         run: &mut Run<'_>,
     ) -> Result<(Tensor, Option<(usize, usize)>), ModelError> {
         match (self, input) {
-            (Self::Text(embedding), Payload::Text { ids, segments, positions }) => {
-                Ok((embedding.forward((ids, segments, positions.as_deref()), first, at, run)?, None))
-            }
+            (Self::Text(embedding), _) => Ok((embedding.of(input, first, at, run)?, None)),
             (Self::Patches(embedding), Payload::Image { pixels, size_px }) => {
                 let (x, grid) = embedding.forward(pixels, *size_px, at, run)?;
                 Ok((x, Some(grid)))
@@ -229,6 +227,16 @@ impl TextEmbedding {
     /// The texts that it reads.
     pub const fn spec(&self, n_vocab: usize) -> TextSpec {
         TextSpec { n_ctx: self.n_ctx, longer: self.longer, n_vocab }
+    }
+
+    /// [`Self::forward`] of an input that is a text.
+    pub fn of(&self, input: &Payload, first: usize, at: At, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        match input {
+            Payload::Text { ids, segments, positions } => {
+                self.forward((ids, segments, positions.as_deref()), first, at, run)
+            }
+            Payload::Image { .. } => Err(input_error("this input was prepared for another model", "")),
+        }
     }
 
     /// `[n, d_model]`; `segments` may be empty, which means segment 0 throughout. The first token

@@ -16,22 +16,23 @@ pub(crate) mod mlp;
 pub(crate) mod packed;
 pub(crate) mod pass;
 pub(crate) mod patches;
+pub(crate) mod pointer;
 mod positions;
 pub(crate) mod recurrent;
 pub(crate) mod relative;
 pub(crate) mod rotary;
+pub(crate) mod sequential;
 pub(crate) mod similarity;
 
 use candle_core::Tensor;
 
 use self::{
-    bilstm::BiLstm,
     block::Stack,
     embedding::{Embedding, Table},
     head::{Head, Outcome},
     pass::{Cache, Pass},
-    recurrent::Recurrent,
     rotary::Rotary,
+    sequential::{TextReader, TextWriter},
     similarity::{Similarity, TextPosition},
 };
 use crate::{
@@ -72,9 +73,9 @@ pub(crate) enum Body {
     /// Picture and text apart, compared in the end.
     TwoTowers { vision: Tower, text: Tower, similarity: Similarity },
     /// A recurrent reader and writer with attention between them.
-    Recurrent(Box<Recurrent>),
-    /// A recurrent reader, and one query that weighs its states.
-    BiLstm(Box<BiLstm>),
+    Recurrent(Box<dyn TextWriter>),
+    /// A text read by queries that are none of its words.
+    Reader(Box<dyn TextReader>),
 }
 
 /// The streams that heads read, `[n, d_model]` each, after the final norms.
@@ -134,8 +135,8 @@ impl Network {
                 vec![encoder.embedding.words(), decoder.embedding.words()]
             }
             Body::TwoTowers { text, .. } => vec![text.embedding.words()],
-            Body::Recurrent(recurrent) => vec![Some(&mut recurrent.words.word)],
-            Body::BiLstm(bilstm) => vec![Some(&mut bilstm.words.word)],
+            Body::Recurrent(recurrent) => vec![Some(recurrent.words())],
+            Body::Reader(reader) => vec![Some(reader.words())],
         };
         let shared = |table: &&mut Table| table.rows().is_ok_and(|rows| head.output.shares(rows));
         let tables: Vec<&mut Table> = embeddings.into_iter().flatten().filter(shared).collect();
@@ -158,7 +159,7 @@ impl Network {
                 vision.stack.specs().into_iter().chain(text.stack.specs()).collect()
             }
             Body::Recurrent(recurrent) => vec![recurrent.stack()],
-            Body::BiLstm(bilstm) => vec![bilstm.stack()],
+            Body::Reader(reader) => reader.stacks(),
         }
     }
 
@@ -176,7 +177,7 @@ impl Network {
                 let place = self.place(&input.source, target)?;
                 Ok(Streams::One { stream: self.decode(target, Some(&memory), None, run)?, place })
             }
-            Body::BiLstm(bilstm) => Ok(Streams::One { stream: bilstm.read(&input.source, run)?, place: 0 }),
+            Body::Reader(reader) => Ok(Streams::One { stream: reader.read(&input.source, run)?, place: 0 }),
             Body::TwoTowers { vision, text, similarity } => {
                 let words = input.target()?;
                 let position = match words {
@@ -295,7 +296,7 @@ impl Network {
         let (encoder, bridge) = match &self.body {
             Body::EncoderDecoder { encoder, bridge, .. } => (encoder, bridge),
             Body::Recurrent(recurrent) => return recurrent.encode(source, run),
-            Body::Single(_) | Body::TwoTowers { .. } | Body::BiLstm(_) => {
+            Body::Single(_) | Body::TwoTowers { .. } | Body::Reader(_) => {
                 return Err(ModelError::internal("this model has no encoder of its own"));
             }
         };
@@ -323,7 +324,7 @@ impl Network {
                 tower.stack.blocks.iter().all(|block| block.attention.heads().causal)
             }
             Body::Recurrent(_) => true,
-            Body::BiLstm(_) => false,
+            Body::Reader(_) => false,
         }
     }
 
@@ -336,17 +337,17 @@ impl Network {
     }
 
     /// What the one query is called of a model in which words do not attend to words.
-    pub const fn query(&self) -> Option<&'static str> {
-        match self.body {
-            Body::BiLstm(_) => Some(BiLstm::QUERY),
+    pub fn query(&self) -> Option<&'static str> {
+        match &self.body {
+            Body::Reader(reader) => Some(reader.query()),
             _ => None,
         }
     }
 
     /// What makes patterns of scores.
-    pub const fn normalizer(&self) -> Normalizer {
+    pub fn normalizer(&self) -> Normalizer {
         match &self.body {
-            Body::BiLstm(bilstm) => bilstm.normalizer,
+            Body::Reader(reader) => reader.normalizer(),
             _ => Normalizer::Softmax,
         }
     }
@@ -364,7 +365,7 @@ impl Network {
                 tower
             }
             Body::Recurrent(recurrent) => return recurrent.decode(tokens, &mut Pass::decoding(memory, cache), run),
-            Body::BiLstm(_) => return Err(ModelError::internal("this model writes nothing")),
+            Body::Reader(_) => return Err(ModelError::internal("this model writes nothing")),
         };
         tower.forward(tokens, Pass::decoding(memory, cache), run)
     }

@@ -8,10 +8,12 @@ use candle_core::{Device, Result as CandleResult, Tensor};
 use super::{
     block::check_finite,
     cell::{Cell, Gru, both_ways},
-    embedding::TextEmbedding,
+    embedding::{Table, TextEmbedding},
     pass::Pass,
+    sequential::{TextWriter, weights},
 };
 use crate::{
+    capture::Normalizer,
     ids::{Side, StackKind},
     model::{
         ModelError,
@@ -23,18 +25,34 @@ use crate::{
 };
 
 /// The only attention there is.
-const ATTENTION: At = At { stack: StackKind::Cross, layer: 0 };
+pub(super) const ATTENTION: At = At { stack: StackKind::Cross, layer: 0 };
+
+/// `energy · tanh(query(s) + key(h))` (Bahdanau et al. 2015). No product of a query and a key, so none are recorded.
+#[derive(Debug)]
+pub(crate) struct Additive {
+    pub query: Linear,
+    pub key: Linear,
+    pub energy: Linear,
+}
+
+impl Additive {
+    /// One row of scores `[1, 1, n_key]`, of keys `[n_key, width]`.
+    pub fn of(&self, state: &Tensor, keys: &Tensor) -> CandleResult<Tensor> {
+        let hidden = self.query.forward(state)?.broadcast_add(keys)?.tanh()?;
+        self.energy.forward(&hidden)?.reshape((1, 1, keys.dim(0)?))
+    }
+}
 
 /// How well a state of the reader fits a state of the writer.
 #[derive(Debug)]
 pub(crate) enum Score {
-    /// `energy · tanh(query(s) + key(h))` (Bahdanau et al. 2015). No product of a query and a key, so none
-    /// are recorded.
-    Additive { query: Linear, key: Linear, energy: Linear },
+    Additive(Additive),
     /// `s · h` (Luong et al. 2015).
     Dot,
     /// `query(s) · h` (Luong et al. 2015).
-    Bilinear { query: Linear },
+    Bilinear {
+        query: Linear,
+    },
     /// No comparison: the first head takes the forward reader's last state, which stands at the last token, the
     /// second the backward reader's, at the first token.
     Fixed,
@@ -56,33 +74,28 @@ pub(crate) struct Recurrent {
     pub spec: LayerSpec,
 }
 
-impl Recurrent {
-    /// The one stack.
-    pub fn stack(&self) -> StackSpec {
+impl TextWriter for Recurrent {
+    fn words(&mut self) -> &mut Table {
+        &mut self.words.word
+    }
+
+    fn stack(&self) -> StackSpec {
         StackSpec { kind: ATTENTION.stack, layers: vec![self.spec], causal: false }
     }
 
     /// The reader's states: forward and backward side by side.
-    ///
-    /// # Shapes
-    /// - result: `[n_key, heads · d_head]`
-    pub fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+    fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         if self.spec.fixed {
             run.note("No attention: the writer gets the last state of each reader at every step".to_owned());
         }
-        let words = self.embed(source, 0, Side::Encoder, run)?;
+        let words = self.words.of(source, 0, At::entry(Side::Encoder.stack()), run)?;
         both_ways(&self.forward, &self.backward, &words, run)
     }
 
-    /// What the head reads, for each token that the writer reads.
-    ///
-    /// # Shapes
-    /// - `memory` of the pass: `[n_key, heads · d_head]`
-    /// - result: `[n_query, d_readout]`
-    pub fn decode(&self, target: &Payload, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+    fn decode(&self, target: &Payload, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let Some(memory) = pass.memory else { return Err(ModelError::internal("the writer has nothing to attend to")) };
         let first = pass.cache.as_ref().map_or(0, |cache| cache.n);
-        let words = self.embed(target, first, Side::Decoder, run)?;
+        let words = self.words.of(target, first, At::entry(Side::Decoder.stack()), run)?;
         let n_query = words.dim(0)?;
         let mut state = match pass.cache.as_mut().and_then(|cache| cache.state.take()) {
             Some(state) => state,
@@ -91,36 +104,25 @@ impl Recurrent {
         let (n_heads, d_head) = (self.spec.n_heads, self.spec.d_head);
         let (keys, values) = pass.remember(ATTENTION, |memory| {
             let keys = match &self.score {
-                Score::Additive { key, .. } => key.forward(memory)?,
+                Score::Additive(additive) => additive.key.forward(memory)?,
                 Score::Dot | Score::Bilinear { .. } | Score::Fixed => memory.clone(),
             };
             let values = memory.reshape(((), n_heads, d_head))?.transpose(0, 1)?.contiguous()?;
             Ok((keys.unsqueeze(0)?, values))
         })?;
         let keys = match &self.score {
-            Score::Additive { .. } | Score::Fixed => keys,
+            Score::Additive(_) | Score::Fixed => keys,
             Score::Dot | Score::Bilinear { .. } => run.at(Site::K, ATTENTION, keys)?,
         };
         let values = run.at(Site::V, ATTENTION, values)?;
-        let mut rows = RecordedRows::default();
+        let mut rows = Rows::default();
         let mut features = Vec::with_capacity(n_query);
         for idx in 0..n_query {
             run.checkpoint()?;
             let row = SiteRow { idx, of: n_query };
             let scores = self.scores(&state, &keys, row, &mut rows, run)?;
-            let scores = run.row(Site::Scores, ATTENTION, row, scores)?;
-            rows.scores.push(scores.clone());
-            let pattern = match run.normalizers(ATTENTION, n_heads) {
-                Some(by_head) => kernels::normalize(&scores, &by_head, (ATTENTION.first_head(), idx))?,
-                None => kernels::softmax(&scores, Mask::NONE)?,
-            };
-            let pattern = if run.fixes_patterns() { pattern.detach() } else { pattern };
-            let pattern = run.row(Site::Pattern, ATTENTION, row, pattern)?;
-            let context = kernels::attend(&pattern, &values, Mask::NONE)?;
-            let context = run.row(Site::Z, ATTENTION, row, context.reshape((n_heads, 1, d_head))?)?;
-            rows.pattern.push(pattern);
-            rows.z.push(context.clone());
-            let (word, context) = (words.narrow(0, idx, 1)?, context.reshape((1, n_heads * d_head))?);
+            let context = rows.attend(scores, &values, row, run)?;
+            let word = words.narrow(0, idx, 1)?;
             let gates = self.writer.input.forward(&Tensor::cat(&[&word, &context], 1)?)?;
             state = self.writer.step(&gates, &state)?;
             features.push(Tensor::cat(&[&state, &context, &word], 1)?);
@@ -133,21 +135,20 @@ impl Recurrent {
         let read = kernels::activation(&self.readout.forward(&Tensor::cat(&features, 0)?)?, Activation::Tanh)?;
         check_finite(read)
     }
+}
 
+impl Recurrent {
     /// One row of scores, `[heads, 1, n_key]`.
     fn scores(
         &self,
         state: &Tensor,
         keys: &Tensor,
         row: SiteRow,
-        rows: &mut RecordedRows,
+        rows: &mut Rows,
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let query = match &self.score {
-            Score::Additive { query, energy, .. } => {
-                let hidden = query.forward(state)?.broadcast_add(&keys.squeeze(0)?)?.tanh()?;
-                return Ok(energy.forward(&hidden)?.reshape((1, 1, keys.dim(1)?))?);
-            }
+            Score::Additive(additive) => return Ok(additive.of(state, &keys.squeeze(0)?)?),
             Score::Dot => state.clone(),
             Score::Bilinear { query } => query.forward(state)?,
             Score::Fixed => return Ok(last_states(keys.dim(1)?, state.device())?),
@@ -161,15 +162,6 @@ impl Recurrent {
         let half = memory.dim(1)? / 2;
         self.bridge.forward(&memory.narrow(0, 0, 1)?.narrow(1, half, half)?.contiguous()?)?.tanh()
     }
-
-    fn embed(&self, input: &Payload, first: usize, side: Side, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
-        match input {
-            Payload::Text { ids, segments, .. } => {
-                self.words.forward((ids, segments, None), first, At::entry(side.stack()), run)
-            }
-            Payload::Image { .. } => Err(ModelError::internal("a recurrent network was given a picture")),
-        }
-    }
 }
 
 /// One row of scores that hide all states but the last of each direction, `[2, 1, n_key]`.
@@ -180,15 +172,40 @@ fn last_states(n_key: usize, device: &Device) -> CandleResult<Tensor> {
 
 /// What is recorded row by row.
 #[derive(Default)]
-struct RecordedRows {
+pub(super) struct Rows {
     q: Vec<Tensor>,
     scores: Vec<Tensor>,
     pattern: Vec<Tensor>,
     z: Vec<Tensor>,
 }
 
-impl RecordedRows {
-    fn record(&self, run: &mut Run<'_>) -> Result<(), ModelError> {
+impl Rows {
+    /// The weighted sums of the values of every head, side by side, for one row of scores.
+    ///
+    /// # Shapes
+    /// - `scores`: `[heads, 1, n_key]`; `values`: `[heads, n_key, d_head]`
+    /// - result: `[1, heads · d_head]`
+    pub fn attend(
+        &mut self,
+        scores: Tensor,
+        values: &Tensor,
+        row: SiteRow,
+        run: &mut Run<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let scores = run.row(Site::Scores, ATTENTION, row, scores)?;
+        self.scores.push(scores.clone());
+        let pattern = weights(&scores, Normalizer::Softmax, (ATTENTION, row.idx), run)?;
+        let pattern = run.row(Site::Pattern, ATTENTION, row, pattern)?;
+        let (n_heads, _, d_head) = values.dims3()?;
+        let context = kernels::attend(&pattern, values, Mask::NONE)?.reshape((n_heads, 1, d_head))?;
+        let context = run.row(Site::Z, ATTENTION, row, context)?;
+        self.pattern.push(pattern);
+        self.z.push(context.clone());
+        Ok(context.reshape((1, n_heads * d_head))?)
+    }
+
+    /// Keeps what is wanted of all rows.
+    pub fn record(&self, run: &mut Run<'_>) -> Result<(), ModelError> {
         let sites =
             [(Site::Q, &self.q), (Site::Scores, &self.scores), (Site::Pattern, &self.pattern), (Site::Z, &self.z)];
         for (site, rows) in sites {

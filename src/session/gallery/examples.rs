@@ -37,6 +37,9 @@ pub(super) const TRANSLATE: Example = Example {
 const CLASSIC: Example = Example { model: "demo:classic", head: Some((0, 0)), ..TRANSLATE };
 /// Two columns that no run changes: the last state of each reader.
 const BOTTLENECK: Example = Example { model: "demo:bottleneck", ..CLASSIC };
+/// What it attends to is what it writes.
+const POINTER: Example =
+    Example { topic: Topic::Prediction, model: "demo:pointer", view: ViewKind::Heatmap, ..CLASSIC };
 const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
 pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
 
@@ -453,6 +456,12 @@ pub(super) const EXAMPLES: &[Example] = &[
         head: Some((0, 1)),
         query: Some(1),
         ..CAPTIONS
+    },
+    Example {
+        title: "Sorted by pointing",
+        hint: "Its attention is its answer: each number of the sorted list points at its place in the input, at least 0.99",
+        input: ExampleInput::Text("42 7 93 15 68 3"),
+        ..POINTER
     },
     Example {
         title: "How 0.61 comes about",

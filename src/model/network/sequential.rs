@@ -1,0 +1,98 @@
+//! Networks that read token by token, as the rest of the forward pass sees them.
+
+use std::fmt::Debug;
+
+use candle_core::Tensor;
+
+use super::{embedding::Table, pass::Pass};
+use crate::{
+    capture::Normalizer,
+    model::{
+        ModelError,
+        input::Payload,
+        kernels,
+        run::{At, Run, Site},
+    },
+    spec::{Mask, StackSpec},
+};
+
+/// Reads a text and writes another, with one attention from what it writes to what it read.
+pub(crate) trait TextWriter: Debug + Send + Sync {
+    /// The token embeddings.
+    fn words(&mut self) -> &mut Table;
+
+    /// The one stack.
+    fn stack(&self) -> StackSpec;
+
+    /// The source as the writer attends to it.
+    ///
+    /// # Shapes
+    /// - result: `[n_key, d_memory]`
+    fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError>;
+
+    /// What the head reads, for each token that the writer reads.
+    ///
+    /// # Shapes
+    /// - `memory` of the pass: `[n_key, d_memory]`
+    /// - result: `[n_query, d_model]`
+    fn decode(&self, target: &Payload, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError>;
+}
+
+/// Reads a text for a head, by queries that are none of its words.
+pub(crate) trait TextReader: Debug + Send + Sync {
+    /// What the last query is called.
+    fn query(&self) -> &'static str;
+
+    /// The token embeddings.
+    fn words(&mut self) -> &mut Table;
+
+    /// The attention stacks, in forward order.
+    fn stacks(&self) -> Vec<StackSpec>;
+
+    /// What the head reads.
+    ///
+    /// # Shapes
+    /// - result: `[1, d_model]`
+    fn read(&self, text: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError>;
+
+    /// What makes patterns of scores.
+    fn normalizer(&self) -> Normalizer {
+        Normalizer::Softmax
+    }
+}
+
+/// Attention weights of scores `[heads, n_query, n_key]`, before changes of the pattern; the first row is that of a
+/// query of a layer.
+pub(super) fn weights(
+    scores: &Tensor,
+    own: Normalizer,
+    (at, first): (At, usize),
+    run: &mut Run<'_>,
+) -> Result<Tensor, ModelError> {
+    let n_heads = scores.dim(0)?;
+    let by_head = run.normalizers(at, n_heads).unwrap_or_else(|| vec![own; n_heads]);
+    let weights = kernels::normalize(scores, &by_head, (at.first_head(), first))?;
+    Ok(if run.fixes_patterns() { weights.detach() } else { weights })
+}
+
+/// The weighted sums of values, for the scores of all queries of a layer with one head.
+///
+/// # Shapes
+/// - `scores`: `[n_query, n_key]`
+/// - `values`: `[n_key, d_head]`
+/// - result: `[n_query, d_head]`
+pub(super) fn attend(
+    scores: &Tensor,
+    values: &Tensor,
+    own: Normalizer,
+    at: At,
+    run: &mut Run<'_>,
+) -> Result<Tensor, ModelError> {
+    let values = run.at(Site::V, at, values.unsqueeze(0)?)?;
+    let scores = run.at(Site::Scores, at, scores.unsqueeze(0)?)?;
+    let pattern = weights(&scores, own, (at, 0), run)?;
+    let pattern = run.at(Site::Pattern, at, pattern)?;
+    let z = run.at(Site::Z, at, kernels::attend(&pattern, &values, Mask::NONE)?.unsqueeze(0)?)?;
+    run.layer_done();
+    Ok(z.squeeze(0)?)
+}
