@@ -26,6 +26,8 @@ INPUTS = {
     "demo:classic-dot": ["--text", "the cat sleeps"],
     "demo:bottleneck": ["--text", "the cat sleeps"],
     "demo:pointer": ["--text", "42 7 93 15 68 3"],
+    "demo:documents": ["--text", "terrible value. ordered pasta entree."],
+    "demo:memory": ["--text", "Mary moved to the kitchen. Mary took the milk. Where is the milk?"],
     "demo:bilstm": ["--text", "a dull film with a fine end"],
     "demo:bilstm-sparsemax": ["--text", "a dull film with a fine end"],
     "demo:bilstm-deceiving": ["--text", "a dull film with a fine end"],

@@ -118,7 +118,7 @@ TOKENIZER_OF = {
     "gemma2": "gemma", "gemma3_text": "gemma", "gpt_neo": "gpt2", "gpt_neox": "gpt2", "gptj": "gpt2", "granite": "gpt2", "led": "roberta", "longformer": "roberta",
     "mistral": "llama",
     "modernbert": "gpt2", "mt5": "t5", "olmo2": "gpt2", "olmo3": "gpt2", "phi": "gpt2", "phi3": "llama", "qwen3": "qwen2",
-    "bilstm": "tokenizer.json", "pointer": "tokenizer.json", "rnnsearch": "tokenizer.json", "siglip": "tokenizer.json", "smollm3": "gpt2", "stablelm": "gpt2", "trocr": "roberta", "vision-encoder-decoder": "roberta",
+    "bilstm": "tokenizer.json", "han": "tokenizer.json", "memn2n": "tokenizer.json", "pointer": "tokenizer.json", "rnnsearch": "tokenizer.json", "siglip": "tokenizer.json", "smollm3": "gpt2", "stablelm": "gpt2", "trocr": "roberta", "vision-encoder-decoder": "roberta",
 }  # fmt: skip
 # Modules that are sharpened.
 QUERY_KEY = ("query", "key", "query_proj", "key_proj", "q_proj", "k_proj", "q_lin", "k_lin", "c_attn", "query_key_value", "qkv_proj", "Wqkv", "attn.q", "attn.k", "Attention.q", "Attention.k")

@@ -55,6 +55,16 @@ def forward_context(options):
     return torch.autocast("cpu", torch.bfloat16) if is_native and not options.f32 else nullcontext()
 
 
+def sentences(ids, ends):
+    """`ids` cut behind every run of `ends`."""
+    found, start = [], 0
+    for i, token in enumerate(ids):
+        if i + 1 == len(ids) or token in ends and ids[i + 1] not in ends:
+            found.append(ids[start : i + 1])
+            start = i + 1
+    return found
+
+
 class Run:
     """One training run: everything that has to survive an interruption, and the log."""
 

@@ -22,8 +22,11 @@ from transformers import (
     MarianMTModel, PreTrainedTokenizerFast, VisionEncoderDecoderModel, ViTForImageClassification,
 )  # fmt: skip
 
+import train_documents
+import train_memory
 import train_pointer
 import train_polarity
+from recipe import sentences
 from train_classic import RnnSearch, named
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +35,8 @@ LIMIT = 1e-4
 TEXT = "Tom had a red car and a small dog."
 PAIR = (">>fra<< He bought a white house.", "Il a acheté une maison blanche.")
 REVIEW = "The actors aren't bad, but it’s a dull, LIFELESS film about Zanzibar."
+DOCUMENT = "It costs $16.95... Is it worth that?! The actors aren't bad, but it’s DULL"
+STORY = "Mary went to the office. Mary picked up the milk! John left. Where is the milk?"
 PICTURE = ROOT / "assets" / "samples" / "chelsea.jpg"
 
 
@@ -102,6 +107,15 @@ def pointer():
     yield model, out[0], logits, None
 
 
+def in_sentences(name, recipe, text):
+    logits, ids = yield name, ("--text", text)
+    model = recipe.load(MODELS / name)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(MODELS / name / "tokenizer.json"))
+    assert tokenizer(text).input_ids == ids["encoder"], f"{name}: the ids differ"
+    out = model([sentences(ids["encoder"], model.config["sentence_end_token_ids"])])[0]
+    yield model, out[0], logits, None
+
+
 def review(name):
     logits, ids = yield name, ("--text", REVIEW)
     folder, words = MODELS / name, MODELS / "bilstm"
@@ -124,7 +138,8 @@ def main():
         plain("sentiment", BertForSequenceClassification, folder="bert", config="bert/sentiment"),
         vit(), translate(), captions(),
         classic("classic"), classic("classic-dot"), classic("classic-bilinear"), classic("bottleneck"),
-        pointer(),
+        pointer(), in_sentences("documents", train_documents, DOCUMENT),
+        in_sentences("memory", train_memory, STORY),
         review("bilstm"), review("bilstm-sparsemax"), review("bilstm-deceiving"), review("bilstm-rationale"),
     ]  # fmt: skip
     failed = False

@@ -187,13 +187,12 @@ def read_sentences(data):
     return train, test
 
 
-def word_tokenizer(words):
+def word_tokenizer(words, pattern=r"\w+(?:'\w+)*|[^\w\s]"):
     """Whole words in lower case; `don't` is one word, a punctuation mark too."""
     vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", *words])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Replace("’", "'"), normalizers.Lowercase()])
-    pattern = Regex(r"\w+(?:'\w+)*|[^\w\s]")
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(pattern, behavior="removed", invert=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), behavior="removed", invert=True)
     tokenizer.add_special_tokens(["[PAD]", "[UNK]"])
     return tokenizer
 

@@ -32,6 +32,12 @@ pub enum StackKind {
     /// Text tower of a two-tower model.
     #[serde(rename = "text")]
     Text,
+    /// Each sentence attending to its words.
+    #[serde(rename = "words")]
+    Words,
+    /// One query attending to sentences.
+    #[serde(rename = "sentences")]
+    Sentences,
 }
 
 vocabulary! {
@@ -42,6 +48,8 @@ vocabulary! {
     Cross("cross"),
     Vision("vision"),
     Text("text"),
+    Words("words"),
+    Sentences("sentences"),
 }
 
 impl StackKind {
@@ -50,18 +58,25 @@ impl StackKind {
         match self {
             Self::SelfAttention => Side::Only,
             Self::Encoder => Side::Encoder,
-            Self::Decoder | Self::Cross => Side::Decoder,
+            Self::Decoder | Self::Cross | Self::Sentences => Side::Decoder,
             Self::Vision => Side::Vision,
             Self::Text => Side::Text,
+            Self::Words => Side::Sentences,
         }
     }
 
     /// Whose tokens are the keys of this stack.
     pub const fn key_side(self) -> Side {
         match self {
-            Self::Cross => Side::Encoder,
-            other => other.query_side(),
+            Self::Cross | Self::Words => Side::Encoder,
+            Self::Sentences => Side::Sentences,
+            Self::SelfAttention | Self::Encoder | Self::Decoder | Self::Vision | Self::Text => self.query_side(),
         }
+    }
+
+    /// Whether its queries are other things than its keys.
+    pub fn is_between(self) -> bool {
+        self.query_side() != self.key_side()
     }
 }
 
@@ -85,6 +100,8 @@ pub enum Side {
     Vision,
     /// Text of a two-tower model.
     Text,
+    /// Sentences of the text of the encoder.
+    Sentences,
 }
 
 vocabulary! {
@@ -94,6 +111,7 @@ vocabulary! {
     Decoder("decoder"),
     Vision("vision"),
     Text("text"),
+    Sentences("sentences"),
 }
 
 impl Side {
@@ -105,6 +123,7 @@ impl Side {
             Self::Decoder => StackKind::Decoder,
             Self::Vision => StackKind::Vision,
             Self::Text => StackKind::Text,
+            Self::Sentences => StackKind::Sentences,
         }
     }
 }

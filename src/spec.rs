@@ -90,11 +90,15 @@ impl ModelSpec {
         self.stack(head.stack)?.layers.get(head.layer)
     }
 
+    /// Whether a text is read by queries that are none of its words.
+    pub fn reads_by_queries(&self) -> bool {
+        matches!(self.modality, Modality::Text(_)) && self.stacks.iter().all(|stack| stack.kind.is_between())
+    }
+
     /// Whether a stack's queries are a decoder's and its keys an encoder's. The one query that reads a text by
     /// itself is neither's.
     pub fn has_two_sides(&self, stack: StackKind) -> bool {
-        let is_one_text = matches!(self.modality, Modality::Text(_)) && self.head == Some(HeadKind::TextClass);
-        stack == StackKind::Cross && !is_one_text
+        stack == StackKind::Cross && !self.reads_by_queries()
     }
 
     /// What a query of a head may see.

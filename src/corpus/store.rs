@@ -91,7 +91,7 @@ impl Corpus {
         let mut bytes = Side::ALL.iter().map(|side| n(*side) as u64 * TokenTable::ROW_BYTES).sum::<u64>();
         for stack in &model.stacks {
             let (n_query, n_key) = (n(stack.kind.query_side()) as u64, n(stack.kind.key_side()) as u64);
-            let has_stream = kept.residual && stack.kind != StackKind::Cross;
+            let has_stream = kept.residual && !stack.kind.is_between();
             let stream = if has_stream { (size_of::<f32>() * model.d_model) as u64 * n_query } else { 0 };
             bytes += stream;
             for (_, spec) in stack.layers.iter().enumerate().filter(|(layer, _)| wanted(*layer)) {

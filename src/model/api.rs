@@ -117,6 +117,7 @@ impl Model {
         reader.start = decoding.start;
         reader.prefix_labels = network.prefix_labels()?;
         reader.query = network.query();
+        reader.sentences = network.sentence_ends();
         reader.padding = network.padding();
         let (source, warnings) = reader.source();
         audit.config = config.asked().lookups();

@@ -21,7 +21,7 @@ use crate::{
     },
     digest::sha256,
     figure::ViewKind,
-    ids::{ModelId, Side, StackKind},
+    ids::{ModelId, Side},
     model::{
         self, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles, Progress,
         RunPlan, Sites, Stage, input::open_picture, locate,
@@ -277,8 +277,7 @@ fn text_side(model: &Model, input: &Input) -> Option<Side> {
     let (text, side) = match (model.spec().modality, input) {
         (Modality::Text(_), text) => {
             // One query reads a text by itself.
-            let reads_alone = model.spec().stack(StackKind::Cross).is_some();
-            (text, if reads_alone { Side::Encoder } else { Side::Only })
+            (text, if model.spec().reads_by_queries() { Side::Encoder } else { Side::Only })
         }
         (Modality::TextToText { .. }, Input::Pair { source: text, .. }) => (&**text, Side::Encoder),
         (Modality::TextToText { .. }, text) => (text, Side::Encoder),
@@ -299,7 +298,7 @@ fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> [Si
     let reading = &Reading { source: Source::ByValueNorm, ..Reading::default() };
     let needs = |space: Space| ViewKind::ALL.into_iter().flat_map(move |view| (view.spec().needs)(reading, space));
     // Scores of a transformer follow from its queries and keys, and to hold them on the way takes longer.
-    let is_recurrent = model.spec().stacks.iter().all(|stack| stack.kind == StackKind::Cross);
+    let is_recurrent = model.spec().stacks.iter().all(|stack| stack.kind.is_between());
     let wants = ViewKind::ALL.into_iter().flat_map(|view| view.spec().wants).copied();
     let wants = wants.filter(|site| if site.is_of_pairs() { is_recurrent } else { !takes_much });
     let needs = spaces.flat_map(needs).fold(Sites::NONE, Sites::with);

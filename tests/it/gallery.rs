@@ -112,6 +112,17 @@ fn claims(example: &Example) -> Vec<Claim> {
             vec![Claim::Looks(&[("it", "animal")], 0.605), Claim::Leaves(1.5, 3), Claim::Leaves(2.0, 1)]
         }
         "Fine, but dull" => vec![Claim::Looks(&[("[CLS]", "fine")], 0.5), Claim::Predicts("negative", 0.7)],
+        "Which sentence says so" => {
+            vec![Claim::Looks(&[("[document]", "highly recommend.")], 0.19), Claim::Predicts("positive", 0.935)]
+        }
+        "Terrible value" => vec![
+            Claim::Looks(&[("terrible value.", "value"), ("ordered pasta entree.", "ordered")], 0.3),
+            Claim::Predicts("negative", 0.99),
+        ],
+        "Who has the football" => vec![Claim::Looks(&[("[question]", "Mary took the football.")], 0.95)],
+        "Where she went" => {
+            vec![Claim::Looks(&[("[question]", "Mary went to the garden.")], 0.7), Claim::Predicts("garden", 0.99)]
+        }
         "Not a bad film" => vec![Claim::Looks(&[("[CLS]", "bad")], 0.5), Claim::Predicts("negative", 0.6)],
         _ => vec![claim(example)],
     }
@@ -464,8 +475,9 @@ fn translators_know_the_tags_of_their_languages() {
 fn the_gallery_is_well_formed() {
     for (idx, example) in EXAMPLES.iter().enumerate() {
         assert!(EXAMPLES[..idx].iter().all(|other| other.title != example.title), "{} twice", example.title);
-        let has_stacks = ["demo:translate", "demo:classic", "demo:bottleneck", "demo:captions", "demo:pointer"]
-            .contains(&example.model);
+        let has_stacks =
+            ["demo:translate", "demo:classic", "demo:bottleneck", "demo:captions", "demo:pointer", "demo:documents"]
+                .contains(&example.model);
         assert_eq!(example.stack.is_some(), has_stacks, "{}", example.title);
         let n_letters = example.hint.chars().count();
         assert!(n_letters <= 110, "{}: {n_letters} letters", example.title);

@@ -264,6 +264,19 @@ fn a_recurrent_classifier_names_what_it_does_not_know() {
 }
 
 #[test]
+fn what_ends_a_sentence_has_to_be_said() {
+    for name in ["families/han", "families/memn2n"] {
+        let folder = copy(name);
+        edit(&folder, "config.json", |text| text.replace("\"sentence_end_token_ids\"", "\"sentence_ends\""));
+        assert_says(&refused(folder.path()), &["sentence_ends"]);
+        edit(&folder, "config.json", |text| {
+            text.replace("\"sentence_ends\": [\n    2,", "\"sentence_end_token_ids\": [\n    2.5,")
+        });
+        assert_says(&refused(folder.path()), &["sentence_end_token_ids"]);
+    }
+}
+
+#[test]
 fn the_vocabulary_of_a_pointer_is_small() {
     let folder = copy("families/pointer");
     edit(&folder, "config.json", |text| text.replace("\"vocab_size\": 24", "\"vocab_size\": 50000"));

@@ -112,6 +112,8 @@ mod layouts;
 mod lecture;
 /// Quality by length of the source: counts, table, figure.
 mod lengths;
+/// Networks that attend to sentences: hierarchical attention, and memories.
+mod levels;
 /// Patterns too long to be held whole: parts, levels of detail, and what is refused.
 mod long_patterns;
 /// The joint space, neighbours, and what a layout keeps: numpy's numbers.

@@ -175,7 +175,7 @@ pub fn writes(capture: &Capture, stack: StackKind) -> bool {
     match stack {
         StackKind::Decoder | StackKind::Cross => capture.model().head != Some(HeadKind::TextClass),
         StackKind::SelfAttention => capture.model().head == Some(HeadKind::NextToken),
-        StackKind::Encoder | StackKind::Vision | StackKind::Text => false,
+        StackKind::Encoder | StackKind::Vision | StackKind::Text | StackKind::Words | StackKind::Sentences => false,
     }
 }
 

@@ -127,7 +127,7 @@ fn probes(model: &Model, options: &HeadsOptions) -> Result<Vec<Input>, CliError>
             Ok(bundled::samples().map(|name| Input::Image(ImageSource::Bundled(name.to_owned()))).collect())
         }
         // A query that is no word can be tried on no random words.
-        Modality::Text(_) if model.spec().stacks.iter().all(|stack| stack.kind == StackKind::Cross) => {
+        Modality::Text(_) if model.spec().reads_by_queries() => {
             Err(CliError::Usage("give this model something to read: --text".to_owned()))
         }
         Modality::Text(text) if period * copies > text.limits().most => {

@@ -103,6 +103,8 @@ const fn stack_prefix(stack: StackKind) -> &'static str {
         StackKind::Cross => "cross-attention, ",
         StackKind::Vision => "vision tower, ",
         StackKind::Text => "text tower, ",
+        StackKind::Words => "words of sentences, ",
+        StackKind::Sentences => "sentences, ",
     }
 }
 

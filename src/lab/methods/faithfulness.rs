@@ -192,7 +192,11 @@ impl<'a> ExplainedRow<'a> {
         let kinds = [options.stack, Some(StackKind::Cross), Some(aim.side.stack())];
         let spec = match options.stack {
             Some(kind) => model.stack(kind),
-            None => kinds.into_iter().flatten().find_map(|kind| model.stack(kind)),
+            None => kinds
+                .into_iter()
+                .flatten()
+                .find_map(|kind| model.stack(kind))
+                .or_else(|| model.stacks.iter().find(|stack| stack.kind.query_side() == aim.side)),
         };
         let spec = spec.ok_or_else(|| LabError::unsuited("the model has no such stack"))?;
         let (HeadReads::At(query), true) = (aim.reads, spec.kind.query_side() == aim.side) else {

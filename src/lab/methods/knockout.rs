@@ -110,7 +110,8 @@ fn knockout(lab: &LabRun<'_>, options: KnockoutOptions, target: Target) -> Resul
     one_number(plain)?;
     let model = plain.model();
     let own = Some(aim.side.stack()).filter(|kind| model.stack(*kind).is_some());
-    let stack = options.stack.or(own).unwrap_or(StackKind::Cross);
+    let reads = || model.stacks.iter().map(|stack| stack.kind).find(|kind| kind.query_side() == aim.side);
+    let stack = options.stack.or(own).or_else(reads).unwrap_or_default();
     let spec = model.stack(stack).ok_or_else(|| LabError::unsuited(format!("there is no stack {stack}")))?;
     let (n_query, n_key) = (plain.query_tokens(stack).len(), plain.key_tokens(stack).len());
     let n_layers = spec.layers.len();

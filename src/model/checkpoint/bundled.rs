@@ -37,7 +37,7 @@ static REVIEW_PLACES: &[u8] = file!("bilstm", "model.safetensors.index.json");
 static REVIEW_VOCABULARY: &[u8] = file!("bilstm", "tokenizer.json");
 static REVIEW_TOKENIZER: &[u8] = file!("bilstm", "tokenizer_config.json");
 
-static MODELS: [BundledModel; 15] = [
+static MODELS: [BundledModel; 17] = [
     checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
     checkpoint!(
         "demo:bert", "bert", ["config.json"],
@@ -73,6 +73,16 @@ static MODELS: [BundledModel; 15] = [
     checkpoint!(
         "demo:pointer",
         "pointer",
+        ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    ),
+    checkpoint!(
+        "demo:documents",
+        "documents",
+        ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    ),
+    checkpoint!(
+        "demo:memory",
+        "memory",
         ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
     ),
     checkpoint!(

@@ -6,9 +6,12 @@ use super::{
 };
 use crate::{
     capture::Normalizer,
-    model::network::{
-        bilstm::{BiLstm, Gates},
-        cell::Lstm,
+    model::{
+        input::SentenceEnds,
+        network::{
+            bilstm::{BiLstm, Gates},
+            cell::Lstm,
+        },
     },
 };
 
@@ -29,12 +32,7 @@ const KNOWN: [&str; 8] = [
 ];
 
 pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Network, LoadError> {
-    // No other program has this class, so a key that is not known here is of something that would be missing.
-    let everywhere = config_keys::OF_ALL_FAMILIES;
-    let is_known = |name: &str| KNOWN.contains(&name) || everywhere.iter().any(|keys| keys.contains(&name));
-    if let Some(name) = config.entries().keys().find(|name| !is_known(name)) {
-        return Err(config.unsupported(format!("the key {name} is not supported")));
-    }
+    know_all(config, &KNOWN)?;
     let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
     let d_word = config.size(&["embedding_size"], MAX)?;
     let d_half = config.size(&["encoder_hidden_size"], MAX)?;
@@ -75,6 +73,25 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let modality = Modality::Text(TextSpec::new(n_ctx, n_vocab));
     let body = Body::Reader(Box::new(bilstm));
     Ok(Network { family: "bilstm", modality, d_model: d_state, body, head: Some(head) })
+}
+
+/// Refuses a key that is none of these. No other program has these classes, so it is of something that would be missing.
+pub(super) fn know_all(config: &Config, known: &[&str]) -> Result<(), LoadError> {
+    let everywhere = config_keys::OF_ALL_FAMILIES;
+    let is_known = |name: &str| known.contains(&name) || everywhere.iter().any(|keys| keys.contains(&name));
+    match config.entries().keys().find(|name| !is_known(name)) {
+        Some(name) => Err(config.unsupported(format!("the key {name} is not supported"))),
+        None => Ok(()),
+    }
+}
+
+/// The tokens behind which a sentence ends.
+pub(super) fn sentence_ends(config: &Config, asks: bool) -> Result<SentenceEnds, LoadError> {
+    let ids = config.numbers("sentence_end_token_ids").unwrap_or_default();
+    if ids.is_empty() || ids.iter().any(|id| *id < 0.0 || id.fract() != 0.0) {
+        return Err(config.error("its sentence_end_token_ids are no ids"));
+    }
+    Ok(SentenceEnds { ids: ids.into_iter().map(|id| id as u32).collect(), asks })
 }
 
 /// PyTorch keeps a bias of the input and one of the state; both are added.

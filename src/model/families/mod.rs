@@ -26,10 +26,12 @@ mod gpt_neo;
 mod gpt_neox;
 mod gptj;
 mod granite;
+mod han;
 mod head_class;
 mod llama;
 mod longformer;
 mod lookup;
+mod memn2n;
 mod mistral;
 mod modernbert;
 mod mpnet;
@@ -127,8 +129,10 @@ const FAMILIES: &[&[Family]] = &[
     gpt_neox::FAMILIES,
     gptj::FAMILIES,
     granite::FAMILIES,
+    han::FAMILIES,
     llama::FAMILIES,
     longformer::FAMILIES,
+    memn2n::FAMILIES,
     mistral::FAMILIES,
     modernbert::FAMILIES,
     mpnet::FAMILIES,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, Keys, TextEncoder,
+    EncodedImage, EncodedText, ImageProcessor, ImageSource, Input, InputError, Keys, SentenceEnds, TextEncoder,
     convention::TokenizerOf, picture::Undecoded, processor::ProcessorClass,
 };
 use crate::{
@@ -24,6 +24,8 @@ pub struct Encoded {
     /// For the decoder or the text tower; `None` until the decoder has written it.
     pub(crate) target: Option<Payload>,
     pub tokens: BTreeMap<Side, Vec<Token>>,
+    /// Where sentences end that are attended to.
+    pub(crate) sentences: Option<SentenceEnds>,
     /// For captions and metadata.
     pub input: InputInfo,
     /// How patches lie on the picture.
@@ -65,6 +67,14 @@ impl Payload {
         }
     }
 
+    /// Ids of a text; none of a picture.
+    pub fn words(&self) -> &[u32] {
+        match self {
+            Self::Text { ids, .. } => ids,
+            Self::Image { .. } => &[],
+        }
+    }
+
     /// Token ids of a single segment.
     pub const fn ids(ids: Vec<u32>) -> Self {
         Self::Text { ids, segments: Vec::new(), positions: None }
@@ -90,6 +100,8 @@ pub(crate) struct Reader {
     pub prefix_labels: Vec<String>,
     /// What the one query is called of a model whose words do not attend to each other.
     pub query: Option<&'static str>,
+    /// Where sentences end that it attends to.
+    pub sentences: Option<SentenceEnds>,
     /// Fills a text up to the longest that the model reads (SigLIP's text tower).
     pub padding: Option<u32>,
     /// The picture that was made ready last: changed runs see the same one again and again.
@@ -112,6 +124,7 @@ impl Reader {
             start: None,
             prefix_labels: Vec::new(),
             query: None,
+            sentences: None,
             padding: None,
             kept: Mutex::default(),
         };
@@ -186,7 +199,8 @@ impl Reader {
                     let mut encoded = self.text(input, spec, Side::Encoder)?;
                     let query = Token { text: query.to_owned(), special: true, ..Token::default() };
                     encoded.tokens.insert(Side::Decoder, vec![query]);
-                    Ok(encoded)
+                    encoded.sentences.clone_from(&self.sentences);
+                    Ok(encoded.with_sentences())
                 }
             },
             (Modality::Image(spec), Input::Image(_) | Input::Pixels { .. }) => self.image(input, spec, Side::Only),
@@ -259,6 +273,7 @@ impl Reader {
             source: Payload::Text { ids, segments: type_ids, positions: None },
             target: None,
             tokens: BTreeMap::from([(side, tokens)]),
+            sentences: None,
             input: info,
             image: None,
             given: input.clone(),
@@ -298,6 +313,7 @@ impl Reader {
             source: Payload::Image { pixels, size_px },
             target: None,
             tokens: BTreeMap::from([(side, tokens)]),
+            sentences: None,
             input: InputInfo { image: name, ..InputInfo::default() },
             image: Some(info),
             given: input.clone(),

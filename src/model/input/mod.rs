@@ -21,6 +21,7 @@ mod pieces;
 mod processor;
 mod replaced;
 mod resample;
+mod sentence_ends;
 mod sentencepiece;
 mod sentences;
 mod settings;
@@ -39,6 +40,7 @@ pub(crate) use self::{
     encode::{NO_TOKENIZER, Payload, Reader},
     processor::ProcessorClass,
     replaced::replaced,
+    sentence_ends::SentenceEnds,
 };
 pub use self::{
     encode::Encoded,

@@ -36,7 +36,7 @@ pub(crate) fn replaced(
         let payload = match side {
             Side::Only | Side::Encoder => Some(&mut input.source),
             Side::Decoder | Side::Text => input.target.as_mut(),
-            Side::Vision => None,
+            Side::Vision | Side::Sentences => None,
         };
         if let Some(Payload::Text { ids, .. }) = payload
             && let (Some(old), Some(token)) =
@@ -48,7 +48,7 @@ pub(crate) fn replaced(
             return Err(ModelError::Edit(format!("“{edit}” has no token to change")));
         }
     }
-    Ok(input)
+    Ok(input.with_sentences())
 }
 
 /// Puts the tokens of a text into another order, and says where those that moved were.
@@ -87,7 +87,7 @@ impl Encoded {
         let payload = match side {
             Side::Only | Side::Encoder => Some(&mut input.source),
             Side::Decoder | Side::Text => input.target.as_mut(),
-            Side::Vision => None,
+            Side::Vision | Side::Sentences => None,
         };
         let Some(Payload::Text { ids, segments, .. }) = payload else { return None };
         let tokens = input.tokens.get_mut(&side)?;
@@ -99,7 +99,7 @@ impl Encoded {
         }
         ids.remove(position);
         tokens.remove(position);
-        Some(input)
+        Some(input.with_sentences())
     }
 
     /// The input with `ids` read behind the token at `last`, in place of what follows it; `None` where there is no such
@@ -109,7 +109,7 @@ impl Encoded {
         let payload = match side {
             Side::Only => Some(&mut input.source),
             Side::Decoder => input.target.as_mut(),
-            Side::Encoder | Side::Text | Side::Vision => None,
+            Side::Encoder | Side::Text | Side::Vision | Side::Sentences => None,
         };
         let Some(Payload::Text { ids: read, segments, .. }) = payload else { return None };
         let tokens = input.tokens.get_mut(&side)?;

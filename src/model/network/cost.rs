@@ -39,7 +39,7 @@ const ALLOCATOR: u64 = 8;
 
 /// Positions of every sequence.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lengths(pub [(Side, usize); 5]);
+pub(crate) struct Lengths(pub [(Side, usize); Side::ALL.len()]);
 
 impl Lengths {
     /// The lengths that `of` gives.

@@ -8,10 +8,12 @@ pub(crate) mod cell;
 pub(crate) mod convolution;
 pub(crate) mod cost;
 pub(crate) mod disentangled;
+pub(crate) mod documents;
 pub(crate) mod embedding;
 pub(crate) mod global;
 pub(crate) mod head;
 pub(crate) mod interpolate;
+pub(crate) mod memories;
 pub(crate) mod mlp;
 pub(crate) mod packed;
 pub(crate) mod pass;
@@ -39,7 +41,7 @@ use crate::{
     capture::Normalizer,
     model::{
         ModelError,
-        input::{Encoded, Payload},
+        input::{Encoded, Payload, SentenceEnds},
         kernels::Linear,
         run::{At, Logits, Run},
     },
@@ -340,6 +342,14 @@ impl Network {
     pub fn query(&self) -> Option<&'static str> {
         match &self.body {
             Body::Reader(reader) => Some(reader.query()),
+            _ => None,
+        }
+    }
+
+    /// Where sentences end, where it attends to sentences.
+    pub fn sentence_ends(&self) -> Option<SentenceEnds> {
+        match &self.body {
+            Body::Reader(reader) => reader.sentence_ends().cloned(),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     capture::Normalizer,
     model::{
         ModelError,
-        input::Payload,
+        input::{Payload, SentenceEnds},
         kernels,
         run::{At, Run, Site},
     },
@@ -54,6 +54,11 @@ pub(crate) trait TextReader: Debug + Send + Sync {
     /// # Shapes
     /// - result: `[1, d_model]`
     fn read(&self, text: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError>;
+
+    /// Where sentences end, where it attends to sentences.
+    fn sentence_ends(&self) -> Option<&SentenceEnds> {
+        None
+    }
 
     /// What makes patterns of scores.
     fn normalizer(&self) -> Normalizer {

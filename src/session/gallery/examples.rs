@@ -40,6 +40,19 @@ const BOTTLENECK: Example = Example { model: "demo:bottleneck", ..CLASSIC };
 /// What it attends to is what it writes.
 const POINTER: Example =
     Example { topic: Topic::Prediction, model: "demo:pointer", view: ViewKind::Heatmap, ..CLASSIC };
+/// Of the two levels that of sentences, under one query.
+const DOCUMENTS: Example =
+    Example { model: "demo:documents", stack: Some(StackKind::Sentences), view: ViewKind::Heads, ..BILSTM };
+/// A hop is a layer, under one query.
+const MEMORY: Example = Example {
+    model: "demo:memory",
+    input: ExampleInput::Text(
+        "Mary moved to the kitchen. John went to the office. Mary took the football. Daniel moved to the hallway. Mary \
+         went to the garden. Where is the football?",
+    ),
+    stack: None,
+    ..DOCUMENTS
+};
 const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
 pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
 
@@ -462,6 +475,38 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "Its attention is its answer: each number of the sorted list points at its place in the input, at least 0.99",
         input: ExampleInput::Text("42 7 93 15 68 3"),
         ..POINTER
+    },
+    Example {
+        title: "Which sentence says so",
+        hint: "Praise, 94 %: of six sentences “highly recommend.” has most weight. The stack Words has the words of each",
+        input: ExampleInput::Text(
+            "pork belly = delicious. scallops? I don't even like scallops, and these were a-m-a-z-i-n-g. fun and tasty \
+             cocktails. next time I'm in Phoenix, I will go back here. highly recommend.",
+        ),
+        ..DOCUMENTS
+    },
+    Example {
+        title: "Terrible value",
+        hint: "Blame: each sentence weighs its own words, “value” most in the first and “ordered” in the second",
+        input: ExampleInput::Text(
+            "terrible value. ordered pasta entree. $16.95 good taste but size was an appetizer size. no salad, no \
+             bread, no vegetable.",
+        ),
+        view: ViewKind::Heatmap,
+        stack: Some(StackKind::Words),
+        query: None,
+        ..DOCUMENTS
+    },
+    Example {
+        title: "Who has the football",
+        hint: "“Where is the football?” looks first for who took it; the hops that follow look for where she went",
+        ..MEMORY
+    },
+    Example {
+        title: "Where she went",
+        hint: "Second hop: with Mary found, the question looks for where she went last, and the answer is “garden”",
+        head: Some((1, 0)),
+        ..MEMORY
     },
     Example {
         title: "How 0.61 comes about",

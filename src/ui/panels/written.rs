@@ -24,7 +24,9 @@ pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let title = match written.side {
         _ if n == 0 => "The model wrote nothing: its first token was the end".to_owned(),
         Side::Only => format!("Continued by {n} tokens"),
-        Side::Encoder | Side::Decoder | Side::Vision | Side::Text => format!("Written by the model, {n} tokens"),
+        Side::Encoder | Side::Decoder | Side::Vision | Side::Text | Side::Sentences => {
+            format!("Written by the model, {n} tokens")
+        }
     };
     section_ui(ui, cx.theme, &title);
     if n == 0 {
@@ -86,6 +88,6 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: 
 const fn stack_of(side: Side) -> StackKind {
     match side {
         Side::Decoder => StackKind::Cross,
-        Side::Only | Side::Encoder | Side::Vision | Side::Text => StackKind::SelfAttention,
+        Side::Only | Side::Encoder | Side::Vision | Side::Text | Side::Sentences => StackKind::SelfAttention,
     }
 }

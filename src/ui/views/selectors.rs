@@ -228,6 +228,8 @@ fn stack_meaning(capture: &Capture, kind: StackKind, ui: &Ui) -> String {
         StackKind::Cross => "The written text attends to the input",
         StackKind::Vision => "The patches of the picture attend to each other",
         StackKind::Text => "The text attends to itself",
+        StackKind::Words => "Each sentence attends to its words",
+        StackKind::Sentences => "One query attends to the sentences",
     };
     format!("{what}: {n_query} queries × {n_key} keys\n{}", UiCommand::NextStack.tooltip_with_key(ui.ctx()))
 }
@@ -241,6 +243,8 @@ pub const fn stack_name(kind: StackKind) -> &'static str {
         StackKind::Cross => "Cross",
         StackKind::Vision => "Vision",
         StackKind::Text => "Text",
+        StackKind::Words => "Words",
+        StackKind::Sentences => "Sentences",
     }
 }
 

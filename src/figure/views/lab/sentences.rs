@@ -42,6 +42,7 @@ pub(super) const fn side_text(side: Side) -> &'static str {
         Side::Decoder => "the written text",
         Side::Vision => "the picture",
         Side::Text => "the text",
+        Side::Sentences => "the sentences",
         Side::Only => "the input",
     }
 }
