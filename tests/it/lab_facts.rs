@@ -54,9 +54,27 @@ fn what_is_restored_where_the_answer_is_read_brings_it_back() {
         // Without noise nothing is lost, whatever is restored.
         for restore in Restore::ALL {
             let nothing = ask(&model, &input, &trace_of(SubjectSpan::Positions(1..3), restore, 0.0), Target::default());
-            assert!(of(&nothing, "effect").iter().all(|effect| effect.abs() < 1e-6), "{name}, {restore:?}");
+            let effects = if restore == Restore::All { &PANELS[..] } else { &["effect"] };
+            for effect in effects {
+                assert!(of(&nothing, effect).iter().all(|effect| effect.abs() < 1e-6), "{name}, {restore:?}");
+            }
         }
     }
+}
+
+/// The values of the three panels.
+const PANELS: [&str; 3] = ["effect_resid", "effect_mlp", "effect_attention"];
+
+#[test]
+fn three_panels_are_what_each_of_them_is_alone() {
+    let (model, input) = fixture("gpt2");
+    let traced =
+        |restore| ask(&model, &input, &trace_of(SubjectSpan::Positions(1..3), restore, 3.0), Target::default());
+    let together = traced(Restore::All);
+    for (panel, restore) in PANELS.into_iter().zip([Restore::Stream, Restore::Mlp, Restore::Attention]) {
+        assert_eq!(of(&together, panel), of(&traced(restore), "effect"), "{panel}");
+    }
+    assert!(together.value("effect").is_none());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         dense::Dense,
-        report::{Form, LabQuestion, MethodSpec, Report, Value, ValueSpec},
+        report::{Form, LabQuestion, MethodPicture, MethodSpec, Report, Value, ValueSpec},
         trace::{noise, standard_deviation, window},
     },
     capture::{Capture, Matrix, Patch},
@@ -46,13 +46,24 @@ const SPEC: MethodSpec = MethodSpec {
             "Recovered probability",
             "Probability of the answer with this state restored, minus that under noise",
         ),
+        ValueSpec::new(
+            "effect_resid",
+            "Residual stream restored",
+            "Probability with it restored, minus that under noise",
+        ),
+        ValueSpec::new("effect_mlp", "MLPs restored", "The same with what MLPs of a few layers add"),
+        ValueSpec::new("effect_attention", "Attention restored", "The same with what attention of a few layers adds"),
         ValueSpec::new("clean", "Probability of the answer", "Without noise").form(Form::Share),
         ValueSpec::new("corrupted", "… with noise on the token", "Nothing restored").form(Form::Share),
         ValueSpec::new("score_effect", "Recovered score", "The score with this state restored, minus that under noise"),
+        ValueSpec::new("score_resid", "Residual stream restored", "Score with it restored, minus that under noise"),
+        ValueSpec::new("score_mlp", "MLPs restored", "The same with what MLPs of a few layers add"),
+        ValueSpec::new("score_attention", "Attention restored", "The same with what attention of a few layers adds"),
         ValueSpec::new("score_clean", "Score", "Without noise").form(Form::Decimal),
         ValueSpec::new("score_corrupted", "… with noise on the token", "Nothing restored").form(Form::Decimal),
         ValueSpec::new("sigma", "Standard deviation of the embeddings", "The unit of the noise"),
     ],
+    picture: MethodPicture::Panels,
     is_long: true,
     ..MethodSpec::EMPTY
 };
@@ -166,6 +177,8 @@ pub enum Restore {
     Mlp,
     /// What attention of a window of layers adds.
     Attention,
+    /// Each of the three by itself, side by side.
+    All,
 }
 
 vocabulary! {
@@ -173,14 +186,30 @@ vocabulary! {
     Stream("resid", "Residual stream"),
     Mlp("mlp", "MLP"),
     Attention("attention", "Attention"),
+    All("all", "All three, side by side"),
+}
+
+/// Something that is put back, and what its effect is called beside those of others.
+struct Panel {
+    site: Site,
+    effect: &'static str,
+    score_effect: &'static str,
 }
 
 impl Restore {
-    const fn site(self) -> Site {
+    const PANELS: [Panel; 3] = [
+        Panel { site: Site::ResidPost, effect: "effect_resid", score_effect: "score_resid" },
+        Panel { site: Site::MlpOut, effect: "effect_mlp", score_effect: "score_mlp" },
+        Panel { site: Site::AttnOut, effect: "effect_attention", score_effect: "score_attention" },
+    ];
+
+    /// What is put back.
+    fn panels(self) -> &'static [Panel] {
         match self {
-            Self::Stream => Site::ResidPost,
-            Self::Mlp => Site::MlpOut,
-            Self::Attention => Site::AttnOut,
+            Self::Stream => &Self::PANELS[..1],
+            Self::Mlp => &Self::PANELS[1..2],
+            Self::Attention => &Self::PANELS[2..],
+            Self::All => &Self::PANELS,
         }
     }
 }
@@ -253,29 +282,58 @@ struct Corrupted<'a> {
     edits: Vec<Vec<Edit>>,
     /// What enters each layer in each sample, where runs can go on from there.
     entering: Option<Vec<Vec<Matrix>>>,
-    /// What is put back, by layer.
-    clean: Vec<Matrix>,
     options: &'a TraceOptions,
+}
+
+/// What is put back: values of a site, by layer.
+struct Clean {
+    site: Site,
+    rows: Vec<Matrix>,
+}
+
+impl Clean {
+    /// The stream of a layer is what enters the next.
+    fn is_stream(&self) -> bool {
+        self.site == Site::ResidPost
+    }
+
+    /// The layers that are restored around one.
+    fn layers(&self, layer: usize, together: usize) -> Range<usize> {
+        if self.is_stream() { layer..layer + 1 } else { window(layer, self.rows.len(), together) }
+    }
+
+    /// The layers that a run goes through, on average over those that are restored, of all.
+    fn share(&self, options: &TraceOptions, goes_on: bool) -> f64 {
+        let n_layers = self.rows.len();
+        let of_layer = |layer: usize| match goes_on {
+            false => n_layers,
+            true if self.is_stream() => n_layers - (layer + 1).min(n_layers - 1),
+            true => n_layers - self.layers(layer, options.window).start,
+        };
+        (0..n_layers).map(of_layer).sum::<usize>() as f64 / (n_layers * n_layers) as f64
+    }
 }
 
 impl Corrupted<'_> {
     /// The run of a sample in which one position is restored at a layer.
-    fn restored(&self, sample: usize, layer: usize, position: usize) -> Result<Variant<'_>, LabError> {
+    fn restored(
+        &self,
+        clean: &Clean,
+        sample: usize,
+        (layer, position): (usize, usize),
+    ) -> Result<Variant<'_>, LabError> {
         let missing = || LabError::unsuited(NO_STREAM);
-        let (n_layers, site) = (self.clean.len(), self.options.restore.site());
-        let layers = match self.options.restore {
-            Restore::Stream => layer..layer + 1,
-            _ => window(layer, n_layers, self.options.window),
-        };
+        let (n_layers, site) = (clean.rows.len(), clean.site);
+        let layers = clean.layers(layer, self.options.window);
         let mut edits = if self.entering.is_some() { self.lab.edits.to_vec() } else { self.edits[sample].clone() };
         let mut start = None;
         if let Some(entering) = self.entering.as_ref().map(|samples| &samples[sample]) {
-            if self.options.restore == Restore::Stream && layer + 1 < n_layers {
+            if clean.is_stream() && layer + 1 < n_layers {
                 // The layer itself has been run: its stream goes into the next one.
                 let stream = &entering[layer + 1];
                 let mut values = stream.as_slice().to_vec();
                 let width = stream.n_cols();
-                let clean = self.clean[layer].row(position).ok_or_else(missing)?;
+                let clean = clean.rows[layer].row(position).ok_or_else(missing)?;
                 values[position * width..(position + 1) * width].copy_from_slice(clean);
                 let stream = Matrix::new(values, stream.shape()).map_err(|_| missing())?;
                 start = Some(Start { layer: layer + 1, stream });
@@ -285,7 +343,7 @@ impl Corrupted<'_> {
         }
         if start.as_ref().is_none_or(|start| start.layer <= layer) {
             for layer in layers {
-                let value = self.clean[layer].window(position..position + 1).ok_or_else(missing)?;
+                let value = clean.rows[layer].window(position..position + 1).ok_or_else(missing)?;
                 edits.push(Edit::Patch(Patch {
                     site,
                     stack: self.stack,
@@ -301,11 +359,16 @@ impl Corrupted<'_> {
     }
 
     /// The mean probability or score over samples, for each of some positions.
-    fn layer(&self, layer: usize, positions: &[usize], progress: (usize, usize)) -> Result<Vec<f64>, LabError> {
+    fn layer(
+        &self,
+        clean: &Clean,
+        (layer, positions): (usize, &[usize]),
+        progress: (usize, usize),
+    ) -> Result<Vec<f64>, LabError> {
         let n_samples = self.edits.len();
         let mut means = vec![0.0; positions.len()];
         let pairs = positions.iter().flat_map(|position| (0..n_samples).map(move |sample| (sample, *position)));
-        let variants = pairs.map(|(sample, position)| self.restored(sample, layer, position));
+        let variants = pairs.map(|(sample, position)| self.restored(clean, sample, (layer, position)));
         let variants = variants.collect::<Result<Vec<_>, _>>()?;
         told_of(self.lab, &self.aim, &variants, progress, &mut |idx, p| {
             means[idx / n_samples] += p / n_samples as f64;
@@ -333,28 +396,28 @@ fn trace(lab: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<Rep
     let is_read = |at: usize| side == aim.side && at == aim.row;
     let is_traced = |at: &usize| at.is_multiple_of(options.every.max(1)) || subject.contains(at) || is_read(*at);
     let traced: Vec<usize> = (0..n).filter(is_traced).collect();
-    let of_layer = |layer: usize| match options.restore {
-        _ if !goes_on => n_layers,
-        Restore::Stream => n_layers - (layer + 1).min(n_layers - 1),
-        _ => n_layers - window(layer, n_layers, options.window).start,
-    };
-    let share = (0..n_layers).map(of_layer).sum::<usize>() as f64 / (n_layers * n_layers) as f64;
-    let (runs_each, n_always) = (n_layers * options.n_samples, subject.len() + 1);
-    lab.ask_first(aim.row, &Work { n_positions: traced.len(), runs_each, share, n_tokens: n, n_always })?;
-    let site = options.restore.site();
-    let clean = lab.run(Sites::of(&[Site::Embed, site]), Logits::Skip)?;
+    let panels = options.restore.panels();
+    let sites: Vec<Site> = panels.iter().map(|panel| panel.site).chain([Site::Embed]).collect();
+    let clean = lab.run(Sites::of(&sites), Logits::Skip)?;
     let recorded = clean.stack(stack).map_or(&[][..], |stack| &stack.layers);
-    let rows: Vec<Matrix> = recorded.iter().filter_map(|layer| layer.rows(site).cloned()).collect();
-    let (Some(embeds), true) = (clean.embed(side), rows.len() == n_layers) else {
+    let of_site = |panel: &Panel| {
+        let rows = recorded.iter().filter_map(|layer| layer.rows(panel.site).cloned()).collect();
+        Clean { site: panel.site, rows }
+    };
+    let restored: Vec<Clean> = panels.iter().map(of_site).collect();
+    let (Some(embeds), true) = (clean.embed(side), restored.iter().all(|clean| clean.rows.len() == n_layers)) else {
         return Err(LabError::unsuited(NO_STREAM));
     };
+    let (runs_each, n_always) = (n_layers * options.n_samples * panels.len(), subject.len() + 1);
+    let share = restored.iter().map(|clean| clean.share(options, goes_on)).sum::<f64>() / panels.len() as f64;
+    lab.ask_first(aim.row, &Work { n_positions: traced.len(), runs_each, share, n_tokens: n, n_always })?;
     let wide = embeds.as_slice().iter().map(|value| f64::from(*value));
     let sigma = standard_deviation(wide).unwrap_or(0.0);
     let (width, scale) = (embeds.n_cols(), options.noise * sigma);
     let n_noises = subject.len() * width;
     let noises = noise(n_noises * options.n_samples, options.seed);
     let hidden = embeds.window(subject.clone()).ok_or_else(|| LabError::unsuited("the subject is not there"))?;
-    let mut corrupted = Corrupted { lab, aim, stack, edits: Vec::new(), entering: None, clean: rows, options };
+    let mut corrupted = Corrupted { lab, aim, stack, edits: Vec::new(), entering: None, options };
     for noises in noises.chunks_exact(n_noises) {
         let values =
             hidden.as_slice().iter().zip(noises).map(|(value, noise)| (f64::from(*value) + scale * noise) as f32);
@@ -377,7 +440,7 @@ fn trace(lab: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<Rep
     let n_samples = options.n_samples;
     let plain_edits = std::iter::once(lab.edits).chain(corrupted.edits.iter().map(Vec::as_slice));
     let variants: Vec<_> = plain_edits.map(|edits| Variant::of(lab.input, edits, aim.row)).collect();
-    let total = traced.len() * n_layers * n_samples;
+    let total = traced.len() * n_layers * n_samples * panels.len();
     told_of(lab, &aim, &variants, (0, total), &mut |idx, p| {
         before[usize::from(idx > 0)] += if idx > 0 { p / n_samples as f64 } else { p };
     })?;
@@ -389,27 +452,36 @@ fn trace(lab: &LabRun<'_>, options: &TraceOptions, target: Target) -> Result<Rep
         options.noise,
         norm_text(sigma)
     ));
-    let told = |effects: &Dense| {
+    let told = |effects: &[Dense]| {
         let [effect, clean, corrupted] = if aim.outputs.has_probabilities() {
             ["effect", "clean", "corrupted"]
         } else {
             ["score_effect", "score_clean", "score_corrupted"]
         };
-        let report = report.clone().with_value(effect, Value::grid(side, effects.to_matrix()));
+        let name = |panel: &Panel| match (effects.len(), aim.outputs.has_probabilities()) {
+            (1, _) => effect,
+            (_, true) => panel.effect,
+            (_, false) => panel.score_effect,
+        };
+        let report = panels.iter().zip(effects).fold(report.clone(), |report, (panel, effects)| {
+            report.with_value(name(panel), Value::grid(side, effects.to_matrix()))
+        });
         report.with_value(clean, before[0]).with_value(corrupted, before[1]).with_value("sigma", sigma)
     };
-    let mut effects = Dense::from_fn(n, n_layers, |_, _| f64::NAN);
+    let mut effects: Vec<Dense> = panels.iter().map(|_| Dense::from_fn(n, n_layers, |_, _| f64::NAN)).collect();
     let at_once = if goes_on { STREAM_BYTES / (4 * n * lab.model.spec().d_model * n_samples).max(1) } else { 16 };
     let mut done = 0;
     // The last layers take the least, so that something is there at once.
     for layer in (0..n_layers).rev() {
-        for positions in traced.chunks(at_once.max(1)) {
-            let found = corrupted.layer(layer, positions, (done, total))?;
-            for (position, p) in positions.iter().zip(found) {
-                effects.row_mut(*position)[layer] = p - before[1];
+        for (nth, clean) in restored.iter().enumerate() {
+            for positions in traced.chunks(at_once.max(1)) {
+                let found = corrupted.layer(clean, (layer, positions), (done, total))?;
+                for (position, p) in positions.iter().zip(found) {
+                    effects[nth].row_mut(*position)[layer] = p - before[1];
+                }
+                done += positions.len() * n_samples;
+                (lab.partial)(&told(&effects));
             }
-            done += positions.len() * n_samples;
-            (lab.partial)(&told(&effects));
         }
     }
     Ok(told(&effects))

@@ -107,6 +107,8 @@ pub enum MethodPicture {
     WordLinks,
     /// The course of a search (`search`, `gates`, `masks`).
     Search,
+    /// Its grids side by side, on one scale.
+    Panels,
 }
 
 /// A value of a method: its words, and the form of its numbers.

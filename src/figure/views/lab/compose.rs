@@ -9,8 +9,9 @@ use super::{
     facts::{Facts, Strip},
     grid::Grid,
     links,
-    map::{Map, MapAxis},
+    map::{Map, MapAxis, Place},
     masks,
+    panels::Panels,
     patches::Patches,
     sentences,
 };
@@ -161,6 +162,9 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<TitledPiece> {
     let mut facts = Facts::default();
     let leaves = report.leaves();
     let mut drawn: Vec<&str> = Vec::new();
+    let n_grids = leaves.iter().filter(|leaf| matches!(leaf.value, Value::Grid { .. })).count();
+    let has_panels = report.method.picture == MethodPicture::Panels && n_grids > 1;
+    let mut grids: Vec<(String, Map)> = Vec::new();
     if report.method.picture == MethodPicture::SelectedHead {
         facts.lines.extend(sentences::without_head(&leaves, head, &sentences::logit_name(report)));
     }
@@ -171,6 +175,10 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<TitledPiece> {
         // A value that its method does not describe would have no words; a test holds them against each other.
         let Some(about) = report.method.value(&leaf.name).filter(|about| about.drawn) else { continue };
         let title = about.title.to_owned();
+        if let (true, Value::Grid { axis, first_layer, values }) = (has_panels, leaf.value) {
+            grids.push((title, grid((capture, report), (axis, *first_layer, values), about)));
+            continue;
+        }
         if let Some(value) = fact(leaf.value, leaf.layer, about) {
             facts.lines.push([title, value, about.meaning.to_owned()]);
             continue;
@@ -189,6 +197,10 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<TitledPiece> {
         if let Some(piece) = piece {
             parts.push(TitledPiece { title: titled(title, leaf, head), meaning: about.meaning.to_owned(), piece });
         }
+    }
+    if has_panels {
+        let meaning = "Each restored by itself, on one scale".to_owned();
+        parts.push(TitledPiece { title: String::new(), meaning, piece: Arc::new(Panels::new(grids)) });
     }
     if !facts.lines.is_empty() {
         let piece: Arc<dyn Piece> = Arc::new(facts);
@@ -249,17 +261,9 @@ fn of_value(
                 columns: vec![column],
             })
         }
-        Value::Grid { axis, first_layer, values } => Arc::new(Map {
-            rows: token_axis(capture, axis, values.n_rows()),
-            cols: numbered("L", *first_layer, values.n_cols()),
-            words: about.words.and_then(|name| said(report, name, values)),
-            values: values.clone(),
-            unit: title.to_owned(),
-            heads: None,
-            marked: None,
-            mask: None,
-            unsigned: unsigned(report),
-        }),
+        Value::Grid { axis, first_layer, values } => {
+            Arc::new(grid((capture, report), (axis, *first_layer, values), about))
+        }
         Value::Matrix { rows, cols, values } => map((capture, report), (rows, cols), (values.clone(), title), head),
         Value::Heads { rows, cols, values } => {
             map((capture, report), (rows, cols), (values.head(head.head)?, title), head)
@@ -267,6 +271,26 @@ fn of_value(
         Value::Table(columns) => Arc::new(table(columns, about.form, about.sorted)),
         _ => return None,
     })
+}
+
+/// Numbers by token and layer.
+fn grid(
+    (capture, report): (&Capture, &Report),
+    (axis, first_layer, values): (&Axis, usize, &Matrix),
+    about: &ValueSpec,
+) -> Map {
+    Map {
+        rows: token_axis(capture, axis, values.n_rows()),
+        cols: numbered("L", first_layer, values.n_cols()),
+        words: about.words.and_then(|name| said(report, name, values)),
+        values: values.clone(),
+        unit: about.title.to_owned(),
+        heads: None,
+        marked: None,
+        mask: None,
+        unsigned: unsigned(report),
+        place: Place::ALONE,
+    }
 }
 
 /// The colours of numbers without a sign: most methods say something else than attention.
@@ -293,6 +317,7 @@ fn map(
         marked: None,
         mask: mask.map(|mask| (mask, sides.map(|side| capture.tokens(side).len()))),
         unsigned: unsigned(report),
+        place: Place::ALONE,
     })
 }
 
@@ -338,6 +363,7 @@ fn by_head(leaves: &[Leaf<'_>], name: &str, title: &str, head: HeadId) -> Option
         marked: (stack == head.stack).then_some((head.layer, head.head)),
         mask: None,
         unsigned: ColorMap::Explained,
+        place: Place::ALONE,
     }))
 }
 

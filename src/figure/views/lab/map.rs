@@ -79,6 +79,22 @@ pub struct Map {
     pub mask: Option<(Mask, [usize; 2])>,
     /// Colours of numbers without a sign.
     pub unsigned: ColorMap,
+    pub place: Place,
+}
+
+/// What a map has of its own in a row of maps.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The largest size and whether there are numbers below 0, of all maps, where they share a scale.
+    pub range: Option<(f32, bool)>,
+    /// Whether rows are named at its left.
+    pub names: bool,
+    /// Whether the scale stands at its right.
+    pub bar: bool,
+}
+
+impl Place {
+    pub const ALONE: Self = Self { range: None, names: true, bar: true };
 }
 
 struct MapLayout {
@@ -97,6 +113,9 @@ impl Map {
     }
 
     fn row_name_width(&self) -> f32 {
+        if !self.place.names {
+            return 0.0;
+        }
         room(self.rows.names.iter().map(String::as_str), MOST_ROW_NAME_PT).max(24.0) + 2.0 * GRID
     }
 
@@ -110,8 +129,31 @@ impl Map {
         }
     }
 
+    fn bar_width(&self) -> f32 {
+        if self.place.bar { BAR_AND_TICKS_PT + 3.0 * GRID } else { 0.0 }
+    }
+
+    /// What stands beside its cells.
+    pub(super) fn sides(&self) -> f32 {
+        self.row_name_width() + self.bar_width()
+    }
+
+    /// Where its cells begin.
+    pub(super) fn cells_left(&self) -> f32 {
+        self.row_name_width()
+    }
+
+    /// The most that its cells take.
+    pub(super) fn widest(&self) -> f32 {
+        self.n_cols() as f32 * self.widest_cell()
+    }
+
+    pub(super) const fn n_cols(&self) -> usize {
+        self.shape().1
+    }
+
     fn cell_width(&self, width: f32) -> f32 {
-        let free = width - self.row_name_width() - BAR_AND_TICKS_PT - 3.0 * GRID;
+        let free = width - self.sides();
         (free / self.shape().1.max(1) as f32).clamp(0.5, self.widest_cell())
     }
 
@@ -138,7 +180,10 @@ impl Map {
     }
 
     /// The largest size, and whether there are numbers below 0.
-    fn range(&self) -> (f32, bool) {
+    pub(super) fn range(&self) -> (f32, bool) {
+        if let Some(range) = self.place.range {
+            return range;
+        }
         let finite = || self.values.as_slice().iter().filter(|value| value.is_finite());
         let most = finite().fold(0.0f32, |most, value| most.max(value.abs()));
         (most.max(f32::MIN_POSITIVE), finite().any(|value| *value < 0.0))
@@ -164,7 +209,7 @@ impl Map {
         let [strong_rows, strong_cols] = labels::strong(&self.values);
         let Labels { size, stride, labels } = Labels::of(0..n_rows, cell.y, &strong_rows, ON_SCREEN);
         let room = self.row_name_width() - 2.0 * GRID;
-        for Label { cell: row, at, .. } in labels {
+        for Label { cell: row, at, .. } in labels.into_iter().filter(|_| self.place.names) {
             let y = cells.top() + at;
             if pen.sees(Rect::from_center_size(pos2(area.left(), y), vec2(1.0, ROW_PT))) {
                 let name = self.rows.label(row, stride, (size, room), pen);
@@ -189,13 +234,12 @@ impl Map {
 
 impl Piece for Map {
     fn width(&self) -> f32 {
-        let n_cols = self.shape().1 as f32;
-        (self.row_name_width() + n_cols * self.widest_cell() + BAR_AND_TICKS_PT + 3.0 * GRID).min(720.0)
+        (self.sides() + self.widest()).min(720.0)
     }
 
     fn least_width(&self) -> f32 {
         let least = if self.words.is_some() { 34.0 } else { 2.0 };
-        (self.row_name_width() + self.shape().1 as f32 * least + BAR_AND_TICKS_PT + 3.0 * GRID).min(720.0)
+        (self.sides() + self.n_cols() as f32 * least).min(720.0)
     }
 
     fn height(&self, width: f32) -> f32 {
@@ -240,6 +284,9 @@ impl Piece for Map {
             pen.frame(cell.shrink(3.0), 1.5, pen.palette.canvas);
         }
         self.draw_names(&layout, area, pen);
+        if !self.place.bar {
+            return;
+        }
         let value = |fraction: f32| low + fraction * (most - low);
         pen.color_bar(layout.bar, |fraction| colors.color(fraction), |fraction| tick_text(value(fraction)));
     }

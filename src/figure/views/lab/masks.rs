@@ -6,7 +6,7 @@ use super::{
     Piece, Section, TitledPiece,
     compose::{Answered, table, token_axis},
     curves::Curves,
-    map::{Map, MapAxis},
+    map::{Map, MapAxis, Place},
     sentences::side_text,
 };
 use crate::{
@@ -94,6 +94,7 @@ fn of_side(capture: &Capture, report: &Report, leaves: &[Leaf<'_>], side: Option
                 marked: None,
                 mask: None,
                 unsigned: ColorMap::Explained,
+                place: Place::ALONE,
             }),
         );
     }

@@ -13,6 +13,7 @@ mod links;
 mod map;
 mod masks;
 mod options;
+mod panels;
 mod patches;
 mod sentences;
 mod spec;
