@@ -217,9 +217,9 @@ mod tests {
         let graded: Vec<Graded> = (0..50).map(|nth| sentence(3, 1, &[usize::from(nth < 42)])).collect();
         let bin = &curve(&graded, 1, &LengthOptions::default()).bins[0];
         let Estimate { value, low, high } = bin.accuracy[0];
-        assert!((value - 0.84).abs() < 1e-12 && (low - 0.714858).abs() < 1e-6 && (high - 0.916626).abs() < 1e-6);
+        assert!((value - 0.84).abs() < 1e-12 && (low - 0.714_858).abs() < 1e-6 && (high - 0.916_626).abs() < 1e-6);
         let none = wilson(0, 10);
-        assert!(none.low == 0.0 && (none.high - 0.277533).abs() < 1e-6, "{none:?}");
+        assert!(none.low == 0.0 && (none.high - 0.277_533).abs() < 1e-6, "{none:?}");
     }
 
     #[test]

@@ -270,6 +270,29 @@ fn off_correlations(capture: &Arc<Capture>, stack: StackKind, heads: &[((usize, 
     off.fold(0.0, f32::max)
 }
 
+/// Rows and columns of patches.
+type Area = [std::ops::Range<usize>; 2];
+
+/// How many written words look most at the word that they stand for, and of how many.
+fn aligned(capture: &Capture, stack: StackKind, pattern: &Matrix, pairs: &[(&str, &str)]) -> (f32, f32) {
+    let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
+    // Position 0 reads the start and writes the first piece; the tag and the end are no words.
+    let best = |row: &[f32]| 1 + largest(&row[1..keys.len() - 1]);
+    let hits = pairs
+        .iter()
+        .filter(|(written, said)| best(pattern.row(position(queries, written) - 1).unwrap()) == position(keys, said));
+    (hits.count() as f32, pairs.len() as f32)
+}
+
+/// The place of every patch among the keys, and whether it lies in these rows and columns.
+fn patches(capture: &Capture, [rows, columns]: &Area) -> Vec<(usize, bool)> {
+    let image = capture.image().unwrap();
+    let (n_prefix, n_columns) = (image.n_prefix, image.grid.1);
+    (0..image.grid.0 * n_columns)
+        .map(|patch| (n_prefix + patch, rows.contains(&(patch / n_columns)) && columns.contains(&(patch % n_columns))))
+        .collect()
+}
+
 /// How far a capture goes along with a claim, and how far it has to; larger is more.
 fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f32) {
     let stack = example.stack.unwrap_or_else(|| capture.model().stacks[0].kind);
@@ -279,25 +302,8 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
     let n_heads = capture.model().stack(stack).unwrap().layers[layer].n_heads;
     let pattern = of_head(head.head);
     let (queries, keys) = (capture.query_tokens(stack), capture.key_tokens(stack));
-    let aligned = |pattern: &Matrix, pairs: &[(&str, &str)]| {
-        // Position 0 reads the start and writes the first piece; the tag and the end are no words.
-        let best = |row: &[f32]| 1 + largest(&row[1..keys.len() - 1]);
-        let hits = pairs.iter().filter(|(written, said)| {
-            best(pattern.row(position(queries, written) - 1).unwrap()) == position(keys, said)
-        });
-        (hits.count() as f32, pairs.len() as f32)
-    };
-    // Whether a patch lies in these rows and columns, and its place among the keys.
-    let patches = |[rows, columns]: &[std::ops::Range<usize>; 2]| {
-        let image = capture.image().unwrap();
-        let (rows, columns, n_columns) = (rows.clone(), columns.clone(), image.grid.1);
-        let n_prefix = image.n_prefix;
-        (0..image.grid.0 * n_columns)
-            .map(move |patch| {
-                (n_prefix + patch, rows.contains(&(patch / n_columns)) && columns.contains(&(patch % n_columns)))
-            })
-            .collect::<Vec<_>>()
-    };
+    let aligned = |pattern: &Matrix, pairs: &[(&str, &str)]| aligned(capture, stack, pattern, pairs);
+    let patches = |area: &Area| patches(capture, area);
     match claim {
         Claim::Detects(detector, least) => {
             (Probe::new(capture, stack).score(*detector, layer, head.head).unwrap(), *least)

@@ -66,7 +66,7 @@ fn the_last_sentence_asks_the_others() {
     let label = &capture.prediction().unwrap().rows[0].top[0].label;
     assert!(["kitchen", "garden", "office", "hallway", "bedroom", "bathroom"].contains(&label.as_str()));
     let refused = |ids: Vec<u32>| {
-        let encoded = model.encode(&Input::Ids(ids.into())).unwrap();
+        let encoded = model.encode(&Input::Ids(ids)).unwrap();
         model.forward(&encoded, &RunPlan::default(), &uninterrupted).unwrap_err().to_string()
     };
     assert!(refused(vec![5, 17, 8, 2]).contains("there is no story"));

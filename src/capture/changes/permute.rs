@@ -93,7 +93,7 @@ impl fmt::Display for Permute {
         }
         match self.side {
             Side::Only => {}
-            Side::Encoder | Side::Decoder | Side::Vision | Side::Text => {
+            Side::Encoder | Side::Decoder | Side::Vision | Side::Text | Side::Sentences => {
                 write!(f, " on the side {}", self.side.name())?;
             }
         }
@@ -122,7 +122,11 @@ impl EditKind for Permute {
         let meaning = "Tokens change places, special ones excepted; the seed, and whether positions move with them, are \
                        under Changes";
         let synonyms = &["permutation", "shuffle words", "bag of words"];
-        let obstacle = (side == Side::Vision).then_some("The order of patches is that of the picture");
+        let obstacle = match side {
+            Side::Vision => Some("The order of patches is that of the picture"),
+            Side::Sentences => Some("The order of sentences is that of their words"),
+            Side::Only | Side::Encoder | Side::Decoder | Side::Text => None,
+        };
         let change = Self { order: Order::Seed(1), side, positions: Positions::Kept };
         vec![EditOffer { obstacle, ..EditOffer::new("Random order", meaning, change).synonyms(synonyms) }]
     }

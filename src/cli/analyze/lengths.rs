@@ -186,7 +186,7 @@ fn write_to(out: &Path, scene: &LengthScene, options: &LengthsOptions) -> Result
     let failed = |error: String| CliError::Failed(error);
     let paper = Paper::default();
     let mut page = paper.page().map_err(|error| failed(error.to_string()))?;
-    page.title = METHOD.title.to_owned();
+    METHOD.title.clone_into(&mut page.title);
     page.about = About {
         question: "Does a longer sentence cost more?".to_owned(),
         caveat: METHOD.caveat.to_owned(),

@@ -61,7 +61,7 @@ fn reorder(input: &mut Encoded, side: Side, places: &[usize], moved: Positions) 
     let payload = match side {
         Side::Only | Side::Encoder => Some(&mut input.source),
         Side::Decoder | Side::Text => input.target.as_mut(),
-        Side::Vision => None,
+        Side::Vision | Side::Sentences => None,
     };
     if let Some(Payload::Text { ids, segments, positions }) = payload {
         put(ids, places);

@@ -20,7 +20,7 @@ use crate::{
 /// The examples; the first one is open when the window opens.
 pub const EXAMPLES: &[Example] = &JOINED;
 
-const JOINED: [Example; examples::EXAMPLES.len() + put_to_the_test::EXAMPLES.len()] =
+static JOINED: [Example; examples::EXAMPLES.len() + put_to_the_test::EXAMPLES.len()] =
     joined(examples::EXAMPLES, put_to_the_test::EXAMPLES);
 
 /// Two lists in one.
