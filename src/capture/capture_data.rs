@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Computation, ImageInfo, Matrix, PerHead, PositionEncoding, RowMass, ShapeError, Site, SiteValues, TextPart, Token,
-    check,
+    Architecture, Computation, ImageInfo, Matrix, PerHead, PositionEncoding, RowMass, ShapeError, Site, SiteValues,
+    TextPart, Token, check,
 };
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -20,6 +20,7 @@ use crate::{
 pub struct Capture {
     parts: CaptureParts,
     positions: Option<Arc<PositionEncoding>>,
+    architecture: Option<Arc<Architecture>>,
 }
 
 /// The fields of a [`Capture`], before the invariants are checked.
@@ -268,13 +269,24 @@ impl Capture {
                 parts.notes.push(note);
             }
         }
-        Ok(Self { parts, positions: None })
+        Ok(Self { parts, positions: None, architecture: None })
     }
 
     /// The same capture of a model that knows positions in this way.
     #[must_use]
     pub fn with_positions(self, positions: Arc<PositionEncoding>) -> Self {
         Self { positions: Some(positions), ..self }
+    }
+
+    /// The same capture of a model that is made of this.
+    #[must_use]
+    pub fn with_architecture(self, architecture: Arc<Architecture>) -> Self {
+        Self { architecture: Some(architecture), ..self }
+    }
+
+    /// What the model is made of; `None` where the capture is of a file.
+    pub const fn architecture(&self) -> Option<&Arc<Architecture>> {
+        self.architecture.as_ref()
     }
 
     /// How the model knows where tokens stand; `None` where the capture is of a file.

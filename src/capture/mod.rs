@@ -4,6 +4,7 @@
 //! capture files is [`mod@file`]'s job, on byte slices). A capture may come from our own forward pass
 //! or from a file another program wrote, so everything but the patterns is optional.
 
+mod architecture;
 mod bias;
 mod capture_data;
 pub mod changes;
@@ -20,6 +21,7 @@ pub(crate) mod spelling;
 mod tokens;
 pub mod words;
 
+pub use architecture::{Architecture, BlockFacts, BranchNorms, Reads, TowerFacts};
 pub use capture_data::{
     Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
 };

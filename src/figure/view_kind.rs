@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, average, distance, grid, heads, heatmap, image, lab, matrix, positions, scatter, simplex, why,
+        Facts, ViewSpec, average, diagram, distance, grid, heads, heatmap, image, lab, matrix, positions, scatter,
+        simplex, why,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -37,6 +38,8 @@ pub enum ViewKind {
     Simplex,
     /// How positions enter attention.
     Positions,
+    /// The model as boxes.
+    Diagram,
 }
 
 /// Every view, in tab order, which is the order of their ids.
@@ -53,6 +56,7 @@ const VIEWS: &[&ViewSpec] = &[
     &why::SPEC,
     &simplex::SPEC,
     &positions::SPEC,
+    &diagram::SPEC,
 ];
 
 const _: () = {

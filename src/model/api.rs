@@ -27,8 +27,8 @@ use serde_json::Value;
 
 use crate::{
     capture::{
-        AppliedEdit, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix, PositionEncoding,
-        StackCapture,
+        AppliedEdit, Architecture, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix,
+        PositionEncoding, StackCapture,
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     model::{
@@ -56,6 +56,7 @@ pub struct Model {
     decoding: Decoding,
     /// Made when it is asked for: tables are large.
     positions: OnceLock<Arc<PositionEncoding>>,
+    architecture: Arc<Architecture>,
 }
 
 /// The gradient of an [`Objective`].
@@ -143,6 +144,7 @@ impl Model {
             head: network.head_kind(),
             checkpoint: None,
         };
+        let architecture = Arc::new(network.architecture());
         Ok(Self {
             spec: Arc::new(spec),
             audit,
@@ -151,6 +153,7 @@ impl Model {
             reader,
             decoding,
             positions: OnceLock::new(),
+            architecture,
         })
     }
 
@@ -369,7 +372,8 @@ impl Model {
             },
             notes,
         })?;
-        Ok(capture.with_positions(Arc::clone(self.positions())))
+        let capture = capture.with_positions(Arc::clone(self.positions()));
+        Ok(capture.with_architecture(Arc::clone(&self.architecture)))
     }
 
     /// The gradients of all patterns, and nothing else.

@@ -210,7 +210,7 @@ impl Window {
     fn click_row(&mut self, name: &str) {
         let is_row =
             |node: &egui_kittest::Node<'_>| node.accesskit_node().label().is_some_and(|it| it.starts_with(name));
-        self.harness.query_all_by_role(Role::ListBoxOption).find(is_row).unwrap().click();
+        self.harness.query_all_by_role(Role::ListBoxOption).find(is_row).unwrap().click_accesskit();
         self.settle();
     }
 

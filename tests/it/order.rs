@@ -87,8 +87,7 @@ fn every_family_runs_without_positions_or_says_that_it_has_none() {
             }
         }
     }
-    let has_none = |name: &String| name.starts_with("rnnsearch") || name.starts_with("bilstm");
-    assert!(refused.iter().all(has_none), "{refused:?}");
+    assert!(refused.iter().all(|name| is_recurrent(name)), "{refused:?}");
     assert!(!refused.is_empty());
 }
 
@@ -148,6 +147,11 @@ fn breach(model: &Model, encoded: &Encoded, before: &[Edit], positions: Position
     Ok(most)
 }
 
+/// Whether a network reads its text token by token, or sentence by sentence, without position embeddings.
+fn is_recurrent(name: &str) -> bool {
+    ["rnnsearch", "bilstm", "pointer", "han", "memn2n"].iter().any(|family| name.starts_with(family))
+}
+
 /// Why a family's first stack does not obey the law of permutations without positions; `None` where it does.
 fn knows_order_otherwise(name: &str, model: &Model, encoded: &Encoded) -> Option<&'static str> {
     let stack = &model.spec().stacks[0];
@@ -157,7 +161,7 @@ fn knows_order_otherwise(name: &str, model: &Model, encoded: &Encoded) -> Option
         () if stack.causal => Some("a causal mask is a position signal"),
         () if stack.layers.iter().any(|layer| layer.window.is_some()) => Some("windows go by index"),
         () if name == "deberta-convolution" => Some("a convolution joins neighbours"),
-        () if name.starts_with("rnnsearch") || name.starts_with("bilstm") => Some("recurrence reads in order"),
+        () if is_recurrent(name) => Some("recurrence reads in order"),
         () => None,
     }
 }

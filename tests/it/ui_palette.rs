@@ -189,7 +189,7 @@ fn examples_are_found_by_what_they_say() {
 fn while_nothing_is_typed_the_examples_stand_first() {
     let mut window = typed("");
     let shown = rows(&window);
-    assert!(shown[0].starts_with("Examples…: ") && shown[2].starts_with("Open…: "), "{shown:?}");
+    assert!(shown[0].starts_with("Examples…: ") && shown[3].starts_with("Open…: "), "{shown:?}");
     window.press(Modifiers::NONE, Key::Enter);
     assert!(window.harness.query_by_label("Search examples").is_some());
 }

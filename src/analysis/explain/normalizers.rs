@@ -327,7 +327,7 @@ mod tests {
         let weights = sigmoid(&Z, SigmoidBias::MinusLogKeys);
         toy::assert_near(&weights, &[0.404_610, 0.291_875, 0.169_906, 0.357_486]);
         toy::assert_near(&[weights.iter().sum::<f64>()], &[1.223_876]);
-        let slopes = gradient(Normalizer::Sigmoid(SigmoidBias::Zero), &Z, &[1.0; 4]);
+        let slopes = gradient(Normalizer::Sigmoid(SigmoidBias::MinusLogKeys), &Z, &[1.0; 4]);
         toy::assert_near(&slopes, &[0.240_901, 0.206_684, 0.141_038, 0.229_690]);
         let three = sigmoid(&HIDDEN, SigmoidBias::MinusLogKeys);
         toy::assert_near(

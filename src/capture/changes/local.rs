@@ -20,8 +20,8 @@ const OFFERED: usize = 3;
 /// The end of the slider; a larger number that was given widens it.
 const MOST: usize = 16;
 
-/// Queries attend within a window round a centre, the less the further from it (Luong et al. 2015): the weights of the
-/// window, summing to 1 again, times `exp(−(key − centre)² / (2 (reach / 2)²))`.
+/// Queries attend within a window round a centre (Luong et al. 2015): the weights of the window, summing to 1 again, and
+/// round a predicted centre times `exp(−(key − centre)² / (2 (reach / 2)²))`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Local {
     /// Keys at most so many positions from the centre, at least 1.
@@ -86,12 +86,17 @@ impl Local {
     /// What is left of each weight of a row within its window.
     fn factors(&self, query: usize, row: &[f32]) -> Vec<f32> {
         let centre = self.centre.of(query, row);
+        (0..row.len()).map(|key| self.factor(key as f32 - centre)).collect()
+    }
+
+    /// What is left of a weight so far from the centre.
+    fn factor(&self, away: f32) -> f32 {
         let spread = self.reach as f32 / 2.0;
-        let factor = |key: usize| {
-            let away = key as f32 - centre;
-            if away.abs() <= self.reach as f32 { (-away * away / (2.0 * spread * spread)).exp() } else { 0.0 }
-        };
-        (0..row.len()).map(factor).collect()
+        match self.centre {
+            _ if away.abs() > self.reach as f32 => 0.0,
+            Centre::Query => 1.0,
+            Centre::Strongest | Centre::Mean => (-away * away / (2.0 * spread * spread)).exp(),
+        }
     }
 }
 
@@ -117,7 +122,7 @@ impl EditKind for Local {
                 ("layers", "in which layers"),
                 ("heads", "in which heads"),
             ],
-            meaning: "queries attend near a centre, the less the further from it",
+            meaning: "queries attend within a window round a centre, near a predicted one the less the further from it",
         }
     }
 
@@ -184,6 +189,13 @@ mod tests {
         let by_query = of(Centre::Query, 2);
         let expected = [0.164_291, 0.365_636, 0.099_647, 0.221_769, 0.148_656, 0.0];
         assert!(by_query.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{by_query:?}");
+        // Round 2.6, which a trained map would predict.
+        let faded: Vec<f32> = (0..6).map(|key| local(Centre::Mean).factor(key as f32 - 2.6)).collect();
+        let in_window: f32 =
+            row.iter().zip(&faded).filter(|(_, factor)| **factor > 0.0).map(|(weight, _)| weight).sum();
+        let expected = [0.0, 0.121_646, 0.099_595, 0.244_964, 0.066_761, 0.0];
+        let found = row.iter().zip(&faded).map(|(weight, factor)| weight / in_window * factor);
+        assert!(found.zip(expected).all(|(a, b)| (a - b).abs() < 1e-5));
         assert_eq!((Centre::Strongest.of(5, &row), Centre::Query.of(5, &row)), (1.0, 5.0));
         let mean: f32 = row.iter().enumerate().map(|(key, weight)| key as f32 * weight).sum();
         assert!((Centre::Mean.of(0, &row) - mean).abs() < 1e-6);

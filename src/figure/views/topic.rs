@@ -196,6 +196,11 @@ impl Topic<'_> {
         }
     }
 
+    /// The question of the model as boxes.
+    pub fn is_made_of(&self) -> String {
+        format!("Where in {} is {}?", self.capture.model().name, self.which())
+    }
+
     /// The question of positions.
     pub fn knows_positions(&self) -> String {
         format!("How does {} know where tokens stand?", self.which())

@@ -90,7 +90,7 @@ impl Table {
         }
     }
 
-    fn n_vocab(&self) -> candle_core::Result<usize> {
+    pub fn n_vocab(&self) -> candle_core::Result<usize> {
         match self {
             Self::Rows(rows) => rows.dim(0),
             Self::Tied(output) => Ok(output.dims()?.1),

@@ -1,5 +1,6 @@
 //! A whole model as the forward pass sees it: towers, how they are joined, and the head.
 
+mod architecture;
 pub(crate) mod attention;
 pub(crate) mod bilstm;
 pub(crate) mod block;

@@ -15,6 +15,7 @@ mod camera;
 mod changes;
 mod chart;
 pub(super) mod controls;
+mod diagram;
 mod display_list;
 mod display_menu;
 mod distance;
@@ -100,6 +101,7 @@ pub struct Views {
     why: why::WhyView,
     simplex: simplex::SimplexView,
     positions: positions::PositionsView,
+    diagram: diagram::DiagramView,
 }
 
 impl Views {
@@ -183,6 +185,7 @@ impl Views {
             ViewKind::Why => &mut self.why,
             ViewKind::Simplex => &mut self.simplex,
             ViewKind::Positions => &mut self.positions,
+            ViewKind::Diagram => &mut self.diagram,
         }
     }
 }

@@ -1,0 +1,58 @@
+//! What a transformer is made of, as far as a diagram shows it.
+
+use crate::ids::StackKind;
+
+/// The towers of a model, an encoder before its decoder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Architecture {
+    pub towers: Vec<TowerFacts>,
+}
+
+/// A sequence's way through a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TowerFacts {
+    /// The stack of its self-attention.
+    pub stack: StackKind,
+    pub reads: Reads,
+    /// Width of its residual stream.
+    pub d_model: usize,
+    /// Whether position embeddings are added to what it reads.
+    pub adds_positions: bool,
+    pub blocks: Vec<BlockFacts>,
+    pub has_final_norm: bool,
+}
+
+/// What stands at the beginning of a tower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    Tokens { n_vocab: usize },
+    Patches { height_px: usize, width_px: usize },
+}
+
+/// One block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockFacts {
+    pub attention: BranchNorms,
+    /// Around the attention to the encoder, where there is one.
+    pub cross: Option<BranchNorms>,
+    pub mlp: BranchNorms,
+    /// Width of the MLP's hidden layer, where it is one.
+    pub d_mlp: Option<usize>,
+    /// Whether one half of the hidden layer scales the other.
+    pub is_gated: bool,
+    /// Whether attention and MLP read the same stream.
+    pub is_parallel: bool,
+    /// Whether queries and keys are turned by their positions.
+    pub is_rotary: bool,
+}
+
+/// The norms around a branch of the residual stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BranchNorms {
+    /// Of what the branch reads.
+    pub before: bool,
+    /// Of what the branch adds.
+    pub branch: bool,
+    /// Of the stream after the addition.
+    pub after: bool,
+}

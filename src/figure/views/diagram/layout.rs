@@ -1,0 +1,282 @@
+//! Where the boxes of a diagram are: a column for each tower, from what it reads at the bottom to what it says at the top.
+
+use emath::{Pos2, Rect, pos2, vec2};
+
+use super::DiagramScene;
+use crate::{
+    capture::{BlockFacts, BranchNorms, Reads, TowerFacts},
+    figure::measure::GRID,
+    ids::{HeadId, StackKind},
+    text::{counted, grouped},
+};
+
+/// Width of a tower with its shapes.
+const TOWER_PT: f32 = 74.0 * GRID;
+/// Between two towers.
+const GAP_PT: f32 = 12.0 * GRID;
+/// From the residual stream to the boxes of its branches.
+const BRANCH_PT: f32 = 9.0 * GRID;
+/// Place of the residual stream in its tower.
+const STREAM_PT: f32 = 4.0 * GRID;
+/// Height of a box with a line of text.
+const LINE_PT: f32 = 6.0 * GRID;
+/// Height of a layer that is not open.
+const CLOSED_PT: f32 = 3.5 * GRID;
+/// Between two boxes.
+const BETWEEN_PT: f32 = 2.0 * GRID;
+/// Side of the square of a head, and heads in a row.
+pub const HEAD_PT: f32 = 3.0 * GRID;
+const HEADS_IN_ROW: usize = 16;
+/// Room of an addition to the stream.
+const SUM_PT: f32 = 5.0 * GRID;
+
+/// Something that a click selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Layer(StackKind, usize),
+    Head(HeadId),
+}
+
+/// What a box stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What is read, and what is said.
+    End,
+    Closed,
+    Norm,
+    Attention,
+    Cross,
+    Mlp,
+    Head {
+        is_selected: bool,
+    },
+    /// Where a branch is added to the stream.
+    Sum,
+}
+
+/// A box with its words.
+#[derive(Clone, Debug)]
+pub struct DiagramBox {
+    pub rect: Rect,
+    pub kind: Kind,
+    pub label: String,
+    pub shape: String,
+    pub target: Option<Target>,
+}
+
+/// A line with an end.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub from: Pos2,
+    pub to: Pos2,
+    pub is_of_keys: bool,
+}
+
+/// The boxes and the ways between them.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    pub boxes: Vec<DiagramBox>,
+    pub ways: Vec<Way>,
+    /// The lower end of what was placed last, as it grows upwards.
+    top: f32,
+    left: f32,
+}
+
+/// The width of so many towers.
+pub fn width(n_towers: usize) -> f32 {
+    n_towers as f32 * (TOWER_PT + GAP_PT) - GAP_PT
+}
+
+/// The height of the highest tower.
+pub fn height(scene: &DiagramScene) -> f32 {
+    let layout = Layout::of(scene, Rect::from_min_size(Pos2::ZERO, vec2(width(2), 0.0)));
+    -layout.boxes.iter().map(|it| it.rect.top()).fold(0.0, f32::min) + GRID
+}
+
+impl Layout {
+    /// In an area, whose bottom is where towers begin.
+    pub fn of(scene: &DiagramScene, area: Rect) -> Self {
+        let mut layout = Self::default();
+        let mut memory = None;
+        for (nth, tower) in scene.architecture.towers.iter().enumerate() {
+            layout.left = area.left() + nth as f32 * (TOWER_PT + GAP_PT);
+            layout.top = area.bottom() - GRID;
+            let cross = layout.tower(scene, tower);
+            let end = pos2(layout.left + TOWER_PT, layout.top);
+            if let (Some(cross), Some(from)) = (cross, memory) {
+                let from: Pos2 = from;
+                let turn = pos2(layout.left - GAP_PT / 2.0, from.y);
+                let to = pos2(turn.x, cross.center().y);
+                layout.ways.push(Way { from, to: turn, is_of_keys: true });
+                layout.ways.push(Way { from: turn, to, is_of_keys: true });
+                layout.ways.push(Way { from: to, to: cross.left_center(), is_of_keys: true });
+            }
+            memory = (tower.stack == StackKind::Encoder).then_some(end);
+        }
+        layout
+    }
+
+    /// Places a tower; its open cross-attention.
+    fn tower(&mut self, scene: &DiagramScene, tower: &TowerFacts) -> Option<Rect> {
+        let (n, d) = (scene.n(tower.stack.query_side()), tower.d_model);
+        let stream = format!("[{n}, {d}]");
+        let foot = self.top;
+        let (read, embedding) = match tower.reads {
+            Reads::Tokens { n_vocab } => (counted(n, "token"), format!("Token embeddings of {}", grouped(n_vocab))),
+            Reads::Patches { height_px, width_px } => {
+                (counted(n, "token"), format!("Patches of {height_px} × {width_px} pixels"))
+            }
+        };
+        self.wide(LINE_PT, Kind::End, read, String::new());
+        let embedding = if tower.adds_positions { format!("{embedding} + positions") } else { embedding };
+        self.wide(LINE_PT, Kind::End, embedding, stream.clone());
+        let open = scene.open_layer(tower);
+        let mut cross = None;
+        for (layer, block) in tower.blocks.iter().enumerate() {
+            if layer == open {
+                cross = self.block(scene, tower, (layer, block));
+            } else {
+                let target = Some(Target::Layer(tower.stack, layer));
+                let [n_heads, ..] = scene.shape(tower.stack, layer);
+                self.wide(CLOSED_PT, Kind::Closed, format!("L{layer}"), counted(n_heads, "head"));
+                self.aim(target);
+            }
+        }
+        if tower.has_final_norm {
+            self.wide(LINE_PT, Kind::Norm, "Norm".to_owned(), stream);
+        }
+        let is_last = scene.architecture.towers.last().is_some_and(|last| last.stack == tower.stack);
+        if let Some(output) = scene.output.as_ref().filter(|_| is_last) {
+            self.wide(LINE_PT, Kind::End, output.clone(), String::new());
+        }
+        let x = self.left + STREAM_PT;
+        self.ways.push(Way { from: pos2(x, foot), to: pos2(x, self.top), is_of_keys: false });
+        cross
+    }
+
+    /// Places an open layer; its cross-attention.
+    fn block(
+        &mut self,
+        scene: &DiagramScene,
+        tower: &TowerFacts,
+        (layer, block): (usize, &BlockFacts),
+    ) -> Option<Rect> {
+        let stack = tower.stack;
+        self.top -= BETWEEN_PT;
+        let rotary = if block.is_rotary { ", rotary" } else { "" };
+        let name = format!("L{layer} self-attention{rotary}");
+        let mlp = block.d_mlp.map_or_else(
+            || "MLP".to_owned(),
+            |width| {
+                let gated = if block.is_gated { "gated MLP" } else { "MLP" };
+                format!("{gated}, {} wide", grouped(width))
+            },
+        );
+        let mut cross = None;
+        let norms = if block.is_parallel { BranchNorms { after: false, ..block.attention } } else { block.attention };
+        self.attention(scene, (stack, layer), (Kind::Attention, name), norms, block.is_parallel);
+        if let Some(around) = block.cross {
+            let name = format!("L{layer} cross-attention");
+            cross = Some(self.attention(scene, (StackKind::Cross, layer), (Kind::Cross, name), around, false));
+        }
+        self.branch(block.mlp, false, |layout| {
+            let shape = format!("[{}, {}]", scene.n(stack.query_side()), tower.d_model);
+            let label = if block.is_parallel { format!("{mlp}, beside attention") } else { mlp };
+            layout.narrow(LINE_PT, Kind::Mlp, label, shape)
+        });
+        self.top -= BETWEEN_PT;
+        cross
+    }
+
+    /// Places an attention with its heads.
+    fn attention(
+        &mut self,
+        scene: &DiagramScene,
+        (stack, layer): (StackKind, usize),
+        (kind, name): (Kind, String),
+        norms: BranchNorms,
+        is_parallel: bool,
+    ) -> Rect {
+        let [n_heads, n_kv, d_head] = scene.shape(stack, layer);
+        let (n, n_key) = (scene.n(stack.query_side()), scene.n(stack.key_side()));
+        let rows = n_heads.div_ceil(HEADS_IN_ROW).max(1) as f32;
+        let heads = if n_kv == n_heads { n_heads.to_string() } else { format!("{n_heads} ({n_kv} of keys)") };
+        let shape = format!("{heads} × [{n}, {n_key}], q k v {d_head} wide");
+        self.branch(norms, is_parallel, |layout| {
+            let rect = layout.narrow(LINE_PT + rows * (HEAD_PT + GRID), kind, name, shape);
+            for head in 0..n_heads {
+                let at = vec2((head % HEADS_IN_ROW) as f32, (head / HEADS_IN_ROW) as f32) * (HEAD_PT + GRID);
+                let min = rect.left_top() + vec2(2.0 * GRID, LINE_PT) + at;
+                let id = HeadId { stack, layer, head };
+                layout.boxes.push(DiagramBox {
+                    rect: Rect::from_min_size(min, vec2(HEAD_PT, HEAD_PT)),
+                    kind: Kind::Head { is_selected: id == scene.head },
+                    label: head.to_string(),
+                    shape: String::new(),
+                    target: Some(Target::Head(id)),
+                });
+            }
+            rect
+        })
+    }
+
+    /// Places a branch of the stream with its norms and where it is added.
+    fn branch(&mut self, norms: BranchNorms, is_shared: bool, place: impl FnOnce(&mut Self) -> Rect) -> Rect {
+        let x = self.left + STREAM_PT;
+        let leaves = self.top - GRID;
+        if norms.before {
+            self.narrow(LINE_PT, Kind::Norm, "Norm".to_owned(), String::new());
+        }
+        let rect = place(self);
+        let mut top = rect;
+        if norms.branch {
+            top = self.narrow(LINE_PT, Kind::Norm, "Norm".to_owned(), String::new());
+        }
+        let entry = pos2(self.left + BRANCH_PT, leaves);
+        self.ways.push(Way { from: pos2(x, leaves), to: entry, is_of_keys: false });
+        self.top -= SUM_PT;
+        let sum = pos2(x, self.top + SUM_PT / 2.0);
+        self.ways.push(Way {
+            from: pos2(top.left() + 2.0 * GRID, top.top()),
+            to: pos2(top.left() + 2.0 * GRID, sum.y),
+            is_of_keys: false,
+        });
+        self.ways.push(Way { from: pos2(top.left() + 2.0 * GRID, sum.y), to: sum, is_of_keys: false });
+        let label = if is_shared { "+ (with the MLP)" } else { "+" };
+        self.boxes.push(DiagramBox {
+            rect: Rect::from_center_size(sum, vec2(SUM_PT, SUM_PT) * 0.7),
+            kind: Kind::Sum,
+            label: label.to_owned(),
+            shape: String::new(),
+            target: None,
+        });
+        if norms.after {
+            self.wide(LINE_PT, Kind::Norm, "Norm".to_owned(), String::new());
+        }
+        rect
+    }
+
+    /// A box on the stream.
+    fn wide(&mut self, height: f32, kind: Kind, label: String, shape: String) -> Rect {
+        self.place((0.0, TOWER_PT), height, kind, label, shape)
+    }
+
+    /// A box beside the stream.
+    fn narrow(&mut self, height: f32, kind: Kind, label: String, shape: String) -> Rect {
+        self.place((BRANCH_PT, TOWER_PT), height, kind, label, shape)
+    }
+
+    fn place(&mut self, (from, to): (f32, f32), height: f32, kind: Kind, label: String, shape: String) -> Rect {
+        self.top -= height + BETWEEN_PT;
+        let rect = Rect::from_min_max(pos2(self.left + from, self.top), pos2(self.left + to, self.top + height));
+        self.boxes.push(DiagramBox { rect, kind, label, shape, target: None });
+        rect
+    }
+
+    /// What the last box selects.
+    fn aim(&mut self, target: Option<Target>) {
+        if let Some(last) = self.boxes.last_mut() {
+            last.target = target;
+        }
+    }
+}
