@@ -320,6 +320,22 @@ mod tests {
     }
 
     #[test]
+    fn temperatures_saturation_and_slides_of_the_worked_examples() {
+        let tempered = |t: f64| softmax(&Z.map(|z| z / t));
+        toy::assert_near(&tempered(0.5), &[0.469_722, 0.172_801, 0.042_612, 0.314_864]);
+        toy::assert_near(&tempered(2.0), &[0.309_363, 0.240_932, 0.169_782, 0.279_923]);
+        toy::assert_near(&[0.25, 0.5, 1.0, 1.5].map(|t| entmax(&[t, 0.0], 4.0)[0]), &[0.908_866, 1.0, 1.0, 1.0]);
+        for t in [0.25, 0.5, 1.0, 1.5_f64] {
+            toy::assert_near(&entmax(&[t, 0.0], 1.5)[..1], &[0.5 * (1.0 + t / 2.0 * (2.0 - t * t / 4.0).sqrt())]);
+        }
+        let first = [1.0, 0.0, 0.0];
+        toy::assert_near(&entmax_gradient(&[0.99, 0.01, 0.0], 1.0, &first), &[0.0099, -0.0099, 0.0]);
+        for p in [[0.99, 0.01, 0.0], [0.5, 0.5, 0.0]] {
+            toy::assert_near(&entmax_gradient(&p, 2.0, &first), &[0.5, -0.5, 0.0]);
+        }
+    }
+
+    #[test]
     fn a_sigmoid_weighs_every_key_by_itself() {
         let weights = sigmoid(&Z, SigmoidBias::Zero);
         toy::assert_near(&weights, &[0.731_059, 0.622_459, 0.450_166, 0.689_974]);

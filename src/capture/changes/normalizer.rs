@@ -365,7 +365,7 @@ impl EditKind for Normalize {
         }
         if let Normalizer::Sample { seed, draw } = &mut self.with {
             let meaning = "Of which many draws the one is: the same number draws the same keys";
-            visit(whole("draw", "Draw", meaning, draw, 0..=MOST_DRAW.max(*draw)).placeholder("draw"));
+            visit(whole("draw", "Draw", meaning, draw, 0..=MOST_DRAW.max(*draw)));
             let meaning = "Where the draws begin: another seed, other keys";
             visit(OptionField::new("seed", "Seed", meaning, FieldValue::Seed(seed)));
         }

@@ -134,6 +134,7 @@ fn run_with_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
             if ui.button(options.title(rule)).clicked() {
                 let edit = rule.edit(options.alpha, head).into();
                 cx.send(Command::Change(ChangeCommand::Add(vec![edit])));
+                ui.close();
             }
         }
     };
