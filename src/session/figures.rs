@@ -10,7 +10,7 @@ use super::{
 use crate::{
     analysis::{
         PointCloud,
-        reading::{Extent, Over, Whose},
+        reading::{Extent, Over, Reading, RowLabels, Whose},
     },
     capture::Capture,
     export::{FigureRequest, default_file_name},
@@ -95,6 +95,8 @@ pub enum FigureRange {
     Stack,
     /// Every head of the stack, a file each.
     Files,
+    /// The picture for every word that is written or read, on one sheet.
+    Words,
 }
 
 vocabulary! {
@@ -105,6 +107,15 @@ vocabulary! {
     Layer("All heads of the layer, one sheet"),
     Stack("All heads of the model, one sheet"),
     Files("All heads of the model, one file each"),
+    Words("The picture for each word, one sheet"),
+}
+
+impl FigureRange {
+    /// Whether a pane has it: words alone look at a picture one after the other.
+    pub fn suits(self, pane: &Pane, capture: &Capture) -> bool {
+        let is_of_words = || capture.picture_side() != Some(pane.selection.stack().query_side());
+        self != Self::Words || pane.view.facts().lies_on_picture && is_of_words()
+    }
 }
 
 /// What the user can ask of figures.
@@ -274,7 +285,7 @@ fn spec_of(
     let one = extent.is_some_and(|extent| extent != Extent::PairsOfHeads);
     let of_patterns = !pane.view.facts().reads_corpus;
     let together = pane.options.reading.together.filter(|_| !one && of_patterns);
-    let range = if one { FigureRange::Shown } else { options.range };
+    let range = if one || !options.range.suits(pane, capture) { FigureRange::Shown } else { options.range };
     let (layers, heads, sheet) = match range {
         _ if extent_of_view == FigureExtent::Stack => (Vec::new(), Vec::new(), None),
         _ if pane.view.facts().shows_answers => (vec![head.layer], vec![head.head], None),
@@ -289,7 +300,7 @@ fn spec_of(
         _ if together.is_some_and(|together| together.over == Over::Stack) => {
             ((0..n_layers).collect(), Vec::new(), None)
         }
-        FigureRange::Shown => (vec![head.layer], shown_heads(pane, n_heads), None),
+        FigureRange::Shown | FigureRange::Words => (vec![head.layer], shown_heads(pane, n_heads), None),
         FigureRange::Layer => {
             let columns = n_heads.clamp(1, MAX_COLUMNS);
             (vec![head.layer], Vec::new(), Some([columns, n_heads.div_ceil(columns)]))
@@ -302,14 +313,16 @@ fn spec_of(
         FigureRange::Files => (Vec::new(), Vec::new(), None),
     };
     let files = range == FigureRange::Files && !pane.view.facts().shows_answers;
+    let of_words = range == FigureRange::Words;
+    let reading = pane.drawn_reading(capture);
     FigureSpec {
         view: pane.view,
         stack: Some(head.stack),
         layers,
         heads,
-        query: pane.selection.pinned.query,
-        key: pane.selection.pinned.key,
-        reading: pane.drawn_reading(capture),
+        query: pane.selection.pinned.query.filter(|_| !of_words),
+        key: pane.selection.pinned.key.filter(|_| !of_words),
+        reading: if of_words { Reading { rows: RowLabels::Written, ..reading } } else { reading },
         together: together.map(|together| together.how),
         minus: pane.minus.filter(|_| of_patterns && pane.explained().is_none()).map(|minus| Subtrahend {
             stack: Some(minus.head.stack),
@@ -319,7 +332,7 @@ fn spec_of(
         }),
         options: drawn_options(pane, (capture, cloud), cell, range),
         sheet,
-        each: Each { layer: files, head: files },
+        each: Each { layer: files, head: files, query: of_words },
         paper: Paper { pages: options.paper.pages && options.kind == FileKind::Pdf, ..options.paper },
     }
 }
@@ -334,7 +347,7 @@ fn drawn_options(
     let mut options = pane.options.clone();
     *options.projection_mut() = pane.projection_options();
     options.keep_told(cloud, pane.space(), cell);
-    options.shared_scale |= range != FigureRange::Shown;
+    options.shared_scale |= !matches!(range, FigureRange::Shown | FigureRange::Words);
     // Words ask in cross-attention: there is nothing to lead from.
     let from_patches = capture.picture_side() == Some(pane.selection.stack().query_side());
     if pane.explained().is_some() || !from_patches {

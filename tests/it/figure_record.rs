@@ -43,7 +43,7 @@ fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
         minus: _,
         options: _,
         sheet: _,
-        each: Each { layer: _, head: _ },
+        each: Each { layer: _, head: _, query: _ },
         paper: Paper { dark: _, width: _, height: _, pages: _, scale: _, caption: _, svg_text: _, fonts: _ },
     } = spec;
     let LeaveOut { special: _, first: _, punctuation: _, positions: _, policy: _ } = leave_out;
@@ -68,6 +68,7 @@ fn turns(spec: &FigureSpec) -> Vec<(&'static str, Turn)> {
         ("minus of", |it| it.minus = Some(Subtrahend { stack: None, layer: 0, head: 1, of: Whose::Other })),
         ("sheet", |it| it.sheet = Some([2, 3])),
         ("each layer", |it| it.each.layer = true),
+        ("each query", |it| it.each.query = true),
         ("each head", |it| it.each.head = true),
         ("dark", |it| it.paper.dark = true),
         ("width", |it| it.paper.width = Some(123.0)),

@@ -260,6 +260,42 @@ fn a_sheet_of_arrows_says_what_widths_mean() {
     assert!(texts.iter().any(|text| text == "1.00"), "{texts:?}");
 }
 
+/// Show, Attend and Tell: the picture once for each word that is written over it.
+#[test]
+fn a_caption_is_a_strip_of_pictures_with_a_word_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let (scene, out) = (sample("scene-1.png"), folder.path().join("strip.svg"));
+    let picture = ["picture", "--model", "demo:captions", "--image", &scene, "--generate", "16", "--head", "2"];
+    let strip = [&picture[..], &["--each", "query"]].concat();
+    let data = folder.path().join("strip.json");
+    let svg = render(&[&strip[..], &["--data", data.to_str().unwrap()]].concat(), &out);
+    let told = texts(&svg);
+    let words = ["a", "green", "triangle", "right", "of", "a", "yellow", "circle"];
+    let of_word = |text: &String| {
+        let is_of = |word: &&&str| text.strip_prefix(**word).is_some_and(|rest| rest.starts_with(" · 0."));
+        words.iter().find(is_of).copied()
+    };
+    let titles: Vec<&str> = told.iter().filter_map(of_word).collect();
+    assert_eq!(titles, words, "{told:?}");
+    let n_images = String::from_utf8_lossy(&svg).matches("<image").count();
+    assert_eq!(n_images, 2 * words.len() + 1, "pictures, overlays and the scale");
+    let all = told.join(" ");
+    assert!(all.contains("L0H2") && all.contains("each word is written"), "{all}");
+    let ends = |told: &[String]| ["largest of each", "0.78"].map(|end| told.iter().any(|text| text == end));
+    assert_eq!(ends(&told), [true, false], "{told:?}");
+    let shared = texts(&render(&[&strip[..], &["--shared-scale"]].concat(), &out));
+    assert_eq!(ends(&shared), [false, true], "{shared:?}");
+
+    let refused = |arguments: &[&str], said: &str| {
+        let output = attnscope(&[&["render"], arguments, &["--out", out.to_str().unwrap()]].concat());
+        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{arguments:?}: {output:?}");
+    };
+    refused(&["heatmap", "--model", "demo:gpt", "--text", "Once", "--each", "query"], "drawn of pictures");
+    let cat = sample("chelsea.jpg");
+    refused(&["picture", "--model", "demo:vit", "--image", &cat, "--each", "query"], "are no words");
+    refused(&[&strip[..], &["--sheet", "2x2"]].concat(), "do not fit on a sheet of 2x2");
+}
+
 #[test]
 fn figures_have_the_size_that_was_asked_for() {
     let folder = tempfile::tempdir().unwrap();

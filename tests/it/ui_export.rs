@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use attnscope::{
+    cli::open::OpenOptions,
     export::{ExportRequest, Preview},
     figure::CaptionKind,
     protocol::Request,
+    session::{ViewKind, gallery::EXAMPLES},
 };
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, accesskit::Role};
 use egui_kittest::kittest::Queryable as _;
@@ -56,6 +58,25 @@ fn a_figure_that_is_higher_than_a_page_is_said_before_it_is_saved() {
     assert!(!is_said && n_pages > 1 && window.shows(&format!("{n_pages} pages")), "{n_pages}");
     window.click("SVG");
     assert_eq!(too_high(&window), (true, 1), "an SVG has no pages");
+}
+
+/// The picture once for each word, where words look at a picture.
+#[test]
+fn a_strip_of_words_is_offered_where_words_look_at_a_picture() {
+    let choice = "The picture for each word, one sheet";
+    let mut window = Window::open(with_text("one two three"));
+    window.press(Modifiers::COMMAND, Key::E);
+    assert!(window.shows("All heads of the layer, one sheet") && !window.shows(choice));
+    let idx = EXAMPLES.iter().position(|example| example.title == "Named and seen").unwrap();
+    let mut window = Window::open(OpenOptions { example: Some(idx), ..OpenOptions::default() });
+    window.press(Modifiers::COMMAND, Key::E);
+    window.click(choice);
+    let figure = window.app().session().figure().unwrap();
+    assert!(figure.spec.each.query && figure.spec.query.is_none());
+    // What was chosen means nothing in lines.
+    window.press(Modifiers::NONE, Key::Escape);
+    window.show(ViewKind::Heads);
+    assert!(!window.app().session().figure().unwrap().spec.each.query);
 }
 
 /// The numbers are seen before they are written, with what the file will hold.

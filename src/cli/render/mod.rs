@@ -42,7 +42,7 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
         answers: &answers,
     };
     let drawn = spec::all(&spec, subject)?;
-    if spec.sheet.is_none() {
+    if !spec.is_sheet() {
         target.check(&drawn)?;
     }
     let table = options.data.is_some().then(|| spec::table(&drawn, &spec, subject)).transpose()?;

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 30] = [
+const OF_NO_SESSION: [&str; 31] = [
     "model",
     "capture",
     "text",
@@ -58,6 +58,7 @@ const OF_NO_SESSION: [&str; 30] = [
     "words",
     "written",
     "sheet",
+    "each",
 ];
 
 /// Options of `attnscope render`.
@@ -152,6 +153,9 @@ pub struct RenderOptions {
     /// Several figures on one page, such as 4x3: four columns, three rows
     #[arg(long, value_parser = parse_sheet, value_name = "COLSxROWS")]
     pub sheet: Option<[usize; 2]>,
+    /// A sheet with a picture for each: query (each word that is written, or read, over the picture)
+    #[arg(long, value_parser = ["query"], value_name = "WHAT", conflicts_with_all = ["query", "key"])]
+    pub each: Option<String>,
     /// Theme: light, dark
     #[arg(long, value_parser = parse_theme, default_value = "light")]
     pub theme: Theme,
@@ -201,7 +205,7 @@ impl RenderOptions {
             minus: self.minus.map(minus),
             options: self.view_options()?,
             sheet: self.sheet,
-            each: Each { layer: self.names("{layer}"), head: self.names("{head}") },
+            each: Each { layer: self.names("{layer}"), head: self.names("{head}"), query: self.each.is_some() },
             paper: self.paper(),
         })
     }
@@ -220,7 +224,7 @@ impl RenderOptions {
             source: if self.by_value_norm { Source::ByValueNorm } else { Source::Weights },
             leave_out: self.leave_out(),
             words: self.words,
-            rows: if self.written { RowLabels::Written } else { RowLabels::Read },
+            rows: if self.written || self.each.is_some() { RowLabels::Written } else { RowLabels::Read },
             ..Reading::default()
         }
     }

@@ -47,8 +47,9 @@ impl FigureOutput {
                 let message = format!("only {{layer}} and {{head}} can be filled in: {}", out.display());
                 return Err(CliError::Usage(message));
             }
-            if options.sheet.is_some() && rest.len() < name.len() {
-                let message = "a sheet is one file: leave {layer} and {head} out of its name, or leave out --sheet";
+            if (options.sheet.is_some() || options.each.is_some()) && rest.len() < name.len() {
+                let message =
+                    "a sheet is one file: leave {layer} and {head} out of its name, or leave out --sheet or --each";
                 return Err(CliError::Usage(message.to_owned()));
             }
             let folder = Path::new(&rest).parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -15,9 +15,13 @@ use crate::{
     figure::{
         self, Figure, Item, Scene, paper,
         small::{SmallSheet, Titled},
+        views::heads_text,
     },
     spec::ModelSpec,
 };
+
+/// Pictures of a sheet of words that stand side by side.
+const STRIP_COLUMNS: usize = 4;
 
 /// A figure, with which layer and head it is of where it is one.
 pub struct Drawing {
@@ -40,7 +44,8 @@ pub fn draw(
 ) -> Result<Vec<Drawing>, FigureError> {
     let page = spec.paper.page()?;
     let resolved = ResolvedSpec::new(spec, subject)?;
-    let Some([n_cols, n_rows]) = spec.sheet else {
+    let strip = || [drawn.len().clamp(1, STRIP_COLUMNS), drawn.len().div_ceil(STRIP_COLUMNS).max(1)];
+    let Some([n_cols, n_rows]) = spec.sheet.or_else(|| spec.each.query.then(strip)) else {
         let one = |it: &NamedScene| {
             let page = Page { about: resolved.about(resolved.heads_of(it)), ..page.clone() };
             let figure = finished(&*it.scene, &page, std::slice::from_ref(&it.label), spec, subject, type_);
@@ -56,7 +61,7 @@ pub fn draw(
         )));
     }
     let page = Page { about: resolved.about(resolved.ids().unwrap_or_default()), ..page };
-    let captions = sheet_captions(&drawn);
+    let captions = sheet_captions(&drawn, &resolved);
     let heads: Vec<String> = drawn.iter().map(|it| it.label.clone()).collect();
     let titled = |it: NamedScene| Titled { title: it.label, place: it.layer.zip(it.head), scene: it.scene };
     let figure = match SmallSheet::new(drawn.drain(..).map(titled).collect(), n_cols, captions.clone()) {
@@ -97,9 +102,15 @@ fn finished(
 }
 
 /// What is said below several scenes: of which heads.
-fn sheet_captions(drawn: &[NamedScene]) -> Captions {
+fn sheet_captions(drawn: &[NamedScene], resolved: &ResolvedSpec<'_>) -> Captions {
     let (Some(first), Some(last)) = (drawn.first(), drawn.last()) else { return Captions::default() };
-    let which = if drawn.len() == 1 { first.label.clone() } else { format!("{} to {}", first.label, last.label) };
+    let which = match drawn.len() {
+        _ if resolved.spec.each.query => {
+            format!("{}, {}", heads_text(&resolved.ids().unwrap_or_default()), resolved.words_text())
+        }
+        1 => first.label.clone(),
+        _ => format!("{} to {}", first.label, last.label),
+    };
     Captions::both(format!("{}: {which}.", first.view_text))
 }
 

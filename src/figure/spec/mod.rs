@@ -60,6 +60,13 @@ pub struct FigureSpec {
     pub paper: Paper,
 }
 
+impl FigureSpec {
+    /// Whether all figures stand on one sheet.
+    pub const fn is_sheet(&self) -> bool {
+        self.sheet.is_some() || self.each.query
+    }
+}
+
 /// A head that is subtracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subtrahend {
@@ -75,6 +82,8 @@ pub struct Subtrahend {
 pub struct Each {
     pub layer: bool,
     pub head: bool,
+    /// Of pictures: each word that is written or read, all on one sheet.
+    pub query: bool,
 }
 
 /// Size and look of a figure, remembered between runs.

@@ -73,6 +73,7 @@ impl FigureSpec {
             ("sheet", json!(sheet)),
             ("each_layer", json!(each.layer)),
             ("each_head", json!(each.head)),
+            ("each_query", json!(each.query)),
             ("theme", json!(if *dark { "dark" } else { "light" })),
             ("width_pt", plain(width)),
             ("height_pt", plain(height)),

@@ -6,9 +6,11 @@ use super::{FigureError, FigureInput, FigureSpec, Subtrahend};
 use crate::{
     analysis::{
         PointCloud, Space, attention,
-        reading::{self, Aggregate, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, Which, Whose},
+        reading::{
+            self, Aggregate, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, RowLabels, Which, Whose,
+        },
     },
-    capture::{Capture, Token},
+    capture::{Capture, Token, words},
     figure::{
         About, Captions, FigureExtent, ViewKind,
         views::{
@@ -50,7 +52,9 @@ impl<'a> ResolvedSpec<'a> {
         let FigureInput { captures: Captures { this: capture, other }, cloud, answers } = subject;
         let stack = stack(spec, capture)?;
         let mut layers = spec.layers.clone();
-        let many = spec.sheet.is_some() || spec.each.layer;
+        // A sheet of words has the one head that is asked about.
+        let of_heads = spec.sheet.is_some() && !spec.each.query;
+        let many = of_heads || spec.each.layer;
         let n_layers = capture.model().stack(stack).map_or(0, |stack| stack.layers.len());
         let recorded = |layer: &usize| attention::has_pattern(capture, HeadId { stack, layer: *layer, head: 0 });
         let space = spec.space();
@@ -64,8 +68,7 @@ impl<'a> ResolvedSpec<'a> {
             return Err(FigureError::Failed(format!("no attention of the {stack} stack was recorded")));
         }
         let chosen = spec.heads.clone();
-        let all_heads =
-            extent != FigureExtent::Head || spec.sheet.is_some() || spec.together.is_some() || spec.each.head;
+        let all_heads = extent != FigureExtent::Head || of_heads || spec.together.is_some() || spec.each.head;
         let heads = match chosen.is_empty() {
             true if all_heads => None,
             true => Some(vec![0]),
@@ -230,6 +233,24 @@ impl<'a> ResolvedSpec<'a> {
     /// What is held.
     pub const fn pinned(&self) -> Pinned {
         Pinned { query: self.spec.query, key: self.spec.key }
+    }
+
+    /// Each query that a word stands for, with that word: the one that it writes, where rows are named so, else the one
+    /// that it reads.
+    pub fn words(&self) -> Vec<(usize, String)> {
+        let (tokens, ahead) = (self.capture.query_tokens(self.stack), usize::from(self.writes()));
+        let words = tokens.iter().enumerate().skip(ahead).filter(|(_, token)| !token.special);
+        words.map(|(position, _)| (position - ahead, words::word_text(tokens, position..position + 1))).collect()
+    }
+
+    /// What of each word is drawn.
+    pub(super) fn words_text(&self) -> &'static str {
+        if self.writes() { "when each word is written" } else { "of each word" }
+    }
+
+    /// Whether rows are named by what they write.
+    pub fn writes(&self) -> bool {
+        self.spec.reading.rows == RowLabels::Written && reading::writes(self.capture, self.stack)
     }
 
     /// One pattern per figure: of each head, or of all together.

@@ -22,6 +22,11 @@ pub struct NamedScene {
 
 /// Every figure that was asked for.
 pub fn all(spec: &FigureSpec, subject: super::FigureInput<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    if spec.each.query && !spec.view.facts().lies_on_picture {
+        let message =
+            format!("{} is one figure of all words: a figure for each is drawn of pictures", spec.view.name());
+        return Err(FigureError::Usage(message));
+    }
     (spec.view.spec().figures)(&ResolvedSpec::new(spec, subject)?)
 }
 

@@ -197,7 +197,9 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
     if cx.pane.view.facts().shows_answers {
         ui.label(RichText::new("The results that the pane shows").color(cx.theme.text_weak));
     } else {
-        for range in FigureRange::ALL {
+        let suits =
+            |range: &FigureRange| cx.document.latest_capture().is_some_and(|capture| range.suits(cx.pane, capture));
+        for range in FigureRange::ALL.into_iter().filter(suits) {
             ui.radio_value(&mut options.range, range, range.label());
         }
     }

@@ -75,6 +75,8 @@ pub struct ImageScene {
     pub read: Arc<ReadPattern>,
     /// The value of the last colour, where several figures share a scale.
     pub high: Option<f32>,
+    /// Whether the last colour of each of several figures is its own largest value, which its title says.
+    pub is_relative: bool,
     /// The picture and its patches.
     pub image: ImageInfo,
     /// Names of the tokens of the picture, in order.
@@ -338,7 +340,10 @@ impl SmallMap for ImageScene {
         let name = if self.read.signed { "difference" } else { "weight" };
         Some(Scale {
             map: color_map(&self.read, self.look.map),
-            ends: [range.low(), range.high()].map(tick_text),
+            ends: match self.is_relative {
+                true => [tick_text(range.low()), "largest of each".to_owned()],
+                false => [range.low(), range.high()].map(tick_text),
+            },
             name,
         })
     }

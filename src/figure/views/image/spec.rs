@@ -1,21 +1,23 @@
 //! Attention on the picture: what the view is, and its figures.
 
+use std::sync::Arc;
+
 use super::{
     ImageScene, OverlayLook, Smoothing,
     flows::FlowKind,
     weights::{OverlayToken, PatchRole, of_patches},
 };
 use crate::{
-    analysis::reading::{self, ReadPattern, RowLabels},
+    analysis::reading::ReadPattern,
     capture::Capture,
     figure::{
         ViewKind, data,
         list::Sampling,
-        spec::{FigureError, NamedScene, OnePattern, ResolvedSpec, names_of, no_picture},
+        spec::{FigureError, NamedScene, ResolvedSpec, names_of, no_picture},
         views::{Facts, FigureExtent, Topic, ViewGroup, ViewSpec, spec},
     },
-    ids::StackKind,
-    text::capitalised,
+    ids::{HeadId, StackKind},
+    text::{capitalised, weight_text},
 };
 
 /// The view.
@@ -90,6 +92,9 @@ fn sheet_text(resolved: &ResolvedSpec<'_>) -> &'static str {
     })
 }
 
+/// The pattern of a figure, the head that it is of alone, what is picked in it, and its title.
+type Drawn = (Arc<ReadPattern>, Option<HeadId>, (OverlayToken, PatchRole), String);
+
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
     let Some((image, side)) = resolved.capture.image().zip(resolved.capture.picture_side()) else {
         return Err(no_picture(resolved.capture));
@@ -117,27 +122,50 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         (None, Some(key)) if picks_patches => (OverlayToken::Token(key), PatchRole::Key),
         (query, _) => (OverlayToken::of(query, picks_patches, image.n_prefix), PatchRole::Query),
     };
-    let writes = resolved.spec.reading.rows == RowLabels::Written && reading::writes(resolved.capture, resolved.stack);
+    let writes = resolved.writes();
     let partner = resolved.spec.key.filter(|_| picked.1 == PatchRole::Query);
     // On paper, which has room for every patch, they are told apart unless somebody wants otherwise.
     let sampling = if options.smoothing == Smoothing::Smooth { Sampling::Smooth } else { Sampling::Crisp };
     let look =
         OverlayLook { map: resolved.spec.color_map(), sampling, opacity: options.opacity, contour: options.contour };
     let patterns = resolved.patterns()?;
+    let words = if resolved.spec.each.query { resolved.words() } else { Vec::new() };
+    if resolved.spec.each.query && (picks_patches || words.is_empty()) {
+        let message = format!("the queries of the {} stack are no words: choose another --stack", resolved.stack);
+        return Err(FigureError::Usage(message));
+    }
     // The scale of small multiples is that of the patches, whatever went to a token before them.
-    let on_patches = |read: &ReadPattern| {
-        let weights = picked.0.weights(read, picked.1);
-        of_patches(&weights, image).iter().map(|weight| weight.abs()).fold(0.0, f32::max)
+    let on_patches = |read: &ReadPattern, (token, role): (OverlayToken, PatchRole)| {
+        of_patches(&token.weights(read, role), image).iter().map(|weight| weight.abs()).fold(0.0, f32::max)
     };
-    let high = match resolved.spec.sheet {
-        Some(_) => Some(patterns.iter().map(|(read, _)| on_patches(read)).fold(0.0, f32::max)),
-        None => resolved.shared_high(&patterns),
+    let (several, of_words) = (patterns.len() > 1, !words.is_empty());
+    // A word that looks at much gives little to each patch: it has a scale of its own, where nobody wants one for all.
+    let is_relative = of_words && !resolved.spec.options.shared_scale && patterns.iter().all(|(read, _)| !read.signed);
+    // What each figure is of: a head, or a word of it.
+    let mut drawn = Vec::new();
+    for (read, id) in &patterns {
+        let subject = resolved.subject(&read.heads);
+        let heads = if several { format!("{}: ", capitalised(&subject)) } else { String::new() };
+        let of_word = |(query, word): &(usize, String)| {
+            let picked = (OverlayToken::Token(*query), PatchRole::Query);
+            let most =
+                if is_relative { format!(" · {}", weight_text(on_patches(read, picked))) } else { String::new() };
+            (Arc::clone(read), None, picked, format!("{heads}{word}{most}"))
+        };
+        drawn.extend(words.iter().map(of_word));
+        drawn.extend((!of_words).then(|| (Arc::clone(read), *id, picked, capitalised(&subject))));
+    }
+    let high = match resolved.spec.is_sheet() {
+        _ if is_relative => None,
+        true => Some(drawn.iter().map(|(read, _, picked, _)| on_patches(read, *picked)).fold(0.0, f32::max)),
+        false => resolved.shared_high(&patterns),
     };
-    let figure = |(read, id): OnePattern| {
+    let figure = |(read, id, picked, label): Drawn| {
         let subject = resolved.subject(&read.heads);
         let scene = ImageScene {
             read,
             high,
+            is_relative,
             image: image.clone(),
             names: names_of(resolved.capture.key_tokens(resolved.stack)),
             picks_patches,
@@ -146,10 +174,10 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             partner,
             look,
             flows: options.flow_filter().map(|filter| (filter, held)),
-            subject: subject.clone(),
+            subject,
         };
         let numbers = scene.clone();
-        resolved.named(Box::new(scene), Box::new(move || data::image(&numbers)), capitalised(&subject), id)
+        resolved.named(Box::new(scene), Box::new(move || data::image(&numbers)), label, id)
     };
-    Ok(patterns.into_iter().map(figure).collect())
+    Ok(drawn.into_iter().map(figure).collect())
 }
