@@ -14,6 +14,7 @@ use attnscope::{
         simplex::{ScoreRow, Spread},
     },
     capture::{Capture, Matrix, Token},
+    figure::views::positions::{PositionFacts, PositionsOptions},
     ids::{HeadId, StackKind},
     model::{Encoded, Engine, ImageSource, Input, Model, RunPlan, locate, uninterrupted},
     session::{
@@ -62,6 +63,8 @@ enum Claim {
     Leaves(f64, usize),
     /// The mean variance of the scores within a row, before the scale and after it.
     Varies([f64; 2]),
+    /// The mean cosine of position embeddings so far apart.
+    Alike(&'static [(usize, f32)]),
     /// No query gives a later key anything, in any head.
     Causal,
     /// In so many heads the pinned query gives this word most.
@@ -140,6 +143,7 @@ fn claim(example: &Example) -> Claim {
         "No looking ahead" => Claim::Causal,
         "Near, in some heads" => Claim::Follows(&[((0, 0), -0.95), ((4, 5), -0.02)]),
         "The root of d" => Claim::Varies([25.9, 0.93]),
+        "Positions beside each other" => Claim::Alike(&[(1, 0.99), (8, 0.51), (32, -0.09)]),
         "Nothing to repeat" => Claim::Spreads(0.3),
         "Since the last “and”" => {
             let behind = &[("bar", "and"), ("ked", "and"), ("at", "and"), ("the@2", "and"), ("cat", "and")];
@@ -404,6 +408,12 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             (-(n_heads_that_look(capture, stack, [query, key]) as f32 - *n as f32).abs(), 0.0)
         }
         Claim::Follows(heads) => (-off_correlations(capture, stack, heads), -0.005),
+        Claim::Alike(told) => {
+            let table = PositionFacts::of(capture, None, head, PositionsOptions::default()).table.unwrap();
+            let apart =
+                |by: usize| mean((by..table.cosines.n_rows()).map(|at| table.cosines.row(at).unwrap()[at - by]));
+            (-told.iter().map(|(by, told)| (apart(*by) - told).abs()).fold(0.0, f32::max), -0.006)
+        }
         Claim::Shows(words) => {
             let hits = words.iter().filter(|(written, area)| {
                 let row = pattern.row(position(queries, written) - 1).unwrap();

@@ -15,8 +15,8 @@ use attnscope::{
     capture::Capture,
     ids::{HeadId, Side},
     lab::{
-        AlignmentOptions, FaithfulnessOptions, GradientOptions, LeaveOneOutOptions, LeaveOut, MethodCall, Of,
-        RelevanceQuestion, Rule, SubjectSpan, TraceOptions,
+        AlignmentOptions, FaithfulnessOptions, GradientOptions, LabFocus, LeaveOneOutOptions, LeaveOut, MethodCall,
+        MethodPreset, Of, RelevanceQuestion, Rule,
     },
     model::{Edit, Encoded, Model, RunPlan, uninterrupted},
     session::gallery::{EXAMPLES, Example, Topic},
@@ -82,12 +82,15 @@ impl Tried {
         })
     }
 
-    /// How far the head that is shown is an induction head, without and with the changes.
-    fn induction(&self) -> [f64; 2] {
+    /// How far the head that is shown is of a kind, without and with the changes.
+    fn kind(&self, kind: Detector) -> [f64; 2] {
         let head = self.head();
-        [&self.plain, &self.changed].map(|capture| {
-            f64::from(Probe::new(capture, head.stack).score(Detector::Induction, head.layer, head.head).unwrap())
-        })
+        [&self.plain, &self.changed]
+            .map(|capture| f64::from(Probe::new(capture, head.stack).score(kind, head.layer, head.head).unwrap()))
+    }
+
+    fn induction(&self) -> [f64; 2] {
+        self.kind(Detector::Induction)
     }
 
     fn ask(&self, asked: &MethodCall) -> Report {
@@ -179,6 +182,11 @@ fn changed(tried: &Tried) -> Vec<Claim> {
             let ([before, after], [tree, no_tree]) = (tried.induction(), tried.probability("tree"));
             claims.extend([("an induction head", before, 0.8), at_most("finds nothing", after, 0.05)]);
             claims.extend([("tree", tree, 0.9), at_most("no tree", no_tree, 0.01)]);
+        }
+        "Without positions" => {
+            let [before, after] = tried.kind(Detector::Previous);
+            claims.push(at_most("0.99", (before - 0.99).abs(), 0.005));
+            claims.push(at_most("0.25", (after - 0.25).abs(), 0.005));
         }
         "One of several" => {
             let [before, after] = tried.probability("tree");
@@ -272,26 +280,36 @@ fn asked(tried: &Tried) -> Vec<Claim> {
         }
         "Come here, Ben" => {
             let subject = tried.example.query.unwrap();
-            let ask = MethodCall::Trace(TraceOptions::of(SubjectSpan::Positions(subject..subject + 1)));
-            let report = tried.ask(&ask);
-            let Some(Value::Grid { values, .. }) = report.value("effect") else { panic!("{report:?}") };
+            let turned = &tried.example.asks.unwrap().options().turned["trace"];
+            let (capture, head) = (&*tried.plain, HeadId::single(0, 0));
+            let focus = LabFocus { capture, head, query: Some(subject), key: None, reverse: None };
+            let report = tried.ask(&MethodPreset::from_name("trace").unwrap().ask(&focus, turned).unwrap());
             let total = number(&report, "clean") - number(&report, "corrupted");
-            let of = |position: usize, layer: usize| f64::from(values.row(position).unwrap()[layer]) / total;
-            let (last, layers) = (values.n_rows() - 1, values.n_cols() - 1);
+            let part = |panel: &str| {
+                let Some(Value::Grid { values, .. }) = report.value(panel) else { panic!("{report:?}") };
+                let values = values.clone();
+                move |position: usize, layer: usize| f64::from(values.row(position).unwrap()[layer]) / total
+            };
+            let [stream, mlps, attention] = ["effect_resid", "effect_mlp", "effect_attention"].map(part);
+            let (last, layers) = (tried.plain.query_tokens(tried.plain.model().stacks[0].kind).len() - 1, 5);
             let others = (0..last).filter(|position| *position != subject);
-            let most =
-                others.flat_map(|position| (0..=layers).map(move |layer| of(position, layer))).fold(0.0, f64::max);
+            let elsewhere = others.flat_map(|position| (0..=layers).map(move |layer| (position, layer)));
+            let most = elsewhere.map(|(position, layer)| stream(position, layer)).fold(0.0, f64::max);
             vec![
                 ("destroyed", total, 0.4),
-                ("where it stands", of(subject, 0), 0.8),
-                at_most("no longer", of(subject, layers), 0.05),
-                ("where it is written", of(last, layers), 0.9),
-                at_most("not yet", of(last, 0), 0.1),
+                ("where it stands", stream(subject, 0), 0.8),
+                at_most("no longer", stream(subject, layers), 0.05),
+                ("where it is written", stream(last, layers), 0.9),
+                at_most("not yet", stream(last, 0), 0.1),
                 at_most("nowhere else", most, 0.1),
+                ("MLPs where it stands", mlps(subject, 0), 0.8),
+                at_most("MLPs at the end", mlps(last, layers), 0.3),
+                ("attention at the end", attention(last, layers), 0.5),
+                at_most("attention where it stands", attention(subject, 0), 0.1),
             ]
         }
         "How well it aligns" => {
-            let gold = tried.example.asks.unwrap().gold.map(ToOwned::to_owned);
+            let gold = Some(tried.example.asks.unwrap().set[0].1.to_owned());
             let report =
                 tried.ask(&MethodCall::Alignment(AlignmentOptions { setting: Setting::Output, gold, reverse: None }));
             let table = report.value("alignments").unwrap();

@@ -36,7 +36,8 @@ fn every_stop_is_another_example_and_says_so_in_two_sentences() {
     assert_eq!(texts.len(), stops().count());
     for (_, stop) in stops() {
         let (text, hint) = (stop.text(), stop.example().hint);
-        let idea = text.strip_suffix(&format!(". {hint}.")).unwrap();
+        let idea = text.strip_suffix(&format!(" {hint}.")).unwrap();
+        assert!(idea.ends_with(['.', '?']) && !idea.ends_with("?."), "{idea}");
         assert!(text.chars().count() <= LONGEST, "{}: {} letters", stop.example().title, text.chars().count());
         // What is measured stands in the hint alone, whose numbers are tested; years are no numbers.
         let numbers = idea.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());

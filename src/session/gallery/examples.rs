@@ -527,11 +527,19 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "The root of d",
-        hint: "Within a row the products of this head have a variance of 25.9; divided by √28, the scores have 0.93",
+        hint: "Last chart: within a row products have a variance of 25.9 here; divided by √28, the scores have 0.93",
         input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
         view: ViewKind::Simplex,
         head: Some((3, 2)),
         query: Some(14),
+        ..STEPS
+    },
+    Example {
+        title: "Positions beside each other",
+        hint: "Learnt here: neighbours are alike (mean cosine 0.99), positions 8 apart half as much (0.51), 32 apart not",
+        input: ExampleInput::Text("Once upon a time, there was a little girl named Lily."),
+        view: ViewKind::Positions,
+        head: Some((0, 0)),
         ..STEPS
     },
     Example {

@@ -27,7 +27,8 @@ impl Stop {
 
     /// What is said of it.
     pub fn text(self) -> String {
-        format!("{}. {}.", self.idea, self.example().hint)
+        let ended = if self.idea.ends_with('?') { "" } else { "." };
+        format!("{}{ended} {}.", self.idea, self.example().hint)
     }
 }
 
@@ -87,7 +88,6 @@ pub const LECTURE: &[Part] = &[
                 "How 0.61 comes about",
                 "A query times a key is a score, softmax turns scores into weights, weights average values",
             ),
-            stop("The word before, in numbers", "A head may look for a place instead of a meaning, in the same steps"),
             stop(
                 "The root of d",
                 "The product of two vectors of d independent numbers has d times the variance of one",
@@ -101,7 +101,15 @@ pub const LECTURE: &[Part] = &[
                 "A translated word, step by step",
                 "In cross-attention the query is of the written text, keys and values are of the source",
             ),
-            stop("Once upon a time", "Without positions attention has no order; with them a head can look for a place"),
+            stop("Once upon a time", "A head can look for a place instead of a meaning"),
+            stop(
+                "Without positions",
+                "What order is left without them? In an encoder none at all, here that of the mask",
+            ),
+            stop(
+                "Positions beside each other",
+                "Each position is a vector that is added: sinusoids in 2017, often learnt",
+            ),
             stop("Two words back", "Several heads ask at once, each with its own queries, keys and values"),
             stop("Forty-eight heads", "All heads of all layers, each a small map of who attends to whom"),
             stop("No looking ahead", "A mask: the scores of keys to come are −∞ before softmax"),
@@ -125,12 +133,10 @@ pub const LECTURE: &[Part] = &[
         title: "What a head does",
         stops: &[
             stop("Too tired", "The sentence of the Illustrated Transformer: which noun is “it”?"),
-            stop("Mom and her flower", "The same question with two candidates"),
             stop("An article and its noun", "Some heads link words by syntax"),
             stop("Since the last “and”", "Some follow one word"),
             stop("Full stops and commas", "Some have a place to rest"),
             stop("Repeated words", "Induction: find what was here before, and look at what came next"),
-            stop("Nothing to repeat", "A head is more than its best example"),
         ],
     },
     Part {
@@ -161,7 +167,6 @@ pub const LECTURE: &[Part] = &[
     Part {
         title: "Pictures",
         stops: &[
-            stop("A face", "Where does [CLS] look?"),
             stop("Light with light", "Patches look at patches, in early layers by how they look"),
             stop("Left or right", "A written relation needs more than one thing"),
             stop("Why “green”", "Relevance instead of weights: which patches does a word depend on?"),

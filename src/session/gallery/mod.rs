@@ -9,6 +9,8 @@ mod what_if;
 pub use lecture::{LECTURE, Part, Stop, stops};
 pub use what_if::WhatIf;
 
+use std::collections::BTreeMap;
+
 use super::{LabOptions, ViewKind};
 use crate::{
     analysis::explain::report::LabQuestion,
@@ -93,18 +95,23 @@ pub struct ExampleQuestion {
     pub alone: Option<&'static str>,
     /// The output that it is about.
     pub target: Target,
-    /// What links the words of the two texts, for the question of alignment.
-    pub gold: Option<&'static str>,
+    /// Options of columns, as `render explain --set` takes them: `trace.restore` and `all`.
+    pub set: &'static [(&'static str, &'static str)],
 }
 
 impl ExampleQuestion {
     /// The same as options of a pane.
     pub fn options(self) -> LabOptions {
-        let Self { question, alone, gold, target: _ } = self;
+        let Self { question, alone, set, target: _ } = self;
         let others = MethodPreset::all().filter(|column| alone.is_some_and(|name| name != column.name));
         let shown = others.map(|column| (column.name.to_owned(), false)).collect();
-        let links = gold.map(|gold| ("alignment".to_owned(), FieldValues::from([("gold".to_owned(), gold.into())])));
-        LabOptions { question, shown, turned: links.into_iter().collect(), ..LabOptions::default() }
+        let mut turned: BTreeMap<String, FieldValues> = BTreeMap::new();
+        for (option, value) in set {
+            let Some((column, name)) = option.split_once('.') else { continue };
+            let value = serde_json::from_str(value).unwrap_or_else(|_| (*value).into());
+            turned.entry(column.to_owned()).or_default().insert(name.to_owned(), value);
+        }
+        LabOptions { question, shown, turned, ..LabOptions::default() }
     }
 }
 

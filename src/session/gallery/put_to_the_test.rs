@@ -11,7 +11,7 @@ const ASKED: ExampleQuestion = ExampleQuestion {
     question: LabQuestion::Depends,
     alone: None,
     target: Target { position: None, class: None, against: None },
-    gold: None,
+    set: &[],
 };
 
 /// These examples, in the order they are shown.
@@ -54,6 +54,17 @@ pub(super) const EXAMPLES: &[Example] = &[
         head: Some((1, 0)),
         query: Some(15),
         changes: &[WhatIf::Cut { query: 15, key: 4, layer: None }],
+        ..GPT
+    },
+    Example {
+        title: "Without positions",
+        hint: "Right: without position embeddings the head of the word before does not find it: 0.99 falls to 0.25",
+        topic: Topic::WhatIf,
+        input: ExampleInput::Text(
+            "Once upon a time, there was a little girl named Lily. She loved to play with her red ball. One day, Lily",
+        ),
+        head: Some((0, 0)),
+        changes: &[WhatIf::NoPositions],
         ..GPT
     },
     Example {
@@ -134,13 +145,17 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Come here, Ben",
-        hint: "“Ben” is hidden by noise, then restored state by state: early layers at its place, late ones at the \
-            end",
+        hint: "Noise hides “Ben”. Early states and MLPs at its place restore it, late states and attention at the end",
         topic: Topic::Lab,
         input: ExampleInput::Text("There was a boy named Ben. His mom said, \"Come here,"),
         view: ViewKind::Lab,
         query: Some(5),
-        asks: Some(ExampleQuestion { question: LabQuestion::Fact, alone: Some("trace"), ..ASKED }),
+        asks: Some(ExampleQuestion {
+            question: LabQuestion::Fact,
+            alone: Some("trace"),
+            set: &[("trace.restore", "all"), ("trace.window", "2"), ("trace.samples", "3")],
+            ..ASKED
+        }),
         ..GPT
     },
     Example {
@@ -153,7 +168,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         view: ViewKind::Lab,
         asks: Some(ExampleQuestion {
             question: LabQuestion::Aligns,
-            gold: Some("0-0 1-1 1-2 2-3 4-4 3-5 5-6"),
+            set: &[("alignment.gold", "0-0 1-1 1-2 2-3 4-4 3-5 5-6")],
             ..ASKED
         }),
         ..TRANSLATE

@@ -1,7 +1,7 @@
 //! Changes of a run, as far as examples make them.
 
 use crate::{
-    capture::{Ablate, Ablation, Cut, Edit, Knockout, Normalize, Normalizer, Scope},
+    capture::{Ablate, Ablation, Cut, Edit, Knockout, NoPositions, Normalize, Normalizer, Scope},
     ids::{HeadId, StackKind},
 };
 
@@ -19,6 +19,8 @@ pub enum WhatIf {
     },
     /// Sparsemax instead of softmax, in every head.
     Sparsemax,
+    /// Nothing tells where a token stands.
+    NoPositions,
 }
 
 impl WhatIf {
@@ -35,6 +37,7 @@ impl WhatIf {
                 cut: Cut::Scores,
             }),
             Self::Sparsemax => Edit::Normalize(Normalize { scope: Scope::All, with: Normalizer::Sparsemax }),
+            Self::NoPositions => Edit::NoPositions(NoPositions { all: () }),
         }
     }
 }
