@@ -297,6 +297,18 @@ fn patches(capture: &Capture, [rows, columns]: &Area) -> Vec<(usize, bool)> {
         .collect()
 }
 
+/// How far the mean cosines of position embeddings so far apart are from what is told.
+fn off_cosines(capture: &Capture, head: HeadId, told: &[(usize, f32)]) -> f32 {
+    let table = PositionFacts::of(capture, None, head, PositionsOptions::default()).table.unwrap();
+    let apart = |by: usize| mean((by..table.cosines.n_rows()).map(|at| table.cosines.row(at).unwrap()[at - by]));
+    told.iter().map(|(by, told)| (apart(*by) - told).abs()).fold(0.0, f32::max)
+}
+
+/// How many keys of a row α-entmax leaves.
+fn n_kept(row: &ScoreRow, alpha: f64) -> usize {
+    normalizers::entmax(&row.scores, alpha).iter().filter(|weight| **weight > 0.0).count()
+}
+
 /// How far a capture goes along with a claim, and how far it has to; larger is more.
 fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f32) {
     let stack = example.stack.unwrap_or_else(|| capture.model().stacks[0].kind);
@@ -398,8 +410,7 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
         }
         Claim::Leaves(alpha, n) => {
             let row = ScoreRow::of(capture, head, example.query.unwrap(), None).unwrap();
-            let kept = normalizers::entmax(&row.scores, *alpha).iter().filter(|weight| **weight > 0.0).count();
-            (-(kept as f32 - *n as f32).abs(), 0.0)
+            (-(n_kept(&row, *alpha) as f32 - *n as f32).abs(), 0.0)
         }
         Claim::Varies(told) => (-off_variances(capture, head, *told), -0.01),
         Claim::Causal => (-largest_ahead(capture, stack), 0.0),
@@ -408,12 +419,7 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             (-(n_heads_that_look(capture, stack, [query, key]) as f32 - *n as f32).abs(), 0.0)
         }
         Claim::Follows(heads) => (-off_correlations(capture, stack, heads), -0.005),
-        Claim::Alike(told) => {
-            let table = PositionFacts::of(capture, None, head, PositionsOptions::default()).table.unwrap();
-            let apart =
-                |by: usize| mean((by..table.cosines.n_rows()).map(|at| table.cosines.row(at).unwrap()[at - by]));
-            (-told.iter().map(|(by, told)| (apart(*by) - told).abs()).fold(0.0, f32::max), -0.006)
-        }
+        Claim::Alike(told) => (-off_cosines(capture, head, told), -0.006),
         Claim::Shows(words) => {
             let hits = words.iter().filter(|(written, area)| {
                 let row = pattern.row(position(queries, written) - 1).unwrap();

@@ -305,11 +305,10 @@ impl Clean {
     /// The layers that a run goes through, on average over those that are restored, of all.
     fn share(&self, options: &TraceOptions, goes_on: bool) -> f64 {
         let n_layers = self.rows.len();
-        let of_layer = |layer: usize| match goes_on {
-            false => n_layers,
-            true if self.is_stream() => n_layers - (layer + 1).min(n_layers - 1),
-            true => n_layers - self.layers(layer, options.window).start,
+        let first = |layer: usize| {
+            if self.is_stream() { (layer + 1).min(n_layers - 1) } else { self.layers(layer, options.window).start }
         };
+        let of_layer = |layer: usize| if goes_on { n_layers - first(layer) } else { n_layers };
         (0..n_layers).map(of_layer).sum::<usize>() as f64 / (n_layers * n_layers) as f64
     }
 }

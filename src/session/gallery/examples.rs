@@ -536,7 +536,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     },
     Example {
         title: "Positions beside each other",
-        hint: "Learnt here: neighbours are alike (mean cosine 0.99), positions 8 apart half as much (0.51), 32 apart not",
+        hint: "Sines and cosines here: neighbours are alike (mean cosine 0.99), 8 apart half as much (0.51), 32 apart not",
         input: ExampleInput::Text("Once upon a time, there was a little girl named Lily."),
         view: ViewKind::Positions,
         head: Some((0, 0)),

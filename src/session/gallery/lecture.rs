@@ -108,7 +108,7 @@ pub const LECTURE: &[Part] = &[
             ),
             stop(
                 "Positions beside each other",
-                "Each position is a vector that is added: sinusoids in 2017, often learnt",
+                "A position is a vector that is added to its word: sinusoids in 2017, often learnt since",
             ),
             stop("Two words back", "Several heads ask at once, each with its own queries, keys and values"),
             stop("Forty-eight heads", "All heads of all layers, each a small map of who attends to whom"),

@@ -340,10 +340,10 @@ impl SmallMap for ImageScene {
         let name = if self.read.signed { "difference" } else { "weight" };
         Some(Scale {
             map: color_map(&self.read, self.look.map),
-            ends: match self.is_relative {
-                true => [tick_text(range.low()), "largest of each".to_owned()],
-                false => [range.low(), range.high()].map(tick_text),
-            },
+            ends: [
+                tick_text(range.low()),
+                if self.is_relative { "largest of each".to_owned() } else { tick_text(range.high()) },
+            ],
             name,
         })
     }

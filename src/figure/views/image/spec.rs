@@ -155,10 +155,12 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         drawn.extend(words.iter().map(of_word));
         drawn.extend((!of_words).then(|| (Arc::clone(read), *id, picked, capitalised(&subject))));
     }
-    let high = match resolved.spec.is_sheet() {
-        _ if is_relative => None,
-        true => Some(drawn.iter().map(|(read, _, picked, _)| on_patches(read, *picked)).fold(0.0, f32::max)),
-        false => resolved.shared_high(&patterns),
+    let high = if is_relative {
+        None
+    } else if resolved.spec.is_sheet() {
+        Some(drawn.iter().map(|(read, _, picked, _)| on_patches(read, *picked)).fold(0.0, f32::max))
+    } else {
+        resolved.shared_high(&patterns)
     };
     let figure = |(read, id, picked, label): Drawn| {
         let subject = resolved.subject(&read.heads);
