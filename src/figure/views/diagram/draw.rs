@@ -30,12 +30,11 @@ fn ground(kind: Kind, palette: &Palette) -> Rgba {
     let tint = |color| mixed(color, palette.canvas, TINT);
     match kind {
         Kind::End | Kind::Closed => palette.raised,
-        Kind::Norm | Kind::Sum => palette.canvas,
+        Kind::Norm | Kind::Sum | Kind::Head { is_selected: false } => palette.canvas,
         Kind::Attention => tint(palette.query),
         Kind::Cross => tint(palette.key),
         Kind::Mlp => tint(palette.minus),
         Kind::Head { is_selected: true } => palette.text,
-        Kind::Head { is_selected: false } => palette.canvas,
     }
 }
 
