@@ -18,7 +18,8 @@ use attnscope::{
     },
     capture::{
         AppliedEdit, Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead,
-        Prediction, PredictionItem, PredictionRow, RgbaBuffer, Site, StackCapture, TextPart, Token,
+        PositionEncoding, Prediction, PredictionItem, PredictionRow, RgbaBuffer, Rotation, Site, StackCapture,
+        TextPart, Token,
     },
     export::{ExportRequest, thumbnail},
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
@@ -176,7 +177,11 @@ fn part_capture(
         computation: Computation { edits: changes.iter().filter_map(applied).collect(), ..Computation::default() },
         notes: Vec::new(),
     };
-    Arc::new(Capture::new(parts).unwrap())
+    let rotation = Arc::new(Rotation { frequencies: vec![1.0, 0.1], neighbours: false });
+    let n_layers = parts.stacks[0].layers.len();
+    let rotary = BTreeMap::from([(StackKind::SelfAttention, vec![Some(rotation); n_layers])]);
+    let positions = PositionEncoding { tables: model.positions.clone(), rotary };
+    Arc::new(Capture::new(parts).unwrap().with_positions(positions.into()))
 }
 
 fn applied(change: &EditRequest) -> Option<AppliedEdit> {
