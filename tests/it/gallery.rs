@@ -53,6 +53,8 @@ enum Claim {
     Points(f32),
     /// All the weight is on these words, and each has some.
     Only(&'static [&'static str]),
+    /// Every stack has so many layers of so many heads.
+    Made([usize; 3], usize),
     /// The text that the model writes by itself.
     Writes(&'static str),
     /// Every query gives all its weight to this key.
@@ -86,6 +88,7 @@ fn claims(example: &Example) -> Vec<Claim> {
         "The children are" => vec![Claim::Looks(&[("[MASK]", "children")], 0.8), Claim::Predicts("are", 0.6)],
         "A red car" => vec![Claim::Looks(&[("red@2", "car")], 0.5), Claim::Predicts("car", 0.4)],
         "A cat, called a dog" => vec![Claim::Focuses([3..5, 4..6], 3.0), Claim::Predicts("dog", 0.5)],
+        "The blocks of 2017" => vec![Claim::Made([3, 3, 3], 4)],
         "One vector" => {
             vec![Claim::Rests("</s>"), Claim::Writes("Mon père est une femme, mon père est très professeur.")]
         }
@@ -245,6 +248,14 @@ fn off_variances(capture: &Capture, head: HeadId, told: [f64; 2]) -> f32 {
     let (spreads, scale) = Spread::around_scale(capture, head).unwrap();
     let off = spreads.iter().zip(told).map(|(spread, told)| (spread.within / told - 1.0).abs());
     off.fold(0.0, f64::max) as f32 + (scale - 28_f32.powf(-0.5)).abs()
+}
+
+/// Whether every stack has so many layers of so many heads.
+fn is_made(capture: &Capture, layers: &[usize], n_heads: usize) -> bool {
+    let stacks = &capture.model().stacks;
+    let n_layers = stacks.iter().map(|stack| stack.layers.len());
+    n_layers.eq(layers.iter().copied())
+        && stacks.iter().flat_map(|stack| &stack.layers).all(|layer| layer.n_heads == n_heads)
 }
 
 /// The largest weight of a later token in any head.
@@ -414,6 +425,7 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
         }
         Claim::Varies(told) => (-off_variances(capture, head, *told), -0.01),
         Claim::Causal => (-largest_ahead(capture, stack), 0.0),
+        Claim::Made(layers, n_heads) => (f32::from(is_made(capture, layers, *n_heads)), 1.0),
         Claim::Heads(word, n) => {
             let (query, key) = (example.query.unwrap(), position(keys, word));
             (-(n_heads_that_look(capture, stack, [query, key]) as f32 - *n as f32).abs(), 0.0)

@@ -361,6 +361,13 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..TRANSLATE
     },
     Example {
+        title: "The blocks of 2017",
+        hint: "Three layers on each side with four heads each, and three of cross-attention between: click a layer or head",
+        input: ExampleInput::Text(">>deu<< I have bought a new book."),
+        view: ViewKind::Diagram,
+        ..TRANSLATE
+    },
+    Example {
         title: "One vector",
         hint: "Each step gets one vector for the whole sentence: the mother is lost, and “mon père” is written twice",
         input: ExampleInput::Text(">>fra<< My father is a doctor and my mother is a teacher."),

@@ -68,6 +68,11 @@ pub const LECTURE: &[Part] = &[
                 "A recurrent network leaves a text in its last state; attention looks back at the states of all words",
             ),
             stop(
+                "One vector",
+                "A translator of 2014 is given the last state of its reader, whatever it writes (Cho and others, 2014)",
+            ),
+            stop("With attention", "The same translator with a look back at every word that was read"),
+            stop(
                 "A white house, in 2015",
                 "Bahdanau, Cho and Bengio let a translator look at the source anew for each word that it writes",
             ),
@@ -79,6 +84,22 @@ pub const LECTURE: &[Part] = &[
                 "Named and seen",
                 "The source may be a picture, with patches in the place of words (Xu and others, 2015)",
             ),
+        ],
+    },
+    Part {
+        title: "Attention of other kinds",
+        stops: &[
+            stop("Sorted by pointing", "In a pointer network attention is the output (Vinyals and others, 2015)"),
+            stop(
+                "Who has the football",
+                "A memory network asks its sentences several times (Sukhbaatar and others, 2015)",
+            ),
+            stop("Where she went", "Each hop asks with what the one before has found"),
+            stop(
+                "Which sentence says so",
+                "Attention over sentences, above attention over words (Yang and others, 2016)",
+            ),
+            stop("Terrible value", "The lower of the two levels: a row for each sentence"),
         ],
     },
     Part {
@@ -118,6 +139,7 @@ pub const LECTURE: &[Part] = &[
     Part {
         title: "Encoders and decoders",
         stops: &[
+            stop("The blocks of 2017", "A transformer is blocks along a stream to which every one of them adds"),
             stop("The word after", "Encoder alone: nothing is masked"),
             stop("Mary's keys", "An encoder learns by filling in blanks"),
             stop("Who it is about", "Decoder alone: each word sees what is before it, and the last writes the next"),

@@ -17,9 +17,9 @@ use attnscope::{
         projection::{HeadProjection, Projection},
     },
     capture::{
-        AppliedEdit, Capture, CaptureParts, Computation, CropRect, ImageInfo, InputInfo, LayerCapture, PerHead,
-        PositionEncoding, Prediction, PredictionItem, PredictionRow, RgbaBuffer, Rotation, Site, StackCapture,
-        TextPart, Token,
+        AppliedEdit, Architecture, BlockFacts, BranchNorms, Capture, CaptureParts, Computation, CropRect, ImageInfo,
+        InputInfo, LayerCapture, PerHead, PositionEncoding, Prediction, PredictionItem, PredictionRow, Reads,
+        RgbaBuffer, Rotation, Site, StackCapture, TextPart, Token, TowerFacts,
     },
     export::{ExportRequest, thumbnail},
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
@@ -181,7 +181,26 @@ fn part_capture(
     let n_layers = parts.stacks[0].layers.len();
     let rotary = BTreeMap::from([(StackKind::SelfAttention, vec![Some(rotation); n_layers])]);
     let positions = PositionEncoding { tables: model.positions.clone(), rotary };
-    Arc::new(Capture::new(parts).unwrap().with_positions(positions.into()))
+    let norms = BranchNorms { before: true, ..BranchNorms::default() };
+    let block = BlockFacts {
+        attention: norms,
+        cross: None,
+        mlp: norms,
+        d_mlp: Some(32),
+        is_gated: false,
+        is_parallel: false,
+        is_rotary: true,
+    };
+    let tower = TowerFacts {
+        stack: StackKind::SelfAttention,
+        reads: Reads::Tokens { n_vocab: 100 },
+        d_model: parts.model.d_model,
+        adds_positions: false,
+        blocks: vec![block; n_layers],
+        has_final_norm: true,
+    };
+    let capture = Capture::new(parts).unwrap().with_positions(positions.into());
+    Arc::new(capture.with_architecture(Architecture { towers: vec![tower] }.into()))
 }
 
 fn applied(change: &EditRequest) -> Option<AppliedEdit> {
