@@ -1,7 +1,7 @@
-//! Quality by the length of the source: the share of a target's tokens that a translator gets right, in bins of
-//! lengths, with intervals by bootstrap of whole sentences.
+//! Quality by the length of the source: the share of a target's tokens that a translator gets right, or BLEU of what it
+//! writes, in bins of lengths, with intervals by bootstrap of whole sentences.
 
-use std::{mem, ops::Range};
+use std::{collections::HashMap, mem, ops::Range};
 
 use crate::{
     analysis::explain::report::{LabQuestion, MethodSpec},
@@ -12,12 +12,12 @@ pub const METHOD: MethodSpec = MethodSpec {
     name: "lengths",
     title: "Quality by length",
     question: LabQuestion::Believe,
-    about: "Share of right tokens by the length of the source, of one or two translators over a list of pairs",
+    about: "Right tokens or BLEU by the length of the source, of one or two translators over a list of pairs",
     example: "--model demo:classic --model demo:translate --corpus demo:pairs --out lengths.svg",
-    caveat: "Tokens count as right where they are the model's first guess given the target so far (teacher forcing), so a \
-             translator that words a sentence otherwise loses; lengths that it was not trained on are another matter.",
-    formula: "right / tokens in each bin; 95 % of resampled sentences",
-    source: "Bahdanau et al. 2015; Efron 1979; Wilson 1927",
+    caveat: "One translation is given for each sentence, so a translator that words it otherwise loses; lengths that it was \
+             not trained on are another matter.",
+    formula: "right / tokens, or BLEU-4, of each bin; 95 % of resampled sentences",
+    source: "Bahdanau et al. 2015; Papineni et al. 2002; Efron 1979; Wilson 1927",
     values: &[],
     ..MethodSpec::EMPTY
 };
@@ -31,17 +31,112 @@ const TAIL: f64 = 0.025;
 /// The number of standard errors of a 95 % interval.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// One sentence: its length, the tokens of its target, and how many each model got right.
+/// Longest n-grams of BLEU.
+const ORDERS: usize = 4;
+
+/// How sentences are judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// The share of the target's tokens that are the first guess, given those before.
+    #[default]
+    Accuracy,
+    /// BLEU of a bin as a whole (Papineni et al. 2002), not smoothed.
+    Bleu,
+}
+
+vocabulary! {
+    Measure: name,
+    /// A title for charts.
+    title,
+    /// How it is counted, in a sentence.
+    meaning;
+    Accuracy("accuracy", "Tokens that are right, %", "Tokens of the given translation that are the first guess, given those \
+        before (teacher forcing)"),
+    Bleu("bleu", "BLEU", "BLEU-4 of each bin as a whole, of words and marks that the model writes by itself, the most \
+        probable token each time"),
+}
+
+/// Counts of one sentence; those of several add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Right n-grams by their length, and all of them; single tokens alone where those are counted.
+    right: [usize; ORDERS],
+    n: [usize; ORDERS],
+    /// Words of the given translation.
+    n_given: usize,
+}
+
+impl Tally {
+    /// So many right tokens of `n`.
+    pub const fn tokens(right: usize, n: usize) -> Self {
+        Self { right: [right, 0, 0, 0], n: [n, 0, 0, 0], n_given: n }
+    }
+
+    /// The n-grams of a written text that are in the given one, each at most as often as there.
+    pub fn of_texts(written: &str, given: &str) -> Self {
+        let (written, given) = (words(written), words(given));
+        let mut tally = Self { n_given: given.len(), ..Self::default() };
+        for order in 1..=ORDERS {
+            let mut left: HashMap<&[&str], usize> = HashMap::new();
+            given.windows(order).for_each(|gram| *left.entry(gram).or_default() += 1);
+            tally.n[order - 1] = written.windows(order).len();
+            for gram in written.windows(order) {
+                if let Some(left) = left.get_mut(gram).filter(|left| **left > 0) {
+                    *left -= 1;
+                    tally.right[order - 1] += 1;
+                }
+            }
+        }
+        tally
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let sum = |a: [usize; ORDERS], b: [usize; ORDERS]| std::array::from_fn(|order| a[order] + b[order]);
+        Self { right: sum(self.right, other.right), n: sum(self.n, other.n), n_given: self.n_given + other.n_given }
+    }
+}
+
+impl Measure {
+    /// The number of a set of sentences, `0..=1`.
+    fn of(self, Tally { right, n, n_given }: Tally) -> f64 {
+        let precision = |order: usize| right[order] as f64 / n[order].max(1) as f64;
+        match self {
+            Self::Accuracy => precision(0),
+            Self::Bleu if right.contains(&0) => 0.0,
+            Self::Bleu => {
+                let brevity = (1.0 - n_given as f64 / n[0] as f64).min(0.0).exp();
+                brevity * ((0..ORDERS).map(|order| precision(order).ln()).sum::<f64>() / ORDERS as f64).exp()
+            }
+        }
+    }
+}
+
+/// Words of a text and its marks, as they stand.
+fn words(text: &str) -> Vec<&str> {
+    let is_mark = |c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’' | '-');
+    let mut words = Vec::new();
+    for mut rest in text.split_whitespace() {
+        while let Some(start) = rest.find(is_mark) {
+            let end = start + rest[start..].chars().next().map_or(1, char::len_utf8);
+            words.extend([&rest[..start], &rest[start..end]].into_iter().filter(|word| !word.is_empty()));
+            rest = &rest[end..];
+        }
+        words.extend(Some(rest).filter(|rest| !rest.is_empty()));
+    }
+    words
+}
+
+/// One sentence: its length, and what was counted of each model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graded {
     pub length: usize,
-    pub n_tokens: usize,
-    pub right: Vec<usize>,
+    pub tallies: Vec<Tally>,
 }
 
 /// What can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LengthOptions {
+    pub measure: Measure,
     /// First lengths of all bins but the first, rising.
     pub edges: Vec<usize>,
     /// How often the sentences are drawn anew.
@@ -51,7 +146,7 @@ pub struct LengthOptions {
 
 impl Default for LengthOptions {
     fn default() -> Self {
-        Self { edges: EDGES.to_vec(), samples: 1000, seed: 0 }
+        Self { measure: Measure::default(), edges: EDGES.to_vec(), samples: 1000, seed: 0 }
     }
 }
 
@@ -71,16 +166,18 @@ pub struct LengthBin {
     pub mean: f64,
     pub most: usize,
     pub n_sentences: usize,
+    /// Tokens that are judged, or words that are given.
     pub n_tokens: usize,
-    /// Share of right tokens, of each model.
-    pub accuracy: Vec<Estimate>,
-    /// The first model's share less the second's; none of one model.
+    /// The measure of each model.
+    pub quality: Vec<Estimate>,
+    /// The first model's less the second's; none of one model.
     pub difference: Option<Estimate>,
 }
 
-/// Shares of right tokens by length.
+/// Quality by length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LengthCurve {
+    pub measure: Measure,
     pub bins: Vec<LengthBin>,
     /// How much the difference of two models grows with each unit of length: least squares over the bins.
     pub slope: Option<Estimate>,
@@ -94,30 +191,29 @@ pub fn curve(graded: &[Graded], n_models: usize, options: &LengthOptions) -> Len
         members.iter().map(|bin| bin.iter().map(|idx| lengths[*idx] as f64).sum::<f64>() / bin.len() as f64).collect();
     let has_difference = n_models == 2;
     let mut random = SplitMix::new(options.seed);
-    // Of every drawing: by bin, the share of each model.
+    // Of every drawing: by bin, the measure of each model.
+    let measured = |chosen: &[usize]| measured(graded, chosen, n_models, options.measure);
     let drawings: Vec<Vec<Vec<f64>>> = (0..options.samples)
         .map(|_| {
             let drawn = |bin: &Vec<usize>| {
                 let chosen: Vec<usize> = bin.iter().map(|_| bin[random.below(bin.len())]).collect();
-                shares(graded, &chosen, n_models)
+                measured(&chosen)
             };
             members.iter().map(drawn).collect()
         })
         .collect();
-    let gap = |shares: &[f64]| shares[0] - shares[1];
-    let slope_of = |by_bin: &[Vec<f64>]| slope(&means, &by_bin.iter().map(|shares| gap(shares)).collect::<Vec<_>>());
-    let found: Vec<Vec<f64>> = members.iter().map(|bin| shares(graded, bin, n_models)).collect();
+    let gap = |of_models: &[f64]| of_models[0] - of_models[1];
+    let slope_of = |by_bin: &[Vec<f64>]| slope(&means, &by_bin.iter().map(|found| gap(found)).collect::<Vec<_>>());
+    let found: Vec<Vec<f64>> = members.iter().map(|bin| measured(bin)).collect();
     let bin = |nth: usize| {
         let of = &members[nth];
-        let n_tokens = of.iter().map(|idx| graded[*idx].n_tokens).sum();
-        let is_single = of.iter().all(|idx| graded[*idx].n_tokens == 1);
-        let accuracy = |model: usize| {
-            let value = found[nth][model];
+        let n_tokens = of.iter().filter_map(|idx| graded[*idx].tallies.first()).map(|tally| tally.n_given).sum();
+        let is_single = options.measure == Measure::Accuracy && n_tokens == of.len();
+        let quality = |model: usize| {
             if is_single {
-                let right = of.iter().map(|idx| graded[*idx].right[model]).sum();
-                return wilson(right, of.len());
+                return wilson(of.iter().map(|idx| graded[*idx].tallies[model].right[0]).sum(), of.len());
             }
-            Estimate::of(value, drawings.iter().map(|drawing| drawing[nth][model]))
+            Estimate::of(found[nth][model], drawings.iter().map(|drawing| drawing[nth][model]))
         };
         let difference =
             has_difference.then(|| Estimate::of(gap(&found[nth]), drawings.iter().map(|drawing| gap(&drawing[nth]))));
@@ -128,13 +224,13 @@ pub fn curve(graded: &[Graded], n_models: usize, options: &LengthOptions) -> Len
             most: of_lengths().max().unwrap_or(0),
             n_sentences: of.len(),
             n_tokens,
-            accuracy: (0..n_models).map(accuracy).collect(),
+            quality: (0..n_models).map(quality).collect(),
             difference,
         }
     };
     let slope = (has_difference && members.len() > 1)
         .then(|| Estimate::of(slope_of(&found), drawings.iter().map(|drawing| slope_of(drawing))));
-    LengthCurve { bins: (0..members.len()).map(bin).collect(), slope }
+    LengthCurve { measure: options.measure, bins: (0..members.len()).map(bin).collect(), slope }
 }
 
 impl Estimate {
@@ -173,11 +269,10 @@ fn bins(lengths: &[usize], edges: &[usize]) -> Vec<Vec<usize>> {
     bins
 }
 
-/// Share of right tokens in some sentences, of each model.
-fn shares(graded: &[Graded], chosen: &[usize], n_models: usize) -> Vec<f64> {
-    let n: usize = chosen.iter().map(|idx| graded[*idx].n_tokens).sum();
-    let right = |model: usize| chosen.iter().map(|idx| graded[*idx].right[model]).sum::<usize>();
-    (0..n_models).map(|model| right(model) as f64 / n.max(1) as f64).collect()
+/// The measure of some sentences, of each model.
+fn measured(graded: &[Graded], chosen: &[usize], n_models: usize, measure: Measure) -> Vec<f64> {
+    let sum = |model: usize| chosen.iter().map(|idx| graded[*idx].tallies[model]).fold(Tally::default(), Tally::plus);
+    (0..n_models).map(|model| measure.of(sum(model))).collect()
 }
 
 /// Slope of the line through points that is nearest to them along y.
@@ -209,17 +304,34 @@ mod tests {
     use super::*;
 
     fn sentence(length: usize, n_tokens: usize, right: &[usize]) -> Graded {
-        Graded { length, n_tokens, right: right.to_vec() }
+        Graded { length, tallies: right.iter().map(|right| Tally::tokens(*right, n_tokens)).collect() }
     }
 
     #[test]
     fn one_token_a_sentence_has_the_interval_of_wilson() {
         let graded: Vec<Graded> = (0..50).map(|nth| sentence(3, 1, &[usize::from(nth < 42)])).collect();
         let bin = &curve(&graded, 1, &LengthOptions::default()).bins[0];
-        let Estimate { value, low, high } = bin.accuracy[0];
+        let Estimate { value, low, high } = bin.quality[0];
         assert!((value - 0.84).abs() < 1e-12 && (low - 0.714_858).abs() < 1e-6 && (high - 0.916_626).abs() < 1e-6);
         let none = wilson(0, 10);
         assert!(none.low == 0.0 && (none.high - 0.277_533).abs() < 1e-6, "{none:?}");
+    }
+
+    #[test]
+    fn bleu_is_of_a_set_and_not_smoothed() {
+        let tally = Tally::of_texts("the cat sat on a mat", "the cat sat on the mat today");
+        assert_eq!((tally.right, tally.n, tally.n_given), ([5, 3, 2, 1], [6, 5, 4, 3], 7));
+        assert!((Measure::Bleu.of(tally) - 0.454_801_9).abs() < 1e-6);
+        // Of a set the counts are added, which is not the mean of both.
+        let same = Tally::of_texts("He reads.", "He reads.");
+        assert_eq!((same.n, Measure::Bleu.of(same)), ([3, 2, 1, 0], 0.0), "no four words in a row");
+        let both = Measure::Bleu.of(tally.plus(same));
+        let expected = (1.0f64 - 10.0 / 9.0).exp() * (8.0 / 9.0 * 5.0 / 7.0 * 3.0 / 5.0 * 1.0 / 3.0f64).powf(0.25);
+        assert!((both - expected).abs() < 1e-12);
+        assert_eq!(Measure::Bleu.of(Tally::of_texts("", "He reads.")), 0.0);
+        // A word counts at most as often as it is given; marks are words, apostrophes and hyphens are not.
+        assert_eq!(Tally::of_texts("the the the", "the cat").right[0], 1);
+        assert_eq!(words("J'ai «peut-être» lu, hein ?"), ["J'ai", "«", "peut-être", "»", "lu", ",", "hein", "?"]);
     }
 
     #[test]
@@ -242,7 +354,7 @@ mod tests {
         // Half of the sentences are right in all tokens, half in none: as uncertain as coins, not as tokens.
         let graded: Vec<Graded> = (0..100).map(|nth| sentence(4, 25, &[25 * (nth % 2)])).collect();
         let found = curve(&graded, 1, &LengthOptions::default());
-        let Estimate { value, low, high } = found.bins[0].accuracy[0];
+        let Estimate { value, low, high } = found.bins[0].quality[0];
         assert!((value - 0.5).abs() < 1e-12);
         // ±1.96 √(0.25 / 100) = ±0.098; of 2,500 independent tokens it would be ±0.0196.
         assert!((0.085..0.115).contains(&(high - value)) && (0.085..0.115).contains(&(value - low)), "{low} {high}");

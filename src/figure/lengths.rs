@@ -1,4 +1,4 @@
-//! Quality by length as a figure: the share of right tokens of one or two models, and their difference.
+//! Quality by length as a figure: right tokens or BLEU of one or two models, and their difference.
 
 use emath::{Rangef, Rect, pos2, vec2};
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     analysis::lengths::{Estimate, LengthBin, LengthCurve},
-    text::{change_text, counted, share_text, stepped_text},
+    text::{change_text, counted, decimal_text, stepped_text},
 };
 
 /// Room for numbers and titles around a chart: left, above, right, below.
@@ -35,20 +35,20 @@ pub struct LengthScene {
 }
 
 impl LengthScene {
-    /// The share of right tokens of each model; of two, also their difference.
+    /// The measure of each model; of two, also their difference.
     pub fn charts(&self, palette: &Palette) -> Vec<Chart> {
-        let of_model = |model: usize| move |bin: &LengthBin| bin.accuracy.get(model).copied();
+        let of_model = |model: usize| move |bin: &LengthBin| bin.quality.get(model).copied();
         let models = (0..self.models.len()).flat_map(|model| {
             let (name, color) = (self.models[model].as_str(), palette.head(model));
             series(name, color, &self.points(&of_model(model)))
         });
-        let shares = chart("Tokens that are right", models.collect(), Vec::new());
+        let models = chart(self.curve.measure.title(), models.collect(), Vec::new());
         let slope = self.curve.slope.map(|slope| {
             let gap = series("", palette.text, &self.points(&|bin| bin.difference)).into();
             let zero = Mark { of: MarkOf::Y, value: 0.0, name: String::new(), color: palette.rule, width: 0.75 };
             Chart { note: slope_text(slope), ..chart(&self.difference_title(), gap, vec![zero]) }
         });
-        std::iter::once(shares).chain(slope).collect()
+        std::iter::once(models).chain(slope).collect()
     }
 
     fn difference_title(&self) -> String {
@@ -74,7 +74,6 @@ impl LengthScene {
             let text = stepped_text(100.0 * value, 100.0 * step);
             pen.text(&text, SMALL, weak, pos2(rect.left() - GRID, y), Align::Right);
         }
-        pen.text(&chart.y.title, SMALL, weak, pos2(rect.left() - GRID, rect.top() - 3.5 * GRID), Align::Right);
         for mark in &chart.marks {
             let y = axes.y.at(mark.value);
             pen.line(pos2(rect.left(), y), pos2(rect.right(), y), 1.0, weak);
@@ -122,7 +121,7 @@ impl LengthScene {
 fn chart(title: &str, series: Vec<Series>, marks: Vec<Mark>) -> Chart {
     let along = |nth: usize| series.iter().flat_map(Series::points).map(move |point| point[nth]).collect::<Vec<_>>();
     let zero = marks.iter().map(|mark| mark.value);
-    let y = ChartAxis::over("%", Scale::Linear, along(1).into_iter().chain(zero));
+    let y = ChartAxis::over("", Scale::Linear, along(1).into_iter().chain(zero));
     let x = ChartAxis::over("words of the source", Scale::Whole, along(0).into_iter());
     Chart { title: title.to_owned(), note: String::new(), x, y, series, marks }
 }
@@ -151,9 +150,10 @@ pub fn slope_text(slope: Estimate) -> String {
     format!("The difference {verdict}: {value} points for ten words more, 95 % {low} to {high}")
 }
 
-/// The share of right tokens with its interval.
-pub fn share_with_interval(estimate: Estimate) -> String {
-    format!("{} ({} to {})", share_text(estimate.value), share_text(estimate.low), share_text(estimate.high))
+/// A number in hundredths with its interval.
+pub fn with_interval(Estimate { value, low, high }: Estimate) -> String {
+    let [value, low, high] = [value, low, high].map(|part| decimal_text(100.0 * part));
+    format!("{value} ({low} to {high})")
 }
 
 impl Scene for LengthScene {
@@ -185,10 +185,7 @@ impl Scene for LengthScene {
 
     fn captions(&self) -> Captions {
         let n = self.curve.bins.iter().map(|bin| bin.n_sentences).sum();
-        let what = format!(
-            "Share of the target's tokens that are the first guess, given those before, over {}",
-            counted(n, "sentence")
-        );
+        let what = format!("{}, over {}", self.curve.measure.meaning(), counted(n, "sentence"));
         let how =
             "Points stand at the mean length of their sentences; bars are 95 % of 1,000 sets of sentences drawn anew";
         Captions { short: what.clone(), full: joined([what.as_str(), how]) }

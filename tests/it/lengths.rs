@@ -65,7 +65,7 @@ fn right_tokens_are_the_largest_logits_and_are_counted_by_words() {
         for (bin, [n_sentences, n_tokens, n_right]) in bins.iter().zip(counted) {
             assert_eq!(bin["sentences"], n_sentences);
             assert_eq!(bin["tokens"], n_tokens);
-            let [value, low, high] = ["value", "low", "high"].map(|name| bin["accuracy"][nth][name].as_f64().unwrap());
+            let [value, low, high] = ["value", "low", "high"].map(|name| bin["quality"][nth][name].as_f64().unwrap());
             assert!((value - n_right as f64 / n_tokens as f64).abs() < 1e-12);
             assert!(low < value && value < high);
         }
@@ -76,7 +76,7 @@ fn right_tokens_are_the_largest_logits_and_are_counted_by_words() {
     assert_eq!(short["result"]["bins"][0]["sentences"], n_short);
     assert_eq!(short["result"]["bins"][0]["most"], 4);
     let gap = bins[0]["difference"]["value"].as_f64().unwrap();
-    let [one, other] = [0, 1].map(|nth| bins[0]["accuracy"][nth]["value"].as_f64().unwrap());
+    let [one, other] = [0, 1].map(|nth| bins[0]["quality"][nth]["value"].as_f64().unwrap());
     assert!((gap - (one - other)).abs() < 1e-12);
     assert!(found["result"]["slope"]["low"].as_f64() < found["result"]["slope"]["high"].as_f64());
 }
@@ -87,7 +87,15 @@ fn a_table_and_a_figure_say_how_many_sentences_each_bin_has() {
     let (path, _) = some_pairs(folder.path(), 12);
     let arguments = ["--model", "demo:classic", "--model", "demo:classic-dot", "--corpus", &path, "--edges", "11"];
     let table = String::from_utf8(lengths(&arguments).stdout).unwrap();
-    for words in ["2–10", "11–", "difference", "points for ten words more", "64 sentences", "teacher forcing"] {
+    for words in [
+        "2–10",
+        "11–",
+        "difference",
+        "points for ten words more",
+        "64 sentences",
+        "teacher forcing",
+        "Tokens that are right",
+    ] {
         assert!(table.contains(words), "{words}: {table}");
     }
     let svg = folder.path().join("lengths.svg");
@@ -99,6 +107,21 @@ fn a_table_and_a_figure_say_how_many_sentences_each_bin_has() {
     {
         assert!(drawn.contains(words), "{words}");
     }
+}
+
+#[test]
+fn bleu_is_of_what_a_model_writes_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.tsv");
+    let row =
+        ">>fra<< My father is a doctor and my mother is a teacher.\tMon père est médecin et ma mère est professeur.";
+    fs::write(&path, format!("text\ttarget\n{row}\n")).unwrap();
+    let output =
+        lengths(&["--model", "demo:classic", "--corpus", path.to_str().unwrap(), "--measure", "bleu", "--out", "-"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let bin = &found["result"]["bins"][0];
+    assert_eq!((&bin["sentences"], &bin["tokens"], &bin["least"]), (&1.into(), &10.into(), &11.into()));
+    assert!((bin["quality"][0]["value"].as_f64().unwrap() - 1.0).abs() < 1e-12, "{bin}");
 }
 
 #[test]

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::write;
 use crate::{
-    analysis::lengths::{self, Estimate, Graded, LengthCurve, LengthOptions, METHOD},
+    analysis::lengths::{self, Estimate, Graded, LengthCurve, LengthOptions, METHOD, Measure, Tally},
     capture::PredictionRow,
     cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
     corpus::list::{Content, InputList, Item, ListOptions},
     export,
     figure::{
         self, Typesetter,
-        lengths::{LengthScene, share_with_interval, slope_text},
+        lengths::{LengthScene, slope_text, with_interval},
         page::About,
         spec::Paper,
         write::FigureFormat,
@@ -46,6 +46,9 @@ pub struct LengthsOptions {
     /// Column with the translation
     #[arg(long, value_name = "NAME", default_value = "target")]
     target_column: String,
+    /// What is counted: accuracy (tokens that are the first guess, the translation given), bleu (of what is written freely)
+    #[arg(long, value_name = "MEASURE", default_value = Measure::default().name())]
+    measure: Measure,
     #[command(flatten)]
     how: PreparationOptions,
     /// First lengths of all bins but the first, in words; bins of fewer than 30 sentences are joined
@@ -83,7 +86,7 @@ pub fn run(options: &LengthsOptions) -> Result<(), CliError> {
     }
     let pairs = pairs(options)?;
     let engine = engine(options.threads.map(usize::from))?;
-    let answers = options.model.iter().map(|name| right_of(name, &pairs, options, &engine));
+    let answers = options.model.iter().map(|name| answers_of(name, &pairs, options, &engine));
     let answers = answers.collect::<Result<Vec<Answers>, _>>()?;
     let mut graded = graded(&pairs, &answers);
     graded.retain(|sentence| options.longest.is_none_or(|longest| sentence.length <= longest));
@@ -93,7 +96,12 @@ pub fn run(options: &LengthsOptions) -> Result<(), CliError> {
                 .to_owned(),
         ));
     }
-    let how = LengthOptions { edges: options.edges.clone(), samples: options.samples as usize, seed: options.seed };
+    let how = LengthOptions {
+        measure: options.measure,
+        edges: options.edges.clone(),
+        samples: options.samples as usize,
+        seed: options.seed,
+    };
     let curve = lengths::curve(&graded, answers.len(), &how);
     let scene = LengthScene { models: answers.into_iter().map(|answers| answers.model).collect(), curve };
     if options.out.is_empty() {
@@ -103,14 +111,14 @@ pub fn run(options: &LengthsOptions) -> Result<(), CliError> {
     options.out.iter().try_for_each(|out| write_to(out, &scene, options))
 }
 
-/// What one model got right.
+/// What was counted of one model.
 struct Answers {
     /// What the model is called.
     model: String,
     /// What a text begins with that is no word of it.
     tags: Vec<String>,
-    /// By pair: its tokens, and how many were right; `None` where it cannot be run.
-    of_pairs: Vec<Option<(usize, usize)>>,
+    /// By pair; `None` where it cannot be run.
+    of_pairs: Vec<Option<Tally>>,
 }
 
 fn pairs(options: &LengthsOptions) -> Result<Vec<Pair>, CliError> {
@@ -130,15 +138,15 @@ fn pairs(options: &LengthsOptions) -> Result<Vec<Pair>, CliError> {
     Ok(items.into_iter().filter_map(pair).collect())
 }
 
-/// Runs a model on every pair, the target given.
-fn right_of(name: &str, pairs: &[Pair], options: &LengthsOptions, engine: &Engine) -> Result<Answers, CliError> {
+/// Runs a model on every pair.
+fn answers_of(name: &str, pairs: &[Pair], options: &LengthsOptions, engine: &Engine) -> Result<Answers, CliError> {
     let model = open_model(name, engine)?;
     if !matches!(model.spec().modality, Modality::TextToText { .. }) {
         let message =
             format!("{name} is no translator: the lengths are those of texts that another text is written from");
         return Err(CliError::Usage(message));
     }
-    let of_pair = |(nth, pair): (usize, &Pair)| match right_in(&model, pair, options) {
+    let of_pair = |(nth, pair): (usize, &Pair)| match tally(&model, pair, options) {
         Ok(found) => Some(found),
         Err(error) => {
             log::warn!("pair {} is left out: {error}", nth + 1);
@@ -149,11 +157,18 @@ fn right_of(name: &str, pairs: &[Pair], options: &LengthsOptions, engine: &Engin
     Ok(Answers { model: model.spec().name.clone(), tags: model.language_tags(), of_pairs })
 }
 
-/// Tokens of a target, and how many of them are the model's first guess given those before.
-fn right_in(model: &Model, pair: &Pair, options: &LengthsOptions) -> Result<(usize, usize), ModelError> {
+/// What is counted of one pair.
+fn tally(model: &Model, pair: &Pair, options: &LengthsOptions) -> Result<Tally, ModelError> {
     let how = options.how.chosen();
     let text = |text: &str| Input::Text(TextInput { text: text.to_owned(), text_b: None, how });
     let plan = RunPlan { sites: Sites::NONE, logits: Logits::Predict, ..RunPlan::default() };
+    if options.measure == Measure::Bleu {
+        let plan = RunPlan { logits: Logits::Skip, ..plan };
+        let capture = model.forward(&model.encode(&text(&pair.text))?, &plan, &show_progress)?;
+        let written = capture.tokens(Side::Decoder).iter().filter(|token| !token.special);
+        let written: String = written.map(|token| token.text.replace('␣', " ")).collect();
+        return Ok(Tally::of_texts(&written, &pair.target));
+    }
     let input = model.encode(&text(&pair.text).with_target(text(&pair.target)))?;
     let capture = model.forward(&input, &plan, &show_progress)?;
     let tokens = capture.tokens(Side::Decoder);
@@ -162,18 +177,16 @@ fn right_in(model: &Model, pair: &Pair, options: &LengthsOptions) -> Result<(usi
         let next = row.position.and_then(|position| tokens.get(position + 1)).and_then(|token| token.id);
         next.is_some() && row.top.first().map(|guess| guess.id) == next
     };
-    Ok((tokens.len().saturating_sub(1), guesses.iter().filter(is_right).count()))
+    Ok(Tally::tokens(guesses.iter().filter(is_right).count(), tokens.len().saturating_sub(1)))
 }
 
 /// Pairs that every model could run. A tag of the language is no word.
 fn graded(pairs: &[Pair], answers: &[Answers]) -> Vec<Graded> {
     let is_word = |word: &&str| !answers.iter().any(|answers| answers.tags.iter().any(|tag| tag == word));
     let of_pair = |(nth, pair): (usize, &Pair)| {
-        let found: Option<Vec<(usize, usize)>> = answers.iter().map(|answers| answers.of_pairs[nth]).collect();
-        let found = found?;
-        let (n_tokens, _) = *found.first()?;
+        let tallies = answers.iter().map(|answers| answers.of_pairs[nth]).collect::<Option<Vec<Tally>>>()?;
         let length = pair.text.split_whitespace().filter(is_word).count();
-        Some(Graded { length, n_tokens, right: found.into_iter().map(|(_, right)| right).collect() })
+        Some(Graded { length, tallies })
     };
     pairs.iter().enumerate().filter_map(of_pair).collect()
 }
@@ -201,14 +214,14 @@ fn write_to(out: &Path, scene: &LengthScene, options: &LengthsOptions) -> Result
 /// The result as JSON.
 fn document(scene: &LengthScene, options: &LengthsOptions) -> Value {
     let number = |estimate: &Estimate| json!({ "value": estimate.value, "low": estimate.low, "high": estimate.high });
-    let LengthCurve { bins, slope } = &scene.curve;
+    let LengthCurve { bins, slope, .. } = &scene.curve;
     let bins: Vec<Value> = bins
         .iter()
         .map(|bin| {
             json!({
                 "least": bin.least, "mean": bin.mean, "most": bin.most,
                 "sentences": bin.n_sentences, "tokens": bin.n_tokens,
-                "accuracy": bin.accuracy.iter().map(number).collect::<Vec<_>>(),
+                "quality": bin.quality.iter().map(number).collect::<Vec<_>>(),
                 "difference": bin.difference.as_ref().map(number),
             })
         })
@@ -216,7 +229,7 @@ fn document(scene: &LengthScene, options: &LengthsOptions) -> Value {
     json!({
         "method": METHOD.name,
         "parameters": {
-            "corpus": options.corpus, "target_column": options.target_column, "edges": options.edges,
+            "measure": options.measure.name(), "corpus": options.corpus, "target_column": options.target_column, "edges": options.edges,
             "longest": options.longest,
             "samples": options.samples, "seed": options.seed,
         },
@@ -229,11 +242,11 @@ fn document(scene: &LengthScene, options: &LengthsOptions) -> Value {
 /// The result as text.
 fn table(scene: &LengthScene) -> String {
     let mut table = String::new();
-    writeln!(table, "words   sentences  tokens  {}", scene.models.join("  ")).ok();
+    writeln!(table, "{}: {}", scene.curve.measure.title(), scene.models.join(", ")).ok();
     for bin in &scene.curve.bins {
         let lengths = format!("{}–{}", bin.least, bin.most);
-        let shares: Vec<String> = bin.accuracy.iter().map(|share| share_with_interval(*share)).collect();
-        write!(table, "{lengths:<7} {:>9}  {:>6}  {}", bin.n_sentences, bin.n_tokens, shares.join("  ")).ok();
+        let shares: Vec<String> = bin.quality.iter().map(|estimate| with_interval(*estimate)).collect();
+        write!(table, "{lengths:<7} n {:<4} {}", bin.n_sentences, shares.join("  ")).ok();
         if let Some(Estimate { value, low, high }) = bin.difference {
             let [value, low, high] = [value, low, high].map(|part| change_text(100.0 * part));
             write!(table, "  difference {value} ({low} to {high})").ok();
@@ -244,6 +257,6 @@ fn table(scene: &LengthScene) -> String {
         writeln!(table, "{}", slope_text(slope)).ok();
     }
     let n = scene.curve.bins.iter().map(|bin| bin.n_sentences).sum();
-    writeln!(table, "{}; {}", counted(n, "sentence"), METHOD.caveat).ok();
+    writeln!(table, "{}, over {}. {}", scene.curve.measure.meaning(), counted(n, "sentence"), METHOD.caveat).ok();
     table
 }
