@@ -90,7 +90,7 @@ pub struct OpenOptions {
         help = format!("View to show: {}", ViewKind::names(|_| true))
     )]
     pub view: Option<ViewKind>,
-    /// Attention stack to show: self, encoder, decoder, cross, vision, text
+    /// Attention stack to show: self, encoder, decoder, cross, vision, text, words, sentences
     #[arg(long)]
     pub stack: Option<StackKind>,
     /// Layer to show, from 0

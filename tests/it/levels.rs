@@ -3,7 +3,7 @@
 use attnscope::{
     capture::{Capture, Edit, ReplaceToken},
     ids::{HeadId, Side, StackKind},
-    model::{Encoded, Input, Logits, Model, RunPlan, Sites, uninterrupted},
+    model::{Encoded, Engine, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
 };
 
 use crate::parity::{Reference, load};
@@ -71,4 +71,20 @@ fn the_last_sentence_asks_the_others() {
     };
     assert!(refused(vec![5, 17, 8, 2]).contains("there is no story"));
     assert!(refused([5, 2].repeat(10)).contains("9 sentences, but the model reads at most 8"));
+}
+
+/// A sentence is called what it says in the text, and after a change of what is read what that says.
+#[test]
+fn sentences_are_called_what_they_say() {
+    let (files, name) = locate::model("demo:memory").unwrap();
+    let model = Model::load(&files, &name, &Engine::cpu(Some(1)).unwrap(), &uninterrupted).unwrap();
+    let encoded = model.encode(&Input::text("Mary  took the milk. John left. Where is the milk?")).unwrap();
+    let said = |capture: &Capture| -> Vec<String> {
+        capture.tokens(Side::Sentences).iter().map(|token| token.text.clone()).collect()
+    };
+    let plain = run(&model, &encoded, vec![]);
+    assert_eq!(said(&plain), ["Mary took the milk.", "John left."]);
+    let john = plain.tokens(Side::Encoder)[5].id.unwrap();
+    let edit = Edit::ReplaceToken(ReplaceToken { side: Side::Encoder, position: 0, id: john });
+    assert_eq!(said(&run(&model, &encoded, vec![edit])), ["john took the milk .", "john left ."]);
 }

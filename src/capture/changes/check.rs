@@ -52,7 +52,9 @@ impl EditContext<'_> {
     ) -> Result<(), String> {
         self.token(side, position)?;
         let has_id = self.tokens.get(&side).is_some_and(|tokens| tokens[position].id.is_some());
-        has_id.then_some(()).ok_or_else(|| format!("“{edit}” needs a token with an id, which patches do not have"))
+        has_id
+            .then_some(())
+            .ok_or_else(|| format!("“{edit}” needs a token with an id, which patches do not have, nor sentences"))
     }
 
     fn stack(&self, kind: StackKind) -> Result<&[LayerSpec], String> {

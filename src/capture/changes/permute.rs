@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     capture::Token,
-    ids::{Side, StackKind},
+    ids::Side,
     options::{Visit, choose, whole},
     random::SplitMix,
     spec::StackSpec,
@@ -182,7 +182,7 @@ impl EditKind for Permute {
 impl Permute {
     /// Refuses stacks in which more than positions tells the order of tokens.
     fn check_that_positions_move(&self, there: &EditContext<'_>) -> Result<(), String> {
-        let of_side = |stack: &&StackSpec| stack.kind.query_side() == self.side && stack.kind != StackKind::Cross;
+        let of_side = |stack: &&StackSpec| stack.kind.query_side() == self.side && !stack.kind.is_between();
         let why = match there.spec.stacks.iter().find(of_side) {
             None => "recurrence reads one token after the other",
             Some(stack) if stack.causal => "a causal mask lets a token see those before its place",

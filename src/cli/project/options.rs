@@ -47,7 +47,7 @@ pub struct ProjectOptions {
     pub translate: Translation,
     #[command(flatten)]
     pub layout: LayoutFlags,
-    /// Attention stack: self, encoder, decoder, cross, vision, text
+    /// Attention stack: self, encoder, decoder, cross, vision, text, words, sentences
     #[arg(long)]
     pub stack: Option<StackKind>,
     /// Heads such as L3H5,L0H2, counted from 0, or all

@@ -96,7 +96,7 @@ pub struct RenderOptions {
     /// Numbers behind the figure, ending in .csv, .json, .npz or .safetensors
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// Attention stack: self, encoder, decoder, cross, vision, text
+    /// Attention stack: self, encoder, decoder, cross, vision, text, words, sentences
     #[arg(long)]
     pub stack: Option<StackKind>,
     /// Layers, from 0, such as 3 or 0-3,11

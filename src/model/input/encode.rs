@@ -200,7 +200,8 @@ impl Reader {
                     let query = Token { text: query.to_owned(), special: true, ..Token::default() };
                     encoded.tokens.insert(Side::Decoder, vec![query]);
                     encoded.sentences.clone_from(&self.sentences);
-                    Ok(encoded.with_sentences())
+                    let text = encoded.input.text.clone();
+                    Ok(encoded.with_sentences(text.as_deref()))
                 }
             },
             (Modality::Image(spec), Input::Image(_) | Input::Pixels { .. }) => self.image(input, spec, Side::Only),

@@ -48,7 +48,7 @@ pub(crate) fn replaced(
             return Err(ModelError::Edit(format!("“{edit}” has no token to change")));
         }
     }
-    Ok(input.with_sentences())
+    Ok(input.with_sentences(None))
 }
 
 /// Puts the tokens of a text into another order, and says where those that moved were.
@@ -99,7 +99,7 @@ impl Encoded {
         }
         ids.remove(position);
         tokens.remove(position);
-        Some(input.with_sentences())
+        Some(input.with_sentences(None))
     }
 
     /// The input with `ids` read behind the token at `last`, in place of what follows it; `None` where there is no such

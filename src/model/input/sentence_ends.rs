@@ -40,9 +40,11 @@ impl SentenceEnds {
     }
 }
 
-/// A sentence: its words as they were typed, or else as the vocabulary has them.
+/// A sentence: its words as they stand in the text, or else as the vocabulary has them.
 fn token(words: &[Token], text: Option<&str>) -> Token {
-    let span = words.iter().map(|word| word.span.clone()).reduce(|all, word| all.start..word.end).unwrap_or_default();
+    // Words may have changed places.
+    let spans = words.iter().map(|word| word.span.clone());
+    let span = spans.reduce(|all, word| all.start.min(word.start)..all.end.max(word.end)).unwrap_or_default();
     let typed = text.and_then(|text| text.get(span.clone())).filter(|typed| !typed.is_empty());
     let joined = || words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
     let said = typed.map_or_else(joined, |typed| typed.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -54,13 +56,13 @@ fn token(words: &[Token], text: Option<&str>) -> Token {
 }
 
 impl Encoded {
-    /// The input with the sentences of what it now reads.
+    /// The input with the sentences of what it now reads; `text` is what it was made of, as long as it reads that.
     #[must_use]
-    pub(crate) fn with_sentences(mut self) -> Self {
+    pub(crate) fn with_sentences(mut self, text: Option<&str>) -> Self {
         if let (Some(ends), Payload::Text { ids, .. }, Some(words)) =
             (&self.sentences, &self.source, self.tokens.get(&Side::Encoder))
         {
-            let sentences = ends.tokens(ids, words, self.input.text.as_deref());
+            let sentences = ends.tokens(ids, words, text);
             self.tokens.insert(Side::Sentences, sentences);
         }
         self
