@@ -333,6 +333,19 @@ pub struct LayerSpec {
     pub sink: bool,
     /// Whether positions alone give the pattern: no query is compared with a key, so there is no attention.
     pub fixed: bool,
+    /// The MLP beside it; `None` in cross-attention, whose block has it already, and where it is not known.
+    pub mlp: Option<MlpSpec>,
+}
+
+/// Sizes of an MLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MlpSpec {
+    /// Width of the stream that it reads.
+    pub d_model: usize,
+    /// Width of its hidden layer.
+    pub d_hidden: usize,
+    /// Linear maps between both: 2, or 3 where a gate scales the hidden layer.
+    pub n_maps: usize,
 }
 
 /// What makes attention weights of the products of a layer's queries and keys.
@@ -373,6 +386,17 @@ pub struct Mask {
 impl Mask {
     /// Every key is seen.
     pub const NONE: Self = Self { causal: false, window: None };
+
+    /// Pairs of a query and a key that it may see, in a text of `n` tokens.
+    pub fn n_visible(self, n: usize) -> f64 {
+        let reach = self.window.unwrap_or(n).min(n) as f64;
+        let n = n as f64;
+        if self.causal {
+            reach * (reach + 1.0) / 2.0 + (n - reach) * reach
+        } else {
+            (n * (2.0 * reach - 1.0) - reach * (reach - 1.0)).max(0.0)
+        }
+    }
 
     /// Keys that query `query` of `n_query` may see, of `n_key`.
     pub fn visible(self, query: usize, n_query: usize, n_key: usize) -> Range<usize> {
@@ -430,6 +454,7 @@ impl LayerSpec {
             global: false,
             sink: false,
             fixed: false,
+            mlp: None,
         }
     }
 

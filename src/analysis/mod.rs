@@ -2,10 +2,12 @@
 //! rayon splits work whose result does not depend on them.
 
 pub mod aggregate;
+pub mod approximations;
 pub mod attention;
 pub mod by_hand;
 pub mod chain;
 pub mod cloud_query;
+pub mod cost;
 pub mod density_clusters;
 pub mod detect;
 pub mod distance_fidelity;

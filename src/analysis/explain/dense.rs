@@ -146,7 +146,7 @@ impl From<&Matrix> for Dense {
 }
 
 /// The sum of products.
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 

@@ -21,7 +21,7 @@ use crate::{
         kernels::{self, Norm},
         run::{At, Run, Site},
     },
-    spec::{LayerSpec, StackSpec},
+    spec::{LayerSpec, MlpSpec, StackSpec},
 };
 
 /// Rows whose hidden layers exist at a time where nobody looks at them: whole tasks of a linear map, so that the bits
@@ -193,13 +193,20 @@ impl Stack {
 
     /// What the stack is; with cross-attention also what that is.
     pub fn specs(&self) -> Vec<StackSpec> {
-        let spec = |kind, layers: Vec<&MultiHead>| StackSpec {
+        let spec = |kind, layers: Vec<(&MultiHead, Option<MlpSpec>)>| StackSpec {
             kind,
-            causal: layers.first().is_some_and(|attention| attention.causal),
-            layers: layers.iter().map(|attention| -> LayerSpec { attention.spec }).collect(),
+            causal: layers.first().is_some_and(|(attention, _)| attention.causal),
+            layers: layers.iter().map(|(attention, mlp)| LayerSpec { mlp: *mlp, ..attention.spec }).collect(),
         };
-        let own = spec(self.kind, self.blocks.iter().map(|block| block.attention.heads()).collect());
-        let cross: Vec<_> = self.blocks.iter().filter_map(|block| Some(&block.cross.as_ref()?.0)).collect();
+        let mlp = |mlp: &dyn Mlp| {
+            let width_of = |site| mlp.width_of(site).map(|width| width as usize);
+            let n_maps = if width_of(Site::MlpGate)? > 0 { 3 } else { 2 };
+            Some(MlpSpec { d_model: mlp.d_model() as usize, d_hidden: width_of(Site::MlpHidden)?, n_maps })
+        };
+        let own = self.blocks.iter().map(|block| (block.attention.heads(), mlp(block.mlp.as_ref())));
+        let own = spec(self.kind, own.collect());
+        let cross = self.blocks.iter().filter_map(|block| Some((&block.cross.as_ref()?.0, None)));
+        let cross: Vec<_> = cross.collect();
         if cross.is_empty() { vec![own] } else { vec![own, spec(StackKind::Cross, cross)] }
     }
 
