@@ -1,6 +1,6 @@
 //! Approximations of one head's pattern, and how far they are from it: of low rank, by hashing, by random features.
 //!
-//! Every one is of the pattern that was computed in full: what a model would do that had been trained with it is not told.
+//! Every one is of the pattern that was computed in full: nothing is told of a model that was trained with it.
 
 use std::ops::Range;
 
@@ -377,7 +377,8 @@ fn buckets(vectors: &Dense, directions: &Dense) -> Vec<Option<usize>> {
     vectors.rows().map(bucket).collect()
 }
 
-/// Logarithms of the features of each row `x`: `ω·x - ‖x‖² / 2`, and a part that all have in common. `[rows, features]`.
+/// Logarithms of the features of each row `x`: `ω·x - ‖x‖² / 2`, and a part that all have in common;
+/// `[rows, features]`.
 fn log_features(vectors: &Dense, directions: &Dense) -> Dense {
     let common = (directions.n_rows() as f64).ln() / 2.0;
     let halves: Vec<f64> = vectors.rows().map(|row| dot(row, row) / 2.0).collect();

@@ -1,5 +1,5 @@
-//! What a run costs by its length: products of the linear maps and of pairs of queries and keys, and bytes, as formulas of
-//! the sizes of a model. A product with its addition counts as two operations (FLOP); normalisation, softmax and the
+//! The cost of a run by its length: products of the linear maps and of pairs of queries and keys, and bytes, as formulas
+//! of the sizes of a model. A product with its addition counts as two operations (FLOP); normalisation, softmax and the
 //! embedding are left out.
 
 use crate::{
@@ -79,8 +79,8 @@ pub fn pairs(model: &ModelSpec, pairs: Pairs, n: usize) -> f64 {
     layers(model).map(of_layer).sum()
 }
 
-/// The least length at which pairs cost as much as all linear maps, those of the MLPs too as far as they are known; `None`
-/// where that is at no length.
+/// The least length at which pairs cost as much as all linear maps, those of the MLPs too as far as they are known;
+/// `None` where that is at no length.
 pub fn even(model: &ModelSpec, of: Pairs) -> Option<usize> {
     let is_more = |n: usize| pairs(model, of, n) >= maps(model, n) + mlps(model, n).unwrap_or(0.0);
     let (mut below, mut above) = (0, 1);

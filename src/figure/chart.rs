@@ -6,7 +6,7 @@ use super::{
     list::Rgba,
     views::axes::{Axes, Axis},
 };
-use crate::text::{norm_text, stepped_text};
+use crate::text::{norm_text, power_text, stepped_text, whole_text};
 
 /// A value this many times as large as the second largest would flatten the others.
 const FLATTENS: f64 = 4.0;
@@ -85,6 +85,8 @@ pub enum Scale {
     Whole,
     /// Exponents of two.
     PowersOfTwo,
+    /// Exponents of ten.
+    PowersOfTen,
 }
 
 impl Scale {
@@ -102,7 +104,9 @@ impl Scale {
         match self {
             Self::Linear => stepped_text(value, step),
             Self::Whole => stepped_text(value, 1.0),
+            Self::PowersOfTwo if value >= 0.0 => whole_text(value.exp2()),
             Self::PowersOfTwo => norm_text(value.exp2()),
+            Self::PowersOfTen => power_text(value.round() as i32),
         }
     }
 }
@@ -197,6 +201,8 @@ mod tests {
         assert_eq!(Scale::Linear.text(-0.25, 0.05), "−0.25");
         assert_eq!(Scale::Whole.ticks((-1.2, 1.2), 8), [-1.0, 0.0, 1.0]);
         assert_eq!(Scale::PowersOfTwo.text(-2.0, 1.0), "0.250");
+        let powers = [-2.0, 0.0, 4.0, 9.0].map(|power| Scale::PowersOfTen.text(power, 1.0));
+        assert_eq!(powers, ["0.01", "1", "10,000", "10⁹"]);
     }
 
     #[test]

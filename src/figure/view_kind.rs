@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, average, diagram, distance, grid, heads, heatmap, image, lab, matrix, positions, scatter,
-        simplex, why,
+        Facts, ViewSpec, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, positions,
+        scatter, simplex, why,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -40,6 +40,8 @@ pub enum ViewKind {
     Positions,
     /// The model as boxes.
     Diagram,
+    /// What attention costs by length.
+    Cost,
 }
 
 /// Every view, in tab order, which is the order of their ids.
@@ -57,6 +59,7 @@ const VIEWS: &[&ViewSpec] = &[
     &simplex::SPEC,
     &positions::SPEC,
     &diagram::SPEC,
+    &cost::SPEC,
 ];
 
 const _: () = {

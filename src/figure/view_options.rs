@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::views::{
     average::AverageOptions,
+    cost::CostOptions,
     distance::ShownCorrelation,
     grid::GridOptions,
     heads::HeadsOptions,
@@ -47,6 +48,7 @@ pub struct ViewOptions {
     pub why: WhyOptions,
     pub simplex: SimplexOptions,
     pub positions: PositionsOptions,
+    pub cost: CostOptions,
     /// The output that is explained. It belongs to an input and is not remembered with the rest.
     #[serde(skip)]
     pub target: Target,

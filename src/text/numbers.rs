@@ -102,6 +102,15 @@ pub fn tick_text(value: impl Into<f64>) -> String {
     }
 }
 
+/// A power of ten: in all digits where there are few.
+pub fn power_text(exponent: i32) -> String {
+    match exponent {
+        0..=5 => super::grouped(10f64.powi(exponent) as usize),
+        -2..0 => fixed(10f64.powi(exponent), exponent.unsigned_abs() as usize),
+        _ => format!("10{}", superscript(exponent)),
+    }
+}
+
 /// How long something took.
 pub fn duration_text(secs: f64) -> String {
     if secs < 1.0 { format!("{secs:.0} ms", secs = secs * 1e3) } else { format!("{secs:.1} s") }

@@ -29,6 +29,8 @@ mod corpus_disk;
 mod corpus_runs;
 /// A corpus behind the window: first results, giving way, stopping, what is refused.
 mod corpus_worker;
+/// What attention costs by length, and approximations of a head's pattern.
+mod cost;
 /// The model as boxes.
 mod diagram;
 /// Changes from other runs, drawn weights, deleted tokens, and what is marked of changes.

@@ -3,18 +3,15 @@
 use emath::{Rect, Vec2, pos2, vec2};
 
 use super::axes::Axis;
-use crate::{
-    figure::{
-        chart::{Chart, Series},
-        font::Align,
-        list::Line,
-        measure::{
-            GRID,
-            text_size::{BODY, SMALL},
-        },
-        pen::Pen,
+use crate::figure::{
+    chart::{Chart, MarkOf, Scale, Series},
+    font::Align,
+    list::Line,
+    measure::{
+        GRID,
+        text_size::{BODY, SMALL},
     },
-    text::stepped_text,
+    pen::Pen,
 };
 
 /// Size of a part, with its title and its note.
@@ -74,8 +71,20 @@ pub fn chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
     titled(&chart.title, &chart.note, rect, pen);
     let data = data(rect);
     let axes = chart.axes(data);
-    ticks(&axes.y, data, pen);
-    along(&axes.x, data, pen);
+    ticks(&axes.y, chart.y.scale, data, pen);
+    along(&axes.x, chart.x.scale, data, pen);
+    for mark in &chart.marks {
+        let (axis, ends) = match mark.of {
+            MarkOf::X => (&chart.x, [[mark.value, chart.y.from], [mark.value, chart.y.to]]),
+            MarkOf::Y => (&chart.y, [[chart.x.from, mark.value], [chart.x.to, mark.value]]),
+        };
+        if (axis.from..=axis.to).contains(&mark.value) {
+            let [from, to] = ends.map(|[x, y]| axes.at(x, y));
+            pen.line(from, to, mark.width, mark.color);
+            let beside = from + vec2(GRID, -2.0 * GRID);
+            pen.text(&mark.name, SMALL, pen.palette.text_weak, beside, Align::Left);
+        }
+    }
     for series in &chart.series {
         let line = |[from, to]: [[f64; 2]; 2]| {
             let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
@@ -99,22 +108,22 @@ pub fn chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
 }
 
 /// Numbers of the upright axis, and the frame.
-pub fn ticks(axis: &Axis, data: Rect, pen: &mut Pen<'_>) {
+pub fn ticks(axis: &Axis, scale: Scale, data: Rect, pen: &mut Pen<'_>) {
     pen.frame(data, pen.hairline(), pen.palette.rule);
-    let ticks = axis.ticks(5);
+    let ticks = scale.ticks((axis.from, axis.to), 5);
     let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(1.0);
     for value in ticks {
         let at = pos2(data.left() - 1.5 * GRID, axis.at(value));
-        pen.text(&stepped_text(value, step), SMALL, pen.palette.text_weak, at, Align::Right);
+        pen.text(&scale.text(value, step), SMALL, pen.palette.text_weak, at, Align::Right);
     }
 }
 
 /// Numbers of the level axis.
-pub fn along(axis: &Axis, data: Rect, pen: &mut Pen<'_>) {
-    let ticks = axis.ticks(6);
+pub fn along(axis: &Axis, scale: Scale, data: Rect, pen: &mut Pen<'_>) {
+    let ticks = scale.ticks((axis.from, axis.to), 6);
     let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(1.0);
     for value in ticks {
         let at = pos2(axis.at(value), data.bottom() + 2.5 * GRID);
-        pen.text(&stepped_text(value, step), SMALL, pen.palette.text_weak, at, Align::Center);
+        pen.text(&scale.text(value, step), SMALL, pen.palette.text_weak, at, Align::Center);
     }
 }

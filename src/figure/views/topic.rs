@@ -206,6 +206,11 @@ impl Topic<'_> {
         format!("How does {} know where tokens stand?", self.which())
     }
 
+    /// The question of cost.
+    pub fn costs(&self) -> String {
+        format!("What does length cost, and can {} be approximated?", self.which())
+    }
+
     /// The question of distance beside the dot product.
     pub fn follows(&self) -> String {
         format!("Does distance follow q·k in {}?", self.which())

@@ -15,6 +15,7 @@ mod camera;
 mod changes;
 mod chart;
 pub(super) mod controls;
+mod cost;
 mod diagram;
 mod display_list;
 mod display_menu;
@@ -102,6 +103,7 @@ pub struct Views {
     simplex: simplex::SimplexView,
     positions: positions::PositionsView,
     diagram: diagram::DiagramView,
+    cost: cost::CostView,
 }
 
 impl Views {
@@ -186,6 +188,7 @@ impl Views {
             ViewKind::Simplex => &mut self.simplex,
             ViewKind::Positions => &mut self.positions,
             ViewKind::Diagram => &mut self.diagram,
+            ViewKind::Cost => &mut self.cost,
         }
     }
 }

@@ -205,7 +205,7 @@ impl PositionsScene {
         parts::titled("What another order does to the patterns", &note, rect, pen);
         let data = parts::data(rect);
         let axis = Axis { from: 0.0, to: 1.0, points: Rangef::new(data.bottom(), data.top()) };
-        parts::ticks(&axis, data, pen);
+        parts::ticks(&axis, Scale::Linear, data, pen);
         let pitch = data.width() / layers.len() as f32;
         for (nth, layer) in layers.iter().enumerate() {
             let left = data.left() + nth as f32 * pitch;

@@ -158,7 +158,7 @@ impl SimplexScene {
         let data = parts::data(rect);
         let shown = keys.iter().map(|key| scores[*key]).chain(lines.iter().map(|(_, line)| *line));
         let axis = Axis::over(shown, emath::Rangef::new(data.bottom(), data.top()));
-        parts::ticks(&axis, data, pen);
+        parts::ticks(&axis, Scale::Linear, data, pen);
         let cut = lines.iter().find(|(rule, _)| *rule == Rule::Entmax).map_or(f64::NEG_INFINITY, |(_, line)| *line);
         let pitch = data.width() / N_BARS as f32;
         for (nth, key) in keys.iter().enumerate() {
@@ -252,7 +252,7 @@ impl SimplexScene {
             let bar = Rect::from_min_max(pos2(left, top), pos2(left + pitch - 1.0, data.bottom()));
             pen.rect(bar, pen.palette.text_weak);
         }
-        parts::along(&x, data, pen);
+        parts::along(&x, Scale::Linear, data, pen);
     }
 }
 

@@ -1,0 +1,86 @@
+//! What attention costs, in the window.
+
+use std::sync::Arc;
+
+use eframe::egui::{Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+
+use super::{Canvas, controls, display_list::ScenePainter, hover, scale::Footer, selectors, tooltip};
+use crate::{
+    figure::{
+        Scene as _,
+        views::{
+            cells,
+            cost::{CostFacts, CostOptions, CostPart, CostScene, maps},
+            parts,
+        },
+    },
+    ids::{CaptureId, HeadId},
+    raster::ColorMap,
+    session::Focus,
+    text::weight_text,
+    ui::{
+        ViewCtx,
+        memo::{Memo, Same},
+    },
+};
+
+/// Everything that the scene depends on.
+type SceneKey = (Same<CostFacts>, CostOptions, ColorMap);
+
+/// The view with what it remembers between frames.
+#[derive(Default)]
+pub struct CostView {
+    facts: Memo<(CaptureId, HeadId), Arc<CostFacts>>,
+    scene: Memo<SceneKey, Arc<CostScene>>,
+    painter: ScenePainter<SceneKey>,
+}
+
+impl Canvas for CostView {
+    fn rest(&mut self) {
+        *self = Self::default();
+    }
+
+    fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
+        selectors::choosers_ui(ui, cx, selectors::HeadsIn::Row, None);
+    }
+
+    fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
+        let capture = cx.document.latest_capture()?;
+        let head = cx.pane.selection.head;
+        let facts = self.facts.get_or_update((capture.id(), head), || Arc::new(CostFacts::of(capture, head)));
+        let options = &cx.pane.options;
+        let key = (Same(facts), options.cost, options.color_map());
+        let make = || Arc::new(CostScene::new(Arc::clone(&key.0.0), key.1, key.2));
+        let scene = self.scene.get_or_update(key.clone(), make);
+        let scroll = ScrollArea::both().id_salt("cost").auto_shrink(false);
+        scroll.show(ui, |ui| {
+            let room = ui.available_size();
+            let width = room.x.max(parts::width(1));
+            let (response, painter) =
+                ui.allocate_painter(vec2(width, scene.height_of(width).max(room.y)), Sense::hover());
+            let area = response.rect;
+            response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Cost of {head}")));
+            self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw(area, pen));
+            weight_ui(ui, cx, &scene, area);
+        });
+        Some(Footer { words: scene.captions().short, scales: Vec::new() })
+    }
+}
+
+/// The weight under the pointer, in the pattern and in its approximation.
+fn weight_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &CostScene, area: Rect) {
+    let Ok((patterns, _)) = &scene.patterns else { return };
+    let under = ui.input(|input| input.pointer.hover_pos()).filter(|at| ui.clip_rect().contains(*at));
+    let place = scene.places(area).find(|(part, _)| *part == CostPart::Patterns);
+    let (Some(under), Some((_, rect))) = (under, place) else { return };
+    let shape @ [n_query, n_key] = patterns[0].shape();
+    let cell = maps(rect, shape).into_iter().find_map(|map| cells::cell_at(map, (n_query, n_key), under));
+    let Some((query, key)) = cell else { return };
+    hover::report(cx, Focus::cell(query, key));
+    let [exact, found] =
+        patterns.each_ref().map(|matrix| matrix.row(query).and_then(|row| row.get(key)).copied().unwrap_or(0.0));
+    tooltip::at_pointer(ui, |ui| {
+        ui.strong(weight_text(exact));
+        controls::caption_ui(ui, cx.theme, format!("approximated {}", weight_text(found)));
+    });
+}
