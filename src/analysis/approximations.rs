@@ -25,6 +25,8 @@ pub const MOST: usize = 256;
 pub const N_DRAWS: usize = 3;
 /// Ranks that errors are told of: these and twice, four times… as many.
 const ROUND: [usize; 2] = [2, 3];
+/// How many of them there are below the most queries.
+const N_ROUND: usize = 2 * MOST.ilog2() as usize;
 /// Weights no further apart are the same.
 const SAME: f64 = 1e-3;
 
@@ -270,10 +272,14 @@ impl ExactPattern {
         let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         for row in queries.rows_mut() {
             let most = most(row);
-            row.iter_mut().for_each(|value| *value = (*value - most).exp());
+            for value in row {
+                *value = (*value - most).exp();
+            }
         }
         let most = most(keys.as_slice());
-        keys.as_mut_slice().iter_mut().for_each(|value| *value = (*value - most).exp());
+        for value in keys.as_mut_slice() {
+            *value = (*value - most).exp();
+        }
         let products = queries.product(&keys.transposed()).map_err(|_| "queries and keys are of unequal width")?;
         Ok(self.cropped(&products).with_normalised_rows())
     }
@@ -281,7 +287,8 @@ impl ExactPattern {
     /// Errors by rank, from 1 on.
     pub fn by_rank(&self) -> Vec<(usize, Errors)> {
         let n = self.svd.values.len();
-        let ranks: Vec<usize> = (0..).map(|nth| ROUND[nth % 2] << (nth / 2)).take_while(|rank| *rank < n).collect();
+        let ranks: Vec<usize> =
+            (0..N_ROUND).map(|nth| ROUND[nth % 2] << (nth / 2)).take_while(|rank| *rank < n).collect();
         let mut ranks = [&[1][..], &ranks, &[n]].concat();
         ranks.dedup();
         self.of_ranks(&ranks).iter().zip(&ranks).map(|(found, rank)| (*rank, self.errors(found))).collect()
@@ -398,14 +405,14 @@ fn plain(n: usize, d: usize, random: &mut SplitMix) -> Dense {
 fn orthogonal(n: usize, d: usize, random: &mut SplitMix) -> Dense {
     let mut directions = plain(n, d, random);
     let lengths: Vec<f64> = plain(n, d, random).rows().map(|row| dot(row, row).sqrt()).collect();
-    for at in 0..n {
+    for (at, length) in lengths.into_iter().enumerate() {
         let mut row = directions.row(at).to_vec();
         for before in at - at % d.max(1)..at {
             let other = directions.row(before);
             let along = dot(&row, other) / dot(other, other).max(f64::MIN_POSITIVE);
             row.iter_mut().zip(other).for_each(|(value, other)| *value -= along * other);
         }
-        let factor = lengths[at] / dot(&row, &row).sqrt().max(f64::MIN_POSITIVE);
+        let factor = length / dot(&row, &row).sqrt().max(f64::MIN_POSITIVE);
         directions.row_mut(at).iter_mut().zip(row).for_each(|(out, value)| *out = factor * value);
     }
     directions

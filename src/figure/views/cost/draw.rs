@@ -84,7 +84,7 @@ impl CostScene {
                 let lines = self.rank_lines();
                 let crop = if of_head.exact.is_masked() { ", cropped to what is seen" } else { "" };
                 let note = format!("{}: relative errors by rank{crop}", facts.head);
-                self.by_power("Low rank", note, "rank", options.rank, &lines, &palette)
+                Self::by_power("Low rank", note, "rank", options.rank, &lines, &palette)
             }
             (CostPart::Hashing, Some(of_head)) if of_head.hashing.is_empty() => {
                 parts::titled("Hashing", "Queries and keys are not recorded", rect, pen);
@@ -92,12 +92,12 @@ impl CostScene {
             }
             (CostPart::Hashing, Some(of_head)) => {
                 let note = format!("{}: weight on keys in the query’s bucket, by buckets", facts.head);
-                self.by_power("Hashing", note, "buckets", options.buckets, &of_head.hashing, &palette)
+                Self::by_power("Hashing", note, "buckets", options.buckets, &of_head.hashing, &palette)
             }
             (CostPart::Features, Some(of_head)) => match &of_head.features {
                 Ok(lines) => {
                     let note = format!("{}: relative error by number of features", facts.head);
-                    self.by_power("Random features", note, "features", options.features, lines, &palette)
+                    Self::by_power("Random features", note, "features", options.features, lines, &palette)
                 }
                 Err(why) => {
                     parts::titled("Random features", &format!("Not for this head: {why}"), rect, pen);
@@ -150,7 +150,7 @@ impl CostScene {
         }
     }
 
-    fn by_power(&self, title: &str, note: String, what: &str, at: usize, lines: &[Curve], palette: &Palette) -> Chart {
+    fn by_power(title: &str, note: String, what: &str, at: usize, lines: &[Curve], palette: &Palette) -> Chart {
         let scale = Scale::PowersOfTwo;
         let most = lines.iter().flat_map(|(_, values)| values).map(|(_, value)| *value).fold(1.0, f64::max);
         let mark = Mark {
