@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Queries and keys that are looked at, of a longer text: the first ones.
-pub const MOST: usize = 256;
+pub const MOST: usize = 128;
 /// Random draws over which errors are averaged.
 pub const N_DRAWS: usize = 3;
 /// Ranks that errors are told of: these and twice, four times… as many.

@@ -14,8 +14,6 @@ pub struct TowerFacts {
     /// The stack of its self-attention.
     pub stack: StackKind,
     pub reads: Reads,
-    /// Width of its residual stream.
-    pub d_model: usize,
     /// Whether position embeddings are added to what it reads.
     pub adds_positions: bool,
     pub blocks: Vec<BlockFacts>,
@@ -36,10 +34,6 @@ pub struct BlockFacts {
     /// Around the attention to the encoder, where there is one.
     pub cross: Option<BranchNorms>,
     pub mlp: BranchNorms,
-    /// Width of the MLP's hidden layer, where it is one.
-    pub d_mlp: Option<usize>,
-    /// Whether one half of the hidden layer scales the other.
-    pub is_gated: bool,
     /// Whether attention and MLP read the same stream.
     pub is_parallel: bool,
     /// Whether queries and keys are turned by their positions.

@@ -5,10 +5,7 @@ use super::{
     block::{Block, Norms},
     embedding::Embedding,
 };
-use crate::{
-    capture::{Architecture, BlockFacts, BranchNorms, Reads, TowerFacts},
-    model::run::Site,
-};
+use crate::capture::{Architecture, BlockFacts, BranchNorms, Reads, TowerFacts};
 
 impl Network {
     /// The towers and their blocks; none of a network that is no transformer.
@@ -34,7 +31,6 @@ fn facts(tower: &Tower) -> TowerFacts {
     TowerFacts {
         stack: tower.stack.kind,
         reads,
-        d_model: tower.stack.blocks.first().map_or(0, |block| block.mlp.d_model() as usize),
         adds_positions,
         blocks: tower.stack.blocks.iter().map(|block| of_block(block)).collect(),
         has_final_norm: tower.stack.final_norm.is_some(),
@@ -51,8 +47,6 @@ fn of_block(block: &Block) -> BlockFacts {
         attention: norms(&block.attention_norms),
         cross: block.cross.as_ref().map(|(_, around)| norms(around)),
         mlp: norms(&block.mlp_norms),
-        d_mlp: block.mlp.width_of(Site::MlpHidden).map(|width| width as usize),
-        is_gated: block.mlp.maps().is_some_and(|maps| maps.gated),
         is_parallel: block.parallel,
         is_rotary: block.attention.heads().rotary.is_some(),
     }

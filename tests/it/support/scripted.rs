@@ -182,19 +182,10 @@ fn part_capture(
     let rotary = BTreeMap::from([(StackKind::SelfAttention, vec![Some(rotation); n_layers])]);
     let positions = PositionEncoding { tables: model.positions.clone(), rotary };
     let norms = BranchNorms { before: true, ..BranchNorms::default() };
-    let block = BlockFacts {
-        attention: norms,
-        cross: None,
-        mlp: norms,
-        d_mlp: Some(32),
-        is_gated: false,
-        is_parallel: false,
-        is_rotary: true,
-    };
+    let block = BlockFacts { attention: norms, cross: None, mlp: norms, is_parallel: false, is_rotary: true };
     let tower = TowerFacts {
         stack: StackKind::SelfAttention,
         reads: Reads::Tokens { n_vocab: 100 },
-        d_model: parts.model.d_model,
         adds_positions: false,
         blocks: vec![block; n_layers],
         has_final_norm: true,

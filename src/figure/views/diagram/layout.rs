@@ -118,7 +118,7 @@ impl Layout {
 
     /// Places a tower; its open cross-attention.
     fn tower(&mut self, scene: &DiagramScene, tower: &TowerFacts) -> Option<Rect> {
-        let (n, d) = (scene.n(tower.stack.query_side()), tower.d_model);
+        let (n, d) = (scene.n(tower.stack.query_side()), scene.d_model(tower));
         let stream = format!("[{n}, {d}]");
         let foot = self.top;
         let (read, embedding) = match tower.reads {
@@ -137,7 +137,7 @@ impl Layout {
                 cross = self.block(scene, tower, (layer, block));
             } else {
                 let target = Some(Target::Layer(tower.stack, layer));
-                let [n_heads, ..] = scene.shape(tower.stack, layer);
+                let n_heads = scene.layer(tower.stack, layer).map_or(0, |layer| layer.n_heads);
                 self.wide(CLOSED_PT, Kind::Closed, format!("L{layer}"), counted(n_heads, "head"));
                 self.aim(target);
             }
@@ -165,11 +165,11 @@ impl Layout {
         self.top -= BETWEEN_PT;
         let rotary = if block.is_rotary { ", rotary" } else { "" };
         let name = format!("L{layer} self-attention{rotary}");
-        let mlp = block.d_mlp.map_or_else(
+        let mlp = scene.layer(stack, layer).and_then(|layer| layer.mlp).map_or_else(
             || "MLP".to_owned(),
-            |width| {
-                let gated = if block.is_gated { "gated MLP" } else { "MLP" };
-                format!("{gated}, {} wide", grouped(width))
+            |mlp| {
+                let kind = if mlp.n_maps > 2 { "gated MLP" } else { "MLP" };
+                format!("{kind}, {} wide", grouped(mlp.d_hidden))
             },
         );
         let mut cross = None;
@@ -180,7 +180,7 @@ impl Layout {
             cross = Some(self.attention(scene, (StackKind::Cross, layer), (Kind::Cross, name), around, false));
         }
         self.branch(block.mlp, false, |layout| {
-            let shape = format!("[{}, {}]", scene.n(stack.query_side()), tower.d_model);
+            let shape = format!("[{}, {}]", scene.n(stack.query_side()), scene.d_model(tower));
             let label = if block.is_parallel { format!("{mlp}, beside attention") } else { mlp };
             layout.narrow(LINE_PT, Kind::Mlp, label, shape)
         });
@@ -197,7 +197,8 @@ impl Layout {
         norms: BranchNorms,
         is_parallel: bool,
     ) -> Rect {
-        let [n_heads, n_kv, d_head] = scene.shape(stack, layer);
+        let (n_heads, n_kv, d_head) =
+            scene.layer(stack, layer).map_or((0, 0, 0), |layer| (layer.n_heads, layer.n_kv_heads, layer.d_head));
         let (n, n_key) = (scene.n(stack.query_side()), scene.n(stack.key_side()));
         let rows = n_heads.div_ceil(HEADS_IN_ROW).max(1) as f32;
         let heads = if n_kv == n_heads { n_heads.to_string() } else { format!("{n_heads} ({n_kv} of keys)") };

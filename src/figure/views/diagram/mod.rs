@@ -31,8 +31,8 @@ pub struct DiagramScene {
     pub architecture: Arc<Architecture>,
     pub head: HeadId,
     pub model: String,
-    /// Of each stack: heads of a layer, key and value heads, width of a head.
-    pub shapes: Vec<(StackKind, Vec<[usize; 3]>)>,
+    /// The layers of each stack.
+    pub layers: Vec<(StackKind, Vec<LayerSpec>)>,
     /// How many tokens each sequence has.
     pub lengths: Vec<(Side, usize)>,
     /// What the model says in the end, in words.
@@ -44,12 +44,11 @@ impl DiagramScene {
     pub fn new(capture: &Capture, head: HeadId) -> Option<Self> {
         let architecture = capture.architecture().filter(|architecture| !architecture.towers.is_empty())?;
         let model = capture.model();
-        let layer = |layer: &LayerSpec| [layer.n_heads, layer.n_kv_heads, layer.d_head];
         Some(Self {
             architecture: Arc::clone(architecture),
             head,
             model: model.name.clone(),
-            shapes: model.stacks.iter().map(|stack| (stack.kind, stack.layers.iter().map(layer).collect())).collect(),
+            layers: model.stacks.iter().map(|stack| (stack.kind, stack.layers.clone())).collect(),
             lengths: Side::ALL.into_iter().map(|side| (side, capture.tokens(side).len())).collect(),
             output: model.head.as_ref().map(|head| said(*head).to_owned()),
         })
@@ -60,10 +59,14 @@ impl DiagramScene {
         self.lengths.iter().find(|(other, _)| *other == side).map_or(0, |(_, n)| *n)
     }
 
-    /// Heads of a layer, key and value heads, and their width.
-    pub fn shape(&self, stack: StackKind, layer: usize) -> [usize; 3] {
-        let of_stack = self.shapes.iter().find(|(kind, _)| *kind == stack);
-        of_stack.and_then(|(_, layers)| layers.get(layer).copied()).unwrap_or_default()
+    /// A layer of a stack.
+    pub fn layer(&self, stack: StackKind, layer: usize) -> Option<&LayerSpec> {
+        self.layers.iter().find(|(kind, _)| *kind == stack)?.1.get(layer)
+    }
+
+    /// Width of the residual stream of a tower.
+    pub fn d_model(&self, tower: &TowerFacts) -> usize {
+        self.layer(tower.stack, 0).and_then(|layer| layer.mlp).map_or(0, |mlp| mlp.d_model)
     }
 
     /// The layer of a tower that is open.
