@@ -378,7 +378,7 @@ def encoders():
     case("bert-multi-label", "BertForSequenceClassification", num_labels=4, problem_type="multi_label_classification")
     case("bert-regression", "BertForSequenceClassification", num_labels=1, headless="number")
     case("bert-pre-training", "BertForPreTraining")
-    case("bert-next-sentence", "BertForNextSentencePrediction", headless="NextSentence")
+    case("bert-next-sentence", "BertForNextSentencePrediction")
     case("bert-questions", "BertForQuestionAnswering", headless="QuestionAnswering")
     case("bert-choice", "BertForMultipleChoice", headless="MultipleChoice")
     case("bert-causal", "BertLMHeadModel", is_decoder=True)

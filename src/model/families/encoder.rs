@@ -3,9 +3,9 @@
 use candle_core::Tensor;
 
 use super::{
-    Activation, Block, ClassHead, Config, Head, HeadKind, LayerSpec, Linear, LoadError, MultiHead, Norms, Positions,
-    Reads, TextEmbedding, Transform, Weights, classifier, cross, layer_norm, linear, mlp, n_classes, qkv, table_name,
-    vocabulary_map,
+    Activation, Block, ClassHead, Config, Head, HeadKind, LayerSpec, Linear, LoadError, MultiHead, Norms, Outcomes,
+    OutputKind, Positions, Reads, TextEmbedding, Transform, Weights, classifier, cross, layer_norm, linear, mlp,
+    n_classes, qkv, table_name, vocabulary_map,
 };
 
 /// Sizes of an encoder, and what its configuration says about all layers.
@@ -200,6 +200,10 @@ pub(super) struct HeadNames {
     pub classifier: &'static str,
 }
 
+/// Whether a second text follows the first (Devlin et al. 2019): the map of the class that says so, and its outcomes.
+const NEXT_SENTENCE: &str = "cls.seq_relationship";
+const NEXT_OR_NOT: [&str; 2] = ["next sentence", "random sentence"];
+
 /// Classifiers of single tokens have this name in every family.
 const TOKEN_CLASSIFIER: &str = "classifier";
 
@@ -221,6 +225,13 @@ pub(super) fn head(
         let parts = ClassHead { kind: HeadKind::TextClass, reads: Reads::First, transform };
         return classifier(config, weights, names.classifier, d_model, parts).map(Some);
     }
+    if says_whether_next(config, weights) {
+        let dense = Some(linear(weights, names.pooler, d_model, d_model)?);
+        let transform = Transform { dense, activation: Some(names.pooled), ..Transform::default() };
+        let outcomes = Outcomes { kind: OutputKind::Classes, names: NEXT_OR_NOT.map(str::to_owned).into() };
+        let output = linear(weights, NEXT_SENTENCE, d_model, NEXT_OR_NOT.len())?;
+        return Ok(Some(Head::class(HeadKind::TextClass, Reads::First, transform, output, outcomes)));
+    }
     let dense = format!("{}.weight", names.dense);
     if !weights.has(&dense) {
         weights.note_absent(&dense);
@@ -240,6 +251,12 @@ pub(super) fn head(
     let Some(output) = output else { return Ok(None) };
     let head = Head::masked_lm(dense, names.activation, norm, output);
     Ok(Some(if sizes.causal { Head { kind: HeadKind::NextToken, ..head } } else { head }))
+}
+
+/// Whether the checkpoint says if the second text follows the first.
+fn says_whether_next(config: &Config, weights: &Weights<'_>) -> bool {
+    config.architecture().is_some_and(|class| class.ends_with("ForNextSentencePrediction"))
+        && weights.has(&format!("{NEXT_SENTENCE}.weight"))
 }
 
 /// Whether the checkpoint says what each token is.

@@ -34,7 +34,7 @@ impl HeadClass {
             "EncoderDecoderModel",
         ]) {
             Self::Words
-        } else if ends(&["ForSequenceClassification"]) {
+        } else if ends(&["ForSequenceClassification", "ForNextSentencePrediction"]) {
             Self::TextClass
         } else if ends(&["ForTokenClassification"]) {
             Self::TokenClass
