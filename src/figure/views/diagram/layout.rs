@@ -202,7 +202,7 @@ impl Layout {
         let (n, n_key) = (scene.n(stack.query_side()), scene.n(stack.key_side()));
         let rows = n_heads.div_ceil(HEADS_IN_ROW).max(1) as f32;
         let heads = if n_kv == n_heads { n_heads.to_string() } else { format!("{n_heads} ({n_kv} of keys)") };
-        let shape = format!("{heads} × [{n}, {n_key}], q k v {d_head} wide");
+        let shape = format!("{heads} × [{n}, {n_key}], {d_head} wide");
         self.branch(norms, is_parallel, |layout| {
             let rect = layout.narrow(LINE_PT + rows * (HEAD_PT + GRID), kind, name, shape);
             for head in 0..n_heads {

@@ -46,9 +46,7 @@ impl Canvas for DiagramView {
         };
         let scroll = ScrollArea::both().id_salt("diagram").auto_shrink(false);
         scroll.show(ui, |ui| {
-            let room = ui.available_size();
-            let size =
-                vec2(layout::width(scene.architecture.towers.len()).max(room.x), layout::height(&scene).max(room.y));
+            let size = vec2(layout::width(scene.architecture.towers.len()), layout::height(&scene));
             let (response, painter) = ui.allocate_painter(size, Sense::click());
             let area = response.rect;
             response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Diagram of {}", scene.model)));
