@@ -9,6 +9,8 @@ use crate::{
 
 /// Queries whose biases are looked at, of a longer text.
 const N_QUERIES: usize = 256;
+/// Pairs of a layer, of all heads together, over which the effect of the order is taken: of more, evenly spaced queries.
+const MOST_PAIRS: usize = 1 << 18;
 
 /// Cosines of the rows of a table `[position, d]` with each other: `[position, position]`.
 pub fn cosines(rows: &Matrix) -> Option<Matrix> {
@@ -109,7 +111,7 @@ pub fn permutation(capture: &Capture) -> Option<&Permute> {
 }
 
 /// For each layer of a stack, the effect of the order of tokens: `A(P x)` of a permuted run beside `P A(x) Pᵀ` of the
-/// same run in the order of the text. `None` where neither run or both are permuted, or patterns are not there.
+/// same run in the order of the text; of a long text of evenly spaced queries. `None` where neither run or both are permuted, or patterns are not there.
 pub fn effect_of_order(a: &Capture, b: &Capture, stack: StackKind) -> Option<Vec<OrderEffect>> {
     let (plain, permuted, permute) = match (permutation(a), permutation(b)) {
         (None, Some(permute)) => (a, b, permute),
@@ -129,12 +131,14 @@ pub fn effect_of_order(a: &Capture, b: &Capture, stack: StackKind) -> Option<Vec
     let [queries_move, keys_move] = [stack.query_side(), stack.key_side()].map(|side| side == permute.side);
     let of_layer = |layer: usize| {
         let (mut largest, mut sum, mut n) = (0.0_f32, 0.0_f64, 0_usize);
-        for head in 0..plain.model().stack(stack)?.n_heads(layer) {
+        let n_heads = plain.model().stack(stack)?.n_heads(layer);
+        let n_pairs = n_heads * plain.query_tokens(stack).len() * plain.key_tokens(stack).len();
+        for head in 0..n_heads {
             let head = HeadId { stack, layer, head };
-            let [plain, permuted] = [plain, permuted].map(|capture| attention::pattern(capture, head));
-            let (plain, permuted) = (plain?, permuted?);
-            for (query, row) in permuted.rows().enumerate() {
-                let expected = plain.row(old(query, queries_move)?)?;
+            let row_of = |capture, query: usize| attention::pattern_rows(capture, head, query..query + 1);
+            for query in (0..plain.query_tokens(stack).len()).step_by(n_pairs.div_ceil(MOST_PAIRS).max(1)) {
+                let (row, expected) = (row_of(permuted, query)?, row_of(plain, old(query, queries_move)?)?);
+                let (row, expected) = (row.as_slice(), expected.as_slice());
                 for (key, weight) in row.iter().enumerate() {
                     let apart = (weight - expected.get(old(key, keys_move)?)?).abs();
                     largest = largest.max(apart);
