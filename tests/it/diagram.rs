@@ -91,8 +91,16 @@ fn a_click_opens_a_layer_and_selects_a_head() {
     let canvas = stage.get_by_label("Diagram of gpt2").rect();
     let boxes = scene.boxes(canvas);
     let at = |target: Target| boxes.iter().find(|it| it.target == Some(target)).unwrap().rect.center();
-    for target in [Target::Head(HeadId::single(0, 1)), Target::Layer(StackKind::SelfAttention, 1)] {
-        assert_eq!(scene.target(canvas, at(target)), Some(target));
+    let layer = Target::Layer(StackKind::SelfAttention, 1);
+    for (target, head) in [(layer, HeadId::single(1, 0)), (Target::Head(HeadId::single(0, 1)), HeadId::single(0, 1))] {
+        stage.state_mut().session.panes.active_mut().selection.head = HeadId::single(0, 0);
+        stage.run();
+        stage.hover_at(at(target));
+        stage.run();
+        stage.drag_at(at(target));
+        stage.drop_at(at(target));
+        stage.run();
+        assert_eq!(stage.state().session.pane().selection.head, head);
     }
 }
 

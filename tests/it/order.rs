@@ -20,8 +20,11 @@ use crate::{
 /// Largest difference of logits and weights.
 const TOLERANCE: f32 = 2e-5;
 
-/// Largest difference of weights whose sums are taken in another order.
-const LAW: f32 = 2e-6;
+/// Largest difference of weights whose sums are taken in another order. In double precision PyTorch has 2e-15 for ALBERT,
+/// whose six layers are one: the rest is rounding, which grows with every layer.
+fn law(family: &str) -> f32 {
+    if family.starts_with("albert") { 2e-6 } else { 1e-6 }
+}
 
 fn without_positions() -> Edit {
     NoPositions { all: () }.into()
@@ -177,7 +180,7 @@ fn without_positions_patterns_of_permuted_tokens_are_permuted_patterns() {
             continue;
         }
         let apart = breach(&model, &encoded, &[without_positions()], Positions::Kept).unwrap();
-        if apart > LAW {
+        if apart > law(&name) {
             wrong.push(format!("{name}: {apart:e}"));
         }
         checked.push(name);
@@ -196,7 +199,7 @@ fn where_positions_move_with_the_tokens_patterns_are_permuted_patterns() {
         let encoded = model.encode(&reference.input()).unwrap();
         match breach(&model, &encoded, &[], Positions::Moved) {
             Ok(apart) => {
-                assert!(apart < LAW, "{name}: {apart:e}");
+                assert!(apart < law(&name), "{name}: {apart:e}");
                 checked.push(name);
             }
             Err(error) => refused.push((knows_order_otherwise(&name, &model, &encoded), error.to_string())),

@@ -102,9 +102,7 @@ fn every_example_opens_its_model_input_and_view() {
         play.answers();
         assert_eq!(play.session.document().example, Some(idx));
         assert_eq!(play.session.document().model.latest().unwrap().spec.name, example.model, "{}", example.title);
-        // The scripted translator has no blocks to draw.
-        let lacks = example.view == ViewKind::Diagram;
-        assert!(lacks || play.session.pane().view == example.view, "{}", example.title);
+        assert_eq!(play.session.pane().view, example.view, "{}", example.title);
         assert_eq!(state(&play.session.document().capture), "ready", "{}", example.title);
     }
 }

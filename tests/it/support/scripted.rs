@@ -140,7 +140,7 @@ fn part_capture(
 ) -> Arc<Capture> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     if let Some(capture) = several_stacks(&model.spec.name) {
-        return Arc::new(capture);
+        return Arc::new(with_blocks(capture));
     }
     let (tokens, info, image) = if let Input::Text(text) = input {
         let tokens = text.text.split_inclusive(' ').enumerate();
@@ -181,17 +181,27 @@ fn part_capture(
     let n_layers = parts.stacks[0].layers.len();
     let rotary = BTreeMap::from([(StackKind::SelfAttention, vec![Some(rotation); n_layers])]);
     let positions = PositionEncoding { tables: model.positions.clone(), rotary };
+    Arc::new(with_blocks(Capture::new(parts).unwrap().with_positions(positions.into())))
+}
+
+/// A capture whose model is made of plain blocks.
+fn with_blocks(capture: Capture) -> Capture {
     let norms = BranchNorms { before: true, ..BranchNorms::default() };
-    let block = BlockFacts { attention: norms, cross: None, mlp: norms, is_parallel: false, is_rotary: true };
-    let tower = TowerFacts {
-        stack: StackKind::SelfAttention,
-        reads: Reads::Tokens { n_vocab: 100 },
-        adds_positions: false,
-        blocks: vec![block; n_layers],
-        has_final_norm: true,
+    let stacks = &capture.model().stacks;
+    let has_cross = stacks.iter().any(|stack| stack.kind == StackKind::Cross);
+    let tower = |stack: &StackSpec| {
+        let cross = (has_cross && stack.kind == StackKind::Decoder).then_some(norms);
+        let block = BlockFacts { attention: norms, cross, mlp: norms, is_parallel: false, is_rotary: false };
+        TowerFacts {
+            stack: stack.kind,
+            reads: Reads::Tokens { n_vocab: 100 },
+            adds_positions: false,
+            blocks: vec![block; stack.layers.len()],
+            has_final_norm: true,
+        }
     };
-    let capture = Capture::new(parts).unwrap().with_positions(positions.into());
-    Arc::new(capture.with_architecture(Architecture { towers: vec![tower] }.into()))
+    let towers = stacks.iter().filter(|stack| stack.kind != StackKind::Cross).map(tower).collect();
+    capture.with_architecture(Architecture { towers }.into())
 }
 
 fn applied(change: &EditRequest) -> Option<AppliedEdit> {
