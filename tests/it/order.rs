@@ -6,7 +6,7 @@ use std::fs;
 use attnscope::{
     capture::{Capture, NoPositions, Order, Permute, Positions},
     ids::{HeadId, Side, StackKind},
-    model::{Edit, Encoded, Logits, Model, ModelError, RunPlan, Site, Sites, Variant, uninterrupted},
+    model::{Edit, Encoded, Generation, Logits, Model, ModelError, RunPlan, Site, Sites, Variant, uninterrupted},
 };
 use safetensors::SafeTensors;
 use serde_json::json;
@@ -260,4 +260,16 @@ fn an_order_is_read_as_it_is_written_and_has_each_token_once() {
     assert_ne!(old, new);
     assert!(old.iter().zip(new).all(|(old, new)| !old.special || old == new), "special tokens stay");
     assert!(capture.notes().iter().any(|note| note.contains("their old places are")), "{:?}", capture.notes());
+}
+
+#[test]
+fn a_text_that_is_written_says_that_changes_come_after_it() {
+    let (model, encoded) = fixture("gpt2");
+    let generate = Some(Generation { max_new_tokens: 3, ..Generation::default() });
+    let notes = |edits: Vec<Edit>| {
+        let plan = RunPlan { generate, edits, ..RunPlan::default() };
+        let capture = model.forward(&encoded, &plan, &uninterrupted).unwrap();
+        capture.notes().iter().any(|note| note.contains("written without the changes"))
+    };
+    assert!(notes(vec![without_positions()]) && !notes(Vec::new()));
 }

@@ -54,12 +54,13 @@ pub(crate) fn complete<'a>(
         _ => return Ok((Cow::Borrowed(input), None)),
     };
     // What is changed of a run is not changed of what was written before it; which tokens see all is how it is read.
-    let chosen = plan
+    let chosen: Vec<Edit> = plan
         .edits
         .iter()
         .filter(|edit| matches!(edit.kind().intervention(), Intervention::SeeAll(_)))
         .cloned()
         .collect();
+    let is_followed = chosen.len() == plan.edits.len();
     let most = spec.limits().most;
     let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), chosen, most, control };
     let Continuation { ids, probabilities, ended } =
@@ -68,6 +69,9 @@ pub(crate) fn complete<'a>(
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
     if !ended {
         input.notes.push(format!("Stopped at {} new tokens", probabilities.len()));
+    }
+    if !is_followed {
+        input.notes.push("The text was written without the changes; what is shown is read with them".to_owned());
     }
     Ok((Cow::Owned(input), Some(Generated { side, first, probabilities })))
 }
