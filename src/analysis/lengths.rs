@@ -111,17 +111,28 @@ impl Measure {
     }
 }
 
-/// Words of a text and its marks, as they stand.
+/// Words of a text and its marks, as the evaluations of translations have them (mteval-v13a, sacrebleu's default): marks of
+/// ASCII are words but apostrophes, hyphens that follow no digit, and points and commas between digits.
 fn words(text: &str) -> Vec<&str> {
-    let is_mark = |c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’' | '-');
     let mut words = Vec::new();
-    for mut rest in text.split_whitespace() {
-        while let Some(start) = rest.find(is_mark) {
-            let end = start + rest[start..].chars().next().map_or(1, char::len_utf8);
-            words.extend([&rest[..start], &rest[start..end]].into_iter().filter(|word| !word.is_empty()));
-            rest = &rest[end..];
+    for word in text.split_whitespace() {
+        let mut start = 0;
+        let mut before = ' ';
+        for (at, c) in word.char_indices() {
+            let end = at + c.len_utf8();
+            let after = word[end..].chars().next().unwrap_or(' ');
+            let is_mark = match c {
+                '.' | ',' => !(before.is_ascii_digit() && after.is_ascii_digit()),
+                '-' => before.is_ascii_digit(),
+                _ => c.is_ascii_punctuation() && c != '\'',
+            };
+            if is_mark {
+                words.extend([&word[start..at], &word[at..end]].into_iter().filter(|word| !word.is_empty()));
+                start = end;
+            }
+            before = c;
         }
-        words.extend(Some(rest).filter(|rest| !rest.is_empty()));
+        words.extend(Some(&word[start..]).filter(|rest| !rest.is_empty()));
     }
     words
 }
@@ -329,9 +340,12 @@ mod tests {
         let expected = (1.0f64 - 10.0 / 9.0).exp() * (8.0 / 9.0 * 5.0 / 7.0 * 3.0 / 5.0 * 1.0 / 3.0f64).powf(0.25);
         assert!((both - expected).abs() < 1e-12);
         assert_eq!(Measure::Bleu.of(Tally::of_texts("", "He reads.")), 0.0);
-        // A word counts at most as often as it is given; marks are words, apostrophes and hyphens are not.
+        // A word counts at most as often as it is given.
         assert_eq!(Tally::of_texts("the the the", "the cat").right[0], 1);
-        assert_eq!(words("J'ai «peut-être» lu, hein ?"), ["J'ai", "«", "peut-être", "»", "lu", ",", "hein", "?"]);
+        // As sacrebleu 2.6 has them.
+        assert_eq!(words("J'ai «peut-être» lu, hein ?"), ["J'ai", "«peut-être»", "lu", ",", "hein", "?"]);
+        let numbers = ["Er", "zahlt", "10,5", "%", "(", "um", "3", "-", "4", "Uhr", ")", ",", "z", ".", "B", "."];
+        assert_eq!(words("Er zahlt 10,5 % (um 3-4 Uhr), z.B."), numbers);
     }
 
     #[test]
