@@ -11,6 +11,7 @@ use crate::figure::{
         GRID,
         text_size::{BODY, SMALL},
     },
+    page::{Captions, Scene},
     pen::Pen,
 };
 
@@ -28,6 +29,60 @@ const LEFT_PT: f32 = 10.0 * GRID;
 const NAMES_PT: f32 = 16.0 * GRID;
 /// Parts side by side at most.
 const MOST_COLS: usize = 3;
+
+/// Columns of a figure that is as wide as suits it.
+const N_COLS: usize = 2;
+
+/// A scene that is made of parts.
+pub trait OfParts {
+    type Part: Copy;
+
+    /// The parts that there are, in the order in which they are drawn.
+    fn parts(&self) -> Vec<Self::Part>;
+
+    /// Draws one part.
+    fn draw_part(&self, part: Self::Part, rect: Rect, pen: &mut Pen<'_>);
+
+    /// What stands below a figure of it.
+    fn said(&self) -> Captions;
+
+    /// The parts with their places in an area.
+    fn placed(&self, area: Rect) -> Vec<(Self::Part, Rect)> {
+        let there = self.parts();
+        let places = places(area, there.len());
+        there.into_iter().zip(places).collect()
+    }
+}
+
+impl<T: OfParts> Scene for T {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        width(N_COLS.min(self.parts().len()))
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        width(1)
+    }
+
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        height(width, self.parts().len())
+    }
+
+    fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        height(width, self.parts().len())
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        for (part, rect) in self.placed(area) {
+            if pen.sees(rect) {
+                self.draw_part(part, rect, pen);
+            }
+        }
+    }
+
+    fn captions(&self) -> Captions {
+        self.said()
+    }
+}
 
 /// How many parts stand side by side in a width.
 fn n_columns(width: f32) -> usize {

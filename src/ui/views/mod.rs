@@ -33,6 +33,7 @@ mod line_painter;
 mod menu;
 mod overlay;
 mod overview;
+mod parts;
 mod pending;
 mod positions;
 mod rail;

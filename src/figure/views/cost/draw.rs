@@ -64,7 +64,7 @@ fn series(lines: &[Curve], [x, y]: [Scale; 2], unit: f64, palette: &Palette) -> 
 
 impl CostScene {
     /// Draws one part.
-    pub(super) fn draw_part(&self, part: CostPart, rect: Rect, pen: &mut Pen<'_>) {
+    pub(super) fn draw_one(&self, part: CostPart, rect: Rect, pen: &mut Pen<'_>) {
         let (facts, options) = (&self.facts, self.options);
         let palette = pen.palette;
         let chart = match (part, &facts.of_head) {

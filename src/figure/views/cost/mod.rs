@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, sync::Arc};
 
 use emath::Rect;
 
-use super::{joined, parts};
+use super::{joined, parts::OfParts};
 use crate::{
     analysis::{
         approximations::{Approximation, Directions, Errors, ExactPattern, MOST, N_DRAWS},
@@ -13,10 +13,7 @@ use crate::{
         explain::dense::Dense,
     },
     capture::{Capture, Matrix},
-    figure::{
-        page::{Captions, Scene},
-        pen::Pen,
-    },
+    figure::{page::Captions, pen::Pen},
     ids::{HeadId, StackKind},
     raster::ColorMap,
     spec::ModelSpec,
@@ -31,8 +28,6 @@ pub use draw::maps;
 pub use options::CostOptions;
 pub use spec::SPEC;
 
-/// Columns of a figure that is as wide as suits it.
-const N_COLS: usize = 2;
 /// Lengths that formulas are drawn over are powers of two up to this one.
 const LONGEST_POWER: usize = 16;
 const SHORTEST_POWER: usize = 2;
@@ -227,18 +222,6 @@ impl CostScene {
         Self { facts, options, patterns, color_map }
     }
 
-    /// The parts with their places in an area.
-    pub fn places(&self, area: Rect) -> impl Iterator<Item = (CostPart, Rect)> {
-        let there = self.facts.parts();
-        let places = parts::places(area, there.len());
-        there.into_iter().zip(places)
-    }
-
-    /// The height that all parts need in a width.
-    pub fn height_of(&self, width: f32) -> f32 {
-        parts::height(width, self.facts.parts().len())
-    }
-
     /// The approximation that is drawn, in words.
     fn drawn_text(&self) -> String {
         let options = self.options;
@@ -250,32 +233,18 @@ impl CostScene {
     }
 }
 
-impl Scene for CostScene {
-    fn width(&self, _: &mut Pen<'_>) -> f32 {
-        parts::width(N_COLS)
+impl OfParts for CostScene {
+    type Part = CostPart;
+
+    fn parts(&self) -> Vec<CostPart> {
+        self.facts.parts()
     }
 
-    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        parts::width(1)
+    fn draw_part(&self, part: CostPart, rect: Rect, pen: &mut Pen<'_>) {
+        self.draw_one(part, rect, pen);
     }
 
-    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        self.height_of(width)
-    }
-
-    fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        self.height_of(width)
-    }
-
-    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        for (part, rect) in self.places(area) {
-            if pen.sees(rect) {
-                self.draw_part(part, rect, pen);
-            }
-        }
-    }
-
-    fn captions(&self) -> Captions {
+    fn said(&self) -> Captions {
         let facts = &self.facts;
         let short = format!("Formulas for the sizes of the model: {}", facts.even_text());
         let of_head = facts.of_head.as_ref().map_or_else(String::new, |of_head| {

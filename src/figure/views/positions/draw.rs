@@ -49,7 +49,7 @@ pub fn cells(rect: Rect) -> Rect {
 
 impl PositionsScene {
     /// Draws one part.
-    pub(super) fn draw_part(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
+    pub(super) fn draw_one(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
         let facts = &self.facts;
         match (part, &facts.table, &facts.rotation) {
             (Part::Table, Some(table), _) => {

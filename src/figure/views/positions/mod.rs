@@ -5,17 +5,14 @@ use std::{fmt::Write as _, sync::Arc};
 
 use emath::Rect;
 
-use super::{joined, parts};
+use super::{joined, parts::OfParts};
 use crate::{
     analysis::{
         chain::Chain,
         positions::{self, OffsetBias, OrderEffect},
     },
     capture::{Capture, Matrix, Rotation, words},
-    figure::{
-        page::{Captions, Scene},
-        pen::Pen,
-    },
+    figure::{page::Captions, pen::Pen},
     ids::{HeadId, StackKind},
 };
 
@@ -25,9 +22,6 @@ mod spec;
 
 pub use options::PositionsOptions;
 pub use spec::SPEC;
-
-/// Columns of a figure that is as wide as suits it.
-const N_COLS: usize = 2;
 
 /// A part of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,46 +154,20 @@ impl PositionsScene {
         let names = [name(capture.query_tokens(stack), query), name(capture.key_tokens(stack), key)];
         Self { facts, pair: [query, key], names, options }
     }
-
-    /// The parts with their places in an area.
-    pub fn places(&self, area: Rect) -> impl Iterator<Item = (Part, Rect)> {
-        let there = self.facts.parts();
-        let places = parts::places(area, there.len());
-        there.into_iter().zip(places)
-    }
-
-    /// The height that all parts need in a width.
-    pub fn height_of(&self, width: f32) -> f32 {
-        parts::height(width, self.facts.parts().len())
-    }
 }
 
-impl Scene for PositionsScene {
-    fn width(&self, _: &mut Pen<'_>) -> f32 {
-        parts::width(N_COLS.min(self.facts.parts().len()))
+impl OfParts for PositionsScene {
+    type Part = Part;
+
+    fn parts(&self) -> Vec<Part> {
+        self.facts.parts()
     }
 
-    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        parts::width(1)
+    fn draw_part(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
+        self.draw_one(part, rect, pen);
     }
 
-    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        self.height_of(width)
-    }
-
-    fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        self.height_of(width)
-    }
-
-    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        for (part, rect) in self.places(area) {
-            if pen.sees(rect) {
-                self.draw_part(part, rect, pen);
-            }
-        }
-    }
-
-    fn captions(&self) -> Captions {
+    fn said(&self) -> Captions {
         let facts = &self.facts;
         let mut what = match &facts.table {
             Some(table) => format!("Position embeddings: {} of {} positions", table.rows.n_rows(), table.n),

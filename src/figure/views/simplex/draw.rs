@@ -93,7 +93,7 @@ fn curves(scene: &SimplexScene, palette: &Palette) -> Chart {
 
 impl SimplexScene {
     /// Draws one part.
-    pub fn draw_part(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
+    pub(super) fn draw_one(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
         match part {
             Part::Simplex => self.draw_simplex(rect, pen),
             Part::Curves => parts::chart(&curves(self, &pen.palette), rect, pen),

@@ -31,14 +31,10 @@ impl Part {
     pub const ALL: [Self; 6] = [Self::Simplex, Self::Curves, Self::Row, Self::Jacobian, Self::Before, Self::After];
 }
 
-/// The parts in an area, from its left upper corner on.
-pub fn parts(area: Rect) -> impl Iterator<Item = (Part, Rect)> {
-    Part::ALL.into_iter().zip(parts::places(area, Part::ALL.len()))
-}
-
 /// The rectangle of one part.
 pub fn part(area: Rect, part: Part) -> Rect {
-    parts(area).find(|(other, _)| *other == part).map_or(Rect::NOTHING, |(_, rect)| rect)
+    let place = Part::ALL.into_iter().position(|other| other == part);
+    place.and_then(|nth| parts::places(area, Part::ALL.len()).nth(nth)).unwrap_or(Rect::NOTHING)
 }
 
 /// The triangle of three weights.

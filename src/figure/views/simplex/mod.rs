@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect};
 
-use super::{joined, parts};
+use super::{joined, parts::OfParts};
 use crate::{
     analysis::simplex::{Rule, ScoreRow, Spread},
     capture::{Capture, words},
-    figure::{
-        page::{Captions, Scene},
-        pen::Pen,
-    },
+    figure::{page::Captions, pen::Pen},
 };
 
 mod draw;
@@ -23,9 +20,6 @@ pub use options::SimplexOptions;
 pub use spec::SPEC;
 
 use layout::{Part, Triangle};
-
-/// Columns of a figure that is as wide as suits it.
-const N_COLS: usize = 2;
 
 /// Scores before and after the scale, and the scale.
 pub type Spreads = ([Spread; 2], f32);
@@ -110,32 +104,18 @@ impl SimplexScene {
     }
 }
 
-impl Scene for SimplexScene {
-    fn width(&self, _: &mut Pen<'_>) -> f32 {
-        parts::width(N_COLS)
+impl OfParts for SimplexScene {
+    type Part = Part;
+
+    fn parts(&self) -> Vec<Part> {
+        Part::ALL.to_vec()
     }
 
-    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        parts::width(1)
+    fn draw_part(&self, part: Part, rect: Rect, pen: &mut Pen<'_>) {
+        self.draw_one(part, rect, pen);
     }
 
-    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        parts::height(width, Part::ALL.len())
-    }
-
-    fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        parts::height(width, Part::ALL.len())
-    }
-
-    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        for (part, rect) in layout::parts(area) {
-            if pen.sees(rect) {
-                self.draw_part(part, rect, pen);
-            }
-        }
-    }
-
-    fn captions(&self) -> Captions {
+    fn said(&self) -> Captions {
         let what = format!(
             "Scores of “{}” in {}, and the weights of {} normalisers",
             words::bare(&self.query),

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{Rect, Ui};
 
-use super::{Canvas, controls, display_list::ScenePainter, hover, scale::Footer, selectors, tooltip};
+use super::{Canvas, controls, display_list::ScenePainter, hover, parts::parts_ui, scale::Footer, selectors, tooltip};
 use crate::{
     figure::{
         Scene as _,
         views::{
             cells,
             cost::{CostFacts, CostOptions, CostPart, CostScene, maps},
-            parts,
+            parts::OfParts as _,
         },
     },
     ids::{CaptureId, HeadId},
@@ -52,16 +52,9 @@ impl Canvas for CostView {
         let key = (Same(facts), options.cost, options.color_map());
         let make = || Arc::new(CostScene::new(Arc::clone(&key.0.0), key.1, key.2));
         let scene = self.scene.get_or_update(key.clone(), make);
-        let scroll = ScrollArea::both().id_salt("cost").auto_shrink(false);
-        scroll.show(ui, |ui| {
-            let room = ui.available_size();
-            let width = room.x.max(parts::width(1));
-            let (response, painter) =
-                ui.allocate_painter(vec2(width, scene.height_of(width).max(room.y)), Sense::hover());
-            let area = response.rect;
-            response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Cost of {head}")));
-            self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw(area, pen));
-            weight_ui(ui, cx, &scene, area);
+        let name = format!("Cost of {head}");
+        parts_ui(ui, cx, (&mut self.painter, key), (scene.as_ref(), &name), |ui, response| {
+            weight_ui(ui, cx, &scene, response.rect);
         });
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
     }
@@ -71,7 +64,7 @@ impl Canvas for CostView {
 fn weight_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &CostScene, area: Rect) {
     let Ok((patterns, _)) = &scene.patterns else { return };
     let under = ui.input(|input| input.pointer.hover_pos()).filter(|at| ui.clip_rect().contains(*at));
-    let place = scene.places(area).find(|(part, _)| *part == CostPart::Patterns);
+    let place = scene.placed(area).into_iter().find(|(part, _)| *part == CostPart::Patterns);
     let (Some(under), Some((_, rect))) = (under, place) else { return };
     let shape @ [n_query, n_key] = patterns[0].shape();
     let cell = maps(rect, shape).into_iter().find_map(|map| cells::cell_at(map, (n_query, n_key), under));

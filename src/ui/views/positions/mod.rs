@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{Rect, Ui};
 
-use super::{Canvas, controls, display_list::ScenePainter, hover, scale::Footer, selectors, tooltip};
+use super::{Canvas, controls, display_list::ScenePainter, hover, parts::parts_ui, scale::Footer, selectors, tooltip};
 use crate::{
     figure::{
         Scene as _,
         views::{
-            cells, parts,
+            cells,
+            parts::{self, OfParts as _},
             positions::{Part, PositionFacts, PositionsOptions, PositionsScene},
         },
     },
@@ -55,16 +56,9 @@ impl Canvas for PositionsView {
         let key = (Same(facts), held);
         let make = || Arc::new(PositionsScene::new(capture, Arc::clone(&key.0.0), [held.query, held.key], options));
         let scene = self.scene.get_or_update(key.clone(), make);
-        let scroll = ScrollArea::both().id_salt("positions").auto_shrink(false);
-        scroll.show(ui, |ui| {
-            let room = ui.available_size();
-            let width = room.x.max(parts::width(1));
-            let (response, painter) =
-                ui.allocate_painter(vec2(width, scene.height_of(width).max(room.y)), Sense::hover());
-            let area = response.rect;
-            response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Positions in {head}")));
-            self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw(area, pen));
-            number_ui(ui, cx, &scene, area);
+        let name = format!("Positions in {head}");
+        parts_ui(ui, cx, (&mut self.painter, key), (scene.as_ref(), &name), |ui, response| {
+            number_ui(ui, cx, &scene, response.rect);
         });
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
     }
@@ -75,7 +69,7 @@ fn number_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &PositionsScene, area: Rect) {
     let Some(table) = &scene.facts.table else { return };
     let under = ui.input(|input| input.pointer.hover_pos()).filter(|at| ui.clip_rect().contains(*at));
     let Some(under) = under else { return };
-    for (part, rect) in scene.places(area) {
+    for (part, rect) in scene.placed(area) {
         let (matrix, what) = match part {
             Part::Table => (&table.rows, "dimension"),
             Part::Cosines => (&table.cosines, "beside position"),

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Button, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Role, ScrollArea, Sense, Ui, Vec2,
-    WidgetInfo, vec2,
+    Button, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Role, Sense, Ui, Vec2, WidgetInfo,
 };
 
-use super::{Canvas, controls, display_list::ScenePainter, hover, scale::Footer, selectors, states, tooltip};
+use super::{
+    Canvas, controls, display_list::ScenePainter, hover, parts::parts_ui, scale::Footer, selectors, states, tooltip,
+};
 use crate::{
     analysis::{
         chain::Chain,
@@ -16,7 +17,7 @@ use crate::{
     figure::{
         Scene as _,
         views::{
-            cells, parts,
+            cells,
             simplex::{
                 SimplexOptions, SimplexScene, Spreads,
                 layout::{self, Part, Triangle},
@@ -85,9 +86,11 @@ impl Canvas for SimplexView {
         let options = cx.pane.options.simplex;
         let key = (Same(Arc::clone(&row)), options, moved);
         let make = || Arc::new(SimplexScene::new(capture, row, spreads, options, moved));
-        let scene = self.scene.get_or_update(key, make);
-        let scroll = ScrollArea::both().id_salt("normalisers").auto_shrink(false);
-        let dragged = scroll.show(ui, |ui| self.scene_ui(ui, cx, &scene)).inner;
+        let scene = self.scene.get_or_update(key.clone(), make);
+        let name = format!("Normalisers of {}", scene.row.head);
+        let dragged = parts_ui(ui, cx, (&mut self.painter, key), (scene.as_ref(), &name), |ui, response| {
+            over_ui(ui, cx, &scene, response)
+        });
         if let Some(scores) = dragged {
             self.moved = Some((of, scores));
         }
@@ -95,35 +98,26 @@ impl Canvas for SimplexView {
     }
 }
 
-impl SimplexView {
-    /// Paints the parts; the scores that the point is dragged to.
-    fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &SimplexScene) -> Option<[f64; 3]> {
-        let room = ui.available_size();
-        let width = room.x.max(parts::width(1));
-        let size = vec2(width, parts::height(width, Part::ALL.len()).max(room.y));
-        let (response, painter) = ui.allocate_painter(size, Sense::hover());
-        let area = response.rect;
-        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Normalisers of {}", scene.row.head)));
-        let key = (Same(Arc::clone(&scene.row)), scene.options, scene.moved);
-        self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw(area, pen));
-        jacobian_ui(ui, cx, scene, area);
-        let at = scene.mark(area, Rule::Softmax)?;
-        let handle = Rect::from_center_size(at, Vec2::splat(CONTROL_PT));
-        let handle = ui.interact(handle, response.id.with("softmax"), Sense::drag());
-        handle.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Point of softmax"));
-        let handle = handle.on_hover_cursor(CursorIcon::Grab);
-        let under = response.hover_pos().or_else(|| handle.hover_pos());
-        let mut on_mark = Rule::ALL.into_iter().filter(|rule| {
-            under.zip(scene.mark(area, *rule)).is_some_and(|(under, mark)| Triangle::is_near(under, mark))
-        });
-        if let (Some(first), Some(scores)) = (on_mark.next(), scene.three()) {
-            let rules: Vec<Rule> = [first].into_iter().chain(on_mark).collect();
-            marks_ui(ui, cx, scene, &rules, scores);
-        }
-        let dragged = handle.interact_pointer_pos().filter(|_| handle.dragged());
-        let to = dragged.or_else(|| stepped_by_keys(ui, &handle, at))?;
-        Some(Triangle::of(layout::part(area, Part::Simplex)).scores(to))
+/// What lies over the parts; the scores that the point is dragged to.
+fn over_ui(ui: &mut Ui, cx: &ViewCtx<'_>, scene: &SimplexScene, response: &Response) -> Option<[f64; 3]> {
+    let area = response.rect;
+    jacobian_ui(ui, cx, scene, area);
+    let at = scene.mark(area, Rule::Softmax)?;
+    let handle = Rect::from_center_size(at, Vec2::splat(CONTROL_PT));
+    let handle = ui.interact(handle, response.id.with("softmax"), Sense::drag());
+    handle.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Point of softmax"));
+    let handle = handle.on_hover_cursor(CursorIcon::Grab);
+    let under = response.hover_pos().or_else(|| handle.hover_pos());
+    let mut on_mark = Rule::ALL
+        .into_iter()
+        .filter(|rule| under.zip(scene.mark(area, *rule)).is_some_and(|(under, mark)| Triangle::is_near(under, mark)));
+    if let (Some(first), Some(scores)) = (on_mark.next(), scene.three()) {
+        let rules: Vec<Rule> = [first].into_iter().chain(on_mark).collect();
+        marks_ui(ui, cx, scene, &rules, scores);
     }
+    let dragged = handle.interact_pointer_pos().filter(|_| handle.dragged());
+    let to = dragged.or_else(|| stepped_by_keys(ui, &handle, at))?;
+    Some(Triangle::of(layout::part(area, Part::Simplex)).scores(to))
 }
 
 /// The run with a rule in the head that is shown.
