@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Fixtures of architectures that the library has, and what the comparison says.
-const COMPARED: [(&str, Verdict); 32] = [
+const COMPARED: [(&str, Verdict); 33] = [
     ("bert", Verdict::Agree),
     ("bert-bare", Verdict::Agree),
     ("bert-classifier", Verdict::Agree),
@@ -36,6 +36,7 @@ const COMPARED: [(&str, Verdict); 32] = [
     ("vit", Verdict::Agree),
     ("vit-f16", Verdict::Agree),
     ("families/bert", Verdict::Agree),
+    ("families/bert-next-sentence", Verdict::Agree),
     ("families/bert-score", Verdict::Agree),
     ("families/bert-tokens", Verdict::Agree),
     ("families/clip", Verdict::AgreeOtherwise),
