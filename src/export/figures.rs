@@ -18,6 +18,7 @@ use crate::{
         paper,
         spec::{self, Drawing, FigureError, FigureInput, FigureSpec},
         views::lab::Answered,
+        web,
         write::{FigureFormat, PixelOptions, pixels, svg},
     },
 };
@@ -147,13 +148,18 @@ impl FigureRequest {
         spec::table(&drawn, &self.spec, self.subject())
     }
 
-    /// Writes figures, or the numbers behind them, as the ending of `path` says. Several figures get a file
+    /// Writes figures, a page for a browser, or the numbers behind them, as the ending of `path` says. Several figures get a file
     /// each, with layer and head in its name; the folder they are in is answered then.
     ///
     /// # Errors
     /// When nothing can be drawn or written, or the ending is unknown. Files that were there stay whole.
     pub fn write(&self, path: &Path) -> Result<PathBuf, ExportError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        if web::is_page(path) {
+            let page = web::page(&self.spec, self.subject())?;
+            atomic_write(path, |out| out.write_all(&page))?;
+            return Ok(path.to_owned());
+        }
         if let Some(format) = FigureFormat::from_extension(extension) {
             return self.write_figures(path, extension, format);
         }

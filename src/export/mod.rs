@@ -67,7 +67,7 @@ pub enum ExportError {
     #[error(transparent)]
     Figure(#[from] FigureError),
     /// A file name whose ending is no kind of figure or table.
-    #[error("The name has to end in .svg, .pdf, .png, .csv, .json, .npz or .safetensors: {}", .0.display())]
+    #[error("The name has to end in .svg, .pdf, .png, .html, .csv, .json, .npz or .safetensors: {}", .0.display())]
     UnknownKind(PathBuf),
     /// Anything else the system reports.
     #[error("The file could not be written ({source}): {}", path.display())]

@@ -21,6 +21,7 @@ pub mod spec;
 mod view_kind;
 mod view_options;
 pub mod views;
+pub mod web;
 pub mod write;
 
 pub use font::{Align, FontSource, Typesetter};

@@ -15,7 +15,7 @@ use crate::{
     capture::Capture,
     export::{FigureRequest, default_file_name},
     figure::{
-        FigureExtent,
+        FigureExtent, ViewKind,
         data::DataFormat,
         spec::{Each, FigureSpec, Paper, Subtrahend},
         views::lab::Answered,
@@ -49,6 +49,7 @@ pub enum FileKind {
     Svg,
     Pdf,
     Png,
+    Html,
     Csv,
     Json,
     Npz,
@@ -63,6 +64,7 @@ vocabulary! {
     Svg("svg", "SVG", "Vectors for the web and for drawing programs; text can be selected"),
     Pdf("pdf", "PDF", "Vectors for print, fonts embedded"),
     Png("png", "PNG", "Pixels"),
+    Html("html", "Page", "One file for any browser: every head, with lines, maps and text that answer to the pointer"),
     Csv("csv", "CSV", "The numbers behind the figure, one row per drawn item"),
     Json("json", "JSON", "The numbers with model, input and options"),
     Npz("npz", "NPZ", "The numbers for NumPy"),
@@ -70,7 +72,7 @@ vocabulary! {
 
 impl FileKind {
     /// Every ending that a figure or its numbers can be saved under.
-    pub const EXTENSIONS: [&str; 7] = ["svg", "pdf", "png", "csv", "json", "npz", "safetensors"];
+    pub const EXTENSIONS: [&str; 8] = ["svg", "pdf", "png", "html", "csv", "json", "npz", "safetensors"];
 
     /// The kind of file with numbers, where it holds numbers instead of a picture.
     pub const fn data_format(self) -> Option<DataFormat> {
@@ -78,7 +80,7 @@ impl FileKind {
             Self::Csv => Some(DataFormat::Csv),
             Self::Json => Some(DataFormat::Json),
             Self::Npz => Some(DataFormat::Npz),
-            Self::Svg | Self::Pdf | Self::Png => None,
+            Self::Svg | Self::Pdf | Self::Png | Self::Html => None,
         }
     }
 }
@@ -284,8 +286,10 @@ fn spec_of(
     let extent = pane.explained_extent();
     let one = extent.is_some_and(|extent| extent != Extent::PairsOfHeads);
     let of_patterns = !pane.view.facts().reads_corpus;
-    let together = pane.options.reading.together.filter(|_| !one && of_patterns);
-    let range = if one || !options.range.suits(pane, capture) { FigureRange::Shown } else { options.range };
+    // A page holds every head, and opens with what the pane shows.
+    let is_page = options.kind == FileKind::Html;
+    let together = pane.options.reading.together.filter(|_| !one && of_patterns && !is_page);
+    let range = if one || is_page || !options.range.suits(pane, capture) { FigureRange::Shown } else { options.range };
     let (layers, heads, sheet) = match range {
         _ if extent_of_view == FigureExtent::Stack => (Vec::new(), Vec::new(), None),
         _ if pane.view.facts().shows_answers => (vec![head.layer], vec![head.head], None),
@@ -316,7 +320,7 @@ fn spec_of(
     let of_words = range == FigureRange::Words;
     let reading = pane.drawn_reading(capture);
     FigureSpec {
-        view: pane.view,
+        view: if is_page && !pane.view.facts().is_on_pages { ViewKind::default() } else { pane.view },
         stack: Some(head.stack),
         layers,
         heads,

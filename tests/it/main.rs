@@ -137,6 +137,7 @@ mod own_keys;
 /// Several inputs in one pass.
 mod packed;
 /// Panes opened, closed, linked and undone: every pair of actions.
+mod page;
 mod pane_walk;
 /// Panes: splitting, linking, documents.
 mod panes;

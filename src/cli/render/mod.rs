@@ -18,6 +18,7 @@ use crate::{
     figure::{
         Typesetter, paper,
         spec::{self, FigureInput},
+        web,
     },
 };
 
@@ -46,7 +47,9 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
         target.check(&drawn)?;
     }
     let table = options.data.is_some().then(|| spec::table(&drawn, &spec, subject)).transpose()?;
-    if options.out.is_some() {
+    if let Some(path) = target.page() {
+        output::write_bytes(path, &web::page(&spec, subject)?)?;
+    } else if options.out.is_some() {
         let mut type_ = Typesetter::new(spec.paper.fonts);
         for drawing in spec::draw(drawn, &spec, subject, &mut type_)? {
             if let Some(sentence) = paper::too_high(&drawing.figure).filter(|_| spec.paper.height.is_none()) {

@@ -90,7 +90,8 @@ pub struct RenderOptions {
     pub generate: Option<u32>,
     #[command(flatten)]
     pub edits: EditOptions,
-    /// Figure to write, ending in .svg, .pdf or .png; {layer} and {head} in it give a file per head
+    /// Figure to write, ending in .svg, .pdf or .png, {layer} and {head} in it giving a file per head; or in .html, a page
+    /// for a browser with every head
     #[arg(long, value_name = "FILE", required_unless_present = "data")]
     pub out: Option<PathBuf>,
     /// Numbers behind the figure, ending in .csv, .json, .npz or .safetensors

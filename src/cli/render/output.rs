@@ -14,13 +14,18 @@ use crate::{
         self, Figure,
         data::{DataFormat, Table},
         spec::FigureSpec,
+        web,
         write::FigureFormat,
     },
 };
 
 fn format(path: &Path) -> Result<FigureFormat, CliError> {
-    FigureFormat::from_extension(&extension(path))
-        .ok_or_else(|| CliError::Usage(format!("a figure ends in .svg, .pdf or .png: {}", path.display())))
+    FigureFormat::from_extension(&extension(path)).ok_or_else(|| {
+        CliError::Usage(format!(
+            "a figure ends in .svg, .pdf or .png, and a page for a browser in .html: {}",
+            path.display()
+        ))
+    })
 }
 
 fn extension(path: &Path) -> String {
@@ -36,8 +41,8 @@ impl FigureOutput {
     /// Checks what can be checked before anything is computed.
     pub fn new(options: &RenderOptions) -> Result<Self, CliError> {
         if let Some(out) = &options.out {
-            let kind = format(out)?;
-            if options.pages && kind != FigureFormat::Pdf {
+            let kind = if web::is_page(out) { None } else { Some(format(out)?) };
+            if options.pages && kind != Some(FigureFormat::Pdf) {
                 let message = format!("--pages is for a PDF, and {} is none", out.display());
                 return Err(CliError::Usage(message));
             }
@@ -46,6 +51,10 @@ impl FigureOutput {
             if rest.contains(['{', '}']) {
                 let message = format!("only {{layer}} and {{head}} can be filled in: {}", out.display());
                 return Err(CliError::Usage(message));
+            }
+            if kind.is_none() && rest.len() < name.len() {
+                let message = "a page holds every head: leave {layer} and {head} out of its name";
+                return Err(CliError::Usage(message.to_owned()));
             }
             if (options.sheet.is_some() || options.each.is_some()) && rest.len() < name.len() {
                 let message =
@@ -69,6 +78,11 @@ impl FigureOutput {
         Ok(Self { out: options.out.clone() })
     }
 
+    /// The page for a browser, where that is what is written.
+    pub fn page(&self) -> Option<&Path> {
+        self.out.as_deref().filter(|out| web::is_page(out))
+    }
+
     /// The file of one figure.
     pub fn path(&self, layer: Option<usize>, head: Option<usize>) -> PathBuf {
         let number = |number: Option<usize>| number.map_or_else(|| "all".to_owned(), |number| number.to_string());
@@ -78,7 +92,7 @@ impl FigureOutput {
 
     /// Whether every figure has a file of its own.
     pub fn check(&self, drawn: &[figure::spec::NamedScene]) -> Result<(), CliError> {
-        if self.out.is_none() {
+        if self.out.is_none() || self.page().is_some() {
             return Ok(());
         }
         let paths: BTreeSet<PathBuf> = drawn.iter().map(|it| self.path(it.layer, it.head)).collect();
@@ -97,7 +111,12 @@ impl FigureOutput {
 pub fn write(path: &Path, figure: &Figure, spec: &FigureSpec) -> Result<(), CliError> {
     let bytes = format(path)?.bytes(figure, spec.paper.svg_text, spec.paper.scale);
     let bytes = bytes.map_err(|error| CliError::Failed(error.to_string()))?;
-    export::atomic_write(path, |out| out.write_all(&bytes)).map_err(|error| CliError::Failed(error.to_string()))
+    write_bytes(path, &bytes)
+}
+
+/// Writes a file whole or not at all.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    export::atomic_write(path, |out| out.write_all(bytes)).map_err(|error| CliError::Failed(error.to_string()))
 }
 
 /// Writes numbers to a file, or CSV to stdout where the file is `-`.

@@ -95,7 +95,7 @@ impl FigureSpec {
     }
 
     /// The colours that weights have in the end.
-    fn drawn_map(&self) -> ColorMap {
+    pub(in crate::figure) fn drawn_map(&self) -> ColorMap {
         match (self.reading.source.explained(), self.minus) {
             _ if self.view.facts().reads_corpus => self.color_map(),
             (Some(explained), _) if !explained.is_signed() => ColorMap::Explained,

@@ -180,6 +180,8 @@ pub struct Facts {
     pub has_color_scale: bool,
     /// Colours can be logarithmic.
     pub has_log_colors: bool,
+    /// A page for a browser has it.
+    pub is_on_pages: bool,
     /// What went to no key has columns of its own.
     pub has_rest_columns: bool,
     /// A changed run is drawn beside the same run without a part of its changes.
@@ -235,6 +237,7 @@ impl Facts {
         lies_on_picture: false,
         has_color_scale: false,
         has_log_colors: false,
+        is_on_pages: false,
         has_rest_columns: false,
         reads_unchanged: false,
         details: &[],

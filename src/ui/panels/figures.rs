@@ -194,7 +194,10 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
         }
     });
     section_ui(ui, cx.theme, "Content");
-    if cx.pane.view.facts().shows_answers {
+    if options.kind == FileKind::Html {
+        let text = "Every head of the model; it opens with what the pane shows";
+        ui.label(RichText::new(text).color(cx.theme.text_weak));
+    } else if cx.pane.view.facts().shows_answers {
         ui.label(RichText::new("The results that the pane shows").color(cx.theme.text_weak));
     } else {
         let suits =
@@ -212,6 +215,10 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
 }
 
 fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
+    if options.kind == FileKind::Html {
+        theme_ui(ui, cx, options);
+        return;
+    }
     section_ui(ui, cx.theme, "Size");
     ui.horizontal(|ui| {
         let mut fixed = options.paper.width.is_some();
@@ -248,11 +255,7 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
             ui.label(RichText::new(format!("{} per inch", whole_text(dots))).small().color(cx.theme.text_weak));
         });
     }
-    section_ui(ui, cx.theme, "Theme");
-    ui.horizontal(|ui| {
-        ui.radio_value(&mut options.paper.dark, false, "Light");
-        ui.radio_value(&mut options.paper.dark, true, "Dark");
-    });
+    theme_ui(ui, cx, options);
     section_ui(ui, cx.theme, "Caption");
     let captions = [
         (CaptionKind::None, "None", "None, and no question above it"),
@@ -268,6 +271,14 @@ fn look_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
         }
     });
     combo.response.accessible_name("Caption");
+}
+
+fn theme_ui(ui: &mut Ui, cx: &PanelCtx<'_>, options: &mut FigureOptions) {
+    section_ui(ui, cx.theme, "Theme");
+    ui.horizontal(|ui| {
+        ui.radio_value(&mut options.paper.dark, false, "Light");
+        ui.radio_value(&mut options.paper.dark, true, "Dark");
+    });
 }
 
 /// True when the dialog is to be closed.

@@ -37,7 +37,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention of every head as small maps: rows are layers, or heads sorted by a kind",
     group: ViewGroup::Heads,
     pages: None,
-    facts: Facts { details: &[DetailsPart::Head], ..Facts::PATTERNS },
+    facts: Facts { is_on_pages: true, details: &[DetailsPart::Head], ..Facts::PATTERNS },
     extent: FigureExtent::Stack,
     options: &["grid", "heatmap"],
     fields: |options, scope, visit| {

@@ -22,7 +22,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention of one or more heads, as lines from queries to keys",
     group: ViewGroup::Look,
     pages: None,
-    facts: Facts { names_tokens: true, has_rest_columns: true, ..Facts::PATTERNS },
+    facts: Facts { names_tokens: true, is_on_pages: true, has_rest_columns: true, ..Facts::PATTERNS },
     extent: FigureExtent::Layer,
     options: &["heads"],
     fields: |options, scope, visit| options.heads.visit(scope, visit),

@@ -26,6 +26,7 @@ pub const SPEC: ViewSpec = ViewSpec {
         names_tokens: true,
         has_color_scale: true,
         has_log_colors: true,
+        is_on_pages: true,
         has_rest_columns: true,
         ..Facts::PATTERNS
     },
