@@ -1,6 +1,7 @@
 """The program beside the module: opening its window, and figures from it."""
 
 import difflib
+import html
 import inspect
 import os
 import shutil
@@ -32,10 +33,36 @@ _RENDERED = (
     "sheet",
 )
 _OPENED = ("stack", "layer", "head", "query", "theme", "size")
+_OF_PAGES = ("stack", "layer", "head", "query", "theme")
+# Views that a page for a browser has.
+_VIEWS_OF_PAGES = ("lines", "heatmap", "grid")
+# Of a page in a notebook, in pixels.
+_PAGE_HEIGHT = 640
 
 
 class ProgramError(RuntimeError):
     """The program is not there, or refused: its own sentence."""
+
+
+class Page:
+    """A page with every head, for a browser: ``save`` it to send it; notebooks show it. ``data`` is the same, under the
+    name that IPython's objects have."""
+
+    def __init__(self, page):
+        self.html = self.data = page
+
+    def save(self, path):
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self):
+        # A frame of its own: nothing of the notebook is seen from there, and several pages do not disturb each other.
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" title="Attention" '
+            f'style="width: 100%; height: {_PAGE_HEIGHT}px; border: 0"></iframe>'
+        )
+
+    def __repr__(self):
+        return f"<attnscope.Page, {len(self.html)} bytes of HTML>"
 
 
 class Figure:
@@ -100,16 +127,33 @@ def render(attention=None, tokens=None, sentence_b_start=None, *, view="lines", 
     heads are heads=[0, 3], and all_heads puts every head of a stack on one sheet. The arguments of BertViz' functions mean
     what they mean there."""
     options, _ = _of_bertviz(options, _RENDERED)
-    what = inspect.signature(capture).parameters
-    captured = capture(
-        attention, tokens, sentence_b_start, **{name: it for name, it in options.items() if name in what}
-    )
-    options = {name: it for name, it in options.items() if name not in what}
+    captured, options = _captured((attention, tokens, sentence_b_start), options)
     if all_heads:
         options = _on_a_sheet(captured.tensors, options)
-    flags = _flags(options, _RENDERED)
+    return _drawn(captured, view, "figure.svg", _flags(options, _RENDERED))
+
+
+def page(attention=None, tokens=None, sentence_b_start=None, *, view="lines", **options):
+    """A page for a browser with every head: one file that needs no other and no network, as HTML.
+
+    It opens with a view (lines, heatmap, grid), stack, layer, head or heads, query and theme. The other arguments are
+    those of ``capture``."""
+    options, _ = _of_bertviz(options, _OF_PAGES)
+    captured, options = _captured((attention, tokens, sentence_b_start), options)
+    return _drawn(captured, view, "page.html", _flags(options, _OF_PAGES))
+
+
+def _captured(given, options):
+    """The capture that some of the options make, and the other options."""
+    what = inspect.signature(capture).parameters
+    captured = capture(*given, **{name: it for name, it in options.items() if name in what})
+    return captured, {name: it for name, it in options.items() if name not in what}
+
+
+def _drawn(captured, view, name, flags):
+    """What ``attnscope render`` writes of a capture."""
     with tempfile.TemporaryDirectory() as folder:
-        path, out = Path(folder) / "attention.safetensors", Path(folder) / "figure.svg"
+        path, out = Path(folder) / "attention.safetensors", Path(folder) / name
         _write(path, captured)
         run = subprocess.run(
             [binary(), "render", view, "--capture", str(path), "--out", str(out), *flags],
@@ -126,11 +170,15 @@ def render(attention=None, tokens=None, sentence_b_start=None, *, view="lines", 
 def show(attention=None, tokens=None, sentence_b_start=None, *, view="lines", wait=False, all_heads=False, **options):
     """Opens the window on attention, and goes on; with ``wait`` only after it was closed.
 
-    In a notebook, or with html_action="return", a figure is returned, which notebooks draw. Options are those of
-    ``capture`` and ``render``."""
+    In a notebook, or with html_action="return", a page is returned, which notebooks show; a figure where the view is on
+    no page or an option that only figures have is given. Options are those of ``capture`` and ``render``."""
     options, returns = _of_bertviz(options, {*_RENDERED, *_OPENED})
     if returns or _in_notebook():
         options.pop("size", None)
+        of_figures = {*_RENDERED} - {*_OF_PAGES}
+        if view in _VIEWS_OF_PAGES and not of_figures & options.keys():
+            view = "grid" if all_heads else view
+            return Page(page(attention, tokens, sentence_b_start, view=view, **options))
         return Figure(render(attention, tokens, sentence_b_start, view=view, all_heads=all_heads, **options))
     # The window has all heads; it begins with the first of those that were chosen.
     heads = options.pop("heads", None)

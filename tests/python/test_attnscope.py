@@ -254,11 +254,18 @@ class Program(unittest.TestCase):
         with self.assertRaisesRegex(attnscope.ProgramError, "(?i)layer"):
             attnscope.render(layers(), TOKENS, view="heatmap", layer=9)
 
-    def test_a_notebook_gets_a_figure(self):
+    def test_a_notebook_gets_a_page_and_a_figure_where_one_is_asked_for(self):
         shell = type("ZMQInteractiveShell", (), {})()
         with mock.patch.dict(sys.modules, {"IPython": types.SimpleNamespace(get_ipython=lambda: shell)}):
-            figure = attnscope.head_view(layers(), TOKENS, sentence_b_start=2)
+            page = attnscope.head_view(layers(), TOKENS, sentence_b_start=2, layer=1, heads=[0, 2])
+            figure = attnscope.show(layers(), TOKENS, view="heatmap", width=300)
+        self.assertIn('"start":{"view":"lines","stack":0,"layer":1,"head":0,"also":[2]', page.data)
+        frame = page._repr_html_()
+        self.assertTrue(frame.startswith("<iframe srcdoc=") and frame.count("<") == 2, "the page is inside the frame")
         self.assertIn("<svg", figure._repr_svg_())
+        path = os.path.join(tempfile.mkdtemp(), "page.html")
+        page.save(path)
+        self.assertEqual(Path(path).read_text(encoding="utf-8"), page.html)
 
     def test_the_window_is_started_on_the_file(self):
         with mock.patch("subprocess.Popen") as started:

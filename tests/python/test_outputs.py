@@ -275,16 +275,15 @@ class Outputs(unittest.TestCase):
             {"display_mode": "light"},
         ):
             self.assertIn("<svg", attnscope.render(attention, words, **options)[:200])
-        self.assertIn(
-            "<svg", attnscope.head_view(attention, words, 2, True, 1, [0, 2], html_action="return").data[:200]
-        )
+        page = attnscope.head_view(attention, words, 2, True, 1, [0, 2], html_action="return").data
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
         encoder, cross = layers(q=5), layers(q=4, k=5)
         halves = (encoder, attention, cross, list("abcde"), words)
-        drawn = attnscope.model_view(None, None, None, True, "light", *halves, html_action="return", stack="cross").data
-        self.assertTrue(all(f"L{layer}H{head}" in drawn for layer in range(2) for head in range(3)), "every head")
-        drawn = attnscope.model_view(
-            attention, words, include_layers=[1], include_heads=[0, 2], html_action="return"
-        ).data
+        page = attnscope.model_view(None, None, None, True, "dark", *halves, html_action="return", stack="cross").data
+        self.assertEqual([f'"title":"{stack}"' in page for stack in ("encoder", "decoder", "cross")], [True] * 3)
+        self.assertIn('"theme":"dark","start":{"view":"grid","stack":2', page)
+        options = {"include_layers": [1], "include_heads": [0, 2], "width": 480}
+        drawn = attnscope.model_view(attention, words, **options, html_action="return").data
         self.assertEqual(
             ["L1H0" in drawn, "L1H1" in drawn, "L1H2" in drawn, "L0H0" in drawn], [True, False, True, False]
         )
