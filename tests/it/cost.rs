@@ -12,14 +12,21 @@ use attnscope::{
         file::{self, Contents, Format},
     },
     figure::{
-        ViewKind,
-        views::cost::{CostFacts, CostOptions, CostPart},
+        FontSource, Typesetter, ViewKind,
+        list::{Item, Line},
+        palette::Palette,
+        pen::Pen,
+        views::{
+            cost::{CostFacts, CostOptions, CostPart, CostScene},
+            parts::OfParts as _,
+        },
     },
     ids::{CaptureId, HeadId, StackKind},
     model::{RunPlan, Site, Sites, uninterrupted},
+    raster::ColorMap,
     spec::MlpSpec,
 };
-use eframe::egui::vec2;
+use eframe::egui::{Pos2, Rect, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use serde_json::Value;
 
@@ -139,4 +146,43 @@ fn a_figure_says_what_is_a_formula_and_has_every_number() {
     };
     assert!((of("pairs, all", 1024) / of("pairs, all", 512) - 4.0).abs() < 1e-6);
     assert!((of("pairs, rank 3", 1024) / of("pairs, rank 3", 512) - 2.0).abs() < 1e-6);
+}
+
+#[test]
+fn parts_grow_with_their_room_and_names_keep_off_marks() {
+    let scene =
+        CostScene::new(Arc::new(facts("gpt2", StackKind::SelfAttention)), CostOptions::default(), ColorMap::default());
+    let placed = |size: Vec2| scene.placed(Rect::from_min_size(Pos2::ZERO, size));
+    let least = placed(Vec2::ZERO)[0].1.size();
+    let large = placed(vec2(1900.0, 1200.0));
+    let size = large[0].1.size();
+    assert!(size.x > 1.5 * least.x && size.y > 1.5 * least.y, "{size:?} of {least:?}");
+    assert!(size.x <= 2.0 * least.x && size.y <= 2.0 * least.y, "{size:?} of {least:?}");
+    let used = large.iter().map(|(_, rect)| rect.area()).sum::<f32>();
+    assert!(used > 0.5 * 1900.0 * 1200.0, "{used}");
+    for width in [536.0, 720.0, 1024.0] {
+        let right = placed(vec2(width, 600.0)).iter().map(|(_, rect)| rect.right()).fold(0.0, f32::max);
+        assert!((right - width).abs() < 1.0, "{right} of {width}");
+    }
+    // No name of a series lies over the mark of this input's length, wherever that is.
+    let mut type_ = Typesetter::new(FontSource::Bundled);
+    for n in [4, 8, 100, 5000] {
+        let mut facts = (*scene.facts).clone();
+        facts.n = n;
+        let scene = CostScene::new(Arc::new(facts), CostOptions::default(), ColorMap::default());
+        let mut pen = Pen::new(&mut type_, Palette::LIGHT);
+        scene.draw_part(CostPart::Work, Rect::from_min_size(Pos2::ZERO, least), &mut pen);
+        let upright =
+            pen.items.iter().filter_map(|item| if let Item::Lines(lines) = item { Some(lines) } else { None });
+        let upright: Vec<Line> =
+            upright.flat_map(|lines| lines.iter().copied()).filter(|line| line.from.x == line.to.x).collect();
+        assert_eq!(upright.len(), 1, "{n}");
+        for item in &pen.items {
+            let Item::Text(text) = item else { continue };
+            let across = text.at.x..text.at.x + text.width;
+            let [low, high] = [upright[0].from.y, upright[0].to.y];
+            let meets = across.contains(&upright[0].from.x) && (high..low).contains(&(text.at.y - text.size / 2.0));
+            assert!(!meets, "{n}: “{}” lies over the mark", text.text);
+        }
+    }
 }

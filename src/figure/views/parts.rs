@@ -15,18 +15,21 @@ use crate::figure::{
     pen::Pen,
 };
 
-/// Size of a part, with its title and its note.
-pub const PART_PT: Vec2 = vec2(82.0 * GRID, 70.0 * GRID);
+/// Least size of a part, with its title and its note.
+const PART_PT: Vec2 = vec2(82.0 * GRID, 70.0 * GRID);
+/// A part grows with its room, to at most so many times its least size.
+const MOST_TIMES: f32 = 2.0;
 /// Free below a part's data, for the numbers of an axis.
 pub const FOOT_PT: f32 = 8.0 * GRID;
 /// Between two parts.
 const GAP_PT: f32 = 6.0 * GRID;
 /// Height of the title and the note of a part.
 const TITLE_PT: f32 = 11.0 * GRID;
-/// Free left of a part's data.
+/// Free left and right of a part's data, for the numbers of axes.
 const LEFT_PT: f32 = 10.0 * GRID;
-/// Height of the names of the series of a chart, about.
-const NAMES_PT: f32 = 16.0 * GRID;
+const RIGHT_PT: f32 = 4.0 * GRID;
+/// Height of the name of a series.
+const NAME_PT: f32 = 4.0 * GRID;
 /// Parts side by side at most.
 const MOST_COLS: usize = 3;
 
@@ -68,7 +71,7 @@ impl<T: OfParts> Scene for T {
     }
 
     fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        height(width, self.parts().len())
+        least_height(width, self.parts().len())
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
@@ -84,33 +87,55 @@ impl<T: OfParts> Scene for T {
     }
 }
 
-/// How many parts stand side by side in a width.
-fn n_columns(width: f32) -> usize {
-    (((width + GAP_PT) / (PART_PT.x + GAP_PT)) as usize).clamp(1, MOST_COLS)
+/// How many of `n` parts stand side by side in a room, and the size of each.
+fn arranged(room: Vec2, n: usize) -> (usize, Vec2) {
+    let fitting = (((room.x + GAP_PT) / (PART_PT.x + GAP_PT)) as usize).clamp(1, MOST_COLS);
+    // No more columns than fill the rows evenly.
+    let n_rows = n.div_ceil(fitting).max(1);
+    let n_cols = n.div_ceil(n_rows).max(1);
+    let part = (room + Vec2::splat(GAP_PT)) / vec2(n_cols as f32, n_rows as f32) - Vec2::splat(GAP_PT);
+    let x = part.x.clamp(PART_PT.x, MOST_TIMES * PART_PT.x);
+    // Never higher than a part of this width should be.
+    (n_cols, vec2(x, part.y.clamp(PART_PT.y, PART_PT.y * x / PART_PT.x)))
 }
 
 /// The places of `n` parts in an area, from its left upper corner on.
 pub fn places(area: Rect, n: usize) -> impl Iterator<Item = Rect> {
-    let n_cols = n_columns(area.width());
+    let (n_cols, part) = arranged(area.size(), n);
     (0..n).map(move |nth| {
-        let at = vec2((nth % n_cols) as f32, (nth / n_cols) as f32) * (PART_PT + Vec2::splat(GAP_PT));
-        Rect::from_min_size(area.min + at, PART_PT)
+        let at = vec2((nth % n_cols) as f32, (nth / n_cols) as f32) * (part + Vec2::splat(GAP_PT));
+        Rect::from_min_size(area.min + at, part)
     })
 }
 
-/// The width of so many parts side by side.
+/// How much larger than its least size a part is.
+pub fn growth(rect: Rect) -> f32 {
+    (rect.width() / PART_PT.x).min(rect.height() / PART_PT.y).max(1.0)
+}
+
+/// The width of so many parts side by side, of the least size.
 pub fn width(n_cols: usize) -> f32 {
     n_cols as f32 * (PART_PT.x + GAP_PT) - GAP_PT
 }
 
-/// The height of `n` parts in a width.
-pub fn height(width: f32, n: usize) -> f32 {
-    n.div_ceil(n_columns(width)) as f32 * (PART_PT.y + GAP_PT) - GAP_PT
+/// The height of `n` parts as wide as a width has them.
+fn height(width: f32, n: usize) -> f32 {
+    height_in(vec2(width, f32::INFINITY), n)
+}
+
+/// The least height of `n` parts in a width.
+pub fn least_height(width: f32, n: usize) -> f32 {
+    height_in(vec2(width, 0.0), n)
+}
+
+fn height_in(room: Vec2, n: usize) -> f32 {
+    let (n_cols, part) = arranged(room, n);
+    n.div_ceil(n_cols) as f32 * (part.y + GAP_PT) - GAP_PT
 }
 
 /// Where the data of a part are.
 pub fn data(rect: Rect) -> Rect {
-    Rect::from_min_max(rect.min + vec2(LEFT_PT, TITLE_PT), rect.max - vec2(GRID, FOOT_PT))
+    Rect::from_min_max(rect.min + vec2(LEFT_PT, TITLE_PT), rect.max - vec2(RIGHT_PT, FOOT_PT))
 }
 
 /// The title of a part, and what it comes to.
@@ -128,16 +153,21 @@ pub fn chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
     let axes = chart.axes(data);
     ticks(&axes.y, chart.y.scale, data, pen);
     along(&axes.x, chart.x.scale, data, pen);
+    let names = names(chart, data, pen);
     for mark in &chart.marks {
         let (axis, ends) = match mark.of {
             MarkOf::X => (&chart.x, [[mark.value, chart.y.from], [mark.value, chart.y.to]]),
             MarkOf::Y => (&chart.y, [[chart.x.from, mark.value], [chart.x.to, mark.value]]),
         };
         if (axis.from..=axis.to).contains(&mark.value) {
-            let [from, to] = ends.map(|[x, y]| axes.at(x, y));
+            let [from, mut to] = ends.map(|[x, y]| axes.at(x, y));
+            // An upright mark ends below the names.
+            if mark.of == MarkOf::X && names.area.x_range().contains(from.x) {
+                to.y = names.area.bottom();
+            }
             pen.line(from, to, mark.width, mark.color);
-            let beside = from + vec2(GRID, -2.0 * GRID);
-            pen.text(&mark.name, SMALL, pen.palette.text_weak, beside, Align::Left);
+            let (aside, align) = if from.x > data.center().x { (-GRID, Align::Right) } else { (GRID, Align::Left) };
+            pen.text(&mark.name, SMALL, pen.palette.text_weak, from + vec2(aside, -2.0 * GRID), align);
         }
     }
     for series in &chart.series {
@@ -147,18 +177,40 @@ pub fn chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
         };
         pen.lines(series.segments().map(line).collect());
     }
-    // Names stand where fewer points are.
-    let (middle, high) = (data.center().x, data.top() + NAMES_PT);
-    let points = || chart.series.iter().flat_map(Series::points).map(|[x, y]| axes.at(x, y));
-    let is_crowded = |is_right: bool| points().filter(|at| (at.x > middle) == is_right && at.y < high).count();
-    let (edge, align) = if is_crowded(true) < is_crowded(false) {
-        (data.right_top() - vec2(2.0 * GRID, 0.0), Align::Right)
-    } else {
-        (data.left_top() + vec2(2.0 * GRID, 0.0), Align::Left)
+    let edge = match names.align {
+        Align::Right => names.area.right_top() - vec2(GRID, 0.0),
+        Align::Left | Align::Center => names.area.left_top() + vec2(GRID, 0.0),
     };
-    for (nth, series) in chart.series.iter().rev().filter(|series| !series.name.is_empty()).enumerate() {
-        let at = edge + vec2(0.0, (2.0 + 4.0 * nth as f32) * GRID);
-        pen.text(&series.name, SMALL, series.color, at, align);
+    for (nth, series) in named(chart).enumerate() {
+        pen.text(&series.name, SMALL, series.color, edge + vec2(0.0, (nth as f32 + 0.5) * NAME_PT), names.align);
+    }
+}
+
+/// The series of a chart that have names, the first at the top.
+fn named(chart: &Chart) -> impl Iterator<Item = &Series> {
+    chart.series.iter().rev().filter(|series| !series.name.is_empty())
+}
+
+/// Where the names of the series stand.
+struct Names {
+    area: Rect,
+    align: Align,
+}
+
+/// The corner at the top of the data with fewer points.
+fn names(chart: &Chart, data: Rect, pen: &mut Pen<'_>) -> Names {
+    let width = pen.widest(named(chart).map(|series| series.name.as_str()), SMALL) + 2.0 * GRID;
+    let size = vec2(width, named(chart).count() as f32 * NAME_PT);
+    let corner = data.shrink(GRID);
+    let axes = chart.axes(data);
+    let points = || chart.series.iter().flat_map(Series::points).map(|[x, y]| axes.at(x, y));
+    let [left, right] =
+        [corner.left(), corner.right() - size.x].map(|x| Rect::from_min_size(pos2(x, corner.top()), size));
+    let [on_left, on_right] = [left, right].map(|area| points().filter(|at| area.contains(*at)).count());
+    if on_right < on_left {
+        Names { area: right, align: Align::Right }
+    } else {
+        Names { area: left, align: Align::Left }
     }
 }
 

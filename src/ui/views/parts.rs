@@ -6,7 +6,7 @@ use super::display_list::ScenePainter;
 use crate::{
     figure::{
         Scene as _,
-        views::parts::{OfParts, height, width},
+        views::parts::{OfParts, least_height, width},
     },
     ui::ViewCtx,
 };
@@ -23,7 +23,7 @@ pub fn parts_ui<S: OfParts, K: PartialEq, R>(
     let painted = scroll.show(ui, |ui| {
         let room = ui.available_size();
         let wide = room.x.max(width(1));
-        let size = vec2(wide, height(wide, scene.parts().len()).max(room.y));
+        let size = vec2(wide, least_height(wide, scene.parts().len()).max(room.y));
         let (response, canvas) = ui.allocate_painter(size, Sense::hover());
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, name));
         painter.paint(&canvas, cx.theme, key, response.rect, &|pen| scene.draw(response.rect, pen));

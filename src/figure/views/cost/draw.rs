@@ -26,7 +26,7 @@ const BETWEEN_PT: f32 = 4.0 * GRID;
 /// The places of a pattern and of its approximation in a part, each `[query, key]`.
 pub fn maps(rect: Rect, [n_query, n_key]: [usize; 2]) -> [Rect; 2] {
     let data = parts::data(rect);
-    let room = vec2((rect.width() - BETWEEN_PT) / 2.0, data.height());
+    let room = vec2((data.right() - rect.left() - BETWEEN_PT) / 2.0, data.height());
     let cell = (room.x / n_key.max(1) as f32).min(room.y / n_query.max(1) as f32);
     let size = Vec2::new(n_key as f32, n_query as f32) * cell;
     let left = pos2(rect.left(), data.top());

@@ -81,7 +81,12 @@ fn draw_box(it: &DiagramBox, pen: &mut Pen<'_>) {
     pen.fill(Path::rounded(rect, RADIUS), ground);
     pen.fill(Path::rounded_frame(rect, RADIUS, 1.0), pen.palette.edge);
     let size = if it.kind == Kind::Closed { SMALL } else { BODY };
-    let line = Rect::from_min_max(rect.min, rect.right_top() + vec2(0.0, rect.height().min(6.0 * GRID)));
+    // Heads stand below the words of an attention.
+    let height = match it.kind {
+        Kind::Attention | Kind::Cross => 6.0 * GRID,
+        Kind::End | Kind::Closed | Kind::Norm | Kind::Mlp | Kind::Head { .. } | Kind::Sum => rect.height(),
+    };
+    let line = Rect::from_min_size(rect.min, vec2(rect.width(), height));
     let shape = pen.type_.fit(&it.shape, SMALL, rect.width() * 0.6).into_owned();
     let used = pen.text(
         &shape,

@@ -1,6 +1,6 @@
 //! Where the boxes of a diagram are: a column for each tower, from what it reads at the bottom to what it says at the top.
 
-use emath::{Pos2, Rect, pos2, vec2};
+use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
 use super::DiagramScene;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     text::{counted, grouped},
 };
 
-/// Width of a tower with its shapes.
+/// Least width of a tower with its shapes.
 const TOWER_PT: f32 = 74.0 * GRID;
 /// Between two towers.
 const GAP_PT: f32 = 12.0 * GRID;
@@ -29,6 +29,8 @@ pub const HEAD_PT: f32 = 3.0 * GRID;
 const HEADS_IN_ROW: usize = 16;
 /// Room of an addition to the stream.
 const SUM_PT: f32 = 5.0 * GRID;
+/// Towers grow with their room, to at most so many times their least width and height.
+const MOST_TIMES: Vec2 = vec2(2.0, 1.5);
 
 /// Something that a click selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,29 +82,55 @@ pub struct Layout {
     /// The lower end of what was placed last, as it grows upwards.
     top: f32,
     left: f32,
+    /// Width of a tower.
+    tower: f32,
 }
 
-/// The width of so many towers.
+/// The least width of so many towers.
 pub fn width(n_towers: usize) -> f32 {
     n_towers as f32 * (TOWER_PT + GAP_PT) - GAP_PT
 }
 
-/// The height of the highest tower.
+/// The least height of the highest tower.
 pub fn height(scene: &DiagramScene) -> f32 {
-    let layout = Layout::of(scene, Rect::from_min_size(Pos2::ZERO, vec2(width(2), 0.0)));
+    let layout = Layout::least(scene, Pos2::ZERO, TOWER_PT);
     -layout.boxes.iter().map(|it| it.rect.top()).fold(0.0, f32::min) + GRID
 }
 
 impl Layout {
-    /// In an area, whose bottom is where towers begin.
+    /// In an area, from its left upper corner on, as large as there is room for.
     pub fn of(scene: &DiagramScene, area: Rect) -> Self {
-        let mut layout = Self::default();
+        let (n, least) = (scene.architecture.towers.len() as f32, height(scene));
+        let tower = ((area.width() + GAP_PT) / n - GAP_PT).clamp(TOWER_PT, MOST_TIMES.x * TOWER_PT);
+        let times = (area.height() / least).clamp(1.0, MOST_TIMES.y);
+        let foot = area.top() + least * times;
+        let to = |at: Pos2| pos2(at.x, foot + at.y * times);
+        let mut layout = Self::least(scene, pos2(area.left(), 0.0), tower);
+        for it in &mut layout.boxes {
+            // Heads and sums keep their form.
+            it.rect = match it.kind {
+                Kind::Head { .. } => Rect::from_min_size(to(it.rect.min), it.rect.size()),
+                Kind::Sum => Rect::from_center_size(to(it.rect.center()), it.rect.size()),
+                Kind::End | Kind::Closed | Kind::Norm | Kind::Attention | Kind::Cross | Kind::Mlp => {
+                    Rect::from_min_max(to(it.rect.min), to(it.rect.max))
+                }
+            };
+        }
+        for way in &mut layout.ways {
+            *way = Way { from: to(way.from), to: to(way.to), ..*way };
+        }
+        layout
+    }
+
+    /// From its left lower corner on, of the least height.
+    fn least(scene: &DiagramScene, corner: Pos2, tower: f32) -> Self {
+        let mut layout = Self { tower, ..Self::default() };
         let mut memory = None;
-        for (nth, tower) in scene.architecture.towers.iter().enumerate() {
-            layout.left = area.left() + nth as f32 * (TOWER_PT + GAP_PT);
-            layout.top = area.bottom() - GRID;
-            let cross = layout.tower(scene, tower);
-            let end = pos2(layout.left + TOWER_PT, layout.top);
+        for (nth, of_tower) in scene.architecture.towers.iter().enumerate() {
+            layout.left = corner.x + nth as f32 * (layout.tower + GAP_PT);
+            layout.top = corner.y - GRID;
+            let cross = layout.tower(scene, of_tower);
+            let end = pos2(layout.left + tower, layout.top);
             if let (Some(cross), Some(from)) = (cross, memory) {
                 let from: Pos2 = from;
                 let turn = pos2(layout.left - GAP_PT / 2.0, from.y);
@@ -111,7 +139,7 @@ impl Layout {
                 layout.ways.push(Way { from: turn, to, is_of_keys: true });
                 layout.ways.push(Way { from: to, to: cross.left_center(), is_of_keys: true });
             }
-            memory = (tower.stack == StackKind::Encoder).then_some(end);
+            memory = (of_tower.stack == StackKind::Encoder).then_some(end);
         }
         layout
     }
@@ -259,12 +287,12 @@ impl Layout {
 
     /// A box on the stream.
     fn wide(&mut self, height: f32, kind: Kind, label: String, shape: String) -> Rect {
-        self.place((0.0, TOWER_PT), height, kind, label, shape)
+        self.place((0.0, self.tower), height, kind, label, shape)
     }
 
     /// A box beside the stream.
     fn narrow(&mut self, height: f32, kind: Kind, label: String, shape: String) -> Rect {
-        self.place((BRANCH_PT, TOWER_PT), height, kind, label, shape)
+        self.place((BRANCH_PT, self.tower), height, kind, label, shape)
     }
 
     fn place(&mut self, (from, to): (f32, f32), height: f32, kind: Kind, label: String, shape: String) -> Rect {

@@ -24,6 +24,7 @@ use crate::{
 /// Dials of turning pairs, and how many stand in a row.
 const N_DIALS: usize = 8;
 const DIALS_IN_ROW: usize = 4;
+/// Radius of a dial in a part of the least size.
 const DIAL_PT: f32 = 6.5 * GRID;
 /// Bars of layers that are named.
 const N_NAMED: usize = 12;
@@ -166,21 +167,21 @@ impl PositionsScene {
         );
         parts::titled("Pairs of dimensions turn with the position", &note, rect, pen);
         let data = parts::data(rect);
-        let n = rotation.frequencies.len();
+        let (n, radius) = (rotation.frequencies.len(), DIAL_PT * parts::growth(rect));
         for nth in 0..N_DIALS.min(n) {
             let pair = if n <= N_DIALS { nth } else { nth * (n - 1) / (N_DIALS - 1) };
             let frequency = f64::from(rotation.frequencies[pair]);
             let pitch = vec2(data.width() / DIALS_IN_ROW as f32, data.height() / 2.0);
             let place = vec2((nth % DIALS_IN_ROW) as f32 + 0.5, (nth / DIALS_IN_ROW) as f32 + 0.4);
             let centre = data.min + place * pitch;
-            pen.fill(Path::ring(centre, DIAL_PT, pen.hairline()), pen.palette.edge);
+            pen.fill(Path::ring(centre, radius, pen.hairline()), pen.palette.edge);
             let hands = [(query, pen.palette.query), (key, pen.palette.key)];
             for (position, ink) in hands {
-                let to = hand(centre, frequency * position as f64);
+                let to = hand(centre, radius, frequency * position as f64);
                 pen.line(centre, to, 1.5, ink);
                 pen.fill(Path::circle(to, 2.0), ink);
             }
-            let below = centre + vec2(0.0, DIAL_PT + 3.0 * GRID);
+            let below = centre + vec2(0.0, radius + 3.0 * GRID);
             pen.text(&format!("pair {pair}"), SMALL, pen.palette.text, below, Align::Center);
             let period = TAU / frequency;
             let period = match period {
@@ -221,8 +222,8 @@ impl PositionsScene {
 }
 
 /// The end of a hand, from the right upwards.
-fn hand(centre: Pos2, angle: f64) -> Pos2 {
-    centre + DIAL_PT * vec2(angle.cos() as f32, -angle.sin() as f32)
+fn hand(centre: Pos2, radius: f32, angle: f64) -> Pos2 {
+    centre + radius * vec2(angle.cos() as f32, -angle.sin() as f32)
 }
 
 /// A matrix with a row for each position.

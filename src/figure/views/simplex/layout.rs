@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Side of the triangle.
+/// Side of the triangle in a part of the least size.
 const SIDE_PT: f32 = 46.0 * GRID;
 /// A mark is pointed at from this far.
 const NEAR_PT: f32 = 2.0 * GRID;
@@ -41,23 +41,25 @@ pub fn part(area: Rect, part: Part) -> Rect {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Triangle {
     left_bottom: Pos2,
+    side: f32,
 }
 
 impl Triangle {
     /// In the part's rectangle.
     pub fn of(rect: Rect) -> Self {
-        Self { left_bottom: pos2(rect.left() + 2.0 * GRID, rect.bottom() - FOOT_PT - 2.0 * GRID) }
+        let left_bottom = pos2(rect.left() + 2.0 * GRID, rect.bottom() - FOOT_PT - 2.0 * GRID);
+        Self { left_bottom, side: SIDE_PT * parts::growth(rect) }
     }
 
     /// The place of three weights.
     pub fn at(self, weights: [f64; 3]) -> Pos2 {
-        let [x, y] = point(weights).map(|value| value as f32 * SIDE_PT);
+        let [x, y] = point(weights).map(|value| value as f32 * self.side);
         self.left_bottom + vec2(x, -y)
     }
 
     /// The scores whose softmax is at a place.
     pub fn scores(self, at: Pos2) -> [f64; 3] {
-        let along = (at - self.left_bottom) / SIDE_PT;
+        let along = (at - self.left_bottom) / self.side;
         scores_at([f64::from(along.x), f64::from(-along.y)])
     }
 
@@ -68,8 +70,8 @@ impl Triangle {
 
     /// The names beside it: one row for each rule.
     pub fn name(self, rule: Rule) -> Pos2 {
-        let top = self.left_bottom.y - HEIGHT as f32 * SIDE_PT;
-        self.left_bottom + vec2(SIDE_PT + 3.0 * GRID, top - self.left_bottom.y + rule as usize as f32 * 5.0 * GRID)
+        let down = rule as usize as f32 * 5.0 * GRID;
+        self.left_bottom + vec2(self.side + 3.0 * GRID, down - HEIGHT as f32 * self.side)
     }
 
     /// Whether a place is on a mark.
@@ -81,6 +83,8 @@ impl Triangle {
 /// The cells of a matrix of `n` keys.
 pub fn matrix(rect: Rect, n: usize) -> Rect {
     let data = parts::data(rect);
-    Rect::from_min_max(data.min + vec2(5.0 * GRID, 4.0 * GRID), data.max)
-        .intersect(Rect::from_min_size(data.min + vec2(5.0 * GRID, 4.0 * GRID), vec2(8.0, 6.0) * GRID * n as f32))
+    Rect::from_min_max(data.min + vec2(5.0 * GRID, 4.0 * GRID), data.max).intersect(Rect::from_min_size(
+        data.min + vec2(5.0 * GRID, 4.0 * GRID),
+        vec2(8.0, 6.0) * GRID * n as f32 * parts::growth(rect),
+    ))
 }

@@ -46,7 +46,8 @@ impl Canvas for DiagramView {
         };
         let scroll = ScrollArea::both().id_salt("diagram").auto_shrink(false);
         scroll.show(ui, |ui| {
-            let size = vec2(layout::width(scene.architecture.towers.len()), layout::height(&scene));
+            let least = vec2(layout::width(scene.architecture.towers.len()), layout::height(&scene));
+            let size = ui.available_size().max(least);
             let (response, painter) = ui.allocate_painter(size, Sense::click());
             let area = response.rect;
             response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Diagram of {}", scene.model)));
