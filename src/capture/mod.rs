@@ -27,9 +27,9 @@ pub use capture_data::{
     Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
 };
 pub use changes::{
-    Ablate, Ablation, Along, AppliedEdit, Centre, Computation, Cut, Direction, DirectionOf, Edit, HideToken, Knockout,
-    Local, MaskToken, MeanOf, NoPositions, Normalize, Normalizer, Order, Patch, Permute, Positions, RankOne,
-    ReplaceToken, Restrict, RowMass, Scope, SeeAll, SetPattern, Sharpen, SigmoidBias, Sparsity,
+    Ablate, Ablation, AdaptiveSpan, Along, AppliedEdit, Centre, Computation, Cut, Direction, DirectionOf, Edit,
+    HideToken, Knockout, Local, MaskToken, MeanOf, NoPositions, Normalize, Normalizer, Order, Patch, Permute,
+    Positions, RankOne, ReplaceToken, Restrict, RowMass, Scope, SeeAll, SetPattern, Sharpen, SigmoidBias, Sparsity,
 };
 pub(crate) use changes::{even_out, head_name, shuffled, stack_prefix};
 pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};

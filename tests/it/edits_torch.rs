@@ -38,7 +38,7 @@ const FAMILIES: [&str; 10] = [
 
 /// Kinds that are of other families, of the order of tokens, or computed again from patterns: see `tests/it/global.rs`,
 /// `tests/it/order.rs` and `tests/it/edits.rs`.
-const ELSEWHERE: [&str; 4] = ["global", "local", "no_positions", "permute"];
+const ELSEWHERE: [&str; 5] = ["global", "local", "no_positions", "permute", "span"];
 
 /// What a change is called there. A kind that is new has to be named here, and then to be there.
 fn kind(edit: &Edit) -> String {
@@ -54,6 +54,7 @@ fn kind(edit: &Edit) -> String {
         Edit::ReplaceToken(_) => "replace",
         Edit::MaskToken(_) => "mask",
         Edit::Local(_) => "local",
+        Edit::AdaptiveSpan(_) => "span",
         Edit::NoPositions(_) => "no positions",
         Edit::Permute(_) => "permute",
         Edit::Knockout(Knockout { cut: Cut::Scores, .. }) => "knockout",

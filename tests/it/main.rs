@@ -215,6 +215,7 @@ mod simplex;
 mod sinks;
 /// Spaces other than that of queries with keys.
 mod spaces;
+mod spans;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.
 mod support;
 /// What newcomers want to do first.

@@ -44,7 +44,20 @@ impl Edit {
     /// Which keys it takes from which queries of a head, at [`Site::Scores`] or [`Site::Pattern`].
     pub(crate) fn hides(&self, head: HeadId) -> Option<Box<Hides<'_>>> {
         let change = self.row_change(Site::Scores, head).or_else(|| self.row_change(Site::Pattern, head))?;
-        if let RowChange::Hide(hides) = change { Some(hides) } else { None }
+        match change {
+            RowChange::Hide(hides) => Some(hides),
+            RowChange::Add(adds) => Some(Box::new(move |query, key| adds(query, key) == f32::NEG_INFINITY)),
+            RowChange::Keep(..)
+            | RowChange::Fade(_)
+            | RowChange::Even
+            | RowChange::Shuffle(_)
+            | RowChange::Scale(_)
+            | RowChange::Zero
+            | RowChange::Mean
+            | RowChange::SetAll(_)
+            | RowChange::Set(..)
+            | RowChange::Move(..) => None,
+        }
     }
 
     /// What makes the patterns of a head, where it says so.
@@ -73,6 +86,10 @@ impl Edit {
                 for (_, value) in row.iter_mut().enumerate().filter(|(key, _)| hides(query, *key)) {
                     *value = hidden;
                 }
+                None
+            }
+            Some(RowChange::Add(adds)) => {
+                row.iter_mut().enumerate().for_each(|(key, score)| *score += adds(query, key));
                 None
             }
             Some(RowChange::Keep(keeps, rest)) => {

@@ -197,11 +197,16 @@ pub type Keeps<'a> = dyn Fn(&[f32]) -> Vec<bool> + 'a;
 /// Factors of the weights of a query's row, from 0 to 1.
 pub type Fades<'a> = dyn Fn(usize, &[f32]) -> Vec<f32> + 'a;
 
+/// What is added to the score of a query and a key; −∞ hides the key.
+pub type Adds<'a> = dyn Fn(usize, usize) -> f32 + 'a;
+
 /// What is done to rows. A run follows it with gradients; `Edit::apply_to_row` follows it where a single row of scores
 /// or of a pattern is computed again.
 pub enum RowChange<'a> {
     /// Keys are taken from queries: −∞ among scores, 0 in a pattern.
     Hide(Box<Hides<'a>>),
+    /// Something is added to scores.
+    Add(Box<Adds<'a>>),
     /// Weights are taken from rows, by what the rows are; what stays may be scaled up to what the row was.
     Keep(Box<Keeps<'a>>, Rest),
     /// Weights with a factor above 0 are scaled up to what the row was, then all are multiplied by their factors.
@@ -239,7 +244,7 @@ impl RowChange<'_> {
             Self::Hide(_) => site == Site::Pattern,
             Self::Keep(_, rest) => *rest == Rest::Lost,
             Self::Fade(_) | Self::Zero | Self::Mean | Self::SetAll(_) | Self::Set(..) | Self::Move(..) => true,
-            Self::Even | Self::Shuffle(_) | Self::Scale(_) => false,
+            Self::Add(_) | Self::Even | Self::Shuffle(_) | Self::Scale(_) => false,
         }
     }
 }

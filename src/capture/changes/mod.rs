@@ -20,6 +20,7 @@ mod permute;
 mod rank_one;
 mod replace;
 mod sharpen;
+mod span;
 mod sparse;
 mod top_k;
 
@@ -54,6 +55,7 @@ pub use permute::{Order, Permute, Positions};
 pub use rank_one::RankOne;
 pub use replace::ReplaceToken;
 pub use sharpen::Sharpen;
+pub use span::AdaptiveSpan;
 pub use sparse::{Restrict, Sparsity};
 pub use top_k::TopK;
 
@@ -124,6 +126,7 @@ changes! {
     Normalize,
     Restrict,
     Local,
+    AdaptiveSpan,
     TopK,
     RankOne,
     Direction,

@@ -194,21 +194,28 @@ pub(crate) fn apply(edit: &Edit, at: At, rows: Span, x: &Tensor) -> Result<Tenso
         let mut heads = (0..x.dim(0)?).map(head_at).filter(|head| extent.contains(*head));
         heads.try_fold(x.clone(), |x, head| changed(&x, head))
     };
+    // Numbers of queries and keys, in heads that are not meant the one that does nothing.
+    let by_pair = |number: &dyn Fn(usize, usize) -> f32, nothing: f32| -> Result<Tensor, ModelError> {
+        let (n_heads, n, n_key) = x.dims3()?;
+        let of_head = |head: usize| {
+            let is_here = extent.contains(head_at(head));
+            let at = move |row: usize, key: usize| if is_here { number(rows.first + row, key) } else { nothing };
+            (0..n).flat_map(move |row| (0..n_key).map(move |key| at(row, key)))
+        };
+        // What does not differ between heads is told once.
+        let n_told = if matches!(extent, Extent::KeysOf(_)) { 1 } else { n_heads };
+        Ok(Tensor::from_iter((0..n_told).flat_map(of_head), x.device())?.reshape((n_told, n, n_key))?)
+    };
     match &change {
-        RowChange::Hide(hides) => {
-            let (n_heads, n, n_key) = x.dims3()?;
-            let (hidden, kept) = if site == Site::Scores { (f32::NEG_INFINITY, 0.0) } else { (0.0, 1.0) };
-            let of_head = |head: usize| {
-                let is_here = extent.contains(head_at(head));
-                (0..n).flat_map(move |row| {
-                    (0..n_key).map(move |key| if is_here && hides(rows.first + row, key) { hidden } else { kept })
-                })
-            };
-            // What does not differ between heads is told once.
-            let n_told = if matches!(extent, Extent::KeysOf(_)) { 1 } else { n_heads };
-            let mask = Tensor::from_iter((0..n_told).flat_map(of_head), x.device())?.reshape((n_told, n, n_key))?;
-            Ok(if site == Site::Scores { x.broadcast_add(&mask)? } else { x.broadcast_mul(&mask)? })
+        RowChange::Hide(hides) if site == Site::Scores => {
+            let adds = |query: usize, key: usize| if hides(query, key) { f32::NEG_INFINITY } else { 0.0 };
+            Ok(x.broadcast_add(&by_pair(&adds, 0.0)?)?)
         }
+        RowChange::Hide(hides) => {
+            let kept = |query: usize, key: usize| if hides(query, key) { 0.0 } else { 1.0 };
+            Ok(x.broadcast_mul(&by_pair(&kept, 1.0)?)?)
+        }
+        RowChange::Add(adds) => Ok(x.broadcast_add(&by_pair(&**adds, 0.0)?)?),
         RowChange::Keep(keeps, rest) => {
             let factors = |head: usize, _: usize, row: &[f32]| {
                 let kept = extent.contains(head_at(head)).then(|| keeps(row));
