@@ -60,6 +60,7 @@ fn kind(edit: &Edit) -> String {
         Edit::Knockout(Knockout { cut: Cut::Scores, .. }) => "knockout",
         Edit::Knockout(Knockout { cut: Cut::Pattern, .. }) => "knockout after",
         Edit::Restrict(Restrict { to: Sparsity::Window { .. }, .. }) => "sparse window",
+        Edit::Restrict(Restrict { to: Sparsity::Segments { .. }, .. }) => "sparse segments",
         Edit::Restrict(Restrict { to: Sparsity::Blocks { .. }, .. }) => "sparse blocks",
         Edit::Normalize(Normalize { with: Normalizer::Sparsemax, .. }) => "normalizer sparsemax",
         Edit::Normalize(Normalize { with: Normalizer::Entmax(_), .. }) => "normalizer entmax",

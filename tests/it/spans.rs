@@ -1,13 +1,13 @@
-//! How far back queries see: soft spans, and an α for each head.
+//! How far back queries see: soft spans, segments with a memory, and an α for each head.
 
 use attnscope::{
     analysis::{attention, laws},
     capture::{
-        AdaptiveSpan, Capture, Matrix, Normalize, Normalizer,  Restrict, Scope, SetPattern, Sparsity,
+        AdaptiveSpan, Capture, Matrix, Normalize, Normalizer, Patch, Restrict, Scope, SetPattern, Sparsity,
         changes::EditAim,
     },
     ids::{HeadId, StackKind},
-    model::{Edit, Encoded,  Logits, Model, Objective, RunPlan, Site, Sites, uninterrupted},
+    model::{Edit, Encoded, Input, Logits, Model, Objective, RunPlan, Site, Sites, uninterrupted},
 };
 use serde_json::json;
 
@@ -134,6 +134,8 @@ fn a_span_is_offered_dragged_written_and_refused_where_there_is_no_distance() {
         (json!({ "span": 1.0, "ramp": 2.0, "stack": "cross" }), "of two sequences"),
         (json!({ "span": -1.0, "ramp": 2.0, "stack": "encoder" }), "0 positions or more"),
         (json!({ "span": 1.0, "ramp": 0.0, "stack": "encoder" }), "more than 0 positions"),
+        (json!({ "sparse": "segments:2", "stack": "encoder" }), "not causal"),
+        (json!({ "sparse": "segments:0", "stack": "decoder" }), "at least one position"),
     ] {
         let plan = RunPlan { edits: vec![Edit::from_json(&json).unwrap()], ..RunPlan::default() };
         let refused = model.forward(&encoded, &plan, &uninterrupted).unwrap_err().to_string();
@@ -156,4 +158,42 @@ fn each_head_has_an_alpha_of_its_own() {
     }
     assert_ne!(of_head(both.to_vec(), 0), of_head(vec![entmax(0, 2.0)], 0), "each has its own");
     assert!(!both[0].contradicts(&both[1]));
+}
+
+/// The third segment read behind the second alone, with the keys and values that the second had behind the first.
+#[test]
+fn a_segment_sees_the_keys_and_values_that_the_one_before_left() {
+    const SIZE: usize = 4;
+    // Its scores depend on distances alone, so that a text may begin anywhere.
+    let (model, _) = fixture("families/bloom");
+    let ids: Vec<u32> = (0..3 * SIZE as u32).map(|nth| 5 + 7 * nth % 90).collect();
+    let whole = model.encode(&Input::Ids(ids.clone())).unwrap();
+    let segments = run(&model, &whole, vec![sparse(&format!("segments:{SIZE}"))]);
+    let memory: Vec<usize> = (0..SIZE).collect();
+    let mut cached: Vec<Edit> = Vec::new();
+    for (layer, spec) in model.spec().stacks[0].layers.iter().enumerate() {
+        for head in 0..spec.n_heads {
+            let id = HeadId::single(layer, head);
+            for (site, of) in [(Site::K, segments.k(id).unwrap()), (Site::V, segments.v(id).unwrap())] {
+                let rows: Vec<f32> = (SIZE..2 * SIZE).flat_map(|row| of.row(row).unwrap().to_vec()).collect();
+                let value = Matrix::new(rows, [SIZE, of.n_cols()]).unwrap();
+                let patch = Patch { site, stack: SELF, layer, head: Some(head), positions: memory.clone(), value };
+                cached.push(patch.into());
+            }
+        }
+    }
+    let last_two = model.encode(&Input::Ids(ids[SIZE..].to_vec())).unwrap();
+    let last = |capture: &Capture, rows: std::ops::Range<usize>| -> Vec<f32> {
+        rows.flat_map(|row| capture.logits().unwrap().row(row).unwrap().to_vec()).collect()
+    };
+    let with_memory = last(&run(&model, &last_two, cached), SIZE..2 * SIZE);
+    let found = last(&segments, 2 * SIZE..3 * SIZE);
+    assert!(furthest(&found, &with_memory) < 1e-6, "{}", furthest(&found, &with_memory));
+    let without = last(&run(&model, &last_two, vec![]), SIZE..2 * SIZE);
+    assert!(furthest(&found, &without) > 1e-5, "the memory has what the first segment left in it");
+    let plain = last(&run(&model, &whole, vec![]), 2 * SIZE..3 * SIZE);
+    assert!(furthest(&found, &plain) > 1e-5, "the first segment is not seen directly");
+    let two = model.encode(&Input::Ids(ids[..2 * SIZE].to_vec())).unwrap();
+    let edits = vec![sparse(&format!("segments:{SIZE}"))];
+    assert_eq!(logits(&run(&model, &two, edits)), logits(&run(&model, &two, vec![])), "two segments see all");
 }

@@ -44,6 +44,12 @@ pub enum Sparsity {
         /// Tokens at the beginning that take part in everything.
         n_global: usize,
     },
+    /// Keys in the same segment of so many positions and in the one before, of a causal stack: what a memory of one
+    /// segment shows (Transformer-XL, Dai et al. 2019), without its own form of positions.
+    Segments {
+        /// Positions in a segment, at least 1.
+        size: usize,
+    },
     /// Keys in the same block of so many positions (Child et al. 2019).
     Blocks {
         /// Positions in a block, at least 1.
@@ -55,6 +61,7 @@ impl fmt::Display for Sparsity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Window { reach, dilation, n_global } => write!(f, "window:{reach}:{dilation}:{n_global}"),
+            Self::Segments { size } => write!(f, "segments:{size}"),
             Self::Blocks { size } => write!(f, "blocks:{size}"),
         }
     }
@@ -70,6 +77,7 @@ impl Sparsity {
             ("window", &[reach]) => Some(Self::Window { reach, dilation: 1, n_global: 0 }),
             ("window", &[reach, dilation]) => Some(Self::Window { reach, dilation, n_global: 0 }),
             ("window", &[reach, dilation, n_global]) => Some(Self::Window { reach, dilation, n_global }),
+            ("segments", &[size]) => Some(Self::Segments { size }),
             ("blocks", &[size]) => Some(Self::Blocks { size }),
             _ => None,
         }
@@ -81,8 +89,9 @@ impl Sparsity {
     fn obstacle(self) -> Option<&'static str> {
         match self {
             Self::Window { dilation: 0, .. } => Some("a dilation is at least 1"),
+            Self::Segments { size: 0 } => Some("a segment has at least one position"),
             Self::Blocks { size: 0 } => Some("a block has at least one position"),
-            Self::Window { .. } | Self::Blocks { .. } => None,
+            Self::Window { .. } | Self::Segments { .. } | Self::Blocks { .. } => None,
         }
     }
 
@@ -95,13 +104,14 @@ impl Sparsity {
                     || key < n_global
                     || (distance.is_multiple_of(dilation) && distance / dilation <= reach)
             }
+            Self::Segments { size } => key / size == query / size || key / size + 1 == query / size,
             Self::Blocks { size } => query / size == key / size,
         }
     }
 }
 
 impl Named for Sparsity {
-    const WHAT: &'static str = "form such as window:4 or blocks:8";
+    const WHAT: &'static str = "form such as window:4, segments:8 or blocks:8";
 
     fn written(&self) -> String {
         self.to_string()
@@ -122,7 +132,7 @@ impl EditKind for Restrict {
     fn spec() -> &'static EditSpec {
         &EditSpec {
             fields: &[
-                ("sparse", "window:REACH, window:REACH:DILATION:GLOBAL or blocks:SIZE"),
+                ("sparse", "window:REACH, window:REACH:DILATION:GLOBAL, segments:SIZE or blocks:SIZE"),
                 ("stack", "whose heads"),
                 ("layers", "in which layers"),
                 ("heads", "in which heads"),
@@ -136,10 +146,17 @@ impl EditKind for Restrict {
         let restrict = |to| Self { to, stack, scope: Scope::All };
         let window = restrict(Sparsity::Window { reach: OFFERED, dilation: 1, n_global: 0 });
         let near = "A query sees only its neighbours; width, dilation and global tokens are under Changes";
+        let segments = "A query sees its own segment and the one before, as with a memory; its size is under Changes";
         let blocks = "A query sees only its own block; its size is under Changes";
         let synonyms = &["sparse attention", "Longformer", "sliding window", "dilation", "global tokens"];
         vec![
             EditOffer::new("Window…", near, window).synonyms(synonyms),
+            EditOffer::new("Segments…", segments, restrict(Sparsity::Segments { size: OFFERED })).synonyms(&[
+                "Transformer-XL",
+                "segment recurrence",
+                "memory",
+                "cached segment",
+            ]),
             EditOffer::new("Blocks…", blocks, restrict(Sparsity::Blocks { size: OFFERED })).synonyms(synonyms),
         ]
     }
@@ -156,6 +173,12 @@ impl EditKind for Restrict {
 
     fn check(&self, there: &EditContext<'_>) -> Result<(), String> {
         there.scope(Some(self.stack), &self.scope)?;
+        let is_causal = there.spec.stack(self.stack).is_some_and(|stack| stack.causal);
+        if matches!(self.to, Sparsity::Segments { .. }) && !is_causal {
+            return Err(
+                "segments follow one another where no query sees a later key: the stack is not causal".to_owned()
+            );
+        }
         self.to.obstacle().map_or(Ok(()), |why| Err(why.to_owned()))
     }
 
@@ -174,6 +197,9 @@ impl EditKind for Restrict {
                 number("dilation", "Dilation", "Positions in a step; 1 leaves out none", dilation, 1);
                 let meaning = "How many tokens at the beginning see all and are seen by all";
                 number("global", "Global tokens", meaning, n_global, 0);
+            }
+            Sparsity::Segments { size } => {
+                number("size", "Size of a segment", "How many tokens a segment has", size, 1)
             }
             Sparsity::Blocks { size } => number("size", "Size of a block", "How many tokens a block has", size, 1),
         }
