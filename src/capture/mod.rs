@@ -36,7 +36,7 @@ pub use excerpt::{Excerpt, Keep, TextPart, TokenCount};
 pub use matrix::{Matrix, PerHead, ShapeError};
 pub use patches::{PatchLook, THUMBNAIL_PX};
 pub use positions::{PositionEncoding, PositionTable, PositionTables, Rotation};
-pub use running::{TextPiece, running_text};
+pub use running::{TextPiece, joined_text, running_text};
 pub use site::{Per, RowKind, Site, SiteSpec, SiteValue, SiteValues, Width};
 pub use site_set::Sites;
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

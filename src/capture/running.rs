@@ -18,6 +18,11 @@ pub struct TextPiece {
     pub special: bool,
 }
 
+/// Pieces as one text.
+pub fn joined_text(pieces: &[TextPiece]) -> String {
+    pieces.iter().flat_map(|piece| [piece.before.as_str(), &piece.text]).collect()
+}
+
 /// The tokens of a side as running text, a piece for each of `groups` of positions: the input's own characters where
 /// tokens say which they cover, else their labels without the marks of the vocabulary.
 pub fn running_text(capture: &Capture, side: Side, groups: impl IntoIterator<Item = Range<usize>>) -> Vec<TextPiece> {
@@ -43,17 +48,30 @@ fn pieces(
     let marks_spaces = tokens.iter().any(|token| !token.special && token.text.starts_with(['␣', ' ']));
     // Where the last piece ended, in the text of each sentence.
     let mut ends = [0, 0];
-    let mut is_first = true;
+    let mut before_it: Option<usize> = None;
     let mut piece = |group: Range<usize>| {
         let members = tokens.get(group.clone()).unwrap_or_default();
         let Some((first, last)) = members.first().zip(members.last()) else { return TextPiece::default() };
         let sentence = usize::from(first.segment.min(1));
         let own = || {
             let covered = ends[sentence].max(first.span.start)..last.span.end;
-            let text = texts[sentence]?.get(covered.clone()).filter(|text| !text.is_empty())?;
+            if first.span.is_empty() {
+                return None;
+            }
+            // A part of a character that has been written adds nothing to it.
+            let covered = covered.start..covered.end.max(covered.start);
+            let text = texts[sentence]?.get(covered.clone())?;
             let before = texts[sentence]?.get(ends[sentence]..covered.start)?;
-            let before = if is_first { "" } else { before };
-            Some((before.to_owned(), text.to_owned(), covered.end))
+            // The sentences of a pair are paragraphs.
+            let before = match before_it {
+                None => "",
+                Some(other) if other != sentence => "\n",
+                Some(_) => before,
+            };
+            // Byte-level tokens begin with the space before them.
+            let word = text.trim_start_matches([' ', '\t', '\u{a0}']);
+            let space = if word.is_empty() { "" } else { &text[..text.len() - word.len()] };
+            Some((before.to_owned() + space, text[space.len()..].to_owned(), covered.end))
         };
         let found = if first.special { None } else { own() };
         let (before, text) = if let Some((before, text, end)) = found {
@@ -62,14 +80,16 @@ fn pieces(
         } else {
             let marked = first.text.starts_with(['␣', ' ']);
             let parted = starts[group.start] && !marks_spaces && !words::is_punctuation(first);
-            let before = if !is_first && (marked || parted) { " " } else { "" };
+            let before = if before_it.is_some() && (marked || parted) { " " } else { "" };
             let text: String = match members {
                 [only] if only.special => only.text.clone(),
                 _ => members.iter().map(|token| bare(&token.text)).collect(),
             };
             (before.to_owned(), text.replace('⏎', "\n").replace('⇥', "\t"))
         };
-        is_first = false;
+        if !first.special {
+            before_it = Some(sentence);
+        }
         TextPiece { before, text, special: first.special }
     };
     groups.into_iter().map(&mut piece).collect()
@@ -85,7 +105,7 @@ mod tests {
 
     fn joined(tokens: &[Token], text: Option<&str>) -> String {
         let pieces = pieces(tokens, [text, None], (0..tokens.len()).map(|at| at..at + 1));
-        pieces.into_iter().map(|piece| piece.before + &piece.text).collect()
+        joined_text(&pieces)
     }
 
     #[test]
@@ -97,6 +117,14 @@ mod tests {
         assert_eq!(joined(&tokens, Some(text)), "The  Unbelievable cat,\nsaid “no");
         let merged = pieces(&tokens, [Some(text), None], [0..1, 1..3, 3..4]);
         assert_eq!(merged[1], TextPiece { before: "  ".to_owned(), text: "Unbelievable".to_owned(), special: false });
+    }
+
+    #[test]
+    fn a_space_that_is_part_of_a_token_stands_before_it() {
+        let tokens = [token("The", 0..3), token("␣cat", 3..7), token("␣", 7..8), token("␣␣", 8..10)];
+        let pieces = pieces(&tokens, [Some("The cat   "), None], (0..4).map(|at| at..at + 1));
+        let parts = pieces.iter().map(|piece| (piece.before.as_str(), piece.text.as_str()));
+        assert_eq!(parts.collect::<Vec<_>>(), [("", "The"), (" ", "cat"), ("", " "), ("", "  ")]);
     }
 
     #[test]
@@ -112,6 +140,6 @@ mod tests {
     fn parts_of_one_character_are_written_once() {
         let tokens = [token("a", 0..1), token("🙂¹", 1..5), token("🙂²", 1..5), token("b", 5..6)];
         let pieces = pieces(&tokens, [Some("a🙂b"), None], (0..4).map(|at| at..at + 1));
-        assert_eq!(pieces.iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>(), ["a", "🙂", "🙂²", "b"]);
+        assert_eq!(pieces.iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>(), ["a", "🙂", "", "b"]);
     }
 }

@@ -125,7 +125,7 @@ fn punctuates(c: char) -> bool {
 }
 
 /// Scripts that do not separate words by spaces.
-pub(super) fn unspaced(c: char) -> bool {
+pub fn unspaced(c: char) -> bool {
     matches!(c,
         '\u{0E00}'..='\u{0EFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{2E80}'..='\u{2FDF}'
         | '\u{3040}'..='\u{312F}' | '\u{31A0}'..='\u{31FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}'

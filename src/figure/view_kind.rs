@@ -6,7 +6,7 @@ use super::{
     ViewOptions,
     views::{
         Facts, ViewSpec, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, positions,
-        scatter, simplex, why,
+        scatter, simplex, text, why,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -42,6 +42,8 @@ pub enum ViewKind {
     Diagram,
     /// What attention costs by length.
     Cost,
+    /// The text itself, tinted.
+    Text,
 }
 
 /// Every view, in tab order, which is the order of their ids.
@@ -60,6 +62,7 @@ const VIEWS: &[&ViewSpec] = &[
     &positions::SPEC,
     &diagram::SPEC,
     &cost::SPEC,
+    &text::SPEC,
 ];
 
 const _: () = {

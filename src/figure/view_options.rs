@@ -14,6 +14,7 @@ use super::views::{
     positions::PositionsOptions,
     scatter::ScatterOptions,
     simplex::SimplexOptions,
+    text::TextOptions,
     why::WhyOptions,
 };
 use crate::{
@@ -49,6 +50,7 @@ pub struct ViewOptions {
     pub simplex: SimplexOptions,
     pub positions: PositionsOptions,
     pub cost: CostOptions,
+    pub text: TextOptions,
     /// The output that is explained. It belongs to an input and is not remembered with the rest.
     #[serde(skip)]
     pub target: Target,

@@ -222,6 +222,7 @@ mod support;
 mod surveys;
 mod tasks;
 /// Layers, file sizes and the single copy of gemm: what the architecture promises.
+mod text_view;
 mod tidy;
 /// How far what belongs to one place is known elsewhere.
 mod tidy_counts;

@@ -199,7 +199,7 @@ impl EditKind for Restrict {
                 number("global", "Global tokens", meaning, n_global, 0);
             }
             Sparsity::Segments { size } => {
-                number("size", "Size of a segment", "How many tokens a segment has", size, 1)
+                number("size", "Size of a segment", "How many tokens a segment has", size, 1);
             }
             Sparsity::Blocks { size } => number("size", "Size of a block", "How many tokens a block has", size, 1),
         }

@@ -23,6 +23,7 @@ pub mod scatter;
 pub mod seen;
 pub mod simplex;
 mod spec;
+pub mod text;
 mod topic;
 pub mod why;
 

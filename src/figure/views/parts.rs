@@ -192,13 +192,13 @@ fn named(chart: &Chart) -> impl Iterator<Item = &Series> {
 }
 
 /// Where the names of the series stand.
-struct Names {
+struct CurveNames {
     area: Rect,
     align: Align,
 }
 
 /// The corner at the top of the data with fewer points.
-fn names(chart: &Chart, data: Rect, pen: &mut Pen<'_>) -> Names {
+fn names(chart: &Chart, data: Rect, pen: &mut Pen<'_>) -> CurveNames {
     let width = pen.widest(named(chart).map(|series| series.name.as_str()), SMALL) + 2.0 * GRID;
     let size = vec2(width, named(chart).count() as f32 * NAME_PT);
     let corner = data.shrink(GRID);
@@ -208,9 +208,9 @@ fn names(chart: &Chart, data: Rect, pen: &mut Pen<'_>) -> Names {
         [corner.left(), corner.right() - size.x].map(|x| Rect::from_min_size(pos2(x, corner.top()), size));
     let [on_left, on_right] = [left, right].map(|area| points().filter(|at| area.contains(*at)).count());
     if on_right < on_left {
-        Names { area: right, align: Align::Right }
+        CurveNames { area: right, align: Align::Right }
     } else {
-        Names { area: left, align: Align::Left }
+        CurveNames { area: left, align: Align::Left }
     }
 }
 

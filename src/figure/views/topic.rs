@@ -130,6 +130,12 @@ impl Topic<'_> {
         }
     }
 
+    /// The question of the text itself.
+    pub fn reads(&self) -> String {
+        let at_rest = self.pinned.is_empty() && self.explained.is_none() && self.minus.is_none();
+        if at_rest { format!("What is looked at in {}?", self.which()) } else { self.looks() }
+    }
+
     /// The question of views of all heads.
     pub fn compares(&self) -> String {
         let heads = counted(self.n_drawn(), "head");

@@ -117,7 +117,7 @@ pub fn page(spec: &FigureSpec, subject: FigureInput<'_>) -> Result<Vec<u8>, Figu
         title: title(subject.captures.this),
         caption: caption(&resolved, &heads, &stacks),
         provenance: spec::provenance(spec, subject, &[heads_text(&heads)], None),
-        views: ViewKind::ALL.into_iter().filter_map(tab).chain([TEXT]).collect(),
+        views: ViewKind::ALL.into_iter().filter_map(tab).collect(),
         theme: if spec.paper.dark { "dark" } else { "light" },
         start: Start { view: view.name, stack, layer, head, also, query: spec.query },
         value: stacks.value.clone(),
@@ -143,9 +143,6 @@ pub fn page(spec: &FigureSpec, subject: FigureInput<'_>) -> Result<Vec<u8>, Figu
     ];
     Ok(filled(FRAME, fields).into_bytes())
 }
-
-/// The view of the tokens themselves.
-const TEXT: Tab = Tab { name: "text", label: "Text" };
 
 fn tab(view: ViewKind) -> Option<Tab> {
     view.facts().is_on_pages.then(|| Tab { name: view.name(), label: view.label() })

@@ -6,7 +6,7 @@ use eframe::egui::{
     containers::scroll_area::ScrollSource, vec2,
 };
 
-use super::{lab::explained_output, scale::Footer, source, text};
+use super::{lab::explained_output, scale::Footer, source, text_width};
 use crate::{
     figure::{
         FigureExtent,
@@ -85,7 +85,7 @@ pub fn scale_ui(ui: &mut Ui, cx: &ViewCtx<'_>, rect: Rect, shown: Option<&Footer
         let words = shown.map(|shown| format!("{part}{}", shown.words));
         let whole = format!("⚠ {}", caveat.trim_end_matches('.'));
         // Where both do not fit, what is shown comes first, and of the caveat its mark is left.
-        let width = |text: &str| text::width(ui.painter(), text, text_size::SMALL);
+        let width = |text: &str| text_width::width(ui.painter(), text, text_size::SMALL);
         let left =
             ui.available_width() - words.as_ref().map_or(0.0, |words| width(words) + ui.spacing().item_spacing.x);
         let text = if left >= width(&whole).min(LEAST_CAVEAT_PT) { &whole } else { "⚠" };

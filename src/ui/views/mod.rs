@@ -45,6 +45,7 @@ mod source;
 mod space;
 mod states;
 mod text;
+mod text_width;
 mod texture;
 mod told;
 mod tooltip;
@@ -105,6 +106,7 @@ pub struct Views {
     positions: positions::PositionsView,
     diagram: diagram::DiagramView,
     cost: cost::CostView,
+    text: text::TextView,
 }
 
 impl Views {
@@ -190,6 +192,7 @@ impl Views {
             ViewKind::Positions => &mut self.positions,
             ViewKind::Diagram => &mut self.diagram,
             ViewKind::Cost => &mut self.cost,
+            ViewKind::Text => &mut self.text,
         }
     }
 }

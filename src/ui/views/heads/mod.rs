@@ -11,7 +11,7 @@ use super::{
     grid, hover,
     line_painter::{LinePainter, Lines, Painted},
     scale::Footer,
-    source, text,
+    source, text_width,
 };
 use crate::{
     analysis::reading::{self, Axes, Axis, Heads, Marks, Reading},
@@ -225,7 +225,7 @@ impl HeadsView {
         let least = if two_sides || key.1.source.explained().is_some() { columns::HEADING_WIDTH_PT / 2.0 } else { 0.0 };
         let least = if two_sides { columns::HEADING_WIDTH_PT } else { least };
         let text_widths = self.widths.get_or_update((key, ui.pixels_per_point()), || {
-            [&axes[0], &axes[1]].map(|axis| text::widest(ui.painter(), axis, text_size::BODY))
+            [&axes[0], &axes[1]].map(|axis| text_width::widest(ui.painter(), axis, text_size::BODY))
         });
         let bar = ui.spacing().scroll.allocated_width();
         HeadsLayout::compute(HeadsLayoutInput {

@@ -15,7 +15,7 @@ use super::{
     scale::{Footer, ScaleBar},
     selectors::{self, HeadsIn},
     small_maps::SmallMaps,
-    source, states, text, texture,
+    source, states, text_width, texture,
     texture::HeadThumbs,
 };
 use crate::{
@@ -226,9 +226,9 @@ impl HeatmapView {
         let names = axis_names(pattern);
         let text_widths = self.widths.get_or_update(widths_key, || {
             let [rows, cols] =
-                [&pattern.rows, &pattern.cols].map(|axis| text::widest(ui.painter(), axis, text_size::SMALL));
+                [&pattern.rows, &pattern.cols].map(|axis| text_width::widest(ui.painter(), axis, text_size::SMALL));
             // The names of the axes stand in the corner, where short texts leave little room.
-            let corner = names.iter().map(|name| text::width(ui.painter(), name, text_size::SMALL));
+            let corner = names.iter().map(|name| text_width::width(ui.painter(), name, text_size::SMALL));
             [corner.fold(rows, f32::max), cols]
         });
         let [n_query, n_key] = [pattern.rows.len(), pattern.cols.len()];

@@ -1,0 +1,291 @@
+//! The text itself, each token on the colour of its weight: passages of queries and keys, and what is tinted of them.
+
+mod draw;
+pub mod layout;
+mod options;
+mod spec;
+
+use std::{ops::Range, sync::Arc};
+
+use unicode_segmentation::UnicodeSegmentation as _;
+
+pub use options::{Direction, TextOptions, TextUnit};
+pub use spec::SPEC;
+
+use self::layout::TextLayout;
+use super::{Pinned, joined, subject_text};
+use crate::{
+    analysis::reading::{Axis, ReadPattern},
+    capture::{Capture, TextPiece, running_text},
+    figure::{Captions, palette::Palette},
+    ids::{Side, StackKind},
+    raster::{ColorMap, ColorRange},
+    style::{Rgba, contrast},
+    text::{capitalised, weight_text},
+};
+
+/// The running text of the rows or the columns of a pattern.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Passage {
+    /// One for each row or column that stands for tokens.
+    pub pieces: Vec<TextPiece>,
+    /// The sentence of each piece; none of tokens that the tokenizer or the model added, which are not in the text.
+    pub sentence_of: Vec<Option<usize>>,
+    pub n_sentences: usize,
+}
+
+impl Passage {
+    fn of(capture: &Capture, side: Side, axis: &Axis) -> Self {
+        let groups = axis.groups[..axis.n_of_tokens()].iter().map(|group| group.positions.clone());
+        Self::new(running_text(capture, side, groups))
+    }
+
+    /// Finds the sentences of a text by the rules of Unicode; a line end is the end of a sentence.
+    fn new(pieces: Vec<TextPiece>) -> Self {
+        let mut text = String::new();
+        let mut starts = Vec::with_capacity(pieces.len());
+        for piece in &pieces {
+            if !piece.special {
+                text.push_str(&piece.before);
+            }
+            starts.push(text.len());
+            if !piece.special {
+                text.push_str(&piece.text);
+            }
+        }
+        let ends: Vec<usize> = text.split_sentence_bound_indices().map(|(at, part)| at + part.len()).collect();
+        // White space alone is no sentence: those that hold a piece are counted.
+        let mut known: Vec<usize> = Vec::new();
+        let mut sentence = |(piece, start): (&TextPiece, &usize)| {
+            if piece.special {
+                return None;
+            }
+            let end = ends.partition_point(|end| end <= start);
+            if known.last() != Some(&end) {
+                known.push(end);
+            }
+            Some(known.len() - 1)
+        };
+        let sentence_of = pieces.iter().zip(&starts).map(&mut sentence).collect();
+        Self { pieces, sentence_of, n_sentences: known.len() }
+    }
+
+    /// Whether anything of it can be read.
+    fn has_text(&self) -> bool {
+        self.pieces.iter().any(|piece| !piece.special && !piece.text.is_empty())
+    }
+
+    /// The pieces of a sentence, from the first to behind the last.
+    pub fn sentence(&self, nth: usize) -> Range<usize> {
+        let first = self.sentence_of.iter().position(|of| *of == Some(nth)).unwrap_or(0);
+        let last = self.sentence_of.iter().rposition(|of| *of == Some(nth)).map_or(first, |last| last + 1);
+        first..last
+    }
+
+    /// The sum of some numbers over each sentence.
+    fn by_sentence(&self, values: &[f32]) -> Vec<f32> {
+        let mut sums = vec![0.0_f64; self.n_sentences];
+        for (of, value) in self.sentence_of.iter().zip(values) {
+            if let Some(of) = of {
+                sums[*of] += f64::from(*value);
+            }
+        }
+        sums.into_iter().map(|sum| sum as f32).collect()
+    }
+}
+
+/// The texts of a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Passages {
+    pub queries: Passage,
+    /// The text of the keys, where it is another.
+    pub keys: Option<Passage>,
+    /// Names of both.
+    pub names: [String; 2],
+}
+
+impl Passages {
+    /// The texts of a stack, by the rows and columns that its patterns have.
+    pub fn of(capture: &Capture, stack: StackKind, [rows, cols]: [&Axis; 2]) -> Self {
+        let (query, key) = (stack.query_side(), stack.key_side());
+        let queries = Passage::of(capture, query, rows);
+        let keys = Passage::of(capture, key, cols);
+        let keys = (query != key || keys != queries).then_some(keys);
+        let [names, ..] = super::labels::axis_names([rows, cols], false, query != key);
+        Self { queries, keys, names }
+    }
+
+    /// The passage of the keys, or that of the queries.
+    pub fn side(&self, is_key: bool) -> &Passage {
+        if is_key { self.keys.as_ref().unwrap_or(&self.queries) } else { &self.queries }
+    }
+
+    /// Whether queries and keys are the same text.
+    pub const fn is_one(&self) -> bool {
+        self.keys.is_none()
+    }
+}
+
+/// The numbers on the tokens of one side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tint {
+    /// Whether they stand on keys.
+    pub on_keys: bool,
+    /// By piece.
+    pub values: Vec<f32>,
+}
+
+impl Tint {
+    /// What a query gives to each key, what a key gets from each query, or without either what keys get on average from
+    /// the queries that are shown.
+    pub fn of(read: &ReadPattern, (row, col): (Option<usize>, Option<usize>)) -> Self {
+        let n_keys = read.cols.n_of_tokens();
+        match (row, col) {
+            (None, Some(col)) if !read.has_one_row() => {
+                let values = (0..read.rows.len()).map(|row| read.value(row, col).unwrap_or(0.0)).collect();
+                Self { on_keys: false, values }
+            }
+            (Some(row), _) if !read.has_one_row() => {
+                let values = read.row(row).map_or_else(|| vec![0.0; n_keys], |values| values[..n_keys].to_vec());
+                Self { on_keys: true, values }
+            }
+            _ => {
+                let shown = |row: &usize| read.rows.groups[*row].left_out.is_none();
+                let rows: Vec<&[f32]> = read.here.clone().filter(shown).filter_map(|row| read.row(row)).collect();
+                let n = rows.len().max(1) as f64;
+                let mean = |col: usize| (rows.iter().map(|row| f64::from(row[col])).sum::<f64>() / n) as f32;
+                Self { on_keys: true, values: (0..n_keys).map(mean).collect() }
+            }
+        }
+    }
+}
+
+/// A text with its weights.
+#[derive(Clone, Debug)]
+pub struct TextScene {
+    pub read: Arc<ReadPattern>,
+    pub passages: Arc<Passages>,
+    pub subject: String,
+    pub options: TextOptions,
+    pub color_map: ColorMap,
+    /// The tokens that are held or under the pointer.
+    pub pinned: Pinned,
+    /// The value of the last colour, where several figures share a scale.
+    pub high: Option<f32>,
+}
+
+impl TextScene {
+    /// The number of each token as it was read.
+    pub fn tint(&self) -> Tint {
+        Tint::of(&self.read, self.pinned.in_pattern(&self.read))
+    }
+
+    /// The number that the colour of each piece stands for: its own, or the sum of its sentence.
+    fn shown(&self, tint: &Tint) -> Vec<f32> {
+        let passage = self.passages.side(tint.on_keys);
+        match self.options.unit {
+            TextUnit::Token => tint.values.clone(),
+            TextUnit::Sentence => {
+                let sums = passage.by_sentence(&tint.values);
+                passage.sentence_of.iter().map(|of| of.map_or(0.0, |of| sums[of])).collect()
+            }
+        }
+    }
+
+    /// What the colours stand for: up to the largest number on a token of the text.
+    pub fn range(&self) -> ColorRange {
+        let tint = self.tint();
+        let passage = self.passages.side(tint.on_keys);
+        let shown = self.shown(&tint);
+        let of_text = shown.iter().zip(&passage.sentence_of).filter(|(_, of)| of.is_some());
+        let largest = of_text.map(|(value, _)| value.abs()).fold(0.0, f32::max);
+        ColorRange::up_to(self.high.unwrap_or(largest), self.read.signed, false)
+    }
+
+    /// What weights of tokens that are not in the text add up to.
+    fn outside(&self, tint: &Tint) -> f32 {
+        let passage = self.passages.side(tint.on_keys);
+        tint.values.iter().zip(&passage.sentence_of).filter(|(_, of)| of.is_none()).map(|(value, _)| value).sum()
+    }
+
+    /// The strongest keys of the query that is held: those to which arcs lead.
+    fn strongest(&self, tint: &Tint) -> Vec<(usize, f32)> {
+        let (row, _) = self.pinned.in_pattern(&self.read);
+        let Some(row) = row.filter(|_| tint.on_keys) else { return Vec::new() };
+        let keys = self.passages.side(true);
+        let is_other = |key: &usize| keys.sentence_of[*key].is_some() && !(self.passages.is_one() && *key == row);
+        let ranked = self.read.ranked_cols(row).into_iter().filter(|(key, _)| *key < keys.pieces.len());
+        ranked.filter(|(key, _)| is_other(key)).take(self.options.arcs).collect()
+    }
+
+    /// Lays the text out; `measure` gives the width of a text.
+    pub fn layout(&self, width: f32, measure: &mut dyn FnMut(&str) -> f32) -> TextLayout {
+        TextLayout::compute(&self.passages, width, measure)
+    }
+
+    /// Below the text: whose weights they are, the largest, and how much is on tokens that are not in the text.
+    pub fn captions(&self) -> Captions {
+        let tint = self.tint();
+        let name = |axis: &Axis, at: usize| axis.named(at);
+        let what = match self.pinned.in_pattern(&self.read) {
+            _ if self.read.has_one_row() => "the explained output".to_owned(),
+            (Some(row), _) => format!("given by {}", name(&self.read.rows, row)),
+            (None, Some(col)) => format!("received by {}", name(&self.read.cols, col)),
+            (None, None) => "received, mean of all queries".to_owned(),
+        };
+        let unit = match self.options.unit {
+            TextUnit::Token => "token",
+            TextUnit::Sentence => "sentence",
+        };
+        let range = self.range();
+        let largest = format!("largest on a {unit} {}", weight_text(range.high()));
+        let outside = self.outside(&tint);
+        let has_outside = self.passages.side(tint.on_keys).sentence_of.contains(&None);
+        let outside = if has_outside {
+            format!("{} on special tokens, which are not in the text", weight_text(outside))
+        } else {
+            String::new()
+        };
+        let hidden = capitalised(&self.read.hidden_text().unwrap_or_default());
+        let first = format!("{}: {what}; {largest}", capitalised(&self.subject));
+        let short = joined([first.as_str(), &outside, &hidden]);
+        let of = subject_text(&self.read, &self.subject);
+        let full = joined([
+            format!("{of}: {what}; {largest}").as_str(),
+            "Each token lies on the colour of its weight",
+            &outside,
+            &hidden,
+        ]);
+        Captions { short, full }
+    }
+
+    /// The colour of a number, and that of a text on it.
+    fn colors(&self, palette: Palette) -> impl Fn(f32) -> [Rgba; 2] + use<> {
+        let colors = super::color_map(&self.read, self.color_map).on(palette.ground);
+        let range = self.range();
+        move |value| {
+            let ground = colors.color(range.fraction(value));
+            let on = |ink| contrast(ink, ground);
+            let ink = if on(palette.text) >= on(palette.canvas) { palette.text } else { palette.canvas };
+            [ground, ink]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(before: &str, text: &str) -> TextPiece {
+        TextPiece { before: before.to_owned(), text: text.to_owned(), special: text.starts_with('[') }
+    }
+
+    #[test]
+    fn sentences_end_where_unicode_ends_them_and_special_tokens_are_in_none() {
+        let pieces = [("", "[CLS]"), ("", "It"), (" ", "rains"), ("", "."), (" ", "Stay"), ("\n", "Go"), ("", "[SEP]")];
+        let passage = Passage::new(pieces.map(|(before, text)| piece(before, text)).to_vec());
+        assert_eq!(passage.sentence_of, [None, Some(0), Some(0), Some(0), Some(1), Some(2), None]);
+        assert_eq!((passage.n_sentences, passage.sentence(0), passage.sentence(2)), (3, 1..4, 5..6));
+        assert_eq!(passage.by_sentence(&[0.5, 0.1, 0.1, 0.05, 0.2, 0.05, 0.0]), [0.25, 0.2, 0.05]);
+    }
+}

@@ -1,0 +1,95 @@
+//! The text itself: what the view is, and its figures.
+
+use std::sync::Arc;
+
+use super::{Passages, TextScene};
+use crate::{
+    capture::Capture,
+    figure::{
+        ViewKind,
+        data::{DataColumn, DataValues, Table},
+        spec::{FigureError, NamedScene, OnePattern, ResolvedSpec},
+        views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
+    },
+    ids::StackKind,
+    text::capitalised,
+};
+
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::Text,
+    label: "Text",
+    name: "text",
+    former_names: &[],
+    synonyms: &["highlight", "saliency text", "reading view", "tinted text", "document", "sentences"],
+    help: "The text itself, each token on the colour of the weight that it gives or receives",
+    group: ViewGroup::Look,
+    pages: None,
+    facts: Facts { names_tokens: true, has_color_scale: true, is_on_pages: true, ..Facts::PATTERNS },
+    extent: FigureExtent::Head,
+    options: &["text"],
+    fields: |options, _, visit| {
+        options.text.visit(visit);
+        options.visit_scale(visit);
+    },
+    said: None,
+    color_map: spec::color_map,
+    needs: spec::patterns,
+    wants: &[],
+    unavailable,
+    question: |topic| topic.reads(),
+    caveat: |topic| topic.of_weights(),
+    sheet_text: |resolved| resolved.pattern_text("Attention on the text"),
+    figures,
+};
+
+fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
+    let is_picture = |side| capture.picture_side() == Some(side);
+    if is_picture(stack.query_side()) || is_picture(stack.key_side()) {
+        return Some("Patches of a picture are no text: Picture shows them");
+    }
+    spec::available(capture, stack)
+}
+
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    if let Some(why) = unavailable(resolved.capture, resolved.stack) {
+        return Err(FigureError::Failed(why.to_owned()));
+    }
+    let patterns = resolved.patterns()?;
+    let high = resolved.shared_high(&patterns);
+    let figure = |(read, id): OnePattern| {
+        let subject = resolved.subject(&read.heads);
+        let passages = Arc::new(Passages::of(resolved.capture, resolved.stack, [&read.rows, &read.cols]));
+        let scene = TextScene {
+            read,
+            passages,
+            subject: subject.clone(),
+            options: resolved.spec.options.text,
+            color_map: resolved.spec.options.color_map(),
+            pinned: resolved.pinned(),
+            high,
+        };
+        let of_table = scene.clone();
+        resolved.named(Box::new(scene), Box::new(move || table(&of_table)), capitalised(&subject), id)
+    };
+    Ok(patterns.into_iter().map(figure).collect())
+}
+
+/// One row per token that has a number, its sentence counted from 0; those that are not in the text have none.
+fn table(scene: &TextScene) -> Table {
+    let tint = scene.tint();
+    let axis = if tint.on_keys { &scene.read.cols } else { &scene.read.rows };
+    let passage = scene.passages.side(tint.on_keys);
+    let n = passage.pieces.len();
+    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
+    let side = if tint.on_keys { "key" } else { "query" };
+    let sentence = |of: &Option<usize>| of.map_or_else(String::new, |of| of.to_string());
+    let columns = vec![
+        column("side", DataValues::Text(vec![side.to_owned(); n])),
+        column("position", DataValues::Index((0..n).map(|at| axis.position(at).unwrap_or(at) as u32).collect())),
+        column("token", DataValues::Text((0..n).map(|at| axis.text(at).to_owned()).collect())),
+        column("sentence", DataValues::Text(passage.sentence_of.iter().map(sentence).collect())),
+        DataColumn { name: scene.read.value_name(), values: DataValues::Number(tint.values[..n].to_vec()) },
+    ];
+    Table { provenance: String::new(), columns }
+}
