@@ -1,10 +1,10 @@
 //! Parts of a view, each with a title, a note and a picture: side by side where there is room, else below each other.
 
-use emath::{Rect, Vec2, pos2, vec2};
+use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
 use super::axes::Axis;
 use crate::figure::{
-    chart::{Chart, MarkOf, Scale, Series},
+    chart::{Chart, MarkOf, Scale, Series, SeriesShape},
     font::Align,
     list::Line,
     measure::{
@@ -12,6 +12,7 @@ use crate::figure::{
         text_size::{BODY, SMALL},
     },
     page::{Captions, Scene},
+    path::Path,
     pen::Pen,
 };
 
@@ -30,6 +31,8 @@ const LEFT_PT: f32 = 10.0 * GRID;
 const RIGHT_PT: f32 = 4.0 * GRID;
 /// Height of the name of a series.
 const NAME_PT: f32 = 4.0 * GRID;
+/// Places of a piece of a line that are held against where names may stand.
+const SAMPLES: usize = 8;
 /// Parts side by side at most.
 const MOST_COLS: usize = 3;
 
@@ -160,10 +163,14 @@ pub fn chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
             MarkOf::Y => (&chart.y, [[chart.x.from, mark.value], [chart.x.to, mark.value]]),
         };
         if (axis.from..=axis.to).contains(&mark.value) {
-            let [from, mut to] = ends.map(|[x, y]| axes.at(x, y));
-            // An upright mark ends below the names.
+            let [mut from, mut to] = ends.map(|[x, y]| axes.at(x, y));
+            // An upright mark ends where the names are.
             if mark.of == MarkOf::X && names.area.x_range().contains(from.x) {
-                to.y = names.area.bottom();
+                if names.area.top() < data.center().y {
+                    to.y = names.area.bottom();
+                } else {
+                    from.y = names.area.top();
+                }
             }
             pen.line(from, to, mark.width, mark.color);
             let (aside, align) = if from.x > data.center().x { (-GRID, Align::Right) } else { (GRID, Align::Left) };
@@ -175,7 +182,14 @@ pub fn chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
             let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
             Line { from, to, width: series.width, color: series.color }
         };
-        pen.lines(series.segments().map(line).collect());
+        match series.shape {
+            SeriesShape::Line => pen.lines(series.segments().map(line).collect()),
+            SeriesShape::Points => {
+                for [x, y] in series.points() {
+                    pen.fill(Path::circle(axes.at(x, y), series.width), series.color);
+                }
+            }
+        }
     }
     let edge = match names.align {
         Align::Right => names.area.right_top() - vec2(GRID, 0.0),
@@ -192,26 +206,31 @@ fn named(chart: &Chart) -> impl Iterator<Item = &Series> {
 }
 
 /// Where the names of the series stand.
-struct CurveNames {
+struct NamePlace {
     area: Rect,
     align: Align,
 }
 
-/// The corner at the top of the data with fewer points.
-fn names(chart: &Chart, data: Rect, pen: &mut Pen<'_>) -> CurveNames {
+/// The corner of the data with the fewest points, the upper ones before the lower ones, where names of marks may stand.
+fn names(chart: &Chart, data: Rect, pen: &mut Pen<'_>) -> NamePlace {
     let width = pen.widest(named(chart).map(|series| series.name.as_str()), SMALL) + 2.0 * GRID;
     let size = vec2(width, named(chart).count() as f32 * NAME_PT);
-    let corner = data.shrink(GRID);
-    let axes = chart.axes(data);
-    let points = || chart.series.iter().flat_map(Series::points).map(|[x, y]| axes.at(x, y));
-    let [left, right] =
-        [corner.left(), corner.right() - size.x].map(|x| Rect::from_min_size(pos2(x, corner.top()), size));
-    let [on_left, on_right] = [left, right].map(|area| points().filter(|at| area.contains(*at)).count());
-    if on_right < on_left {
-        CurveNames { area: right, align: Align::Right }
-    } else {
-        CurveNames { area: left, align: Align::Left }
-    }
+    let (corner, axes) = (data.shrink(GRID), chart.axes(data));
+    let at = |x: f32, y: f32, align: Align| NamePlace { area: Rect::from_min_size(pos2(x, y), size), align };
+    let rows = if chart.marks.iter().all(|mark| mark.name.is_empty()) { 2 } else { 1 };
+    let rows = [corner.top(), corner.bottom() - size.y].into_iter().take(rows);
+    let corners = rows.flat_map(|y| [at(corner.left(), y, Align::Left), at(corner.right() - width, y, Align::Right)]);
+    let points: Vec<Pos2> = chart
+        .series
+        .iter()
+        .flat_map(Series::segments)
+        .flat_map(|[from, to]| {
+            let [from, to] = [from, to].map(|[x, y]| axes.at(x, y));
+            (0..=SAMPLES).map(move |nth| from.lerp(to, nth as f32 / SAMPLES as f32))
+        })
+        .collect();
+    let first = at(corner.left(), corner.top(), Align::Left);
+    corners.min_by_key(|names| points.iter().filter(|at| names.area.contains(**at)).count()).unwrap_or(first)
 }
 
 /// Numbers of the upright axis, and the frame.
