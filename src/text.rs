@@ -10,7 +10,7 @@ mod numbers;
 
 pub use numbers::{
     cell_text, change_text, compact_count, decimal_text, duration_text, length_text, norm_text, ordinal_text,
-    points_text, power_text, share_text, signed, stepped_text, tick_text, weight_text, whole_text,
+    points_text, power_text, secs_text, share_text, signed, stepped_text, tick_text, weight_text, whole_text,
 };
 
 /// Endings of the pictures that are opened.

@@ -10,7 +10,7 @@ use emath::Vec2;
 
 use super::{ExportError, atomic_write};
 use crate::{
-    analysis::{PointCloud, reading::Captures},
+    analysis::{PointCloud, reading::Captures, timing::Timing},
     capture::{Capture, RgbaBuffer},
     figure::{
         Typesetter,
@@ -34,6 +34,8 @@ pub struct FigureRequest {
     pub other: Option<Arc<Capture>>,
     /// What the laboratory answered.
     pub answers: Vec<Answered>,
+    /// Times that were measured of the model.
+    pub timing: Option<Arc<Timing>>,
 }
 
 /// What would be written, to be looked at.
@@ -74,7 +76,13 @@ impl FigureRequest {
     /// What is drawn.
     pub fn subject(&self) -> FigureInput<'_> {
         let captures = Captures { this: &self.capture, other: self.other.as_deref() };
-        FigureInput { captures, cloud: &self.cloud, answers: &self.answers }
+        FigureInput { captures, cloud: &self.cloud, answers: &self.answers, timing: self.timing.as_ref() }
+    }
+
+    /// What it is made of beside its spec and its capture: numbers that tell each apart.
+    pub fn identities(&self) -> Vec<usize> {
+        let timing = self.timing.iter().map(|timing| Arc::as_ptr(timing) as usize);
+        self.answers.iter().map(Answered::identity).chain(timing).collect()
     }
 
     fn draw(&self, type_: &mut Typesetter) -> Result<Vec<Drawing>, FigureError> {

@@ -93,6 +93,8 @@ impl ViewKind {
 
     /// The view of answers of methods.
     pub const OF_ANSWERS: Self = Self::Lab;
+    /// The view of what length costs.
+    pub const OF_TIMES: Self = Self::Cost;
 
     /// What is known of it.
     pub const fn spec(self) -> &'static ViewSpec {

@@ -8,6 +8,7 @@ use crate::{
         explain::report::Report,
         projection::Projection,
         reading::store::{Answer, PatternKey},
+        timing::Timing,
     },
     capture::{Capture, RgbaBuffer},
     export::Preview,
@@ -83,6 +84,7 @@ event_kinds! {
     SecondOpinion(Arc<Comparison>),
     /// What a model can say, by name.
     Outcomes(Arc<Outcomes>),
+    Measure(MeasureAnswer),
     Analysis(ReadAnswer),
     Export(PathBuf),
     Draw(RenderedFigure),
@@ -158,6 +160,14 @@ pub enum ExplanationAnswer {
     Explained(Arc<Report>),
     /// It would take longer than it may.
     TakesLong(Estimate),
+}
+
+/// Times of a model by the length of its input.
+#[derive(Clone, Debug)]
+pub enum MeasureAnswer {
+    /// More lengths are on their way.
+    SoFar(Arc<Timing>),
+    Measured(Arc<Timing>),
 }
 
 /// An answer to [`Request::Read`](super::Request::Read).

@@ -19,7 +19,7 @@ pub use corpus::{
 };
 pub use edit_request::{Between, EditRequest, PatchSource, PatchedRows};
 pub use event::{
-    Catalog, CorpusAnswer, DownloadAnswer, Event, EventKind, ExplanationAnswer, LaneAnswer, LoadAnswer,
+    Catalog, CorpusAnswer, DownloadAnswer, Event, EventKind, ExplanationAnswer, LaneAnswer, LoadAnswer, MeasureAnswer,
     ProjectionAnswer, ReadAnswer, RenderedFigure, RunAnswer, Update,
 };
 pub use failure::{Failure, TooLong};

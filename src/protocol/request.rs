@@ -72,6 +72,8 @@ pub enum Request {
     Explain(Box<Explanation>),
     /// Hold a document's model against an independent implementation; both read the input.
     SecondOpinion(DocumentId, ModelId, Input),
+    /// Measure times of a document's model by the length of its input, made of the tokens of this one. Gives way to runs.
+    Measure(DocumentId, ModelId, Option<Input>),
     /// Read patterns and what follows from them; each answer is told when it is there.
     Read(Vec<Want>),
     Export(ExportRequest),
@@ -105,6 +107,7 @@ impl Request {
             Self::Survey { pane, survey } => Lane::Survey(*pane, survey.question.kind()),
             Self::Explain(wanted) => Lane::Explain(wanted.pane, wanted.column),
             Self::SecondOpinion(document, ..) => Lane::SecondOpinion(*document),
+            Self::Measure(document, ..) => Lane::Measure(*document),
             Self::Outcomes(document, _) => Lane::Outcomes(*document),
             Self::Forget(_) => Lane::Forget,
             Self::Read(_) => Lane::Analysis,
@@ -136,6 +139,8 @@ pub enum Lane {
     Explain(PaneId, &'static str),
     /// Holding a document's model against an independent implementation.
     SecondOpinion(DocumentId),
+    /// Measuring times of a document's model.
+    Measure(DocumentId),
     /// Listing what a model can say, for a document.
     Outcomes(DocumentId),
     Analysis,

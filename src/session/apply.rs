@@ -132,6 +132,13 @@ impl Session {
                 let job = self.jobs.next();
                 return self.active_document().ask_second_opinion(job);
             }
+            Command::MeasureTimes => {
+                let mut effects =
+                    self.transition(pane, Command::Select(SelectionCommand::ShowView(ViewKind::OF_TIMES)));
+                let job = self.jobs.next();
+                effects.extend(self.active_document().measure(job));
+                return effects;
+            }
             Command::OpenPaths(paths) => return self.open_paths(&paths),
             Command::OpenText(text) => return self.open_text(text),
             Command::OpenTextFile { path, text } => return self.open_text_file(path, text),
@@ -483,6 +490,11 @@ impl Session {
                     pane.projection.cancel();
                 }
             }
+            Lane::Measure(id) => {
+                if let Some(document) = self.documents.find_mut(id) {
+                    document.timing.cancel();
+                }
+            }
             Lane::SecondOpinion(id) => {
                 if let Some(document) = self.documents.find_mut(id) {
                     document.second_opinion.cancel();
@@ -520,6 +532,7 @@ impl Session {
             | Lane::Outcomes(_)
             | Lane::Project(_)
             | Lane::SecondOpinion(_)
+            | Lane::Measure(_)
             | Lane::Export
             | Lane::Draw
             | Lane::Thumbnail
@@ -536,6 +549,7 @@ impl Session {
         lanes.extend(self.documents.iter().map(|document| Lane::Run(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::Corpus(document.id)));
         lanes.extend(self.documents.iter().map(|document| Lane::SecondOpinion(document.id)));
+        lanes.extend(self.documents.iter().map(|document| Lane::Measure(document.id)));
         lanes.extend(self.panes.iter().map(Pane::projection_lane));
         lanes.extend(self.panes.iter().flat_map(Pane::asked_lanes));
         lanes.extend([Lane::Export, Lane::Download]);

@@ -207,6 +207,7 @@ impl Document {
         self.model.cancel();
         self.capture.cancel();
         self.second_opinion.cancel();
+        self.timing.cancel();
         self.outcomes.cancel();
         if let Some(corpus) = self.corpus.as_deref_mut() {
             corpus.is_owed |= corpus.data.is_pending();

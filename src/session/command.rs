@@ -35,6 +35,8 @@ pub enum Command {
     OpenText(String),
     /// Hold the model against an independent implementation, on what it reads now.
     AskSecondOpinion,
+    /// Measure times of the model by the length of its input.
+    MeasureTimes,
     /// Open an example, by its index in [`super::gallery::EXAMPLES`].
     OpenExample(usize),
     /// Something to do with numbers that are typed.

@@ -149,6 +149,10 @@ impl Document {
         if std::mem::take(&mut self.second_opinion).is_pending() {
             effects.push(Effect::Cancel(Lane::SecondOpinion(self.id)));
         }
+        if self.timing.is_pending() {
+            self.timing.cancel();
+            effects.push(Effect::Cancel(Lane::Measure(self.id)));
+        }
         let Some(corpus) = self.corpus.as_deref_mut() else { return effects };
         if matches!(corpus.source, CorpusSource::Captures(_)) {
             return effects;

@@ -12,7 +12,7 @@ use super::{
     saved::ModelRef,
 };
 use crate::{
-    analysis::PointCloud,
+    analysis::{PointCloud, timing::Timing},
     capture::Capture,
     ids::{DocumentId, ModelId, StackKind},
     model::{Comparison, ImageSource},
@@ -35,6 +35,8 @@ pub struct Document {
     pub second_opinion: Loadable<Arc<Comparison>>,
     /// What both were asked on.
     pub(super) compared_on: Option<Box<Experiment>>,
+    /// Times of the model by the length of its input.
+    pub timing: Loadable<Arc<Timing>>,
     /// Why the last run was not begun, and what could be run instead.
     pub too_long: Option<TooLong>,
     /// The capture file that is shown, until a model runs again.
@@ -118,6 +120,7 @@ impl Document {
             capture: self.capture.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             second_opinion: self.second_opinion.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             compared_on: self.compared_on.clone(),
+            timing: self.timing.latest().cloned().map_or(Loadable::Empty, Loadable::Ready),
             opened: self.opened.clone(),
             corpus: self.corpus.as_ref().map(|corpus| Box::new(corpus.copy())),
             corpus_input: self.corpus_input,

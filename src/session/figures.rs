@@ -18,7 +18,6 @@ use crate::{
         FigureExtent, ViewKind,
         data::DataFormat,
         spec::{Each, FigureSpec, Paper, Subtrahend},
-        views::lab::Answered,
     },
     ids::{HeadId, JobId},
     protocol::{DrawFor, RenderedFigure, Request, Update},
@@ -181,12 +180,12 @@ impl FigureDialog {
             return None;
         }
         let figure = figure(panes.active(), documents, options)?;
-        let answers = figure.answers.iter().map(Answered::identity).collect();
+        let made_of = figure.identities();
         let purpose = match options.kind.data_format() {
             Some(format) => DrawFor::PreviewNumbers(format, PREVIEW_ROWS),
             None => DrawFor::Preview(PREVIEW_PX),
         };
-        let asked = (figure.capture.id(), Arc::clone(&figure.spec), answers, purpose);
+        let asked = (figure.capture.id(), Arc::clone(&figure.spec), made_of, purpose);
         if self.asked.as_ref() == Some(&asked) {
             return None;
         }
@@ -266,7 +265,8 @@ pub(super) fn figure(pane: &Pane, documents: &Documents, options: FigureOptions)
         if pane.view.facts().reads_corpus { pane.cloud(document)? } else { PointCloud::Input(Arc::clone(&capture)) };
     let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), options));
     let answers = if pane.view.facts().shows_answers { pane.answers(&capture) } else { Vec::new() };
-    Some(FigureRequest { spec, capture, cloud, other, answers })
+    let timing = document.shown_timing().cloned();
+    Some(FigureRequest { spec, capture, cloud, other, answers, timing })
 }
 
 /// How what a pane shows is drawn.

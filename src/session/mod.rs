@@ -58,6 +58,7 @@ mod showing;
 mod spaces;
 mod state;
 mod surveys;
+mod timing;
 mod typed;
 mod undo;
 mod view_cards;

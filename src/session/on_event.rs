@@ -40,6 +40,7 @@ impl Session {
                 document.on_corpus_event(job, update, notices);
             }
             Lane::Outcomes(id) => documents.find_mut(id)?.on_outcomes(job, event.update()?),
+            Lane::Measure(id) => documents.find_mut(id)?.on_timing(job, event.update()?, notices),
             Lane::SecondOpinion(id) => documents.find_mut(id)?.second_opinion.hear(job, event.update()?),
             Lane::Project(_) => projections.on_event(job, event.update()?, panes, notices),
             Lane::Survey(id, _) => panes.get_mut(id)?.surveys.on_event(job, event.update()?),

@@ -8,7 +8,6 @@ use crate::{
     figure::{
         CaptionKind,
         spec::{FigureSpec, Paper},
-        views::lab::Answered,
     },
     ids::{CaptureId, JobId},
     protocol::{Lane, Request, Update},
@@ -94,8 +93,8 @@ impl ViewCards {
                 (pages.show)(&mut pane.options, page);
             }
             let Some(figure) = figure(&pane, documents, options) else { continue };
-            let answers = figure.answers.iter().map(Answered::identity).collect();
-            let asked = Some((figure.capture.id(), Arc::clone(&figure.spec), answers));
+            let made_of = figure.identities();
+            let asked = Some((figure.capture.id(), Arc::clone(&figure.spec), made_of));
             let card = self.cards.entry((view, page)).or_default();
             if card.asked != asked {
                 let job = jobs.next();

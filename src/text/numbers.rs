@@ -116,6 +116,13 @@ pub fn duration_text(secs: f64) -> String {
     if secs < 1.0 { format!("{secs:.0} ms", secs = secs * 1e3) } else { format!("{secs:.1} s") }
 }
 
+/// A short time, in the unit that suits it.
+pub fn secs_text(secs: f64) -> String {
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| secs >= *unit).unwrap_or((1e-9, "ns"));
+    format!("{} {name}", norm_text(secs / unit))
+}
+
 /// A number of parameters, short.
 pub fn compact_count(n: u64) -> String {
     match n {

@@ -105,6 +105,8 @@ pub enum UiCommand {
     Numbers,
     /// Type queries, keys and values of the selected head.
     NumbersOfHead,
+    /// Measure times of the model by the length of its input.
+    MeasureTimes,
     /// Go on with the lecture.
     Lecture,
     /// Go on without it.
@@ -126,7 +128,7 @@ impl UiCommand {
         groups.chain(ViewKind::ALL.into_iter().map(Self::Show)).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 58] = [
+    const OTHERS: [Self; 59] = [
         Self::Views,
         Self::PreviousHead,
         Self::NextHead,
@@ -181,6 +183,7 @@ impl UiCommand {
         Self::NextExample,
         Self::Numbers,
         Self::NumbersOfHead,
+        Self::MeasureTimes,
         Self::Lecture,
         Self::LeaveLecture,
         Self::Help,
@@ -246,6 +249,7 @@ impl UiCommand {
             Self::NextExample => "Next example",
             Self::Numbers => "Numbers by hand",
             Self::NumbersOfHead => "This head by hand",
+            Self::MeasureTimes => "Measure time by length",
             Self::Lecture => "Lecture",
             Self::LeaveLecture => "Leave the lecture",
             Self::Help | Self::HelpOn(_) => "Help",
@@ -316,6 +320,9 @@ impl UiCommand {
             Self::NextExample => "Open the next example, or the next stop of the lecture",
             Self::Numbers => "Type inputs and maps, or queries, keys and values, and see what attention makes of them",
             Self::NumbersOfHead => "Take queries, keys and values of the selected head, to change them by hand",
+            Self::MeasureTimes => {
+                "Run the model on inputs of several lengths, a few seconds each, and fit a curve to the times"
+            }
             Self::Lecture => "Walk through attention from 2014 on, stop by stop, from where the lecture was left",
             Self::LeaveLecture => "Keep what is shown, and the place in the lecture",
             Self::Help | Self::HelpOn(_) => "Keys, glossary, version and licence",
@@ -362,6 +369,7 @@ impl UiCommand {
             Self::Gallery => &["demos", "tutorial", "getting started"],
             Self::Numbers => &["matrices", "typed numbers", "toy example", "self-attention by hand", "spreadsheet"],
             Self::NumbersOfHead => &["edit q k v", "take head", "matrices"],
+            Self::MeasureTimes => &["benchmark", "speed", "latency", "seconds", "profile"],
             Self::Lecture => &["slides", "course", "tour", "tutorial", "teaching", "present"],
             Self::Help => &["shortcuts", "keyboard", "glossary", "about", "manual"],
             Self::NextHead
@@ -440,6 +448,7 @@ impl UiCommand {
             Self::NextExample => Command::NextExample,
             Self::Numbers => Command::Numbers(NumbersCommand::Example(0)),
             Self::NumbersOfHead => Command::Numbers(NumbersCommand::OfHead),
+            Self::MeasureTimes => Command::MeasureTimes,
             Self::Lecture => Command::Lecture(LectureCommand::Resume),
             Self::LeaveLecture => Command::Lecture(LectureCommand::Leave),
             Self::Cancel

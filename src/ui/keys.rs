@@ -92,6 +92,7 @@ impl UiCommand {
             | Self::OpenSession
             | Self::Numbers
             | Self::NumbersOfHead
+            | Self::MeasureTimes
             | Self::Lecture
             | Self::LeaveLecture
             | Self::ToggleTheme => return None,

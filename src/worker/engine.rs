@@ -11,24 +11,27 @@ use super::{
     idle::give_back,
     patch_sources::Means,
     projector,
+    queue::Urgency,
     thread::Engine,
+    timing,
 };
 use crate::{
     analysis::{
         Space,
         projection::{Aside, NoShelf},
         reading::{Reading, Source},
+        timing::lengths,
     },
     digest::sha256,
     figure::ViewKind,
-    ids::{ModelId, Side},
+    ids::{DocumentId, ModelId, Side},
     model::{
-        self, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles, Progress,
-        RunPlan, Sites, Stage, input::open_picture, locate,
+        self, Cancelled, Encoded, EngineOptions, Generation, Input, LoadError, Logits, Model, ModelError, ModelFiles,
+        Progress, RunPlan, Sites, Stage, input::open_picture, locate,
     },
     protocol::{
-        CorpusOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, ModelSource, Outcomes, Request,
-        RunAnswer, TooLong,
+        CorpusOrder, EditRequest, EventKind, Failure, LoadAnswer, LoadedModel, MeasureAnswer, ModelSource, Outcomes,
+        Request, RunAnswer, TooLong,
     },
     spec::Modality,
     text::sentence,
@@ -167,6 +170,28 @@ impl ModelEngine {
         Ok(EventKind::SecondOpinion(Arc::new(compared?)))
     }
 
+    fn measure(
+        &self,
+        (document, id, input): (DocumentId, ModelId, Option<Input>),
+        control: &JobControl,
+    ) -> Result<EventKind, Stop> {
+        let Some(Held { model, .. }) = self.models.get(&id) else { return Err(no_model()) };
+        let lengths = lengths(model.spec())
+            .map_err(|why| Stop::Failed(Failure { summary: why.to_owned(), details: String::new() }))?;
+        let is_awaited = || control.is_awaited(Urgency::Explaining);
+        let go_on = |progress| if is_awaited() { Err(Cancelled) } else { control.report(progress) };
+        let tell = |timing| EventKind::Measure(MeasureAnswer::SoFar(Arc::new(timing)));
+        let mut tell = |timing| control.send_sign_of_life(tell(timing));
+        let threads = self.engine.n_threads();
+        match timing::measure((model, threads), input.as_ref(), &lengths, &go_on, &mut tell) {
+            Ok(timing) => Ok(EventKind::Measure(MeasureAnswer::Measured(Arc::new(timing)))),
+            Err(ModelError::Cancelled(_)) if control.check().is_ok() => {
+                Err(Stop::Later(Box::new(Request::Measure(document, id, input))))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn outcomes(&self, id: ModelId) -> Result<EventKind, Stop> {
         let Some(Held { model, .. }) = self.models.get(&id) else { return Err(no_model()) };
         let labels = (0..model.n_outcomes() as u32).map(|outcome| model.outcome_label(outcome).into()).collect();
@@ -238,6 +263,7 @@ impl Engine for ModelEngine {
                 None => Err(no_model()),
             },
             Request::SecondOpinion(_, model, input) => self.second_opinion(model, &input, control),
+            Request::Measure(document, id, input) => self.measure((document, id, input), control),
             Request::Outcomes(_, id) => self.outcomes(id),
             Request::Corpus(order) => self.corpus(*order, control),
             Request::LookAtCorpus(order) => self.look(*order, control),

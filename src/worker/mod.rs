@@ -22,6 +22,7 @@ mod projector;
 mod queue;
 mod sessions;
 mod thread;
+pub mod timing;
 mod workers;
 
 pub use capture_file::read_captures;

@@ -36,7 +36,7 @@ impl Urgency {
     const fn of(lane: Lane) -> Self {
         match lane {
             Lane::Corpus(_) => Self::Corpus,
-            Lane::Explain(..) => Self::Explaining,
+            Lane::Explain(..) | Lane::Measure(_) => Self::Explaining,
             Lane::Load(_)
             | Lane::Run(_)
             | Lane::Look

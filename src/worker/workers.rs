@@ -77,6 +77,7 @@ impl Workers {
             | Lane::Look
             | Lane::Explain(..)
             | Lane::SecondOpinion(_)
+            | Lane::Measure(_)
             | Lane::Outcomes(_)
             | Lane::Analysis
             | Lane::Forget => &mut self.model,

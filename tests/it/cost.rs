@@ -150,8 +150,12 @@ fn a_figure_says_what_is_a_formula_and_has_every_number() {
 
 #[test]
 fn parts_grow_with_their_room_and_names_keep_off_marks() {
-    let scene =
-        CostScene::new(Arc::new(facts("gpt2", StackKind::SelfAttention)), CostOptions::default(), ColorMap::default());
+    let scene = CostScene::new(
+        Arc::new(facts("gpt2", StackKind::SelfAttention)),
+        None,
+        CostOptions::default(),
+        ColorMap::default(),
+    );
     let placed = |size: Vec2| scene.placed(Rect::from_min_size(Pos2::ZERO, size));
     let least = placed(Vec2::ZERO)[0].1.size();
     let large = placed(vec2(1900.0, 1200.0));
@@ -169,7 +173,7 @@ fn parts_grow_with_their_room_and_names_keep_off_marks() {
     for n in [4, 8, 100, 5000] {
         let mut facts = (*scene.facts).clone();
         facts.n = n;
-        let scene = CostScene::new(Arc::new(facts), CostOptions::default(), ColorMap::default());
+        let scene = CostScene::new(Arc::new(facts), None, CostOptions::default(), ColorMap::default());
         let mut pen = Pen::new(&mut type_, Palette::LIGHT);
         scene.draw_part(CostPart::Work, Rect::from_min_size(Pos2::ZERO, least), &mut pen);
         let upright =

@@ -228,6 +228,7 @@ mod tidy;
 mod tidy_counts;
 mod tidy_look;
 /// Text to ids and tokens: the reference's ids, truncation, what is shown.
+mod timing;
 mod tokenization;
 /// Tokenizers against transformers' own classes: which one reads a checkpoint, and every attribute that it reads.
 mod tokenizer_classes;

@@ -3,26 +3,19 @@
 use std::{
     fmt::Write as _,
     io::{self, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::write;
+use super::write_scene;
 use crate::{
     analysis::lengths::{self, Estimate, Graded, LengthCurve, LengthOptions, METHOD, Measure, Tally},
     capture::PredictionRow,
     cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
     corpus::list::{Content, InputList, Item, ListOptions},
-    export,
-    figure::{
-        self, Typesetter,
-        lengths::{LengthScene, slope_text, with_interval},
-        page::About,
-        spec::Paper,
-        write::FigureFormat,
-    },
+    figure::lengths::{LengthScene, slope_text, with_interval},
     ids::Side,
     model::{Engine, Input, Logits, Model, ModelError, RunPlan, Sites, TextInput},
     spec::Modality,
@@ -108,7 +101,9 @@ pub fn run(options: &LengthsOptions) -> Result<(), CliError> {
         // A closed pipe is not an error.
         io::stdout().lock().write_all(table(&scene).as_bytes()).ok();
     }
-    options.out.iter().try_for_each(|out| write_to(out, &scene, options))
+    let document = document(&scene, options);
+    let question = "Does a longer sentence cost more?";
+    options.out.iter().try_for_each(|out| write_scene(out, &scene, (&METHOD, question), &document))
 }
 
 /// What was counted of one model.
@@ -189,26 +184,6 @@ fn graded(pairs: &[Pair], answers: &[Answers]) -> Vec<Graded> {
         Some(Graded { length, tallies })
     };
     pairs.iter().enumerate().filter_map(of_pair).collect()
-}
-
-fn write_to(out: &Path, scene: &LengthScene, options: &LengthsOptions) -> Result<(), CliError> {
-    let ending = out.extension().unwrap_or_default().to_string_lossy();
-    let Some(format) = FigureFormat::from_extension(&ending) else {
-        return write(&document(scene, options), out);
-    };
-    let failed = |error: String| CliError::Failed(error);
-    let paper = Paper::default();
-    let mut page = paper.page().map_err(|error| failed(error.to_string()))?;
-    METHOD.title.clone_into(&mut page.title);
-    page.about = About {
-        question: "Does a longer sentence cost more?".to_owned(),
-        caveat: METHOD.caveat.to_owned(),
-        ..About::default()
-    };
-    page.provenance = document(scene, options).to_string();
-    let figure = figure::figure(&page, scene, &mut Typesetter::new(paper.fonts));
-    let bytes = format.bytes(&figure, paper.svg_text, paper.scale).map_err(|error| failed(error.to_string()))?;
-    export::atomic_write(out, |out| out.write_all(&bytes)).map_err(|error| failed(error.to_string()))
 }
 
 /// The result as JSON.

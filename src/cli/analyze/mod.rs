@@ -3,6 +3,7 @@
 //! Every result is JSON with `method`, `parameters` (defaults included), `model`, `tokens`, `caveat` and `result`.
 //! Commands, flags, defaults and help of the laboratory's methods are read off their specs.
 
+mod cost;
 mod fields;
 mod heads;
 mod lab;
@@ -21,10 +22,11 @@ use crate::{
     analysis::{
         detect,
         explain::report::{MethodSpec, model_json, tokens_json},
-        lengths as by_length,
+        lengths as by_length, timing,
     },
     capture::Capture,
     export,
+    figure::{self, About, Scene, Typesetter, spec::Paper, write::FigureFormat},
     lab::{ALL, Registered},
 };
 
@@ -35,6 +37,8 @@ pub enum Method {
     Heads(Box<heads::HeadsOptions>),
     /// Quality by the length of the source.
     Lengths(Box<lengths::LengthsOptions>),
+    /// Times by the length of the input.
+    Cost(Box<cost::CostArguments>),
     /// A method of the laboratory.
     Lab(Box<lab::LabArguments>),
 }
@@ -49,12 +53,15 @@ impl Subcommand for Method {
         );
         let lengths = lengths::LengthsOptions::augment_args(Command::new(by_length::METHOD.name));
         let lengths = titled(lengths, &by_length::METHOD);
+        let cost = cost::CostArguments::augment_args(Command::new(timing::METHOD.name));
+        let cost = titled(cost, &timing::METHOD);
         let of = |method: &Registered| {
             titled(lab::LabArguments::augment(Command::new(method.spec.name), method), method.spec)
         };
         command
             .subcommand(heads)
             .subcommand(lengths)
+            .subcommand(cost)
             .subcommands(ALL.iter().map(of))
             .subcommand_required(true)
             .arg_required_else_help(true)
@@ -65,7 +72,7 @@ impl Subcommand for Method {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        [detect::METHOD.name, by_length::METHOD.name].contains(&name)
+        [detect::METHOD.name, by_length::METHOD.name, timing::METHOD.name].contains(&name)
             || ALL.iter().any(|method| method.spec.name == name)
     }
 }
@@ -78,6 +85,9 @@ impl FromArgMatches for Method {
             Some(method) => Ok(Self::Lab(Box::new(lab::LabArguments::read(method, matches)?))),
             None if name == by_length::METHOD.name => {
                 Ok(Self::Lengths(Box::new(lengths::LengthsOptions::from_arg_matches(matches)?)))
+            }
+            None if name == timing::METHOD.name => {
+                Ok(Self::Cost(Box::new(cost::CostArguments::from_arg_matches(matches)?)))
             }
             None => Ok(Self::Heads(Box::new(heads::HeadsOptions::from_arg_matches(matches)?))),
         }
@@ -99,6 +109,7 @@ pub fn run(method: &Method) -> Result<(), CliError> {
     match method {
         Method::Heads(options) => heads::run(options),
         Method::Lengths(options) => lengths::run(options),
+        Method::Cost(options) => cost::run(options),
         Method::Lab(asked) => asked.run(),
     }
 }
@@ -126,4 +137,24 @@ fn write(document: &Value, out: &Path) -> Result<(), CliError> {
     }
     export::atomic_write(out, |writer| Ok(serde_json::to_writer_pretty(writer, document)?))
         .map_err(|error| CliError::Failed(error.to_string()))
+}
+
+/// Writes a result to a file whose ending says whether it is a figure; any other is JSON.
+fn write_scene(
+    out: &Path,
+    scene: &dyn Scene,
+    (method, question): (&MethodSpec, &str),
+    document: &Value,
+) -> Result<(), CliError> {
+    let ending = out.extension().unwrap_or_default().to_string_lossy();
+    let Some(format) = FigureFormat::from_extension(&ending) else { return write(document, out) };
+    let failed = |error: String| CliError::Failed(error);
+    let paper = Paper::default();
+    let mut page = paper.page().map_err(|error| failed(error.to_string()))?;
+    method.title.clone_into(&mut page.title);
+    page.about = About { question: question.to_owned(), caveat: method.caveat.to_owned(), ..About::default() };
+    page.provenance = document.to_string();
+    let figure = figure::figure(&page, scene, &mut Typesetter::new(paper.fonts));
+    let bytes = format.bytes(&figure, paper.svg_text, paper.scale).map_err(|error| failed(error.to_string()))?;
+    export::atomic_write(out, |out| out.write_all(&bytes)).map_err(|error| failed(error.to_string()))
 }

@@ -33,7 +33,7 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
         let source = source::read(options, &spec)?;
         (spec, source)
     };
-    let Source { capture, cloud, other, answers } = source;
+    let Source { capture, cloud, other, answers, timing } = source;
     for note in capture.notes() {
         log::warn!("{note}");
     }
@@ -41,6 +41,7 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
         captures: Captures { this: &capture, other: other.as_deref() },
         cloud: &cloud,
         answers: &answers,
+        timing: timing.as_ref(),
     };
     let drawn = spec::all(&spec, subject)?;
     if !spec.is_sheet() {

@@ -5,6 +5,7 @@ use std::{fs::File, io::Read as _, path::Path, sync::Arc};
 use super::{RenderOptions, source::Source};
 use crate::{
     cli::{CliError, engine, one_line},
+    export::FigureRequest,
     figure::spec::FigureSpec,
     ids::PaneId,
     json_file::MAX_BYTES,
@@ -47,7 +48,8 @@ pub fn read(path: &Path, options: &RenderOptions) -> Result<(FigureSpec, Source)
     let figure = played.session.figure();
     let figure = figure.ok_or_else(|| CliError::Failed("the pane has nothing to draw".to_owned()))?;
     let spec = FigureSpec { paper: options.paper(), ..FigureSpec::clone(&figure.spec) };
-    Ok((spec, Source { capture: figure.capture, cloud: figure.cloud, other: figure.other, answers: figure.answers }))
+    let FigureRequest { capture, cloud, other, answers, timing, .. } = figure;
+    Ok((spec, Source { capture, cloud, other, answers, timing }))
 }
 
 fn open(path: &Path) -> Result<Saved, CliError> {

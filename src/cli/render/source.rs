@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{RenderOptions, explained};
 use crate::{
-    analysis::{PointCloud, Space, positions},
+    analysis::{PointCloud, Space, positions, timing::Timing},
     capture::{Capture, Edit},
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
@@ -23,12 +23,14 @@ pub struct Source {
     pub other: Option<Arc<Capture>>,
     /// What the laboratory answered.
     pub answers: Vec<Answered>,
+    /// Times that were measured of the model.
+    pub timing: Option<Arc<Timing>>,
 }
 
 impl Source {
     fn one(capture: Capture) -> Self {
         let capture = Arc::new(capture);
-        Self { cloud: PointCloud::Input(Arc::clone(&capture)), capture, other: None, answers: Vec::new() }
+        Self { cloud: PointCloud::Input(Arc::clone(&capture)), capture, other: None, answers: Vec::new(), timing: None }
     }
 }
 
@@ -65,6 +67,7 @@ fn of_file(captures: Vec<Capture>, spec: &FigureSpec) -> Result<Source, CliError
         cloud: passes::of_captures(captures, spaces::kept(spec.space()))?,
         other: None,
         answers: Vec::new(),
+        timing: None,
     })
 }
 
@@ -82,7 +85,7 @@ fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
 fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliError> {
     if spec.space() == Space::Positions {
         let (cloud, nothing) = spaces::positions(&load(name, options)?)?;
-        return Ok(Source { capture: Arc::new(nothing), cloud, other: None, answers: Vec::new() });
+        return Ok(Source { capture: Arc::new(nothing), cloud, other: None, answers: Vec::new(), timing: None });
     }
     let corpus = if spec.view.facts().reads_corpus { options.input.corpus()? } else { None };
     let inputs = if corpus.is_some() { Vec::new() } else { options.input.read()? };
@@ -149,5 +152,5 @@ fn run_corpus(
         &show_progress,
     )?;
     let cloud = PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
-    Ok(Source { capture: Arc::new(capture), cloud, other: None, answers: Vec::new() })
+    Ok(Source { capture: Arc::new(capture), cloud, other: None, answers: Vec::new(), timing: None })
 }

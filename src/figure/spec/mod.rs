@@ -6,12 +6,15 @@ mod record;
 mod resolved;
 mod scenes;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     analysis::{
         PointCloud,
         reading::{Aggregate, Captures, Reading, Whose},
+        timing::Timing,
     },
     ids::StackKind,
 };
@@ -178,6 +181,8 @@ pub struct FigureInput<'a> {
     pub cloud: &'a PointCloud,
     /// What the laboratory answered.
     pub answers: &'a [Answered],
+    /// Times that were measured of the model.
+    pub timing: Option<&'a Arc<Timing>>,
 }
 
 /// The numbers of all figures, one after the other.

@@ -9,6 +9,7 @@ use crate::{
         reading::{
             self, Aggregate, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, RowLabels, Which, Whose,
         },
+        timing::Timing,
     },
     capture::{Capture, Token, words},
     figure::{
@@ -37,6 +38,8 @@ pub struct ResolvedSpec<'a> {
     pub cloud: &'a PointCloud,
     /// What the laboratory answered.
     pub answers: &'a [Answered],
+    /// Times that were measured of the model.
+    pub timing: Option<&'a Arc<Timing>>,
     /// What may be subtracted.
     pub other: Option<&'a Capture>,
     pub stack: StackKind,
@@ -49,7 +52,7 @@ pub struct ResolvedSpec<'a> {
 impl<'a> ResolvedSpec<'a> {
     /// Checks layers, heads and tokens.
     pub fn new(spec: &'a FigureSpec, subject: FigureInput<'a>) -> Result<Self, FigureError> {
-        let FigureInput { captures: Captures { this: capture, other }, cloud, answers } = subject;
+        let FigureInput { captures: Captures { this: capture, other }, cloud, answers, timing } = subject;
         let stack = stack(spec, capture)?;
         let mut layers = spec.layers.clone();
         // A sheet of words has the one head that is asked about.
@@ -74,7 +77,7 @@ impl<'a> ResolvedSpec<'a> {
             true => Some(vec![0]),
             false => Some(chosen),
         };
-        let resolved = Self { spec, capture, cloud, answers, other, stack, layers, heads };
+        let resolved = Self { spec, capture, cloud, answers, timing, other, stack, layers, heads };
         resolved.check()?;
         Ok(resolved)
     }

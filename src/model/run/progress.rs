@@ -30,6 +30,8 @@ pub enum Stage {
     Project,
     /// Measuring; steps are heads.
     Measure,
+    /// Measuring times; steps are lengths.
+    Time,
     /// Running an input with changes; steps are runs.
     Variants,
     Write,
@@ -47,6 +49,7 @@ impl Stage {
             Self::Generate => "Writing token",
             Self::Project => "Projecting head",
             Self::Measure => "Measuring head",
+            Self::Time => "Measuring length",
             Self::Variants => "Run",
             Self::Write => "Writing file",
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{ImageRef, ModelRef, SavedPart, changes, lenient_field, reference::settled};
 use crate::{
-    analysis::{by_hand::Numbers, search::SearchQuery},
+    analysis::{by_hand::Numbers, search::SearchQuery, timing::Timing},
     capture::Excerpt,
     corpus::{
         Kept,
@@ -48,6 +48,9 @@ pub struct SavedDocument {
     /// Numbers that were typed, which are shown instead of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Box<Numbers>>,
+    /// Times that were measured of a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timing: Option<Timing>,
     /// Which of its inputs, from 0.
     pub input: usize,
     /// Its corpus, by its place in the list.

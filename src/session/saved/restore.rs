@@ -1,10 +1,10 @@
 //! From what was written down to a running session: models are opened, inputs run and corpora gone through again.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use super::{ModelRef, Saved, SavedCorpus, SavedDocument, SavedPane};
 use crate::{
-    analysis::by_hand::Numbers,
+    analysis::{by_hand::Numbers, timing::Timing},
     ids::{DocumentId, HeadId, PaneId},
     protocol::ModelSource,
     session::{
@@ -89,6 +89,12 @@ pub(in crate::session) enum Opens {
     Model(ModelSource),
 }
 
+/// Times that were measured, where they can be times.
+fn timing(saved: &SavedDocument) -> Loadable<Arc<Timing>> {
+    let timing = saved.timing.clone().filter(Timing::is_sound);
+    timing.map_or(Loadable::Empty, |timing| Loadable::Ready(Arc::new(timing)))
+}
+
 /// A document before anything of it was opened; what it has of others is for the caller to say.
 fn document(saved: &SavedDocument, id: DocumentId) -> Document {
     let experiment = Experiment {
@@ -105,6 +111,7 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
     let example = saved.example.as_ref().and_then(|title| EXAMPLES.iter().position(|it| it.title == title));
     Document {
         checkpoint_then: saved.checkpoint.clone(),
+        timing: timing(saved),
         expected: saved.model.clone().map(|model| Expected { model, found_at: None }),
         input_owed: saved.capture.is_some().then_some(saved.input),
         behind: if saved.capture.is_some() || saved.numbers.is_some() { Behind::Owed } else { Behind::Nothing },

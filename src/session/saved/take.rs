@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{ImageRef, ModelRef, Saved, SavedCorpus, SavedDocument, SavedHead, SavedPane, changes};
 use crate::{
-    analysis::by_hand::Numbers,
+    analysis::{by_hand::Numbers, timing::Timing},
     corpus::list::{ListOptions, Split},
     protocol::CorpusSource,
     session::{Document, Documents, HeadSet, Keeping, OpenCorpus, Pane, Panes, gallery::EXAMPLES},
@@ -92,6 +92,7 @@ fn saved_document(document: &Document, documents: &Documents, corpora: &mut Vec<
         changes: experiment.changes.clone(),
         capture: document.opened.as_ref().filter(|file| file.numbers.is_none()).and_then(|file| text_of(&file.path)),
         numbers: document.numbers().map(|numbers| Box::new(Numbers::clone(numbers))),
+        timing: document.timing.latest().map(|timing| Timing::clone(timing)),
         input: document.shown_input().unwrap_or(0),
         corpus,
         corpus_input: document.corpus_input,

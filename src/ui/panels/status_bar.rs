@@ -149,6 +149,8 @@ fn running(session: &Session) -> Option<Running> {
         steps(Lane::Explain(pane.id, column), "Explaining", progress)
     } else if let Some(document) = documents().find(|document| document.second_opinion.is_pending()) {
         steps(Lane::SecondOpinion(document.id), "Comparing", document.second_opinion.progress())
+    } else if let Some(document) = documents().find(|document| document.timing.is_pending()) {
+        steps(Lane::Measure(document.id), "Measuring", document.timing.progress())
     } else if !session.exports_pending.is_empty() {
         steps(Lane::Export, "Writing file", None)
     } else {

@@ -139,6 +139,7 @@ impl Play {
                 Request::SecondOpinion(..) => "second opinion",
                 Request::Session(_) => "session",
                 Request::Outcomes(..) => "outcomes",
+                Request::Measure(..) => "measure",
             })
             .collect()
     }

@@ -422,7 +422,11 @@ impl Jobs for ScriptedJobs {
                 Request::ListModels(_) => EventKind::Catalog(script.known.clone()),
                 Request::Corpus(order) => corpora::answer(order, script.loaded.as_ref().unwrap()),
                 Request::LookAtCorpus(order) => corpora::look(order),
-                Request::Session(_) | Request::PlanDownload(_) | Request::Download(_) | Request::SecondOpinion(..) => {
+                Request::Session(_)
+                | Request::PlanDownload(_)
+                | Request::Download(_)
+                | Request::SecondOpinion(..)
+                | Request::Measure(..) => {
                     // The test says what the hub answers.
                     script.submitted.push((job, request));
                     return;

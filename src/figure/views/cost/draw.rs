@@ -2,13 +2,14 @@
 
 use emath::{Rect, Vec2, pos2, vec2};
 
-use super::{CostPart, CostScene, Curve};
+use super::{CostPart, CostScene, Curve, LONGEST_POWER, SHORTEST_POWER};
 use crate::{
+    analysis::timing::Timing,
     capture::{Matrix, RgbaBuffer},
     figure::{
         chart::{Chart, ChartAxis, Mark, MarkOf, Scale, Series, SeriesShape},
         font::Align,
-        list::Sampling,
+        list::{Rgba, Sampling},
         measure::{GRID, text_size::SMALL},
         palette::Palette,
         pen::Pen,
@@ -20,6 +21,11 @@ use crate::{
 /// Operations and bytes are told in so many.
 const BILLION: f64 = 1e9;
 const MILLION: f64 = 1e6;
+/// Radius of a measured time.
+const MEASURED_PT: f32 = 3.0;
+/// Pieces of a fitted curve, and the length of a dash, in powers of ten.
+const N_STEPS: i32 = 32;
+const DASH: f64 = 0.04;
 /// Between the two maps, and below them for their names.
 const BETWEEN_PT: f32 = 4.0 * GRID;
 
@@ -34,9 +40,8 @@ pub fn maps(rect: Rect, [n_query, n_key]: [usize; 2]) -> [Rect; 2] {
 }
 
 /// A level axis whose numbers are told as powers.
-fn logarithmic(title: &str, scale: Scale, lines: &[Curve]) -> ChartAxis {
-    let values = || lines.iter().flat_map(|(_, values)| values.iter().map(|(at, _)| power(scale, *at as f64)));
-    let [from, to] = [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)];
+fn logarithmic(title: &str, scale: Scale, powers: impl Iterator<Item = f64>) -> ChartAxis {
+    let (from, to) = powers.fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), at| (at.min(from), at.max(to)));
     // A single value has an axis too.
     ChartAxis { title: title.to_owned(), from, to: to.max(from + 1.0), scale }
 }
@@ -62,19 +67,63 @@ fn series(lines: &[Curve], [x, y]: [Scale; 2], unit: f64, palette: &Palette) -> 
     lines.iter().enumerate().map(of).collect()
 }
 
+/// Measured seconds as points, and the curve through them, dashed beyond them.
+fn seconds(timing: &Timing, palette: &Palette) -> Vec<Series> {
+    let measured = timing.measured.iter().map(|it| [(it.n as f64).log10(), it.secs.log10()]);
+    let points = Series {
+        name: "measured".to_owned(),
+        shape: SeriesShape::Points,
+        color: palette.text,
+        width: MEASURED_PT,
+        runs: vec![measured.clone().collect()],
+    };
+    let Some(fit) = timing.fit() else { return vec![points] };
+    let (from, to) = measured.fold((f64::INFINITY, 0.0_f64), |(from, to), [n, _]| (from.min(n), to.max(n)));
+    let at = |power: f64| [power, fit.secs(10_f64.powf(power)).log10()];
+    let [first, last] = [SHORTEST_POWER, LONGEST_POWER].map(|power| 2_f64.powi(power as i32).log10());
+    let line = |name: String, runs| Series { name, shape: SeriesShape::Line, color: palette.head(0), width: 1.5, runs };
+    let steps = 0..=N_STEPS;
+    let within = steps.map(|step| at(from + (to - from) * f64::from(step) / f64::from(N_STEPS))).collect();
+    // Every other piece of the way is drawn.
+    let dashes = |[from, to]: [f64; 2]| {
+        let n = (((to - from) / DASH).max(0.0) / 2.0).ceil() as usize;
+        let dash = move |nth: usize| from + 2.0 * DASH * nth as f64;
+        (0..n).map(move |nth| vec![at(dash(nth)), at((dash(nth) + DASH).min(to))])
+    };
+    let beyond = [[first, from], [to, last]].into_iter().flat_map(dashes).collect();
+    vec![line(String::new(), beyond), line(fit.text(), vec![within]), points]
+}
+
 impl CostScene {
     /// Draws one part.
     pub(super) fn draw_one(&self, part: CostPart, rect: Rect, pen: &mut Pen<'_>) {
         let (facts, options) = (&self.facts, self.options);
         let palette = pen.palette;
         let chart = match (part, &facts.of_head) {
+            (CostPart::Time, _) => {
+                let Some(timing) = &self.timing else { return };
+                let note = format!("Seconds a pass, measured: {}; dashed: extrapolated", timing.machine_text());
+                self.by_length("Time by length", note, seconds(timing, &palette), palette.rule)
+            }
             (CostPart::Work, _) => {
                 let note = format!("Formula, GFLOP: {}", facts.even_text());
-                self.by_length("Work by length", note, &facts.work(options), BILLION, &palette)
+                let lines = facts.work(options);
+                self.by_length(
+                    "Work by length",
+                    note,
+                    series(&lines, [Scale::PowersOfTen; 2], BILLION, &palette),
+                    palette.rule,
+                )
             }
             (CostPart::Memory, _) => {
                 let note = "Formula, MB as f32; patterns where they are recorded".to_owned();
-                self.by_length("Memory by length", note, &facts.memory(), MILLION, &palette)
+                let lines = facts.memory();
+                self.by_length(
+                    "Memory by length",
+                    note,
+                    series(&lines, [Scale::PowersOfTen; 2], MILLION, &palette),
+                    palette.rule,
+                )
             }
             (CostPart::Patterns, _) => {
                 self.draw_patterns(rect, pen);
@@ -126,24 +175,19 @@ impl CostScene {
         lines
     }
 
-    fn by_length(&self, title: &str, note: String, lines: &[Curve], unit: f64, palette: &Palette) -> Chart {
+    fn by_length(&self, title: &str, note: String, series: Vec<Series>, rule: Rgba) -> Chart {
         let scale = Scale::PowersOfTen;
-        let series = series(lines, [scale; 2], unit, palette);
         let values = || series.iter().flat_map(Series::points).map(|[_, y]| y).filter(|y| y.is_finite());
         let [from, to] = [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)];
         let (from, to) = if from <= to { (from.floor(), to.ceil()) } else { (0.0, 1.0) };
+        let lengths = series.iter().flat_map(Series::points).map(|[x, _]| x);
         let n = self.facts.n;
-        let mark = Mark {
-            of: MarkOf::X,
-            value: power(scale, n as f64),
-            name: counted(n, "token"),
-            color: palette.rule,
-            width: 1.0,
-        };
+        let mark =
+            Mark { of: MarkOf::X, value: power(scale, n as f64), name: counted(n, "token"), color: rule, width: 1.0 };
         Chart {
             title: title.to_owned(),
             note,
-            x: logarithmic("tokens", scale, lines),
+            x: logarithmic("tokens", scale, lengths),
             y: ChartAxis { title: String::new(), from, to, scale },
             series,
             marks: vec![mark],
@@ -152,6 +196,8 @@ impl CostScene {
 
     fn by_power(title: &str, note: String, what: &str, at: usize, lines: &[Curve], palette: &Palette) -> Chart {
         let scale = Scale::PowersOfTwo;
+        let series = series(lines, [scale, Scale::Linear], 1.0, palette);
+        let powers = series.iter().flat_map(Series::points).map(|[x, _]| x);
         let most = lines.iter().flat_map(|(_, values)| values).map(|(_, value)| *value).fold(1.0, f64::max);
         let mark = Mark {
             of: MarkOf::X,
@@ -163,9 +209,9 @@ impl CostScene {
         Chart {
             title: title.to_owned(),
             note,
-            x: logarithmic(what, scale, lines),
+            x: logarithmic(what, scale, powers),
             y: ChartAxis { title: String::new(), from: 0.0, to: most, scale: Scale::Linear },
-            series: series(lines, [scale, Scale::Linear], 1.0, palette),
+            series,
             marks: vec![mark],
         }
     }

@@ -11,6 +11,7 @@ use crate::{
         approximations::{Approximation, Directions, Errors, ExactPattern, MOST, N_DRAWS},
         cost::{self, Pairs},
         explain::dense::Dense,
+        timing::Timing,
     },
     capture::{Capture, Matrix},
     figure::{page::Captions, pen::Pen},
@@ -40,6 +41,8 @@ const FEATURE_POWERS: RangeInclusive<usize> = 3..=8;
 /// A part of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostPart {
+    /// Measured seconds by length.
+    Time,
     /// Operations by length.
     Work,
     /// Bytes by length.
@@ -204,6 +207,8 @@ fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
 #[derive(Clone, Debug)]
 pub struct CostScene {
     pub facts: Arc<CostFacts>,
+    /// Times that were measured of the model.
+    pub timing: Option<Arc<Timing>>,
     pub options: CostOptions,
     /// The pattern and its approximation, with its errors; or why there is none, as a clause.
     pub patterns: Result<([Matrix; 2], Errors), &'static str>,
@@ -212,14 +217,14 @@ pub struct CostScene {
 
 impl CostScene {
     /// With the approximation that the options name.
-    pub fn new(facts: Arc<CostFacts>, options: CostOptions, color_map: ColorMap) -> Self {
+    pub fn new(facts: Arc<CostFacts>, timing: Option<Arc<Timing>>, options: CostOptions, color_map: ColorMap) -> Self {
         let of_head = facts.of_head.as_ref().ok_or("no pattern is recorded");
         let patterns = of_head.and_then(|of_head| {
             let found = of_head.approximation(options)?;
             let errors = of_head.exact.errors(&found);
             Ok(([of_head.exact.weights.to_matrix(), found.to_matrix()], errors))
         });
-        Self { facts, options, patterns, color_map }
+        Self { facts, timing, options, patterns, color_map }
     }
 
     /// The approximation that is drawn, in words.
@@ -237,7 +242,8 @@ impl OfParts for CostScene {
     type Part = CostPart;
 
     fn parts(&self) -> Vec<CostPart> {
-        self.facts.parts()
+        let time = self.timing.iter().map(|_| CostPart::Time);
+        time.chain(self.facts.parts()).collect()
     }
 
     fn draw_part(&self, part: CostPart, rect: Rect, pen: &mut Pen<'_>) {
@@ -246,7 +252,11 @@ impl OfParts for CostScene {
 
     fn said(&self) -> Captions {
         let facts = &self.facts;
-        let short = format!("Formulas for the sizes of the model: {}", facts.even_text());
+        let formulas = format!("Formulas for the sizes of the model: {}", facts.even_text());
+        let times = self.timing.as_ref().map_or_else(String::new, |timing| {
+            format!("Times were measured with {}, nothing recorded and no logits", timing.machine_text())
+        });
+        let short = joined([formulas.as_str(), times.as_str()]);
         let of_head = facts.of_head.as_ref().map_or_else(String::new, |of_head| {
             let part = of_head.part().map_or_else(String::new, |part| format!(", {part}"));
             format!(

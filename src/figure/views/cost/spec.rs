@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CostFacts, CostScene, Curve, unavailable};
+use super::{CostFacts, CostScene, Curve, over_lengths, unavailable};
 use crate::{
     capture::Site,
     figure::{
@@ -60,7 +60,9 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         if let Some(why) = unavailable(capture, id.stack) {
             return Err(FigureError::Failed(why.to_owned()));
         }
-        let scene = CostScene::new(Arc::new(CostFacts::of(capture, id)), options.cost, options.color_map());
+        let facts = Arc::new(CostFacts::of(capture, id));
+        let timing = resolved.timing.filter(|timing| timing.is_of(capture.model())).cloned();
+        let scene = CostScene::new(facts, timing, options.cost, options.color_map());
         let of_table = scene.clone();
         let label = capitalised(&heads_text(&[id]));
         Ok(resolved.named(Box::new(scene), Box::new(move || table(&of_table)), label, Some(id)))
@@ -80,6 +82,13 @@ fn table(scene: &CostScene) -> Table {
             rows.extend(values.iter().map(|(at, value)| (part, name.clone(), *at, 0, *value)));
         }
     };
+    if let Some(timing) = &scene.timing {
+        let measured = timing.measured.iter().map(|it| (it.n, it.secs)).collect();
+        add("seconds", &[("measured".to_owned(), measured)]);
+        if let Some(fit) = timing.fit() {
+            add("seconds", &Vec::from_iter(over_lengths(fit.text(), |n| Some(fit.secs(n as f64)))));
+        }
+    }
     add("flop", &facts.work(scene.options));
     add("bytes", &facts.memory());
     add("rank", &scene.rank_lines());

@@ -218,6 +218,8 @@ fn named<'a>(cx: &'a PanelCtx<'_>) -> impl Iterator<Item = PaletteRow> + 'a {
             ("View", cx.view_unavailable(view).map(ToOwned::to_owned))
         } else if command == UiCommand::LeaveLecture && cx.session.keeping.lecture.place().is_none() {
             ("Command", Some("The lecture is not shown".to_owned()))
+        } else if command == UiCommand::MeasureTimes {
+            ("Command", cx.document.timing_obstacle().map(ToOwned::to_owned))
         } else {
             ("Command", None)
         };

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Rect, Ui};
+use eframe::egui::{Button, Rect, Ui};
 
 use super::{Canvas, controls, display_list::ScenePainter, hover, parts::parts_ui, scale::Footer, selectors, tooltip};
 use crate::{
+    analysis::timing::Timing,
     figure::{
         Scene as _,
         views::{
@@ -16,16 +17,17 @@ use crate::{
     },
     ids::{CaptureId, HeadId},
     raster::ColorMap,
-    session::Focus,
+    session::{Command, Focus},
     text::weight_text,
     ui::{
         ViewCtx,
+        commands::UiCommand,
         memo::{Memo, Same},
     },
 };
 
 /// Everything that the scene depends on.
-type SceneKey = (Same<CostFacts>, CostOptions, ColorMap);
+type SceneKey = (Same<CostFacts>, Option<Same<Timing>>, CostOptions, ColorMap);
 
 /// The view with what it remembers between frames.
 #[derive(Default)]
@@ -41,7 +43,8 @@ impl Canvas for CostView {
     }
 
     fn choosers_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
-        selectors::choosers_ui(ui, cx, selectors::HeadsIn::Row, None);
+        let mut own = |ui: &mut Ui| measure_ui(ui, cx);
+        selectors::choosers_ui(ui, cx, selectors::HeadsIn::Row, Some(&mut own));
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
@@ -49,14 +52,26 @@ impl Canvas for CostView {
         let head = cx.pane.selection.head;
         let facts = self.facts.get_or_update((capture.id(), head), || Arc::new(CostFacts::of(capture, head)));
         let options = &cx.pane.options;
-        let key = (Same(facts), options.cost, options.color_map());
-        let make = || Arc::new(CostScene::new(Arc::clone(&key.0.0), key.1, key.2));
+        let timing = cx.document.shown_timing().cloned();
+        let key = (Same(facts), timing.clone().map(Same), options.cost, options.color_map());
+        let make = || Arc::new(CostScene::new(Arc::clone(&key.0.0), timing, key.2, key.3));
         let scene = self.scene.get_or_update(key.clone(), make);
         let name = format!("Cost of {head}");
         parts_ui(ui, cx, (&mut self.painter, key), (scene.as_ref(), &name), |ui, response| {
             weight_ui(ui, cx, &scene, response.rect);
         });
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
+    }
+}
+
+/// The button that has times measured.
+fn measure_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
+    let obstacle = cx.document.timing_obstacle();
+    let button = ui.add_enabled(obstacle.is_none(), Button::new("Measure"));
+    let button =
+        button.on_hover_text(UiCommand::MeasureTimes.tooltip()).on_disabled_hover_text(obstacle.unwrap_or_default());
+    if button.clicked() {
+        cx.send(Command::MeasureTimes);
     }
 }
 
