@@ -29,6 +29,7 @@ pub mod search;
 pub mod simplex;
 mod space;
 pub mod stats;
+pub mod stream_norms;
 pub mod timing;
 
 pub use point_cloud::{CloudToken, PointCloud, lengths_of};

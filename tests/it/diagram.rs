@@ -3,6 +3,7 @@
 use std::{fs, process::Command};
 
 use attnscope::{
+    analysis::stream_norms::StreamNorms,
     capture::Capture,
     figure::{
         ViewKind,
@@ -16,6 +17,7 @@ use attnscope::{
 };
 use eframe::egui::{Pos2, Rect, vec2};
 use egui_kittest::kittest::Queryable as _;
+use serde_json::Value;
 
 use crate::{lab::fixture, views::Stage};
 
@@ -116,4 +118,64 @@ fn a_figure_names_the_shapes_of_the_input() {
     for said in ["cross-attention", "Token embeddings of", "Which token comes next", "wide"] {
         assert!(figure.contains(said), "{said}");
     }
+}
+
+/// Norms as the recorded rows have them, at every place of the stream in order.
+#[test]
+fn norms_of_the_stream_are_those_of_the_recorded_rows() {
+    let sites = [Site::Pattern, Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost];
+    let sites = Sites::of(&[&sites[..], &[Site::ResidFinal]].concat());
+    for (folder, stack, n_layers) in [
+        ("gpt2", StackKind::SelfAttention, 2),
+        ("bert", StackKind::SelfAttention, 2),
+        ("families/t5", StackKind::Decoder, 2),
+    ] {
+        let (model, encoded) = fixture(folder);
+        let plan = RunPlan { sites, ..RunPlan::default() };
+        let capture = model.forward(&encoded, &plan, &uninterrupted).unwrap();
+        let norms = StreamNorms::of(&capture, stack).unwrap();
+        let depths: Vec<f64> = norms.stream.iter().map(|at| at.depth).collect();
+        let halves = if folder == "bert" { 2 * n_layers + 1 } else { 2 * n_layers + 2 };
+        assert!(depths.len() >= halves - 1 && depths.windows(2).all(|pair| pair[0] < pair[1]), "{folder}: {depths:?}");
+        assert_eq!(norms.added.each_ref().map(Vec::len), [n_layers; 2], "{folder}");
+        for at in norms.all().filter(|at| at.site != Site::ResidFinal) {
+            let layer = capture.layer(HeadId { stack, layer: at.layer, head: 0 }).unwrap();
+            for (row, norm) in layer.rows(at.site).unwrap().rows().zip(&at.norms) {
+                let expected = row.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+                assert!((norm - expected).abs() < 1e-9, "{folder} {:?}", at.site);
+            }
+            assert!(at.least() <= at.mean() && at.mean() <= at.most());
+        }
+    }
+    let without = capture("gpt2");
+    assert!(DiagramScene::new(&without, HeadId::single(0, 0)).unwrap().norms.is_none(), "no stream was recorded");
+}
+
+#[test]
+fn norms_stand_beside_the_towers_where_there_is_room_and_else_below() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [figure, data] = ["figure.svg", "data.json"].map(at);
+    let arguments = ["render", "diagram", "--model", "demo:gpt", "--text", "Once upon a time", "--out", &figure];
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_attnscope")).args(arguments).args(["--data", &data]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figure = fs::read_to_string(&figure).unwrap();
+    for said in ["Norm of the stream by layer", "stream, mean", "added by attention", "added by MLP"] {
+        assert!(figure.contains(said), "{said}");
+    }
+    let data: Value = serde_json::from_str(&fs::read_to_string(&data).unwrap()).unwrap();
+    let rows = data["rows"].as_array().unwrap();
+    let norm = |name: &str| rows.iter().find(|row| row["box"] == name).unwrap()["norm_mean"].as_f64().unwrap();
+    assert!(norm("resid_pre.L0") > 0.0 && norm("mlp_out.L5") > 0.0 && norm("resid_final") > 0.0);
+    let (model, encoded) = fixture("gpt2");
+    let plan = RunPlan { sites: Sites::all(), ..RunPlan::default() };
+    let capture = model.forward(&encoded, &plan, &uninterrupted).unwrap();
+    let scene = DiagramScene::new(&capture, HeadId::single(0, 0)).unwrap().with_token(&capture, Some(1));
+    assert!(scene.token.is_some());
+    let [wide, narrow] = [900.0, 400.0].map(|width| scene.least_height_in(width));
+    assert!(narrow > wide + 200.0, "below each other they are higher: {narrow}, {wide}");
+    let boxes = scene.boxes(Rect::from_min_size(Pos2::ZERO, vec2(400.0, narrow)));
+    let foot = boxes.iter().map(|it| it.rect.bottom()).fold(0.0, f32::max);
+    assert!(foot < narrow - 280.0, "towers end above the norms: {foot} of {narrow}");
 }

@@ -30,7 +30,7 @@ const HEADS_IN_ROW: usize = 16;
 /// Room of an addition to the stream.
 const SUM_PT: f32 = 5.0 * GRID;
 /// Towers grow with their room, to at most so many times their least width and height.
-const MOST_TIMES: Vec2 = vec2(2.0, 1.5);
+pub const MOST_TIMES: Vec2 = vec2(2.0, 1.5);
 
 /// Something that a click selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

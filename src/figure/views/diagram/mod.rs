@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect};
 
-use super::joined;
+use super::{joined, parts};
 use crate::{
-    capture::{Architecture, Capture, TowerFacts},
+    analysis::stream_norms::StreamNorms,
+    capture::{Architecture, Capture, TowerFacts, words},
     figure::{
+        measure::GRID,
         page::{Captions, Scene},
         pen::Pen,
     },
@@ -19,11 +21,15 @@ use crate::{
 
 mod draw;
 pub mod layout;
+mod norms;
 mod spec;
 
 pub use spec::SPEC;
 
 use layout::{DiagramBox, Layout, Target};
+
+/// Between the towers and the norms.
+const GAP_PT: f32 = 8.0 * GRID;
 
 /// The diagram of a model with one layer open.
 #[derive(Clone, Debug)]
@@ -37,6 +43,10 @@ pub struct DiagramScene {
     pub lengths: Vec<(Side, usize)>,
     /// What the model says in the end, in words.
     pub output: Option<String>,
+    /// Norms along the stream of the selected stack, where they were recorded.
+    pub norms: Option<Arc<StreamNorms>>,
+    /// The token whose norms are drawn by themselves, and its text.
+    pub token: Option<(usize, String)>,
 }
 
 impl DiagramScene {
@@ -51,7 +61,17 @@ impl DiagramScene {
             layers: model.stacks.iter().map(|stack| (stack.kind, stack.layers.clone())).collect(),
             lengths: Side::ALL.into_iter().map(|side| (side, capture.tokens(side).len())).collect(),
             output: model.head.as_ref().map(|head| said(*head).to_owned()),
+            norms: StreamNorms::of(capture, stream_of(head.stack)).map(Arc::new),
+            token: None,
         })
+    }
+
+    /// The same with a token whose norms are drawn by themselves.
+    #[must_use]
+    pub fn with_token(self, capture: &Capture, token: Option<usize>) -> Self {
+        let tokens = capture.tokens(stream_of(self.head.stack).query_side());
+        let token = token.filter(|token| *token < tokens.len());
+        Self { token: token.map(|token| (token, words::token_text(tokens, token))), ..self }
     }
 
     /// How many tokens a sequence has.
@@ -76,15 +96,58 @@ impl DiagramScene {
         if is_own { self.head.layer.min(tower.blocks.len().saturating_sub(1)) } else { 0 }
     }
 
+    /// The least width.
+    pub fn narrowest(&self) -> f32 {
+        let towers = layout::width(self.architecture.towers.len());
+        self.norms.as_ref().map_or(towers, |_| towers.max(parts::width(1)))
+    }
+
+    /// The least height in a width.
+    pub fn least_height_in(&self, width: f32) -> f32 {
+        let towers = layout::height(self);
+        match &self.norms {
+            None => towers,
+            Some(_) if self.is_beside(width) => towers.max(parts::least_height(parts::width(1), 1)),
+            Some(_) => towers + GAP_PT + parts::least_height(width, 1),
+        }
+    }
+
+    /// Whether norms have room beside the towers.
+    fn is_beside(&self, width: f32) -> bool {
+        width >= layout::width(self.architecture.towers.len()) + GAP_PT + parts::width(1)
+    }
+
+    /// Where the towers are, and the norms: beside them where there is room, else below.
+    fn places(&self, area: Rect) -> (Rect, Option<Rect>) {
+        if self.norms.is_none() {
+            return (area, None);
+        }
+        let least = layout::width(self.architecture.towers.len());
+        let (towers, rest) = if self.is_beside(area.width()) {
+            let width = ((area.width() - GAP_PT) / 2.0).clamp(least, layout::MOST_TIMES.x * least);
+            let width = width.min(area.width() - GAP_PT - parts::width(1));
+            (area.with_max_x(area.left() + width), area.with_min_x(area.left() + width + GAP_PT))
+        } else {
+            let height = parts::least_height(area.width(), 1);
+            (area.with_max_y(area.bottom() - GAP_PT - height), area.with_min_y(area.bottom() - height))
+        };
+        (towers, parts::places(rest, 1).next())
+    }
+
     /// What lies at a place.
     pub fn target(&self, area: Rect, at: Pos2) -> Option<Target> {
-        Layout::of(self, area).boxes.into_iter().filter(|it| it.rect.contains(at)).find_map(|it| it.target)
+        self.boxes(area).into_iter().filter(|it| it.rect.contains(at)).find_map(|it| it.target)
     }
 
     /// All boxes.
     pub fn boxes(&self, area: Rect) -> Vec<DiagramBox> {
-        Layout::of(self, area).boxes
+        Layout::of(self, self.places(area).0).boxes
     }
+}
+
+/// The stack whose stream a stack of heads adds to.
+fn stream_of(stack: StackKind) -> StackKind {
+    if stack.is_between() { StackKind::Decoder } else { stack }
 }
 
 /// What a head says, in words.
@@ -101,23 +164,28 @@ const fn said(head: HeadKind) -> &'static str {
 
 impl Scene for DiagramScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        layout::width(self.architecture.towers.len())
+        let towers = layout::width(self.architecture.towers.len());
+        self.norms.as_ref().map_or(towers, |_| towers + GAP_PT + parts::width(1))
     }
 
-    fn least_width(&self, pen: &mut Pen<'_>) -> f32 {
-        self.width(pen)
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        self.narrowest()
     }
 
-    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
-        layout::height(self)
+    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        self.least_height_in(width)
     }
 
-    fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
-        self.height(width, pen)
+    fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
+        self.least_height_in(width)
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        self.draw_boxes(area, pen);
+        let (towers, norms) = self.places(area);
+        self.draw_boxes(towers, pen);
+        if let Some((rect, norms)) = norms.zip(self.norms.as_deref()) {
+            parts::chart(&self.chart(norms, &pen.palette), rect, pen);
+        }
     }
 
     fn captions(&self) -> Captions {

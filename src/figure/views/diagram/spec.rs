@@ -4,6 +4,7 @@ use emath::{Pos2, Rect, vec2};
 
 use super::{DiagramScene, layout};
 use crate::{
+    analysis::stream_norms::NormsAt,
     capture::{Capture, Site},
     figure::{
         ViewKind,
@@ -32,7 +33,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: None,
     color_map: spec::color_map,
     needs: |_, _| vec![Site::Pattern],
-    wants: &[],
+    wants: &[Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost, Site::ResidFinal],
     unavailable,
     question: |topic| topic.is_made_of(),
     caveat: |_| "Boxes are those of this checkpoint; their size says nothing".to_owned(),
@@ -64,15 +65,26 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     resolved.ids()?.into_iter().map(figure).collect()
 }
 
-/// One row per box, from the bottom up.
+/// One row per box, from the bottom up, and one per place of the stream whose norms were recorded.
 fn table(scene: &DiagramScene) -> Table {
     let area = Rect::from_min_size(Pos2::ZERO, vec2(layout::width(2), 0.0));
     let boxes = scene.boxes(area);
-    let text =
-        |of: fn(&layout::DiagramBox) -> &str| DataValues::Text(boxes.iter().map(|it| of(it).to_owned()).collect());
+    let norms: Vec<&NormsAt> = scene.norms.iter().flat_map(|norms| norms.all()).collect();
+    let names = boxes.iter().map(|it| it.label.clone());
+    let places = norms.iter().map(|at| match at.site {
+        Site::ResidFinal => at.site.name().to_owned(),
+        site => format!("{}.L{}", site.name(), at.layer),
+    });
+    let shapes = boxes.iter().map(|it| it.shape.clone()).chain(norms.iter().map(|_| String::new()));
+    let number = |of: fn(&NormsAt) -> f64| {
+        DataValues::Number(boxes.iter().map(|_| f32::NAN).chain(norms.iter().map(|at| of(at) as f32)).collect())
+    };
     let columns = vec![
-        DataColumn { name: "box".into(), values: text(|it| &it.label) },
-        DataColumn { name: "shape".into(), values: text(|it| &it.shape) },
+        DataColumn { name: "box".into(), values: DataValues::Text(names.chain(places).collect()) },
+        DataColumn { name: "shape".into(), values: DataValues::Text(shapes.collect()) },
+        DataColumn { name: "norm_mean".into(), values: number(NormsAt::mean) },
+        DataColumn { name: "norm_least".into(), values: number(NormsAt::least) },
+        DataColumn { name: "norm_most".into(), values: number(NormsAt::most) },
     ];
     Table { provenance: String::new(), columns }
 }

@@ -8,10 +8,7 @@ use super::{Canvas, display_list::ScenePainter, scale::Footer, selectors, states
 use crate::{
     figure::{
         Scene as _,
-        views::diagram::{
-            DiagramScene,
-            layout::{self, Target},
-        },
+        views::diagram::{DiagramScene, layout::Target},
     },
     ids::{CaptureId, HeadId},
     session::{Command, SelectionCommand},
@@ -19,7 +16,7 @@ use crate::{
 };
 
 /// What the scene depends on.
-type SceneKey = (CaptureId, HeadId);
+type SceneKey = (CaptureId, HeadId, Option<usize>);
 
 /// The view with what it remembers between frames.
 #[derive(Default)]
@@ -39,15 +36,17 @@ impl Canvas for DiagramView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
-        let key = (capture.id(), cx.pane.selection.head);
-        let Some(scene) = self.scene.get_or_update(key, || DiagramScene::new(capture, key.1).map(Arc::new)) else {
+        let key = (capture.id(), cx.pane.selection.head, cx.pane.selection.pinned.query);
+        let make = || Some(Arc::new(DiagramScene::new(capture, key.1)?.with_token(capture, key.2)));
+        let Some(scene) = self.scene.get_or_update(key, make) else {
             states::sentence_ui(ui, cx.theme, "The diagram is of transformers: this model is none");
             return None;
         };
         let scroll = ScrollArea::both().id_salt("diagram").auto_shrink(false);
         scroll.show(ui, |ui| {
-            let least = vec2(layout::width(scene.architecture.towers.len()), layout::height(&scene));
-            let size = ui.available_size().max(least);
+            let room = ui.available_size();
+            let width = room.x.max(scene.narrowest());
+            let size = vec2(width, room.y.max(scene.least_height_in(width)));
             let (response, painter) = ui.allocate_painter(size, Sense::click());
             let area = response.rect;
             response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Diagram of {}", scene.model)));
