@@ -35,14 +35,14 @@ impl DiagramScene {
         let [attention, mlp] = &norms.added;
         let mut series = vec![
             added("added by MLP", palette.minus, mlp),
-            added("added by attention", palette.plus, attention),
+            added("added by attention", palette.query, attention),
             line(String::new(), palette.text_weak, 0.75, &NormsAt::least),
             line(String::new(), palette.text_weak, 0.75, &NormsAt::most),
-            line("stream, mean".to_owned(), palette.text, 2.0, &NormsAt::mean),
+            line("stream, mean".to_owned(), palette.text_weak, 1.5, &NormsAt::mean),
         ];
         if let Some((token, name)) = &self.token {
             let of_token = |at: &NormsAt| at.norms.get(*token).copied().unwrap_or(f64::NAN);
-            series.push(line(format!("“{}”", words::bare(name)), palette.query, 1.5, &of_token));
+            series.push(line(format!("“{}”", words::bare(name)), palette.text, 2.0, &of_token));
         }
         let values = || series.iter().flat_map(Series::points).map(|[_, y]| y);
         let (from, to) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), y| (y.min(from), y.max(to)));
