@@ -24,6 +24,7 @@ pub mod point_set;
 pub mod positions;
 pub mod projection;
 pub mod rank_heads;
+pub mod reach;
 pub mod reading;
 pub mod search;
 pub mod simplex;

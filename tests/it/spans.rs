@@ -1,11 +1,12 @@
 //! How far back queries see: soft spans, segments with a memory, and an α for each head.
 
 use attnscope::{
-    analysis::{attention, laws},
+    analysis::{attention, laws, reach},
     capture::{
         AdaptiveSpan, Capture, Matrix, Normalize, Normalizer, Patch, Restrict, Scope, SetPattern, Sparsity,
         changes::EditAim,
     },
+    figure::views::positions::{Part, PositionFacts},
     ids::{HeadId, StackKind},
     model::{Edit, Encoded, Input, Logits, Model, Objective, RunPlan, Site, Sites, uninterrupted},
 };
@@ -196,4 +197,21 @@ fn a_segment_sees_the_keys_and_values_that_the_one_before_left() {
     let two = model.encode(&Input::Ids(ids[..2 * SIZE].to_vec())).unwrap();
     let edits = vec![sparse(&format!("segments:{SIZE}"))];
     assert_eq!(logits(&run(&model, &two, edits)), logits(&run(&model, &two, vec![])), "two segments see all");
+}
+
+#[test]
+fn each_layer_reaches_one_segment_further_back() {
+    const SIZE: usize = 3;
+    let (model, _) = fixture("families/bloom");
+    let encoded = model.encode(&Input::Ids((5..5 + 4 * SIZE as u32).collect())).unwrap();
+    let reach = |edits| reach::of_last(&run(&model, &encoded, edits), SELF).unwrap();
+    assert_eq!(reach(vec![sparse(&format!("segments:{SIZE}"))]), [2 * SIZE, 3 * SIZE]);
+    assert_eq!(reach(vec![sparse(&format!("blocks:{SIZE}"))]), [SIZE; 2]);
+    assert_eq!(reach(vec![sparse("window:2")]), [3, 5]);
+    assert_eq!(reach(vec![]), [4 * SIZE; 2]);
+    let of = |edits| {
+        let facts = PositionFacts::of(&run(&model, &encoded, edits), None, HeadId::single(0, 0), Default::default());
+        facts.parts().contains(&Part::Reach)
+    };
+    assert!(of(vec![sparse("segments:3")]) && !of(vec![]), "it is shown where one layer does not reach all");
 }

@@ -18,7 +18,7 @@ use crate::{
         views::{axes::Axis, parts},
     },
     raster::ColorMap,
-    text::{decimal_text, grouped, norm_text, whole_text},
+    text::{counted, decimal_text, grouped, norm_text, whole_text},
 };
 
 /// Dials of turning pairs, and how many stand in a row.
@@ -26,7 +26,7 @@ const N_DIALS: usize = 8;
 const DIALS_IN_ROW: usize = 4;
 /// Radius of a dial in a part of the least size.
 const DIAL_PT: f32 = 6.5 * GRID;
-/// Bars of layers that are named.
+/// Bars that are named.
 const N_NAMED: usize = 12;
 /// Patterns whose weights are no further apart are the same: sums were taken in another order.
 const SAME: f32 = 1e-5;
@@ -69,6 +69,7 @@ impl PositionsScene {
             (Part::Turns, _, Some(rotation)) => self.draw_turns(rotation, rect, pen),
             (Part::Biases, ..) => parts::chart(&self.biases(pen), rect, pen),
             (Part::Order, ..) => self.draw_order(rect, pen),
+            (Part::Reach, ..) => self.draw_reach(rect, pen),
             (Part::Table | Part::Cosines | Part::Sinusoids | Part::Turns, ..) => {}
         }
     }
@@ -204,19 +205,33 @@ impl PositionsScene {
             format!("Mean difference of rows from the permuted ones; of a weight up to {largest}")
         };
         parts::titled("What another order does to the patterns", &note, rect, pen);
-        let data = parts::data(rect);
-        let axis = Axis { from: 0.0, to: 1.0, points: Rangef::new(data.bottom(), data.top()) };
-        parts::ticks(&axis, Scale::Linear, data, pen);
-        let pitch = data.width() / layers.len() as f32;
-        for (nth, layer) in layers.iter().enumerate() {
-            let left = data.left() + nth as f32 * pitch;
-            let top = axis.at(f64::from(layer.variation));
-            let bar = Rect::from_min_max(pos2(left + 2.0, top), pos2(left + pitch - 2.0, data.bottom()));
-            pen.rect(bar, pen.palette.text_weak);
-            if layers.len() <= N_NAMED || nth % layers.len().div_ceil(N_NAMED) == 0 {
-                let at = pos2(bar.center().x, data.bottom() + 2.5 * GRID);
-                pen.text(&format!("L{nth}"), SMALL, pen.palette.text_weak, at, Align::Center);
-            }
+        let variations: Vec<f64> = layers.iter().map(|layer| f64::from(layer.variation)).collect();
+        draw_bars(&variations, 1.0, |layer| format!("L{layer}"), rect, pen);
+    }
+
+    fn draw_reach(&self, rect: Rect, pen: &mut Pen<'_>) {
+        let (Some(reach), n) = (&self.facts.reach, self.facts.n_tokens) else { return };
+        let [first, last] = [reach.first(), reach.last()].map(|n| n.copied().unwrap_or(0));
+        let note = format!("Of {}, {first} through a layer and {last} through {}", counted(n, "token"), reach.len());
+        parts::titled("Tokens in reach of the last one, by layers", &note, rect, pen);
+        let tokens: Vec<f64> = reach.iter().map(|n| *n as f64).collect();
+        draw_bars(&tokens, n as f64, |nth| (nth + 1).to_string(), rect, pen);
+    }
+}
+
+/// Bars from 0, named below as far as there is room.
+fn draw_bars(values: &[f64], to: f64, name: impl Fn(usize) -> String, rect: Rect, pen: &mut Pen<'_>) {
+    let data = parts::data(rect);
+    let axis = Axis { from: 0.0, to, points: Rangef::new(data.bottom(), data.top()) };
+    parts::ticks(&axis, Scale::Linear, data, pen);
+    let pitch = data.width() / values.len() as f32;
+    for (nth, value) in values.iter().enumerate() {
+        let left = data.left() + nth as f32 * pitch;
+        let bar = Rect::from_min_max(pos2(left + 2.0, axis.at(*value)), pos2(left + pitch - 2.0, data.bottom()));
+        pen.rect(bar, pen.palette.text_weak);
+        if nth % values.len().div_ceil(N_NAMED) == 0 {
+            let at = pos2(bar.center().x, data.bottom() + 2.5 * GRID);
+            pen.text(&name(nth), SMALL, pen.palette.text_weak, at, Align::Center);
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     analysis::{
         chain::Chain,
         positions::{self, OffsetBias, OrderEffect},
+        reach,
     },
     capture::{Capture, Matrix, Rotation, words},
     figure::{page::Captions, pen::Pen},
@@ -40,6 +41,8 @@ pub enum Part {
     Biases,
     /// How much patterns change with the order.
     Order,
+    /// How many tokens the last one has in reach.
+    Reach,
 }
 
 /// The first rows of a table of position embeddings.
@@ -67,6 +70,10 @@ pub struct PositionFacts {
     pub biases: Vec<Vec<OffsetBias>>,
     /// By layer, where another run with the same tokens in another order is there.
     pub order: Option<Vec<OrderEffect>>,
+    /// By layers, where a layer alone does not reach all tokens.
+    pub reach: Option<Vec<usize>>,
+    /// Tokens of the stack.
+    pub n_tokens: usize,
     /// How positions are known without a table, as one clause.
     pub otherwise: Option<String>,
 }
@@ -90,6 +97,8 @@ impl PositionFacts {
             })
         });
         let n_heads = capture.model().layer_of(head).map_or(0, |layer| layer.n_heads);
+        let n_tokens = capture.query_tokens(head.stack).len();
+        let reach = reach::of_last(capture, head.stack);
         let of_head = |at: usize| positions::bias_by_offset(capture, HeadId { head: at, ..head });
         Self {
             head,
@@ -97,6 +106,8 @@ impl PositionFacts {
             rotation: encoding.and_then(|encoding| encoding.rotation(head)).cloned(),
             biases: (0..n_heads).map(of_head).collect::<Option<Vec<_>>>().unwrap_or_default(),
             order: other.and_then(|other| positions::effect_of_order(capture, other, head.stack)),
+            reach: reach.filter(|reach| reach.first().is_some_and(|first| *first < n_tokens)),
+            n_tokens,
             otherwise: encoding.and_then(|encoding| encoding.tables.as_ref().err()).cloned(),
         }
     }
@@ -113,6 +124,7 @@ impl PositionFacts {
             (Part::Turns, self.rotation.is_some()),
             (Part::Biases, !self.biases.is_empty()),
             (Part::Order, self.order.is_some()),
+            (Part::Reach, self.reach.is_some()),
         ];
         parts.into_iter().filter(|(_, is_there)| *is_there).map(|(part, _)| part).collect()
     }

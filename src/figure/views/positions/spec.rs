@@ -110,6 +110,10 @@ fn table(scene: &PositionsScene) -> Table {
                     rows.push(("order", "largest".to_owned(), layer, 0, f64::from(effect.largest)));
                 }
             }
+            (Part::Reach, ..) => {
+                let of = |(nth, n): (usize, &usize)| ("reach", "tokens".to_owned(), nth + 1, 0, *n as f64);
+                rows.extend(facts.reach.iter().flatten().enumerate().map(of));
+            }
             (Part::Sinusoids | Part::Table | Part::Cosines | Part::Turns, ..) => {}
         }
     }

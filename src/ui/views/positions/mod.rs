@@ -77,7 +77,7 @@ fn number_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &PositionsScene, area: Rect) {
                 Some(sinusoids) => (sinusoids, "dimension"),
                 None => continue,
             },
-            Part::Distance | Part::Turns | Part::Biases | Part::Order => continue,
+            Part::Distance | Part::Turns | Part::Biases | Part::Order | Part::Reach => continue,
         };
         let shape = (matrix.n_rows(), matrix.n_cols());
         let Some((row, col)) = cells::cell_at(parts::data(rect), shape, under) else { continue };
