@@ -7,6 +7,8 @@
 //!
 //! Every step is computed from the one before and held against the value that was recorded there.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::attention::{self, ScoreStep};
@@ -186,6 +188,15 @@ impl Chain {
         self.add(StepKind::Key, Over::Vector, k);
         self.add(StepKind::Products, Over::Vector, products);
         Some(())
+    }
+
+    /// What the key is compared with, as score decomposition calls it: `none`, `mean` or a position.
+    pub fn than(&self) -> Cow<'static, str> {
+        match self.compared {
+            Some(other) => Cow::Owned(other.to_string()),
+            None if self.against == Against::Mean => Cow::Borrowed(Against::Mean.name()),
+            None => Cow::Borrowed(Against::Nothing.name()),
+        }
     }
 
     /// The key of the largest weight among some, the first of equals.

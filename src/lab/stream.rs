@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     analysis::explain::{
-        dense::wide,
+        dense::{Dense, narrow, wide},
         edges::{FrozenNorm, VectorParts},
     },
-    capture::{Capture, Matrix, PerHead, head_name, stack_prefix},
+    capture::{Capture, Matrix, PerHead, head_name, stack_prefix, words},
     ids::{HeadId, StackKind},
     model::{BranchNorms, FinalNorm, Logits, Site, Sites},
 };
@@ -29,6 +29,17 @@ pub(super) enum StreamPoint {
     Leaving,
 }
 
+impl StreamPoint {
+    /// Whether nothing but an MLP adds between the heads of a layer of `n_layers` and this place.
+    const fn is_next(self, layer: usize, n_layers: usize) -> bool {
+        match self {
+            Self::Entering(next) => layer + 1 == next,
+            Self::BeforeCross(own) => layer == own,
+            Self::Leaving => layer + 1 == n_layers,
+        }
+    }
+}
+
 /// A run that was recorded to be followed.
 pub(super) struct Walk<'a> {
     lab: &'a LabRun<'a>,
@@ -37,6 +48,15 @@ pub(super) struct Walk<'a> {
     maps: BTreeMap<(StackKind, usize), (PerHead, Vec<f64>)>,
     /// Attention that is no sum of heads.
     undivided: BTreeSet<(StackKind, usize)>,
+    pub heads: LastHeads,
+}
+
+/// How the heads that add last before a place are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LastHeads {
+    Whole,
+    /// By the tokens that they read from.
+    ByToken,
 }
 
 /// A norm as it acts on the parts of one position.
@@ -46,13 +66,17 @@ pub(super) fn frozen(norm: &FinalNorm) -> FrozenNorm<'_> {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(lab: &'a LabRun<'a>) -> Result<Self, LabError> {
+    pub fn new(lab: &'a LabRun<'a>, heads: LastHeads) -> Result<Self, LabError> {
         let sites = [Site::Embed, Site::ResidPre, Site::Z, Site::AttnOut, Site::MlpOut, Site::ResidPost];
+        let of_tokens: &[Site] = match heads {
+            LastHeads::Whole => &[],
+            LastHeads::ByToken => &[Site::Pattern, Site::V],
+        };
         let capture = lab.run(
-            Sites::of(&[&sites[..], &[Site::Q, Site::K, Site::Scores, Site::ResidFinal]].concat()),
+            Sites::of(&[&sites[..], &[Site::Q, Site::K, Site::Scores, Site::ResidFinal], of_tokens].concat()),
             Logits::Skip,
         )?;
-        Ok(Self { lab, capture, maps: BTreeMap::new(), undivided: BTreeSet::new() })
+        Ok(Self { lab, capture, maps: BTreeMap::new(), undivided: BTreeSet::new(), heads })
     }
 
     /// The run.
@@ -88,15 +112,16 @@ impl<'a> Walk<'a> {
             let what = "its first layer has a convolution, and parts cannot be followed through it";
             let shape = shape.ok_or_else(|| LabError::unsuited(what))?;
             let name = |kind: StackKind, what: &str| format!("{}L{layer} {what}", stack_prefix(kind));
+            let heads = if place.is_next(layer, n_layers) { self.heads } else { LastHeads::Whole };
             carry(&mut parts, &shape.attention, &name(own, "norm bias"));
-            self.attention(&mut parts, own, layer, position)?;
+            self.attention(&mut parts, (own, layer), position, heads)?;
             settle(&mut parts, &shape.attention, &name(own, "norm bias"));
             if place == StreamPoint::BeforeCross(layer) {
                 return Ok(parts);
             }
             if let Some(norms) = shape.cross.as_ref().filter(|_| crosses) {
                 carry(&mut parts, norms, &name(StackKind::Cross, "norm bias"));
-                self.attention(&mut parts, StackKind::Cross, layer, position)?;
+                self.attention(&mut parts, (StackKind::Cross, layer), position, heads)?;
                 settle(&mut parts, norms, &name(StackKind::Cross, "norm bias"));
             }
             let mlp = self.capture.stack(own).and_then(|stack| stack.layers[layer].rows(Site::MlpOut)?.row(position));
@@ -140,9 +165,9 @@ impl<'a> Walk<'a> {
     fn attention(
         &mut self,
         parts: &mut VectorParts,
-        kind: StackKind,
-        layer: usize,
+        (kind, layer): (StackKind, usize),
         position: usize,
+        heads: LastHeads,
     ) -> Result<(), LabError> {
         let missing = || LabError::unsuited(NO_STREAM);
         let recorded = self.capture.stack(kind).and_then(|stack| stack.layers.get(layer)).ok_or_else(missing)?;
@@ -163,12 +188,33 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         for (head, vector) in own.into_iter().enumerate() {
-            parts.add(head_name(HeadId { stack: kind, layer, head }), vector);
+            let id = HeadId { stack: kind, layer, head };
+            let of_head = map.head(head).filter(|_| heads == LastHeads::ByToken);
+            match of_head.and_then(|map| self.by_token(id, &map, position, &vector)) {
+                Some(tokens) => tokens.into_iter().for_each(|(name, vector)| parts.add(name, vector)),
+                None => parts.add(head_name(id), vector),
+            }
         }
         if !bias.is_empty() {
             parts.add(format!("{}L{layer} attention bias", stack_prefix(kind)), bias.clone());
         }
         Ok(())
+    }
+
+    /// What a head brings to a position from each token; `None` where that is not all it adds.
+    fn by_token(&self, head: HeadId, map: &Matrix, position: usize, whole: &[f64]) -> Option<Vec<(String, Vec<f64>)>> {
+        let (pattern, values) = (self.capture.stored_pattern(head)?, self.capture.v(head)?);
+        let weights = pattern.row(position)?;
+        let read: Vec<usize> = (0..weights.len()).filter(|key| weights[*key] != 0.0).collect();
+        let of =
+            |row: usize, col: usize| f64::from(weights[read[row]]) * values.get(read[row], col).map_or(0.0, f64::from);
+        let brought = Dense::from_fn(read.len(), values.n_cols(), of).product(&Dense::from(map)).ok()?;
+        let tokens = self.capture.key_tokens(head.stack);
+        let texts: Vec<String> =
+            (0..tokens.len()).map(|key| words::bare(&words::token_text(tokens, key)).to_owned()).collect();
+        let name = |key: &usize| format!("{} from {}", head_name(head), words::named(&texts, *key, *key));
+        let is_all = add_up(brought.rows(), &narrow(whole));
+        is_all.then(|| read.iter().map(name).zip(brought.rows().map(<[f64]>::to_vec)).collect())
     }
 
     /// Refuses parts that are not all there is.

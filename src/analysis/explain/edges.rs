@@ -9,7 +9,38 @@
 //! Norms on the way are held fixed at the deviation that the whole stream has: then they are linear, each part gets
 //! its share, and what a norm adds is a part of its own.
 
-use super::{ExplainError, dense::Dense};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ExplainError,
+    dense::{Dense, dot},
+    directions::{Directions, Factor},
+};
+
+/// By what a score is taken apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartsBy {
+    #[default]
+    Dimension,
+    /// Singular directions of the head's bilinear form.
+    Direction,
+    /// Everything that was added to the two streams before, as pairs.
+    Source,
+    /// What tokens are, and where they stand.
+    Position,
+    /// What the heads of the layer before brought, by the token that they brought it from.
+    Back,
+}
+
+vocabulary! {
+    PartsBy: name, title;
+    Dimension("dimension", "Dimension"),
+    Direction("direction", "Singular direction"),
+    Source("source", "Source"),
+    Position("position", "Content and position"),
+    Back("back", "One step back"),
+}
 
 /// A norm with the statistics of one position.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +52,19 @@ pub struct FrozenNorm<'a> {
     pub epsilon: f64,
     /// Whether the mean is taken away: layer norm, and not RMS norm.
     pub centred: bool,
+}
+
+impl FrozenNorm<'_> {
+    fn mean(&self, vector: &[f64]) -> f64 {
+        if self.centred { vector.iter().sum::<f64>() / vector.len().max(1) as f64 } else { 0.0 }
+    }
+
+    /// The deviation by which it divides a vector.
+    pub fn deviation(&self, vector: &[f64]) -> f64 {
+        let middle = self.mean(vector);
+        let variance = vector.iter().map(|x| (x - middle).powi(2)).sum::<f64>() / vector.len().max(1) as f64;
+        (variance + self.epsilon).sqrt()
+    }
 }
 
 /// A vector as a sum of named ones.
@@ -40,23 +84,18 @@ impl VectorParts {
 
     /// What they add up to.
     pub fn sum(&self) -> Vec<f64> {
-        let mut sum = vec![0.0; self.vectors.first().map_or(0, Vec::len)];
-        for part in &self.vectors {
-            sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
-        }
-        sum
+        self.sum_of(|_| true)
     }
 
     /// Puts a norm on all of them, with the deviation of their sum; its bias becomes the part `name`.
     pub fn norm(&mut self, norm: FrozenNorm<'_>, name: &str) {
-        let sum = self.sum();
-        let n = sum.len().max(1) as f64;
-        let mean = |vector: &[f64]| if norm.centred { vector.iter().sum::<f64>() / n } else { 0.0 };
-        let middle = mean(&sum);
-        let variance = sum.iter().map(|x| (x - middle).powi(2)).sum::<f64>() / n;
-        let deviation = (variance + norm.epsilon).sqrt();
+        self.norm_by(norm, norm.deviation(&self.sum()), name);
+    }
+
+    /// The same with the deviation of another vector.
+    pub fn norm_by(&mut self, norm: FrozenNorm<'_>, deviation: f64, name: &str) {
         for part in &mut self.vectors {
-            let middle = mean(part);
+            let middle = norm.mean(part);
             let scale = |(x, weight): (&mut f64, &f32)| *x = (*x - middle) / deviation * f64::from(*weight);
             part.iter_mut().zip(norm.weight).for_each(scale);
         }
@@ -66,20 +105,28 @@ impl VectorParts {
     }
 
     /// Every part by a linear map `[in, out]`, of which the bias becomes the part `name`.
-    #[must_use]
-    pub fn mapped(&self, weight: &Dense, bias: Option<&[f64]>, name: &str) -> Self {
-        let map = |part: &Vec<f64>| {
-            let mut out = vec![0.0; weight.n_cols()];
-            for (value, row) in part.iter().zip(weight.rows()).filter(|(value, _)| **value != 0.0) {
-                out.iter_mut().zip(row).for_each(|(out, weight)| *out += value * weight);
-            }
-            out
-        };
-        let mut mapped = Self { names: self.names.clone(), vectors: self.vectors.iter().map(map).collect() };
+    pub fn mapped(&self, weight: &Dense, bias: Option<&[f64]>, name: &str) -> Result<Self, ExplainError> {
+        let vectors = self.matrix().product(weight)?.rows().map(<[f64]>::to_vec).collect();
+        let mut mapped = Self { names: self.names.clone(), vectors };
         if let Some(bias) = bias {
             mapped.add(name, bias.to_vec());
         }
-        mapped
+        Ok(mapped)
+    }
+
+    /// One row per part.
+    pub fn matrix(&self) -> Dense {
+        let width = self.vectors.first().map_or(0, Vec::len);
+        Dense::from_fn(self.vectors.len(), width, |row, col| self.vectors[row][col])
+    }
+
+    /// What those parts add up to whose name is such.
+    pub fn sum_of(&self, is_meant: impl Fn(&str) -> bool) -> Vec<f64> {
+        let mut sum = vec![0.0; self.vectors.first().map_or(0, Vec::len)];
+        for (_, part) in self.names.iter().zip(&self.vectors).filter(|(name, _)| is_meant(name)) {
+            sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+        }
+        sum
     }
 
     /// Parts of one name as one, where the first of them stands.
@@ -95,60 +142,81 @@ impl VectorParts {
         joined
     }
 
-    /// The same parts, less others of the same names; one that is missing there stays whole.
+    /// The same parts, less others of the same names; one that is missing there is a part of its own.
     #[must_use]
     pub fn less(mut self, other: &Self, share: f64) -> Self {
         for (name, vector) in other.names.iter().zip(&other.vectors) {
-            match self.names.iter().position(|known| known == name) {
+            let beside = format!("other keys’ {name}");
+            match self.names.iter().position(|known| known == name || *known == beside) {
                 Some(at) => self.vectors[at].iter_mut().zip(vector).for_each(|(sum, value)| *sum -= share * value),
-                None => self.add(name.clone(), vector.iter().map(|value| -share * value).collect()),
+                None => self.add(beside, vector.iter().map(|value| -share * value).collect()),
             }
         }
         self
     }
 }
 
-/// A score taken apart.
+/// A score `scale · q · k`, whose query and key are sums of parts, `[d_head]` each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edge {
-    /// What each part of the query says to each part of the key, `[query parts, key parts]`.
-    pub pairs: Dense,
-    /// By dimension of the head; another basis of the same model would have others.
-    pub dimensions: Vec<f64>,
-    /// What both add up to.
-    pub sum: f64,
+    pub query: VectorParts,
+    pub key: VectorParts,
+    scale: f64,
+    /// The sums of both.
+    pub q: Vec<f64>,
+    pub k: Vec<f64>,
 }
 
 impl Edge {
+    /// Of a query and a key.
+    pub fn of(query: VectorParts, key: VectorParts, scale: f64) -> Result<Self, ExplainError> {
+        let (q, k) = (query.sum(), key.sum());
+        if q.is_empty() || k.is_empty() {
+            return Err(ExplainError::Nothing("parts of a stream"));
+        }
+        for part in query.vectors.iter().chain(&key.vectors) {
+            ExplainError::check_shape("a part of the stream", &[q.len()], &[part.len()])?;
+        }
+        Ok(Self { query, key, scale, q, k })
+    }
+
+    /// What two vectors say to each other.
+    pub fn product(&self, q: &[f64], k: &[f64]) -> f64 {
+        self.scale * dot(q, k)
+    }
+
+    /// The score.
+    pub fn sum(&self) -> f64 {
+        self.product(&self.q, &self.k)
+    }
+
+    /// What each part of the query says to each part of the key, `[query parts, key parts]`.
+    pub fn pairs(&self) -> Dense {
+        let (query, key) = (&self.query.vectors, &self.key.vectors);
+        Dense::from_fn(query.len(), key.len(), |row, col| self.product(&query[row], &key[col]))
+    }
+
+    /// By dimension of the head; another basis of the same model would have others.
+    pub fn dimensions(&self) -> Vec<f64> {
+        self.q.iter().zip(&self.k).map(|(q, k)| self.scale * q * k).collect()
+    }
+
     /// What each part of the query adds.
     pub fn by_query(&self) -> Vec<f64> {
-        self.pairs.rows().map(|row| row.iter().sum()).collect()
+        self.query.vectors.iter().map(|part| self.product(part, &self.k)).collect()
     }
 
     /// What each part of the key adds.
     pub fn by_key(&self) -> Vec<f64> {
-        let mut sums = vec![0.0; self.pairs.n_cols()];
-        for row in self.pairs.rows() {
-            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-        }
-        sums
+        self.key.vectors.iter().map(|part| self.product(&self.q, part)).collect()
     }
-}
 
-/// Takes `scale · q · k` apart by the parts of `q` and `k`, `[d_head]` each.
-pub fn edge(query: &VectorParts, key: &VectorParts, scale: f64) -> Result<Edge, ExplainError> {
-    let (q, k) = (query.sum(), key.sum());
-    if q.is_empty() || k.is_empty() {
-        return Err(ExplainError::Nothing("parts of a stream"));
+    /// By singular direction of the map of queries and that of keys: the strength and what is added of each.
+    pub fn directions(&self, query: &Factor, key: &Factor) -> Result<Directions, ExplainError> {
+        let mut found = Directions::of(query, key, &self.q, &self.k)?;
+        found.parts.iter_mut().for_each(|part| *part *= self.scale);
+        Ok(found)
     }
-    for part in query.vectors.iter().chain(&key.vectors) {
-        ExplainError::check_shape("a part of the stream", &[q.len()], &[part.len()])?;
-    }
-    let dot = |a: &[f64], b: &[f64]| scale * a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let pairs =
-        Dense::from_fn(query.vectors.len(), key.vectors.len(), |row, col| dot(&query.vectors[row], &key.vectors[col]));
-    let dimensions: Vec<f64> = q.iter().zip(&k).map(|(q, k)| scale * q * k).collect();
-    Ok(Edge { pairs, sum: dimensions.iter().sum(), dimensions })
 }
 
 #[cfg(test)]
@@ -174,16 +242,16 @@ mod tests {
         key.norm(norm, "bias");
         let w_q = toy::dense(&[[1.0, 0.0], [0.5, -1.0], [0.0, 1.0], [-0.5, 0.5]]);
         let w_k = toy::dense(&[[0.0, 1.0], [1.0, 0.5], [-1.0, 0.0], [0.5, 0.5]]);
-        let query = query.mapped(&w_q, Some(&[0.1, -0.2]), "bias").joined();
-        let key = key.mapped(&w_k, Some(&[0.05, 0.3]), "bias").joined();
-        let found = edge(&query, &key, 0.5f64.sqrt()).unwrap();
+        let query = query.mapped(&w_q, Some(&[0.1, -0.2]), "bias").unwrap().joined();
+        let key = key.mapped(&w_k, Some(&[0.05, 0.3]), "bias").unwrap().joined();
+        let found = Edge::of(query, key, 0.5f64.sqrt()).unwrap();
         let expected = [
             1.024_529, -0.242_871, -1.288_571, 0.226_932, -0.110_969, 1.804_047, -0.179_12, -0.462_478, -1.451_278,
             -1.048_793, 2.074_987, 0.021_63, 0.061_939, 0.299_372, -0.134_201, -0.063_64,
         ];
-        toy::assert_near(found.pairs.as_slice(), &expected);
-        toy::assert_near(&found.dimensions, &[0.003_394, 0.528_121]);
-        toy::assert_near(&[found.sum, found.by_query().iter().sum(), found.by_key().iter().sum()], &[0.531_515; 3]);
+        toy::assert_near(found.pairs().as_slice(), &expected);
+        toy::assert_near(&found.dimensions(), &[0.003_394, 0.528_121]);
+        toy::assert_near(&[found.sum(), found.by_query().iter().sum(), found.by_key().iter().sum()], &[0.531_515; 3]);
     }
 
     #[test]
@@ -192,8 +260,8 @@ mod tests {
         let mut b = parts(&[[4.0, 0.0, 0.0, 0.0]]);
         b.add("other", vec![0.0, 0.0, 1.0, 0.0]);
         a = a.less(&b, 0.5);
-        assert_eq!(a.names, ["0", "1", "other"]);
+        assert_eq!(a.names, ["0", "1", "other keys’ other"]);
         assert_eq!(a.sum(), [-1.0, 2.0, -0.5, 0.0]);
-        assert!(edge(&VectorParts::default(), &a, 1.0).is_err());
+        assert!(Edge::of(VectorParts::default(), a, 1.0).is_err());
     }
 }

@@ -6,7 +6,7 @@
 //! ```text
 //! what does it depend on?   rollout  flow  relevance  gradients  masks       rank and divergence compare them
 //! can I believe it?         erasure  permutation  adversary  normalizers
-//! what does it move?        norms  effective  edges  head_profile  head_map  detection  syntax  patches  importance
+//! what does it move?        norms  effective  edges  directions  head_profile  head_map  detection  syntax  patches  importance
 //! where is the fact?        trace  attribution  memories  rank_one
 //! does it align?            alignment
 //! underneath                dense  svd  gates  adam
@@ -22,6 +22,7 @@ pub mod attribution;
 pub mod compare;
 pub mod dense;
 pub mod detection;
+pub mod directions;
 pub mod divergence;
 pub mod edges;
 pub mod effective;

@@ -16,7 +16,7 @@ use crate::{
         method::Parameters,
         options::{Scope, Visit},
         patterns::by_stack,
-        stream::{NO_STREAM, StreamPoint, Walk},
+        stream::{LastHeads, NO_STREAM, StreamPoint, Walk},
     },
     model::{HeadReads, Site},
 };
@@ -97,7 +97,7 @@ fn direct(lab: &LabRun<'_>, target: Target) -> Result<Report, LabError> {
         direction.iter_mut().zip(other).for_each(|(value, other)| *value -= other);
         bias -= other_bias;
     }
-    let mut walk = Walk::new(lab)?;
+    let mut walk = Walk::new(lab, LastHeads::Whole)?;
     let mut report = Report::new(&SPEC);
     report.parameters = aim.parameters(lab);
     let components = walk.parts(own, position, StreamPoint::Leaving)?;

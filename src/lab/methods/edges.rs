@@ -5,21 +5,23 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use crate::{
+    analysis::chain::Chain,
     analysis::explain::{
         dense::{Dense, wide},
-        edges::{VectorParts, edge},
+        directions::{Directions, Factor},
+        edges::{Edge, PartsBy, VectorParts},
         report::{ColumnValues, Form, LabQuestion, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
-    capture::{Capture, Matrix, head_name},
+    capture::{Capture, head_name},
     ids::{HeadId, StackKind},
     lab::{
         LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
         method::Parameters,
         options::{FieldValue, OptionField, Scope, Visit, choose, read_stack, whole},
-        stream::{NO_STREAM, StreamPoint, Walk, frozen},
+        stream::{LastHeads, NO_STREAM, StreamPoint, Walk, frozen},
     },
     model::{FinalNorm, Projection},
-    text::norm_text,
+    text::{counted, norm_text},
 };
 
 /// How far the parts may miss the score, as a part of it or of 1.
@@ -43,10 +45,12 @@ const SPEC: MethodSpec = MethodSpec {
         ValueSpec::new("position_bias", "Position bias", ""),
         ValueSpec::new("soft_cap", "Soft cap", ""),
         ValueSpec::new("changes_of_the_run", "Changes of the run", ""),
-        ValueSpec::new("by_query", "By query", ""),
-        ValueSpec::new("by_key", "By key", ""),
-        ValueSpec::new("pairs", "Pairs", ""),
-        ValueSpec::new("dimensions", "Dimensions", ""),
+        ValueSpec::new("parts", "Parts of the score", "They add up to the score"),
+        ValueSpec::new("matrix", "Query part × key part", "What each part of the query says to each part of the key"),
+        ValueSpec::new("by_query", "By part of the query", "What each says to the whole key"),
+        ValueSpec::new("by_key", "By part of the key", "What the whole query says to each"),
+        ValueSpec::of_files("pairs"),
+        ValueSpec::new("dimensions", "Dimensions", "Another basis of the same model would have others"),
     ],
     ..MethodSpec::EMPTY
 };
@@ -59,14 +63,22 @@ pub struct EdgeOptions {
     pub key: usize,
     /// What the score is compared with.
     pub than: Than,
+    pub by: PartsBy,
     /// How many pairs of parts are told, the largest first.
     pub n_top: usize,
 }
 
 impl EdgeOptions {
-    /// Compared with the mean of all keys.
+    /// Compared with the mean of all keys, by source.
     pub const fn of(head: HeadId, query: usize, key: usize) -> Self {
-        Self { head, query, key, than: Than::Mean, n_top: 12 }
+        Self { head, query, key, than: Than::Mean, by: PartsBy::Source, n_top: 12 }
+    }
+
+    /// The score that steps lead to, taken apart as they do not; `None` by dimension, which is one of them.
+    pub fn beside(chain: &Chain, by: PartsBy) -> Option<Self> {
+        let than = Than::from_name(&chain.than())?;
+        let options = Self { than, by, ..Self::of(chain.head, chain.query, chain.key) };
+        (by != PartsBy::Dimension).then_some(options)
     }
 }
 
@@ -156,12 +168,16 @@ impl Method for EdgeOptions {
             let meaning = "Parts that are equal for all keys cancel in the softmax";
             choose(visit, ("than", "Compared with", meaning), &mut self.than, &all);
         }
+        let meaning = "How the score is taken apart: dimension, direction (singular directions of the head), source (pairs \
+            of what was added to the two streams), position (apart from content) or back (what the heads of the layer \
+            before brought from each token)";
+        choose(visit, ("by", "Taken apart by", meaning), &mut self.by, &PartsBy::CHOICES);
         visit(whole("top", "Listed", "Pairs of parts", &mut self.n_top, 1..=100_000));
     }
 
     // The edge is told with the answer.
     fn parameters(&self) -> Parameters {
-        vec![("top", json!(self.n_top))]
+        vec![("by", json!(self.by.name())), ("top", json!(self.n_top))]
     }
 
     fn run(&self, lab: &LabRun<'_>, _target: Target) -> Result<Report, LabError> {
@@ -189,6 +205,14 @@ struct Reader<'a> {
     vector_norm: Option<&'a FinalNorm>,
 }
 
+/// Names of a part of the stream that says where a token stands.
+const POSITION: &str = "position embedding";
+/// Parts of queries and of keys that a matrix has rows and columns for, beside one for all others.
+const IN_MATRIX: usize = 11;
+const NOT_APART: &str =
+    "where its tokens stand is part of what they are made of, so content and position cannot be told apart";
+const NONE_BEFORE: &str = "no head comes before this one, so there is no step back";
+
 impl Score<'_> {
     /// The parts of queries or keys at some positions, before they are turned.
     fn read(&mut self, reader: &Reader<'_>, positions: &[usize]) -> Result<Vec<VectorParts>, LabError> {
@@ -200,7 +224,7 @@ impl Score<'_> {
             if let Some(norm) = &reader.norm {
                 parts.norm(frozen(norm), "bias");
             }
-            let mut parts = parts.mapped(&weight, bias.as_deref(), "bias");
+            let mut parts = parts.mapped(&weight, bias.as_deref(), "bias")?;
             if let Some(norm) = reader.vector_norm {
                 parts.norm(frozen(norm), "bias");
             }
@@ -209,29 +233,60 @@ impl Score<'_> {
         Ok(all)
     }
 
-    /// The same, turned by their positions.
-    fn turned(&mut self, reader: &Reader<'_>, positions: &[usize]) -> Result<Vec<VectorParts>, LabError> {
-        let mut all = self.read(reader, positions)?;
-        let n = self.walk.capture().tokens(reader.stack.query_side()).len();
-        let width = reader.map.weight.n_cols();
-        let most = all.iter().map(|parts| parts.vectors.len()).max().unwrap_or(0);
-        let mut rows = vec![vec![0.0f32; most * width]; n];
-        for (position, parts) in positions.iter().zip(&all) {
-            let values = parts.vectors.iter().flatten().map(|value| *value as f32);
-            rows[*position].iter_mut().zip(values).for_each(|(row, value)| *row = value);
-        }
-        let rows = rows.into_iter().map(|rows| Matrix::new(rows, [most, width]));
-        let rows = rows.collect::<Result<Vec<_>, _>>().map_err(|_| LabError::unsuited(NO_STREAM))?;
+    /// The same turns as of queries and keys at some positions, `[d_head, d_head]` each; `None` where there are none.
+    fn turns(&self, reader: &Reader<'_>, positions: &[usize]) -> Result<Option<Vec<Dense>>, LabError> {
         let HeadId { stack, layer, .. } = self.head;
-        let turned = self.lab.model.turned(stack, layer, rows.clone())?;
-        if turned != rows {
-            for (position, parts) in positions.iter().zip(&mut all) {
-                for (vector, row) in parts.vectors.iter_mut().zip(turned[*position].rows()) {
-                    *vector = wide(row);
-                }
-            }
+        let unturned = Dense::identity(reader.map.weight.n_cols()).to_matrix();
+        let n = self.walk.capture().tokens(reader.stack.query_side()).len();
+        let turned = self.lab.model.turned((stack, layer), (positions, n), &vec![unturned; positions.len()])?;
+        Ok(turned.map(|turned| turned.iter().map(Dense::from).collect()))
+    }
+
+    /// The map of a reader at a position, its biases among its rows, turned as what stands there.
+    fn factor(&mut self, reader: &Reader<'_>, position: usize) -> Result<Factor, LabError> {
+        let mut rows = VectorParts::default();
+        reader.map.weight.rows().for_each(|row| rows.add("", wide(row)));
+        reader.map.bias.iter().for_each(|bias| rows.add("", wide(bias)));
+        if let Some(norm) = reader.vector_norm.map(frozen) {
+            let before = self.read(&Reader { vector_norm: None, norm: reader.norm.clone(), ..*reader }, &[position])?;
+            let deviation = before.first().map_or(1.0, |parts| norm.deviation(&parts.sum()));
+            rows.norm_by(norm, deviation, "");
         }
-        Ok(all)
+        let Factor(factor) = Factor::of(&rows.matrix())?;
+        match self.turns(reader, &[position])?.as_deref() {
+            Some([turn]) => Ok(Factor(factor.product(turn)?)),
+            _ => Ok(Factor(factor)),
+        }
+    }
+
+    /// A query and a key, less their share of other keys; unturned, and turned where they are.
+    fn edges(
+        &mut self,
+        [queries, keys]: [&Reader<'_>; 2],
+        key: usize,
+        others: &[usize],
+    ) -> Result<(Edge, Option<Edge>), LabError> {
+        let missing = || LabError::unsuited(NO_STREAM);
+        let query_parts = self.read(queries, &[self.query])?.pop().ok_or_else(missing)?;
+        let key_parts = self.read(keys, &[key])?.pop().ok_or_else(missing)?;
+        // Of what is compared with nobody asks how it came about.
+        self.walk.heads = LastHeads::Whole;
+        let other_parts = self.read(keys, others)?;
+        let less = |parts: VectorParts, others: &[VectorParts]| {
+            others.iter().fold(parts, |parts, other| parts.less(other, 1.0 / others.len() as f64))
+        };
+        let positions: Vec<usize> = [key].iter().chain(others).copied().collect();
+        let turned = match (self.turns(queries, &[self.query])?, self.turns(keys, &positions)?) {
+            (Some(of_query), Some(of_keys)) => {
+                let turn = |parts: &VectorParts, turn: &Dense| parts.mapped(turn, None, "");
+                let others = other_parts.iter().zip(&of_keys[1..]).map(|(parts, by)| turn(parts, by));
+                let others = others.collect::<Result<Vec<_>, _>>()?;
+                let turned_key = less(turn(&key_parts, &of_keys[0])?, &others);
+                Some(Edge::of(turn(&query_parts, &of_query[0])?, turned_key, self.scale)?)
+            }
+            _ => None,
+        };
+        Ok((Edge::of(query_parts, less(key_parts, &other_parts), self.scale)?, turned))
     }
 
     /// What is recorded: a score, and what of it is no product of query and key.
@@ -282,9 +337,71 @@ fn table(names: &[String], values: &[f64]) -> Value {
     ])
 }
 
+/// The pairs of parts that say most, `n_top` of them.
+fn pairs(edge: &Edge, pairs: &Dense, n_top: usize) -> Value {
+    let n = edge.key.names.len();
+    let mut order: Vec<usize> = (0..pairs.as_slice().len()).collect();
+    let size = |at: &usize| pairs.as_slice()[*at].abs();
+    order.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    order.truncate(n_top);
+    let names = |of: &dyn Fn(usize) -> String| ColumnValues::Text(order.iter().map(|at| of(*at)).collect());
+    Value::Table(vec![
+        TableColumn::new("query_part", names(&|at| edge.query.names[at / n].clone())),
+        TableColumn::new("key_part", names(&|at| edge.key.names[at % n].clone())),
+        TableColumn::new("contribution", ColumnValues::Number(order.iter().map(|at| pairs.as_slice()[*at]).collect())),
+    ])
+}
+
+/// What the largest parts of the query, as rows, say to the largest of the key, as columns; the others are taken together.
+fn matrix(edge: &Edge, pairs: &Dense) -> Value {
+    // The name of each row or column with the parts in it.
+    let grouped = |names: &[String], size: &dyn Fn(usize) -> f64| {
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_by(|a, b| size(*b).total_cmp(&size(*a)));
+        let (shown, others) = order.split_at(names.len().min(IN_MATRIX));
+        let mut groups: Vec<(String, Vec<usize>)> = shown.iter().map(|at| (names[*at].clone(), vec![*at])).collect();
+        if !others.is_empty() {
+            groups.push((format!("{} others", others.len()), others.to_vec()));
+        }
+        groups
+    };
+    let (by_query, by_key) = (edge.by_query(), edge.by_key());
+    let rows = grouped(&edge.query.names, &|row| by_query[row].abs());
+    let cols = grouped(&edge.key.names, &|col| by_key[col].abs());
+    let cell = |rows: &[usize], cols: &[usize]| -> f64 {
+        rows.iter().flat_map(|row| cols.iter().map(move |col| pairs.at(*row, *col))).sum()
+    };
+    let names = ColumnValues::Text(rows.iter().map(|(name, _)| name.clone()).collect());
+    let column = |(name, cols): (String, Vec<usize>)| {
+        TableColumn::new(name, ColumnValues::Number(rows.iter().map(|(_, rows)| cell(rows, &cols)).collect()))
+    };
+    Value::Table([TableColumn::new("query_part", names)].into_iter().chain(cols.into_iter().map(column)).collect())
+}
+
+/// What tokens are apart from where they stand: by position embeddings, and by what turning them apart changes.
+fn by_position(plain: &Edge, turned: Option<&Edge>, distance: usize) -> Vec<(String, f64)> {
+    let told = |parts: &VectorParts| {
+        [("content", parts.sum_of(|name| name != POSITION)), ("position", parts.sum_of(|name| name == POSITION))]
+    };
+    let mut parts = Vec::new();
+    if [&plain.query, &plain.key].iter().any(|side| side.names.iter().any(|name| name == POSITION)) {
+        for (of_query, q) in told(&plain.query) {
+            for (of_key, k) in told(&plain.key) {
+                parts.push((format!("{of_query} × {of_key}"), plain.product(&q, &k)));
+            }
+        }
+    } else {
+        parts.push(("content, as if at one place".to_owned(), plain.sum()));
+    }
+    parts.extend(
+        turned.map(|turned| (format!("turned {} apart", counted(distance, "position")), turned.sum() - plain.sum())),
+    );
+    parts
+}
+
 /// One score as the sum of what the parts of two streams say to each other.
 fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
-    let EdgeOptions { head, query, key, than, n_top } = options;
+    let EdgeOptions { head, query, key, than, by, n_top } = options;
     let HeadId { stack, layer, .. } = head;
     let plain = lab.plain()?;
     spot(plain, &options)?;
@@ -297,7 +414,7 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let spec = plain.model().stack(stack).and_then(|spec| spec.layers.get(layer)).ok_or_else(missing)?;
     let mut score = Score {
         lab,
-        walk: Walk::new(lab)?,
+        walk: Walk::new(lab, if by == PartsBy::Back { LastHeads::ByToken } else { LastHeads::Whole })?,
         head,
         query,
         scale: f64::from(spec.scale),
@@ -321,6 +438,9 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         Than::Mean => seen,
         Than::Key(other) => seen.into_iter().filter(|(key, _)| *key == other).collect(),
     };
+    if by == PartsBy::Back && !is_cross && layer == 0 {
+        return Err(LabError::unsuited(NONE_BEFORE));
+    }
     if let (Than::Key(other), true) = (than, others.is_empty()) {
         return Err(LabError::unsuited(format!(
             "query {query} cannot see key {other}, so there is nothing to compare"
@@ -346,18 +466,12 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
             it";
         return Err(LabError::unsuited(what));
     }
-    let query_parts = score.turned(&queries, &[query])?.pop().ok_or_else(missing)?;
-    let positions: Vec<usize> = others.iter().map(|(key, _)| *key).chain([key]).collect();
-    let mut all = score.turned(&keys, &positions)?;
-    let mut key_parts = all.pop().ok_or_else(missing)?;
-    let share = 1.0 / others.len().max(1) as f64;
-    for other in &all {
-        key_parts = key_parts.less(other, share);
-    }
-    let mean = |nth: usize| others.iter().map(|(_, recorded)| recorded[nth]).sum::<f64>() * share;
+    let places: Vec<usize> = others.iter().map(|(key, _)| *key).collect();
+    let (plain_edge, turned) = score.edges([&queries, &keys], key, &places)?;
+    let found = turned.as_ref().unwrap_or(&plain_edge);
+    let mean = |nth: usize| others.iter().map(|(_, recorded)| recorded[nth]).sum::<f64>() / others.len().max(1) as f64;
     let (compared, rest) = (own_score - mean(0), own_rest - mean(1));
-    let found = edge(&query_parts, &key_parts, score.scale)?;
-    let sum = found.sum + rest;
+    let sum = found.sum() + rest;
     let weight = plain.stored_pattern(head).and_then(|pattern| pattern.get(query, key)).map_or(f64::NAN, f64::from);
     let beside = match (spec.biased, spec.softcap) {
         (true, _) => "position bias",
@@ -368,7 +482,8 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         .with_parameter("head", head_name(head))
         .with_parameter("query", query)
         .with_parameter("key", key)
-        .with_parameter("than", json!(than.name()));
+        .with_parameter("than", json!(than.name()))
+        .with_parameter("by", json!(by.name()));
     report.notes.extend(score.walk.notes());
     if (sum - compared).abs() > SAME * compared.abs().max(own_score.abs()).max(1.0) {
         report.notes.push(format!(
@@ -379,31 +494,44 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     }
     report = report.with_value("score", compared).with_value("sum", sum).with_value("weight", weight);
     // What is no product: a bias of the position, a cap, a change.
-    if spec.biased || spec.softcap.is_some() || rest.abs() > SAME * own_score.abs().max(1.0) {
+    let has_rest = spec.biased || spec.softcap.is_some() || rest.abs() > SAME * own_score.abs().max(1.0);
+    if has_rest {
         report = report.with_value(beside.replace(' ', "_"), rest);
     }
-    let n = key_parts.names.len();
-    let mut order: Vec<usize> = (0..found.pairs.as_slice().len()).collect();
-    let size = |at: &usize| found.pairs.as_slice()[*at].abs();
-    order.sort_by(|a, b| size(b).total_cmp(&size(a)));
-    order.truncate(n_top);
-    let pairs = Value::Table(vec![
-        TableColumn::new(
-            "query_part",
-            ColumnValues::Text(order.iter().map(|at| query_parts.names[at / n].clone()).collect()),
-        ),
-        TableColumn::new(
-            "key_part",
-            ColumnValues::Text(order.iter().map(|at| key_parts.names[at % n].clone()).collect()),
-        ),
-        TableColumn::new(
-            "contribution",
-            ColumnValues::Number(order.iter().map(|at| found.pairs.as_slice()[*at]).collect()),
-        ),
-    ]);
-    Ok(report
-        .with_value("by_query", table(&query_parts.names, &found.by_query()))
-        .with_value("by_key", table(&key_parts.names, &found.by_key()))
-        .with_value("pairs", pairs)
-        .with_value("dimensions", found.dimensions))
+    let of_rest = has_rest.then(|| (beside.to_owned(), rest));
+    let parts = |parts: Vec<(String, f64)>| {
+        let (names, values): (Vec<_>, Vec<_>) = parts.into_iter().chain(of_rest).unzip();
+        table(&names, &values)
+    };
+    let by_side = |report: Report| {
+        let report = report.with_value("by_query", table(&found.query.names, &found.by_query()));
+        report.with_value("by_key", table(&found.key.names, &found.by_key()))
+    };
+    Ok(match by {
+        PartsBy::Dimension => report.with_value("dimensions", found.dimensions()),
+        PartsBy::Direction => {
+            let factors = [score.factor(&queries, query)?, score.factor(&keys, key)?];
+            let Directions { strengths, parts: values } = found.directions(&factors[0], &factors[1])?;
+            let left = found.sum() - values.iter().sum::<f64>();
+            let name = |(nth, strength): (usize, &f64)| format!("direction {}, σ {}", nth + 1, norm_text(*strength));
+            let mut all: Vec<_> = strengths.iter().enumerate().map(name).zip(values).collect();
+            if left.abs() > SAME * own_score.abs().max(1.0) {
+                all.push(("outside of its directions".to_owned(), left));
+            }
+            report.with_value("parts", parts(all))
+        }
+        PartsBy::Source => {
+            let all = found.pairs();
+            by_side(report.with_value("matrix", matrix(found, &all)).with_value("pairs", pairs(found, &all, n_top)))
+                .with_value("dimensions", found.dimensions())
+        }
+        PartsBy::Position => {
+            let all = by_position(&plain_edge, turned.as_ref(), query.abs_diff(key));
+            if all.len() == 1 && !spec.biased {
+                return Err(LabError::unsuited(NOT_APART));
+            }
+            report.with_value("parts", parts(all))
+        }
+        PartsBy::Back => by_side(report),
+    })
 }

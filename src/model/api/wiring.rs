@@ -182,19 +182,25 @@ impl Model {
         Ok(dense.map(|dense| (row.to_vec(), dense)).into_iter().chain([(features, output)]).collect())
     }
 
-    /// Turns what stands at each position as the layer turns queries and keys there; one matrix `[any, d_head]` for
-    /// each position from the first on.
+    /// Turns what stands at some of `n` positions as the layer turns queries and keys there, one matrix `[any, d_head]`
+    /// of one shape for each; `None` where it turns nothing.
     ///
     /// # Errors
-    /// When the widths differ.
-    pub fn turned(&self, stack: StackKind, layer: usize, rows: Vec<Matrix>) -> Result<Vec<Matrix>, ModelError> {
+    /// When the shapes differ.
+    pub fn turned(
+        &self,
+        (stack, layer): (StackKind, usize),
+        (positions, n): (&[usize], usize),
+        rows: &[Matrix],
+    ) -> Result<Option<Vec<Matrix>>, ModelError> {
         let rotary = self.attention(stack, layer).and_then(|attention| attention.rotary);
         let rotary = rotary.and_then(|idx| self.stack(stack)?.rotary.get(idx));
-        let (Some(rotary), Some([n, width])) = (rotary, rows.first().map(Matrix::shape)) else { return Ok(rows) };
+        let (Some(rotary), Some([n_rows, width])) = (rotary, rows.first().map(Matrix::shape)) else { return Ok(None) };
         let values: Vec<f32> = rows.iter().flat_map(Matrix::as_slice).copied().collect();
-        let x = Tensor::from_vec(values, (rows.len(), n, width), self.engine.device())?;
-        let turned = kernels::rotate(&x, &rotary.turns(0..rows.len()))?.to_vec3::<f32>()?;
-        turned.into_iter().map(|rows| Ok(Matrix::new(rows.concat(), [n, width])?)).collect()
+        let x = Tensor::from_vec(values, (rows.len(), n_rows, width), self.engine.device())?;
+        let turned = kernels::rotate(&x, &rotary.turns(0..n).rows(positions))?.to_vec3::<f32>()?;
+        let turned = turned.into_iter().map(|rows| Ok(Matrix::new(rows.concat(), [n_rows, width])?));
+        turned.collect::<Result<_, ModelError>>().map(Some)
     }
 
     /// What the stream of a side begins with; `None` where what stands for tokens is mapped to another width first, or

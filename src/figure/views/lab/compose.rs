@@ -13,7 +13,7 @@ use super::{
     masks,
     panels::Panels,
     patches::Patches,
-    sentences,
+    sentences, shares,
 };
 use crate::{
     analysis::explain::{
@@ -268,7 +268,10 @@ fn of_value(
         Value::Heads { rows, cols, values } => {
             map((capture, report), (rows, cols), (values.head(head.head)?, title), head)
         }
-        Value::Table(columns) => Arc::new(table(columns, about.form, about.sorted)),
+        Value::Table(columns) => match shares::piece(columns, title) {
+            Some(piece) => piece,
+            None => Arc::new(table(columns, about.form, about.sorted)),
+        },
         _ => return None,
     })
 }

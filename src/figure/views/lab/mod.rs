@@ -16,6 +16,7 @@ mod options;
 mod panels;
 mod patches;
 mod sentences;
+mod shares;
 mod spec;
 
 pub use options::LabOptions;
@@ -226,7 +227,7 @@ fn room<'a>(texts: impl IntoIterator<Item = &'a str>, most: f32) -> f32 {
 }
 
 /// About how many lines a text takes in small type where a line is as wide as `inner`: never fewer than it does.
-fn n_lines(text: &str, inner: f32) -> usize {
+pub(in crate::figure) fn n_lines(text: &str, inner: f32) -> usize {
     let mut lines = usize::from(!text.trim().is_empty());
     let mut used = 0.0;
     for word in text.split_whitespace() {
