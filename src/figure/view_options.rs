@@ -2,25 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::views::{
-    average::AverageOptions,
-    cost::CostOptions,
-    distance::ShownCorrelation,
-    grid::GridOptions,
-    heads::HeadsOptions,
-    heatmap::{ColorScale, HeatmapOptions},
-    image::ImageOptions,
-    lab::LabOptions,
-    positions::PositionsOptions,
-    scatter::ScatterOptions,
-    simplex::SimplexOptions,
-    text::TextOptions,
-    why::WhyOptions,
+use super::{
+    ViewKind,
+    views::{
+        average::AverageOptions,
+        cost::CostOptions,
+        distance::ShownCorrelation,
+        grid::GridOptions,
+        heads::HeadsOptions,
+        heatmap::{ColorScale, HeatmapOptions},
+        image::ImageOptions,
+        lab::LabOptions,
+        positions::PositionsOptions,
+        scatter::ScatterOptions,
+        simplex::SimplexOptions,
+        text::TextOptions,
+        why::WhyOptions,
+    },
 };
 use crate::{
     analysis::{
         PointCloud, Space,
-        explain::{Target, report::LabQuestion},
+        chain::Against,
+        explain::{Target, edges::PartsBy, report::LabQuestion},
         projection::ProjectionOptions,
         reading::{ReadingOptions, long::Pool},
     },
@@ -110,6 +114,12 @@ impl ViewOptions {
     /// The same, to be changed.
     pub const fn question_mut(&mut self) -> &mut LabQuestion {
         &mut self.lab.question
+    }
+
+    /// With what a score is compared, and by what it is taken apart beside its steps, where a view does that.
+    pub fn parts_in(&self, view: ViewKind) -> Option<(Against, PartsBy)> {
+        let WhyOptions { against, parts, .. } = self.why;
+        (view.facts().takes_scores_apart && parts != PartsBy::Dimension).then_some((against, parts))
     }
 
     /// Lets go of what is about one input alone.

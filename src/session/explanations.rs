@@ -8,11 +8,11 @@ use std::{
 
 use super::{Document, Effect, Focus, LabOptions, Loadable, Pane, provenance::RunKey};
 use crate::{
-    analysis::{cloud_query::QuestionKind, explain::report::Report},
+    analysis::{chain::Chain, cloud_query::QuestionKind, explain::report::Report},
     capture::{AppliedEdit, Capture, Edit},
     figure::views::lab::Answered,
     ids::{CaptureId, HeadId, JobId, ModelId, PaneId, Side},
-    lab::{Estimate, FieldValues, LabFocus, MethodCall, MethodPreset, MethodRefusal, Target, TimeLimit},
+    lab::{EdgeOptions, Estimate, FieldValues, LabFocus, MethodCall, MethodPreset, MethodRefusal, Target, TimeLimit},
     model::{Generation, Input, Progress},
     protocol::{Explanation, ExplanationAnswer, Failure, Lane, Request, Update},
     text::sentence,
@@ -99,6 +99,8 @@ pub struct Explanations {
 
 /// Where an overlay asks: beside the columns, whose options may be turned while it stays what it is.
 pub(super) const OVERLAY: &str = "overlay";
+/// Where the steps of a weight ask for the parts of its score.
+pub const PARTS: &str = "parts";
 
 impl Explanations {
     fn entry(&self, capture: CaptureId, wanted: (&str, &MethodCall), target: Target) -> Option<&CachedAnswer> {
@@ -292,17 +294,35 @@ impl Pane {
             .collect()
     }
 
+    /// What its view asks of the laboratory, by column, where it can be asked.
+    pub fn asked(&self, capture: &Capture) -> Vec<(&'static str, MethodCall)> {
+        if !self.view.facts().shows_answers {
+            return self.parts(capture).map(|ask| (PARTS, ask)).into_iter().collect();
+        }
+        self.wanted(capture).into_iter().filter_map(|it| Some((it.column.name, it.ask.ok()?))).collect()
+    }
+
+    /// The question for the parts of the score that its steps lead to.
+    fn parts(&self, capture: &Capture) -> Option<MethodCall> {
+        let (against, parts) = self.options.parts_in(self.view)?;
+        let (head, Focus { query, key }) = (self.selection.head, self.selection.pinned);
+        let (query, key) = Chain::pair(capture, head, [query, key])?;
+        let chain = Chain::of(capture, head, query, key, against)?;
+        EdgeOptions::beside(&chain, parts).map(MethodCall::Edges)
+    }
+
     /// What the laboratory has answered of what the pane shows.
     pub(super) fn answers(&self, capture: &Capture) -> Vec<Answered> {
         let (known, target) = (&self.explanations, self.options.target);
         // A figure has no veil: the answer to another question is not in it.
-        let answer = |ColumnRequest { column, ask }: ColumnRequest| {
+        let answer = |(column, ask): (&'static str, MethodCall)| {
             let (report, _) = known
-                .shown(capture.id(), (column.name, &ask.ok()?), target, self.subject())
+                .shown(capture.id(), (column, &ask), target, self.subject())
                 .filter(|(_, to)| *to == AnswerTo::This)?;
-            Some(Answered { column: column.name, title: column.title, report: Some(Arc::clone(report)) })
+            let title = MethodPreset::from_name(column).map_or("", |column| column.title);
+            Some(Answered { column, title, report: Some(Arc::clone(report)) })
         };
-        self.wanted(capture).into_iter().filter_map(answer).collect()
+        self.asked(capture).into_iter().filter_map(answer).collect()
     }
 
     /// Another capture is shown: what was chosen for another input no longer counts.
@@ -393,7 +413,10 @@ impl Pane {
         let before = before.map(|(report, of)| (Arc::clone(report), of));
         let subject = self.subject();
         let wanted = self.wanted(shown);
-        let is_shown = |name: &str| name == OVERLAY || wanted.iter().any(|wanted| wanted.column.name == name);
+        let has_parts = self.options.parts_in(self.view).is_some();
+        let is_shown = |name: &str| {
+            name == OVERLAY || has_parts && name == PARTS || wanted.iter().any(|wanted| wanted.column.name == name)
+        };
         let mut effects = self.explanations.make_room(self.id, (capture, column), is_shown);
         let mut answer = Loadable::Empty;
         match explanation {

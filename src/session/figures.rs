@@ -264,7 +264,7 @@ pub(super) fn figure(pane: &Pane, documents: &Documents, options: FigureOptions)
     let cloud =
         if pane.view.facts().reads_corpus { pane.cloud(document)? } else { PointCloud::Input(Arc::clone(&capture)) };
     let spec = Arc::new(spec_of(pane, document, (&capture, &cloud), options));
-    let answers = if pane.view.facts().shows_answers { pane.answers(&capture) } else { Vec::new() };
+    let answers = pane.answers(&capture);
     let timing = document.shown_timing().cloned();
     Some(FigureRequest { spec, capture, cloud, other, answers, timing })
 }

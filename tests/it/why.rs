@@ -1,29 +1,31 @@
 //! One weight step by step: every step against what was recorded, in the window and as a figure.
 
-use std::{fs, process::Command};
+use std::{collections::BTreeSet, fs};
 
 use attnscope::{
     analysis::{
         attention::ScoreStep,
         chain::{Against, Chain, Over, Step, StepKind},
+        explain::{edges::PartsBy, report::Value as ReportValue},
     },
     capture::{Capture, Cut, Edit, Knockout, Scope},
     figure::{
-        ViewKind,
+        ViewKind, ViewOptions,
         pen::Medium,
         views::why::{WhyOptions, WhyScene},
     },
     ids::HeadId,
     model::{Logits, RunPlan, Sites, uninterrupted},
     raster::ColorMap,
-    session::Focus,
+    session::{Command, Focus, SelectionCommand},
 };
-use eframe::egui::{Key, vec2};
+use eframe::egui::{Key, Role, vec2};
 use egui_kittest::kittest::Queryable as _;
 use serde_json::Value;
 
 use crate::{
     families::{families, open},
+    render::attnscope,
     support::window::{Window, with_text},
     views::{Stage, sentence},
 };
@@ -216,7 +218,7 @@ fn a_figure_has_the_steps_that_were_walked_and_its_table_every_number() {
     let text = "The animal didn't cross the street because it was too tired";
     let arguments = ["render", "why", "--model", "demo:gpt", "--text", text, "--layer", "3", "--head", "2"];
     let more = ["--query", "11", "--walked", "4", "--compared", "next", "--out", &figure, "--data", &data];
-    let output = Command::new(env!("CARGO_BIN_EXE_attnscope")).args(arguments).args(more).output().unwrap();
+    let output = attnscope(&[&arguments[..], &more].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let figure = fs::read_to_string(&figure).unwrap();
     assert!(figure.contains("Query “it”") && figure.contains("Dot products") && !figure.contains("Values mixed"));
@@ -226,4 +228,57 @@ fn a_figure_has_the_steps_that_were_walked_and_its_table_every_number() {
     let [q, k] = [0.0, 1.0].map(|step| of(step).collect::<Vec<_>>());
     let products = of(2.0).zip(q.iter().zip(&k)).all(|(product, (q, k))| (product - q * k).abs() < 1e-4);
     assert!(products && q.len() == 28 && rows.iter().all(|row| row["step"].as_f64().unwrap() < 4.0));
+}
+
+#[test]
+fn the_parts_of_the_score_are_drawn_beside_the_steps_and_are_in_the_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "The animal didn't cross the street because it was too tired";
+    let shared =
+        ["render", "why", "--model", "demo:gpt", "--text", text, "--layer", "3", "--head", "2", "--query", "11"];
+    for by in PartsBy::ALL.into_iter().filter(|by| *by != PartsBy::Dimension) {
+        let [figure, data] = ["figure.svg", "data.json"].map(|name| folder.path().join(name).display().to_string());
+        let more = ["--key", "2", "--parts", by.name(), "--out", &figure, "--data", &data];
+        let output = attnscope(&[&shared[..], &more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let figure = fs::read_to_string(&figure).unwrap();
+        assert!(figure.contains(&format!("by {}", by.title().to_lowercase())), "{by:?}");
+        let data: Value = serde_json::from_str(&fs::read_to_string(&data).unwrap()).unwrap();
+        let rows = data["rows"].as_array().unwrap();
+        let named =
+            |name: &str| rows.iter().filter(move |row| row["name"] == name).map(|row| row["value"].as_f64().unwrap());
+        let score = named("Scaled").nth(2).unwrap();
+        let tables: BTreeSet<&str> =
+            rows.iter().filter_map(|row| row["name"].as_str()).filter(|name| name.contains("art")).collect();
+        assert!(!tables.is_empty(), "{by:?}");
+        for table in tables {
+            let sum: f64 = named(table).sum();
+            assert!((sum - score).abs() < 1e-4 * score.abs().max(1.0), "{by:?}, {table}: {sum}, not {score}");
+        }
+    }
+    let capture = folder.path().join("run.safetensors").display().to_string();
+    let captured = attnscope(&["capture", "--model", "demo:gpt", "--text", text, "--out", &capture]);
+    assert!(captured.status.success(), "{}", String::from_utf8_lossy(&captured.stderr));
+    let out = folder.path().join("no.svg").display().to_string();
+    let refused = attnscope(&["render", "why", "--capture", &capture, "--parts", "source", "--out", &out]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("weights of the model"));
+}
+
+#[test]
+fn the_window_takes_the_score_apart_as_its_file_does() {
+    let mut window = Window::open(with_text("one two three"));
+    window.app().request(Command::Select(SelectionCommand::ShowView(ViewKind::Why)));
+    window.app().request(Command::Select(SelectionCommand::Head(HeadId::single(2, 1))));
+    window.app().request(Command::Select(SelectionCommand::Pin(Focus::cell(2, 0))));
+    let options = WhyOptions { parts: PartsBy::Source, ..WhyOptions::default() };
+    let all = ViewOptions { why: options, ..window.app().session().pane().options.clone() };
+    window.app().request(Command::SetViewOptions(all));
+    window.settle();
+    let spoken = window.harness.get_all_by_role(Role::Image).filter_map(|node| node.accesskit_node().label());
+    let spoken: Vec<String> = spoken.collect();
+    let parts = spoken.iter().find(|said| said.contains("by source")).expect("the parts are told");
+    let figure = window.app().session().figure().unwrap();
+    let Some(report) = figure.answers.first().and_then(|answer| answer.report.clone()) else { panic!("no answer") };
+    let Some(ReportValue::Number(score)) = report.value("score") else { panic!() };
+    assert!(parts.contains(&format!("Sum: {}", attnscope::text::norm_text(*score))), "{parts}");
 }

@@ -7,13 +7,22 @@ use serde_json::Value;
 
 use super::RenderOptions;
 use crate::{
-    analysis::explain::report::{LabQuestion, Report},
+    analysis::{
+        PointCloud,
+        chain::Chain,
+        explain::report::{LabQuestion, Report},
+        reading::Captures,
+    },
     capture::Capture,
     cli::{CliError, show_progress, target::TargetOptions},
-    figure::{ViewKind, spec::FigureSpec, views::lab::Answered},
+    figure::{
+        ViewKind,
+        spec::{FigureInput, FigureSpec, ResolvedSpec},
+        views::lab::Answered,
+    },
     ids::HeadId,
-    lab::{self, FieldValues, LabFocus, LabRun, MethodPreset, Scope},
-    model::{Input, Logits, Model, RunPlan},
+    lab::{self, EdgeOptions, FieldValues, LabFocus, LabRun, MethodCall, MethodPreset, Scope, Target},
+    model::{Encoded, Input, Logits, Model, RunPlan},
     text::sentence,
 };
 
@@ -132,4 +141,30 @@ pub fn explain(
         log::warn!("{why}");
     }
     Ok((capture, answers))
+}
+
+/// The parts of the score that the steps of each head lead to.
+///
+/// # Errors
+/// Says why a score has no such parts.
+pub fn parts(
+    model: &Model,
+    encoded: &Encoded,
+    (options, spec): (&RenderOptions, &FigureSpec),
+    (capture, cloud): (&Capture, &PointCloud),
+) -> Result<Vec<Answered>, CliError> {
+    let Some((against, by)) = spec.options.parts_in(spec.view) else { return Ok(Vec::new()) };
+    let subject = FigureInput { captures: Captures::one(capture), cloud, answers: &[] };
+    let (edits, quiet) = (options.edits.edits(), |_: &Report| {});
+    let mut answers = Vec::new();
+    for head in ResolvedSpec::new(spec, subject)?.ids()? {
+        let chain = Chain::pair(capture, head, [spec.query, spec.key])
+            .and_then(|(query, key)| Chain::of(capture, head, query, key, against));
+        let Some(ask) = chain.and_then(|chain| EdgeOptions::beside(&chain, by)) else { continue };
+        let lab = LabRun::new(model, encoded, &edits, &show_progress, &quiet);
+        let answer = lab::answer(lab, &MethodCall::Edges(ask), Target::default());
+        let answer = answer.map_err(|error| CliError::Failed(error.to_string()))?;
+        answers.push(Answered { column: "parts", title: "", report: Some(Arc::new(answer.report)) });
+    }
+    Ok(answers)
 }

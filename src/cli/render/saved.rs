@@ -116,14 +116,12 @@ impl Played {
 
     /// Asks the laboratory what the pane shows of it, column by column.
     fn explain(&mut self, id: PaneId) {
-        let Some(pane) = self.session.panes.get(id).filter(|pane| pane.view.facts().shows_answers) else { return };
+        let Some(pane) = self.session.panes.get(id) else { return };
         let target = pane.options.target;
         let Some(capture) = self.session.document_of(pane).latest_capture() else { return };
-        for wanted in pane.wanted(capture) {
-            if let Ok(ask) = wanted.ask {
-                self.asks(id, Command::InPane(PaneCommand::ExplainAnyway(wanted.column.name, ask, target)));
-                self.settle();
-            }
+        for (column, ask) in pane.asked(capture) {
+            self.asks(id, Command::InPane(PaneCommand::ExplainAnyway(column, ask, target)));
+            self.settle();
         }
     }
 

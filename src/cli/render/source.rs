@@ -39,6 +39,11 @@ pub fn read(options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliErr
     if spec.space() == Space::Positions {
         spaces::check_positions(!options.input.is_empty(), options.capture.is_some())?;
     }
+    if options.capture.is_some() && spec.options.parts_in(spec.view).is_some() {
+        let message = "parts of a score are made with the weights of the model: give a --model and its input instead of a \
+            --capture, or leave out --parts";
+        return Err(CliError::Usage(message.to_owned()));
+    }
     if spec.view.facts().shows_answers && options.capture.is_some() {
         let message = "explaining runs the model again: give a --model and its input instead of a --capture";
         return Err(CliError::Usage(message.to_owned()));
@@ -112,6 +117,10 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
     }
     let encoded = model.encode(&input)?;
     let source = Source::one(model.forward(&encoded, &plan, &show_progress)?);
+    let source = Source {
+        answers: explained::parts(&model, &encoded, (options, spec), (&source.capture, &source.cloud))?,
+        ..source
+    };
     if !spec.view.facts().reads_unchanged || positions::permutation(&source.capture).is_none() {
         return Ok(source);
     }

@@ -186,6 +186,8 @@ pub struct Facts {
     pub has_rest_columns: bool,
     /// A changed run is drawn beside the same run without a part of its changes.
     pub reads_unchanged: bool,
+    /// A score can be taken apart beside its steps.
+    pub takes_scores_apart: bool,
     /// Parts of the details beside it.
     pub details: &'static [DetailsPart],
 }
@@ -240,6 +242,7 @@ impl Facts {
         is_on_pages: false,
         has_rest_columns: false,
         reads_unchanged: false,
+        takes_scores_apart: false,
         details: &[],
     };
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use emath::{Rect, pos2, vec2};
+use emath::{Rect, Vec2, pos2, vec2};
 
 use super::{
     heatmap::ruled_out::{hatch, hatched_text},
@@ -30,6 +30,7 @@ use crate::{
 
 pub mod layout;
 mod options;
+pub mod parts;
 mod said;
 mod spec;
 
@@ -37,6 +38,7 @@ pub use options::WhyOptions;
 pub use spec::SPEC;
 
 use layout::{NAME_PT, STRIP_PT, WhyLayout};
+use parts::{Halves, Parts};
 
 /// A recorded value that is farther than this from the step before is said to differ.
 const DIFFERS: f32 = 1e-4;
@@ -44,7 +46,7 @@ const DIFFERS: f32 = 1e-4;
 const TO_COME: f32 = 0.6;
 
 /// The steps of one query.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WhyScene {
     pub chain: Arc<Chain>,
     pub query: String,
@@ -56,6 +58,8 @@ pub struct WhyScene {
     pub color_map: ColorMap,
     /// How many steps are walked.
     pub walked: usize,
+    /// The score taken apart, where that is asked for.
+    pub parts: Option<Parts>,
 }
 
 impl WhyScene {
@@ -68,9 +72,16 @@ impl WhyScene {
             keys: (0..keys.len()).map(|key| words::token_text(keys, key)).collect(),
             d_value: capture.v(chain.head).map_or(0, |values| values.n_cols()),
             walked: options.walked(chain.steps.len()),
+            parts: None,
             chain,
             color_map,
         }
+    }
+
+    /// The same with the score taken apart.
+    #[must_use]
+    pub fn with_parts(self, parts: Option<Parts>) -> Self {
+        Self { parts, ..self }
     }
 
     /// How many steps are drawn: on paper those that are walked, in the window all, the rest pale.
@@ -83,7 +94,21 @@ impl WhyScene {
 
     /// Where everything stands in an area.
     pub fn layout(&self, area: Rect, medium: Medium) -> WhyLayout {
-        WhyLayout::of(area, &self.chain, self.n_drawn(medium))
+        WhyLayout::of(self.halves(area, medium).steps, &self.chain, self.n_drawn(medium))
+    }
+
+    fn steps_size(&self, medium: Medium) -> Vec2 {
+        vec2(WhyLayout::width(), WhyLayout::least(self.n_drawn(medium)).y)
+    }
+
+    /// Where the steps and the parts stand in an area.
+    pub fn halves(&self, area: Rect, medium: Medium) -> Halves {
+        Halves::of(area, self.steps_size(medium), self.parts.as_ref())
+    }
+
+    /// The height of all in a width.
+    pub fn height_in(&self, width: f32, medium: Medium) -> f32 {
+        Halves::height(width, self.steps_size(medium), self.parts.as_ref())
     }
 
     fn draw_step(&self, nth: usize, step: &Step, layout: &WhyLayout, pen: &mut Pen<'_>) {
@@ -169,11 +194,11 @@ impl Scene for WhyScene {
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        WhyLayout::least(0).x
+        self.parts.as_ref().map_or(0.0, Parts::least_width).max(WhyLayout::least(0).x)
     }
 
-    fn height(&self, _: f32, pen: &mut Pen<'_>) -> f32 {
-        WhyLayout::least(self.n_drawn(pen.medium)).y
+    fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        self.height_in(width, pen.medium)
     }
 
     fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
@@ -182,6 +207,9 @@ impl Scene for WhyScene {
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         let layout = self.layout(area, pen.medium);
+        if let Some(parts) = &self.parts {
+            parts.draw(self.halves(area, pen.medium).parts, pen);
+        }
         for (nth, step) in self.chain.steps.iter().take(layout.strips.len()).enumerate() {
             if pen.sees(layout.strips[nth].rect) {
                 self.draw_step(nth, step, &layout, pen);
@@ -194,7 +222,8 @@ impl Scene for WhyScene {
         let what = format!("From “{query}” to its weights in {}, step by step, with the key “{key}”", self.chain.head);
         let how = "Of more than 16 values the 12 largest are drawn. Colours go by the largest value of each strip: orange \
             above 0, blue below; weights from the ground on";
+        let parts = self.parts.as_ref().map_or("", |parts| parts.said.as_str());
         let mask = hatched_text((0..self.keys.len()).any(|key| self.is_hidden(key)), false);
-        Captions { short: what.clone(), full: joined([what.as_str(), how, mask]) }
+        Captions { short: what.clone(), full: joined([what.as_str(), how, parts, mask]) }
     }
 }

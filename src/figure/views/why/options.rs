@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    analysis::chain::Against,
+    analysis::{chain::Against, explain::edges::PartsBy},
     options::{Visit, choose, whole},
 };
 
@@ -15,6 +15,8 @@ const MOST_STEPS: usize = 20;
 #[serde(default)]
 pub struct WhyOptions {
     pub against: Against,
+    /// By what the score is taken apart beside the steps.
+    pub parts: PartsBy,
     /// How many steps are walked; 0 for all.
     pub steps: usize,
 }
@@ -24,6 +26,10 @@ impl WhyOptions {
     pub fn visit(&mut self, visit: &mut Visit<'_>) {
         let meaning = "Of why: key vector that the key's is compared with: none, mean (of all keys) or next (the strongest other)";
         choose(visit, ("compared", "Compared with", meaning), &mut self.against, &Against::CHOICES);
+        let meaning = "Of why: by what the score is taken apart beside the steps: dimension (as the steps do), direction \
+            (singular directions of the head), source (pairs of what was added to the streams of query and key), position \
+            (apart from content) or back (what the heads of the layer before brought from each token)";
+        choose(visit, ("parts", "Taken apart by", meaning), &mut self.parts, &PartsBy::CHOICES);
         let meaning = "Of why: steps that are walked from the query on; 0 for all";
         visit(whole("walked", "Steps", meaning, &mut self.steps, 0..=MOST_STEPS));
     }

@@ -4,6 +4,7 @@ use super::WhyScene;
 use crate::{
     analysis::attention::ScoreStep,
     analysis::chain::{Against, HiddenColumns, Over, Step, StepKind},
+    analysis::explain::edges::PartsBy,
     capture::words,
     text::{grouped, norm_text, share_text, tick_text, weight_text},
 };
@@ -12,6 +13,12 @@ impl WhyScene {
     /// A key by its text.
     pub fn key_name(&self, key: usize) -> &str {
         self.keys.get(key).map_or("", |name| words::bare(name))
+    }
+
+    /// What is taken apart, and by what.
+    pub fn parts_title(&self, by: PartsBy) -> String {
+        let (query, key) = (words::bare(&self.query), self.key_name(self.chain.key));
+        format!("Score of “{key}” for “{query}” by {}", by.title().to_lowercase())
     }
 
     /// What a step is called.

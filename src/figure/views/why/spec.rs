@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::WhyScene;
+use super::{WhyScene, parts::Parts};
 use crate::{
-    analysis::chain::Chain,
+    analysis::chain::{Chain, Step},
     capture::Site,
     figure::{
         ViewKind,
@@ -26,7 +26,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Steps from one query to its weights and on to the residual stream, with their numbers",
     group: ViewGroup::Works,
     pages: None,
-    facts: Facts::STEPS,
+    facts: Facts { takes_scores_apart: true, ..Facts::STEPS },
     extent: FigureExtent::Head,
     options: &["why"],
     fields: |options, _, visit| options.why.visit(visit),
@@ -51,6 +51,9 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         let chain = pair.and_then(|(query, key)| Chain::of(capture, id, query, key, options.against));
         let chain = chain.ok_or_else(|| FigureError::Failed(format!("no attention of {id} was recorded")))?;
         let scene = WhyScene::new(capture, Arc::new(chain), resolved.spec.color_map(), options);
+        let title = scene.parts_title(options.parts);
+        let parts = Parts::among(resolved.answers, id).map(|report| Parts::of(&title, capture, id, report));
+        let scene = scene.with_parts(parts);
         let of_table = scene.clone();
         let label = capitalised(&heads_text(&[id]));
         Ok(resolved.named(Box::new(scene), Box::new(move || table(&of_table)), label, Some(id)))
@@ -58,27 +61,50 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     resolved.ids()?.into_iter().map(figure).collect()
 }
 
-/// One row per value of each step that is walked.
+/// One row per value of each step that is walked, and per part of the score.
 fn table(scene: &WhyScene) -> Table {
     let chain = &scene.chain;
-    let steps = chain.steps.iter().take(scene.walked).enumerate();
-    let rows: Vec<_> = steps
-        .flat_map(|(nth, step)| step.values.iter().enumerate().map(move |(at, value)| (nth, step, at, *value)))
-        .collect();
+    let of_step = |(nth, step): (usize, &'_ Step)| -> Vec<Row> {
+        let row = |(at, value): (usize, &f32)| {
+            let column_name = scene.column_name(step.over, at);
+            Row { step: nth, name: scene.name(step), column: at, column_name, value: *value }
+        };
+        step.values.iter().enumerate().map(row).collect()
+    };
+    let mut rows: Vec<Row> = chain.steps.iter().take(scene.walked).enumerate().flat_map(of_step).collect();
+    // Parts of the score stand behind the steps.
+    let parts = scene.parts.as_ref().map(Parts::rows).unwrap_or_default();
+    let of_part = |(column, (name, column_name, value)): (usize, (String, String, f32))| Row {
+        step: chain.steps.len(),
+        name,
+        column,
+        column_name,
+        value,
+    };
+    rows.extend(parts.into_iter().enumerate().map(of_part));
     let column = |name: &'static str, values| DataColumn { name: name.into(), values };
-    let index = |of: &dyn Fn(usize) -> usize| DataValues::Index((0..rows.len()).map(|row| of(row) as u32).collect());
-    let text = |of: &dyn Fn(usize) -> String| DataValues::Text((0..rows.len()).map(of).collect());
+    let index = |of: &dyn Fn(&Row) -> usize| DataValues::Index(rows.iter().map(|row| of(row) as u32).collect());
+    let text = |of: &dyn Fn(&Row) -> String| DataValues::Text(rows.iter().map(of).collect());
     let columns = vec![
         column("stack", text(&|_| chain.head.stack.name().to_owned())),
         column("layer", index(&|_| chain.head.layer)),
         column("head", index(&|_| chain.head.head)),
         column("query", index(&|_| chain.query)),
         column("key", index(&|_| chain.key)),
-        column("step", index(&|row| rows[row].0)),
-        column("name", text(&|row| scene.name(rows[row].1))),
-        column("column", index(&|row| rows[row].2)),
-        column("column_name", text(&|row| scene.column_name(rows[row].1.over, rows[row].2))),
-        column("value", DataValues::Number(rows.iter().map(|row| row.3).collect())),
+        column("step", index(&|row| row.step)),
+        column("name", text(&|row| row.name.clone())),
+        column("column", index(&|row| row.column)),
+        column("column_name", text(&|row| row.column_name.clone())),
+        column("value", DataValues::Number(rows.iter().map(|row| row.value).collect())),
     ];
     Table { provenance: String::new(), columns }
+}
+
+/// One number of the table.
+struct Row {
+    step: usize,
+    name: String,
+    column: usize,
+    column_name: String,
+    value: f32,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use eframe::egui::{
     Button, CursorIcon, EventFilter, Key, Modifiers, Rect, RectAlign, Response, RichText, Role, ScrollArea, Sense, Ui,
-    WidgetInfo,
+    WidgetInfo, vec2,
 };
 
 use super::{
@@ -17,16 +17,20 @@ use super::{
     states, tooltip,
 };
 use crate::{
-    analysis::chain::{Against, Chain, Over},
+    analysis::{
+        chain::{Against, Chain, Over},
+        explain::report::Report,
+    },
     figure::{
         Scene as _,
         pen::Medium,
-        views::why::{WhyOptions, WhyScene, layout::WhyLayout},
+        views::why::{WhyOptions, WhyScene, layout::WhyLayout, parts::Parts},
     },
     ids::{CaptureId, HeadId},
+    lab::{EdgeOptions, MethodCall},
     raster::ColorMap,
-    session::{Command, Focus, SelectionCommand, ViewKind},
-    text::{norm_text, weight_text},
+    session::{Command, Focus, Loadable, PARTS, PaneCommand, SelectionCommand, ViewKind},
+    text::{norm_text, sentence, weight_text},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
@@ -37,8 +41,8 @@ use crate::{
 type PairKey = (CaptureId, HeadId, [Option<usize>; 2]);
 type ChainKey = (CaptureId, HeadId, (usize, usize), Against);
 
-/// Everything that the scene depends on.
-type SceneKey = (Same<Chain>, ColorMap, WhyOptions);
+/// Everything that the scene depends on: the last is the answer that the score is taken apart by, or what is said of it.
+type SceneKey = (Same<Chain>, ColorMap, WhyOptions, Option<Result<Same<Report>, String>>);
 
 /// The view with what it remembers between frames.
 #[derive(Default)]
@@ -67,9 +71,19 @@ impl Canvas for WhyView {
             return None;
         };
         let (colors, options) = (cx.pane.options.color_map(), cx.pane.options.why);
-        let key = (Same(Arc::clone(&chain)), colors, options);
-        let scene = self.scene.get_or_update(key, || Arc::new(WhyScene::new(capture, chain, colors, options)));
-        ScrollArea::both().id_salt("steps").auto_shrink(false).show(ui, |ui| self.scene_ui(ui, cx, &scene));
+        let answer = parts_of(cx, capture.id(), &chain);
+        let key = (Same(Arc::clone(&chain)), colors, options, answer.clone());
+        let make = || {
+            let scene = WhyScene::new(capture, Arc::clone(&chain), colors, options);
+            let title = scene.parts_title(options.parts);
+            let parts = answer.map(|answer| match answer {
+                Ok(Same(report)) => Parts::of(&title, capture, chain.head, &report),
+                Err(said) => Parts::saying(&title, said),
+            });
+            Arc::new(scene.with_parts(parts))
+        };
+        let scene = self.scene.get_or_update(key.clone(), make);
+        ScrollArea::both().id_salt("steps").auto_shrink(false).show(ui, |ui| self.scene_ui(ui, cx, &scene, key));
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
     }
 }
@@ -93,6 +107,24 @@ pub fn why_button_ui(ui: &mut Ui, cx: &ViewCtx<'_>, held: Focus) {
     }
 }
 
+/// The answer that the score is taken apart by, asked for where it is not there yet, or what is to be said in its place;
+/// `None` where the steps alone take it apart.
+fn parts_of(cx: &ViewCtx<'_>, capture: CaptureId, chain: &Chain) -> Option<Result<Same<Report>, String>> {
+    let ask = MethodCall::Edges(EdgeOptions::beside(chain, cx.pane.options.why.parts)?);
+    let target = cx.pane.options.target;
+    let answer = cx.pane.explanations.find(capture, PARTS, &ask, target);
+    if answer.is_none() {
+        cx.send(Command::InPane(PaneCommand::Explain(PARTS, ask, target)));
+    }
+    let failure = answer.and_then(Loadable::failure).map(|failure| sentence(&failure.summary));
+    let report = answer.and_then(Loadable::latest).map(|report| Same(Arc::clone(report)));
+    Some(match (failure, report) {
+        (Some(failure), _) => Err(failure),
+        (None, Some(report)) => Ok(report),
+        (None, None) => Err("The score is being taken apart …".to_owned()),
+    })
+}
+
 impl WhyView {
     /// The steps of the selected head, from what is held or else from its strongest weight.
     fn chain(&mut self, cx: &ViewCtx<'_>) -> Option<Arc<Chain>> {
@@ -105,13 +137,13 @@ impl WhyView {
         self.chain.get_or_update((capture.id(), head, pair, against), compute)
     }
 
-    fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &WhyScene) {
+    fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &WhyScene, key: SceneKey) {
         let n_steps = scene.chain.steps.len();
-        let size = ui.available_size().max(WhyLayout::least(n_steps));
+        let width = ui.available_width().max(WhyLayout::least(n_steps).x);
+        let size = vec2(width, scene.height_in(width, Medium::Screen).max(ui.available_height()));
         let (response, painter) = ui.allocate_painter(size, Sense::click());
         let area = response.rect;
         let layout = scene.layout(area, Medium::Screen);
-        let key = (Same(Arc::clone(&scene.chain)), scene.color_map, cx.pane.options.why);
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw(area, pen));
         let at = scene.walked - 1;
         response.widget_info(|| WidgetInfo {
@@ -127,6 +159,9 @@ impl WhyView {
         if response.clicked() {
             response.request_focus();
         }
+        if let Some(parts) = &scene.parts {
+            parts_ui(ui, parts, scene.halves(area, Medium::Screen).parts, &response);
+        }
         let Some((nth, column)) = response.hover_pos().and_then(|at| layout.at(at)) else { return };
         if scene.chain.steps[nth].over == Over::Keys {
             let focus = Focus::cell(scene.chain.query, column);
@@ -137,6 +172,18 @@ impl WhyView {
             }
         }
         cell_readout_ui(ui, cx, scene, (nth, column), layout.strips[nth].rect);
+    }
+}
+
+/// What the pointer finds among the parts, and what they say aloud.
+fn parts_ui(ui: &Ui, parts: &Parts, place: Rect, response: &Response) {
+    let spoken = ui.interact(place, response.id.with("parts"), Sense::hover());
+    spoken.widget_info(|| WidgetInfo::labeled(Role::Image, true, parts.spoken()));
+    if let Some(hit) = spoken.hover_pos().and_then(|at| parts.at(place, at)) {
+        let about = hit.rect.intersect(ui.clip_rect());
+        tooltip::beside(ui, about, RectAlign::BOTTOM, |ui| {
+            ui.label(&hit.text);
+        });
     }
 }
 
