@@ -81,7 +81,7 @@ impl Shares {
     }
 
     fn name_width(&self) -> f32 {
-        room(self.rows.iter().map(|(name, _)| name.as_str()), MOST_NAME_PT).max(40.0) + 2.0 * GRID
+        room(self.rows.iter().map(|(name, _)| name.as_str()), MOST_NAME_PT).max(48.0) + 3.0 * GRID
     }
 
     fn row(area: Rect, nth: usize) -> Rect {

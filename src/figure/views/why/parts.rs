@@ -1,6 +1,6 @@
 //! A score taken apart, beside the steps that it is one of.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
@@ -17,14 +17,16 @@ use crate::{
         views::lab::{Answered, Hit, ROW_PT, TitledPiece, compose, n_lines},
     },
     ids::HeadId,
+    text::{norm_text, sentence},
 };
 
 /// Height of the heading, and of the title of a picture.
 const HEADING_PT: f32 = 7.0 * GRID;
 const TITLE_PT: f32 = 5.0 * GRID;
-/// Between two pictures.
+/// Between two pictures, one below the other and side by side.
 const GAP_PT: f32 = 3.0 * GRID;
-/// Widest and narrowest panel.
+const BESIDE_PT: f32 = 6.0 * GRID;
+/// Widest panel of several pictures, and the narrowest of all.
 const MOST_PT: f32 = 160.0 * GRID;
 const LEAST_PT: f32 = 80.0 * GRID;
 
@@ -33,7 +35,7 @@ const LEAST_PT: f32 = 80.0 * GRID;
 pub struct Parts {
     /// By what the score is taken apart.
     pub title: String,
-    /// What is to be known of it, or why there are no parts yet.
+    /// What they come to and what is to be known of them, or why there are none yet.
     pub said: String,
     pieces: Vec<TitledPiece>,
     report: Option<Arc<Report>>,
@@ -49,9 +51,20 @@ impl Parts {
     pub fn of(title: &str, capture: &Capture, head: HeadId, report: &Arc<Report>) -> Self {
         let answered = Answered { column: report.method.name, title: "", report: Some(Arc::clone(report)) };
         let sections = compose(capture, LabQuestion::Moves, &[answered], (head, false));
-        let said = sections.iter().flat_map(|section| &section.notes).map(|note| crate::text::sentence(note));
-        let said = said.collect::<Vec<_>>().join(". ");
-        let pieces = sections.iter().flat_map(|section| section.parts.clone()).collect();
+        let titled = |name: &str| report.method.value(name).map_or("", |about| about.title);
+        let number = |(name, value): &(Cow<'static, str>, Value)| match value {
+            Value::Number(value) => Some(format!("{} {}", titled(name), norm_text(*value))),
+            _ => None,
+        };
+        let sums = report.values.iter().filter_map(number).collect::<Vec<_>>().join(" · ");
+        let notes = sections.iter().flat_map(|section| &section.notes).map(|note| sentence(note));
+        let said = [sums].into_iter().chain(notes).collect::<Vec<_>>().join(". ");
+        // The steps have the dimensions already.
+        let of_table =
+            |(name, value): &(Cow<'static, str>, Value)| matches!(value, Value::Table(_)).then(|| titled(name));
+        let tables: Vec<&str> = report.values.iter().filter_map(of_table).collect();
+        let parts = sections.iter().flat_map(|section| &section.parts);
+        let pieces = parts.filter(|part| tables.contains(&part.title.as_str())).cloned().collect();
         Self { title: title.to_owned(), said, pieces, report: Some(Arc::clone(report)) }
     }
 
@@ -87,7 +100,9 @@ impl Parts {
 
     /// The width that suits it.
     pub fn width(&self) -> f32 {
-        self.pieces.iter().map(TitledPiece::width).fold(LEAST_PT, f32::max).min(MOST_PT)
+        let widths = || self.pieces.iter().map(TitledPiece::width);
+        let in_a_row = widths().map(|width| width + BESIDE_PT).sum::<f32>() - BESIDE_PT;
+        widths().fold(in_a_row.min(MOST_PT), f32::max).max(LEAST_PT)
     }
 
     /// The least width at which it can be read.
@@ -101,42 +116,43 @@ impl Parts {
 
     /// Its height in a width.
     pub fn height(&self, width: f32) -> f32 {
-        let title = |part: &TitledPiece| if part.title.is_empty() { 0.0 } else { TITLE_PT };
-        let pieces = self.pieces.iter().map(|part| title(part) + part.piece.height(width) + GAP_PT);
-        HEADING_PT + self.height_said(width) + pieces.sum::<f32>()
+        let area = Rect::from_min_size(Pos2::ZERO, vec2(width, 0.0));
+        let pieces = self.placed(area).into_iter().map(|(_, rect)| rect.bottom() + GAP_PT);
+        pieces.fold(HEADING_PT + self.height_said(width), f32::max)
     }
 
-    /// Where each picture stands.
+    /// Where each picture stands: beside the one before where there is room.
     fn placed(&self, area: Rect) -> Vec<(&TitledPiece, Rect)> {
-        let mut top = area.top() + HEADING_PT;
+        let mut at = area.min + vec2(0.0, HEADING_PT + self.height_said(area.width()));
+        let mut bottom = at.y;
         let mut placed = Vec::with_capacity(self.pieces.len());
         for part in &self.pieces {
-            top += if part.title.is_empty() { 0.0 } else { TITLE_PT };
-            let size = vec2(area.width(), part.piece.height(area.width()));
-            placed.push((part, Rect::from_min_size(pos2(area.left(), top), size)));
-            top += size.y + GAP_PT;
+            let width = part.width().min(area.width());
+            if at.x + width > area.right() + 0.5 {
+                at = pos2(area.left(), bottom + GAP_PT);
+            }
+            let corner = at + vec2(0.0, TITLE_PT);
+            let rect = Rect::from_min_size(corner, vec2(width, part.piece.height(width)));
+            placed.push((part, rect));
+            bottom = bottom.max(rect.bottom());
+            at.x += width + BESIDE_PT;
         }
         placed
     }
 
     /// Draws it.
     pub fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let text = pen.palette.text;
+        let (text, weak) = (pen.palette.text, pen.palette.text_weak);
         let title = pen.type_.fit(&self.title, BODY, area.width()).into_owned();
         pen.text(&title, BODY, text, area.left_top() + vec2(0.0, 2.5 * GRID), Align::Left);
-        let weak = pen.palette.text_weak;
-        let mut bottom = area.top() + HEADING_PT;
-        for (part, rect) in self.placed(area) {
-            if !part.title.is_empty() {
-                let name = pen.type_.fit(&part.title, SMALL, rect.width()).into_owned();
-                pen.text(&name, SMALL, weak, rect.left_top() - vec2(0.0, 0.5 * TITLE_PT), Align::Left);
-            }
-            part.piece.draw(rect, pen);
-            bottom = rect.bottom() + GAP_PT;
-        }
         for (line, words) in pen.broken(&self.said, SMALL, area.width()).iter().enumerate() {
-            let at = pos2(area.left(), bottom + (line as f32 + 0.5) * ROW_PT);
+            let at = area.left_top() + vec2(0.0, HEADING_PT + (line as f32 + 0.5) * ROW_PT - GRID);
             pen.text(words, SMALL, weak, at, Align::Left);
+        }
+        for (part, rect) in self.placed(area) {
+            let name = pen.type_.fit(&part.title, SMALL, rect.width()).into_owned();
+            pen.text(&name, SMALL, weak, rect.left_top() - vec2(0.0, 0.5 * TITLE_PT), Align::Left);
+            part.piece.draw(rect, pen);
         }
     }
 
