@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::{
     analysis::explain::normalizers,
-    capture::{AppliedEdit, Capture, Computation, LayerCapture, Matrix, Normalizer, Site},
+    capture::{AppliedEdit, Capture, Computation, LayerCapture, Matrix, Normalizer, Scorer, Site},
     ids::HeadId,
     spec::{AttentionParams, Visibility},
 };
@@ -86,6 +86,10 @@ impl RowBySteps {
 
 /// One row of [`scores`] step by step, computed even where it is stored.
 pub fn row_by_steps(capture: &Capture, head: HeadId, query: usize) -> Option<RowBySteps> {
+    let layer = capture.layer(head)?;
+    if let Some(scorer) = &layer.scorer {
+        return scored_by_steps(capture, layer, scorer, (head, query));
+    }
     let scoring = Scoring::of(capture, head)?;
     let products = scoring.products(query)?;
     let mut row = products.clone();
@@ -98,6 +102,28 @@ pub fn row_by_steps(capture: &Capture, head: HeadId, query: usize) -> Option<Row
         }
     }
     Some(RowBySteps { products, steps })
+}
+
+/// The same of a scorer with a hidden layer, whose `products` are its scores before anything is done to them. Which keys a
+/// query cannot see is read from the stored scores: no mask says it of words of other sentences.
+fn scored_by_steps(
+    capture: &Capture,
+    layer: &LayerCapture,
+    scorer: &Scorer,
+    (head, query): (HeadId, usize),
+) -> Option<RowBySteps> {
+    let edits = &capture.computation().edits;
+    let stored = layer.scores()?.head(head.head)?;
+    let (products, scale) = (scorer.scores(query)?, capture.model().layer_of(head)?.scale);
+    let scaled: Vec<f32> = products.iter().map(|product| product * scale).collect();
+    let hide = |(score, stored): (&f32, &f32)| if *stored == f32::NEG_INFINITY { *stored } else { *score };
+    let masked: Vec<f32> = scaled.iter().zip(stored.row(query)?).map(hide).collect();
+    let mut changed = masked.clone();
+    apply_edits(edits_are_known(edits).then_some(edits)?, Site::Scores, head, query, &mut changed);
+    let mut before = products.clone();
+    let steps = [(ScoreStep::Scale(scale), scaled), (ScoreStep::Mask, masked), (ScoreStep::Change, changed)];
+    let is_step = |(_, row): &(ScoreStep, Vec<f32>)| std::mem::replace(&mut before, row.clone()) != *row;
+    Some(RowBySteps { products, steps: steps.into_iter().filter(is_step).collect() })
 }
 
 /// What makes scores of the products of one head's queries and keys.

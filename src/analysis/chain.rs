@@ -5,6 +5,8 @@
 //! q_i ⊙ k_j → q_i·k_j → scale, cap, bias, mask → normaliser → α_ij v_j → Σ_j → heads joined → W_O → residual stream
 //! ```
 //!
+//! A scorer with a hidden layer begins with `W q_i`, `U k_j`, their sum, its activation and `v` times that.
+//!
 //! Every step is computed from the one before and held against the value that was recorded there.
 
 use std::borrow::Cow;
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attention::{self, ScoreStep};
 use crate::{
-    capture::{Capture, Matrix, Normalizer, Site},
+    capture::{Bend, Capture, Matrix, Normalizer, Site},
     ids::{HeadId, StackKind},
 };
 
@@ -74,6 +76,18 @@ pub enum StepKind {
     Products,
     /// `q_i · k_j` for each key.
     Dots,
+    /// `W q_i`, what the query brings to the hidden layer of a scorer.
+    HiddenQuery,
+    /// `U k_j + b`, what the key brings to it.
+    HiddenKey,
+    /// `W q_i + U k_j + b`.
+    HiddenSum,
+    /// The activation of that.
+    Bent(Bend),
+    /// The energy times that: it adds up to the score.
+    Weighted,
+    /// The same, added up for each key.
+    Energies,
     Score(ScoreStep),
     /// Scores that are no product of a query and a key, as recorded.
     Scores,
@@ -97,6 +111,8 @@ pub enum StepKind {
 pub enum Over {
     /// Dimensions of queries and keys.
     Vector,
+    /// Dimensions of the hidden layer of a scorer.
+    Hidden,
     Keys,
     /// Dimensions of values.
     Value,
@@ -141,8 +157,9 @@ impl Chain {
         let mut scores = stored.clone();
         if let Some(row) = attention::row_by_steps(capture, head, query) {
             let last = row.scores().to_vec();
+            let products = if self.hidden(capture).is_some() { StepKind::Energies } else { StepKind::Dots };
             self.vectors(capture, &last);
-            self.add(StepKind::Dots, Over::Keys, row.products);
+            self.add(products, Over::Keys, row.products);
             for (step, row) in row.steps {
                 self.add(StepKind::Score(step), Over::Keys, row);
             }
@@ -162,6 +179,25 @@ impl Chain {
         if let Some(step) = self.steps.last_mut() {
             step.deviation = expected.map(|expected| deviation(&expected, &self.weights));
         }
+    }
+
+    /// The hidden layer of a scorer that has one.
+    fn hidden(&mut self, capture: &Capture) -> Option<()> {
+        let scorer = capture.layer(self.head)?.scorer.as_ref()?;
+        let narrow = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect::<Vec<f32>>();
+        let key = scorer.key(self.key)?.to_vec();
+        let (sum, parts) = (scorer.sum(self.query, self.key)?, scorer.parts(self.query, self.key)?);
+        if let Some(query) = scorer.query(self.query) {
+            self.add(StepKind::HiddenQuery, Over::Hidden, query.to_vec());
+            self.add(StepKind::HiddenKey, Over::Hidden, key);
+            self.add(StepKind::HiddenSum, Over::Hidden, narrow(sum.clone()));
+        } else {
+            self.add(StepKind::HiddenKey, Over::Hidden, key);
+        }
+        let bent = sum.into_iter().map(|sum| scorer.bend.of(sum)).collect();
+        self.add(StepKind::Bent(scorer.bend), Over::Hidden, narrow(bent));
+        self.add(StepKind::Weighted, Over::Hidden, narrow(parts));
+        Some(())
     }
 
     /// The query, the key and their product.
@@ -261,6 +297,7 @@ impl Chain {
         let of = |kinds: &[StepKind]| self.steps.iter().find(|step| kinds.contains(&step.kind));
         let ranked_by = match over {
             Over::Vector => of(&[StepKind::Products]),
+            Over::Hidden => of(&[StepKind::Weighted]),
             Over::Keys => None,
             Over::Value => of(&[StepKind::Mixed]),
             Over::Heads => of(&[StepKind::Joined]),

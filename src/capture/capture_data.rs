@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Architecture, Computation, ImageInfo, Matrix, PerHead, PositionEncoding, RowMass, ShapeError, Site, SiteValues,
-    TextPart, Token, check,
+    Architecture, Computation, ImageInfo, Matrix, PerHead, PositionEncoding, RowMass, Scorer, ShapeError, Site,
+    SiteValues, TextPart, Token, check,
 };
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -101,6 +101,8 @@ pub struct LayerCapture {
     pub bias: Option<PerHead>,
     /// `[head, query]`: the part of each row that went to a learned sink instead of a key.
     pub sink: Option<Matrix>,
+    /// How it scores, where that is no product of queries and keys.
+    pub scorer: Option<Scorer>,
 }
 
 impl StackCapture {
@@ -438,7 +440,8 @@ impl Capture {
             bytes += stack.sites.iter().chain(of_layers).map(|(_, value)| once(value.as_slice())).sum::<u64>();
             for layer in &stack.layers {
                 bytes += layer.beside().map(|data| once(data.as_slice())).sum::<u64>();
-                bytes += layer.sink.as_ref().map_or(0, |sink| once(sink.as_slice()));
+                let rows = [layer.sink.as_ref(), layer.scorer.as_ref().map(Scorer::rows)];
+                bytes += rows.into_iter().flatten().map(|rows| once(rows.as_slice())).sum::<u64>();
             }
         }
         bytes

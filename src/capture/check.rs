@@ -74,6 +74,11 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
             let name = format!("{}.{layer_idx}.sink", stack.kind);
             return Err(misfit(&name, &sink.shape(), &[h, n_query], sink.as_slice().len()));
         }
+        if let Some(scorer) = layer.scorer.as_ref().filter(|scorer| !scorer.fits([n_query, n_key])) {
+            let name = format!("{}.{layer_idx}.{}", stack.kind, scorer.bend.name());
+            let (rows, expected) = (scorer.rows(), n_query + n_key + 1);
+            return Err(misfit(&name, &rows.shape(), &[expected, rows.n_cols()], rows.as_slice().len()));
+        }
         check_sites(&layer.sites, Some((layer_idx, spec)))?;
     }
     check_sites(&stack.sites, None)

@@ -1,26 +1,31 @@
 //! One weight step by step: every step against what was recorded, in the window and as a figure.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, io::Cursor};
 
 use attnscope::{
     analysis::{
         attention::ScoreStep,
+        by_hand::{Numbers, ScorerKind},
         chain::{Against, Chain, Over, Step, StepKind},
-        explain::{edges::PartsBy, report::Value as ReportValue},
+        explain::edges::PartsBy,
     },
-    capture::{Capture, Cut, Edit, Knockout, Scope},
+    capture::{
+        Bend, Capture, Cut, Edit, Knockout, Scope,
+        file::{self, Contents, Format},
+    },
     figure::{
         ViewKind, ViewOptions,
         pen::Medium,
         views::why::{WhyOptions, WhyScene},
     },
-    ids::HeadId,
+    ids::{CaptureId, HeadId},
+    lab::{EdgeOptions, MethodCall, Than},
     model::{Logits, RunPlan, Sites, uninterrupted},
     raster::ColorMap,
     session::{Command, Focus, SelectionCommand},
 };
 use eframe::egui::{Key, Role, vec2};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use serde_json::Value;
 
 use crate::{
@@ -76,7 +81,8 @@ fn every_step_of_every_family_is_what_was_recorded() {
                     wrong.push(format!("{name} {}: {:?} is off by {:?}", chain.head, step.kind, step.deviation));
                 }
             }
-            let has_products = kinds.contains(&StepKind::Products) || kinds.contains(&StepKind::Scores);
+            let begins = [StepKind::Products, StepKind::Weighted, StepKind::Scores];
+            let has_products = begins.iter().any(|kind| kinds.contains(kind));
             let has_rest = [StepKind::Weighed, StepKind::Mixed].iter().all(|kind| kinds.contains(kind));
             if !has_products || !has_rest {
                 wrong.push(format!("{name} {}: {kinds:?}", chain.head));
@@ -84,6 +90,53 @@ fn every_step_of_every_family_is_what_was_recorded() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn scorers_with_a_hidden_layer_begin_with_what_query_and_key_bring_to_it() {
+    for (name, is_learned) in [
+        ("rnnsearch-additive", false),
+        ("pointer", false),
+        ("bilstm", true),
+        ("bilstm-sparsemax", true),
+        ("bilstm-rationale", true),
+        ("han", true),
+    ] {
+        let capture = everything(name, Vec::new());
+        for chain in chains(&capture) {
+            let of = |kind: StepKind| step(&chain, |own| own == kind).map(|step| &step.values);
+            let first = if is_learned { StepKind::HiddenKey } else { StepKind::HiddenQuery };
+            assert_eq!(chain.steps[0].kind, first, "{name}");
+            let (key, bent) = (of(StepKind::HiddenKey).unwrap(), of(StepKind::Bent(Bend::Tanh)).unwrap());
+            let sum = of(StepKind::HiddenSum).unwrap_or(key);
+            if let Some(query) = of(StepKind::HiddenQuery) {
+                assert!(sum.iter().zip(query).zip(key).all(|((sum, q), k)| (sum - (q + k)).abs() <= NEAR), "{name}");
+            }
+            assert!(bent.iter().zip(sum).all(|(bent, sum)| (bent - sum.tanh()).abs() <= NEAR), "{name}");
+            let score = step(&chain, |kind| kind == StepKind::Weighted).unwrap().sum();
+            assert!((score - f64::from(of(StepKind::Energies).unwrap()[chain.key])).abs() < f64::from(NEAR), "{name}");
+            let compared = chain.steps.iter().filter(|step| step.over == Over::Keys && step.deviation.is_some());
+            assert_eq!(compared.count(), 2, "{name}: scores and weights are held against the record");
+            assert!(chain.steps.iter().all(|step| step.deviation.is_none_or(|far| far <= NEAR)), "{name}");
+        }
+        let mut bytes = Vec::new();
+        file::write(&[&capture], Contents::ALL, &mut bytes).unwrap();
+        let read = file::read(&mut Cursor::new(bytes), Format::Safetensors, "file", &mut || CaptureId(99)).unwrap();
+        assert_eq!(chains(&read[0]).len(), chains(&capture).len());
+        for (read, own) in chains(&read[0]).iter().zip(chains(&capture)) {
+            assert_eq!(read.steps, own.steps, "{name}: a capture file keeps the hidden layer");
+        }
+    }
+    for scorer in ["Additive", "Mlp"] {
+        let kind = ScorerKind::ALL.into_iter().find(|kind| format!("{kind:?}") == scorer).unwrap();
+        let plain = Numbers::example(0).unwrap();
+        let numbers = Numbers { scorer: kind.scorer(plain.width()), ..plain };
+        let capture = numbers.capture("by hand", CaptureId(1)).unwrap();
+        for chain in chains(&capture) {
+            assert_eq!(chain.steps[0].kind, StepKind::HiddenQuery, "{scorer}");
+            assert!(chain.steps.iter().all(|step| step.deviation.is_none_or(|far| far <= NEAR)), "{scorer}");
+        }
+    }
 }
 
 #[test]
@@ -245,14 +298,16 @@ fn the_parts_of_the_score_are_drawn_beside_the_steps_and_are_in_the_numbers() {
         assert!(figure.contains(&format!("by {}", by.title().to_lowercase())), "{by:?}");
         let data: Value = serde_json::from_str(&fs::read_to_string(&data).unwrap()).unwrap();
         let rows = data["rows"].as_array().unwrap();
-        let named =
-            |name: &str| rows.iter().filter(move |row| row["name"] == name).map(|row| row["value"].as_f64().unwrap());
-        let score = named("Scaled").nth(2).unwrap();
+        let named = |name: &str| -> Vec<f64> {
+            let of = rows.iter().filter(|row| row["name"] == name);
+            of.map(|row| row["value"].as_f64().unwrap()).collect()
+        };
+        let score = named("Scaled")[2];
         let tables: BTreeSet<&str> =
             rows.iter().filter_map(|row| row["name"].as_str()).filter(|name| name.contains("art")).collect();
         assert!(!tables.is_empty(), "{by:?}");
         for table in tables {
-            let sum: f64 = named(table).sum();
+            let sum: f64 = named(table).iter().sum();
             assert!((sum - score).abs() < 1e-4 * score.abs().max(1.0), "{by:?}, {table}: {sum}, not {score}");
         }
     }
@@ -265,7 +320,7 @@ fn the_parts_of_the_score_are_drawn_beside_the_steps_and_are_in_the_numbers() {
 }
 
 #[test]
-fn the_window_takes_the_score_apart_as_its_file_does() {
+fn the_window_asks_for_the_parts_of_what_is_held_and_its_file_has_them() {
     let mut window = Window::open(with_text("one two three"));
     window.app().request(Command::Select(SelectionCommand::ShowView(ViewKind::Why)));
     window.app().request(Command::Select(SelectionCommand::Head(HeadId::single(2, 1))));
@@ -276,9 +331,15 @@ fn the_window_takes_the_score_apart_as_its_file_does() {
     window.settle();
     let spoken = window.harness.get_all_by_role(Role::Image).filter_map(|node| node.accesskit_node().label());
     let spoken: Vec<String> = spoken.collect();
-    let parts = spoken.iter().find(|said| said.contains("by source")).expect("the parts are told");
-    let figure = window.app().session().figure().unwrap();
-    let Some(report) = figure.answers.first().and_then(|answer| answer.report.clone()) else { panic!("no answer") };
-    let Some(ReportValue::Number(score)) = report.value("score") else { panic!() };
-    assert!(parts.contains(&format!("Sum: {}", attnscope::text::norm_text(*score))), "{parts}");
+    assert!(spoken.iter().any(|said| said.contains("Score of “one” for “three” by source")), "{spoken:?}");
+    let session = window.app().session();
+    let asked = session.pane().asked(session.document().latest_capture().unwrap());
+    let [(_, MethodCall::Edges(EdgeOptions { head, query: 2, key: 0, than, by: PartsBy::Source, .. }))] = asked[..]
+    else {
+        panic!("{asked:?}");
+    };
+    assert_eq!((head, than), (HeadId::single(2, 1), Than::Nothing));
+    let figure = session.figure().unwrap();
+    let report = figure.answers.first().and_then(|answer| answer.report.clone()).expect("the file has the answer");
+    assert_eq!(report.method.name, "edges");
 }

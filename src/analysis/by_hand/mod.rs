@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::attention;
 use crate::{
     capture::{
-        Capture, CaptureParts, Computation, InputInfo, LayerCapture, Matrix, Normalizer, PerHead, Site, SiteValue,
-        SiteValues, StackCapture, Token,
+        self, Bend, Capture, CaptureParts, Computation, InputInfo, LayerCapture, Matrix, Normalizer, PerHead, Site,
+        SiteValue, SiteValues, StackCapture, Token,
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     json_file,
@@ -201,7 +201,8 @@ impl Numbers {
             head: None,
             checkpoint: None,
         };
-        let stack = StackCapture { kind, layers: vec![LayerCapture::of(sites)], ..StackCapture::default() };
+        let layer = LayerCapture { scorer: scored.scorer, ..LayerCapture::of(sites) };
+        let stack = StackCapture { kind, layers: vec![layer], ..StackCapture::default() };
         let parts = CaptureParts {
             id,
             model: Arc::new(model),
@@ -256,12 +257,18 @@ impl Numbers {
                 return refuse(format!("Queries are {} wide and keys {}", q.n_cols(), k.n_cols()));
             }
             let scores = Typed::from_fn("scores", q.n_rows(), k.n_rows(), |i, j| scale * dot(&q.rows[i], &k.rows[j]));
-            Ok(Scored { scores, scale, vectors: Some([q, k]) })
+            Ok(Scored { scores, scale, vectors: Some([q, k]), scorer: None })
         };
-        let by_pair = |score: &dyn Fn(usize, usize) -> f64| {
+        let hidden = |bend: Bend, queries: &Typed, keys: &Typed, energy: &[f64]| {
             let scale = self.scale.unwrap_or(1.0);
-            let scores = Typed::from_fn("scores", q.n_rows(), k.n_rows(), |i, j| scale * score(i, j));
-            Scored { scores, scale, vectors: None }
+            let rows = [&queries.rows[..], &keys.rows, &[energy.to_vec()]].concat();
+            let scorer = capture::Scorer::new(bend, Typed { name: "the hidden layer", rows }.matrix()?, keys.n_rows());
+            let scorer = scorer.map_err(|error| NumbersError(error.to_string()))?;
+            let scores = Typed::from_fn("scores", queries.n_rows(), keys.n_rows(), |i, j| {
+                let sums = queries.rows[i].iter().zip(&keys.rows[j]).map(|(query, key)| bend.of(query + key));
+                scale * sums.zip(energy).map(|(hidden, energy)| hidden * energy).sum::<f64>()
+            });
+            Ok(Scored { scores, scale, vectors: None, scorer: Some(scorer) })
         };
         match &self.scorer {
             Scorer::Dot => product(q.clone(), k.clone(), 1.0),
@@ -273,24 +280,18 @@ impl Numbers {
                     (q.mapped("q", &Typed::of("scorer’s wq", wq)?)?, k.mapped("k", &Typed::of("scorer’s wk", wk)?)?);
                 check_width("energy", energy.len(), queries.n_cols())?;
                 check_width("scorer’s wk", keys.n_cols(), queries.n_cols())?;
-                Ok(by_pair(&|i, j| {
-                    let hidden = queries.rows[i].iter().zip(&keys.rows[j]).map(|(q, k)| (q + k).tanh());
-                    hidden.zip(energy).map(|(hidden, energy)| hidden * energy).sum()
-                }))
+                hidden(Bend::Tanh, &queries, &keys, energy)
             }
             Scorer::Mlp { w, b, energy } => {
                 let map = Typed::of("w", w)?;
                 check_width("w", map.n_rows(), q.n_cols() + k.n_cols())?;
                 check_width("b", b.len(), map.n_cols())?;
                 check_width("energy", energy.len(), map.n_cols())?;
-                Ok(by_pair(&|i, j| {
-                    let pair = [&q.rows[i][..], &k.rows[j]].concat();
-                    let hidden = (0..map.n_cols()).map(|col| {
-                        let sum: f64 = pair.iter().zip(&map.rows).map(|(x, row)| x * row[col]).sum();
-                        (sum + b[col]).max(0.0)
-                    });
-                    hidden.zip(energy).map(|(hidden, energy)| hidden * energy).sum()
-                }))
+                let (of_query, of_key) = map.rows.split_at(q.n_cols());
+                let [of_query, of_key] = [of_query, of_key].map(|rows| Typed { name: "w", rows: rows.to_vec() });
+                let (queries, mut keys) = (q.mapped("q", &of_query)?, k.mapped("k", &of_key)?);
+                keys.rows.iter_mut().for_each(|row| row.iter_mut().zip(b).for_each(|(key, bias)| *key += bias));
+                hidden(Bend::Relu, &queries, &keys, energy)
             }
         }
     }
@@ -301,6 +302,8 @@ struct Scored {
     scores: Typed,
     scale: f64,
     vectors: Option<[Typed; 2]>,
+    /// The hidden layer, where they meet in one.
+    scorer: Option<capture::Scorer>,
 }
 
 /// A checked matrix with its name.

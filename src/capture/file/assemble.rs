@@ -97,7 +97,7 @@ impl InputTensors {
         if self.n_ignored > 0 {
             notes.push(format!("{} tensors are of kinds that are not shown", self.n_ignored));
         }
-        let recorded = record::read(self.tensors, source, &stacks, &described.computation, &mut notes)?;
+        let recorded = record::read(self.tensors, source, (&stacks, &tokens), &described.computation, &mut notes)?;
         if let (Some(image), Some(picture)) = (&mut image, recorded.picture.clone()) {
             image.source = Some(Arc::new(picture));
         }
@@ -229,6 +229,7 @@ impl InputTensors {
                 return Err(FileError::tensor(&entry.name, "is of a layer that the model does not have"));
             };
             let n_heads = match what {
+                What::Scorer(_) => continue,
                 What::Site(site) if !site.is_per_head() => continue,
                 What::Site(site) if site.is_of_keys() => spec.n_kv_heads,
                 What::Site(_) | What::Bias | What::Sink | What::GlobalKeys | What::GlobalValues => spec.n_heads,
@@ -277,6 +278,8 @@ fn sides(place: TensorSlot, entry: &CheckedTensor) -> Result<Vec<(Side, usize)>,
             What::GlobalKeys | What::GlobalValues => (3, vec![(stack.key_side(), 1)]),
             What::Bias => (3, vec![(stack.query_side(), 1), (stack.key_side(), 2)]),
             What::Sink => (2, vec![(stack.query_side(), 1)]),
+            // Rows of queries and of keys.
+            What::Scorer(_) => (2, Vec::new()),
             What::Site(site) => {
                 let (rank, side) = match site.spec().rows {
                     RowKind::Stream => (2, stack.query_side()),
@@ -315,7 +318,7 @@ fn has_head_width(what: What) -> bool {
     match what {
         What::Site(site) => site.spec().width == Width::Head,
         What::GlobalKeys | What::GlobalValues => true,
-        What::Bias | What::Sink => false,
+        What::Bias | What::Sink | What::Scorer(_) => false,
     }
 }
 
@@ -332,6 +335,7 @@ impl Guess {
         let (&[n_heads, _, _] | &[n_heads, _]) = shape else { return };
         let width = shape.get(2).copied().unwrap_or(0);
         match what {
+            What::Scorer(_) => return,
             What::Site(site) if !site.is_per_head() => return,
             What::Site(site) if site.is_of_keys() => self.n_kv_heads = self.n_kv_heads.or(Some(n_heads)),
             _ => self.n_heads = self.n_heads.or(Some(n_heads)),

@@ -116,7 +116,7 @@ fn take<R: Read + Seek>(
         Role::Site(place @ TensorSlot::Layer { what, .. }) => {
             let shape = match what {
                 What::Site(site) if !site.is_per_head() => array.shape.clone(),
-                What::Sink => array.shape.clone(),
+                What::Sink | What::Scorer(_) => array.shape.clone(),
                 _ => foreign::layer_shape(name, &array.shape)?.to_vec(),
             };
             found.add(place, name.to_owned(), shape, array.read_all(member)?)?;

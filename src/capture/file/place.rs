@@ -2,7 +2,7 @@
 
 use super::FileError;
 use crate::{
-    capture::{Per, Site},
+    capture::{Bend, Per, Site},
     ids::{Side, StackKind},
 };
 
@@ -40,6 +40,8 @@ pub(super) enum What {
     /// Keys that the queries of global tokens meet.
     GlobalKeys,
     GlobalValues,
+    /// How it scores, where that is no product.
+    Scorer(Bend),
 }
 
 impl What {
@@ -49,7 +51,10 @@ impl What {
             "sink" => Self::Sink,
             "k_global" => Self::GlobalKeys,
             "v_global" => Self::GlobalValues,
-            _ => Self::Site(Site::from_name(name).filter(|site| site.is_of_layer())?),
+            name => match Bend::from_name(name) {
+                Some(bend) => Self::Scorer(bend),
+                None => Self::Site(Site::from_name(name).filter(|site| site.is_of_layer())?),
+            },
         })
     }
 }

@@ -12,7 +12,10 @@ use super::{
     values::{self, RowNotes, RowRules},
 };
 use crate::{
-    capture::{AppliedEdit, Computation, LayerCapture, Matrix, PerHead, RgbaBuffer, Site, SiteValue, StackCapture},
+    capture::{
+        AppliedEdit, Computation, LayerCapture, Matrix, PerHead, RgbaBuffer, Scorer, Site, SiteValue, StackCapture,
+        Token,
+    },
     ids::{HeadId, Side, StackKind},
     spec::StackSpec,
 };
@@ -23,6 +26,7 @@ pub(super) struct Recorded {
     pub(super) embeds: BTreeMap<Side, Matrix>,
     pub(super) logits: Option<Matrix>,
     pub(super) picture: Option<RgbaBuffer>,
+    n_keys: BTreeMap<StackKind, usize>,
     /// The tensors in whose rows the most deviates or is missing, if it is worth a note.
     deviating: Option<(f64, String)>,
     missing: Option<(f64, String)>,
@@ -32,13 +36,21 @@ pub(super) struct Recorded {
 pub(super) fn read(
     mut tensors: Vec<(TensorSlot, CheckedTensor)>,
     source: &mut (impl Read + Seek),
-    specs: &[StackSpec],
+    (specs, tokens): (&[StackSpec], &BTreeMap<Side, Vec<Token>>),
     computation: &Computation,
     notes: &mut Vec<String>,
 ) -> Result<Recorded, FileError> {
     let stacks = specs.iter().map(|spec| StackCapture::empty(spec.kind, spec.layers.len())).collect();
-    let mut recorded =
-        Recorded { stacks, embeds: BTreeMap::new(), logits: None, picture: None, deviating: None, missing: None };
+    let n_keys = |spec: &StackSpec| (spec.kind, tokens.get(&spec.kind.key_side()).map_or(0, Vec::len));
+    let mut recorded = Recorded {
+        stacks,
+        embeds: BTreeMap::new(),
+        logits: None,
+        picture: None,
+        n_keys: specs.iter().map(n_keys).collect(),
+        deviating: None,
+        missing: None,
+    };
     // Rows are only whole with their sinks.
     tensors.sort_by_key(|(place, _)| !matches!(place, TensorSlot::Layer { what: What::Sink, .. }));
     for (place, entry) in tensors {
@@ -111,6 +123,15 @@ impl Recorded {
                 if let Some(layer) = self.layer(stack, layer) {
                     let slot = if what == What::GlobalKeys { &mut layer.k_global } else { &mut layer.v_global };
                     *slot = Some(data);
+                }
+            }
+            TensorSlot::Layer { stack, layer, what: What::Scorer(bend) } => {
+                let rows = matrix(entry, entry.shape_of()?, source)?;
+                values::check_finite(entry, rows.as_slice())?;
+                let scorer = Scorer::new(bend, rows, self.n_keys.get(&stack).copied().unwrap_or(0));
+                let scorer = scorer.map_err(|error| FileError::tensor(&entry.name, error.to_string()))?;
+                if let Some(layer) = self.layer(stack, layer) {
+                    layer.scorer = Some(scorer);
                 }
             }
             TensorSlot::Layer { stack, layer, what: What::Site(site) } => {

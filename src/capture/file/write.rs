@@ -173,6 +173,9 @@ fn collect<'a>(capture: &'a Capture, contents: Contents, prefix: &str, tensors: 
                     add(named(name), &data.shape(), data.as_slice());
                 }
             }
+            if let Some(scorer) = layer.scorer.as_ref().filter(|_| wanted(Site::Q) && wanted(Site::K)) {
+                add(named(scorer.bend.name()), &scorer.rows().shape(), scorer.rows().as_slice());
+            }
             let has_rows = wanted(Site::Pattern) || wanted(Site::Scores) || (wanted(Site::Q) && wanted(Site::K));
             if let Some(sink) = layer.sink.as_ref().filter(|_| has_rows) {
                 add(named("sink"), &sink.shape(), sink.as_slice());

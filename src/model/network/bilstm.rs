@@ -10,7 +10,7 @@ use super::{
     block::check_finite,
     cell::{Lstm, both_ways},
     embedding::{Table, TextEmbedding},
-    sequential::{TextReader, attend},
+    sequential::{TextReader, attend, learned},
 };
 use crate::{
     capture::Normalizer,
@@ -18,7 +18,7 @@ use crate::{
     model::{
         ModelError,
         input::Payload,
-        kernels::{self, Activation, Linear},
+        kernels::Linear,
         run::{At, Run, Site},
     },
     spec::{LayerSpec, StackSpec},
@@ -72,7 +72,7 @@ impl TextReader for BiLstm {
         }
         let states = self.states(&words, &kept, run)?;
         // No product of a query and a key of the recorded kinds: the key has a width of its own.
-        let keys = kernels::activation(&self.key.forward(&states)?, Activation::Tanh)?;
+        let keys = learned(&self.key, &self.query, &states, ATTENTION, run)?;
         let scores = self.query.forward(&keys)?.reshape((1, n_words))?;
         let scores = if kept.contains(&false) { scores.broadcast_add(&barrier(&kept, &scores)?)? } else { scores };
         let context = attend(&scores, &states, self.normalizer, ATTENTION, run)?;

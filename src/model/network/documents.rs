@@ -10,7 +10,7 @@ use super::{
     block::check_finite,
     cell::{Gru, both_ways},
     embedding::{Table, TextEmbedding},
-    sequential::{TextReader, attend},
+    sequential::{TextReader, attend, learned},
 };
 use crate::{
     capture::Normalizer,
@@ -18,7 +18,7 @@ use crate::{
     model::{
         ModelError,
         input::{Payload, SentenceEnds},
-        kernels::{self, Activation, Linear},
+        kernels::Linear,
         run::{At, Run, Site},
     },
     spec::{LayerSpec, StackSpec},
@@ -59,7 +59,7 @@ impl Level {
             states.push(both_ways(&self.forward, &self.backward, &x.narrow(0, part.start, part.len())?, run)?);
         }
         let states = Tensor::cat(&states, 0)?;
-        let keys = kernels::activation(&self.key.forward(&states)?, Activation::Tanh)?;
+        let keys = learned(&self.key, &self.query, &states, at, run)?;
         let scores = self.query.forward(&keys)?.reshape((1, states.dim(0)?))?;
         let scores = scores.broadcast_add(&own_part(parts, &scores)?)?;
         attend(&scores, &states, Normalizer::Softmax, at, run)

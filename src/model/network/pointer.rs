@@ -94,11 +94,14 @@ impl TextWriter for Pointer {
         for idx in 0..n_query {
             run.checkpoint()?;
             state = self.writer.step(&gates.narrow(0, idx, 1)?, &state)?;
-            let scores = self.score.of(&state, &keys)?;
+            let query = self.score.query.forward(&state)?;
+            let scores = self.score.of(&query, &keys)?;
+            rows.hidden.push(query);
             pointed.push(rows.attend(scores, &tokens, SiteRow { idx, of: n_query }, run)?);
         }
         run.layer_done();
         rows.record(run)?;
+        self.score.record(&rows.hidden, &keys, run)?;
         if let Some(cache) = &mut pass.cache {
             cache.state = Some(state);
         }

@@ -13,7 +13,7 @@ use super::{
     sequential::{TextWriter, weights},
 };
 use crate::{
-    capture::Normalizer,
+    capture::{Bend, Normalizer},
     ids::{Side, StackKind},
     model::{
         ModelError,
@@ -36,10 +36,17 @@ pub(crate) struct Additive {
 }
 
 impl Additive {
-    /// One row of scores `[1, 1, n_key]`, of keys `[n_key, width]`.
-    pub fn of(&self, state: &Tensor, keys: &Tensor) -> CandleResult<Tensor> {
-        let hidden = self.query.forward(state)?.broadcast_add(keys)?.tanh()?;
+    /// One row of scores `[1, 1, n_key]`, of a query `[1, width]` and keys `[n_key, width]`.
+    pub fn of(&self, query: &Tensor, keys: &Tensor) -> CandleResult<Tensor> {
+        let hidden = query.broadcast_add(keys)?.tanh()?;
         self.energy.forward(&hidden)?.reshape((1, 1, keys.dim(0)?))
+    }
+
+    /// Keeps what queries `[1, width]` and keys `[n_key, width]` bring to its scores.
+    pub fn record(&self, queries: &[Tensor], keys: &Tensor, run: &mut Run<'_>) -> Result<(), ModelError> {
+        let energy = self.energy.columns_as_rows(&[0])?;
+        let rows: Vec<&Tensor> = queries.iter().chain([keys, &energy]).collect();
+        run.keep_scorer(ATTENTION, Bend::Tanh, &rows, keys.dim(0)?)
     }
 }
 
@@ -129,6 +136,9 @@ impl TextWriter for Recurrent {
         }
         run.layer_done();
         rows.record(run)?;
+        if let Score::Additive(additive) = &self.score {
+            additive.record(&rows.hidden, &keys.squeeze(0)?, run)?;
+        }
         if let Some(cache) = &mut pass.cache {
             cache.state = Some(state);
         }
@@ -148,7 +158,11 @@ impl Recurrent {
         run: &mut Run<'_>,
     ) -> Result<Tensor, ModelError> {
         let query = match &self.score {
-            Score::Additive(additive) => return Ok(additive.of(state, &keys.squeeze(0)?)?),
+            Score::Additive(additive) => {
+                let query = additive.query.forward(state)?;
+                rows.hidden.push(query.clone());
+                return Ok(additive.of(&query, &keys.squeeze(0)?)?);
+            }
             Score::Dot => state.clone(),
             Score::Bilinear { query } => query.forward(state)?,
             Score::Fixed => return Ok(last_states(keys.dim(1)?, state.device())?),
@@ -173,6 +187,8 @@ fn last_states(n_key: usize, device: &Device) -> CandleResult<Tensor> {
 /// What is recorded row by row.
 #[derive(Default)]
 pub(super) struct Rows {
+    /// What queries bring to the hidden layer of an additive scorer, `[1, width]` each.
+    pub hidden: Vec<Tensor>,
     q: Vec<Tensor>,
     scores: Vec<Tensor>,
     pattern: Vec<Tensor>,

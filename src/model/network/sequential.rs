@@ -6,11 +6,11 @@ use candle_core::Tensor;
 
 use super::{embedding::Table, pass::Pass};
 use crate::{
-    capture::Normalizer,
+    capture::{Bend, Normalizer},
     model::{
         ModelError,
         input::{Payload, SentenceEnds},
-        kernels,
+        kernels::{self, Activation, Linear},
         run::{At, Run, Site},
     },
     spec::{Mask, StackSpec},
@@ -78,6 +78,23 @@ pub(super) fn weights(
     let by_head = run.normalizers(at, n_heads).unwrap_or_else(|| vec![own; n_heads]);
     let weights = kernels::normalize(scores, &by_head, (at.first_head(), first))?;
     Ok(if run.fixes_patterns() { weights.detach() } else { weights })
+}
+
+/// What a learned query is compared with of some states, `tanh(key(h))`, recorded with that query.
+///
+/// # Shapes
+/// - `states`: `[n_key, d_head]`
+/// - result: `[n_key, width]`
+pub(super) fn learned(
+    key: &Linear,
+    query: &Linear,
+    states: &Tensor,
+    at: At,
+    run: &mut Run<'_>,
+) -> Result<Tensor, ModelError> {
+    let keys = key.forward(states)?;
+    run.keep_scorer(at, Bend::Tanh, &[&keys, &query.columns_as_rows(&[0])?], keys.dim(0)?)?;
+    Ok(kernels::activation(&keys, Activation::Tanh)?)
 }
 
 /// The weighted sums of values, for the scores of all queries of a layer with one head.

@@ -6,7 +6,7 @@ use candle_core::Tensor;
 
 use super::{At, Run, Site, Tapped};
 use crate::{
-    capture::{LayerCapture, Matrix, PerHead, SiteValue, StackCapture},
+    capture::{Bend, LayerCapture, Matrix, PerHead, Scorer, SiteValue, StackCapture},
     ids::{Side, StackKind},
     model::{ModelError, kernels::to_host},
     spec::StackSpec,
@@ -90,6 +90,12 @@ impl Recording {
         }
     }
 
+    fn keep_scorer(&mut self, at: At, scorer: Scorer) {
+        if let Some(layer) = self.layer(at) {
+            layer.scorer = Some(scorer);
+        }
+    }
+
     fn keep_pattern(&mut self, at: At, pattern: PerHead) {
         self.budget = self.budget.saturating_sub(pattern.size_bytes());
         if let Some(layer) = self.layer(at) {
@@ -143,6 +149,19 @@ impl Run<'_> {
         let shares = Matrix::new(shares, [n_heads, n_query])?;
         if let Some(recording) = self.inputs.get_mut(self.input.unwrap_or(0)) {
             recording.keep_sink(at, shares);
+        }
+        Ok(())
+    }
+
+    /// Keeps how a layer scores whose queries would be kept: `[queries + keys + 1, width]`, see [`Scorer`].
+    pub fn keep_scorer(&mut self, at: At, bend: Bend, parts: &[&Tensor], n_key: usize) -> Result<(), ModelError> {
+        if !self.records(Site::Q, at) {
+            return Ok(());
+        }
+        let rows = Tensor::cat(parts, 0)?;
+        let scorer = Scorer::new(bend, Matrix::new(to_host(&rows)?, rows.dims2()?.into())?, n_key)?;
+        if let Some(recording) = self.inputs.get_mut(self.input.unwrap_or(0)) {
+            recording.keep_scorer(at, scorer);
         }
         Ok(())
     }

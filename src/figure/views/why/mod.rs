@@ -182,8 +182,8 @@ impl WhyScene {
 
 const fn name_color(step: &Step, palette: &Palette) -> Rgba {
     match step.kind {
-        StepKind::Query => palette.query,
-        StepKind::Key => palette.key,
+        StepKind::Query | StepKind::HiddenQuery => palette.query,
+        StepKind::Key | StepKind::HiddenKey => palette.key,
         _ => palette.text,
     }
 }

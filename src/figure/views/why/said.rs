@@ -5,7 +5,7 @@ use crate::{
     analysis::attention::ScoreStep,
     analysis::chain::{Against, HiddenColumns, Over, Step, StepKind},
     analysis::explain::edges::PartsBy,
-    capture::words,
+    capture::{Bend, words},
     text::{grouped, norm_text, share_text, tick_text, weight_text},
 };
 
@@ -29,6 +29,13 @@ impl WhyScene {
             StepKind::Key => format!("Key “{key}”"),
             StepKind::Products => "Product by dimension".to_owned(),
             StepKind::Dots => "Dot products".to_owned(),
+            StepKind::HiddenQuery => format!("Query “{query}”, mapped"),
+            StepKind::HiddenKey => format!("Key “{key}”, mapped"),
+            StepKind::HiddenSum => "Sum of both".to_owned(),
+            StepKind::Bent(Bend::Tanh) => "Hyperbolic tangent".to_owned(),
+            StepKind::Bent(Bend::Relu) => "Rectified".to_owned(),
+            StepKind::Weighted => "Weighed by the energy".to_owned(),
+            StepKind::Energies => "Energies".to_owned(),
             StepKind::Score(ScoreStep::Scale(_)) => "Scaled".to_owned(),
             StepKind::Score(ScoreStep::Cap(_)) => "Capped".to_owned(),
             StepKind::Score(ScoreStep::Bias) => "Position bias".to_owned(),
@@ -56,6 +63,12 @@ impl WhyScene {
             },
             StepKind::Products => "q ⊙ k".to_owned(),
             StepKind::Dots => "q · k of each key".to_owned(),
+            StepKind::HiddenQuery => "W q".to_owned(),
+            StepKind::HiddenKey => "U k + b".to_owned(),
+            StepKind::HiddenSum => "W q + U k + b".to_owned(),
+            StepKind::Bent(bend) => format!("h = {}", bend.formula()),
+            StepKind::Weighted => "v ⊙ h".to_owned(),
+            StepKind::Energies => "v · h of each key".to_owned(),
             StepKind::Score(ScoreStep::Scale(scale)) => format!("× {}", norm_text(scale)),
             StepKind::Score(ScoreStep::Cap(cap)) => {
                 let cap = norm_text(cap);
@@ -80,7 +93,7 @@ impl WhyScene {
     pub fn column_name(&self, over: Over, column: usize) -> String {
         match over {
             Over::Keys => self.key_name(column).to_owned(),
-            Over::Vector | Over::Value | Over::Stream => column.to_string(),
+            Over::Vector | Over::Hidden | Over::Value | Over::Stream => column.to_string(),
             Over::Heads => format!("H{}·{}", column / self.d_value.max(1), column % self.d_value.max(1)),
         }
     }
@@ -88,14 +101,18 @@ impl WhyScene {
     /// What the values come to: a sum where they add up to something, else a length.
     pub fn total(&self, step: &Step) -> String {
         match step.kind {
-            StepKind::Products => format!("Σ {}", tick_text(step.sum())),
+            StepKind::Products | StepKind::Weighted => format!("Σ {}", tick_text(step.sum())),
             StepKind::Weights(_) if self.chain.sink > 0.0 => {
                 format!("Σ {}, sink {}", weight_text(step.sum()), share_text(self.chain.sink))
             }
             StepKind::Weights(_) => format!("Σ {}", weight_text(step.sum())),
-            StepKind::Dots | StepKind::Score(_) | StepKind::Scores => String::new(),
+            StepKind::Dots | StepKind::Energies | StepKind::Score(_) | StepKind::Scores => String::new(),
             StepKind::Query
             | StepKind::Key
+            | StepKind::HiddenQuery
+            | StepKind::HiddenKey
+            | StepKind::HiddenSum
+            | StepKind::Bent(_)
             | StepKind::Weighed
             | StepKind::Mixed
             | StepKind::Joined
@@ -109,7 +126,7 @@ impl WhyScene {
     pub fn rest_text(step: &Step, rest: HiddenColumns) -> String {
         let n = grouped(rest.n);
         match step.kind {
-            StepKind::Products => format!("{n} more: {}", tick_text(rest.sum)),
+            StepKind::Products | StepKind::Weighted => format!("{n} more: {}", tick_text(rest.sum)),
             StepKind::Weights(_) => format!("{n} more: {}", weight_text(rest.sum)),
             _ if rest.is_masked => format!("{n} more, masked"),
             _ => format!("{n} more, ≤ {}", tick_text(rest.largest)),

@@ -235,7 +235,7 @@ fn cell_readout_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &WhyScene, (nth, column): (
         let what = match step.over {
             Over::Keys => format!("Key “{name}” at position {column}"),
             Over::Heads => name,
-            Over::Vector | Over::Value | Over::Stream => format!("Dimension {name}"),
+            Over::Vector | Over::Hidden | Over::Value | Over::Stream => format!("Dimension {name}"),
         };
         ui.strong(scene.name(step));
         let number = match value {
