@@ -115,6 +115,14 @@ vocabulary! {
 }
 
 impl Side {
+    /// The stack in which tokens of it that were written ask: the input, where there is one to ask.
+    pub const fn writing_stack(self) -> StackKind {
+        match self {
+            Self::Decoder => StackKind::Cross,
+            Self::Only | Self::Encoder | Self::Vision | Self::Text | Self::Sentences => StackKind::SelfAttention,
+        }
+    }
+
     /// The stack whose stream is made of these tokens.
     pub const fn stack(self) -> StackKind {
         match self {

@@ -64,7 +64,7 @@ pub struct InputInfo {
 }
 
 /// A continuation that the model wrote.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generated {
     /// Which tokens they are: of the decoder, or of the only sequence.
     pub side: Side,
@@ -72,6 +72,13 @@ pub struct Generated {
     pub first: usize,
     /// The probability the model gave each of them, in `0..=1`.
     pub probabilities: Vec<f32>,
+    /// By step, the most probable tokens under the rules of the checkpoint, from the most probable one on; a text that
+    /// the model ended has one step more than tokens. Empty where they were not recorded.
+    pub candidates: Vec<Vec<PredictionItem>>,
+    /// The token that ended the text, which is not a part of it.
+    pub end: Option<PredictionItem>,
+    /// How many of the first tokens were given instead of chosen.
+    pub n_given: usize,
 }
 
 /// One stack's recordings.

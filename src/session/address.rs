@@ -34,7 +34,7 @@ const SHORT: usize = 7;
 const ENCODED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':').remove(b'/').remove(b',');
 /// What can stand in an address.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 23] = [
     "model",
     "hub",
     "path",
@@ -56,6 +56,7 @@ const NAMES: [&str; 22] = [
     "query",
     "key",
     "writes",
+    "begun",
     "edit",
 ];
 
@@ -104,7 +105,7 @@ impl fmt::Display for Address {
             separator = "&";
             Ok(())
         };
-        let Experiment { model, text, excerpt, text_b, target, image, continued, .. } = &self.experiment;
+        let Experiment { model, text, excerpt, text_b, target, image, continued, begun, .. } = &self.experiment;
         if let Some((path, input)) = &self.capture {
             part("capture", &path.to_string_lossy())?;
             part("input", &input.to_string())?;
@@ -142,6 +143,9 @@ impl fmt::Display for Address {
             }
             if *continued {
                 part("writes", "1")?;
+            }
+            if !begun.is_empty() {
+                part("begun", &begun.iter().map(u32::to_string).collect::<Vec<_>>().join(","))?;
             }
             for edit in self.experiment.edits() {
                 if let Some(json) = changes::to_json(&edit) {
@@ -215,6 +219,7 @@ impl Address {
     fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
         let experiment = &mut self.experiment;
         let number = || value.parse::<usize>().map_err(|_| format!("give a whole number from 0, not {value}"));
+        let id = |id: &str| id.parse().map_err(|_| format!("give token ids such as 12,7, not {id}"));
         // An address may come from anywhere, and there is no folder that a part of a path could be meant from.
         let path = || reference::whole(value).map(PathBuf::from);
         match name {
@@ -239,6 +244,7 @@ impl Address {
             "query" => self.focus.query = Some(number()?),
             "key" => self.focus.key = Some(number()?),
             "writes" if value == "1" => experiment.continued = true,
+            "begun" => experiment.begun = value.split(',').map(id).collect::<Result<_, _>>()?,
             "writes" => return Err("it can only be 1".to_owned()),
             _ => {
                 let json = serde_json::from_str(value).map_err(|error| format!("it is not JSON ({error})"))?;
@@ -342,7 +348,7 @@ impl Address {
                 (&ran.model, &ran.text, &ran.excerpt) == (model, text, excerpt)
                     && (&ran.text_b, &ran.target, &ran.image) == (text_b, target, image)
                     && edits(ran) == edits(&self.experiment)
-                    && ran.continued == self.experiment.continued
+                    && (ran.continued, &ran.begun) == (self.experiment.continued, &self.experiment.begun)
             }),
             _ => false,
         }

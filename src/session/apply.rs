@@ -124,7 +124,7 @@ impl Session {
             Command::InPane(command) => return self.apply_to(pane, command),
             Command::OpenModel(source) => {
                 self.panes.leave_example(&mut self.documents);
-                self.active_document().experiment.continued = false;
+                self.active_document().experiment.write_anew(false);
                 self.active_document().owe_corpus();
                 return self.load(source);
             }
@@ -180,7 +180,12 @@ impl Session {
                 return self.open_image(image);
             }
             Command::Run | Command::Continue => {
-                self.active_document().experiment.continued = command == Command::Continue;
+                self.active_document().experiment.write_anew(command == Command::Continue);
+                return self.run();
+            }
+            Command::WriteFrom(ids) => {
+                self.panes.leave_example(&mut self.documents);
+                self.active_document().write_from(ids);
                 return self.run();
             }
             Command::Change(command) => return self.change_run(command),

@@ -74,6 +74,8 @@ pub enum Command {
     SetWriting(WritingOptions),
     /// Let a text model write on behind the text.
     Continue,
+    /// Let the model go on from a text that begins with these tokens, and run.
+    WriteFrom(Vec<u32>),
     /// Change the picture and run.
     SetImage(ImageSource),
     /// Run the model on the current input.

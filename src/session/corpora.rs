@@ -213,7 +213,7 @@ impl Document {
     fn read_from_corpus(&mut self, source: usize, content: &Content) {
         self.corpus_input = Some(source);
         let experiment = &mut self.experiment;
-        experiment.continued = false;
+        experiment.write_anew(false);
         (experiment.text_b, experiment.excerpt) = (None, Some(Excerpt::FITTING));
         match content {
             Content::Text(text) => text.clone_into(&mut experiment.text),

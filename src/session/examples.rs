@@ -29,7 +29,7 @@ impl Document {
     pub(super) fn take_example(&mut self, idx: usize, example: &Example) -> bool {
         self.example = Some(idx);
         self.corpus_input = None;
-        self.experiment.continued = false;
+        self.experiment.write_anew(false);
         self.experiment.changes.clear();
         example.fill(&mut self.experiment);
         let source = example.source();

@@ -35,6 +35,8 @@ pub struct Experiment {
     pub writing: WritingOptions,
     /// Whether a decoder-only model continues the text.
     pub continued: bool,
+    /// Ids of the tokens that the written text begins with; the model chooses those after them.
+    pub begun: Vec<u32>,
     /// What is changed on the way, in order.
     #[serde(skip)]
     pub changes: Vec<Change>,
@@ -94,7 +96,13 @@ impl Experiment {
     pub fn generation(&self, model: &ModelSpec) -> Option<Generation> {
         let continued = self.continued && can_continue(model);
         let writes = model.modality.target().is_some() && self.target.trim().is_empty();
-        (continued || writes).then(|| self.writing.generation())
+        (continued || writes).then(|| Generation { begun: self.begun.as_slice().into(), ..self.writing.generation() })
+    }
+
+    /// Lets the model write from the beginning; one that reads texts alone only where it is to go on.
+    pub(super) fn write_anew(&mut self, continued: bool) {
+        self.continued = continued;
+        self.begun.clear();
     }
 }
 

@@ -169,7 +169,7 @@ impl Session {
         let id = document.id;
         document.experiment.text = text;
         (document.experiment.text_b, document.experiment.excerpt) = (None, None);
-        document.experiment.continued = false;
+        document.experiment.write_anew(false);
         if document.model.is_pending() {
             document.run_owed = true;
             return Vec::new();
@@ -192,6 +192,7 @@ impl Session {
     pub(super) fn open_image(&mut self, image: ImageSource) -> Vec<Effect> {
         let document = self.documents.of_mut(self.panes.active());
         let id = document.id;
+        document.experiment.begun.clear();
         if document.model.is_pending() {
             (document.experiment.image, document.run_owed) = (Some(image), true);
             return Vec::new();

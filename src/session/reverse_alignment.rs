@@ -64,6 +64,7 @@ impl Panes {
         *self.active_mut().options.question_mut() = question;
         let experiment = &mut documents.of_mut(self.active()).experiment;
         (experiment.text, experiment.target) = (text, target);
+        experiment.begun.clear();
         let cause = Cause::run(documents.of(self.active()));
         let details = "Choose a model here that translates the other way; the alignment beside then combines both";
         notices.inform(cause, "The two texts were exchanged", details);

@@ -45,6 +45,7 @@ impl WritingOptions {
             } else {
                 TokenChoice::Greedy
             },
+            ..Generation::default()
         }
     }
 }
@@ -53,6 +54,12 @@ impl Document {
     /// Whether a run of `model` lets it write its own target.
     pub fn writes_target(&self, model: &ModelSpec) -> bool {
         model.modality.target().is_some() && self.experiment.target.trim().is_empty()
+    }
+
+    /// Lets the next run write a text that begins with some tokens.
+    pub(super) fn write_from(&mut self, ids: Vec<u32>) {
+        self.experiment.continued = self.model.latest().is_some_and(|model| can_continue(&model.spec));
+        (self.experiment.begun, self.experiment.target) = (ids, String::new());
     }
 }
 

@@ -213,7 +213,7 @@ impl ModelEngine {
             Err(error) => return too_long(error, text_side(model, input).is_some()),
             Ok(encoded) => encoded,
         };
-        let [needs, wants] = recorded(model, &encoded, generate);
+        let [needs, wants] = recorded(model, &encoded, generate.as_ref());
         let mut aids =
             Aids { id, model, writes: generate.is_some(), means: &mut self.means, control, said: Vec::new() };
         let changes = changes.into_iter().map(|change| resolve(change, &encoded, &mut aids));
@@ -315,7 +315,7 @@ fn text_side(model: &Model, input: &Input) -> Option<Side> {
 
 /// What is recorded of an input that somebody looks at: what every view of every space needs, without the residual
 /// stream where that takes much; and the same with what views want beside it.
-fn recorded(model: &Model, input: &Encoded, generate: Option<Generation>) -> [Sites; 2] {
+fn recorded(model: &Model, input: &Encoded, generate: Option<&Generation>) -> [Sites; 2] {
     let read: usize = input.tokens.values().map(Vec::len).sum();
     let n_tokens = read + generate.map_or(0, |generate| generate.max_new_tokens);
     let n_layers = model.spec().stacks.iter().map(|stack| stack.layers.len() + 1).max().unwrap_or(0);

@@ -57,7 +57,7 @@ pub(super) fn answer(model: &Model, wanted: Explanation, control: &JobControl) -
     let found = (|| {
         go_on(Progress { stage: Stage::Encode, done: 0, total: 1 }).map_err(|_| LabError::Model(Cancelled.into()))?;
         let encoded = model.encode(&wanted.input)?;
-        let plan = RunPlan { generate: wanted.generation, ..RunPlan::silent() };
+        let plan = RunPlan { generate: wanted.generation.clone(), ..RunPlan::silent() };
         let encoded = model.completed(&encoded, &plan, &go_on)?;
         let lab = LabRun::new(model, &encoded, &wanted.edits, &go_on, &partial).with_time_limit(wanted.time_limit);
         lab::answer(lab, &wanted.ask, wanted.target)

@@ -294,7 +294,8 @@ pub(super) fn taken(
 ) -> Result<Edit, Stop> {
     let encoded = model.encode(&donor.input)?;
     said.extend(encoded.notes.iter().map(|note| format!("“{}”: {note}", donor.name)));
-    let plan = RunPlan { edits: donor.edits.clone(), generate: donor.generation, ..plan(rows.site, rows.layer) };
+    let (edits, generate) = (donor.edits.clone(), donor.generation.clone());
+    let plan = RunPlan { edits, generate, ..plan(rows.site, rows.layer) };
     let capture = model.forward(&encoded, &plan, control)?;
     let refused = |why: String| Stop::from(ModelError::Edit(why));
     let there = matrix(&capture, &rows)

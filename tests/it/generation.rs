@@ -63,7 +63,7 @@ fn a_text_ends_where_the_positions_end() {
 fn the_same_seed_writes_the_same_text() {
     let sample = |temperature, seed| {
         let choice = TokenChoice::Sample { temperature, top_p: 0.95, seed };
-        text(&write("t5", Generation { max_new_tokens: 12, choice }))
+        text(&write("t5", Generation { choice, ..at_most(12) }))
     };
     assert_eq!(sample(1.5, 7), sample(1.5, 7));
     assert!((0..5).any(|seed| sample(1.5, seed) != sample(1.5, 7)));

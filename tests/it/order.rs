@@ -267,7 +267,7 @@ fn a_text_that_is_written_says_that_changes_come_after_it() {
     let (model, encoded) = fixture("gpt2");
     let generate = Some(Generation { max_new_tokens: 3, ..Generation::default() });
     let notes = |edits: Vec<Edit>| {
-        let plan = RunPlan { generate, edits, ..RunPlan::default() };
+        let plan = RunPlan { generate: generate.clone(), edits, ..RunPlan::default() };
         let capture = model.forward(&encoded, &plan, &uninterrupted).unwrap();
         capture.notes().iter().any(|note| note.contains("written without the changes"))
     };

@@ -50,7 +50,7 @@ fn a_target_is_typed_and_taken_back() {
     let last_run = |window: &Window| {
         let script = window.jobs.0.borrow();
         let run = script.submitted.iter().rev().find_map(|(_, request)| match request {
-            Request::Run { input, generation, .. } => Some((input.clone(), *generation)),
+            Request::Run { input, generation, .. } => Some((input.clone(), generation.clone())),
             _ => None,
         });
         run.unwrap()

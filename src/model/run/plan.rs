@@ -1,5 +1,7 @@
 //! Plan of a run: what it records and changes. Plain data: shapes are checked when it is run.
 
+use std::sync::Arc;
+
 use super::Sites;
 use crate::capture::Edit;
 
@@ -82,12 +84,14 @@ impl Taps {
 }
 
 /// How a text is written.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Generation {
     /// At most this many tokens.
     pub max_new_tokens: usize,
     /// How each token is chosen.
     pub choice: TokenChoice,
+    /// Ids of the tokens that the text begins with; the model chooses those after them.
+    pub begun: Arc<[u32]>,
 }
 
 /// How the next token is chosen.
@@ -109,6 +113,6 @@ pub enum TokenChoice {
 
 impl Default for Generation {
     fn default() -> Self {
-        Self { max_new_tokens: 64, choice: TokenChoice::Greedy }
+        Self { max_new_tokens: 64, choice: TokenChoice::Greedy, begun: Arc::default() }
     }
 }

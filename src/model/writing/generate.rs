@@ -1,7 +1,7 @@
 //! Writes a text token by token, with the keys and values of earlier tokens kept.
 //!
-//! Nothing is recorded on the way: the finished text is run once more as a whole, so that every map is
-//! one rectangle and has the numbers of an ordinary forward pass.
+//! Of the passes on the way the most probable tokens are recorded alone: the finished text is run once more as a whole,
+//! so that every map is one rectangle and has the numbers of an ordinary forward pass.
 
 use std::{
     borrow::Cow,
@@ -10,7 +10,7 @@ use std::{
 
 use super::{Decoding, sampling::Sampler};
 use crate::{
-    capture::{Edit, Generated, changes::Intervention},
+    capture::{Edit, Generated, PredictionItem, changes::Intervention},
     ids::Side,
     model::{
         ModelError,
@@ -20,6 +20,9 @@ use crate::{
     },
     spec::{HeadKind, Modality, TextSpec},
 };
+
+/// Most probable tokens that are kept of a step.
+const N_CANDIDATES: usize = 8;
 
 /// The input with what the model writes, if it is to write. Edits do not take part: they show what would
 /// change about a given text.
@@ -62,10 +65,14 @@ pub(crate) fn complete<'a>(
         .collect();
     let is_followed = chosen.len() == plan.edits.len();
     let most = spec.limits().most;
-    let writer = Writer { network, rules, plan: plan.generate.unwrap_or_default(), chosen, most, control };
-    let Continuation { ids, probabilities, ended } =
+    let writer = Writer { network, rules, plan: plan.generate.clone().unwrap_or_default(), chosen, most, control };
+    let Continuation { ids, probabilities, candidates, ended, end } =
         writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
     let first = prompt.len();
+    let n_given = writer.plan.begun.len().min(ids.len());
+    let item = |(id, value)| PredictionItem { id, label: reader.label(id), value };
+    let candidates = candidates.into_iter().map(|step| step.into_iter().map(item).collect()).collect();
+    let end = end.map(item);
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
     if !ended {
         input.notes.push(format!("Stopped at {} new tokens", probabilities.len()));
@@ -73,7 +80,7 @@ pub(crate) fn complete<'a>(
     if !is_followed {
         input.notes.push("The text was written without the changes; what is shown is read with them".to_owned());
     }
-    Ok((Cow::Owned(input), Some(Generated { side, first, probabilities })))
+    Ok((Cow::Owned(input), Some(Generated { side, first, probabilities, candidates, end, n_given })))
 }
 
 /// The input whose decoder, or whose only tower, reads `ids`.
@@ -98,13 +105,61 @@ fn classes(network: &Network) -> Option<&Vec<String>> {
 }
 
 /// What was written after a prompt.
+#[derive(Default)]
 struct Continuation {
     /// Without the token that ended it.
     ids: Vec<u32>,
     /// What the model gave each of them.
     probabilities: Vec<f32>,
+    /// The most probable ids with their probabilities, of each step.
+    candidates: Vec<Vec<(u32, f32)>>,
     /// Whether the model ended the text itself.
     ended: bool,
+    /// The id that ended it, with its probability; `None` where the rules left no token.
+    end: Option<(u32, f32)>,
+}
+
+/// The probabilities of some logits, of which none is NaN or above all numbers.
+struct Probabilities<'a> {
+    logits: &'a [f32],
+    largest: f32,
+    sum: f64,
+}
+
+impl<'a> Probabilities<'a> {
+    fn of(logits: &'a [f32]) -> Result<Self, ModelError> {
+        let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        if logits.iter().any(|logit| logit.is_nan()) || largest == f32::INFINITY {
+            return Err(ModelError::NotFinite { what: "logits".to_owned() });
+        }
+        let sum = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
+        Ok(Self { logits, largest, sum })
+    }
+
+    /// Whether the rules leave no token.
+    fn is_none(&self) -> bool {
+        !self.largest.is_finite()
+    }
+
+    /// That of a token; `None` outside the vocabulary.
+    fn at(&self, id: u32) -> Option<f32> {
+        let logit = self.logits.get(id as usize)?;
+        Some(if self.is_none() { 0.0 } else { (f64::from(logit - self.largest).exp() / self.sum) as f32 })
+    }
+
+    /// The most probable ids, from the most probable one on; of equal ones the first.
+    fn top(&self) -> Vec<(u32, f32)> {
+        let mut ids: Vec<u32> = (0..self.logits.len() as u32).collect();
+        let logit = |id: &u32| self.logits[*id as usize];
+        let order = |a: &u32, b: &u32| logit(b).total_cmp(&logit(a)).then(a.cmp(b));
+        if ids.len() > N_CANDIDATES {
+            ids.select_nth_unstable_by(N_CANDIDATES, order);
+            ids.truncate(N_CANDIDATES);
+        }
+        ids.sort_unstable_by(order);
+        let probable = ids.into_iter().map(|id| (id, self.at(id).unwrap_or(0.0)));
+        probable.filter(|(_, probability)| *probability > 0.0).collect()
+    }
 }
 
 /// Everything about the writing of one text but the text.
@@ -143,7 +198,7 @@ impl Writer<'_> {
         let mut sampler = Sampler::new(self.plan.choice);
         let mut cache = Cache::default();
         let mut read = prompt.to_vec();
-        let mut written = Continuation { ids: Vec::new(), probabilities: Vec::new(), ended: false };
+        let mut written = Continuation::default();
         while written.ids.len() < limit {
             done.store(written.ids.len(), Ordering::Relaxed);
             let next = read[cache.n..].to_vec();
@@ -152,18 +207,25 @@ impl Writer<'_> {
             cache.n += n;
             let mut logits = head.logits(&stream, n - 1..n, n - 1)?.flatten_all()?.to_vec1::<f32>()?;
             rules.restrict(&mut logits, &read, prompt.len(), written.ids.len() + 1 == limit);
-            let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            if logits.iter().any(|logit| logit.is_nan()) || largest == f32::INFINITY {
-                return Err(ModelError::NotFinite { what: "logits".to_owned() });
-            }
-            let sum: f64 = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
-            // When the rules leave nothing, the text ends.
-            let id = if largest.is_finite() { sampler.next(&logits)? } else { 0 };
-            written.ended = !largest.is_finite() || rules.end.contains(&id);
-            if written.ended {
+            let probabilities = Probabilities::of(&logits)?;
+            let id = match self.plan.begun.get(written.ids.len()) {
+                Some(given) => *given,
+                None if probabilities.is_none() => {
+                    written.ended = true;
+                    break;
+                }
+                None => sampler.next(&logits)?,
+            };
+            let Some(probability) = probabilities.at(id) else {
+                let summary = format!("the text is to go on with token {id}, which the vocabulary does not have");
+                return Err(input_error(&summary, "Let the model write the text anew"));
+            };
+            written.candidates.push(probabilities.top());
+            if rules.end.contains(&id) {
+                (written.ended, written.end) = (true, Some((id, probability)));
                 break;
             }
-            written.probabilities.push((f64::from(logits[id as usize] - largest).exp() / sum) as f32);
+            written.probabilities.push(probability);
             written.ids.push(id);
             read.push(id);
             if self.network.turns_change_at() == Some(cache.n + 1) {

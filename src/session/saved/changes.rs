@@ -84,6 +84,8 @@ enum WrittenInput {
 struct WrittenWriting {
     max_tokens: usize,
     sampled: Option<(f64, f64, u64)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    begun: Vec<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -120,12 +122,13 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
         EditRequest::Taken { rows, from } => {
             let PatchedRows { site, stack, layer, head, positions } = rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
-            let writes = from.generation.map(|Generation { max_new_tokens, choice }| WrittenWriting {
-                max_tokens: max_new_tokens,
-                sampled: match choice {
+            let writes = from.generation.as_ref().map(|Generation { max_new_tokens, choice, begun }| WrittenWriting {
+                max_tokens: *max_new_tokens,
+                sampled: match *choice {
                     TokenChoice::Greedy => None,
                     TokenChoice::Sample { temperature, top_p, seed } => Some((temperature, top_p, seed)),
                 },
+                begun: begun.to_vec(),
             });
             let donor = WrittenDonor {
                 name: from.name.clone(),
@@ -180,13 +183,14 @@ fn requested(json: &Value) -> Option<EditRequest> {
     let WrittenDonor { name, input, writes, edits, positions: there } =
         WrittenDonor::deserialize(fields.get("from")?).ok()?;
     let rows = PatchedRows { site: Site::from_name(&site)?, stack, layer, head, positions };
-    let generation = writes.map(|WrittenWriting { max_tokens, sampled }| Generation {
+    let generation = writes.map(|WrittenWriting { max_tokens, sampled, begun }| Generation {
         max_new_tokens: max_tokens,
         choice: sampled.map_or(TokenChoice::Greedy, |(temperature, top_p, seed)| TokenChoice::Sample {
             temperature,
             top_p,
             seed,
         }),
+        begun: begun.into(),
     });
     let from = Box::new(PatchSource { name, input: read_input(input)?, generation, edits, positions: there });
     names(&["take", "from"]).then_some(EditRequest::Taken { rows, from })

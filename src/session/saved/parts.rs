@@ -40,6 +40,9 @@ pub struct SavedDocument {
     pub writing: WritingOptions,
     /// Whether a decoder-only model continues the text.
     pub continued: bool,
+    /// Ids of the tokens that the written text begins with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub begun: Vec<u32>,
     /// What is changed on the way.
     #[serde(with = "changes")]
     pub changes: Vec<Change>,

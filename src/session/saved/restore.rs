@@ -106,6 +106,7 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
         image: None,
         writing: saved.writing,
         continued: saved.continued,
+        begun: saved.begun.clone(),
         changes: saved.changes.clone(),
     };
     let example = saved.example.as_ref().and_then(|title| EXAMPLES.iter().position(|it| it.title == title));

@@ -89,6 +89,7 @@ fn saved_document(document: &Document, documents: &Documents, corpora: &mut Vec<
         target: experiment.target.clone(),
         writing: experiment.writing,
         continued: experiment.continued,
+        begun: experiment.begun.clone(),
         changes: experiment.changes.clone(),
         capture: document.opened.as_ref().filter(|file| file.numbers.is_none()).and_then(|file| text_of(&file.path)),
         numbers: document.numbers().map(|numbers| Box::new(Numbers::clone(numbers))),

@@ -4,7 +4,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use attnscope::{
-    capture::{Capture, CaptureParts, Computation, Generated, ImageInfo, InputInfo, StackCapture, Token},
+    capture::{
+        Capture, CaptureParts, Computation, Generated, ImageInfo, InputInfo, PredictionItem, StackCapture, Token,
+    },
     ids::{CaptureId, Side, StackKind},
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
 };
@@ -33,8 +35,14 @@ pub fn translation_capture() -> Capture {
         ],
     );
     parts.input.text = Some(source.to_owned());
+    let probabilities = vec![0.91, 0.34, 0.88, 0.62, 0.07, 0.99];
+    let item = |id: u32, label: &str, value| PredictionItem { id, label: label.to_owned(), value };
+    let step = |(nth, (token, p)): (usize, (&Token, &f32))| {
+        vec![item(token.id.unwrap_or(0), &token.text, *p), item(90 + nth as u32, ["Hund", "ein"][nth % 2], 0.01)]
+    };
+    let candidates = parts.tokens[&Side::Decoder][1..].iter().zip(&probabilities).enumerate().map(step).collect();
     parts.generated =
-        Some(Generated { side: Side::Decoder, first: 1, probabilities: vec![0.91, 0.34, 0.88, 0.62, 0.07, 0.99] });
+        Some(Generated { side: Side::Decoder, first: 1, probabilities, candidates, ..Generated::default() });
     // Scores of biased layers cannot be recomputed, and were not recorded.
     Capture::new(parts).unwrap()
 }
@@ -74,8 +82,8 @@ pub fn caption_capture(grid: (usize, usize)) -> Capture {
     let mut parts = parts("synthetic-captioner", modality, sides, &stacks);
     parts.input.image = Some("disc.png".to_owned());
     parts.image = Some(image);
-    parts.generated =
-        Some(Generated { side: Side::Decoder, first: 1, probabilities: vec![0.8, 0.41, 0.73, 0.9, 0.55, 0.2] });
+    let probabilities = vec![0.8, 0.41, 0.73, 0.9, 0.55, 0.2];
+    parts.generated = Some(Generated { side: Side::Decoder, first: 1, probabilities, ..Generated::default() });
     Capture::new(parts).unwrap()
 }
 

@@ -14,6 +14,7 @@ use crate::{
 
 /// More outcomes of one position than anybody shows.
 const MAX_OUTCOMES: usize = 100;
+const TOO_MANY: &str = "it lists more outcomes than anybody shows";
 
 /// `generated`: the tokens from `first` on that the model wrote itself, with their probabilities.
 #[derive(Serialize, Deserialize)]
@@ -21,11 +22,33 @@ pub(in crate::capture::file) struct GeneratedEntry {
     side: String,
     first: usize,
     probabilities: Vec<f32>,
+    /// The most probable tokens of each step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    candidates: Vec<Vec<OutcomeEntry>>,
+    /// The token that ended the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<OutcomeEntry>,
+    /// How many of the first tokens were given.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    given: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+const fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 impl From<&Generated> for GeneratedEntry {
-    fn from(Generated { side, first, probabilities }: &Generated) -> Self {
-        Self { side: side.name().to_owned(), first: *first, probabilities: probabilities.clone() }
+    fn from(Generated { side, first, probabilities, candidates, end, n_given }: &Generated) -> Self {
+        let entry = |item: &PredictionItem| OutcomeEntry::of(item, OutputKind::Tokens);
+        Self {
+            side: side.name().to_owned(),
+            first: *first,
+            probabilities: probabilities.clone(),
+            candidates: candidates.iter().map(|step| step.iter().map(entry).collect()).collect(),
+            end: end.as_ref().map(entry),
+            given: *n_given,
+        }
     }
 }
 
@@ -35,7 +58,7 @@ impl GeneratedEntry {
         self,
         tokens: &BTreeMap<Side, Vec<Token>>,
     ) -> Result<Generated, FileError> {
-        let Self { side: name, first, probabilities } = self;
+        let Self { side: name, first, probabilities, candidates, end, given } = self;
         let problem = |problem: String| FileError::Metadata { entry: "generated", problem };
         let side = Side::ALL.into_iter().find(|side| side.name() == name);
         let Some((side, known)) = side.and_then(|side| Some((side, tokens.get(&side)?))) else {
@@ -45,10 +68,22 @@ impl GeneratedEntry {
             let n = probabilities.len();
             return Err(problem(format!("{n} tokens from {first} on do not end where the {} tokens do", known.len())));
         }
-        if !probabilities.iter().all(|probability| (0.0..=1.0).contains(probability)) {
+        let outcomes = || candidates.iter().flatten().chain(&end);
+        let known = outcomes().map(|outcome| outcome.probability.unwrap_or(f32::NAN));
+        if !probabilities.iter().copied().chain(known).all(|probability| (0.0..=1.0).contains(&probability)) {
             return Err(problem("a probability is not between 0 and 1".to_owned()));
         }
-        Ok(Generated { side, first, probabilities })
+        if candidates.iter().any(|step| step.len() > MAX_OUTCOMES) {
+            return Err(problem(TOO_MANY.to_owned()));
+        }
+        let n = probabilities.len();
+        if given > n || !candidates.is_empty() && candidates.len() != n + usize::from(end.is_some()) {
+            let steps = candidates.len();
+            return Err(problem(format!("{n} tokens do not come of {steps} steps, {given} of them given")));
+        }
+        let item = |outcome: OutcomeEntry| outcome.item(OutputKind::Tokens);
+        let candidates = candidates.into_iter().map(|step| step.into_iter().map(item).collect()).collect();
+        Ok(Generated { side, first, probabilities, candidates, end: end.map(item), n_given: given })
     }
 }
 
@@ -80,14 +115,26 @@ struct OutcomeEntry {
     score: Option<f32>,
 }
 
+impl OutcomeEntry {
+    fn of(item: &PredictionItem, outputs: OutputKind) -> Self {
+        let PredictionItem { id, label, value } = item.clone();
+        let (probability, score) = if outputs.has_probabilities() { (Some(value), None) } else { (None, Some(value)) };
+        Self { id, label, probability, score }
+    }
+
+    const fn value(&self, outputs: OutputKind) -> Option<f32> {
+        if outputs.has_probabilities() { self.probability } else { self.score }
+    }
+
+    fn item(self, outputs: OutputKind) -> PredictionItem {
+        let value = self.value(outputs).unwrap_or(f32::NAN);
+        PredictionItem { id: self.id, label: self.label, value }
+    }
+}
+
 impl From<&Prediction> for PredictionEntry {
     fn from(prediction: &Prediction) -> Self {
-        let outcome = |item: &PredictionItem| {
-            let PredictionItem { id, label, value } = item.clone();
-            let (probability, score) =
-                if prediction.outputs.has_probabilities() { (Some(value), None) } else { (None, Some(value)) };
-            OutcomeEntry { id, label, probability, score }
-        };
+        let outcome = |item: &PredictionItem| OutcomeEntry::of(item, prediction.outputs);
         let row = |row: &PredictionRow| RowEntry { position: row.position, top: row.top.iter().map(outcome).collect() };
         let Prediction { kind, outputs, rows } = prediction;
         let outputs = Some(*outputs).filter(|outputs| *outputs != OutputKind::of(*kind));
@@ -107,23 +154,17 @@ impl PredictionEntry {
             return Err(problem("it is about a position that no sequence has"));
         }
         let outputs = self.outputs.unwrap_or(OutputKind::of(self.kind));
-        let value = |outcome: &OutcomeEntry| {
-            if outputs.has_probabilities() { outcome.probability } else { outcome.score }
-        };
         let outcomes = || self.rows.iter().flat_map(|row| &row.top);
-        if outcomes().any(|outcome| value(outcome).is_none()) {
+        if outcomes().any(|outcome| outcome.value(outputs).is_none()) {
             return Err(problem("an outcome has no probability, or no score where it is one"));
         }
         if !outcomes().filter_map(|outcome| outcome.probability).all(|p| (0.0..=1.0).contains(&p)) {
             return Err(problem("a probability is not between 0 and 1"));
         }
         if self.rows.iter().any(|row| row.top.len() > MAX_OUTCOMES) {
-            return Err(problem("it lists more outcomes than anybody shows"));
+            return Err(problem(TOO_MANY));
         }
-        let outcome = |outcome: OutcomeEntry| {
-            let value = value(&outcome).unwrap_or(f32::NAN);
-            PredictionItem { id: outcome.id, label: outcome.label, value }
-        };
+        let outcome = |outcome: OutcomeEntry| outcome.item(outputs);
         let rows = self
             .rows
             .into_iter()
