@@ -32,6 +32,7 @@ mod space;
 pub mod stats;
 pub mod stream_norms;
 pub mod timing;
+pub mod written;
 
 pub use point_cloud::{CloudToken, PointCloud, lengths_of};
 pub use space::Space;

@@ -6,7 +6,7 @@ use super::{
     ViewOptions,
     views::{
         Facts, ViewSpec, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, positions,
-        scatter, simplex, text, why,
+        scatter, simplex, text, why, writing,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -22,6 +22,8 @@ pub enum ViewKind {
     /// Every head as a small matrix of colours.
     Grid,
     Image,
+    /// A text step by step as it was written.
+    Writing,
     /// One head's joint query–key plane.
     Scatter,
     /// Every head's joint query–key plane.
@@ -52,6 +54,7 @@ const VIEWS: &[&ViewSpec] = &[
     &heatmap::SPEC,
     &grid::SPEC,
     &image::SPEC,
+    &writing::SPEC,
     &scatter::SPEC,
     &matrix::SPEC,
     &distance::SPEC,

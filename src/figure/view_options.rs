@@ -18,6 +18,7 @@ use super::{
         simplex::SimplexOptions,
         text::TextOptions,
         why::WhyOptions,
+        writing::StepsOptions,
     },
 };
 use crate::{
@@ -45,6 +46,7 @@ pub struct ViewOptions {
     pub heatmap: HeatmapOptions,
     pub grid: GridOptions,
     pub image: ImageOptions,
+    pub writing: StepsOptions,
     /// Scatter and matrix views.
     pub scatter: ScatterOptions,
     pub distance: ShownCorrelation,

@@ -288,6 +288,8 @@ mod why;
 mod worker;
 /// The worker with the real engine.
 mod worker_models;
+/// How a text was written, step by step.
+mod writing;
 
 /// Counts only while the fuzzer reads it, in processes of its own.
 #[global_allocator]

@@ -107,7 +107,7 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
     let mut plan = RunPlan {
         sites: spec.view.spec().wants.iter().copied().fold(Sites::of(&needs), Sites::with),
-        logits: Logits::Skip,
+        logits: if spec.view.facts().reads_predictions { Logits::KeepFew } else { Logits::Skip },
         pattern_budget_bytes: u64::MAX,
         edits: options.edits.edits(),
         ..RunPlan::default()

@@ -26,6 +26,7 @@ mod spec;
 pub mod text;
 mod topic;
 pub mod why;
+pub mod writing;
 
 pub use spec::{DetailsPart, Facts, FigureExtent, Pages, ViewGroup, ViewScope, ViewSpec};
 pub use topic::Topic;

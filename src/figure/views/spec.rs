@@ -188,6 +188,8 @@ pub struct Facts {
     pub reads_unchanged: bool,
     /// A score can be taken apart beside its steps.
     pub takes_scores_apart: bool,
+    /// What the model says of each token is drawn.
+    pub reads_predictions: bool,
     /// Parts of the details beside it.
     pub details: &'static [DetailsPart],
 }
@@ -227,6 +229,13 @@ impl Facts {
         details: &[DetailsPart::Selection, DetailsPart::Methods],
         ..Self::NONE
     };
+    /// A text step by step.
+    pub(super) const WRITTEN: Self = Self {
+        names_tokens: true,
+        reads_predictions: true,
+        details: &[DetailsPart::Selection, DetailsPart::Ranking],
+        ..Self::NONE
+    };
     /// Steps of one head, as they were recorded.
     pub(super) const STEPS: Self = Self { details: &[DetailsPart::Head], ..Self::NONE };
     const NONE: Self = Self {
@@ -243,6 +252,7 @@ impl Facts {
         has_rest_columns: false,
         reads_unchanged: false,
         takes_scores_apart: false,
+        reads_predictions: false,
         details: &[],
     };
 }

@@ -151,6 +151,17 @@ impl Topic<'_> {
         format!("Which of its {} is worth a look?", counted(self.n_heads(), "head"))
     }
 
+    /// The question of a text step by step.
+    pub fn was_written(&self) -> String {
+        match self.pinned.query {
+            Some(query) if query + 1 < self.capture.tokens(self.stack.query_side()).len() => {
+                let token = self.token(self.stack.query_side(), query + 1);
+                format!("What could have been written in place of {token}?")
+            }
+            _ => "How was the text written?".to_owned(),
+        }
+    }
+
     /// The question of points of one cell.
     pub fn is_near(&self) -> String {
         let which = self.which();

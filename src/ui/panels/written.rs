@@ -4,7 +4,7 @@ use eframe::egui::{self, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, Widg
 
 use crate::{
     capture::{Capture, Token},
-    ids::{Side, StackKind},
+    ids::Side,
     session::{Command, Focus, PaneCommand, SelectionCommand},
     text::share_text,
     ui::{
@@ -73,7 +73,7 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: 
     }
     if response.clicked() {
         if !here {
-            cx.send(Command::Select(SelectionCommand::Stack(stack_of(side))));
+            cx.send(Command::Select(SelectionCommand::Stack(side.writing_stack())));
         }
         cx.send(Command::Select(SelectionCommand::Pin(Focus::query(position))));
     }
@@ -82,12 +82,4 @@ fn token_ui(ui: &mut Ui, cx: &ViewCtx<'_>, token: &Token, side: Side, position: 
         ui.weak(format!("probability {}", share_text(probability)));
         ui.weak("Click pins it as query");
     });
-}
-
-/// The stack in which the written tokens ask: the input, where there is one to ask.
-const fn stack_of(side: Side) -> StackKind {
-    match side {
-        Side::Decoder => StackKind::Cross,
-        Side::Only | Side::Encoder | Side::Vision | Side::Text | Side::Sentences => StackKind::SelfAttention,
-    }
 }

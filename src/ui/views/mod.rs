@@ -50,6 +50,7 @@ mod texture;
 mod told;
 mod tooltip;
 mod why;
+mod writing;
 
 pub use changes::{
     HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, short_change_text, toggle_hidden,
@@ -97,6 +98,7 @@ pub struct Views {
     heatmap: heatmap::HeatmapView,
     grid: grid::GridView,
     image: image::ImageView,
+    writing: writing::WritingView,
     space: space::SpaceView,
     distance: distance::DistanceView,
     average: average::AverageView,
@@ -183,6 +185,7 @@ impl Views {
             ViewKind::Heatmap => &mut self.heatmap,
             ViewKind::Grid => &mut self.grid,
             ViewKind::Image => &mut self.image,
+            ViewKind::Writing => &mut self.writing,
             ViewKind::Scatter | ViewKind::Matrix => &mut self.space,
             ViewKind::Distance => &mut self.distance,
             ViewKind::Average => &mut self.average,
