@@ -12,6 +12,7 @@ use attnscope::{
         projection::{self, ProjectionOptions},
         reading,
         simplex::{ScoreRow, Spread},
+        written::WrittenText,
     },
     capture::{Capture, Matrix, Token},
     figure::views::positions::{PositionFacts, PositionsOptions},
@@ -57,6 +58,8 @@ enum Claim {
     Made([usize; 3], usize),
     /// The text that the model writes by itself.
     Writes(&'static str),
+    /// The token of this step, and its strongest rival, with their probabilities.
+    Nearly(usize, [(&'static str, f32); 2]),
     /// Every query gives all its weight to this key.
     Rests(&'static str),
     /// The same verdict, to the last digits, on this text instead.
@@ -89,6 +92,9 @@ fn claims(example: &Example) -> Vec<Claim> {
         "A red car" => vec![Claim::Looks(&[("red@2", "car")], 0.5), Claim::Predicts("car", 0.4)],
         "A cat, called a dog" => vec![Claim::Focuses([3..5, 4..6], 3.0), Claim::Predicts("dog", 0.5)],
         "The blocks of 2017" => vec![Claim::Made([3, 3, 3], 4)],
+        "The fifth word" => {
+            vec![Claim::Writes("Ich sah einen Freund im Park."), Claim::Nearly(4, [("␣im", 0.50), ("␣in", 0.38)])]
+        }
         "One vector" => {
             vec![Claim::Rests("</s>"), Claim::Writes("Mon père est une femme, mon père est très professeur.")]
         }
@@ -409,6 +415,14 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             let written: String =
                 queries.iter().filter(|token| !token.special).map(|token| token.text.replace('␣', " ")).collect();
             (f32::from(written.trim() == *text), 1.0)
+        }
+        Claim::Nearly(nth, told) => {
+            let step = WrittenText::of(capture).unwrap().steps.swap_remove(*nth);
+            assert_eq!(example.query, Some(step.query), "the step is held");
+            let found =
+                [(step.text.as_str(), step.probability.unwrap()), (&step.rivals[0].label, step.rivals[0].value)];
+            let is_told = found.iter().zip(told).all(|(it, told)| it.0 == told.0 && (it.1 - told.1).abs() < 0.005);
+            (f32::from(is_told), 1.0)
         }
         Claim::Rests(key) => {
             let key = position(keys, key);

@@ -361,6 +361,14 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..TRANSLATE
     },
     Example {
+        title: "The fifth word",
+        hint: "“im” had 50 % and “in” 38 %: click “in” below it, and the text goes on from there; Ctrl+Z leads back",
+        input: ExampleInput::Text(">>deu<< I saw a friend in the park."),
+        view: ViewKind::Writing,
+        query: Some(4),
+        ..TRANSLATE
+    },
+    Example {
         title: "The blocks of 2017",
         hint: "Three layers on each side with four heads each, and three of cross-attention between: click a layer or head",
         input: ExampleInput::Text(">>deu<< I have bought a new book."),
