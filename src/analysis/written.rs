@@ -1,7 +1,7 @@
 //! Steps of a text that a decoder wrote or was made to write: each token with the others that could have stood there.
 
 use crate::{
-    capture::{Capture, Generated, PredictionItem, Token, words},
+    capture::{Beams, Capture, Generated, PredictionItem, Token, words},
     ids::Side,
     spec::HeadKind,
 };
@@ -46,6 +46,8 @@ pub struct WrittenText {
     pub steps: Vec<Step>,
     /// Whether the model would have written on.
     pub is_cut: bool,
+    /// The texts that it is the best of, behind the tokens that were given.
+    pub beams: Option<Beams>,
 }
 
 impl WrittenText {
@@ -59,7 +61,7 @@ impl WrittenText {
     }
 
     fn written(capture: &Capture, generated: &Generated) -> Self {
-        let Generated { side, first, probabilities, candidates, end, n_given } = generated;
+        let Generated { side, first, probabilities, candidates, end, n_given, beams } = generated;
         let tokens = capture.tokens(*side);
         let step = |nth: usize, probability: f32| {
             let position = first + nth;
@@ -84,7 +86,7 @@ impl WrittenText {
         for step in &mut steps {
             step.rivals.retain(|rival| Some(rival.id) != step.id);
         }
-        Self { side: *side, is_cut: end.is_none() && !candidates.is_empty(), steps }
+        Self { side: *side, is_cut: end.is_none() && !candidates.is_empty(), steps, beams: beams.clone() }
     }
 
     /// A target: what the model would have written after each of its tokens.
@@ -106,7 +108,7 @@ impl WrittenText {
             })
         };
         let steps = tokens.iter().enumerate().skip(1).filter_map(step).collect();
-        Some(Self { side: Side::Decoder, steps, is_cut: false })
+        Some(Self { side: Side::Decoder, steps, is_cut: false, beams: None })
     }
 
     /// The step that a query writes.

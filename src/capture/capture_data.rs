@@ -79,6 +79,17 @@ pub struct Generated {
     pub end: Option<PredictionItem>,
     /// How many of the first tokens were given instead of chosen.
     pub n_given: usize,
+    /// What was kept on the way, behind the tokens that were given, where the text is the best of several.
+    pub beams: Option<Beams>,
+}
+
+/// Texts that a beam search kept on its way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beams {
+    /// Each token with the one before it, which stands before it here too; `None` for the first of a text.
+    pub nodes: Vec<(Option<usize>, PredictionItem)>,
+    /// The last token of each text that ended, and its score, from the best one on: the first was taken.
+    pub hypotheses: Vec<(usize, f32)>,
 }
 
 /// One stack's recordings.

@@ -25,7 +25,8 @@ pub mod words;
 
 pub use architecture::{Architecture, BlockFacts, BranchNorms, Reads, TowerFacts};
 pub use capture_data::{
-    Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow, StackCapture,
+    Beams, Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow,
+    StackCapture,
 };
 pub use changes::{
     Ablate, Ablation, AdaptiveSpan, Along, AppliedEdit, Centre, Computation, Cut, Direction, DirectionOf, Edit,

@@ -23,6 +23,7 @@ use crate::{
     },
     export,
     model::{Generation, Logits, Model, RunPlan, Sites, TokenChoice},
+    session::WritingOptions,
 };
 
 /// Options of `attnscope capture`.
@@ -65,28 +66,55 @@ pub struct Writing {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub generate: Option<u32>,
     /// Sampling temperature: above 1 more random, below 1 less, 0 always the most probable token
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = parse_temperature)]
+    #[arg(
+        long, value_name = "T", allow_negative_numbers = true, value_parser = parse_temperature,
+        conflicts_with = "beams"
+    )]
     pub temperature: Option<f64>,
     /// Sample from the most probable tokens that together have this probability
-    #[arg(long, value_name = "P", value_parser = parse_top_p)]
+    #[arg(long, value_name = "P", value_parser = parse_top_p, conflicts_with = "beams")]
     pub top_p: Option<f64>,
     /// The same seed gives the same text
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub seed: u64,
+    #[command(flatten)]
+    pub beams: BeamOptions,
+}
+
+/// Several texts at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, clap::Args)]
+pub struct BeamOptions {
+    /// Write so many texts at once and take the best of them (beam search)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=WritingOptions::MAX_BEAMS as i64))]
+    pub beams: Option<u8>,
+    /// Of beams: the power of its length that the log probability of a text is divided by [default: 1]
+    #[arg(long, value_name = "A", allow_negative_numbers = true, requires = "beams", value_parser = parse_penalty)]
+    pub length_penalty: Option<f64>,
+}
+
+impl BeamOptions {
+    /// The same as a choice of tokens; `None` where none are asked for.
+    pub fn choice(self) -> Option<TokenChoice> {
+        let width = self.beams.filter(|width| *width > 1)?.into();
+        Some(TokenChoice::Beams { width, length_penalty: self.length_penalty.unwrap_or(1.0) })
+    }
 }
 
 impl Writing {
     /// `None` when nothing was said about it.
     pub fn generation(self) -> Option<Generation> {
-        let Self { generate, temperature, top_p, seed } = self;
+        let Self { generate, temperature, top_p, seed, beams } = self;
         let by_chance = temperature.is_some() || top_p.is_some();
-        let mut generation = (generate.is_some() || by_chance).then(Generation::default)?;
+        let mut generation = (generate.is_some() || by_chance || beams.beams.is_some()).then(Generation::default)?;
         if let Some(n) = generate {
             generation.max_new_tokens = n as usize;
         }
         if by_chance {
             let (temperature, top_p) = (temperature.unwrap_or(1.0), top_p.unwrap_or(1.0));
             generation.choice = TokenChoice::Sample { temperature, top_p, seed };
+        }
+        if let Some(choice) = beams.choice() {
+            generation.choice = choice;
         }
         Some(generation)
     }
@@ -173,6 +201,11 @@ fn parse_site(name: &str) -> Result<Contents, String> {
 fn parse_temperature(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| (0.0..=100.0).contains(number));
     number.ok_or_else(|| "give a number from 0 to 100".to_owned())
+}
+
+fn parse_penalty(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| WritingOptions::LENGTH_PENALTY.contains(number));
+    number.ok_or_else(|| "give a number from -5 to 5".to_owned())
 }
 
 fn parse_top_p(text: &str) -> Result<f64, String> {

@@ -1,5 +1,7 @@
 //! Options of generation, remembered between runs.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::Document;
@@ -16,6 +18,10 @@ pub struct WritingOptions {
     pub max_tokens: usize,
     /// Whether tokens are chosen by chance; else always the most probable one.
     pub sampled: bool,
+    /// How many texts are written at once where nothing is chosen by chance; the best of them is taken.
+    pub beams: usize,
+    /// The power of the length that the log probability of each of them is divided by.
+    pub length_penalty: f64,
     /// Logits are divided by it before chance decides.
     pub temperature: f64,
     /// Chance decides among the most probable tokens that together have this probability.
@@ -26,24 +32,30 @@ pub struct WritingOptions {
 
 impl Default for WritingOptions {
     fn default() -> Self {
-        Self { max_tokens: 64, sampled: false, temperature: 1.0, top_p: 0.95, seed: 0 }
+        Self { max_tokens: 64, sampled: false, beams: 1, length_penalty: 1.0, temperature: 1.0, top_p: 0.95, seed: 0 }
     }
 }
 
 impl WritingOptions {
     /// The most tokens that can be asked for.
     pub const MAX_TOKENS: usize = 512;
+    /// The most texts that are written at once.
+    pub const MAX_BEAMS: usize = 8;
+    /// The power of the length is between these.
+    pub const LENGTH_PENALTY: RangeInclusive<f64> = -5.0..=5.0;
 
     /// What the model is told, whatever a settings file says.
     pub fn generation(&self) -> Generation {
         let temperature = if self.temperature.is_finite() { self.temperature.clamp(0.05, 5.0) } else { 1.0 };
+        let (least, most) = Self::LENGTH_PENALTY.into_inner();
+        let length_penalty = if self.length_penalty.is_finite() { self.length_penalty.clamp(least, most) } else { 1.0 };
         let top_p = if self.top_p.is_finite() { self.top_p.clamp(0.01, 1.0) } else { 1.0 };
         Generation {
             max_new_tokens: self.max_tokens.clamp(1, Self::MAX_TOKENS),
-            choice: if self.sampled {
-                TokenChoice::Sample { temperature, top_p, seed: self.seed }
-            } else {
-                TokenChoice::Greedy
+            choice: match self.beams.min(Self::MAX_BEAMS) {
+                _ if self.sampled => TokenChoice::Sample { temperature, top_p, seed: self.seed },
+                0 | 1 => TokenChoice::Greedy,
+                width => TokenChoice::Beams { width, length_penalty },
             },
             ..Generation::default()
         }

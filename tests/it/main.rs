@@ -8,6 +8,8 @@ mod aggregate;
 mod agreement;
 /// Capture files: round trips, other programs' files, hostile ones.
 mod average;
+/// Beam search.
+mod beams;
 /// Texts longer than the model was made for.
 mod beyond;
 /// Attention of numbers that were typed.

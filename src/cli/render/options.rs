@@ -13,6 +13,7 @@ use crate::{
     analysis::reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
     cli::{
         CliError,
+        capture::{BeamOptions, Writing},
         edits::EditOptions,
         inputs::{InputOptions, parse_position},
         layout::LayoutFlags,
@@ -24,10 +25,11 @@ use crate::{
         write::SvgText,
     },
     ids::StackKind,
+    model::Generation,
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 31] = [
+const OF_NO_SESSION: [&str; 33] = [
     "model",
     "capture",
     "text",
@@ -44,6 +46,8 @@ const OF_NO_SESSION: [&str; 31] = [
     "target",
     "target_ids",
     "generate",
+    "beams",
+    "length_penalty",
     "edits",
     "global",
     "stack",
@@ -88,6 +92,8 @@ pub struct RenderOptions {
     /// Let the model write at most this many tokens, the most probable ones; decoder-only models continue the text
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub generate: Option<u32>,
+    #[command(flatten)]
+    pub beams: BeamOptions,
     #[command(flatten)]
     pub edits: EditOptions,
     /// Figure to write, ending in .svg, .pdf or .png, {layer} and {head} in it giving a file per head; or in .html, a page
@@ -187,6 +193,11 @@ pub struct RenderOptions {
 }
 
 impl RenderOptions {
+    /// How the model writes; `None` where nothing was said about it.
+    pub fn generation(&self) -> Option<Generation> {
+        Writing { generate: self.generate, beams: self.beams, ..Writing::default() }.generation()
+    }
+
     /// What is asked for, apart from where it comes from and where it goes.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::{
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::{spec::FigureSpec, views::lab::Answered},
-    model::{Generation, Logits, Model, Preparation, RunPlan, Sites},
+    model::{Logits, Model, Preparation, RunPlan, Sites},
     worker::corpus,
 };
 
@@ -112,9 +112,7 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
         edits: options.edits.edits(),
         ..RunPlan::default()
     };
-    if let Some(n) = options.generate {
-        plan.generate = Some(Generation { max_new_tokens: n as usize, ..Generation::default() });
-    }
+    plan.generate = options.generation();
     let encoded = model.encode(&input)?;
     let source = Source::one(model.forward(&encoded, &plan, &show_progress)?);
     let source = Source {
@@ -139,9 +137,9 @@ fn run_corpus(
     list: &InputList,
     (options, spec): (&RenderOptions, &FigureSpec),
 ) -> Result<Source, CliError> {
-    if !options.input.only_corpus() || options.generate.is_some() || !options.edits.is_empty() {
+    if !options.input.only_corpus() || options.generation().is_some() || !options.edits.is_empty() {
         let message = "a corpus is drawn as it is: leave out --text, --image, --target, --no-special, \
-            --sentence-transformers, --max-tokens, --generate and --edit";
+            --sentence-transformers, --max-tokens, --generate, --beams and --edit";
         return Err(CliError::Usage(message.to_owned()));
     }
     let corpus = passes::corpus(model, list, spaces::kept(spec.space()))?;

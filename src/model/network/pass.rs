@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 /// Keys and values `[n, kv_heads, d_head]` of the positions so far, by stack and layer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cache {
     layers: BTreeMap<At, (Tensor, Tensor)>,
     /// A recurrent writer's state after them.

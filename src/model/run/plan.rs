@@ -109,6 +109,13 @@ pub enum TokenChoice {
         /// The same seed writes the same text.
         seed: u64,
     },
+    /// The best of several texts that are written at once.
+    Beams {
+        /// How many are kept.
+        width: usize,
+        /// The power of the length that a log probability is divided by to be the score of a text.
+        length_penalty: f64,
+    },
 }
 
 impl Default for Generation {

@@ -8,21 +8,23 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use super::{Decoding, sampling::Sampler};
+use super::{
+    Decoding,
+    beams::{BeamPlan, BeamSearch, BeamStep},
+    probabilities::Probabilities,
+    sampling::Sampler,
+};
 use crate::{
-    capture::{Edit, Generated, PredictionItem, changes::Intervention},
+    capture::{Beams, Edit, Generated, PredictionItem, changes::Intervention},
     ids::Side,
     model::{
         ModelError,
         input::{Encoded, Payload, Reader},
         network::{Network, head::Head, pass::Cache},
-        run::{Control, Generation, Progress, Run, RunPlan, Sites, Stage, Taps},
+        run::{Control, Generation, Progress, Run, RunPlan, Sites, Stage, Taps, TokenChoice},
     },
     spec::{HeadKind, Modality, TextSpec},
 };
-
-/// Most probable tokens that are kept of a step.
-const N_CANDIDATES: usize = 8;
 
 /// The input with what the model writes, if it is to write. Edits do not take part: they show what would
 /// change about a given text.
@@ -66,13 +68,17 @@ pub(crate) fn complete<'a>(
     let is_followed = chosen.len() == plan.edits.len();
     let most = spec.limits().most;
     let writer = Writer { network, rules, plan: plan.generate.clone().unwrap_or_default(), chosen, most, control };
-    let Continuation { ids, probabilities, candidates, ended, end } =
+    let Continuation { ids, probabilities, candidates, ended, end, beams } =
         writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
     let first = prompt.len();
     let n_given = writer.plan.begun.len().min(ids.len());
     let item = |(id, value)| PredictionItem { id, label: reader.label(id), value };
     let candidates = candidates.into_iter().map(|step| step.into_iter().map(item).collect()).collect();
     let end = end.map(item);
+    let beams = beams.map(|found| Beams {
+        nodes: found.steps.into_iter().map(|step| (step.parent, item((step.id, step.probability)))).collect(),
+        hypotheses: found.ended.into_iter().map(|(node, score)| (node, score as f32)).collect(),
+    });
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
     if !ended {
         input.notes.push(format!("Stopped at {} new tokens", probabilities.len()));
@@ -80,7 +86,7 @@ pub(crate) fn complete<'a>(
     if !is_followed {
         input.notes.push("The text was written without the changes; what is shown is read with them".to_owned());
     }
-    Ok((Cow::Owned(input), Some(Generated { side, first, probabilities, candidates, end, n_given })))
+    Ok((Cow::Owned(input), Some(Generated { side, first, probabilities, candidates, end, n_given, beams })))
 }
 
 /// The input whose decoder, or whose only tower, reads `ids`.
@@ -117,49 +123,46 @@ struct Continuation {
     ended: bool,
     /// The id that ended it, with its probability; `None` where the rules left no token.
     end: Option<(u32, f32)>,
+    /// What a beam search kept, behind the tokens that were given.
+    beams: Option<BeamSearch>,
 }
 
-/// The probabilities of some logits, of which none is NaN or above all numbers.
-struct Probabilities<'a> {
-    logits: &'a [f32],
-    largest: f32,
-    sum: f64,
+impl Continuation {
+    /// Goes on with a token, or ends with it.
+    fn push(&mut self, id: u32, probability: f32, candidates: Vec<(u32, f32)>, end: &[u32]) {
+        self.candidates.push(candidates);
+        if end.contains(&id) {
+            (self.ended, self.end) = (true, Some((id, probability)));
+        } else {
+            self.probabilities.push(probability);
+            self.ids.push(id);
+        }
+    }
+
+    /// Goes on with the best text of a search.
+    fn take_best(&mut self, found: BeamSearch, end: &[u32]) {
+        match found.ended.first() {
+            Some((last, _)) => {
+                for BeamStep { id, probability, candidates, .. } in found.path(*last) {
+                    self.push(*id, *probability, candidates.clone(), end);
+                }
+            }
+            // The rules left no token.
+            None => self.ended = true,
+        }
+        self.beams = Some(found);
+    }
 }
 
-impl<'a> Probabilities<'a> {
-    fn of(logits: &'a [f32]) -> Result<Self, ModelError> {
-        let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        if logits.iter().any(|logit| logit.is_nan()) || largest == f32::INFINITY {
-            return Err(ModelError::NotFinite { what: "logits".to_owned() });
-        }
-        let sum = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
-        Ok(Self { logits, largest, sum })
+/// Logarithms of the probabilities.
+fn log_softmax(mut logits: Vec<f32>) -> Vec<f32> {
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|logit| f64::from(logit - largest).exp()).sum();
+    let of_all = f64::from(largest) + sum.ln();
+    for logit in &mut logits {
+        *logit = (f64::from(*logit) - of_all) as f32;
     }
-
-    /// Whether the rules leave no token.
-    fn is_none(&self) -> bool {
-        !self.largest.is_finite()
-    }
-
-    /// That of a token; `None` outside the vocabulary.
-    fn at(&self, id: u32) -> Option<f32> {
-        let logit = self.logits.get(id as usize)?;
-        Some(if self.is_none() { 0.0 } else { (f64::from(logit - self.largest).exp() / self.sum) as f32 })
-    }
-
-    /// The most probable ids, from the most probable one on; of equal ones the first.
-    fn top(&self) -> Vec<(u32, f32)> {
-        let mut ids: Vec<u32> = (0..self.logits.len() as u32).collect();
-        let logit = |id: &u32| self.logits[*id as usize];
-        let order = |a: &u32, b: &u32| logit(b).total_cmp(&logit(a)).then(a.cmp(b));
-        if ids.len() > N_CANDIDATES {
-            ids.select_nth_unstable_by(N_CANDIDATES, order);
-            ids.truncate(N_CANDIDATES);
-        }
-        ids.sort_unstable_by(order);
-        let probable = ids.into_iter().map(|id| (id, self.at(id).unwrap_or(0.0)));
-        probable.filter(|(_, probability)| *probability > 0.0).collect()
-    }
+    logits
 }
 
 /// Everything about the writing of one text but the text.
@@ -195,21 +198,41 @@ impl Writer<'_> {
         };
         let new_run = || Run::new(&silent, &[], Taps::NONE, &control);
         let memory = source.map(|source| self.network.encode(source, &mut new_run())).transpose()?;
+        // Logits after what was read, of which the cache has the beginning.
+        let logits = |read: &[u32], cache: &mut Cache| -> Result<Vec<f32>, ModelError> {
+            if self.network.turns_change_at() == Some(read.len()) {
+                // Keys so far were turned as in a short text, so the long text starts afresh.
+                *cache = Cache::default();
+            }
+            done.store(read.len() - prompt.len(), Ordering::Relaxed);
+            let next = read[cache.n..].to_vec();
+            let n = next.len();
+            let stream = self.network.decode(&Payload::ids(next), memory.as_ref(), Some(cache), &mut new_run())?;
+            cache.n += n;
+            Ok(head.logits(&stream, n - 1..n, n - 1)?.flatten_all()?.to_vec1::<f32>()?)
+        };
         let mut sampler = Sampler::new(self.plan.choice);
         let mut cache = Cache::default();
         let mut read = prompt.to_vec();
         let mut written = Continuation::default();
         while written.ids.len() < limit {
-            done.store(written.ids.len(), Ordering::Relaxed);
-            let next = read[cache.n..].to_vec();
-            let n = next.len();
-            let stream = self.network.decode(&Payload::ids(next), memory.as_ref(), Some(&mut cache), &mut new_run())?;
-            cache.n += n;
-            let mut logits = head.logits(&stream, n - 1..n, n - 1)?.flatten_all()?.to_vec1::<f32>()?;
+            let given = self.plan.begun.get(written.ids.len()).copied();
+            if let (None, TokenChoice::Beams { width, length_penalty }) = (given, self.plan.choice) {
+                let left = limit - written.ids.len();
+                let plan = BeamPlan { width, length_penalty, limit: left, end: &rules.end };
+                let next = |read: &[u32], cache: &mut Cache, is_last: bool| {
+                    let mut scores = log_softmax(logits(read, cache)?);
+                    rules.restrict(&mut scores, read, prompt.len(), is_last);
+                    Ok(scores)
+                };
+                written.take_best(BeamSearch::run(read, cache, plan, &next)?, &rules.end);
+                break;
+            }
+            let mut logits = logits(&read, &mut cache)?;
             rules.restrict(&mut logits, &read, prompt.len(), written.ids.len() + 1 == limit);
             let probabilities = Probabilities::of(&logits)?;
-            let id = match self.plan.begun.get(written.ids.len()) {
-                Some(given) => *given,
+            let id = match given {
+                Some(given) => given,
                 None if probabilities.is_none() => {
                     written.ended = true;
                     break;
@@ -220,18 +243,11 @@ impl Writer<'_> {
                 let summary = format!("the text is to go on with token {id}, which the vocabulary does not have");
                 return Err(input_error(&summary, "Let the model write the text anew"));
             };
-            written.candidates.push(probabilities.top());
-            if rules.end.contains(&id) {
-                (written.ended, written.end) = (true, Some((id, probability)));
+            written.push(id, probability, probabilities.candidates(), &rules.end);
+            if written.ended {
                 break;
             }
-            written.probabilities.push(probability);
-            written.ids.push(id);
             read.push(id);
-            if self.network.turns_change_at() == Some(cache.n + 1) {
-                // Keys so far were turned as in a short text, so the long text starts afresh.
-                cache = Cache::default();
-            }
         }
         Ok(written)
     }

@@ -22,7 +22,7 @@ impl Sampler {
                 let whole = top_p >= 1.0;
                 (seed, if whole { Sampling::All { temperature } } else { Sampling::TopP { p: top_p, temperature } })
             }
-            TokenChoice::Greedy | TokenChoice::Sample { .. } => (0, Sampling::ArgMax),
+            TokenChoice::Greedy | TokenChoice::Sample { .. } | TokenChoice::Beams { .. } => (0, Sampling::ArgMax),
         };
         Self(LogitsProcessor::from_sampling(seed, sampling))
     }

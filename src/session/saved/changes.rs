@@ -86,6 +86,9 @@ struct WrittenWriting {
     sampled: Option<(f64, f64, u64)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     begun: Vec<u32>,
+    /// How many texts are kept, and the power of their length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beams: Option<(usize, f64)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,8 +128,12 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
             let writes = from.generation.as_ref().map(|Generation { max_new_tokens, choice, begun }| WrittenWriting {
                 max_tokens: *max_new_tokens,
                 sampled: match *choice {
-                    TokenChoice::Greedy => None,
+                    TokenChoice::Greedy | TokenChoice::Beams { .. } => None,
                     TokenChoice::Sample { temperature, top_p, seed } => Some((temperature, top_p, seed)),
+                },
+                beams: match *choice {
+                    TokenChoice::Beams { width, length_penalty } => Some((width, length_penalty)),
+                    TokenChoice::Greedy | TokenChoice::Sample { .. } => None,
                 },
                 begun: begun.to_vec(),
             });
@@ -183,13 +190,13 @@ fn requested(json: &Value) -> Option<EditRequest> {
     let WrittenDonor { name, input, writes, edits, positions: there } =
         WrittenDonor::deserialize(fields.get("from")?).ok()?;
     let rows = PatchedRows { site: Site::from_name(&site)?, stack, layer, head, positions };
-    let generation = writes.map(|WrittenWriting { max_tokens, sampled, begun }| Generation {
+    let generation = writes.map(|WrittenWriting { max_tokens, sampled, begun, beams }| Generation {
         max_new_tokens: max_tokens,
-        choice: sampled.map_or(TokenChoice::Greedy, |(temperature, top_p, seed)| TokenChoice::Sample {
-            temperature,
-            top_p,
-            seed,
-        }),
+        choice: match (sampled, beams) {
+            (Some((temperature, top_p, seed)), _) => TokenChoice::Sample { temperature, top_p, seed },
+            (None, Some((width, length_penalty))) => TokenChoice::Beams { width, length_penalty },
+            (None, None) => TokenChoice::Greedy,
+        },
         begun: begun.into(),
     });
     let from = Box::new(PatchSource { name, input: read_input(input)?, generation, edits, positions: there });

@@ -10,6 +10,9 @@ use crate::{
     ui::{ViewCtx, theme::GRID},
 };
 
+/// Beams that are offered first.
+const DEFAULT_BEAMS: usize = 4;
+
 /// The target text.
 #[derive(Default)]
 pub struct TargetPanel {
@@ -53,8 +56,20 @@ fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: impl FnOnce(&mut Ui)) {
         let range = 1..=WritingOptions::MAX_TOKENS;
         ui.add(DragValue::new(&mut options.max_tokens).range(range)).accessible_name("Most tokens to write");
         ui.label(weak("tokens"));
-        choice_ui(ui, &mut options.sampled);
+        choice_ui(ui, &mut options);
     });
+    if !options.sampled && options.beams > 1 {
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing.x = GRID;
+            ui.spacing_mut().interact_size.x = 9.0 * GRID;
+            ui.label(weak("Beams")).on_hover_text("How many texts are written at once; the best of them is taken");
+            ui.add(DragValue::new(&mut options.beams).range(2..=WritingOptions::MAX_BEAMS)).accessible_name("Beams");
+            ui.label(weak("Length penalty"))
+                .on_hover_text("The score of a text is its log probability over its length to this power");
+            let penalty = DragValue::new(&mut options.length_penalty).speed(0.01).fixed_decimals(2);
+            ui.add(penalty.range(WritingOptions::LENGTH_PENALTY)).accessible_name("Length penalty");
+        });
+    }
     if options.sampled {
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = GRID;
@@ -74,15 +89,26 @@ fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: impl FnOnce(&mut Ui)) {
     }
 }
 
-fn choice_ui(ui: &mut Ui, sampled: &mut bool) {
-    let name = |sampled: bool| if sampled { "sampled" } else { "greedy" };
-    let combo = ComboBox::new("choice of tokens", "").selected_text(name(*sampled)).width(18.0 * GRID);
+fn choice_ui(ui: &mut Ui, options: &mut WritingOptions) {
+    const WAYS: [(&str, &str); 3] = [
+        ("greedy", "Always the most probable token"),
+        ("sampled", "Sampled; the same seed gives the same text"),
+        ("beams", "The best of several texts that are written at once"),
+    ];
+    let before = match (options.sampled, options.beams) {
+        (true, _) => 1,
+        (false, ..=1) => 0,
+        (false, _) => 2,
+    };
+    let mut way = before;
+    let combo = ComboBox::new("choice of tokens", "").selected_text(WAYS[way].0).width(18.0 * GRID);
     let combo = combo.show_ui(ui, |ui| {
-        for (choice, meaning) in
-            [(false, "Always the most probable token"), (true, "Sampled; the same seed gives the same text")]
-        {
-            ui.selectable_value(sampled, choice, name(choice)).on_hover_text(meaning);
+        for (nth, (name, meaning)) in WAYS.into_iter().enumerate() {
+            ui.selectable_value(&mut way, nth, name).on_hover_text(meaning);
         }
     });
     combo.response.accessible_name("How tokens are chosen");
+    if way != before {
+        (options.sampled, options.beams) = (way == 1, if way == 2 { DEFAULT_BEAMS } else { 1 });
+    }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FileError;
 use crate::{
-    capture::{Generated, Prediction, PredictionItem, PredictionRow, Token},
+    capture::{Beams, Generated, Prediction, PredictionItem, PredictionRow, Token},
     ids::Side,
     outputs::OutputKind,
     spec::HeadKind,
@@ -31,6 +31,28 @@ pub(in crate::capture::file) struct GeneratedEntry {
     /// How many of the first tokens were given.
     #[serde(default, skip_serializing_if = "is_zero")]
     given: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beams: Option<BeamsEntry>,
+}
+
+/// What a beam search kept: tokens with the place of the one before each, texts as the place of their last token.
+#[derive(Serialize, Deserialize)]
+struct BeamsEntry {
+    nodes: Vec<(Option<usize>, OutcomeEntry)>,
+    hypotheses: Vec<(usize, f32)>,
+}
+
+impl BeamsEntry {
+    /// The texts, when every token stands behind the one before it.
+    fn beams(self) -> Result<Beams, &'static str> {
+        let Self { nodes, hypotheses } = self;
+        let has_order = nodes.iter().enumerate().all(|(nth, (parent, _))| parent.is_none_or(|parent| parent < nth));
+        if !has_order || hypotheses.iter().any(|(node, score)| *node >= nodes.len() || !score.is_finite()) {
+            return Err("its beams are no tree");
+        }
+        let node = |(parent, token): (Option<usize>, OutcomeEntry)| (parent, token.item(OutputKind::Tokens));
+        Ok(Beams { nodes: nodes.into_iter().map(node).collect(), hypotheses })
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
@@ -39,7 +61,7 @@ const fn is_zero(n: &usize) -> bool {
 }
 
 impl From<&Generated> for GeneratedEntry {
-    fn from(Generated { side, first, probabilities, candidates, end, n_given }: &Generated) -> Self {
+    fn from(Generated { side, first, probabilities, candidates, end, n_given, beams }: &Generated) -> Self {
         let entry = |item: &PredictionItem| OutcomeEntry::of(item, OutputKind::Tokens);
         Self {
             side: side.name().to_owned(),
@@ -48,6 +70,10 @@ impl From<&Generated> for GeneratedEntry {
             candidates: candidates.iter().map(|step| step.iter().map(entry).collect()).collect(),
             end: end.as_ref().map(entry),
             given: *n_given,
+            beams: beams.as_ref().map(|Beams { nodes, hypotheses }| BeamsEntry {
+                nodes: nodes.iter().map(|(parent, token)| (*parent, entry(token))).collect(),
+                hypotheses: hypotheses.clone(),
+            }),
         }
     }
 }
@@ -58,7 +84,7 @@ impl GeneratedEntry {
         self,
         tokens: &BTreeMap<Side, Vec<Token>>,
     ) -> Result<Generated, FileError> {
-        let Self { side: name, first, probabilities, candidates, end, given } = self;
+        let Self { side: name, first, probabilities, candidates, end, given, beams } = self;
         let problem = |problem: String| FileError::Metadata { entry: "generated", problem };
         let side = Side::ALL.into_iter().find(|side| side.name() == name);
         let Some((side, known)) = side.and_then(|side| Some((side, tokens.get(&side)?))) else {
@@ -68,7 +94,8 @@ impl GeneratedEntry {
             let n = probabilities.len();
             return Err(problem(format!("{n} tokens from {first} on do not end where the {} tokens do", known.len())));
         }
-        let outcomes = || candidates.iter().flatten().chain(&end);
+        let kept = || beams.iter().flat_map(|beams| &beams.nodes).map(|(_, token)| token);
+        let outcomes = || candidates.iter().flatten().chain(&end).chain(kept());
         let known = outcomes().map(|outcome| outcome.probability.unwrap_or(f32::NAN));
         if !probabilities.iter().copied().chain(known).all(|probability| (0.0..=1.0).contains(&probability)) {
             return Err(problem("a probability is not between 0 and 1".to_owned()));
@@ -83,7 +110,8 @@ impl GeneratedEntry {
         }
         let item = |outcome: OutcomeEntry| outcome.item(OutputKind::Tokens);
         let candidates = candidates.into_iter().map(|step| step.into_iter().map(item).collect()).collect();
-        Ok(Generated { side, first, probabilities, candidates, end: end.map(item), n_given: given })
+        let beams = beams.map(BeamsEntry::beams).transpose().map_err(|why| problem(why.to_owned()))?;
+        Ok(Generated { side, first, probabilities, candidates, end: end.map(item), n_given: given, beams })
     }
 }
 

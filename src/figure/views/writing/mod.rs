@@ -13,15 +13,17 @@ use crate::{
         pen::Pen,
     },
     style::size::CONTROL_PT,
-    text::counted,
+    text::{counted, decimal_text},
 };
 
 mod draw;
 mod options;
 mod spec;
+mod tree;
 
 pub use options::StepsOptions;
 pub use spec::SPEC;
+pub use tree::{BeamTree, Fate};
 
 /// Width of a column.
 const COLUMN_PT: f32 = 36.0 * GRID;
@@ -41,6 +43,8 @@ pub struct WritingScene {
     /// The step that is held.
     pub selected: Option<usize>,
     pub options: StepsOptions,
+    /// The texts that it is the best of.
+    pub tree: Option<BeamTree>,
 }
 
 /// A token of a step: the one that was written, or one of its rivals.
@@ -54,7 +58,8 @@ impl WritingScene {
     /// With the step that a query writes, where one of its text is held.
     pub fn new(text: Arc<WrittenText>, query: Option<usize>, options: StepsOptions) -> Self {
         let selected = query.and_then(|query| text.step_of(query));
-        Self { text, selected, options }
+        let tree = text.beams.clone().map(BeamTree::new);
+        Self { text, selected, options, tree }
     }
 
     fn column_height(&self) -> f32 {
@@ -70,8 +75,17 @@ impl WritingScene {
         n_cols as f32 * (COLUMN_PT + GAP_PT.x) - GAP_PT.x + 2.0 * MARGIN_PT
     }
 
-    /// Height of all columns in a width.
+    /// The least width, with the tree of texts, which has no other.
+    pub fn narrowest(&self) -> f32 {
+        Self::width_of(1).max(self.tree.as_ref().map_or(0.0, |tree| tree.size().x))
+    }
+
+    /// Height of all in a width.
     pub fn height_in(&self, width: f32) -> f32 {
+        self.height_of_steps(width) + self.tree.as_ref().map_or(0.0, |tree| GAP_PT.y + tree.size().y)
+    }
+
+    fn height_of_steps(&self, width: f32) -> f32 {
         let n_lines = self.text.steps.len().div_ceil(Self::n_columns(width)).max(1);
         n_lines as f32 * (self.column_height() + GAP_PT.y) - GAP_PT.y + 2.0 * MARGIN_PT
     }
@@ -104,11 +118,11 @@ impl WritingScene {
 
 impl Scene for WritingScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        Self::width_of(N_COLS.min(self.text.steps.len()))
+        Self::width_of(N_COLS.min(self.text.steps.len())).max(self.narrowest())
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
-        Self::width_of(1)
+        self.narrowest()
     }
 
     fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
@@ -121,6 +135,9 @@ impl Scene for WritingScene {
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         self.draw_steps(area, pen);
+        if let Some(tree) = &self.tree {
+            tree.draw(area.min + vec2(0.0, self.height_of_steps(area.width()) + GAP_PT.y), pen);
+        }
     }
 
     fn captions(&self) -> Captions {
@@ -136,7 +153,13 @@ impl Scene for WritingScene {
             Some(Origin::Chosen | Origin::Given) | None if *is_cut => ", stopped at the limit",
             Some(Origin::Chosen | Origin::Given) | None => "",
         };
-        let short = format!("{}{given}{end}", counted(n, "step"));
+        let best = match self.text.beams.as_ref().map(|beams| beams.hypotheses.as_slice()) {
+            Some([(_, score), others @ ..]) => {
+                format!(", the best of {} by a score of {}", counted(others.len() + 1, "text"), decimal_text(*score))
+            }
+            Some([]) | None => String::new(),
+        };
+        let short = format!("{}{given}{end}{best}", counted(n, "step"));
         let hatched = if n_given > 0 { "Hatched tokens were given." } else { "" };
         let rivals = "Below each token: the most probable others.";
         Captions { full: joined([format!("{short}.").as_str(), hatched, rivals]), short }

@@ -145,7 +145,7 @@ impl WritingView {
     }
 
     fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &WritingScene) {
-        let width = ui.available_width().max(WritingScene::width_of(1));
+        let width = ui.available_width().max(scene.narrowest());
         let size = vec2(width, scene.height_in(width).max(ui.available_height()));
         let (response, painter) = ui.allocate_painter(size, Sense::click());
         let area = response.rect;
