@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, positions,
+        Facts, ViewSpec, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, paths, positions,
         scatter, simplex, text, why, writing,
     },
 };
@@ -24,6 +24,8 @@ pub enum ViewKind {
     Image,
     /// A text step by step as it was written.
     Writing,
+    /// Attention of all layers as a graph.
+    Paths,
     /// One head's joint query–key plane.
     Scatter,
     /// Every head's joint query–key plane.
@@ -55,6 +57,7 @@ const VIEWS: &[&ViewSpec] = &[
     &grid::SPEC,
     &image::SPEC,
     &writing::SPEC,
+    &paths::SPEC,
     &scatter::SPEC,
     &matrix::SPEC,
     &distance::SPEC,

@@ -145,6 +145,7 @@ mod pane_walk;
 mod panes;
 /// Every recorded site against PyTorch, and the laws between the sites.
 mod parity;
+mod paths;
 /// The shared store of patterns: what is asked when, what stays, and the thread that answers.
 mod pattern_store;
 /// SentencePiece files.

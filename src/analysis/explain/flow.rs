@@ -86,13 +86,19 @@ pub fn pair_flow(
     let layers = augmented(patterns, options)?;
     check_token("the query", &[query], size(&layers))?;
     check_token("the key", &[key], size(&layers))?;
-    let mut network = Network::new(&layers, query, key);
+    Ok(chain_flow(&layers, query, key))
+}
+
+/// The flow from token `key` below a chain of layers to token `query` above it; what each of them lets through is `[n, n]`,
+/// the first one first.
+pub fn chain_flow(layers: &[Dense], query: usize, key: usize) -> PairFlow {
+    let mut network = Network::new(layers, query, key);
     let value = network.maximise();
     let used = layers.iter().zip(network.left.iter().rev()).map(|(layer, left)| {
         let of_edge = |row: usize, col: usize| (layer.at(row, col) - left.at(row, col)).max(0.0);
         Dense::from_fn(layer.n_rows(), layer.n_cols(), of_edge).to_matrix()
     });
-    Ok(PairFlow { value, layers: used.collect() })
+    PairFlow { value, layers: used.collect() }
 }
 
 fn size(layers: &[Dense]) -> usize {

@@ -16,6 +16,7 @@ pub mod lab;
 pub mod labels;
 pub mod matrix;
 pub mod parts;
+pub mod paths;
 pub mod points;
 pub mod positions;
 pub mod regions;

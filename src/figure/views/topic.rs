@@ -3,11 +3,11 @@
 
 use super::{Pinned, stack_prefix};
 use crate::{
-    analysis::{Space, reading::Explained},
+    analysis::{Space, paths::PathMeasure, reading::Explained},
     capture::{Capture, words},
     figure::ViewOptions,
     ids::{HeadId, Side, StackKind},
-    text::counted,
+    text::{capitalised, counted},
 };
 
 /// Characters of a token in a question.
@@ -216,6 +216,20 @@ impl Topic<'_> {
     /// The question of the model as boxes.
     pub fn is_made_of(&self) -> String {
         format!("Where in {} is {}?", self.capture.model().name, self.which())
+    }
+
+    /// The question of paths through all layers.
+    pub fn passes(&self) -> String {
+        let ways = match self.held() {
+            [Some(query), Some(key)] => format!("which way leads from {key} to {query} through the layers?"),
+            [Some(query), None] => format!("which ways lead to {query} through the layers?"),
+            [None, Some(key)] => format!("which ways lead from {key} through the layers?"),
+            [None, None] => "which way through the layers?".to_owned(),
+        };
+        match self.options.paths.measure {
+            PathMeasure::Raw => capitalised(&ways),
+            measure @ (PathMeasure::Rollout | PathMeasure::Flow) => format!("{}: {ways}", measure.title()),
+        }
     }
 
     /// The question of positions.

@@ -34,6 +34,7 @@ mod menu;
 mod overlay;
 mod overview;
 mod parts;
+mod paths;
 mod pending;
 mod positions;
 mod rail;
@@ -103,6 +104,7 @@ pub struct Views {
     distance: distance::DistanceView,
     average: average::AverageView,
     lab: lab::LabView,
+    paths: paths::PathsView,
     why: why::WhyView,
     simplex: simplex::SimplexView,
     positions: positions::PositionsView,
@@ -186,6 +188,7 @@ impl Views {
             ViewKind::Grid => &mut self.grid,
             ViewKind::Image => &mut self.image,
             ViewKind::Writing => &mut self.writing,
+            ViewKind::Paths => &mut self.paths,
             ViewKind::Scatter | ViewKind::Matrix => &mut self.space,
             ViewKind::Distance => &mut self.distance,
             ViewKind::Average => &mut self.average,
