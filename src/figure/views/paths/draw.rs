@@ -17,7 +17,10 @@ use crate::{
         palette::Palette,
         path::Path,
         pen::Pen,
-        views::labels::{self, Labels},
+        views::{
+            heads::marks::LABEL_OPACITY,
+            labels::{self, Labels},
+        },
     },
     text::capitalised,
 };
@@ -33,7 +36,6 @@ impl PathsScene {
     /// Draws everything but the legend.
     pub fn draw_graph(&self, area: Rect, pen: &mut Pen<'_>) {
         let layout = self.layout(area, pen);
-        self.level_names(&layout, area, pen);
         let all = self.residual(&layout, pen, |_| true).into_iter().chain(self.edges(&layout, pen, |_| true)).collect();
         pen.lines(all);
         self.nodes(&layout, pen, |_| true);
@@ -48,7 +50,11 @@ impl PathsScene {
             let line = |ends: [Node; 2]| self.line(&layout, ends, STRONGEST_PT, pen.palette.text);
             let lines = ends.map(line).collect();
             pen.lines(lines);
+            for node in &path.nodes {
+                pen.fill(Path::circle(layout.at(&self.of.graph, *node), NODE_PT[0] + 1.0), pen.palette.text);
+            }
         }
+        self.level_names(&layout, area, pen);
         self.marks(&layout, pen);
         let streams = &self.of.graph.streams;
         for stream in streams {
@@ -172,6 +178,11 @@ impl PathsScene {
                 let align = if is_input { Align::Right } else { Align::Left };
                 pen.turned(&name, size, color, at, align, -FRAC_PI_2);
             } else {
+                // Edges to the sequence below go behind the name.
+                if stream.first > 0 {
+                    let size = vec2(pen.type_.width(&name, size) + GRID, 1.3 * size);
+                    pen.rect(Rect::from_center_size(at, size), faded(pen.palette.canvas, LABEL_OPACITY));
+                }
                 pen.text(&name, size, color, at, Align::Center);
             }
         }

@@ -10,11 +10,13 @@ use crate::{
 /// Left of the first token, for the names of layers.
 pub const GUTTER_PT: f32 = 14.0 * GRID;
 /// Between two layers: the least, what suits a figure, and the most.
-const LEVEL_PT: [f32; 3] = [6.0 * GRID, 10.0 * GRID, 14.0 * GRID];
+const LEVEL_PT: [f32; 3] = [6.0 * GRID, 10.0 * GRID, 18.0 * GRID];
 /// Between two tokens: the least and the most.
 const TOKEN_PT: [f32; 2] = [GRID, 14.0 * GRID];
 /// Above and below the nodes of a sequence.
 const PAD_PT: f32 = 2.0 * GRID;
+/// Between two sequences, beside the names of the upper one.
+const BETWEEN_PT: f32 = 6.0 * GRID;
 /// Names of tokens are cut here.
 const MOST_NAME_PT: f32 = 22.0 * GRID;
 /// Height of names that lie.
@@ -83,7 +85,7 @@ impl Extent {
 
     /// Names below every sequence and above the last one, with what is free around the nodes.
     fn around(self, name_pt: f32) -> f32 {
-        (self.n_streams + 1) as f32 * name_pt + 2.0 * PAD_PT * self.n_streams as f32
+        (self.n_streams + 1) as f32 * name_pt + 2.0 * PAD_PT + (self.n_streams - 1) as f32 * BETWEEN_PT
     }
 }
 
@@ -104,7 +106,7 @@ impl PathsLayout {
     /// The place of a node.
     pub fn at(&self, graph: &LayerGraph, node: Node) -> Pos2 {
         let (nth, first) = graph.stream_of(node.token).map_or((0, 0), |(nth, stream)| (nth, stream.first));
-        let between = nth as f32 * (self.name_pt + 2.0 * PAD_PT);
+        let between = nth as f32 * (self.name_pt + BETWEEN_PT);
         self.origin + vec2((node.token - first) as f32 * self.pitch.x, -(node.level as f32 * self.pitch.y + between))
     }
 

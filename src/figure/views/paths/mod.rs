@@ -196,7 +196,7 @@ impl PathsScene {
     /// The strongest path in words.
     pub fn path_text(&self) -> Option<String> {
         let path = self.strongest.as_ref()?;
-        let mut names: Vec<String> = path.nodes.iter().map(|node| self.of.name(*node)).collect();
+        let mut names: Vec<String> = path.nodes.iter().rev().map(|node| self.of.name(*node)).collect();
         let n = names.len();
         if n > MOST_NAMED {
             names.splice(MOST_NAMED / 2..n - MOST_NAMED / 2, ["…".to_owned()]);
