@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
-use emath::{Pos2, Rangef, Rect, Vec2, pos2};
+use emath::{Pos2, Rangef, Rect, Vec2, lerp, pos2};
 
+use super::look::LineCourse;
 use crate::{
     analysis::edges::EdgeSet,
     figure::views::regions::{Pointed, Region},
@@ -71,6 +72,7 @@ pub struct HeadsLayout {
     /// Where lines end at the latest: of a long text a line leaves towards a token that is far away, instead of going
     /// there.
     pub reach: Option<Rangef>,
+    pub course: LineCourse,
 }
 
 impl HeadsLayout {
@@ -101,7 +103,14 @@ impl HeadsLayout {
             n_key: input.n_key,
             shift: [0.0; 2],
             reach: None,
+            course: LineCourse::Straight,
         }
+    }
+
+    /// The same with lines of another course.
+    #[must_use]
+    pub const fn with_course(self, course: LineCourse) -> Self {
+        Self { course, ..self }
     }
 
     /// Lines over all of a rectangle, whose height the longer column fills, without texts.
@@ -119,6 +128,7 @@ impl HeadsLayout {
             n_key,
             shift: [0.0; 2],
             reach: None,
+            course: LineCourse::Straight,
         }
     }
 
@@ -181,6 +191,20 @@ impl HeadsLayout {
         [pos2(self.lines.min, y(TokenColumn::Query, query)), pos2(self.lines.max, y(TokenColumn::Key, key))]
     }
 
+    /// A place on the line from `query` to `key`, `0..=1` of the way.
+    pub fn along_line(&self, query: usize, key: usize, part: f32) -> Pos2 {
+        let [from, to] = self.line(query, key);
+        pos2(lerp(from.x..=to.x, part), lerp(from.y..=to.y, self.eased(part)))
+    }
+
+    /// How far a line has come across where it has come a part of the way along.
+    fn eased(&self, part: f32) -> f32 {
+        match self.course {
+            LineCourse::Straight => part,
+            LineCourse::Curved => part * part * (3.0 - 2.0 * part),
+        }
+    }
+
     /// The same where lines leave towards tokens beyond `rows` (queries, keys).
     #[must_use]
     pub fn leaving(mut self, rows: &[Range<usize>; 2]) -> Self {
@@ -238,7 +262,7 @@ impl HeadsLayout {
         let t = (at.x - self.lines.min) / self.lines.span().max(1.0);
         let distance = |line: &Line| {
             let [a, b] = self.line(line.query as usize, line.key as usize);
-            let across = (b.y - a.y).mul_add(t, a.y) - at.y;
+            let across = (b.y - a.y).mul_add(self.eased(t), a.y) - at.y;
             // Vertical distance to distance from the line.
             across.abs() * self.lines.span() / self.lines.span().hypot(b.y - a.y)
         };

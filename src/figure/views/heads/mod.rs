@@ -7,6 +7,7 @@ use emath::{Rect, Vec2, vec2};
 
 use self::{
     layout::{HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT, TokenColumn},
+    look::{LineColor, LineWeight},
     marks::TokenLook,
 };
 use super::{Pinned, grouped, joined, labels, subject_text};
@@ -32,6 +33,7 @@ use crate::{
 
 pub mod layout;
 mod legend;
+pub mod look;
 pub mod marks;
 mod options;
 mod spec;
@@ -79,7 +81,7 @@ pub struct HeadsScene {
     /// At least one; all with the same rows and columns.
     pub heads: Vec<HeadLines>,
     pub subject: String,
-    pub filter: EdgeFilter,
+    pub options: HeadsOptions,
     /// The size of the strongest line of differences and explanations, where several figures share a scale.
     pub high: Option<f32>,
     pub pinned: Pinned,
@@ -139,6 +141,7 @@ impl HeadsScene {
             text_widths,
             strip: self.strip(),
         })
+        .with_course(self.options.look.course)
     }
 
     /// The colour of a line; a difference has one colour for more and one for less.
@@ -179,12 +182,8 @@ impl HeadsScene {
             let head = self.heads.get(line.head as usize)?;
             let value = head.read.value(line.query as usize, line.key as usize)?;
             let weight = part(head, line.weight);
-            // Among small multiples rows may be lower than a line is wide.
-            let width = Palette::line_width(weight).min(0.6 * layout.row_height);
-            let ink = self.ink(head.head, value);
-            let color = pen.palette.line(pen.palette.ink(ink), weight);
-            let ends = layout.line(line.query as usize, line.key as usize).map(|end| end + origin);
-            Some(ink.dash().lines(ends, width, color))
+            let ends = [line.query as usize, line.key as usize];
+            Some(self.pieces(layout, origin, ends, self.ink(head.head, value), [weight; 2], pen))
         };
         meant.filter_map(line).flatten().collect()
     }
@@ -211,7 +210,6 @@ impl HeadsScene {
 
     /// The lines of one pair, of each head: in full colour, however small their weights are.
     fn pair(&self, layout: &HeadsLayout, origin: Vec2, pen: &Pen<'_>, (row, col): (usize, usize)) -> Vec<Line> {
-        let ends = layout.line(row, col).map(|end| end + origin);
         let mut values: Vec<(f32, Ink)> = self
             .heads
             .iter()
@@ -221,11 +219,25 @@ impl HeadsScene {
             })
             .collect();
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let line = |(strength, ink): (f32, Ink)| {
-            let width = Palette::line_width(strength).min(0.6 * layout.row_height);
-            ink.dash().lines(ends, width, pen.palette.ink(ink))
-        };
+        let line = |(strength, ink): (f32, Ink)| self.pieces(layout, origin, [row, col], ink, [strength, 1.0], pen);
         values.into_iter().flat_map(line).collect()
+    }
+
+    /// The pieces of one line.
+    fn pieces(
+        &self,
+        layout: &HeadsLayout,
+        origin: Vec2,
+        ends: [usize; 2],
+        ink: Ink,
+        strength: [f32; 2],
+        pen: &Pen<'_>,
+    ) -> Vec<Line> {
+        let pieces = self.options.look.pieces((layout, ends), ink, strength, &pen.palette);
+        // Among small multiples rows may be lower than a line is wide.
+        let width = |line: &Line| line.width.min(0.6 * layout.row_height);
+        let placed = |line: Line| Line { from: line.from + origin, to: line.to + origin, width: width(&line), ..line };
+        pieces.into_iter().map(placed).collect()
     }
 
     /// The weight of the pair that is held, at the middle of its line.
@@ -348,17 +360,22 @@ impl Scene for HeadsScene {
         };
         let hidden = capitalised(&self.read().and_then(ReadPattern::hidden_text).unwrap_or_default());
         let short = joined([format!("{}: {lines}", capitalised(&self.subject)).as_str(), &hidden]);
-        let which = match self.filter {
+        let which = match self.options.filter {
             EdgeFilter::TopP(p) => format!("the strongest weights that cover {} of each row", share_text(p)),
             EdgeFilter::TopK(1) => "the strongest weight of each row".to_owned(),
             EdgeFilter::TopK(k) => format!("the {k} strongest weights of each row"),
             EdgeFilter::Threshold(least) => format!("weights from {least}"),
         };
-        let colors = if self.signed() { "Colour shows the sign" } else { "Colour shows the head" };
-        let look = if self.is_explained() && !self.signed() && self.heads.len() == 1 {
-            "Opacity and width show the size".to_owned()
-        } else {
-            format!("{colors}, opacity and width show the size")
+        let size = match self.options.look.weight {
+            LineWeight::Both => "opacity and width show the size",
+            LineWeight::Width => "width shows the size",
+            LineWeight::Opacity => "opacity shows the size",
+        };
+        let look = match (self.signed(), self.options.look.color) {
+            (true, _) => format!("Colour shows the sign, {size}"),
+            (false, _) if self.is_explained() && self.heads.len() == 1 => capitalised(size),
+            (false, LineColor::Gradient) => format!("Colour runs from query to key, {size}"),
+            (false, LineColor::Head) => format!("Colour shows the head, {size}"),
         };
         let ends = if self.read().is_some_and(ReadPattern::has_one_row) {
             "Lines join the explained output (left) to each token (right)"
@@ -403,7 +420,7 @@ impl SmallMap for HeadsScene {
 
     fn draw_alone(&self, rect: Rect, pen: &mut Pen<'_>) {
         let (n_query, n_key) = self.read().map_or((0, 0), |read| (read.rows.len(), read.cols.len()));
-        let layout = HeadsLayout::bare(rect.size(), n_query, n_key);
+        let layout = HeadsLayout::bare(rect.size(), n_query, n_key).with_course(self.options.look.course);
         pen.frame(rect, 0.5, pen.palette.rule);
         pen.clip(rect, |pen| self.draw_lines(&layout, rect.min.to_vec2(), pen));
     }

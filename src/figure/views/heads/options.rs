@@ -5,6 +5,7 @@ use std::num::ParseIntError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::look::LineLook;
 use crate::{
     analysis::edges::EdgeFilter,
     figure::{spec::plain, views::ViewScope},
@@ -16,6 +17,7 @@ use crate::{
 #[serde(default)]
 pub struct HeadsOptions {
     pub filter: EdgeFilter,
+    pub look: LineLook,
 }
 
 /// Ways of choosing lines: name, label, meaning.
@@ -66,6 +68,7 @@ impl HeadsOptions {
             EdgeFilter::Threshold(least) => FieldValue::Small(least, 0.001..=1.0),
         };
         visit(OptionField::new(name, ways[way].2, meaning, value).in_window());
+        self.look.visit(visit);
     }
 
     /// Names in metadata before they were those of settings.

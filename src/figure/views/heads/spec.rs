@@ -38,7 +38,8 @@ pub const SPEC: ViewSpec = ViewSpec {
 };
 
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
-    let filter = resolved.spec.options.heads.filter;
+    let options = &resolved.spec.options.heads;
+    let filter = options.filter;
     // Attention has a scale for all: up to 1.
     let has_own_scale = resolved.spec.reading.source.explained().is_some() || resolved.spec.minus.is_some();
     let high = if has_own_scale { resolved.shared_high(&resolved.patterns()?) } else { None };
@@ -50,7 +51,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         } else {
             heads_text(ids)
         };
-        let scene = HeadsScene { heads, subject, filter, high, pinned: resolved.pinned(), has_legend: true };
+        let scene =
+            HeadsScene { heads, subject, options: options.clone(), high, pinned: resolved.pinned(), has_legend: true };
         let lines = scene.heads.clone();
         let table = Box::new(move || data::heads(&lines));
         let mut drawn = resolved.named(Box::new(scene), table, capitalised(&label), id);

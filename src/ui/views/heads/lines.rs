@@ -13,7 +13,7 @@ use crate::{
         },
     },
     capture::Capture,
-    figure::palette::Ink,
+    figure::{palette::Ink, views::heads::look::LineLook},
     ids::{CaptureId, HeadId},
     session::{Focus, HeadSet},
     ui::{ViewCtx, views::source},
@@ -28,6 +28,7 @@ pub struct LinesOf {
     pub reading: Reading,
     pub heads_on: HeadSet,
     pub filter: EdgeFilter,
+    pub look: LineLook,
     /// Of a long text the rows whose lines are read: the strips around those in sight.
     pub rows: Option<Range<usize>>,
     /// Heads that are still to be read, of a long text for each strip.
@@ -93,6 +94,7 @@ pub fn known(cx: &ViewCtx<'_>, capture: &Capture, in_sight: &Range<usize>) -> Op
         reading: shown,
         heads_on: selection.heads_on(),
         filter,
+        look: cx.pane.options.heads.look,
         rows: None,
         n_missing: 0,
     };

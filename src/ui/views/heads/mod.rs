@@ -39,6 +39,7 @@ pub(super) mod swatches;
 mod words;
 
 pub use crate::figure::views::heads::layout;
+use crate::figure::views::heads::look::LineLook;
 use layout::{HeadsLayout, HeadsLayoutInput, Line, TokenColumn};
 use lines::{HeadLines, LinesOf};
 use minimap::Minimap;
@@ -162,14 +163,15 @@ impl Canvas for HeadsView {
         // The columns are the same for every head.
         let axes_of = crate::ids::HeadId { stack, ..Default::default() };
         let axes_key = (capture.id(), source::shown_of_head(cx, capture, axes_of));
+        let look = known.of.look;
         let axes = self.axes.get_or_update(axes_key.clone(), || reading::axes(capture, &axes_key.1));
-        let widest = self.layout(ui, &axes, axes_key.clone(), whole.size());
+        let widest = self.layout(ui, &axes, (axes_key.clone(), look), whole.size());
         let used = widest.keys.max - widest.queries.min + ui.spacing().scroll.allocated_width();
         let beside = grid::room(whole, used).filter(|_| source::has_heads(cx) && !is_long);
         let all = if beside.is_some() { whole.with_max_x(whole.left() + used) } else { whole };
         let map_width = if is_long { minimap::WIDTH_PT } else { 0.0 };
         let (area, map_area) = all.split_left_right_at_x(all.right() - map_width);
-        let layout = self.layout(ui, &axes, axes_key, area.size());
+        let layout = self.layout(ui, &axes, (axes_key, look), area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
         columns::headings_ui(ui, headings, &layout, &axes, cx);
         ui.allocate_rect(headings, Sense::hover());
@@ -219,7 +221,7 @@ impl Canvas for HeadsView {
 }
 
 impl HeadsView {
-    fn layout(&mut self, ui: &Ui, axes: &Axes, key: AxesKey, area: Vec2) -> HeadsLayout {
+    fn layout(&mut self, ui: &Ui, axes: &Axes, (key, look): (AxesKey, LineLook), area: Vec2) -> HeadsLayout {
         // Headings that tell the sides apart must fit over short words.
         let two_sides = key.1.heads.stack() == StackKind::Cross;
         let least = if two_sides || key.1.source.explained().is_some() { columns::HEADING_WIDTH_PT / 2.0 } else { 0.0 };
@@ -237,6 +239,7 @@ impl HeadsView {
             text_widths: text_widths.map(|width| width.max(least)),
             strip: layout::STRIP_PT,
         })
+        .with_course(look.course)
     }
 
     /// Draws the scrolled part; returns how many lines start or end around the visible rows.
@@ -247,7 +250,8 @@ impl HeadsView {
             let rows = [queries, if key.of.rows.is_some() { 0..0 } else { keys }];
             let (drawn, n_all) =
                 layout::visible_lines(scene.heads.iter().map(HeadLines::set).enumerate(), &rows, MAX_LINES);
-            let strokes = paint::strokes(&scene.layout, &drawn, &scene.inks(), |weight| weight, cx.theme);
+            let strokes =
+                paint::strokes((&scene.layout, key.of.look), &drawn, &scene.inks(), |weight| weight, cx.theme);
             Arc::new(VisibleLines { drawn, n_all, strokes })
         });
         let lines_rect =
@@ -267,7 +271,13 @@ impl HeadsView {
                 // One that was asked for by name stands out in full, however small its weight is.
                 let is_pair = focus.query.is_some() && focus.key.is_some();
                 let shade = |weight: f32| if is_pair { 1.0 } else { weight };
-                paint::strokes(&scene.layout, &lines::isolated(scene, focus), &scene.inks(), shade, cx.theme)
+                paint::strokes(
+                    (&scene.layout, key.of.look),
+                    &lines::isolated(scene, focus),
+                    &scene.inks(),
+                    shade,
+                    cx.theme,
+                )
             });
             let isolated = Lines { strokes: &isolated, ..all };
             let isolated_key = (key.clone(), focus);

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     figure::{
         palette::{Ink, Palette},
-        views::heads::marks::LABEL_OPACITY,
+        views::heads::{look::LineLook, marks::LABEL_OPACITY},
     },
     raster::lines::LineStroke,
     text::counted,
@@ -21,7 +21,7 @@ use crate::{
 /// What is drawn for `lines`, whose heads are places in `inks`, in layout coordinates: one stroke for each, or one for each of its dashes.
 /// The `shade` of a weight is how far it stands out from the ground.
 pub fn strokes(
-    layout: &HeadsLayout,
+    (layout, look): (&HeadsLayout, LineLook),
     lines: &[Line],
     inks: &[Ink],
     shade: impl Fn(f32) -> f32,
@@ -29,18 +29,13 @@ pub fn strokes(
 ) -> Arc<[LineStroke]> {
     let pieces = |line: &Line| {
         let ink = inks.get(line.head as usize).copied().unwrap_or(Ink::Head(0));
-        let color = theme.palette.line(theme.palette.ink(ink), shade(line.weight));
-        let pieces = ink.dash().lines(
-            layout.line(line.query as usize, line.key as usize),
-            Palette::line_width(line.weight),
-            color,
-        );
-        let channels = color.map(|channel| f32::from(channel) / 255.0);
-        pieces.map(move |piece| LineStroke {
+        let ends = [line.query as usize, line.key as usize];
+        let pieces = look.pieces((layout, ends), ink, [line.weight, shade(line.weight)], &theme.palette);
+        pieces.into_iter().map(|piece| LineStroke {
             from: piece.from.into(),
             to: piece.to.into(),
             width: piece.width,
-            color: channels,
+            color: piece.color.map(|channel| f32::from(channel) / 255.0),
         })
     };
     lines.iter().flat_map(pieces).collect()
