@@ -3,12 +3,12 @@
     python examples/train_classic.py --data DATA --out RUN --tokenizer DIR --score additive --steps 3000
 
 A bidirectional GRU reads, a GRU with attention writes (RNNsearch, Bahdanau et al. 2015). SCORE says how
-a state of the writer is compared with a state of the reader: `additive` as in that paper, `dot` and
-`bilinear` as in Luong et al. 2015, `none` for a writer that is given the last state of each reader at
-every step and no other (Cho et al. 2014); everything else is the same. Data, split, languages and tokenizer
-are those of `train_translate.py`; DIR is a folder with its `tokenizer.json` (without one, a new one is
-made). RUN/model becomes a checkpoint that AttnScope opens. Run the same command again to resume.
-Needs torch, tokenizers, sacrebleu, safetensors.
+a state of the writer is compared with a state of the reader: `additive` as in that paper, `mlp` with a
+second hidden layer, `dot` and `bilinear` as in Luong et al. 2015, `none` for a writer that is given the last
+state of each reader at every step and no other (Cho et al. 2014); everything else is the same. Data, split,
+languages and tokenizer are those of `train_translate.py`; DIR is a folder with its `tokenizer.json` (without
+one, a new one is made). RUN/model becomes a checkpoint that AttnScope opens. Run the same command again to
+resume. Needs torch, tokenizers, sacrebleu, safetensors.
 """
 
 import json
@@ -31,7 +31,7 @@ CONFIG = {
     "max_position_embeddings": CONTEXT, "pad_token_id": PAD, "eos_token_id": END,
     "decoder_start_token_id": PAD, "tie_word_embeddings": True, "torch_dtype": "float16",
 }  # fmt: skip
-SCORES = ("additive", "dot", "bilinear", "none")
+SCORES = ("additive", "dot", "bilinear", "mlp", "none")
 
 
 class Attention(nn.Module):
@@ -41,9 +41,10 @@ class Attention(nn.Module):
         super().__init__()
         self.kind = config["attention_score"]
         d_query, d_key, width = config["hidden_size"], 2 * config["encoder_hidden_size"], config["attention_size"]
-        if self.kind == "additive":
+        if self.kind in ("additive", "mlp"):
             self.query = nn.Linear(d_query, width, bias=False)
             self.key = nn.Linear(d_key, width)
+            self.hidden = nn.Linear(width, width) if self.kind == "mlp" else None
             self.energy = nn.Linear(width, 1, bias=False)
         elif self.kind == "bilinear":
             self.query = nn.Linear(d_query, d_key, bias=False)
@@ -51,21 +52,26 @@ class Attention(nn.Module):
             raise ValueError("the dot product needs states of one width")
 
     def keys(self, memory):
-        return self.key(memory) if self.kind == "additive" else memory
+        return self.key(memory) if self.kind in ("additive", "mlp") else memory
 
     def scores(self, state, keys):
         """`[batch, n_key]` of a state `[batch, d_query]` and keys `[batch, n_key, width]`."""
-        if self.kind == "additive":
-            return self.energy(torch.tanh(self.query(state)[:, None] + keys)).squeeze(-1)
+        if self.kind in ("additive", "mlp"):
+            hidden = torch.tanh(self.query(state)[:, None] + keys)
+            hidden = hidden if self.hidden is None else torch.tanh(self.hidden(hidden))
+            return self.energy(hidden).squeeze(-1)
         query = self.query(state) if self.kind == "bilinear" else state
         return torch.bmm(keys, query[:, :, None]).squeeze(-1)
 
 
 class RnnSearch(nn.Module):
-    """A bidirectional GRU, attention, and a GRU whose every step sees what it attended to."""
+    """A bidirectional GRU, attention, and a GRU whose every step sees what it attended to.
 
-    def __init__(self, config):
+    While it is trained, `dropped` of the numbers that the writer starts with are zero."""
+
+    def __init__(self, config, dropped=0.0):
         super().__init__()
+        self.dropout = nn.Dropout(dropped)
         self.config = config
         d_word, d_half, d_state = config["embedding_size"], config["encoder_hidden_size"], config["hidden_size"]
         self.embed = nn.Embedding(config["vocab_size"], d_word)
@@ -91,7 +97,7 @@ class RnnSearch(nn.Module):
         if self.attention is None:
             forward = memory[torch.arange(len(memory)), lengths - 1, :d_half]
             memory, real = torch.cat([forward, backward], -1)[:, None], real[:, :1]
-        return memory, torch.tanh(self.bridge(backward)), real
+        return memory, self.dropout(torch.tanh(self.bridge(backward))), real
 
     def keys(self, memory):
         return memory if self.attention is None else self.attention.keys(memory)

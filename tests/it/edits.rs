@@ -282,6 +282,7 @@ fn pattern_gradients_match_finite_differences() {
         ("families/deberta-v3", 4),
         ("families/modernbert", 5),
         ("families/rnnsearch-additive", 3),
+        ("families/rnnsearch-mlp", 3),
         ("families/rnnsearch-bilinear", 5),
         ("families/rnnsearch-none", 4),
     ];

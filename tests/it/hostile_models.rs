@@ -241,6 +241,9 @@ fn a_recurrent_translator_needs_a_score_that_fits_its_widths() {
     let folder = copy("families/rnnsearch-additive");
     poison(&folder, "attention.energy.weight", f32::NAN);
     assert_says(&refused(folder.path()), &["attention.energy.weight"]);
+    let folder = copy("families/rnnsearch-additive");
+    edit(&folder, "config.json", |text| text.replace("\"additive\"", "\"mlp\""));
+    assert_says(&refused(folder.path()), &["attention.hidden.weight"]);
 }
 
 #[test]

@@ -26,6 +26,11 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
             let d_hidden = config.size(&["attention_size"], MAX)?;
             Score::Additive(additive(weights, (d_state, d_key, d_hidden))?)
         }
+        Some("mlp") => {
+            let d_hidden = config.size(&["attention_size"], MAX)?;
+            let hidden = Some(linear(weights, "attention.hidden", d_hidden, d_hidden)?);
+            Score::Additive(Additive { hidden, ..additive(weights, (d_state, d_key, d_hidden))? })
+        }
         Some("bilinear") => {
             Score::Bilinear { query: weights.linear(&["attention.query"], (d_state, d_key), Stored::OutIn, false)? }
         }
@@ -37,7 +42,9 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         Some("none") => Score::Fixed,
         other => {
             let score = other.unwrap_or("missing");
-            return Err(config.error(format!("its attention_score is {score}, not additive, dot, bilinear or none")));
+            return Err(
+                config.error(format!("its attention_score is {score}, not additive, mlp, dot, bilinear or none"))
+            );
         }
     };
     let fixed = matches!(score, Score::Fixed);
@@ -66,6 +73,7 @@ pub(super) fn additive(
     Ok(Additive {
         query: weights.linear(&["attention.query"], (d_state, d_hidden), Stored::OutIn, false)?,
         key: linear(weights, "attention.key", d_key, d_hidden)?,
+        hidden: None,
         energy: weights.linear(&["attention.energy"], (d_hidden, 1), Stored::OutIn, false)?,
     })
 }

@@ -27,23 +27,33 @@ use crate::{
 /// The only attention there is.
 pub(super) const ATTENTION: At = At { stack: StackKind::Cross, layer: 0 };
 
-/// `energy · tanh(query(s) + key(h))` (Bahdanau et al. 2015). No product of a query and a key, so none are recorded.
+/// `energy · tanh(query(s) + key(h))` (Bahdanau et al. 2015), or with a second hidden layer. No product of a query and
+/// a key, so none are recorded.
 #[derive(Debug)]
 pub(crate) struct Additive {
     pub query: Linear,
     pub key: Linear,
+    /// The second hidden layer.
+    pub hidden: Option<Linear>,
     pub energy: Linear,
 }
 
 impl Additive {
     /// One row of scores `[1, 1, n_key]`, of a query `[1, width]` and keys `[n_key, width]`.
     pub fn of(&self, query: &Tensor, keys: &Tensor) -> CandleResult<Tensor> {
-        let hidden = query.broadcast_add(keys)?.tanh()?;
+        let first = query.broadcast_add(keys)?.tanh()?;
+        let hidden = match &self.hidden {
+            Some(second) => second.forward(&first)?.tanh()?,
+            None => first,
+        };
         self.energy.forward(&hidden)?.reshape((1, 1, keys.dim(0)?))
     }
 
-    /// Keeps what queries `[1, width]` and keys `[n_key, width]` bring to its scores.
+    /// Keeps what queries `[1, width]` and keys `[n_key, width]` bring to its scores, where one hidden layer weighs them.
     pub fn record(&self, queries: &[Tensor], keys: &Tensor, run: &mut Run<'_>) -> Result<(), ModelError> {
+        if self.hidden.is_some() {
+            return Ok(());
+        }
         let energy = self.energy.columns_as_rows(&[0])?;
         let rows: Vec<&Tensor> = queries.iter().chain([keys, &energy]).collect();
         run.keep_scorer(ATTENTION, Bend::Tanh, &rows, keys.dim(0)?)
