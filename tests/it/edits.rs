@@ -283,6 +283,7 @@ fn pattern_gradients_match_finite_differences() {
         ("families/modernbert", 5),
         ("families/rnnsearch-additive", 3),
         ("families/rnnsearch-mlp", 3),
+        ("families/attentive_lm", 6),
         ("families/rnnsearch-bilinear", 5),
         ("families/rnnsearch-none", 4),
     ];

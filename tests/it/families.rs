@@ -37,7 +37,7 @@ pub fn families() -> Vec<String> {
 
 /// Whether a network reads token by token: it has no residual stream, and rows come one after the other.
 pub fn is_sequential(name: &str) -> bool {
-    ["bilstm", "han", "memn2n", "pointer", "rnnsearch"]
+    ["attentive_lm", "bilstm", "han", "memn2n", "pointer", "rnnsearch"]
         .iter()
         .any(|kind| name.trim_start_matches("families/").starts_with(kind))
 }

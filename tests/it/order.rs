@@ -152,7 +152,7 @@ fn breach(model: &Model, encoded: &Encoded, before: &[Edit], positions: Position
 
 /// Whether a network reads its text token by token, or sentence by sentence, without position embeddings.
 fn is_recurrent(name: &str) -> bool {
-    ["rnnsearch", "bilstm", "pointer", "han", "memn2n"].iter().any(|family| name.starts_with(family))
+    ["attentive_lm", "bilstm", "han", "memn2n", "pointer", "rnnsearch"].iter().any(|family| name.starts_with(family))
 }
 
 /// Why a family's first stack does not obey the law of permutations without positions; `None` where it does.

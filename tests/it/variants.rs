@@ -40,6 +40,7 @@ fn changed_runs_side_by_side_are_those_one_by_one() {
         "deberta-v3",
         "longformer-classifier",
         "rnnsearch-dot",
+        "attentive_lm",
     ] {
         let (model, reference) = open(name);
         let encoded = model.encode(&reference.input()).unwrap();

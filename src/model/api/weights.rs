@@ -235,7 +235,7 @@ impl Model {
             Body::Single(tower) => [Some(&tower.stack), None],
             Body::EncoderDecoder { encoder, decoder, .. } => [Some(&encoder.stack), Some(&decoder.stack)],
             Body::TwoTowers { vision, text, .. } => [Some(&vision.stack), Some(&text.stack)],
-            Body::Recurrent(_) | Body::Reader(_) => [None, None],
+            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => [None, None],
         };
         stacks.into_iter().flatten().find(|stack| stack.kind == kind)
     }

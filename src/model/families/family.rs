@@ -122,7 +122,7 @@ vocabulary! {
     Encoder("encoders"),
     Decoder("decoders"),
     EncoderDecoder("encoder–decoders"),
-    Recurrent("recurrent classifiers"),
+    Recurrent("recurrent networks"),
     Vision("vision transformers"),
     Captions("pictures to text"),
     TwoTowers("pictures with texts"),

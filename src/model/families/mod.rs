@@ -2,6 +2,7 @@
 //! to the generic embedding, block and head. No arithmetic here.
 
 mod albert;
+mod attentive_lm;
 mod bart;
 mod beit;
 mod bert;
@@ -111,6 +112,7 @@ use crate::{
 /// Every family, file by file.
 const FAMILIES: &[&[Family]] = &[
     albert::FAMILIES,
+    attentive_lm::FAMILIES,
     bart::FAMILIES,
     beit::FAMILIES,
     bert::FAMILIES,

@@ -14,7 +14,7 @@ impl Network {
             Body::Single(tower) => vec![tower],
             Body::EncoderDecoder { encoder, decoder, .. } => vec![encoder, decoder],
             Body::TwoTowers { vision, text, .. } => vec![vision, text],
-            Body::Recurrent(_) | Body::Reader(_) => Vec::new(),
+            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => Vec::new(),
         };
         Architecture { towers: towers.into_iter().map(facts).collect() }
     }

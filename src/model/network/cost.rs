@@ -77,6 +77,7 @@ impl Network {
             Body::TwoTowers { vision, text, .. } => vec![&vision.stack, &text.stack],
             // Rows are kept one by one, and joined in the end.
             Body::Recurrent(recurrent) => return self.sequential_bytes(&[recurrent.stack()], 16, lengths, plan),
+            Body::Attentive(model) => return self.sequential_bytes(&[model.stack()], 16, lengths, plan),
             // Of every word the gates of both directions, its states and cells, key, value and score.
             Body::Reader(reader) => return self.sequential_bytes(&reader.stacks(), 32, lengths, plan),
         };
@@ -117,7 +118,8 @@ impl Network {
             let of_layer = |layer: &LayerSpec| layer.n_heads as u64 * of_head(layer);
             stack.layers.iter().map(of_layer).sum::<u64>()
         };
-        let n_predicted = if self.query().is_some() { 1 } else { lengths.of(Side::Decoder) };
+        let n_predicted =
+            if self.query().is_some() { 1 } else { lengths.of(Side::Decoder).max(lengths.of(Side::Only)) };
         VALUE * stacks.iter().map(of_stack).sum::<u64>() + self.head_bytes(n_predicted, plan)
     }
 

@@ -2,6 +2,7 @@
 
 mod architecture;
 pub(crate) mod attention;
+pub(crate) mod attentive;
 pub(crate) mod bilstm;
 pub(crate) mod block;
 pub(crate) mod branch;
@@ -30,6 +31,7 @@ pub(crate) mod similarity;
 use candle_core::Tensor;
 
 use self::{
+    attentive::AttentiveLm,
     block::Stack,
     embedding::{Embedding, Table},
     head::{Head, Outcome},
@@ -77,6 +79,8 @@ pub(crate) enum Body {
     TwoTowers { vision: Tower, text: Tower, similarity: Similarity },
     /// A recurrent reader and writer with attention between them.
     Recurrent(Box<dyn TextWriter>),
+    /// A recurrent reader that attends to its own states.
+    Attentive(Box<AttentiveLm>),
     /// A text read by queries that are none of its words.
     Reader(Box<dyn TextReader>),
 }
@@ -139,6 +143,7 @@ impl Network {
             }
             Body::TwoTowers { text, .. } => vec![text.embedding.words()],
             Body::Recurrent(recurrent) => vec![Some(recurrent.words())],
+            Body::Attentive(model) => vec![Some(&mut model.words.word)],
             Body::Reader(reader) => vec![Some(reader.words())],
         };
         let shared = |table: &&mut Table| table.rows().is_ok_and(|rows| head.output.shares(rows));
@@ -162,6 +167,7 @@ impl Network {
                 vision.stack.specs().into_iter().chain(text.stack.specs()).collect()
             }
             Body::Recurrent(recurrent) => vec![recurrent.stack()],
+            Body::Attentive(model) => vec![model.stack()],
             Body::Reader(reader) => reader.stacks(),
         }
     }
@@ -179,6 +185,10 @@ impl Network {
                 let target = input.target()?;
                 let place = self.place(&input.source, target)?;
                 Ok(Streams::One { stream: self.decode(target, Some(&memory), None, run)?, place })
+            }
+            Body::Attentive(model) => {
+                let place = self.place(&input.source, &input.source)?;
+                Ok(Streams::One { stream: model.forward(&input.source, &mut Pass::default(), run)?, place })
             }
             Body::Reader(reader) => Ok(Streams::One { stream: reader.read(&input.source, run)?, place: 0 }),
             Body::TwoTowers { vision, text, similarity } => {
@@ -299,7 +309,7 @@ impl Network {
         let (encoder, bridge) = match &self.body {
             Body::EncoderDecoder { encoder, bridge, .. } => (encoder, bridge),
             Body::Recurrent(recurrent) => return recurrent.encode(source, run),
-            Body::Single(_) | Body::TwoTowers { .. } | Body::Reader(_) => {
+            Body::Single(_) | Body::TwoTowers { .. } | Body::Attentive(_) | Body::Reader(_) => {
                 return Err(ModelError::internal("this model has no encoder of its own"));
             }
         };
@@ -326,7 +336,7 @@ impl Network {
             Body::Single(tower) | Body::EncoderDecoder { decoder: tower, .. } | Body::TwoTowers { text: tower, .. } => {
                 tower.stack.blocks.iter().all(|block| block.attention.heads().causal)
             }
-            Body::Recurrent(_) => true,
+            Body::Recurrent(_) | Body::Attentive(_) => true,
             Body::Reader(_) => false,
         }
     }
@@ -376,6 +386,7 @@ impl Network {
                 tower
             }
             Body::Recurrent(recurrent) => return recurrent.decode(tokens, &mut Pass::decoding(memory, cache), run),
+            Body::Attentive(model) => return model.forward(tokens, &mut Pass::decoding(memory, cache), run),
             Body::Reader(_) => return Err(ModelError::internal("this model writes nothing")),
         };
         tower.forward(tokens, Pass::decoding(memory, cache), run)

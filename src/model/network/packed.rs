@@ -71,7 +71,9 @@ impl Network {
             Body::EncoderDecoder { encoder, .. } if !encoder.stack.global.is_none() => GLOBAL,
             Body::Single(_) | Body::EncoderDecoder { .. } | Body::TwoTowers { .. } => None,
             // Its rows come one after the other in any case.
-            Body::Recurrent(_) | Body::Reader(_) => Some("a recurrent network reads its input token by token"),
+            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => {
+                Some("a recurrent network reads its input token by token")
+            }
         }
     }
 
@@ -172,7 +174,7 @@ impl Network {
                 })
                 .collect()
             }
-            Body::Recurrent(_) | Body::Reader(_) => {
+            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => {
                 Err(ModelError::internal("a recurrent network was given several inputs at once"))
             }
         }

@@ -79,7 +79,7 @@ impl Network {
             Body::Single(tower) => vec![tower],
             Body::EncoderDecoder { encoder, decoder, .. } => vec![encoder, decoder],
             Body::TwoTowers { vision, text, .. } => vec![vision, text],
-            Body::Recurrent(_) | Body::Reader(_) => Vec::new(),
+            Body::Recurrent(_) | Body::Attentive(_) | Body::Reader(_) => Vec::new(),
         }
     }
 }
