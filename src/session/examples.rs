@@ -1,7 +1,8 @@
 //! Opening an example: one click changes model, input and view.
 
 use super::{
-    Change, Document, Documents, Effect, Experiment, Focus, HeadSet, Pane, Panes, PendingSelection, ViewKind,
+    Change, Document, Documents, Effect, Experiment, Focus, HeadSet, Notices, Pane, Panes, PendingSelection, Split,
+    ViewKind,
     gallery::{EXAMPLES, Example, ExampleInput, by_topic},
 };
 use crate::{
@@ -44,7 +45,8 @@ impl Panes {
         let is_beside = document.plain.is_some_and(|plain| self.shows(plain));
         let keeps_plain = is_beside && !example.changes.is_empty();
         let id = document.id;
-        let effects = if keeps_plain { Vec::new() } else { self.close_plain(id, documents) };
+        let mut effects = if keeps_plain { Vec::new() } else { self.close_plain(id, documents) };
+        effects.extend(self.close_others(id, documents));
         let document = documents.of(self.active());
         let (without_corpus, plain) = (document.corpus.is_none(), document.plain);
         let active = self.active_id();
@@ -52,6 +54,38 @@ impl Panes {
             pane.show_example(example, without_corpus);
         }
         effects
+    }
+
+    /// Closes what was opened beside the example of a document, with its panes.
+    fn close_others(&mut self, id: DocumentId, documents: &mut Documents) -> Vec<Effect> {
+        let shown = documents.find(id).and_then(|document| document.example);
+        let Some(example) = shown.filter(|idx| !EXAMPLES[*idx].beside.is_empty()) else { return Vec::new() };
+        let others = documents.iter().filter(|other| other.id != id && other.example == Some(example));
+        let others: Vec<DocumentId> = others.map(|other| other.id).collect();
+        others.into_iter().flat_map(|other| self.close_with_panes(other, id, documents)).collect()
+    }
+
+    /// Opens a pane for each other model that reads the example of the active document; their documents with what they
+    /// are to load. The active pane stays the active one.
+    pub(super) fn put_others_beside(
+        &mut self,
+        example: &Example,
+        documents: &mut Documents,
+        notices: &mut Notices,
+    ) -> Vec<(DocumentId, ModelSource)> {
+        let (first, pending) = (self.active_id(), self.active().pending);
+        let mut others = Vec::new();
+        for (split, name) in [Split::Right, Split::Below, Split::Right].into_iter().zip(example.beside) {
+            self.active_mut().linked = true;
+            if !documents.has_room() || self.open_twin(split, notices).is_none() {
+                break;
+            }
+            self.detach(documents, notices);
+            self.active_mut().pending = pending;
+            others.push((self.active().document, ModelSource::Bundled((*name).to_owned())));
+        }
+        self.activate(first);
+        others
     }
 
     /// A bundled model that has nothing to read yet reads its first example, in the head that shows something of it,
@@ -147,12 +181,15 @@ impl Example {
 }
 
 impl Pane {
-    /// The example that is shown as it opened, by its index.
+    /// The example that is shown as it opened, by its index; none in the panes beside.
     pub fn standing_example(&self, document: &Document) -> Option<usize> {
         let Document { experiment, .. } = document;
         document.latest_capture()?;
         let is_run = document.shown_experiment() == experiment;
-        let stands = |example: &Example| experiment.changes == example.interventions() && example.stands(self);
+        let stands = |example: &Example| {
+            let is_its_own = experiment.model.as_ref() == Some(&example.source());
+            is_its_own && experiment.changes == example.interventions() && example.stands(self)
+        };
         document.example.filter(|idx| is_run && EXAMPLES.get(*idx).is_some_and(stands))
     }
 

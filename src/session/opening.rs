@@ -349,7 +349,11 @@ impl Session {
             panes.put_plain_beside(id, documents, notices);
             documents.of_mut(panes.active()).experiment.changes = example.interventions();
         }
+        let others = panes.put_others_beside(example, documents, notices);
         effects.extend(if is_there { self.run() } else { self.load(example.source()) });
+        for (id, source) in others {
+            effects.extend(self.load_in(id, source));
+        }
         effects
     }
 

@@ -149,12 +149,22 @@ impl Panes {
         let Some(plain) = documents.find_mut(id).and_then(|document| document.plain.take()) else {
             return Vec::new();
         };
-        let beside = self.showing(plain);
-        let mut effects: Vec<Effect> = beside.iter().flat_map(|pane| self.stop(*pane)).collect();
-        for pane in beside {
+        self.close_with_panes(plain, id, documents)
+    }
+
+    /// Closes a document with the panes that show it; a pane that has to stay shows its heir.
+    pub(super) fn close_with_panes(
+        &mut self,
+        id: DocumentId,
+        heir: DocumentId,
+        documents: &mut Documents,
+    ) -> Vec<Effect> {
+        let showing = self.showing(id);
+        let mut effects: Vec<Effect> = showing.iter().flat_map(|pane| self.stop(*pane)).collect();
+        for pane in showing {
             self.close(pane);
         }
-        effects.extend(self.close_document(plain, Some(id), documents));
+        effects.extend(self.close_document(id, Some(heir), documents));
         effects
     }
 

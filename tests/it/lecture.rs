@@ -93,7 +93,7 @@ fn every_stop_opens() {
         play.answers();
         let example = stop.example();
         assert_eq!((shown(&play), play.session.pane().view), (example.title, example.view));
-        let n_panes = if example.changes.is_empty() { 1 } else { 2 };
+        let n_panes = 1 + usize::from(!example.changes.is_empty()) + example.beside.len();
         assert_eq!(play.session.panes.len(), n_panes, "{}", example.title);
     }
 }

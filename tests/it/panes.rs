@@ -305,6 +305,34 @@ fn what_is_subtracted_goes_when_its_document_is_closed() {
 }
 
 #[test]
+fn an_example_of_several_models_opens_a_pane_for_each_and_another_one_closes_them() {
+    let several: Vec<usize> = (0..EXAMPLES.len()).filter(|idx| !EXAMPLES[*idx].beside.is_empty()).collect();
+    let mut play = Play::showing("one two three");
+    for idx in several {
+        let example = &EXAMPLES[idx];
+        // Opened again it is as it was.
+        for _ in 0..2 {
+            play.does(Command::OpenExample(idx));
+            play.answers();
+            let shown: Vec<_> = play.session.panes.iter().map(|pane| (pane, play.session.documents.of(pane))).collect();
+            let models: Vec<_> = shown.iter().map(|(_, it)| it.model.latest().unwrap().spec.name.as_str()).collect();
+            assert_eq!(models, [&[example.model], example.beside].concat(), "{}", example.title);
+            assert_eq!(play.session.documents.len(), shown.len());
+            for (pane, document) in &shown {
+                assert_eq!(document.experiment.text, shown[0].1.experiment.text);
+                assert_eq!((pane.view, pane.linked), (example.view, true));
+                assert!(document.latest_capture().is_some());
+            }
+            let is_told = shown[1..].iter().any(|(pane, document)| pane.standing_example(document).is_some());
+            assert!(!is_told, "it is told once");
+        }
+    }
+    play.does(Command::OpenExample(0));
+    play.answers();
+    assert_eq!((play.session.panes.len(), play.session.documents.len()), (1, 1));
+}
+
+#[test]
 fn an_example_is_seen_as_it_was_meant_and_gives_the_options_back() {
     let mut play = Play::showing("one two three");
     let mut mine = ViewOptions::default();

@@ -9,6 +9,7 @@ pub(super) const GPT: Example = Example {
     hint: "",
     topic: Topic::Language,
     model: "demo:gpt",
+    beside: &[],
     input: ExampleInput::Text(""),
     target: None,
     view: ViewKind::Heads,
@@ -385,6 +386,7 @@ pub(super) const EXAMPLES: &[Example] = &[
     Example {
         title: "With attention",
         hint: "Same data, same size, but each step chooses its words: doctor, mother and teacher are all there",
+        beside: &["demo:bottleneck"],
         input: ExampleInput::Text(">>fra<< My father is a doctor and my mother is a teacher."),
         view: ViewKind::Heatmap,
         ..CLASSIC

@@ -44,6 +44,8 @@ pub struct Example {
     /// Under which heading the gallery has it.
     pub topic: Topic,
     pub model: &'static str,
+    /// Other models that read the same, each in a pane beside; as many as there is room for.
+    pub beside: &'static [&'static str],
     pub input: ExampleInput,
     /// What an encoder–decoder is made to write; without it the model writes its own.
     pub target: Option<&'static str>,
