@@ -70,7 +70,7 @@ pub fn from_difference<'a>(title: &str, fit: usize, others: impl IntoIterator<It
     const ALIKE: usize = 12;
     /// What is seen of the difference at least.
     const SEEN: usize = 8;
-    /// The beginning of a longer word than this is left out, too.
+    /// The beginning of a longer word than this is left out, too, and of a shorter one where little fits.
     const WORD: usize = 16;
     const SHOWN: usize = 60;
     let common = |other: &str| title.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
@@ -82,7 +82,8 @@ pub fn from_difference<'a>(title: &str, fit: usize, others: impl IntoIterator<It
     let before = &chars[..alike.min(chars.len() - 1)];
     let after = |ends: fn(&char) -> bool| before.iter().rposition(ends).map_or(0, |at| at + 1);
     let word = after(|c| c.is_whitespace());
-    let start = if before.len() - word > WORD { after(|c| !c.is_alphanumeric()) } else { word };
+    let start =
+        if before.len() - word > WORD.min(fit.saturating_sub(SEEN)) { after(|c| !c.is_alphanumeric()) } else { word };
     let rest: String = chars[start..].iter().take(SHOWN).collect();
     (start > 0).then(|| format!("…{}", rest.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
@@ -172,6 +173,11 @@ mod tests {
         assert_eq!([60, 14].map(|fit| from_difference(dog, fit, [cat])), [None, Some("…A dog ran".into())]);
         let [small, large] = ["google/bert_uncased_L-2_H-128 · a", "google/bert_uncased_L-4_H-256 · a"];
         assert_eq!(from_difference(small, 60, [large]), Some("…2_H-128 · a".into()));
+        let (classic, bottleneck) = ("demo:classic · a", "demo:bottleneck · a");
+        assert_eq!(
+            [60, 10].map(|fit| from_difference(classic, fit, [bottleneck])),
+            [None, Some("…classic · a".into())]
+        );
     }
 
     #[test]
