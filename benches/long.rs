@@ -133,7 +133,7 @@ fn write_capture(folder: &Path, n_tokens: usize) -> PathBuf {
         logits: None,
         prediction: None,
         generated: None,
-        embeds: BTreeMap::new(),
+        sequences: BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     })

@@ -245,7 +245,7 @@ fn capture(n: usize) -> Capture {
         logits: None,
         prediction: None,
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     })

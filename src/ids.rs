@@ -74,6 +74,11 @@ impl StackKind {
         }
     }
 
+    /// The sequence that enters it, whose [`stack`](Side::stack) it is; `None` where it stands between two others.
+    pub fn sequence(self) -> Option<Side> {
+        Side::ALL.into_iter().find(|side| side.stack() == self)
+    }
+
     /// Whether its queries are other things than its keys.
     pub fn is_between(self) -> bool {
         self.query_side() != self.key_side()

@@ -32,8 +32,8 @@ pub struct CaptureParts {
     pub tokens: BTreeMap<Side, Vec<Token>>,
     /// One entry per stack of the model, in the model's order.
     pub stacks: Vec<StackCapture>,
-    /// By side, `[n, d_embedding]`: what stands for each token before positions and norms.
-    pub embeds: BTreeMap<Side, Matrix>,
+    /// By side, the sites that a sequence has, `[n, width]` each.
+    pub sequences: BTreeMap<Side, SiteValues>,
     /// How patches lie on the picture, for vision models.
     pub image: Option<ImageInfo>,
     /// `[n, n_vocab]` or `[1, n_classes]`; `None` without a head or when not asked for.
@@ -271,13 +271,7 @@ impl Capture {
         for stack in &parts.stacks {
             check::stack(&parts, stack)?;
         }
-        for (side, embed) in &parts.embeds {
-            let expected = [parts.tokens.get(side).map_or(0, Vec::len), embed.n_cols()];
-            if embed.shape() != expected {
-                let name = format!("{}.embed", side.name());
-                return Err(check::misfit(&name, &embed.shape(), &expected, embed.as_slice().len()));
-            }
-        }
+        check::sequences(&parts)?;
         check::logits(&parts)?;
         if let Some(note) = parts.computation.note()
             && !parts.notes.contains(&note)
@@ -398,7 +392,12 @@ impl Capture {
 
     /// What stands for each token of one side before positions and norms, `[n, d_embedding]`.
     pub fn embed(&self, side: Side) -> Option<&Matrix> {
-        self.parts.embeds.get(&side)
+        self.of_sequence(side, Site::Embed)
+    }
+
+    /// One row per token of a side, of a site that a sequence has.
+    pub fn of_sequence(&self, side: Side, site: Site) -> Option<&Matrix> {
+        self.parts.sequences.get(&side)?.rows(site)
     }
 
     /// One head's pattern `[query, key]`, if it was stored. See `analysis::attention::pattern` for
@@ -452,7 +451,8 @@ impl Capture {
             if new { size_of_val(values) as u64 } else { 0 }
         };
         let mut bytes = self.parts.logits.as_ref().map_or(0, |logits| once(logits.as_slice()));
-        bytes += self.parts.embeds.values().map(|data| once(data.as_slice())).sum::<u64>();
+        let of_sequences = self.parts.sequences.values().flat_map(SiteValues::iter);
+        bytes += of_sequences.map(|(_, value)| once(value.as_slice())).sum::<u64>();
         for stack in &self.parts.stacks {
             let of_layers = stack.layers.iter().flat_map(|layer| layer.sites.iter());
             bytes += stack.sites.iter().chain(of_layers).map(|(_, value)| once(value.as_slice())).sum::<u64>();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CaptureParts, RowKind, ShapeError, SiteValues, StackCapture, Width, bias::expected_shape};
+use super::{CaptureParts, Matrix, RowKind, ShapeError, SiteValues, StackCapture, Way, Width, bias::expected_shape};
 use crate::{
     ids::{Side, StackKind},
     spec::LayerSpec,
@@ -13,7 +13,7 @@ fn lengths(parts: &CaptureParts, kind: StackKind) -> (usize, usize) {
     (len(kind.query_side()), len(kind.key_side()))
 }
 
-pub(super) fn misfit(name: &str, shape: &[usize], expected: &[usize], actual: usize) -> ShapeError {
+fn misfit(name: &str, shape: &[usize], expected: &[usize], actual: usize) -> ShapeError {
     ShapeError { what: format!("{name} has the shape {shape:?}"), expected: expected.to_vec(), actual }
 }
 
@@ -35,7 +35,9 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
             let width = match of.width {
                 Width::Head => d_head,
                 Width::Keys => n_key,
-                Width::Embedding | Width::Model | Width::Mlp => *widths.entry(of.width).or_insert(n_cols),
+                Width::Embedding | Width::Model | Width::Mlp | Width::State | Width::Gates => {
+                    *widths.entry(of.width).or_insert(n_cols)
+                }
             };
             let expected = match (of.rows, layer) {
                 (RowKind::Queries, Some((_, spec))) => vec![spec.n_heads, n_query, width],
@@ -82,6 +84,27 @@ pub(super) fn stack(parts: &CaptureParts, stack: &StackCapture) -> Result<(), Sh
         check_sites(&layer.sites, Some((layer_idx, spec)))?;
     }
     check_sites(&stack.sites, None)
+}
+
+/// What a sequence has is of all its tokens; a recurrence has cells as wide as its states, and whole gates.
+pub(super) fn sequences(parts: &CaptureParts) -> Result<(), ShapeError> {
+    for (side, values) in &parts.sequences {
+        let n = parts.tokens.get(side).map_or(0, Vec::len);
+        for (site, value) in values.iter() {
+            let n_cols = value.shape().last().copied().unwrap_or(0);
+            let of_state = Way::of(site).and_then(|way| values.rows(way.state())).map_or(n_cols, Matrix::n_cols);
+            let width = match site.spec().width {
+                Width::State => of_state,
+                Width::Gates => n_cols.next_multiple_of(of_state.max(1)),
+                Width::Embedding | Width::Model | Width::Mlp | Width::Head | Width::Keys => n_cols,
+            };
+            if value.shape() != [n, width] {
+                let name = format!("{}.{}", side.name(), site.name());
+                return Err(misfit(&name, &value.shape(), &[n, width], value.as_slice().len()));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Logits are of every position of the sequence that is predicted, or of the input as a whole.

@@ -40,6 +40,6 @@ pub use patches::{PatchLook, THUMBNAIL_PX};
 pub use positions::{PositionEncoding, PositionTable, PositionTables, Rotation};
 pub use running::{TextPiece, joined_text, running_text};
 pub use scorer::{Bend, Scorer};
-pub use site::{Per, RowKind, Site, SiteSpec, SiteValue, SiteValues, Width};
+pub use site::{Per, RowKind, Site, SiteSpec, SiteValue, SiteValues, Way, Width};
 pub use site_set::Sites;
 pub use tokens::{CropRect, ImageInfo, RgbaBuffer, Token};

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Matrix, PerHead, ShapeError};
 
 /// A point in the forward pass where a value exists, in forward order.
@@ -9,6 +11,17 @@ use super::{Matrix, PerHead, ShapeError};
 pub enum Site {
     /// What stands for each token or patch before positions and norms: what gradients of the input are of.
     Embed,
+    /// The gates of a recurrence that reads forward, after their functions, side by side: `i f g o` of an LSTM,
+    /// `r z n` of a GRU. They are recorded alone: no change reaches them.
+    Gates,
+    /// The cell of an LSTM that reads forward; recorded alone.
+    Cell,
+    /// The state of a recurrence that reads forward, after each token.
+    State,
+    /// The gates of one that reads backward.
+    GatesBack,
+    CellBack,
+    StateBack,
     /// The residual stream entering a layer.
     ResidPre,
     /// Queries, after rotary where the model has it.
@@ -38,10 +51,16 @@ pub enum Site {
 }
 
 /// Every site, in forward order.
-const TABLE: [SiteSpec; 15] = [
+const TABLE: [SiteSpec; 21] = [
     SiteSpec::new(Site::Embed, "embed", RowKind::Stream, Width::Embedding)
         .once_per(Per::Sequence)
         .called("the embeddings"),
+    SiteSpec::new(Site::Gates, "gates", RowKind::Stream, Width::Gates).of_recurrence("the gates"),
+    SiteSpec::new(Site::Cell, "cell", RowKind::Stream, Width::State).of_recurrence("the cell"),
+    SiteSpec::new(Site::State, "state", RowKind::Stream, Width::State).of_recurrence("the state"),
+    SiteSpec::new(Site::GatesBack, "gates_back", RowKind::Stream, Width::Gates).of_recurrence("the gates backward"),
+    SiteSpec::new(Site::CellBack, "cell_back", RowKind::Stream, Width::State).of_recurrence("the cell backward"),
+    SiteSpec::new(Site::StateBack, "state_back", RowKind::Stream, Width::State).of_recurrence("the state backward"),
     SiteSpec::new(Site::ResidPre, "resid_pre", RowKind::Stream, Width::Model)
         .chosen_as("resid")
         .patched_as("the residual stream before"),
@@ -97,7 +116,7 @@ pub enum Per {
     Layer,
     /// One behind the last layer of a stack.
     Stack,
-    /// One where a sequence enters.
+    /// One where a sequence enters, or where a recurrence reads it.
     Sequence,
 }
 
@@ -125,6 +144,10 @@ pub enum Width {
     Head,
     /// `n_key`.
     Keys,
+    /// `d_state`, of a recurrence.
+    State,
+    /// `d_state`, once for each gate of a recurrence.
+    Gates,
 }
 
 impl SiteSpec {
@@ -148,6 +171,10 @@ impl SiteSpec {
 
     const fn once_per(self, per: Per) -> Self {
         Self { per, ..self }
+    }
+
+    const fn of_recurrence(self, words: &'static str) -> Self {
+        self.once_per(Per::Sequence).chosen_as("states").called(words)
     }
 
     const fn chosen_as(self, choice: &'static str) -> Self {
@@ -200,6 +227,16 @@ impl Site {
         matches!(self.spec().per, Per::Layer)
     }
 
+    /// Whether there is one of a sequence, in no layer.
+    pub const fn is_of_sequence(self) -> bool {
+        matches!(self.spec().per, Per::Sequence)
+    }
+
+    /// Whether it is of a recurrence.
+    pub const fn is_of_recurrence(self) -> bool {
+        matches!(self.spec().width, Width::State | Width::Gates)
+    }
+
     /// Whether its rows are keys, and not queries or tokens of the stream.
     pub const fn is_of_keys(self) -> bool {
         matches!(self.spec().rows, RowKind::Keys)
@@ -221,6 +258,52 @@ impl Site {
             Some(head) => format!("{words} L{layer}H{head}"),
             None => format!("{words} layer {layer}"),
         }
+    }
+}
+
+/// The direction in which a recurrence reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Way {
+    #[default]
+    Forward,
+    Backward,
+}
+
+vocabulary! {
+    Way: name, title;
+    Forward("forward", "Forward"),
+    Backward("backward", "Backward"),
+}
+
+impl Way {
+    /// The state after each token.
+    pub const fn state(self) -> Site {
+        match self {
+            Self::Forward => Site::State,
+            Self::Backward => Site::StateBack,
+        }
+    }
+
+    /// The cell after each token.
+    pub const fn cell(self) -> Site {
+        match self {
+            Self::Forward => Site::Cell,
+            Self::Backward => Site::CellBack,
+        }
+    }
+
+    /// The gates at each token.
+    pub const fn gates(self) -> Site {
+        match self {
+            Self::Forward => Site::Gates,
+            Self::Backward => Site::GatesBack,
+        }
+    }
+
+    /// The direction that a site of a recurrence belongs to.
+    pub fn of(site: Site) -> Option<Self> {
+        Self::ALL.into_iter().find(|way| [way.state(), way.cell(), way.gates()].contains(&site))
     }
 }
 

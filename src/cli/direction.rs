@@ -19,7 +19,7 @@ use crate::{
 
 /// Sites without heads, which alone have directions.
 fn sites() -> impl Iterator<Item = Site> {
-    Site::ALL.into_iter().filter(|site| !site.is_per_head())
+    Site::ALL.into_iter().filter(|site| !site.is_per_head() && !site.is_of_recurrence())
 }
 
 fn site_help() -> String {

@@ -32,7 +32,7 @@ pub fn positions(model: &Model) -> Result<(PointCloud, Capture), CliError> {
         model: Arc::clone(model.spec()),
         input: InputInfo::default(),
         tokens: BTreeMap::new(),
-        embeds: BTreeMap::new(),
+        sequences: BTreeMap::new(),
         stacks: Vec::new(),
         image: None,
         logits: None,

@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::{
     capture::{
         AppliedEdit, Architecture, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix,
-        PositionEncoding, StackCapture,
+        PositionEncoding, SiteValues, StackCapture,
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     model::{
@@ -65,14 +65,19 @@ pub struct Gradients {
     pub value: f32,
     /// Gradients of the tapped sites, each where a recording has its values.
     pub stacks: Vec<StackCapture>,
-    /// Gradients of the input embeddings, by side.
-    pub embeds: BTreeMap<Side, Matrix>,
+    /// Gradients of what each sequence has: of the input embeddings and of the states of recurrences.
+    pub sequences: BTreeMap<Side, SiteValues>,
 }
 
 impl Gradients {
     /// Those of the layer that `head` belongs to.
     pub fn layer(&self, head: HeadId) -> Option<&LayerCapture> {
         self.stacks.iter().find(|stack| stack.kind == head.stack)?.layers.get(head.layer)
+    }
+
+    /// Those of the input embeddings of one side.
+    pub fn embed(&self, side: Side) -> Option<&Matrix> {
+        self.sequences.get(&side)?.rows(Site::Embed)
     }
 }
 
@@ -330,8 +335,8 @@ impl Model {
                 gradients.keep(*site, *at, &grad)?;
             }
         }
-        let (stacks, embeds) = gradients.into_stacks();
-        Ok(Gradients { value: value.to_scalar()?, stacks, embeds })
+        let (stacks, sequences) = gradients.into_stacks();
+        Ok(Gradients { value: value.to_scalar()?, stacks, sequences })
     }
 
     /// What was recorded of one input, as a capture.
@@ -343,7 +348,7 @@ impl Model {
         recorded: Recorded,
         generated: Option<Generated>,
     ) -> Result<Capture, ModelError> {
-        let Recorded { stacks, embeds, n_omitted, notes: said, .. } = recorded;
+        let Recorded { stacks, sequences, n_omitted, notes: said, .. } = recorded;
         let mut notes = input.notes.clone();
         notes.extend(said);
         if n_omitted > 0 {
@@ -360,7 +365,7 @@ impl Model {
             input: input.input.clone(),
             tokens: input.tokens.clone(),
             stacks,
-            embeds,
+            sequences,
             image: input.image.clone(),
             logits: outcome.logits,
             prediction: outcome.prediction,

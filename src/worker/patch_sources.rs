@@ -275,8 +275,8 @@ fn plan(site: Site, layer: usize) -> RunPlan {
 /// The recorded values of a site, one row per token.
 fn matrix(capture: &Capture, rows: &PatchedRows) -> Option<Matrix> {
     let PatchedRows { site, stack, layer, head, .. } = *rows;
-    if site == Site::Embed {
-        return capture.embed(stack.query_side()).filter(|_| stack != StackKind::Cross).cloned();
+    if site.is_of_sequence() {
+        return capture.of_sequence(stack.sequence()?, site).cloned();
     }
     let recorded = capture.stack(stack)?;
     match head {

@@ -45,7 +45,7 @@ fn parts(capture: &Capture) -> CaptureParts {
         logits: capture.logits().cloned(),
         prediction: None,
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     }

@@ -184,8 +184,10 @@ fn every_change_is_what_hooks_do_in_pytorch() {
     let expected = SafeTensors::deserialize(&bytes).unwrap();
     let families = families.as_object().unwrap();
     assert!(families.keys().eq(FAMILIES.iter()), "{:?}", families.keys().collect::<Vec<_>>());
+    // No transformer has a recurrence.
+    let sites = Site::ALL.into_iter().filter(|site| !site.is_of_recurrence());
     let kinds: BTreeSet<String> =
-        KINDS.map(str::to_owned).into_iter().chain(Site::ALL.map(|site| format!("patch {}", site.name()))).collect();
+        KINDS.map(str::to_owned).into_iter().chain(sites.map(|site| format!("patch {}", site.name()))).collect();
     let cases = families.values().flat_map(|family| family["cases"].as_array().unwrap());
     let edits = cases.flat_map(|case| case["edits"].as_array().unwrap());
     let fields: BTreeSet<&str> = edits.flat_map(|edit| edit.as_object().unwrap().keys()).map(String::as_str).collect();

@@ -65,6 +65,9 @@ fn site<'a>(capture: &'a Capture, name: &str) -> Option<(Vec<usize>, &'a [f32])>
         return capture.logits().map(matrix);
     }
     let (stack, rest) = name.split_once('.')?;
+    if let Some(site) = Site::from_name(rest).filter(|site| site.is_of_sequence()) {
+        return capture.of_sequence(Side::from_name(stack)?, site).map(matrix);
+    }
     let stack = capture.stack(StackKind::from_name(stack)?)?;
     if rest == "resid_final" {
         return stack.resid_final().map(matrix);

@@ -52,7 +52,7 @@ fn known() -> Capture {
         logits: None,
         prediction: None,
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: made.computation().clone(),
         notes: Vec::new(),
     })

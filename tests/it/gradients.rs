@@ -106,17 +106,19 @@ fn places<'a>(capture: &'a Capture, gradients: &'a Gradients) -> Vec<Place<'a>> 
         }
     }
     for side in Side::ALL {
-        if let (Some(value), Some(grad)) = (capture.embed(side), gradients.embeds.get(&side)) {
+        let Some(grads) = gradients.sequences.get(&side) else { continue };
+        for site in Site::ALL {
+            let (Some(value), Some(grad)) = (capture.of_sequence(side, site), grads.rows(site)) else { continue };
             let head = HeadId { stack: side.stack(), layer: 0, head: 0 };
+            let n = grad.n_rows();
+            // A state follows from those before, which an edit would hold where they were.
+            let rows = match site {
+                Site::State => n - 1..n,
+                Site::StateBack => 0..1,
+                _ => 0..n,
+            };
             let (value, gradient) = (value.as_slice(), grad.as_slice());
-            places.push(Place {
-                site: Site::Embed,
-                head,
-                value,
-                gradient,
-                width: grad.n_cols(),
-                rows: 0..grad.n_rows(),
-            });
+            places.push(Place { site, head, value, gradient, width: grad.n_cols(), rows });
         }
     }
     places
@@ -330,5 +332,5 @@ fn a_pattern_that_counts_as_given_lets_nothing_through_to_queries_and_keys() {
     };
     assert!(some(&first(&free, Site::Q)) && !some(&first(&fixed, Site::Q)));
     assert!(some(&first(&fixed, Site::V)) && some(&first(&fixed, Site::Pattern)));
-    assert_ne!(free.embeds[&Side::Only].as_slice(), fixed.embeds[&Side::Only].as_slice());
+    assert_ne!(free.embed(Side::Only).unwrap().as_slice(), fixed.embed(Side::Only).unwrap().as_slice());
 }

@@ -57,7 +57,7 @@ fn with_stacks(capture: &Capture, stacks: Vec<StackCapture>) -> Capture {
         logits: None,
         prediction: None,
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     })

@@ -63,7 +63,7 @@ fn capture(n_tokens: usize, layer: LayerSpec, computation: Computation) -> Captu
         logits: None,
         prediction: None,
         generated: None,
-        embeds: BTreeMap::new(),
+        sequences: BTreeMap::new(),
         computation,
         notes: Vec::new(),
     })

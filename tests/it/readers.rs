@@ -147,7 +147,7 @@ fn gradients_of_the_words_match_finite_differences() {
         let taps = Taps::of(&[Site::Embed]);
         let plan = RunPlan { sites: Sites::all(), ..RunPlan::default() };
         let (capture, gradients) = model.gradients(&encoded, &plan, objective, taps, &uninterrupted).unwrap();
-        let (words, found) = (capture.embed(Side::Encoder).unwrap(), &gradients.embeds[&Side::Encoder]);
+        let (words, found) = (capture.embed(Side::Encoder).unwrap(), gradients.embed(Side::Encoder).unwrap());
         for (position, weight) in row(&capture).into_iter().enumerate() {
             let (word, gradient) = (words.row(position).unwrap(), found.row(position).unwrap());
             let length = gradient.iter().map(|value| value * value).sum::<f32>().sqrt();

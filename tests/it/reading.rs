@@ -75,7 +75,7 @@ pub fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
         logits: None,
         prediction: None,
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: attnscope::capture::Computation::default(),
         notes: Vec::new(),
     })

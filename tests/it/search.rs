@@ -76,7 +76,7 @@ fn capture(labels: &[&str], royal: &[&str], random: &mut Random) -> Capture {
         logits: None,
         prediction: None,
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     })

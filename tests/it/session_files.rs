@@ -110,7 +110,7 @@ fn a_file_that_begins_later_opens_where_its_attention_begins() {
         logits: None,
         prediction: None,
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: vec!["once".to_owned()],
     };

@@ -231,7 +231,7 @@ fn capture(case: &Case, with_shares: bool) -> Capture {
         logits: None,
         prediction: None,
         generated: None,
-        embeds: BTreeMap::new(),
+        sequences: BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     })

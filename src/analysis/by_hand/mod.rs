@@ -209,7 +209,7 @@ impl Numbers {
             input: InputInfo::default(),
             tokens: BTreeMap::from([(Side::Only, self.tokens(n)?)]),
             stacks: vec![stack],
-            embeds: BTreeMap::new(),
+            sequences: BTreeMap::new(),
             image: None,
             logits: None,
             prediction: None,

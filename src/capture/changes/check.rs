@@ -107,7 +107,7 @@ impl EditContext<'_> {
     /// Whether a site is there, of this head where one is named.
     pub(super) fn site(&self, site: Site, stack: StackKind, layer: usize, head: Option<usize>) -> Result<(), String> {
         match site.spec().per {
-            Per::Sequence if self.n(stack.query_side()) == 0 || stack.is_between() => {
+            Per::Sequence if stack.sequence().is_none_or(|side| self.n(side) == 0) => {
                 Err(format!("no sequence enters at {stack}"))
             }
             Per::Sequence => Ok(()),

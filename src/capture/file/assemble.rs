@@ -144,7 +144,7 @@ impl InputTensors {
             input,
             tokens,
             stacks: recorded.stacks,
-            embeds: recorded.embeds,
+            sequences: recorded.sequences,
             image,
             logits: recorded.logits,
             prediction,
@@ -271,7 +271,7 @@ fn sides(place: TensorSlot, entry: &CheckedTensor) -> Result<Vec<(Side, usize)>,
         TensorSlot::Picture => (3, Vec::new()),
         TensorSlot::Stack { stack, .. } => (2, vec![(stack.query_side(), 0)]),
         TensorSlot::Global(stack) => (1, vec![(stack.query_side(), 0)]),
-        TensorSlot::Embed(side) => (2, vec![(side, 0)]),
+        TensorSlot::Sequence { side, .. } => (2, vec![(side, 0)]),
         TensorSlot::Layer { stack, what, .. } => match what {
             // One row stands for every query, or holds what each distance adds.
             What::Bias if entry.shape.get(1) == Some(&1) => (3, Vec::new()),

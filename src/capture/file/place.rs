@@ -20,7 +20,11 @@ pub(super) enum TensorSlot {
     },
     /// Which tokens see all.
     Global(StackKind),
-    Embed(Side),
+    /// What a sequence has.
+    Sequence {
+        side: Side,
+        site: Site,
+    },
     Logits,
     Picture,
 }
@@ -72,7 +76,7 @@ pub(super) fn place(name: &str) -> (Option<usize>, Option<TensorSlot>) {
         [stack, "global"] => StackKind::from_name(stack).map(TensorSlot::Global),
         [of, site] => Site::from_name(site).and_then(|site| match site.spec().per {
             Per::Stack => StackKind::from_name(of).map(|stack| TensorSlot::Stack { stack, site }),
-            Per::Sequence => Side::from_name(of).map(TensorSlot::Embed),
+            Per::Sequence => Side::from_name(of).map(|side| TensorSlot::Sequence { side, site }),
             Per::Layer => None,
         }),
         [stack, layer, what] => StackKind::from_name(stack).and_then(|stack| {

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     capture::{
-        AppliedEdit, Computation, LayerCapture, Matrix, PerHead, RgbaBuffer, Scorer, Site, SiteValue, StackCapture,
-        Token,
+        AppliedEdit, Computation, LayerCapture, Matrix, PerHead, RgbaBuffer, Scorer, Site, SiteValue, SiteValues,
+        StackCapture, Token,
     },
     ids::{HeadId, Side, StackKind},
     spec::StackSpec,
@@ -23,7 +23,7 @@ use crate::{
 /// What the tensors of one input held.
 pub(super) struct Recorded {
     pub(super) stacks: Vec<StackCapture>,
-    pub(super) embeds: BTreeMap<Side, Matrix>,
+    pub(super) sequences: BTreeMap<Side, SiteValues>,
     pub(super) logits: Option<Matrix>,
     pub(super) picture: Option<RgbaBuffer>,
     n_keys: BTreeMap<StackKind, usize>,
@@ -44,7 +44,7 @@ pub(super) fn read(
     let n_keys = |spec: &StackSpec| (spec.kind, tokens.get(&spec.kind.key_side()).map_or(0, Vec::len));
     let mut recorded = Recorded {
         stacks,
-        embeds: BTreeMap::new(),
+        sequences: BTreeMap::new(),
         logits: None,
         picture: None,
         n_keys: specs.iter().map(n_keys).collect(),
@@ -91,8 +91,9 @@ impl Recorded {
                 }
             }
             TensorSlot::Stack { stack, site } => self.take_site((stack, 0, site), entry, computation, source)?,
-            TensorSlot::Embed(side) => {
-                self.embeds.insert(side, matrix(entry, entry.shape_of()?, source)?);
+            TensorSlot::Sequence { side, site } => {
+                let value = matrix(entry, entry.shape_of()?, source)?;
+                self.sequences.entry(side).or_default().set(site, value);
             }
             TensorSlot::Layer { stack, layer, what: What::Sink } => {
                 let data = matrix(entry, entry.shape_of()?, source)?;

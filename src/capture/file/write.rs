@@ -186,8 +186,10 @@ fn collect<'a>(capture: &'a Capture, contents: Contents, prefix: &str, tensors: 
         }
     }
     for side in Side::ALL {
-        if let Some(data) = capture.embed(side).filter(|_| wanted(Site::Embed)) {
-            add(format!("{}.{}", side.name(), Site::Embed.name()), &data.shape(), data.as_slice());
+        for site in Site::ALL.into_iter().filter(|site| wanted(*site)) {
+            if let Some(data) = capture.of_sequence(side, site) {
+                add(format!("{}.{}", side.name(), site.name()), &data.shape(), data.as_slice());
+            }
         }
     }
     if let Some(data) = capture.logits().filter(|_| contents.logits) {

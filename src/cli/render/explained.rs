@@ -154,7 +154,7 @@ pub fn parts(
     (capture, cloud): (&Capture, &PointCloud),
 ) -> Result<Vec<Answered>, CliError> {
     let Some((against, by)) = spec.options.parts_in(spec.view) else { return Ok(Vec::new()) };
-    let subject = FigureInput { captures: Captures::one(capture), cloud, answers: &[] };
+    let subject = FigureInput { captures: Captures::one(capture), cloud, answers: &[], timing: None };
     let (edits, quiet) = (options.edits.edits(), |_: &Report| {});
     let mut answers = Vec::new();
     for head in ResolvedSpec::new(spec, subject)?.ids()? {

@@ -438,7 +438,7 @@ fn importance(lab: &LabRun<'_>, aim: &Aim, side: Side) -> Result<Option<Vec<f64>
     let plan = lab.plan(Sites::of(&[Site::Embed]), Logits::Skip);
     let taps = Taps { sites: Sites::of(&[Site::Embed]), fixed_patterns: true };
     let (capture, found) = lab.model.gradients(lab.input, &plan, aim.objective(), taps, lab.control)?;
-    let (Some(input), Some(gradient)) = (capture.embed(side), found.embeds.get(&side)) else { return Ok(None) };
+    let (Some(input), Some(gradient)) = (capture.embed(side), found.embed(side)) else { return Ok(None) };
     Ok(Some(sums::importance(std::slice::from_ref(gradient), input)?))
 }
 

@@ -195,9 +195,9 @@ fn gradients(
     };
     let (capture, gradients) = at(Vec::new())?;
     let value = f64::from(gradients.value);
-    let sides: Vec<Side> = gradients.embeds.keys().copied().collect();
+    let sides: Vec<Side> = gradients.sequences.keys().copied().collect();
     let inputs: Vec<Matrix> = sides.iter().filter_map(|side| capture.embed(*side).cloned()).collect();
-    let grads: Vec<Matrix> = sides.iter().filter_map(|side| gradients.embeds.get(side).cloned()).collect();
+    let grads: Vec<Matrix> = sides.iter().filter_map(|side| gradients.embed(*side).cloned()).collect();
     if inputs.is_empty() || grads.len() != inputs.len() {
         return Err(LabError::unsuited("the input embeddings of this model cannot be recorded"));
     }
@@ -230,7 +230,7 @@ fn gradients(
         lab.step(step, n_steps)?;
         let (_, found) = at(on_path(share)?)?;
         for (along, side) in along.iter_mut().zip(&sides) {
-            along.extend(found.embeds.get(side).cloned());
+            along.extend(found.embed(*side).cloned());
         }
     }
     let nothing = f64::from(at(on_path(0.0)?)?.1.value);

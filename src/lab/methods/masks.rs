@@ -244,7 +244,7 @@ impl MaskSearch<'_> {
         let taps = Taps::of(&[place.site]);
         let (_, found) = self.lab.model.gradients(self.lab.input, &plan, objective, taps, &quiet)?;
         let gradient = match place.site {
-            Site::Embed => found.embeds.get(&place.side),
+            Site::Embed => found.embed(place.side),
             site => found
                 .layer(HeadId { stack: place.stack, layer: place.layer, head: 0 })
                 .and_then(|layer| layer.rows(site)),

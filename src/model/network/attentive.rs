@@ -6,14 +6,14 @@ use candle_core::Tensor;
 
 use super::{
     block::check_finite,
-    cell::{Cell, Gru},
+    cell::{Cell, Gru, Steps},
     embedding::TextEmbedding,
     pass::Pass,
     sequential::attend,
 };
 use crate::{
-    capture::Normalizer,
-    ids::StackKind,
+    capture::{Normalizer, Way},
+    ids::{Side, StackKind},
     model::{
         ModelError,
         input::Payload,
@@ -61,18 +61,22 @@ impl AttentiveLm {
     }
 
     /// The state after each new token, `[n, d_state]`.
-    fn states(&self, words: &Tensor, pass: &mut Pass<'_>, run: &Run<'_>) -> Result<Tensor, ModelError> {
+    fn states(&self, words: &Tensor, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let mut state = match pass.cache.as_mut().and_then(|cache| cache.state.take()) {
             Some(state) => state,
             None => self.reader.start(words)?,
         };
         let gates = self.reader.input.forward(words)?;
-        let mut states = Vec::with_capacity(words.dim(0)?);
-        for position in 0..words.dim(0)? {
+        let n = words.dim(0)?;
+        let mut steps = Steps::of(Side::Only, n);
+        let mut states = Vec::with_capacity(n);
+        for position in 0..n {
             run.checkpoint()?;
-            state = self.reader.step(&gates.narrow(0, position, 1)?, &state)?;
+            let input = gates.narrow(0, position, 1)?;
+            state = steps.step((&self.reader, Way::Forward), (position, &input), &state, run)?;
             states.push(state.clone());
         }
+        steps.record(run)?;
         if let Some(cache) = &mut pass.cache {
             cache.state = Some(state);
         }

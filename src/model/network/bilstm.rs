@@ -8,7 +8,7 @@ use candle_core::{Result as CandleResult, Tensor};
 
 use super::{
     block::check_finite,
-    cell::{Lstm, both_ways},
+    cell::{Lstm, Steps, both_ways, read_both_ways},
     embedding::{Table, TextEmbedding},
     sequential::{TextReader, attend, learned},
 };
@@ -82,17 +82,20 @@ impl TextReader for BiLstm {
 
 impl BiLstm {
     /// States of the words that are kept, as if there were no others; zeros for the others.
-    fn states(&self, words: &Tensor, kept: &[bool], run: &Run<'_>) -> Result<Tensor, ModelError> {
+    fn states(&self, words: &Tensor, kept: &[bool], run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         if !kept.contains(&false) {
-            return both_ways(&self.forward, &self.backward, words, run);
+            return read_both_ways([&self.forward, &self.backward], words, run);
         }
         let nothing = Tensor::zeros((1, self.spec.d_head), words.dtype(), words.device())?;
-        let read: Vec<u32> = (0u32..).zip(kept).filter(|(_, kept)| **kept).map(|(position, _)| position).collect();
+        let read: Vec<usize> = (0..kept.len()).filter(|position| kept[*position]).collect();
         if read.is_empty() {
             return Ok(nothing.repeat((kept.len(), 1))?);
         }
-        let chosen = words.index_select(&Tensor::new(read.as_slice(), words.device())?, 0)?;
-        let states = both_ways(&self.forward, &self.backward, &chosen, run)?;
+        let chosen = Tensor::from_iter(read.iter().map(|position| *position as u32), words.device())?;
+        let chosen = words.index_select(&chosen, 0)?;
+        let mut steps = Steps::of(Side::Encoder, kept.len());
+        let states = both_ways([&self.forward, &self.backward], &chosen, &read, (&mut steps, run))?;
+        steps.record(run)?;
         let mut next = 0u32..;
         let absent = read.len() as u32;
         let rows: Vec<u32> =
@@ -119,8 +122,10 @@ impl Gates {
 
     /// Which words are read: those whose gate is more probably 1 than 0. While it learns, a gate is a
     /// `HardKuma` variable (Bastings et al. 2019); here nothing is left to chance.
-    fn kept(&self, words: &Tensor, run: &Run<'_>) -> Result<Vec<bool>, ModelError> {
-        let states = both_ways(&self.forward, &self.backward, words, run)?;
+    fn kept(&self, words: &Tensor, run: &mut Run<'_>) -> Result<Vec<bool>, ModelError> {
+        let positions: Vec<usize> = (0..words.dim(0)?).collect();
+        let steps = &mut Steps::unseen();
+        let states = both_ways([&self.forward, &self.backward], words, &positions, (steps, run))?;
         let parameters: Vec<Vec<f32>> = self.output.forward(&states)?.to_vec2()?;
         let positive = |x: f32| Self::LEAST + softplus(f64::from(x));
         Ok(parameters.iter().map(|word| Self::opens(positive(word[0]), positive(word[1]))).collect())

@@ -1,8 +1,18 @@
 //! Recurrent cells, and reading a sequence with them in both directions.
 
+use std::collections::BTreeMap;
+
 use candle_core::{Result, Tensor};
 
-use crate::model::{ModelError, kernels::Linear, run::Run};
+use crate::{
+    capture::Way,
+    ids::Side,
+    model::{
+        ModelError,
+        kernels::Linear,
+        run::{At, Run, Site, SiteRow},
+    },
+};
 
 /// What is carried from one position to the next.
 pub(crate) trait Cell {
@@ -13,10 +23,19 @@ pub(crate) trait Cell {
     fn input(&self) -> &Linear;
     /// What is carried into the first position, for inputs like `x`.
     fn start(&self, x: &Tensor) -> Result<Self::State>;
-    /// What is carried on, given what [`Self::input`] made of one position, `[1, gates]`.
-    fn step(&self, input: &Tensor, state: &Self::State) -> Result<Self::State>;
+    /// The gates after their functions, side by side, given what [`Self::input`] made of one position.
+    ///
+    /// # Shapes
+    /// - `input`, result: `[1, n_gates · d_state]`
+    fn gates(&self, input: &Tensor, state: &Self::State) -> Result<Tensor>;
+    /// What is carried on, by gates.
+    fn carried(gates: &Tensor, state: &Self::State) -> Result<Self::State>;
     /// What others see of it, `[1, d_state]`.
     fn shown(state: &Self::State) -> &Tensor;
+    /// The same with another part that is seen.
+    fn with_shown(state: Self::State, shown: Tensor) -> Self::State;
+    /// What is remembered beside it, `[1, d_state]`.
+    fn remembered(state: &Self::State) -> Option<&Tensor>;
 }
 
 /// A gated recurrent unit (Cho et al. 2014), with the reset gate on the state's product as in cuDNN and
@@ -40,17 +59,31 @@ impl Cell for Gru {
         Tensor::zeros((1, self.state.dims()?.0), x.dtype(), x.device())
     }
 
-    fn step(&self, input: &Tensor, state: &Tensor) -> Result<Tensor> {
+    fn gates(&self, input: &Tensor, state: &Tensor) -> Result<Tensor> {
         let d = state.dim(1)?;
         let (x, h) = (input, self.state.forward(state)?);
         let gate = |idx: usize| sigmoid(&(x.narrow(1, idx * d, d)? + h.narrow(1, idx * d, d)?)?);
         let (reset, update) = (gate(0)?, gate(1)?);
-        let new = (x.narrow(1, 2 * d, d)? + (reset * h.narrow(1, 2 * d, d)?)?)?.tanh()?;
+        let new = (x.narrow(1, 2 * d, d)? + (&reset * h.narrow(1, 2 * d, d)?)?)?.tanh()?;
+        Tensor::cat(&[reset, update, new], 1)
+    }
+
+    fn carried(gates: &Tensor, state: &Tensor) -> Result<Tensor> {
+        let d = state.dim(1)?;
+        let (update, new) = (gates.narrow(1, d, d)?, gates.narrow(1, 2 * d, d)?);
         &new + (update * (state - &new)?)?
     }
 
     fn shown(state: &Tensor) -> &Tensor {
         state
+    }
+
+    fn with_shown(_: Tensor, shown: Tensor) -> Tensor {
+        shown
+    }
+
+    fn remembered(_: &Tensor) -> Option<&Tensor> {
+        None
     }
 }
 
@@ -82,17 +115,31 @@ impl Cell for Lstm {
         Ok(Remembered { state: zeros.clone(), cell: zeros })
     }
 
-    fn step(&self, input: &Tensor, Remembered { state, cell }: &Remembered) -> Result<Remembered> {
+    fn gates(&self, input: &Tensor, Remembered { state, .. }: &Remembered) -> Result<Tensor> {
         let d = state.dim(1)?;
         let gates = (input + self.state.forward(state)?)?;
         let part = |idx: usize| gates.narrow(1, idx * d, d);
-        let entered = (sigmoid(&part(0)?)? * part(2)?.tanh()?)?;
-        let cell = ((sigmoid(&part(1)?)? * cell)? + entered)?;
-        Ok(Remembered { state: (sigmoid(&part(3)?)? * cell.tanh()?)?, cell })
+        Tensor::cat(&[sigmoid(&part(0)?)?, sigmoid(&part(1)?)?, part(2)?.tanh()?, sigmoid(&part(3)?)?], 1)
+    }
+
+    fn carried(gates: &Tensor, Remembered { cell, .. }: &Remembered) -> Result<Remembered> {
+        let d = cell.dim(1)?;
+        let part = |idx: usize| gates.narrow(1, idx * d, d);
+        let entered = (part(0)? * part(2)?)?;
+        let cell = ((part(1)? * cell)? + entered)?;
+        Ok(Remembered { state: (part(3)? * cell.tanh()?)?, cell })
     }
 
     fn shown(state: &Remembered) -> &Tensor {
         &state.state
+    }
+
+    fn with_shown(Remembered { cell, .. }: Remembered, state: Tensor) -> Remembered {
+        Remembered { state, cell }
+    }
+
+    fn remembered(state: &Remembered) -> Option<&Tensor> {
+        Some(&state.cell)
     }
 }
 
@@ -101,34 +148,105 @@ fn sigmoid(x: &Tensor) -> Result<Tensor> {
     ((x * 0.5)?.tanh()? * 0.5)? + 0.5
 }
 
+/// The steps of what reads or writes one sequence, as the run sees and records them.
+pub(crate) struct Steps {
+    /// Where it is; `None` where the run is not to see it.
+    at: Option<At>,
+    /// How many tokens the sequence has.
+    n: usize,
+    /// Rows that are to be recorded, each with its position.
+    rows: BTreeMap<Site, BTreeMap<usize, Tensor>>,
+}
+
+impl Steps {
+    /// Those of the `n` tokens of a side; none is done.
+    pub const fn of(side: Side, n: usize) -> Self {
+        Self { at: Some(At::entry(side.stack())), n, rows: BTreeMap::new() }
+    }
+
+    /// Steps that the run does not see.
+    pub const fn unseen() -> Self {
+        Self { at: None, n: 0, rows: BTreeMap::new() }
+    }
+
+    /// What is carried on from a position, given what the cell made of its input.
+    pub fn step<C: Cell>(
+        &mut self,
+        (cell, way): (&C, Way),
+        (idx, input): (usize, &Tensor),
+        state: &C::State,
+        run: &mut Run<'_>,
+    ) -> std::result::Result<C::State, ModelError> {
+        let gates = cell.gates(input, state)?;
+        let carried = C::carried(&gates, state)?;
+        let Some(at) = self.at else { return Ok(carried) };
+        let shown = run.row(way.state(), at, SiteRow { idx, of: self.n }, C::shown(&carried).clone())?;
+        let made = [(way.gates(), Some(&gates)), (way.cell(), C::remembered(&carried)), (way.state(), Some(&shown))];
+        for (site, row) in made {
+            if let Some(row) = row.filter(|_| run.records(site, at)) {
+                self.rows.entry(site).or_default().insert(idx, row.clone());
+            }
+        }
+        Ok(C::with_shown(carried, shown))
+    }
+
+    /// Keeps what is wanted of all steps; zeros where a token was not read.
+    pub fn record(self, run: &mut Run<'_>) -> std::result::Result<(), ModelError> {
+        let Some(at) = self.at else { return Ok(()) };
+        for (site, rows) in self.rows {
+            let Some(nothing) = rows.values().next().map(Tensor::zeros_like).transpose()? else { continue };
+            let all: Vec<&Tensor> = (0..self.n).map(|idx| rows.get(&idx).unwrap_or(&nothing)).collect();
+            run.record(site, at, &Tensor::cat(&all, 0)?)?;
+        }
+        Ok(())
+    }
+}
+
 /// The states of two cells, one of which reads from the end: forward and backward side by side. Asks `run`
 /// between positions whether to go on.
 ///
 /// # Shapes
-/// - `x`: `[n, d_in]`, `n` at least 1
-/// - result: `[n, 2 · d_state]`
+/// - `x`: `[positions.len(), d_in]`, at least one: what stands at these positions of the sequence of `steps`
+/// - result: `[positions.len(), 2 · d_state]`
 pub(crate) fn both_ways<C: Cell>(
-    forward: &C,
-    backward: &C,
+    [forward, backward]: [&C; 2],
     x: &Tensor,
-    run: &Run<'_>,
+    positions: &[usize],
+    (steps, run): (&mut Steps, &mut Run<'_>),
 ) -> std::result::Result<Tensor, ModelError> {
-    let n = x.dim(0)?;
-    let read = |cell: &C, order: &mut dyn Iterator<Item = usize>| -> std::result::Result<Vec<Tensor>, ModelError> {
-        let gates = cell.input().forward(x)?;
+    let n = positions.len();
+    let mut read = |(cell, way): (&C, Way), order: &mut dyn Iterator<Item = usize>| {
+        let inputs = cell.input().forward(x)?;
         let mut state = cell.start(x)?;
         let mut states = Vec::with_capacity(n);
-        for position in order {
+        for row in order {
             run.checkpoint()?;
-            state = cell.step(&gates.narrow(0, position, 1)?, &state)?;
+            state = steps.step((cell, way), (positions[row], &inputs.narrow(0, row, 1)?), &state, run)?;
             states.push(C::shown(&state).clone());
         }
-        Ok(states)
+        Ok::<_, ModelError>(states)
     };
-    let ahead = read(forward, &mut (0..n))?;
-    let mut back = read(backward, &mut (0..n).rev())?;
+    let ahead = read((forward, Way::Forward), &mut (0..n))?;
+    let mut back = read((backward, Way::Backward), &mut (0..n).rev())?;
     back.reverse();
     Ok(Tensor::cat(&[Tensor::cat(&ahead, 0)?, Tensor::cat(&back, 0)?], 1)?)
+}
+
+/// The states of two cells, one of which reads from the end, over all words of the source.
+///
+/// # Shapes
+/// - `words`: `[n, d_in]`
+/// - result: `[n, 2 · d_state]`
+pub(crate) fn read_both_ways<C: Cell>(
+    cells: [&C; 2],
+    words: &Tensor,
+    run: &mut Run<'_>,
+) -> std::result::Result<Tensor, ModelError> {
+    let positions: Vec<usize> = (0..words.dim(0)?).collect();
+    let mut steps = Steps::of(Side::Encoder, positions.len());
+    let states = both_ways(cells, words, &positions, (&mut steps, run))?;
+    steps.record(run)?;
+    Ok(states)
 }
 
 #[cfg(test)]
@@ -149,7 +267,8 @@ mod tests {
         let gates = cell.input().forward(&x).unwrap();
         let mut state = cell.start(&x).unwrap();
         let step = |position: usize| {
-            state = cell.step(&gates.narrow(0, position, 1).unwrap(), &state).unwrap();
+            let gates = cell.gates(&gates.narrow(0, position, 1).unwrap(), &state).unwrap();
+            state = C::carried(&gates, &state).unwrap();
             (state.clone(), C::shown(&state).to_vec2::<f32>().unwrap()[0][0])
         };
         (0..numbers.len()).map(step).collect()

@@ -8,7 +8,7 @@ use candle_core::{Result as CandleResult, Tensor};
 
 use super::{
     block::check_finite,
-    cell::{Gru, both_ways},
+    cell::{Gru, Steps, both_ways},
     embedding::{Table, TextEmbedding},
     sequential::{TextReader, attend, learned},
 };
@@ -54,10 +54,13 @@ impl Level {
     /// - `x`: `[n, d_in]`
     /// - result: `[parts.len(), d_head]`
     fn means(&self, x: &Tensor, parts: &[Range<usize>], at: At, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
+        let mut steps = Steps::of(at.stack.key_side(), x.dim(0)?);
         let mut states = Vec::with_capacity(parts.len());
         for part in parts {
-            states.push(both_ways(&self.forward, &self.backward, &x.narrow(0, part.start, part.len())?, run)?);
+            let (own, positions) = (x.narrow(0, part.start, part.len())?, part.clone().collect::<Vec<_>>());
+            states.push(both_ways([&self.forward, &self.backward], &own, &positions, (&mut steps, run))?);
         }
+        steps.record(run)?;
         let states = Tensor::cat(&states, 0)?;
         let keys = learned(&self.key, &self.query, &states, at, run)?;
         let scores = self.query.forward(&keys)?.reshape((1, states.dim(0)?))?;

@@ -8,13 +8,14 @@ use candle_core::Tensor;
 
 use super::{
     block::check_finite,
-    cell::{Cell, Gru, both_ways},
+    cell::{Gru, Steps, read_both_ways},
     embedding::{Table, TextEmbedding},
     pass::Pass,
     recurrent::{ATTENTION, Additive, Rows},
     sequential::TextWriter,
 };
 use crate::{
+    capture::Way,
     ids::{Side, StackKind},
     model::{
         ModelError,
@@ -68,7 +69,7 @@ impl TextWriter for Pointer {
     /// The reader's states, and beside them the tokens.
     fn encode(&self, source: &Payload, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
         let words = self.words.of(source, 0, At::entry(StackKind::Encoder), run)?;
-        let states = both_ways(&self.forward, &self.backward, &words, run)?;
+        let states = read_both_ways([&self.forward, &self.backward], &words, run)?;
         Ok(Tensor::cat(&[&states, &self.tokens(source, &states)?], 1)?)
     }
 
@@ -90,10 +91,11 @@ impl TextWriter for Pointer {
         let tokens = run.at(Site::V, ATTENTION, tokens)?;
         let gates = self.writer.input.forward(&words)?;
         let mut rows = Rows::default();
+        let mut steps = Steps::of(Side::Decoder, n_query);
         let mut pointed = Vec::with_capacity(n_query);
         for idx in 0..n_query {
             run.checkpoint()?;
-            state = self.writer.step(&gates.narrow(0, idx, 1)?, &state)?;
+            state = steps.step((&self.writer, Way::Forward), (idx, &gates.narrow(0, idx, 1)?), &state, run)?;
             let query = self.score.query.forward(&state)?;
             let scores = self.score.of(&query, &keys)?;
             rows.hidden.push(query);
@@ -102,6 +104,7 @@ impl TextWriter for Pointer {
         run.layer_done();
         rows.record(run)?;
         self.score.record(&rows.hidden, &keys, run)?;
+        steps.record(run)?;
         if let Some(cache) = &mut pass.cache {
             cache.state = Some(state);
         }

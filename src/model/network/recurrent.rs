@@ -7,13 +7,13 @@ use candle_core::{Device, Result as CandleResult, Tensor};
 
 use super::{
     block::check_finite,
-    cell::{Cell, Gru, both_ways},
+    cell::{Gru, Steps, read_both_ways},
     embedding::{Table, TextEmbedding},
     pass::Pass,
     sequential::{TextWriter, weights},
 };
 use crate::{
-    capture::{Bend, Normalizer},
+    capture::{Bend, Normalizer, Way},
     ids::{Side, StackKind},
     model::{
         ModelError,
@@ -106,7 +106,7 @@ impl TextWriter for Recurrent {
             run.note("No attention: the writer gets the last state of each reader at every step".to_owned());
         }
         let words = self.words.of(source, 0, At::entry(Side::Encoder.stack()), run)?;
-        both_ways(&self.forward, &self.backward, &words, run)
+        read_both_ways([&self.forward, &self.backward], &words, run)
     }
 
     fn decode(&self, target: &Payload, pass: &mut Pass<'_>, run: &mut Run<'_>) -> Result<Tensor, ModelError> {
@@ -133,6 +133,7 @@ impl TextWriter for Recurrent {
         };
         let values = run.at(Site::V, ATTENTION, values)?;
         let mut rows = Rows::default();
+        let mut steps = Steps::of(Side::Decoder, n_query);
         let mut features = Vec::with_capacity(n_query);
         for idx in 0..n_query {
             run.checkpoint()?;
@@ -141,7 +142,7 @@ impl TextWriter for Recurrent {
             let context = rows.attend(scores, &values, row, run)?;
             let word = words.narrow(0, idx, 1)?;
             let gates = self.writer.input.forward(&Tensor::cat(&[&word, &context], 1)?)?;
-            state = self.writer.step(&gates, &state)?;
+            state = steps.step((&self.writer, Way::Forward), (idx, &gates), &state, run)?;
             features.push(Tensor::cat(&[&state, &context, &word], 1)?);
         }
         run.layer_done();
@@ -149,6 +150,7 @@ impl TextWriter for Recurrent {
         if let Score::Additive(additive) = &self.score {
             additive.record(&rows.hidden, &keys.squeeze(0)?, run)?;
         }
+        steps.record(run)?;
         if let Some(cache) = &mut pass.cache {
             cache.state = Some(state);
         }

@@ -269,7 +269,7 @@ impl<'a> Run<'a> {
         Ok(x)
     }
 
-    /// Passes one row `[heads, 1, width]` on, after edits and tap. It is not recorded: that is done for all
+    /// Passes one row `[heads, 1, width]` on, or `[1, width]` of a site without heads, after edits and tap. It is not recorded: that is done for all
     /// rows together, by [`Self::record`].
     pub fn row(&mut self, site: Site, at: At, row: SiteRow, mut x: Tensor) -> Result<Tensor, ModelError> {
         let plan = self.plan;
@@ -280,14 +280,18 @@ impl<'a> Run<'a> {
             }
         }
         if self.is_tapped(site, at) {
-            let (n_heads, _, width) = x.dims3()?;
-            if row.idx == 0 {
-                let zeros = Var::zeros((n_heads, row.of, width), DType::F32, x.device())?;
-                self.tapped.push(Tapped { site, at, zeros });
-            }
-            if let Some(tapped) = self.tapped.iter().find(|tapped| tapped.site == site && tapped.at == at) {
-                x = (x + tapped.zeros.narrow(1, row.idx, 1)?)?;
-            }
+            let axis = x.rank() - 2;
+            let known = self.tapped.iter().find(|tapped| tapped.site == site && tapped.at == at);
+            let zeros = if let Some(tapped) = known {
+                tapped.zeros.clone()
+            } else {
+                let mut shape = x.dims().to_vec();
+                shape[axis] = row.of;
+                let zeros = Var::zeros(shape, DType::F32, x.device())?;
+                self.tapped.push(Tapped { site, at, zeros: zeros.clone() });
+                zeros
+            };
+            x = (x + zeros.narrow(axis, row.idx, 1)?)?;
         }
         Ok(x)
     }

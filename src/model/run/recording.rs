@@ -6,7 +6,7 @@ use candle_core::Tensor;
 
 use super::{At, Run, Site, Tapped};
 use crate::{
-    capture::{Bend, LayerCapture, Matrix, PerHead, Scorer, SiteValue, StackCapture},
+    capture::{Bend, LayerCapture, Matrix, PerHead, Scorer, SiteValue, SiteValues, StackCapture},
     ids::{Side, StackKind},
     model::{ModelError, kernels::to_host},
     spec::StackSpec,
@@ -26,14 +26,14 @@ pub(crate) struct Recording {
 #[derive(Debug, Default)]
 pub(crate) struct RecordedSites {
     stacks: BTreeMap<StackKind, StackCapture>,
-    embeds: BTreeMap<Side, Matrix>,
+    sequences: BTreeMap<Side, SiteValues>,
 }
 
 /// What a run recorded of one input.
 #[derive(Default)]
 pub(crate) struct Recorded {
     pub stacks: Vec<StackCapture>,
-    pub embeds: BTreeMap<Side, Matrix>,
+    pub sequences: BTreeMap<Side, SiteValues>,
     /// Layers whose patterns or scores were over the budget.
     pub n_omitted: usize,
     pub tapped: Vec<Tapped>,
@@ -108,8 +108,8 @@ impl Recording {
     }
 
     pub fn finish(self) -> Recorded {
-        let (stacks, embeds) = self.values.into_stacks();
-        Recorded { stacks, embeds, n_omitted: self.n_omitted, ..Recorded::default() }
+        let (stacks, sequences) = self.values.into_stacks();
+        Recorded { stacks, sequences, n_omitted: self.n_omitted, ..Recorded::default() }
     }
 
     /// Whether so many more weights are within the budget; notes the layer as left out where they are not.
@@ -189,23 +189,24 @@ impl RecordedSites {
     /// Nothing yet of these stacks.
     pub fn of(stacks: &[StackSpec]) -> Self {
         let empty = |spec: &StackSpec| (spec.kind, StackCapture::empty(spec.kind, spec.layers.len()));
-        Self { stacks: stacks.iter().map(empty).collect(), embeds: BTreeMap::new() }
+        Self { stacks: stacks.iter().map(empty).collect(), sequences: BTreeMap::new() }
     }
 
     /// Puts a value into its place. A layer that the spec does not count, such as a head that attends, has none.
     pub fn keep(&mut self, site: Site, at: At, x: &Tensor) -> Result<(), ModelError> {
-        if site == Site::Embed {
-            self.embeds.insert(at.stack.query_side(), Matrix::new(to_host(x)?, x.dims2()?.into())?);
-            return Ok(());
-        }
-        if let Some(sites) = self.stacks.get_mut(&at.stack).and_then(|stack| stack.sites_mut(site, at.layer)) {
+        let sites = if site.is_of_sequence() {
+            at.stack.sequence().map(|side| self.sequences.entry(side).or_default())
+        } else {
+            self.stacks.get_mut(&at.stack).and_then(|stack| stack.sites_mut(site, at.layer))
+        };
+        if let Some(sites) = sites {
             sites.set(site, SiteValue::new(site, to_host(x)?, x.dims())?);
         }
         Ok(())
     }
 
     /// In the order in which stacks are shown, which is that of their kinds.
-    pub fn into_stacks(self) -> (Vec<StackCapture>, BTreeMap<Side, Matrix>) {
-        (self.stacks.into_values().collect(), self.embeds)
+    pub fn into_stacks(self) -> (Vec<StackCapture>, BTreeMap<Side, SiteValues>) {
+        (self.stacks.into_values().collect(), self.sequences)
     }
 }

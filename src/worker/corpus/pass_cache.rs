@@ -295,7 +295,7 @@ fn capture(entry: KeptInput, values: &mut &[u8], model: &Model) -> Option<Captur
         logits: None,
         prediction: entry.prediction.map(prediction),
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: entry.notes,
     })

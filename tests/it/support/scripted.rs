@@ -173,7 +173,7 @@ fn part_capture(
         image,
         logits: excerpts::logits(kind, n, changes.is_empty()),
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: Computation { edits: changes.iter().filter_map(applied).collect(), ..Computation::default() },
         notes: Vec::new(),
     };

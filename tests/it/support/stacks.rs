@@ -202,7 +202,7 @@ fn parts(name: &str, modality: Modality, tokens: Sides, stacks: &[(StackKind, Ve
         logits: None,
         prediction: None,
         generated: None,
-        embeds: std::collections::BTreeMap::new(),
+        sequences: std::collections::BTreeMap::new(),
         computation: Computation::default(),
         notes: Vec::new(),
     }

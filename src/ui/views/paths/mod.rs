@@ -11,7 +11,7 @@ use super::{
     scale::{Footer, ScaleBar},
     selectors,
     states::Nothing,
-    text, tooltip,
+    text_width, tooltip,
 };
 use crate::{
     analysis::paths::{LayerGraph, Node, PathHeads, PathMeasure, PathNumbers},
@@ -108,7 +108,7 @@ impl Canvas for PathsView {
             Arc::new(PathsScene::new(Arc::clone(&graph), numbers, options, head, held, pointed))
         });
         let extent = self.extent.get_or_update((Same(Arc::clone(&graph)), ui.pixels_per_point()), || {
-            let width = |name: &String| text::width(ui.painter(), name, text_size::SMALL);
+            let width = |name: &String| text_width::width(ui.painter(), name, text_size::SMALL);
             Extent::of(&graph.graph, graph.names.iter().map(width).fold(0.0, f32::max))
         });
         ScrollArea::both().id_salt("paths").auto_shrink(false).show(ui, |ui| {
