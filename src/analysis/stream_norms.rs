@@ -8,6 +8,7 @@ use crate::{
 /// Norms of all tokens at one place of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NormsAt {
+    pub stack: StackKind,
     pub site: Site,
     pub layer: usize,
     /// Layers that lie behind it: halves are between attention and MLP, and behind the final norm.
@@ -17,9 +18,9 @@ pub struct NormsAt {
 }
 
 impl NormsAt {
-    fn of(rows: &Matrix, site: Site, layer: usize, depth: f64) -> Self {
+    fn of(rows: &Matrix, (stack, site): (StackKind, Site), layer: usize, depth: f64) -> Self {
         let norm = |row: &[f32]| row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
-        Self { site, layer, depth, norms: rows.rows().map(norm).collect() }
+        Self { stack, site, layer, depth, norms: rows.rows().map(norm).collect() }
     }
 
     pub fn mean(&self) -> f64 {
@@ -40,8 +41,8 @@ impl NormsAt {
 pub struct StreamNorms {
     /// The stream before each layer, between its parts, behind the last, and behind the final norm.
     pub stream: Vec<NormsAt>,
-    /// What attention adds, and what MLPs add.
-    pub added: [Vec<NormsAt>; 2],
+    /// What attention adds, what attention to another sequence adds, and what MLPs add.
+    pub added: [Vec<NormsAt>; 3],
 }
 
 impl StreamNorms {
@@ -49,23 +50,36 @@ impl StreamNorms {
     pub fn of(capture: &Capture, stack: StackKind) -> Option<Self> {
         let recorded = capture.stack(stack)?;
         let n_layers = recorded.layers.len();
-        let (mut stream, mut attention, mut mlp) = (Vec::new(), Vec::new(), Vec::new());
+        let cross = capture.stack(StackKind::Cross).filter(|_| stack == StackKind::Decoder);
+        let (mut stream, mut added) = (Vec::new(), [const { Vec::new() }; 3]);
         for (layer, sites) in recorded.layers.iter().enumerate() {
-            let add = |to: &mut Vec<NormsAt>, site: Site, behind: f64| {
-                to.extend(sites.rows(site).map(|rows| NormsAt::of(rows, site, layer, layer as f64 + behind)));
+            let at = |site: Site, behind: f64| {
+                let rows = sites.rows(site)?;
+                Some(NormsAt::of(rows, (stack, site), layer, layer as f64 + behind))
             };
-            add(&mut stream, Site::ResidPre, 0.0);
-            add(&mut stream, Site::ResidMid, 0.5);
-            add(&mut attention, Site::AttnOut, 0.5);
-            add(&mut mlp, Site::MlpOut, 1.0);
+            stream.extend(at(Site::ResidPre, 0.0));
+            stream.extend(at(Site::ResidMid, 0.5));
             // That of any other layer enters the next one.
-            if layer + 1 == n_layers {
-                add(&mut stream, Site::ResidPost, 1.0);
-            }
+            stream.extend(at(Site::ResidPost, 1.0).filter(|_| layer + 1 == n_layers));
+            let [attention, between, mlp] = &mut added;
+            attention.extend(at(Site::AttnOut, if cross.is_some() { 0.25 } else { 0.5 }));
+            let rows = cross.and_then(|cross| cross.layers.get(layer)?.rows(Site::AttnOut));
+            let depth = layer as f64 + 0.5;
+            between.extend(rows.map(|rows| NormsAt::of(rows, (StackKind::Cross, Site::AttnOut), layer, depth)));
+            mlp.extend(at(Site::MlpOut, 1.0));
         }
-        let last = recorded.resid_final();
-        stream.extend(last.map(|rows| NormsAt::of(rows, Site::ResidFinal, n_layers, n_layers as f64 + 0.5)));
-        (!stream.is_empty()).then_some(Self { stream, added: [attention, mlp] })
+        let towers = capture.architecture().map_or(&[][..], |architecture| &architecture.towers);
+        let has_norm = towers.iter().find(|tower| tower.stack == stack).is_none_or(|tower| tower.has_final_norm);
+        // Without a final norm it is the stream behind the last layer.
+        let depth = n_layers as f64 + if has_norm { 0.5 } else { 0.0 };
+        let last = recorded.resid_final().filter(|_| stream.last().is_none_or(|at| at.depth < depth));
+        stream.extend(last.map(|rows| NormsAt::of(rows, (stack, Site::ResidFinal), n_layers, depth)));
+        (!stream.is_empty()).then_some(Self { stream, added })
+    }
+
+    /// Whether it ends behind a final norm.
+    pub fn ends_normed(&self) -> bool {
+        self.stream.last().is_some_and(|at| at.depth.fract() != 0.0 && at.site == Site::ResidFinal)
     }
 
     /// All of them, the stream first.

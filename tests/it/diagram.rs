@@ -135,11 +135,14 @@ fn norms_of_the_stream_are_those_of_the_recorded_rows() {
         let capture = model.forward(&encoded, &plan, &uninterrupted).unwrap();
         let norms = StreamNorms::of(&capture, stack).unwrap();
         let depths: Vec<f64> = norms.stream.iter().map(|at| at.depth).collect();
-        let halves = if folder == "bert" { 2 * n_layers + 1 } else { 2 * n_layers + 2 };
-        assert!(depths.len() >= halves - 1 && depths.windows(2).all(|pair| pair[0] < pair[1]), "{folder}: {depths:?}");
-        assert_eq!(norms.added.each_ref().map(Vec::len), [n_layers; 2], "{folder}");
+        let is_normed = folder != "bert";
+        assert_eq!(norms.ends_normed(), is_normed, "{folder}");
+        assert_eq!(depths.len(), 2 * n_layers + 1 + usize::from(is_normed), "{folder}: {depths:?}");
+        assert!(depths.windows(2).all(|pair| pair[0] < pair[1]), "{folder}: {depths:?}");
+        let n_between = if stack == StackKind::Decoder { n_layers } else { 0 };
+        assert_eq!(norms.added.each_ref().map(Vec::len), [n_layers, n_between, n_layers], "{folder}");
         for at in norms.all().filter(|at| at.site != Site::ResidFinal) {
-            let layer = capture.layer(HeadId { stack, layer: at.layer, head: 0 }).unwrap();
+            let layer = capture.layer(HeadId { stack: at.stack, layer: at.layer, head: 0 }).unwrap();
             for (row, norm) in layer.rows(at.site).unwrap().rows().zip(&at.norms) {
                 let expected = row.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
                 assert!((norm - expected).abs() < 1e-9, "{folder} {:?}", at.site);
@@ -161,13 +164,13 @@ fn norms_stand_beside_the_towers_where_there_is_room_and_else_below() {
         Command::new(env!("CARGO_BIN_EXE_attnscope")).args(arguments).args(["--data", &data]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let figure = fs::read_to_string(&figure).unwrap();
-    for said in ["Norm of the stream by layer", "stream, mean", "added by attention", "added by MLP"] {
+    for said in ["Norm of the stream by layer", "stream, mean", "added by attention", "after the final norm"] {
         assert!(figure.contains(said), "{said}");
     }
     let data: Value = serde_json::from_str(&fs::read_to_string(&data).unwrap()).unwrap();
     let rows = data["rows"].as_array().unwrap();
     let norm = |name: &str| rows.iter().find(|row| row["box"] == name).unwrap()["norm_mean"].as_f64().unwrap();
-    assert!(norm("resid_pre.L0") > 0.0 && norm("mlp_out.L5") > 0.0 && norm("resid_final") > 0.0);
+    assert!(norm("resid_pre.L0") > 0.0 && norm("attn_out.L5") > 0.0 && norm("resid_final") > 0.0);
     let (model, encoded) = fixture("gpt2");
     let plan = RunPlan { sites: Sites::all(), ..RunPlan::default() };
     let capture = model.forward(&encoded, &plan, &uninterrupted).unwrap();

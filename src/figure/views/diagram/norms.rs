@@ -32,9 +32,10 @@ impl DiagramScene {
             width: ADDED_PT,
             runs: vec![points(at, &NormsAt::mean)],
         };
-        let [attention, mlp] = &norms.added;
+        let [attention, between, mlp] = &norms.added;
         let mut series = vec![
             added("added by MLP", palette.minus, mlp),
+            added("added by cross-attention", palette.key, between),
             added("added by attention", palette.query, attention),
             line(String::new(), palette.text_weak, 0.75, &NormsAt::least),
             line(String::new(), palette.text_weak, 0.75, &NormsAt::most),
@@ -47,9 +48,10 @@ impl DiagramScene {
         let values = || series.iter().flat_map(Series::points).map(|[_, y]| y);
         let (from, to) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), y| (y.min(from), y.max(to)));
         let n_tokens = norms.stream.first().map_or(0, |at| at.norms.len());
+        let last = if norms.ends_normed() { "; last: after the final norm" } else { "" };
         Chart {
             title: "Norm of the stream by layer".to_owned(),
-            note: format!("Thin: least and most of {}; last: after the final norm", counted(n_tokens, "token")),
+            note: format!("Thin: least and most of {}{last}", counted(n_tokens, "token")),
             x: ChartAxis::over("layers", Scale::Whole, norms.stream.iter().map(|at| at.depth)),
             y: ChartAxis {
                 title: String::new(),

@@ -5,7 +5,7 @@ use emath::{Pos2, Rect, vec2};
 use super::{DiagramScene, layout};
 use crate::{
     analysis::stream_norms::NormsAt,
-    capture::{Capture, Site},
+    capture::{Capture, Site, stack_prefix},
     figure::{
         ViewKind,
         data::{DataColumn, DataValues, Table},
@@ -33,7 +33,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: None,
     color_map: spec::color_map,
     needs: |_, _| vec![Site::Pattern],
-    wants: &[Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::MlpOut, Site::ResidPost, Site::ResidFinal],
+    wants: &[Site::ResidPre, Site::AttnOut, Site::ResidMid, Site::ResidFinal],
     unavailable,
     question: |topic| topic.is_made_of(),
     caveat: |_| "Boxes are those of this checkpoint; their size says nothing".to_owned(),
@@ -72,8 +72,8 @@ fn table(scene: &DiagramScene) -> Table {
     let norms: Vec<&NormsAt> = scene.norms.iter().flat_map(|norms| norms.all()).collect();
     let names = boxes.iter().map(|it| it.label.clone());
     let places = norms.iter().map(|at| match at.site {
-        Site::ResidFinal => at.site.name().to_owned(),
-        site => format!("{}.L{}", site.name(), at.layer),
+        Site::ResidFinal => format!("{}{}", stack_prefix(at.stack), at.site.name()),
+        site => format!("{}{}.L{}", stack_prefix(at.stack), site.name(), at.layer),
     });
     let shapes = boxes.iter().map(|it| it.shape.clone()).chain(norms.iter().map(|_| String::new()));
     let number = |of: fn(&NormsAt) -> f64| {
