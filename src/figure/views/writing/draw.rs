@@ -20,9 +20,9 @@ use crate::{
 };
 
 /// Width of a token's name.
-const NAME_PT: f32 = 17.0 * GRID;
+const NAME_PT: f32 = 16.0 * GRID;
 /// Length of the bar of a probability of 1.
-const BAR_PT: f32 = 8.0 * GRID;
+const BAR_PT: f32 = 7.0 * GRID;
 /// Height of a bar.
 const BAR_HEIGHT_PT: f32 = 2.5 * GRID;
 /// Between a column and the frame that marks it.

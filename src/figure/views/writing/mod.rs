@@ -26,11 +26,11 @@ pub use spec::SPEC;
 pub use tree::{BeamTree, Fate};
 
 /// Width of a column.
-const COLUMN_PT: f32 = 36.0 * GRID;
+const COLUMN_PT: f32 = 34.0 * GRID;
 /// Height of the number above a column.
 const NUMBER_PT: f32 = 4.0 * GRID;
 /// Between two columns, and between two lines of columns.
-const GAP_PT: Vec2 = vec2(4.0 * GRID, 4.0 * GRID);
+const GAP_PT: Vec2 = vec2(3.0 * GRID, 4.0 * GRID);
 /// Free around the columns, for the frame of the selected one.
 const MARGIN_PT: f32 = GRID;
 /// Columns of a figure that is as wide as suits it.
