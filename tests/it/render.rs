@@ -260,6 +260,20 @@ fn a_sheet_of_arrows_says_what_widths_mean() {
     assert!(texts.iter().any(|text| text == "1.00"), "{texts:?}");
 }
 
+#[test]
+fn a_written_text_is_a_strip_of_the_lines_of_each_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = ["lines", "--model", "demo:gpt", "--text", "Once upon a time", "--generate", "3", "--head", "2"];
+    let told = texts(&render(&[&text[..], &["--each", "query"]].concat(), &folder.path().join("strip.svg")));
+    let frames = ["␣upon", "␣a", "␣time", ",", "␣there", "␣was"];
+    for word in frames {
+        // The title of its frame, and a name in the rows of all and as a key of some.
+        let n = told.iter().filter(|text| *text == word).count();
+        assert!(n > frames.len(), "{word}: {told:?}");
+    }
+    assert!(told.join(" ").contains("each word is written"), "{told:?}");
+}
+
 /// Show, Attend and Tell: the picture once for each word that is written over it.
 #[test]
 fn a_caption_is_a_strip_of_pictures_with_a_word_each() {
@@ -290,7 +304,7 @@ fn a_caption_is_a_strip_of_pictures_with_a_word_each() {
         let output = attnscope(&[&["render"], arguments, &["--out", out.to_str().unwrap()]].concat());
         assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{arguments:?}: {output:?}");
     };
-    refused(&["heatmap", "--model", "demo:gpt", "--text", "Once", "--each", "query"], "drawn of pictures");
+    refused(&["heatmap", "--model", "demo:gpt", "--text", "Once", "--each", "query"], "drawn of lines, picture");
     let cat = sample("chelsea.jpg");
     refused(&["picture", "--model", "demo:vit", "--image", &cat, "--each", "query"], "are no words");
     refused(&[&strip[..], &["--sheet", "2x2"]].concat(), "do not fit on a sheet of 2x2");

@@ -160,7 +160,7 @@ pub struct RenderOptions {
     /// Several figures on one page, such as 4x3: four columns, three rows
     #[arg(long, value_parser = parse_sheet, value_name = "COLSxROWS")]
     pub sheet: Option<[usize; 2]>,
-    /// A sheet with a picture for each: query (each word that is written, or read, over the picture)
+    /// A sheet with a picture for each: query (each word that is written, or read: its lines, or its patches)
     #[arg(long, value_parser = ["query"], value_name = "WHAT", conflicts_with_all = ["query", "key"])]
     pub each: Option<String>,
     /// Theme: light, dark

@@ -2,7 +2,7 @@
 
 use super::{FigureError, FigureSpec, ResolvedSpec};
 use crate::{
-    figure::{FigureExtent, Scene, data::Table},
+    figure::{FigureExtent, Scene, ViewKind, data::Table},
     ids::HeadId,
 };
 
@@ -22,9 +22,9 @@ pub struct NamedScene {
 
 /// Every figure that was asked for.
 pub fn all(spec: &FigureSpec, subject: super::FigureInput<'_>) -> Result<Vec<NamedScene>, FigureError> {
-    if spec.each.query && !spec.view.facts().lies_on_picture {
-        let message =
-            format!("{} is one figure of all words: a figure for each is drawn of pictures", spec.view.name());
+    if spec.each.query && !spec.view.facts().has_frames {
+        let of = ViewKind::names(|view| view.facts().has_frames);
+        let message = format!("{} is one figure of all words: a figure for each is drawn of {of}", spec.view.name());
         return Err(FigureError::Usage(message));
     }
     (spec.view.spec().figures)(&ResolvedSpec::new(spec, subject)?)

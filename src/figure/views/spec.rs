@@ -176,6 +176,8 @@ pub struct Facts {
     pub names_tokens: bool,
     /// Weights lie on the picture that the model saw.
     pub lies_on_picture: bool,
+    /// A figure of one query at a time says something: those of all words make a strip.
+    pub has_frames: bool,
     /// Weights are colours, on a scale that several patterns can share.
     pub has_color_scale: bool,
     /// Colours can be logarithmic.
@@ -246,6 +248,7 @@ impl Facts {
         shows_answers: false,
         names_tokens: false,
         lies_on_picture: false,
+        has_frames: false,
         has_color_scale: false,
         has_log_colors: false,
         is_on_pages: false,

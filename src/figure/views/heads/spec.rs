@@ -6,7 +6,7 @@ use crate::{
     figure::{
         ViewKind, data,
         spec::{FigureError, NamedScene, ResolvedSpec},
-        views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
+        views::{Facts, FigureExtent, Pinned, ViewGroup, ViewSpec, heads_text, spec},
     },
     ids::HeadId,
     text::capitalised,
@@ -22,7 +22,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention of one or more heads, as lines from queries to keys",
     group: ViewGroup::Look,
     pages: None,
-    facts: Facts { names_tokens: true, is_on_pages: true, has_rest_columns: true, ..Facts::PATTERNS },
+    facts: Facts { names_tokens: true, has_frames: true, is_on_pages: true, has_rest_columns: true, ..Facts::PATTERNS },
     extent: FigureExtent::Layer,
     options: &["heads"],
     fields: |options, scope, visit| options.heads.visit(scope, visit),
@@ -43,7 +43,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     // Attention has a scale for all: up to 1.
     let has_own_scale = resolved.spec.reading.source.explained().is_some() || resolved.spec.minus.is_some();
     let high = if has_own_scale { resolved.shared_high(&resolved.patterns()?) } else { None };
-    let figure = |heads: Vec<HeadLines>, ids: &[HeadId], id: Option<HeadId>| {
+    let figure = |heads: Vec<HeadLines>, ids: &[HeadId], id: Option<HeadId>, pinned: Pinned| {
         let subject = resolved.subject(ids);
         let explained = resolved.spec.reading.source.explained();
         let label = if resolved.spec.minus.is_some() || id.is_none() || explained.is_some() {
@@ -51,8 +51,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         } else {
             heads_text(ids)
         };
-        let scene =
-            HeadsScene { heads, subject, options: options.clone(), high, pinned: resolved.pinned(), has_legend: true };
+        let scene = HeadsScene { heads, subject, options: options.clone(), high, pinned, has_legend: true };
         let lines = scene.heads.clone();
         let table = Box::new(move || data::heads(&lines));
         let mut drawn = resolved.named(Box::new(scene), table, capitalised(&label), id);
@@ -65,7 +64,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         let read = resolved.read(together)?;
         let ids = read.heads.clone();
         let lines = HeadLines::new(0, together_name(resolved.spec.together), read, filter);
-        return Ok(vec![figure(vec![lines], &ids, None)]);
+        return Ok(frames(resolved, |pinned| figure(vec![lines.clone()], &ids, None, pinned)));
     }
     let lines = |id: HeadId, name: String| -> Result<HeadLines, FigureError> {
         Ok(HeadLines::new(id.head, name, resolved.read(Heads::One(id))?, filter))
@@ -74,8 +73,11 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     let n_heads = resolved.ids()?.len();
     let has_room = resolved.spec.sheet.is_some_and(|[n_cols, n_rows]| n_cols * n_rows >= n_heads);
     if resolved.spec.each.head || has_room {
-        let one = |id: HeadId| Ok(figure(vec![lines(id, format!("Head {}", id.head))?], &[id], Some(id)));
-        return resolved.ids()?.into_iter().map(one).collect();
+        let one = |id: HeadId| {
+            let lines = lines(id, format!("Head {}", id.head))?;
+            Ok(frames(resolved, |pinned| figure(vec![lines.clone()], &[id], Some(id), pinned)))
+        };
+        return flat(resolved.ids()?.into_iter().map(one));
     }
     let of_layer = |&layer: &usize| {
         let ids: Vec<HeadId> = resolved
@@ -92,9 +94,25 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         if let (Some(first), true) = (heads.first_mut(), ids.len() > 1) {
             first.name = format!("Head {}", first.name);
         }
-        Ok(figure(heads, &ids, ids.first().copied()))
+        Ok(frames(resolved, |pinned| figure(heads.clone(), &ids, ids.first().copied(), pinned)))
     };
-    resolved.layers.iter().map(of_layer).collect()
+    flat(resolved.layers.iter().map(of_layer))
+}
+
+fn flat(figures: impl Iterator<Item = Result<Vec<NamedScene>, FigureError>>) -> Result<Vec<NamedScene>, FigureError> {
+    Ok(figures.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+/// One figure with what is held, or one with each word held where a strip of them is asked for.
+fn frames(resolved: &ResolvedSpec<'_>, figure: impl Fn(Pinned) -> NamedScene) -> Vec<NamedScene> {
+    if !resolved.spec.each.query {
+        return vec![figure(resolved.pinned())];
+    }
+    let frame = |(query, word): (usize, String)| {
+        let pinned = Pinned { query: Some(query), key: None };
+        NamedScene { label: word, ..figure(pinned) }
+    };
+    resolved.words().into_iter().map(frame).collect()
 }
 
 /// What the legend calls several heads taken together.

@@ -30,7 +30,13 @@ pub const SPEC: ViewSpec = ViewSpec {
     help: "Attention drawn on the picture",
     group: ViewGroup::Look,
     pages: None,
-    facts: Facts { names_tokens: true, lies_on_picture: true, has_color_scale: true, ..Facts::PATTERNS },
+    facts: Facts {
+        names_tokens: true,
+        lies_on_picture: true,
+        has_frames: true,
+        has_color_scale: true,
+        ..Facts::PATTERNS
+    },
     extent: FigureExtent::Head,
     options: &["image"],
     fields: |options, scope, visit| {
