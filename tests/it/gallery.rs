@@ -140,6 +140,9 @@ fn claims(example: &Example) -> Vec<Claim> {
     }
 }
 
+/// Written words with the words that they stand for.
+const SCORED: &[(&str, &str)] = &[("acheté", "bought"), ("maison", "house"), ("bl", "white")];
+
 fn claim(example: &Example) -> Claim {
     match example.title {
         "Too tired" | "How 0.61 comes about" => Claim::Looks(&[("it", "animal")], 0.6),
@@ -168,7 +171,8 @@ fn claim(example: &Example) -> Claim {
         "Named and seen" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
         "Left or right" => Claim::Shows(&[("left", [5..8, 4..8])]),
         "A head for yellow" => Claim::Shows(&[("green", [5..8, 5..8]), ("yellow", [5..8, 5..8])]),
-        "A white house, in 2015" => Claim::Aligns(&[("acheté", "bought"), ("maison", "house"), ("bl", "white")]),
+        "A white house, in 2015" => Claim::Aligns(SCORED),
+        "Three scorers, one sentence" => Claim::Aligns(SCORED),
         "Home, in 2015" => Claim::Aligns(&[("nach", "home"), ("Hause", "home")]),
         "The word after" => Claim::Detects(Detector::Next, 0.7),
         "Pieces find their word" => {
@@ -501,6 +505,25 @@ fn where_a_query_looks_most_is_read_from_its_run() {
         assert!(sentence.contains(&format!("“{word}” gives ")), "{sentence}");
     }
     assert_eq!(reading::strongest(&capture, HeadId { stack: kind, layer: 9, head: 0 }, 11), None);
+}
+
+#[test]
+fn scorers_differ_in_what_they_find_and_how_sharply() {
+    let example = EXAMPLES.iter().find(|example| example.title == "Three scorers, one sentence").unwrap();
+    // Words that are found, entropy in nats, and the weight on the first and the last token.
+    let measured = |model: &'static str| {
+        let capture = capture(&Example { model, ..*example });
+        let pattern = capture.stored_pattern(HeadId { stack: StackKind::Cross, layer: 0, head: 0 }).unwrap();
+        let entropy = |row: &[f32]| -row.iter().filter(|it| **it > 0.0).map(|it| it * it.ln()).sum::<f32>();
+        let found = aligned(&capture, StackKind::Cross, &pattern, SCORED);
+        let ends = mean(pattern.rows().map(|row| row[0] + row[row.len() - 1]));
+        (found.0, mean(pattern.rows().map(entropy)), ends)
+    };
+    let [additive, dot, bilinear] = ["demo:classic", "demo:classic-dot", "demo:classic-bilinear"].map(measured);
+    println!("{additive:?}, {dot:?}, {bilinear:?}");
+    assert_eq!((additive.0, dot.0), (3.0, 3.0));
+    assert!(dot.1 < additive.1 - 0.2 && additive.2 < 0.2 && dot.2 < 0.2);
+    assert!(bilinear.2 > 0.9);
 }
 
 #[test]

@@ -407,6 +407,15 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..CLASSIC
     },
     Example {
+        title: "Three scorers, one sentence",
+        hint: "Additive scores find the words, dot products more sharply; bilinear ones rest on the two ends of the text",
+        beside: &["demo:classic-dot", "demo:classic-bilinear"],
+        input: ExampleInput::Text(">>fra<< He bought a white house."),
+        target: Some("Il a acheté une maison blanche."),
+        view: ViewKind::Heatmap,
+        ..CLASSIC
+    },
+    Example {
         title: "My father's hat, in 2015",
         hint: "Given the French, “chapeau” comes from “hat” and “père” from “father”; alone the model loses its way",
         input: ExampleInput::Text(">>fra<< I lost my father's hat."),

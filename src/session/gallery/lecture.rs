@@ -77,6 +77,10 @@ pub const LECTURE: &[Part] = &[
                 "Bahdanau, Cho and Bengio let a translator look at the source anew for each word that it writes",
             ),
             stop("Home, in 2015", "The weights as a matrix: a row per written word, a column per word of the source"),
+            stop(
+                "Three scorers, one sentence",
+                "A score is a small network, a product of two states, or one with a matrix between (Luong and others, 2015)",
+            ),
             stop("My father's green hat", "The same in a transformer, in two languages that order their words unlike"),
             stop("Towards a red car", "Row by row, attention is a spotlight: pin a written word to see its own"),
             stop("Not, twice", "An alignment need not be one to one"),
