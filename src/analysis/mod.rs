@@ -30,6 +30,7 @@ pub mod reading;
 pub mod search;
 pub mod simplex;
 mod space;
+pub mod states;
 pub mod stats;
 pub mod stream_norms;
 pub mod timing;

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Architecture, Computation, ImageInfo, Matrix, PerHead, PositionEncoding, RowMass, Scorer, ShapeError, Site,
-    SiteValues, TextPart, Token, check,
+    SiteValues, TextPart, Token, Way, check,
 };
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -21,6 +21,16 @@ pub struct Capture {
     parts: CaptureParts,
     positions: Option<Arc<PositionEncoding>>,
     architecture: Option<Arc<Architecture>>,
+    state_gradients: Option<Arc<StateGradients>>,
+}
+
+/// How much what a run predicts depends on the states of a recurrence, by backpropagation through time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StateGradients {
+    /// The outcome whose logit is meant: the predicted class, or the token that is predicted last.
+    pub outcome: String,
+    /// ‖∂L/∂h‖ of the state after each token, with all that follows from it.
+    pub norms: BTreeMap<(Side, Way), Vec<f64>>,
 }
 
 /// The fields of a [`Capture`], before the invariants are checked.
@@ -283,7 +293,7 @@ impl Capture {
                 parts.notes.push(note);
             }
         }
-        Ok(Self { parts, positions: None, architecture: None })
+        Ok(Self { parts, positions: None, architecture: None, state_gradients: None })
     }
 
     /// The same capture of a model that knows positions in this way.
@@ -296,6 +306,17 @@ impl Capture {
     #[must_use]
     pub fn with_architecture(self, architecture: Arc<Architecture>) -> Self {
         Self { architecture: Some(architecture), ..self }
+    }
+
+    /// The same capture of a run that was followed back through time.
+    #[must_use]
+    pub fn with_state_gradients(self, gradients: StateGradients) -> Self {
+        Self { state_gradients: Some(Arc::new(gradients)), ..self }
+    }
+
+    /// How much what was predicted depends on each state; `None` where nothing was followed back, and of a file.
+    pub const fn state_gradients(&self) -> Option<&Arc<StateGradients>> {
+        self.state_gradients.as_ref()
     }
 
     /// What the model is made of; `None` where the capture is of a file.

@@ -26,7 +26,7 @@ pub mod words;
 pub use architecture::{Architecture, BlockFacts, BranchNorms, Reads, TowerFacts};
 pub use capture_data::{
     Beams, Capture, CaptureParts, Generated, InputInfo, LayerCapture, Prediction, PredictionItem, PredictionRow,
-    StackCapture,
+    StackCapture, StateGradients,
 };
 pub use changes::{
     Ablate, Ablation, AdaptiveSpan, Along, AppliedEdit, Centre, Computation, Cut, Direction, DirectionOf, Edit,

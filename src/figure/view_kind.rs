@@ -6,7 +6,7 @@ use super::{
     ViewOptions,
     views::{
         Facts, ViewSpec, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, paths, positions,
-        scatter, simplex, text, why, writing,
+        scatter, simplex, states, text, why, writing,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -48,6 +48,8 @@ pub enum ViewKind {
     Cost,
     /// The text itself, tinted.
     Text,
+    /// What a recurrence carries from token to token.
+    States,
 }
 
 /// Every view, in tab order, which is the order of their ids.
@@ -69,6 +71,7 @@ const VIEWS: &[&ViewSpec] = &[
     &diagram::SPEC,
     &cost::SPEC,
     &text::SPEC,
+    &states::SPEC,
 ];
 
 const _: () = {

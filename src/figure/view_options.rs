@@ -17,6 +17,7 @@ use super::{
         positions::PositionsOptions,
         scatter::ScatterOptions,
         simplex::SimplexOptions,
+        states::StatesOptions,
         text::TextOptions,
         why::WhyOptions,
         writing::StepsOptions,
@@ -59,6 +60,7 @@ pub struct ViewOptions {
     pub positions: PositionsOptions,
     pub cost: CostOptions,
     pub text: TextOptions,
+    pub states: StatesOptions,
     /// The output that is explained. It belongs to an input and is not remembered with the rest.
     #[serde(skip)]
     pub target: Target,

@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::{
     capture::{
         AppliedEdit, Architecture, Capture, CaptureParts, Computation, Generated, LayerCapture, Matrix,
-        PositionEncoding, SiteValues, StackCapture,
+        PositionEncoding, SiteValues, StackCapture, StateGradients, Way,
     },
     ids::{CaptureId, HeadId, Side, StackKind},
     model::{
@@ -37,9 +37,11 @@ use crate::{
         engine::Engine,
         families,
         input::{Encoded, ImageProcessor, Input, InputError, Reader, TextEncoder, replaced},
-        network::{Network, cost::Lengths, head::Outcome},
+        network::{Network, Streams, cost::Lengths, head::Outcome},
         opinion,
-        run::{Control, Edit, Recorded, RecordedSites, Run, RunPlan, Site, Sites, Tapped, Taps, edits, uniformity},
+        run::{
+            Control, Edit, Logits, Recorded, RecordedSites, Run, RunPlan, Site, Sites, Tapped, Taps, edits, uniformity,
+        },
         writing::{Decoding, complete},
     },
     spec::ModelSpec,
@@ -293,7 +295,17 @@ impl Model {
         differentiated: Option<(Objective, Taps)>,
         control: &Control<'_>,
     ) -> Result<(Capture, Option<Gradients>), ModelError> {
-        let taps = differentiated.as_ref().map_or(Taps::NONE, |(_, taps)| *taps);
+        // States are followed back, which costs one more pass, where somebody looks at them.
+        let follows_states = differentiated.is_none()
+            && self.network.is_sequential()
+            && plan.sites.contains(Site::State)
+            && plan.logits != Logits::Skip
+            && edits::check_gradients(&plan.edits).is_ok();
+        let taps = match &differentiated {
+            Some((_, taps)) => *taps,
+            None if follows_states => Taps::of(&[Site::State, Site::StateBack]),
+            None => Taps::NONE,
+        };
         if differentiated.is_some() && !taps.fixed_patterns {
             edits::check_gradients(&plan.edits)?;
         }
@@ -318,11 +330,28 @@ impl Model {
             let value =
                 differentiated.map(|(objective, _)| self.objective(&streams, objective, &mut run)).transpose()?;
             let outcome = self.network.predict(&streams, plan.logits, &label, &mut run)?;
+            let followed = if follows_states { self.predicted(&streams, &outcome, &mut run)? } else { None };
             let mut recorded = run.finish()?;
             let tapped = std::mem::take(&mut recorded.tapped);
             let gradients = value.map(|value| self.differentiate(&value, &tapped)).transpose()?;
-            Ok((self.capture(&input, plan, outcome, recorded, generated)?, gradients))
+            let capture = self.capture(&input, plan, outcome, recorded, generated)?;
+            let Some((outcome, value)) = followed else { return Ok((capture, gradients)) };
+            let norms = state_norms(&self.differentiate(&value, &tapped)?);
+            Ok((capture.with_state_gradients(StateGradients { outcome, norms }), gradients))
         })
+    }
+
+    /// The most probable outcome of the last row with its logit; `None` without a prediction.
+    fn predicted(
+        &self,
+        streams: &Streams,
+        outcome: &Outcome,
+        run: &mut Run<'_>,
+    ) -> Result<Option<(String, Tensor)>, ModelError> {
+        let last = outcome.prediction.as_ref().and_then(|prediction| prediction.rows.last());
+        let Some((row, item)) = last.and_then(|row| Some((row.position, row.top.first()?))) else { return Ok(None) };
+        let objective = Objective::Logit { row: row.unwrap_or(0), id: item.id };
+        Ok(Some((item.label.clone(), self.objective(streams, objective, run)?)))
     }
 
     fn differentiate(&self, value: &Tensor, tapped: &[Tapped]) -> Result<Gradients, ModelError> {
@@ -443,4 +472,18 @@ fn lengths(input: &Encoded) -> Lengths {
 /// The identity of a new capture, unique within the process.
 pub fn next_capture_id() -> CaptureId {
     CaptureId::next()
+}
+
+/// Lengths of the gradients of states, by token.
+fn state_norms(gradients: &Gradients) -> BTreeMap<(Side, Way), Vec<f64>> {
+    let length = |row: &[f32]| row.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+    let mut norms = BTreeMap::new();
+    for (side, values) in &gradients.sequences {
+        for way in Way::ALL {
+            if let Some(rows) = values.rows(way.state()) {
+                norms.insert((*side, way), rows.rows().map(length).collect());
+            }
+        }
+    }
+    norms
 }

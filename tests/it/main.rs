@@ -174,6 +174,8 @@ mod reading_difference;
 mod reading_values;
 /// Folders, configurations and paths of other kinds, and what is said of them.
 mod recognised;
+/// States of recurrent models step by step: recorded, kept in files, changed, followed back, and shown.
+mod recurrences;
 /// t-SNE and UMAP of the joint space, step by step.
 mod refining;
 /// Figures and their numbers from the command line.

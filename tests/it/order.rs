@@ -151,7 +151,7 @@ fn breach(model: &Model, encoded: &Encoded, before: &[Edit], positions: Position
 }
 
 /// Whether a network reads its text token by token, or sentence by sentence, without position embeddings.
-fn is_recurrent(name: &str) -> bool {
+pub fn is_recurrent(name: &str) -> bool {
     ["attentive_lm", "bilstm", "han", "memn2n", "pointer", "rnnsearch"].iter().any(|family| name.starts_with(family))
 }
 

@@ -19,7 +19,7 @@ const CATCH_ALL_ARMS: usize = 0;
 const OVERUSED_NAMES: usize = 0;
 
 /// Folders that draw views with options of the same name, where the folder has another one.
-const SHARED: [(&str, &str); 2] = [("matrix", "scatter"), ("space", "scatter")];
+const SHARED: [(&str, &str); 3] = [("matrix", "scatter"), ("space", "scatter"), ("recurrence", "states")];
 
 #[test]
 fn views_are_told_apart_in_few_places() {

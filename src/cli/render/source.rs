@@ -104,10 +104,16 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
         return Ok(Source { answers, ..Source::one(capture) });
     }
     let needs = (spec.view.spec().needs)(&spec.reading, spec.space());
+    // Gradients of states are of what is predicted.
+    let follows_states = spec.view.spec().wants.contains(&Site::State);
     // Recorded patterns, not recomputed ones: their numbers are those of `capture` to the last digit.
     let mut plan = RunPlan {
         sites: spec.view.spec().wants.iter().copied().fold(Sites::of(&needs), Sites::with),
-        logits: if spec.view.facts().reads_predictions { Logits::KeepFew } else { Logits::Skip },
+        logits: match (spec.view.facts().reads_predictions, follows_states) {
+            (true, _) => Logits::KeepFew,
+            (false, true) => Logits::Predict,
+            (false, false) => Logits::Skip,
+        },
         pattern_budget_bytes: u64::MAX,
         edits: options.edits.edits(),
         ..RunPlan::default()

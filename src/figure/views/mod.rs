@@ -24,6 +24,7 @@ pub mod scatter;
 pub mod seen;
 pub mod simplex;
 mod spec;
+pub mod states;
 pub mod text;
 mod topic;
 pub mod why;

@@ -151,11 +151,17 @@ pub fn titled(title: &str, note: &str, rect: Rect, pen: &mut Pen<'_>) {
 
 /// A chart with its title and note.
 pub fn chart(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
+    plot(chart, rect, pen);
+    let data = data(rect);
+    along(&chart.axes(data).x, chart.x.scale, data, pen);
+}
+
+/// A chart without the numbers of its level axis.
+pub fn plot(chart: &Chart, rect: Rect, pen: &mut Pen<'_>) {
     titled(&chart.title, &chart.note, rect, pen);
     let data = data(rect);
     let axes = chart.axes(data);
     ticks(&axes.y, chart.y.scale, data, pen);
-    along(&axes.x, chart.x.scale, data, pen);
     let names = names(chart, data, pen);
     for mark in &chart.marks {
         let (axis, ends) = match mark.of {

@@ -242,6 +242,12 @@ impl Topic<'_> {
         format!("What does length cost, and can {} be approximated?", self.which())
     }
 
+    /// The question of recurrences.
+    pub fn is_left(&self) -> String {
+        let held = self.held().into_iter().flatten().next_back();
+        format!("What is left of {}, step by step?", held.as_deref().unwrap_or("the first word"))
+    }
+
     /// The question of distance beside the dot product.
     pub fn follows(&self) -> String {
         format!("Does distance follow q·k in {}?", self.which())

@@ -261,17 +261,22 @@ mod tests {
         Linear::new(weight, Some(Tensor::from_slice(bias, bias.len(), device).unwrap())).unwrap()
     }
 
-    /// The state of one unit after it has read each number.
-    fn read<C: Cell>(cell: &C, numbers: &[f32]) -> Vec<(C::State, f32)> {
+    /// The state of one unit after it has read each number, and the gates of the last.
+    fn read<C: Cell>(cell: &C, numbers: &[f32]) -> (Vec<(C::State, f32)>, Vec<f32>) {
         let x = Tensor::from_slice(numbers, (numbers.len(), 1), &Device::Cpu).unwrap();
         let gates = cell.input().forward(&x).unwrap();
-        let mut state = cell.start(&x).unwrap();
+        let (mut state, mut last) = (cell.start(&x).unwrap(), Vec::new());
         let step = |position: usize| {
             let gates = cell.gates(&gates.narrow(0, position, 1).unwrap(), &state).unwrap();
             state = C::carried(&gates, &state).unwrap();
+            last = gates.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             (state.clone(), C::shown(&state).to_vec2::<f32>().unwrap()[0][0])
         };
-        (0..numbers.len()).map(step).collect()
+        ((0..numbers.len()).map(step).collect(), last)
+    }
+
+    fn are_near(found: &[f32], expected: &[f32]) -> bool {
+        found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6)
     }
 
     // Numbers of `torch.nn.GRU` and `torch.nn.LSTM` with one unit, in double precision.
@@ -280,7 +285,8 @@ mod tests {
     fn a_gru_resets_the_product_of_the_state_as_pytorch_does() {
         let cell =
             Gru { input: map(&[0.5, -0.4, 0.8], &[0.1, 0.2, 0.0]), state: map(&[0.2, 0.6, -0.5], &[0.0, 0.0, 0.3]) };
-        let states = read(&cell, &[1.0, -1.0]);
+        let (states, gates) = read(&cell, &[1.0, -1.0]);
+        assert!(are_near(&gates, &[0.421_519, 0.700_645, -0.641_955]), "{gates:?}");
         assert!((states[0].1 - 0.417_287_87).abs() < 1e-6 && (states[1].1 - 0.100_198_63).abs() < 1e-6, "{states:?}");
     }
 
@@ -290,7 +296,8 @@ mod tests {
             input: map(&[0.5, -0.4, 0.8, 0.3], &[0.1, 0.5, 0.0, -0.2]),
             state: map(&[0.2, 0.6, -0.5, 0.1], &[0.0; 4]),
         };
-        let states = read(&cell, &[1.0, -1.0]);
+        let (states, gates) = read(&cell, &[1.0, -1.0]);
+        assert!(are_near(&gates, &[0.411_552, 0.736_400, -0.719_263, 0.382_541]), "{gates:?}");
         let cells = states.iter().map(|(state, _)| state.cell.to_vec2::<f32>().unwrap()[0][0]);
         let expected = [(0.428_739_53, 0.212_231_96), (0.019_709_69, 0.007_538_79)];
         for ((cell, (_, state)), expected) in cells.zip(&states).zip(expected) {

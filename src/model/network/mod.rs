@@ -223,6 +223,11 @@ impl Network {
         }
     }
 
+    /// Whether it may read or write step by step.
+    pub const fn is_sequential(&self) -> bool {
+        matches!(self.body, Body::Recurrent(_) | Body::Reader(_))
+    }
+
     /// What is predicted, if anything.
     pub fn head_kind(&self) -> Option<HeadKind> {
         match &self.body {

@@ -38,6 +38,7 @@ mod paths;
 mod pending;
 mod positions;
 mod rail;
+mod recurrence;
 mod scale;
 mod selectors;
 mod simplex;
@@ -111,6 +112,7 @@ pub struct Views {
     diagram: diagram::DiagramView,
     cost: cost::CostView,
     text: text::TextView,
+    states: recurrence::StatesView,
 }
 
 impl Views {
@@ -199,6 +201,7 @@ impl Views {
             ViewKind::Diagram => &mut self.diagram,
             ViewKind::Cost => &mut self.cost,
             ViewKind::Text => &mut self.text,
+            ViewKind::States => &mut self.states,
         }
     }
 }

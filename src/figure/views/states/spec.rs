@@ -1,0 +1,102 @@
+//! What a recurrence carries: what the view is, and its figure.
+
+use std::sync::Arc;
+
+use super::{StatesFacts, StatesPart, StatesScene, unavailable};
+use crate::{
+    capture::Site,
+    figure::{
+        ViewKind,
+        data::{DataColumn, DataValues, Table},
+        spec::{FigureError, NamedScene, ResolvedSpec},
+        views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
+    },
+    text::capitalised,
+};
+
+/// The view.
+pub const SPEC: ViewSpec = ViewSpec {
+    kind: ViewKind::States,
+    label: "States",
+    name: "states",
+    former_names: &[],
+    synonyms: &[
+        "recurrent",
+        "RNN",
+        "LSTM",
+        "GRU",
+        "hidden state",
+        "gates",
+        "backpropagation through time",
+        "path length",
+    ],
+    help: "States of a recurrent model step by step: units, gates, gradient through time, path between two tokens",
+    group: ViewGroup::Works,
+    pages: None,
+    facts: Facts::STEPS,
+    extent: FigureExtent::Stack,
+    options: &["states"],
+    fields: |options, _, visit| options.states.visit(visit),
+    said: None,
+    color_map: spec::color_map,
+    needs: |_, _| vec![Site::Pattern],
+    wants: &[Site::State, Site::Cell, Site::Gates, Site::StateBack, Site::CellBack, Site::GatesBack],
+    unavailable,
+    question: |topic| topic.is_left(),
+    caveat: |_| "Sizes of states, gates and gradients say how much passes on, not what".to_owned(),
+    sheet_text: |_| "States",
+    figures,
+};
+
+/// One figure, of a whole sequence.
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    resolved.not_of_planes()?;
+    let (stack, options, pinned) = (resolved.stack, resolved.spec.options.states, resolved.pinned());
+    let refuse = || FigureError::Failed(unavailable(resolved.capture, stack).unwrap_or_default().to_owned());
+    let facts = StatesFacts::of(resolved.capture, options.of).ok_or_else(refuse)?;
+    let scene = StatesScene::new(Arc::new(facts), stack, [pinned.query, pinned.key], options);
+    let of_table = scene.clone();
+    let label = capitalised(options.of.name());
+    Ok(vec![resolved.named(Box::new(scene), Box::new(move || table(&of_table)), label, None)])
+}
+
+/// A number of a part: what it is of, where, and its value.
+type Row = (&'static str, String, usize, usize, f64);
+
+/// One row per number of each part: tokens, or distances, in the column `row`.
+fn table(scene: &StatesScene) -> Table {
+    let mut rows: Vec<Row> = Vec::new();
+    for steps in &scene.facts.steps {
+        for (at, states) in steps.states.rows().enumerate() {
+            let of = |(unit, value): (usize, &f32)| ("state", steps.way.name().to_owned(), at, unit, f64::from(*value));
+            rows.extend(states.iter().enumerate().map(of));
+        }
+        for gate in &steps.gates {
+            for (part, values) in [("gate", &gate.means), ("shut", &gate.ends[0]), ("open", &gate.ends[1])] {
+                let name = format!("{}, {}", gate.name, steps.way.name());
+                rows.extend(values.iter().enumerate().map(|(at, value)| (part, name.clone(), at, 0, *value)));
+            }
+        }
+    }
+    for (part, name) in
+        [(StatesPart::Norm, "norm"), (StatesPart::Likeness, "likeness"), (StatesPart::Gradient, "gradient")]
+    {
+        for (way, values) in scene.lines(part) {
+            let values = values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
+            rows.extend(values.map(|(at, value)| (name, way.clone(), at, 0, value)));
+        }
+    }
+    for (name, _, route) in scene.routes() {
+        let lengths = (0..scene.facts.names.len()).map(|distance| (distance, route.length(distance) as f64));
+        rows.extend(lengths.map(|(distance, length)| ("path", name.to_owned(), distance, 0, length)));
+    }
+    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
+    let columns = vec![
+        column("part", DataValues::Text(rows.iter().map(|row| row.0.to_owned()).collect())),
+        column("name", DataValues::Text(rows.iter().map(|row| row.1.clone()).collect())),
+        column("row", DataValues::Index(rows.iter().map(|row| row.2 as u32).collect())),
+        column("column", DataValues::Index(rows.iter().map(|row| row.3 as u32).collect())),
+        column("value", DataValues::Number(rows.iter().map(|row| row.4 as f32).collect())),
+    ];
+    Table { provenance: String::new(), columns }
+}
