@@ -12,12 +12,13 @@ use attnscope::{
         projection::{self, ProjectionOptions},
         reading,
         simplex::{ScoreRow, Spread},
+        states::{Route, Steps},
         written::WrittenText,
     },
-    capture::{Capture, Matrix, Token},
+    capture::{Capture, Matrix, Token, Way},
     figure::views::positions::{PositionFacts, PositionsOptions},
-    ids::{HeadId, StackKind},
-    model::{Encoded, Engine, ImageSource, Input, Model, RunPlan, locate, uninterrupted},
+    ids::{HeadId, Side, StackKind},
+    model::{Encoded, Engine, ImageSource, Input, Model, RunPlan, Sites, locate, uninterrupted},
     session::{
         ViewKind,
         gallery::{EXAMPLES, Example, ExampleInput},
@@ -76,6 +77,10 @@ enum Claim {
     Heads(&'static str, usize),
     /// The correlation of score and distance in these heads, by layer and number.
     Follows(&'static [((usize, usize), f64)]),
+    /// The gradient at the step of the first token that a reader reads, by that at its last.
+    Left(f64),
+    /// So many steps lie between the first token that a reader reads and the last.
+    Apart(usize),
     /// When the word is written, the patch that gets most is in these rows and columns.
     Shows(&'static [(&'static str, [std::ops::Range<usize>; 2])]),
 }
@@ -120,6 +125,8 @@ fn claims(example: &Example) -> Vec<Claim> {
             Claim::Shares(&["tough", "really"], 0.625),
             Claim::Predicts("negative", 0.6),
         ],
+        "Life, step by step" => vec![Claim::Left(4.68), Claim::Predicts("negative", 0.8)],
+        "One vector, step by step" => vec![Claim::Left(1.0 / 6.13), Claim::Apart(13)],
         "From scores to weights" => {
             vec![Claim::Looks(&[("it", "animal")], 0.605), Claim::Leaves(1.5, 3), Claim::Leaves(2.0, 1)]
         }
@@ -223,7 +230,8 @@ pub fn opened(example: &Example) -> (Model, Encoded) {
 
 fn capture(example: &Example) -> Capture {
     let (model, input) = opened(example);
-    model.forward(&input, &RunPlan::default(), &uninterrupted).unwrap()
+    let sites = example.view.spec().wants.iter().copied().fold(Sites::standard(), Sites::with);
+    model.forward(&input, &RunPlan { sites, ..RunPlan::default() }, &uninterrupted).unwrap()
 }
 
 /// A token without the mark of its leading space.
@@ -307,6 +315,11 @@ fn aligned(capture: &Capture, stack: StackKind, pattern: &Matrix, pairs: &[(&str
         .iter()
         .filter(|(written, said)| best(pattern.row(position(queries, written) - 1).unwrap()) == position(keys, said));
     (hits.count() as f32, pairs.len() as f32)
+}
+
+/// The steps of the reader of the source, from the left.
+fn read_forward(capture: &Capture) -> Steps {
+    Steps::of(capture, Side::Encoder, Way::Forward).unwrap()
 }
 
 /// The place of every patch among the keys, and whether it lies in these rows and columns.
@@ -450,6 +463,14 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
         }
         Claim::Follows(heads) => (-off_correlations(capture, stack, heads), -0.005),
         Claim::Alike(told) => (-off_cosines(capture, head, told), -0.006),
+        Claim::Left(told) => {
+            let left = read_forward(capture).left().unwrap()[0];
+            (-(left / told - 1.0).abs() as f32, -0.01)
+        }
+        Claim::Apart(steps) => {
+            let n = read_forward(capture).states.n_rows();
+            (-(Route::Recurrence.length(n - 1) as f32 - *steps as f32).abs(), 0.0)
+        }
         Claim::Shows(words) => {
             let hits = words.iter().filter(|(written, area)| {
                 let row = pattern.row(position(queries, written) - 1).unwrap();

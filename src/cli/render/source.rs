@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{RenderOptions, explained};
 use crate::{
     analysis::{PointCloud, Space, positions, timing::Timing},
-    capture::{Capture, Edit},
+    capture::{Capture, Edit, Site},
     cli::{CliError, engine, inputs::read_captures, open_model, passes, show_progress, spaces},
     corpus::{CorpusView, list::InputList},
     figure::{spec::FigureSpec, views::lab::Answered},

@@ -291,6 +291,13 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..BILSTM
     },
     Example {
+        title: "Life, step by step",
+        hint: "Read forward, the verdict’s gradient at “life” is 4.7 times that at the last step: it does not vanish",
+        input: ExampleInput::Text("Life is really tough."),
+        view: ViewKind::States,
+        ..BILSTM
+    },
+    Example {
         title: "A map that lies",
         hint: "Trained to attend elsewhere: nothing is on “dull”, yet without that word the verdict changes",
         input: ExampleInput::Text("The actors are good, but the story is dull."),
@@ -381,6 +388,13 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "Each step gets one vector for the whole sentence: the mother is lost, and “mon père” is written twice",
         input: ExampleInput::Text(">>fra<< My father is a doctor and my mother is a teacher."),
         view: ViewKind::Heatmap,
+        ..BOTTLENECK
+    },
+    Example {
+        title: "One vector, step by step",
+        hint: "Read forward, 13 steps lie between the first token and the last, whose gradient is 6.1 times as large",
+        input: ExampleInput::Text(">>fra<< My father is a doctor and my mother is a teacher."),
+        view: ViewKind::States,
         ..BOTTLENECK
     },
     Example {

@@ -68,8 +68,16 @@ pub const LECTURE: &[Part] = &[
                 "A recurrent network leaves a text in its last state; attention looks back at the states of all words",
             ),
             stop(
+                "Life, step by step",
+                "Unrolled in time, a recurrent network is a deep one, through which gradients go back step by step",
+            ),
+            stop(
                 "One vector",
                 "A translator of 2014 is given the last state of its reader, whatever it writes (Cho and others, 2014)",
+            ),
+            stop(
+                "One vector, step by step",
+                "A recurrent path is as long as the distance of two words; by attention every path is one step",
             ),
             stop("With attention", "The same translator with a look back at every word that was read"),
             stop(
