@@ -9,6 +9,7 @@ use attnscope::{
         detect::{Detector, Probe},
         distance_fidelity,
         explain::normalizers,
+        paths::{LayerGraph, PathHeads},
         projection::{self, ProjectionOptions},
         reading,
         simplex::{ScoreRow, Spread},
@@ -16,7 +17,10 @@ use attnscope::{
         written::WrittenText,
     },
     capture::{Capture, Matrix, Token, Way},
-    figure::views::positions::{PositionFacts, PositionsOptions},
+    figure::views::{
+        paths::PathsOptions,
+        positions::{PositionFacts, PositionsOptions},
+    },
     ids::{HeadId, Side, StackKind},
     model::{Encoded, Engine, ImageSource, Input, Model, RunPlan, Sites, locate, uninterrupted},
     session::{
@@ -81,6 +85,8 @@ enum Claim {
     Left(f64),
     /// So many steps lie between the first token that a reader reads and the last.
     Apart(usize),
+    /// Over the drawn paths of all layers the pinned output is led to this word of the source more than to any other.
+    Leads(&'static str),
     /// When the word is written, the patch that gets most is in these rows and columns.
     Shows(&'static [(&'static str, [std::ops::Range<usize>; 2])]),
 }
@@ -107,6 +113,7 @@ fn claims(example: &Example) -> Vec<Claim> {
             Claim::Writes("Mon père est médecin et ma mère est professeur."),
             Claim::Aligns(&[("père", "father"), ("médecin", "doctor"), ("mère", "mother"), ("professeur", "teacher")]),
         ],
+        "Through both stacks" => vec![Claim::Leads("dog"), Claim::Predicts("Hund", 0.3)],
         "Not good" => vec![Claim::Looks(&[("[CLS]", "not")], 0.8), Claim::Predicts("negative", 0.5)],
         "One verdict, one row" => vec![Claim::Looks(&[("[query]", "dull")], 0.4), Claim::Predicts("negative", 0.9)],
         "A map that lies" => vec![
@@ -200,7 +207,7 @@ fn claim(example: &Example) -> Claim {
             Claim::Aligns(&[("Frau", "woman"), ("ging", "walking"), ("Straße", "road"), ("ro", "red"), ("Auto", "car")])
         }
         "A white house" => Claim::Aligns(&[("maison", "house"), ("bl", "white"), ("acheté", "bought")]),
-        "My father's green hat" => {
+        "My father's green hat" | "A green hat in two rows" => {
             Claim::Aligns(&[("chapeau", "hat"), ("vert", "gre"), ("mon", "My"), ("père", "father")])
         }
         "A translated word, step by step" => Claim::Aligns(&[("chapeau", "hat")]),
@@ -470,6 +477,18 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
         Claim::Apart(steps) => {
             let n = read_forward(capture).states.n_rows();
             (-(Route::Recurrence.length(n - 1) as f32 - *steps as f32).abs(), 0.0)
+        }
+        Claim::Leads(word) => {
+            let graph = LayerGraph::of(capture, head, PathHeads::Mean).unwrap();
+            let output = graph.node(Side::Decoder, 1, example.query.unwrap()).unwrap();
+            let options = PathsOptions::default();
+            let numbers = graph.measured(options.measure, 0.5, options.n_edges, [Some(output), None]).unwrap();
+            let reached = numbers.reached(&graph, output, true);
+            let of =
+                |key: usize| reached.get(&graph.node(Side::Encoder, 0, key).unwrap()).copied().unwrap_or(0.0) as f32;
+            let meant = position(keys, word);
+            let others = (0..keys.len()).filter(|key| *key != meant).map(of).fold(0.0, f32::max);
+            (of(meant) / others, 1.05)
         }
         Claim::Shows(words) => {
             let hits = words.iter().filter(|(written, area)| {

@@ -120,6 +120,7 @@ mod lecture;
 mod lengths;
 /// Networks that attend to sentences: hierarchical attention, and memories.
 mod levels;
+mod line_looks;
 /// Patterns too long to be held whole: parts, levels of detail, and what is refused.
 mod long_patterns;
 /// The joint space, neighbours, and what a layout keeps: numpy's numbers.

@@ -130,6 +130,11 @@ impl Axis {
         self.group_of.get(position).map(|&idx| idx as usize)
     }
 
+    /// What a person reads for every row or column.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().map(|group| group.text.as_str())
+    }
+
     /// What a row or column is called.
     pub fn text(&self, idx: usize) -> &str {
         self.groups.get(idx).map_or("", |group| &group.text)

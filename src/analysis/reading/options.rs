@@ -188,14 +188,14 @@ pub enum SentenceFilter {
 }
 
 vocabulary! {
-    SentenceFilter:
+    SentenceFilter: name,
     /// What the choice is called.
     label;
-    All("All"),
-    AToA("A→A"),
-    AToB("A→B"),
-    BToA("B→A"),
-    BToB("B→B"),
+    All("all", "All"),
+    AToA("a-a", "A→A"),
+    AToB("a-b", "A→B"),
+    BToA("b-a", "B→A"),
+    BToB("b-b", "B→B"),
 }
 
 impl SentenceFilter {

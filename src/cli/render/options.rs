@@ -10,7 +10,7 @@ use super::{
     },
 };
 use crate::{
-    analysis::reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, Source, Whose},
+    analysis::reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, SentenceFilter, Source, Whose},
     cli::{
         CliError,
         capture::{BeamOptions, Writing},
@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 33] = [
+const OF_NO_SESSION: [&str; 34] = [
     "model",
     "capture",
     "text",
@@ -60,6 +60,7 @@ const OF_NO_SESSION: [&str; 33] = [
     "by_value_norm",
     "hide",
     "words",
+    "sentences",
     "written",
     "sheet",
     "each",
@@ -148,6 +149,9 @@ pub struct RenderOptions {
     /// Merge pieces of words: sum over keys, mean over queries
     #[arg(long)]
     pub words: bool,
+    /// Of a pair of texts: from which one's queries to which one's keys: all, a-a, a-b, b-a, b-b
+    #[arg(long, value_name = "FROM-TO", default_value = "all")]
+    pub sentences: SentenceFilter,
     /// Label rows with the next token instead of the input token
     #[arg(long)]
     pub written: bool,
@@ -236,6 +240,7 @@ impl RenderOptions {
             source: if self.by_value_norm { Source::ByValueNorm } else { Source::Weights },
             leave_out: self.leave_out(),
             words: self.words,
+            sentences: self.sentences,
             rows: if self.written || self.each.is_some() { RowLabels::Written } else { RowLabels::Read },
             ..Reading::default()
         }

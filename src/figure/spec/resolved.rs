@@ -7,7 +7,8 @@ use crate::{
     analysis::{
         PointCloud, Space, attention,
         reading::{
-            self, Aggregate, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, RowLabels, Which, Whose,
+            self, Aggregate, Aggregation, Captures, Heads, Minus, ReadPattern, Reading, RowLabels, SentenceFilter,
+            Which, Whose,
         },
         timing::Timing,
     },
@@ -54,6 +55,10 @@ impl<'a> ResolvedSpec<'a> {
     pub fn new(spec: &'a FigureSpec, subject: FigureInput<'a>) -> Result<Self, FigureError> {
         let FigureInput { captures: Captures { this: capture, other }, cloud, answers, timing } = subject;
         let stack = stack(spec, capture)?;
+        if spec.reading.sentences != SentenceFilter::All && !reading::is_pair(capture, stack) {
+            let message = "--sentences chooses between two texts: give the second one with --text-b";
+            return Err(FigureError::Usage(message.to_owned()));
+        }
         let mut layers = spec.layers.clone();
         // A sheet of words has the one head that is asked about.
         let of_heads = spec.sheet.is_some() && !spec.each.query;

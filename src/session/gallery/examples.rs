@@ -1,7 +1,7 @@
 //! Examples of what heads attend to, by model.
 
 use super::{Example, ExampleInput, Told, Topic};
-use crate::{ids::StackKind, session::ViewKind};
+use crate::{figure::views::heads::layout::Placing, ids::StackKind, session::ViewKind};
 
 // What most examples of a model have in common.
 pub(super) const GPT: Example = Example {
@@ -17,6 +17,7 @@ pub(super) const GPT: Example = Example {
     head: None,
     query: None,
     words: false,
+    placing: Placing::Columns,
     changes: &[],
     asks: None,
     told: Told::Hint,
@@ -343,6 +344,23 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Text(">>fra<< My father's green hat"),
         target: Some("Le chapeau vert de mon père"),
         view: ViewKind::Heatmap,
+        ..TRANSLATE
+    },
+    Example {
+        title: "A green hat in two rows",
+        hint: "The same alignment with words above words: where French turns the order of English round, lines cross",
+        input: ExampleInput::Text(">>fra<< My father's green hat"),
+        target: Some("Le chapeau vert de mon père"),
+        placing: Placing::Rows,
+        ..TRANSLATE
+    },
+    Example {
+        title: "Through both stacks",
+        hint: "After “Der” paths through both stacks lead to “dog” more than to any other source word: “Hund” is next",
+        input: ExampleInput::Text(">>deu<< The dog sleeps."),
+        target: Some("Der Hund schläft."),
+        view: ViewKind::Paths,
+        query: Some(1),
         ..TRANSLATE
     },
     Example {

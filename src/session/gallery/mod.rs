@@ -15,6 +15,7 @@ use super::{LabOptions, ViewKind};
 use crate::{
     analysis::explain::report::LabQuestion,
     capture::Edit,
+    figure::views::heads::layout::Placing,
     ids::StackKind,
     lab::{FieldValues, MethodPreset, Target},
 };
@@ -58,6 +59,8 @@ pub struct Example {
     pub query: Option<usize>,
     /// Whether pieces of words are joined.
     pub words: bool,
+    /// Where lines have their queries and keys.
+    pub placing: Placing,
     /// What the run is changed by; the plain run opens beside it.
     pub changes: &'static [WhatIf],
     /// What the laboratory is asked, where the view is that.

@@ -1,15 +1,14 @@
 //! Layout of tokens and lines of the Heads view. Pure geometry in points, without an egui
-//! context; x grows from the left of the area, y from the top of the first row.
+//! context; x grows from the left of the area, y from the top of the first row. Two rows in place of columns are the same
+//! geometry with both directions exchanged.
 
 use std::ops::Range;
 
-use emath::{Pos2, Rangef, Rect, Vec2, lerp, pos2};
+use emath::{Pos2, Rangef, Rect, Vec2, lerp, pos2, vec2};
+use serde::{Deserialize, Serialize};
 
 use super::look::LineCourse;
-use crate::{
-    analysis::edges::EdgeSet,
-    figure::views::regions::{Pointed, Region},
-};
+use crate::{analysis::edges::EdgeSet, figure::views::regions::Pointed};
 
 /// Smallest row that keeps text legible.
 pub const MIN_ROW_PT: f32 = 18.0;
@@ -21,8 +20,13 @@ pub const STRIP_PT: f32 = 32.0;
 pub const TEXT_PAD_PT: f32 = 6.0;
 /// A token column never takes more than this part of the area.
 const MAX_COLUMN: f32 = 0.28;
-/// Lines become hard to follow when they are longer.
-const MAX_LINES_PT: f32 = 720.0;
+/// Lines become hard to follow when they are longer: between columns, and between rows, which are wider.
+const MAX_LINES_PT: [f32; 2] = [720.0, 360.0];
+/// Names that stand upright are cut here, and those that lie are as high as this.
+const TURNED_PT: f32 = 100.0;
+const LEVEL_PT: f32 = 24.0;
+/// Tokens of short inputs are no further apart in a row.
+const MAX_PITCH_PT: f32 = 80.0;
 /// Lines need at least this to be told apart.
 const MIN_LINES_PT: f32 = 120.0;
 /// A line of less weight is hardly seen.
@@ -43,6 +47,56 @@ pub struct HeadsLayoutInput {
     pub text_widths: [f32; 2],
     /// Between text and lines: [`STRIP_PT`] where bars may stand there.
     pub strip: f32,
+    pub placing: Placing,
+    /// Whether texts are read from the right: see [`reads_from_right`].
+    pub from_right: bool,
+}
+
+/// Where queries and keys stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Placing {
+    /// Queries at the left, keys at the right.
+    #[default]
+    Columns,
+    /// Queries above, keys below.
+    Rows,
+}
+
+vocabulary! {
+    Placing: name, title;
+    Columns("columns", "Two columns"),
+    Rows("rows", "Two rows"),
+}
+
+/// The way in which tokens follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Along {
+    #[default]
+    Down,
+    Right,
+    /// From right to left, over this length.
+    Left(f32),
+}
+
+/// How the text of a token lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lie {
+    /// Beside the lines.
+    #[default]
+    Beside,
+    /// Above or below them, level.
+    Level,
+    /// Above or below them, turned upright.
+    Turned,
+}
+
+/// Whether most letters of some texts belong to scripts that are written from right to left.
+pub fn reads_from_right<'a>(texts: impl IntoIterator<Item = &'a str>) -> bool {
+    let letters = texts.into_iter().flat_map(str::chars).filter(|c| c.is_alphabetic());
+    let is_from_right =
+        |c: char| matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}');
+    let (from_right, n) = letters.fold((0, 0), |(right, n), c| (right + usize::from(is_from_right(c)), n + 1));
+    2 * from_right > n
 }
 
 /// One of the two token columns.
@@ -73,19 +127,40 @@ pub struct HeadsLayout {
     /// there.
     pub reach: Option<Rangef>,
     pub course: LineCourse,
+    along: Along,
+    pub lie: Lie,
 }
 
 impl HeadsLayout {
     /// Centres a block of sensible width; rows fill the height between a smallest and a largest height.
     pub fn compute(input: HeadsLayoutInput) -> Self {
         let n_rows = input.n_query.max(input.n_key).max(1);
-        let row_height = (input.height / n_rows as f32).clamp(MIN_ROW_PT, MAX_ROW_PT).floor();
-        let column = |text: f32| (text + 2.0 * TEXT_PAD_PT).min(input.width * MAX_COLUMN).ceil();
-        let [query_width, key_width] = input.text_widths.map(column);
-        let free = input.width - query_width - key_width - 2.0 * input.strip;
-        let lines_width = free.clamp(MIN_LINES_PT, MAX_LINES_PT).min(free.max(1.0));
+        let texts = input.text_widths.map(|text| text + 2.0 * TEXT_PAD_PT);
+        let widest = texts[0].max(texts[1]);
+        let (lie, room, pitch) = match input.placing {
+            Placing::Columns => (Lie::Beside, input.width, input.height / n_rows as f32),
+            Placing::Rows if widest * n_rows as f32 <= input.width => {
+                (Lie::Level, input.height, (input.width / n_rows as f32).min(MAX_PITCH_PT.max(widest)))
+            }
+            Placing::Rows => (Lie::Turned, input.height, input.width / n_rows as f32),
+        };
+        let row_height = if lie == Lie::Level { pitch } else { pitch.clamp(MIN_ROW_PT, MAX_ROW_PT) }.floor();
+        let column = |text: f32| match lie {
+            Lie::Beside => text.min(room * MAX_COLUMN).ceil(),
+            Lie::Level => LEVEL_PT,
+            Lie::Turned => text.min(TURNED_PT).ceil(),
+        };
+        let [query_width, key_width] = texts.map(column);
+        let free = room - query_width - key_width - 2.0 * input.strip;
+        let lines_width = free.clamp(MIN_LINES_PT, MAX_LINES_PT[input.placing as usize]).min(free.max(1.0));
         let block = query_width + key_width + 2.0 * input.strip + lines_width;
-        let left = ((input.width - block) / 2.0).max(0.0).round();
+        // Rows begin at the top.
+        let left = if lie == Lie::Beside { ((room - block) / 2.0).max(0.0).round() } else { 0.0 };
+        let along = match (input.placing, input.from_right) {
+            (Placing::Columns, _) => Along::Down,
+            (Placing::Rows, false) => Along::Right,
+            (Placing::Rows, true) => Along::Left((n_rows as f32 * row_height).max(input.width)),
+        };
         let mut x = left;
         let mut take = |width: f32| {
             let range = Rangef::new(x, x + width);
@@ -104,6 +179,8 @@ impl HeadsLayout {
             shift: [0.0; 2],
             reach: None,
             course: LineCourse::Straight,
+            along,
+            lie,
         }
     }
 
@@ -129,7 +206,56 @@ impl HeadsLayout {
             shift: [0.0; 2],
             reach: None,
             course: LineCourse::Straight,
+            along: Along::Down,
+            lie: Lie::Beside,
         }
+    }
+
+    /// A place of the columns, where it is drawn.
+    fn placed(&self, at: Pos2) -> Pos2 {
+        match self.along {
+            Along::Down => at,
+            Along::Right => pos2(at.y, at.x),
+            Along::Left(length) => pos2(length - at.y, at.x),
+        }
+    }
+
+    /// What is drawn at a place, as a place of the columns.
+    fn in_columns(&self, at: Pos2) -> Pos2 {
+        match self.along {
+            Along::Down => at,
+            Along::Right => pos2(at.y, at.x),
+            Along::Left(length) => pos2(at.y, length - at.x),
+        }
+    }
+
+    fn placed_rect(&self, rect: Rect) -> Rect {
+        Rect::from_two_pos(self.placed(rect.min), self.placed(rect.max))
+    }
+
+    /// Whether tokens stand in rows.
+    pub fn is_of_rows(&self) -> bool {
+        self.along != Along::Down
+    }
+
+    /// The size of all that is drawn.
+    pub fn size(&self) -> Vec2 {
+        match self.along {
+            Along::Down => vec2(self.keys.max, self.height()),
+            Along::Right => vec2(self.height(), self.keys.max),
+            Along::Left(length) => vec2(length, self.keys.max),
+        }
+    }
+
+    /// What of a viewport lies along the tokens.
+    pub fn seen(&self, viewport: Rect) -> Rangef {
+        let [a, b] = [viewport.min, viewport.max].map(|corner| self.in_columns(corner).y);
+        Rangef::new(a.min(b), a.max(b))
+    }
+
+    /// The space of all lines.
+    pub fn lines_rect(&self) -> Rect {
+        self.placed_rect(Rect::from_x_y_ranges(self.lines, 0.0..=self.height()))
     }
 
     /// Moves the shorter column along while the longer one scrolls, so that both reach their end together
@@ -157,20 +283,21 @@ impl HeadsLayout {
         self.n_query.max(self.n_key) as f32 * self.row_height
     }
 
-    /// The cells of the tokens of a column.
-    pub fn tokens(&self, column: TokenColumn) -> Region {
-        let (x, of): (Rangef, fn(usize, usize) -> Pointed) = match column {
-            TokenColumn::Query => (self.queries, |row, _| Pointed::Query(row)),
-            TokenColumn::Key => (self.keys, |row, _| Pointed::Key(row)),
-        };
-        let n = self.n_tokens(column);
-        let y = Rangef::new(self.row(column, 0).min, self.row(column, n).min);
-        Region::whole(of, Rect::from_x_y_ranges(x, y), (n, 1))
+    /// What a token of a column is pointed at as.
+    pub const fn pointed(column: TokenColumn, position: usize) -> Pointed {
+        match column {
+            TokenColumn::Query => Pointed::Query(position),
+            TokenColumn::Key => Pointed::Key(position),
+        }
     }
 
     /// The cell of a token.
     pub fn token_rect(&self, column: TokenColumn, position: usize) -> Rect {
-        self.tokens(column).cell(position, 0)
+        let x = match column {
+            TokenColumn::Query => self.queries,
+            TokenColumn::Key => self.keys,
+        };
+        self.placed_rect(Rect::from_x_y_ranges(x, self.row(column, position)))
     }
 
     /// The space for bars beside a token.
@@ -179,11 +306,16 @@ impl HeadsLayout {
             TokenColumn::Query => self.query_strip,
             TokenColumn::Key => self.key_strip,
         };
-        Rect::from_x_y_ranges(x.shrink(TEXT_PAD_PT), self.row(column, position).shrink(3.0))
+        self.placed_rect(Rect::from_x_y_ranges(x.shrink(TEXT_PAD_PT), self.row(column, position).shrink(3.0)))
     }
 
     /// Both ends of the line from `query` to `key`.
     pub fn line(&self, query: usize, key: usize) -> [Pos2; 2] {
+        self.ends(query, key).map(|end| self.placed(end))
+    }
+
+    /// The same in columns.
+    fn ends(&self, query: usize, key: usize) -> [Pos2; 2] {
         let y = |column, position| {
             let y = self.row(column, position).center();
             self.reach.map_or(y, |reach| y.clamp(reach.min, reach.max))
@@ -193,8 +325,8 @@ impl HeadsLayout {
 
     /// A place on the line from `query` to `key`, `0..=1` of the way.
     pub fn along_line(&self, query: usize, key: usize, part: f32) -> Pos2 {
-        let [from, to] = self.line(query, key);
-        pos2(lerp(from.x..=to.x, part), lerp(from.y..=to.y, self.eased(part)))
+        let [from, to] = self.ends(query, key);
+        self.placed(pos2(lerp(from.x..=to.x, part), lerp(from.y..=to.y, self.eased(part))))
     }
 
     /// How far a line has come across where it has come a part of the way along.
@@ -208,7 +340,7 @@ impl HeadsLayout {
     /// The same where lines leave towards tokens beyond `rows` (queries, keys).
     #[must_use]
     pub fn leaving(mut self, rows: &[Range<usize>; 2]) -> Self {
-        self.reach = Some(self.lines_extent(rows).y_range());
+        self.reach = Some(self.beside(rows));
         self
     }
 
@@ -218,7 +350,7 @@ impl HeadsLayout {
         let [from, to] = self.line(query, key);
         let middle = from.lerp(to, 0.5);
         [1.0, -1.0].map(|turn| {
-            let arm = emath::vec2(REACH_PT, turn * REACH_PT);
+            let arm = vec2(REACH_PT, turn * REACH_PT);
             [middle - arm, middle + arm]
         })
     }
@@ -246,22 +378,28 @@ impl HeadsLayout {
 
     /// The space for lines beside `rows` (queries, keys).
     pub fn lines_extent(&self, rows: &[Range<usize>; 2]) -> Rect {
+        self.placed_rect(Rect::from_x_y_ranges(self.lines, self.beside(rows)))
+    }
+
+    /// What `rows` take along the columns.
+    fn beside(&self, rows: &[Range<usize>; 2]) -> Rangef {
         let sides = [TokenColumn::Query, TokenColumn::Key].map(|column| {
             let rows = &rows[column as usize];
             Rangef::new(self.row(column, rows.start).min, self.row(column, rows.end).min)
         });
-        Rect::from_x_y_ranges(self.lines, sides[0].min.min(sides[1].min)..=sides[0].max.max(sides[1].max))
+        Rangef::new(sides[0].min.min(sides[1].min), sides[0].max.max(sides[1].max))
     }
 
     /// The line nearest to `at`, at most `reach` away, and less for one that is hardly seen. Of lines that are equally near
     /// to a pixel, the strongest.
     pub fn line_at(&self, at: Pos2, lines: &[Line], reach: f32) -> Option<Pointed> {
+        let at = self.in_columns(at);
         if !self.lines.contains(at.x) {
             return None;
         }
         let t = (at.x - self.lines.min) / self.lines.span().max(1.0);
         let distance = |line: &Line| {
-            let [a, b] = self.line(line.query as usize, line.key as usize);
+            let [a, b] = self.ends(line.query as usize, line.key as usize);
             let across = (b.y - a.y).mul_add(self.eased(t), a.y) - at.y;
             // Vertical distance to distance from the line.
             across.abs() * self.lines.span() / self.lines.span().hypot(b.y - a.y)
@@ -328,6 +466,8 @@ mod tests {
             n_key: n,
             text_widths: [80.0, 60.0],
             strip: STRIP_PT,
+            placing: Placing::Columns,
+            from_right: false,
         })
     }
 
@@ -335,7 +475,7 @@ mod tests {
     fn short_inputs_stand_in_the_middle_with_rows_of_bounded_height() {
         let layout = layout(1600.0, 5);
         assert_eq!(layout.row_height, MAX_ROW_PT);
-        assert!(layout.lines.span() <= MAX_LINES_PT);
+        assert!(layout.lines.span() <= MAX_LINES_PT[0]);
         let (left, right) = (layout.queries.min, 1600.0 - layout.keys.max);
         assert!((left - right).abs() <= 1.0, "{left} free at the left, {right} at the right");
     }
@@ -358,6 +498,8 @@ mod tests {
             n_key: 200,
             text_widths: [80.0, 60.0],
             strip: STRIP_PT,
+            placing: Placing::Columns,
+            from_right: false,
         };
         let layout = HeadsLayout::compute(input);
         for top in [0.0, 1000.0, layout.height() - 500.0] {
@@ -409,9 +551,48 @@ mod tests {
         let found = |weight: f32, far: f32| {
             let [a, b] = layout.line(4, 4);
             let lines = [Line { head: 0, query: 4, key: 4, weight }];
-            layout.line_at(a.lerp(b, 0.5) + emath::vec2(0.0, far), &lines, 4.0).is_some()
+            layout.line_at(a.lerp(b, 0.5) + vec2(0.0, far), &lines, 4.0).is_some()
         };
         assert!(found(0.5, 3.0) && !found(0.02, 3.0), "from a little further off");
         assert!(found(0.5, 0.0) && found(0.02, 0.0), "on the line");
+    }
+
+    fn rows(width: f32, n: usize, from_right: bool) -> HeadsLayout {
+        HeadsLayout::compute(HeadsLayoutInput {
+            width,
+            height: 500.0,
+            n_query: n,
+            n_key: n,
+            text_widths: [50.0, 30.0],
+            strip: STRIP_PT,
+            placing: Placing::Rows,
+            from_right,
+        })
+    }
+
+    #[test]
+    fn in_two_rows_queries_stand_above_their_keys_from_left_to_right_or_from_right_to_left() {
+        for from_right in [false, true] {
+            let layout = rows(900.0, 6, from_right);
+            let cell = |column, position| layout.token_rect(column, position);
+            assert!(cell(TokenColumn::Query, 2).bottom() < cell(TokenColumn::Key, 2).top());
+            assert_eq!(cell(TokenColumn::Query, 1).left() > cell(TokenColumn::Query, 0).left(), !from_right);
+            let [from, to] = layout.line(1, 4);
+            assert!(cell(TokenColumn::Query, 1).x_range().contains(from.x));
+            assert!(cell(TokenColumn::Key, 4).x_range().contains(to.x));
+            let lines = [Line { head: 0, query: 1, key: 4, weight: 0.5 }];
+            assert_eq!(layout.line_at(from.lerp(to, 0.3), &lines, 4.0), Some(Pointed::Pair(1, 4)));
+            let seen = layout.seen(cell(TokenColumn::Query, 3).shrink(1.0));
+            assert_eq!(layout.rows_in(seen)[0], 3..4);
+        }
+    }
+
+    #[test]
+    fn names_in_a_row_are_turned_where_they_have_no_room() {
+        assert_eq!(rows(900.0, 6, false).lie, Lie::Level);
+        let many = rows(900.0, 40, false);
+        assert_eq!(many.lie, Lie::Turned);
+        assert!(many.row_height >= MIN_ROW_PT);
+        assert!(reads_from_right(["שלום", "a"]) && !reads_from_right(["word", "א"]) && !reads_from_right([]));
     }
 }

@@ -1,11 +1,11 @@
 //! What stands beside and across the lines of heads, in a figure and in the window: names of columns, bars of weights, cut
 //! edges.
 
-use std::ops::Range;
+use std::{f32::consts::FRAC_PI_2, ops::Range};
 
 use emath::{Pos2, Rangef, Rect, Vec2, pos2, vec2};
 
-use super::layout::{HeadsLayout, TEXT_PAD_PT, TokenColumn};
+use super::layout::{HeadsLayout, Lie, TEXT_PAD_PT, TokenColumn};
 use crate::figure::{
     font::Align,
     list::{Line, Rgba, faded},
@@ -27,6 +27,13 @@ pub const LABEL_OPACITY: f32 = 0.85;
 pub fn headings(area: Rect, layout: &HeadsLayout, forms: &[[String; 2]], pen: &mut Pen<'_>) {
     let [query_end, key_start] =
         [layout.queries.max - TEXT_PAD_PT, layout.keys.min + TEXT_PAD_PT].map(|x| area.left() + x);
+    if layout.is_of_rows() {
+        let Some([query, key]) = forms.first() else { return };
+        let at = pos2(area.left(), area.center().y);
+        let width = pen.text(&format!("{query}, above"), SMALL, pen.palette.query, at, Align::Left);
+        pen.text(&format!("{key}, below"), SMALL, pen.palette.key, at + vec2(width + SMALL, 0.0), Align::Left);
+        return;
+    }
     let mut width = |name: &String| pen.type_.width(name, SMALL);
     let mut fits =
         |[query, key]: &&[String; 2]| width(query) <= query_end - area.left() && width(key) <= area.right() - key_start;
@@ -54,7 +61,10 @@ pub struct TokenLook {
 }
 
 /// Draws the text of a token in its cell.
-pub fn token(cell: Rect, column: TokenColumn, text: &str, look: TokenLook, pen: &mut Pen<'_>) {
+pub fn token(cell: Rect, (column, lie): (TokenColumn, Lie), text: &str, look: TokenLook, pen: &mut Pen<'_>) {
+    if lie != Lie::Beside {
+        return token_in_row(cell, (column, lie), text, look, pen);
+    }
     let inner = cell.shrink2(vec2(TEXT_PAD_PT, 0.0));
     let text = pen.type_.fit(text, BODY, inner.width()).into_owned();
     let width = pen.type_.width(&text, BODY);
@@ -74,12 +84,58 @@ pub fn token(cell: Rect, column: TokenColumn, text: &str, look: TokenLook, pen: 
             pen.fill(Path::rounded_frame(ground, 4.0, pen.hairline()), tint);
         }
     }
-    let color = if look.rest { pen.palette.text_weak } else { pen.palette.text };
-    let color = faded(color, if look.left_out { LEFT_OUT_OPACITY } else { 1.0 });
+    let color = look.color(pen);
     let at = pos2(if align == Align::Right { x.max } else { x.min }, cell.center().y);
     pen.text(&text, BODY, color, at, align);
     if look.hidden {
         pen.line(pos2(x.min, at.y), pos2(x.max, at.y), 1.0, pen.palette.text);
+    }
+}
+
+impl TokenLook {
+    fn color(self, pen: &Pen<'_>) -> Rgba {
+        let color = if self.rest { pen.palette.text_weak } else { pen.palette.text };
+        faded(color, if self.left_out { LEFT_OUT_OPACITY } else { 1.0 })
+    }
+}
+
+/// The same in a row above or below the lines: level, or upright with its end or its start at them.
+fn token_in_row(cell: Rect, (column, lie): (TokenColumn, Lie), text: &str, look: TokenLook, pen: &mut Pen<'_>) {
+    let is_turned = lie == Lie::Turned;
+    let (tint, edge) = match column {
+        TokenColumn::Query => (pen.palette.query, cell.top()),
+        TokenColumn::Key => (pen.palette.key, cell.bottom() - PICKED_PT),
+    };
+    let room = if is_turned { cell.height() - 2.0 * TEXT_PAD_PT } else { cell.width() - 4.0 };
+    let text = pen.type_.fit(text, BODY, room).into_owned();
+    if look.picked {
+        pen.fill(Path::rounded(cell, f32::from(radius::MARK)), pen.palette.hover);
+        pen.rect(Rect::from_x_y_ranges(cell.x_range(), edge..=edge + PICKED_PT), pen.palette.text);
+    }
+    if look.hovered || look.pinned {
+        let ground = cell.shrink(1.0);
+        pen.fill(Path::rounded(ground, 4.0), faded(tint, if look.pinned { 0.26 } else { 0.14 }));
+        if look.pinned {
+            pen.fill(Path::rounded_frame(ground, 4.0, pen.hairline()), tint);
+        }
+    }
+    let (at, align) = match (is_turned, column) {
+        (false, _) => (cell.center(), Align::Center),
+        (true, TokenColumn::Query) => (pos2(cell.center().x, cell.bottom() - TEXT_PAD_PT), Align::Left),
+        (true, TokenColumn::Key) => (pos2(cell.center().x, cell.top() + TEXT_PAD_PT), Align::Right),
+    };
+    let angle = if is_turned { -FRAC_PI_2 } else { 0.0 };
+    pen.turned(&text, BODY, look.color(pen), at, align, angle);
+    if look.hidden {
+        let half = Vec2::angled(angle) * (pen.type_.width(&text, BODY) / 2.0);
+        let middle = if align == Align::Center {
+            at
+        } else if align == Align::Left {
+            at + half
+        } else {
+            at - half
+        };
+        pen.line(middle - half, middle + half, 1.0, pen.palette.text);
     }
 }
 

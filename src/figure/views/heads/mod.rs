@@ -6,7 +6,7 @@ use std::sync::Arc;
 use emath::{Rect, Vec2, vec2};
 
 use self::{
-    layout::{HeadsLayout, HeadsLayoutInput, TEXT_PAD_PT, TokenColumn},
+    layout::{HeadsLayout, HeadsLayoutInput, Placing, TEXT_PAD_PT, TokenColumn},
     look::{LineColor, LineWeight},
     marks::TokenLook,
 };
@@ -49,6 +49,9 @@ pub const HEADING_PT: f32 = 6.0 * GRID;
 const EMPTY_STRIP_PT: f32 = 6.0;
 /// Width that suits the lines of a figure.
 const LINES_PT: f32 = 300.0;
+/// Widths that suit two rows of tokens, and what is between them, the least first.
+const ROWS_PT: (f32, f32) = (360.0, 960.0);
+const BETWEEN_ROWS_PT: (f32, f32) = (80.0, 180.0);
 /// So many rows make a small map as high as it is wide.
 const USUAL_ROWS: f32 = 14.0;
 /// Height that suits a row.
@@ -107,8 +110,9 @@ impl HeadsScene {
         let Some(read) = self.read() else { return [0.0; 2] };
         let [[queries, keys], ..] = self.headings();
         let mut widest = |axis: &Axis, heading: &str| {
-            let texts = axis.groups.iter().map(|group| group.text.as_str());
-            pen.widest(texts, BODY).max(pen.type_.width(heading, SMALL))
+            let texts = axis.texts();
+            let heading = if self.is_of_rows() { 0.0 } else { pen.type_.width(heading, SMALL) };
+            pen.widest(texts, BODY).max(heading)
         };
         [widest(&read.rows, &queries), widest(&read.cols, &keys)]
     }
@@ -140,8 +144,20 @@ impl HeadsScene {
             n_key,
             text_widths,
             strip: self.strip(),
+            placing: self.options.placing,
+            from_right: self.read().is_some_and(|read| layout::reads_from_right(read.cols.texts())),
         })
         .with_course(self.options.look.course)
+    }
+
+    fn is_of_rows(&self) -> bool {
+        self.options.placing == Placing::Rows
+    }
+
+    /// The height of two rows at a width, with so much between them.
+    fn height_of_rows(&self, width: f32, lines: f32, pen: &mut Pen<'_>) -> f32 {
+        let layout = self.layout(vec2(width, f32::MAX.sqrt()), pen);
+        HEADING_PT + layout.size().y - layout.lines.span() + lines + self.legend_height(width, pen)
     }
 
     /// The colour of a line; a difference has one colour for more and one for less.
@@ -194,7 +210,7 @@ impl HeadsScene {
         pen.lines(all);
         if let Some(read) = self.read().filter(|_| !self.pinned.is_empty()) {
             let (row, col) = self.pinned.in_pattern(read);
-            let lines = Rect::from_x_y_ranges(layout.lines, 0.0..=layout.height()).translate(origin);
+            let lines = layout.lines_rect().translate(origin);
             pen.rect(lines.expand2(vec2(1.0, 0.0)), faded(pen.palette.canvas, Palette::VEIL));
             let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
             let meant = match row.zip(col) {
@@ -266,7 +282,8 @@ impl HeadsScene {
                 hidden: hidden.contains(&idx),
                 ..TokenLook::default()
             };
-            marks::token(layout.token_rect(column, idx).translate(origin), column, &group.text, look, pen);
+            let cell = layout.token_rect(column, idx).translate(origin);
+            marks::token(cell, (column, layout.lie), &group.text, look, pen);
         }
     }
 
@@ -289,6 +306,11 @@ impl HeadsScene {
 
 impl Scene for HeadsScene {
     fn width(&self, pen: &mut Pen<'_>) -> f32 {
+        if self.is_of_rows() {
+            let [queries, keys] = self.text_widths(pen);
+            let pitch = queries.max(keys) + 2.0 * TEXT_PAD_PT;
+            return (self.n_rows() as f32 * pitch).clamp(ROWS_PT.0, ROWS_PT.1).max(self.least_width(pen));
+        }
         let columns: f32 = self.text_widths(pen).into_iter().map(|width| width + 2.0 * TEXT_PAD_PT).sum();
         let strips = 2.0 * self.strip();
         // A column of long texts is cut rather than making the figure wide.
@@ -296,15 +318,24 @@ impl Scene for HeadsScene {
     }
 
     fn least_width(&self, pen: &mut Pen<'_>) -> f32 {
+        if self.is_of_rows() {
+            return self.n_rows() as f32 * layout::MIN_ROW_PT;
+        }
         let columns: f32 = self.text_widths(pen).into_iter().map(|width| (width + 2.0 * TEXT_PAD_PT).min(90.0)).sum();
         columns + 2.0 * self.strip() + 80.0
     }
 
     fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        if self.is_of_rows() {
+            return self.height_of_rows(width, BETWEEN_ROWS_PT.1, pen);
+        }
         HEADING_PT + self.n_rows() as f32 * ROW_PT + self.legend_height(width, pen)
     }
 
     fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        if self.is_of_rows() {
+            return self.height_of_rows(width, BETWEEN_ROWS_PT.0, pen);
+        }
         HEADING_PT + self.n_rows() as f32 * layout::MIN_ROW_PT + self.legend_height(width, pen)
     }
 
@@ -323,7 +354,7 @@ impl Scene for HeadsScene {
         self.column(&layout, origin, TokenColumn::Key, pen);
         if self.has_legend {
             let height = self.legend_height(area.width(), pen);
-            let top = (origin.y + layout.height()).min(area.bottom() - height).max(area.top());
+            let top = (origin.y + layout.size().y).min(area.bottom() - height).max(area.top());
             self.all_marks().draw(Rect::from_x_y_ranges(area.x_range(), top..=area.bottom()), pen);
         }
     }
@@ -377,10 +408,11 @@ impl Scene for HeadsScene {
             (false, LineColor::Gradient) => format!("Colour runs from query to key, {size}"),
             (false, LineColor::Head) => format!("Colour shows the head, {size}"),
         };
-        let ends = if self.read().is_some_and(ReadPattern::has_one_row) {
-            "Lines join the explained output (left) to each token (right)"
-        } else {
-            "Lines join each query (left) to its keys (right)"
+        let ends = match (self.read().is_some_and(ReadPattern::has_one_row), self.options.placing) {
+            (true, Placing::Columns) => "Lines join the explained output (left) to each token (right)",
+            (true, Placing::Rows) => "Lines join the explained output (above) to each token (below)",
+            (false, Placing::Columns) => "Lines join each query (left) to its keys (right)",
+            (false, Placing::Rows) => "Lines join each query (above) to its keys (below)",
         };
         let how = format!("{ends}; drawn are {which}");
         let held = self.pinned_text().unwrap_or_default();

@@ -5,11 +5,11 @@ use std::num::ParseIntError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::look::LineLook;
+use super::{layout::Placing, look::LineLook};
 use crate::{
     analysis::edges::EdgeFilter,
     figure::{spec::plain, views::ViewScope},
-    options::{FieldValue, OptionField, Visit, choose_with, fraction, put},
+    options::{FieldValue, OptionField, Visit, choose, choose_with, fraction, put},
 };
 
 /// Options of the view.
@@ -18,6 +18,7 @@ use crate::{
 pub struct HeadsOptions {
     pub filter: EdgeFilter,
     pub look: LineLook,
+    pub placing: Placing,
 }
 
 /// Ways of choosing lines: name, label, meaning.
@@ -69,6 +70,8 @@ impl HeadsOptions {
         };
         visit(OptionField::new(name, ways[way].2, meaning, value).in_window());
         self.look.visit(visit);
+        let meaning = "Lines: columns (queries at the left, keys at the right) or rows (queries above, keys below)";
+        choose(visit, ("line-layout", "Tokens in", meaning), &mut self.placing, &Placing::CHOICES);
     }
 
     /// Names in metadata before they were those of settings.

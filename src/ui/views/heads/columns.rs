@@ -52,17 +52,18 @@ pub fn column_ui(
     painter: &mut PiecePainter<ColumnKey>,
 ) -> Option<(Focus, Rect)> {
     let selection = &cx.pane.selection;
-    let (axis, tokens) = (scene.axes[column as usize], scene.layout.tokens(column));
+    let (axis, layout) = (scene.axes[column as usize], &scene.layout);
     let (focus, held) = (scene.rows_of(selection.focus()), scene.rows_of(selection.pinned));
     let (mut hovered, mut looks) = (None, Vec::new());
     let roving = Roving::new(ui, ui.scope_id().with(("column", column)), &scene.visible[column as usize]);
     if let Some(row) = roving.moved_to() {
-        let cell = tokens.cell(row, 0).translate(scene.origin.to_vec2());
+        let cell = layout.token_rect(column, row).translate(scene.origin.to_vec2());
         ui.scroll_to_rect(cell, None);
     }
     let picked = cx.pane.picked_tokens(cx.document).map(|picked| picked[column as usize].clone()).unwrap_or_default();
+    let along = if layout.is_of_rows() { Along::Line } else { Along::Column };
     for row in scene.visible[column as usize].clone() {
-        let cell = tokens.cell(row, 0).translate(scene.origin.to_vec2());
+        let cell = layout.token_rect(column, row).translate(scene.origin.to_vec2());
         let Some(group) = axis.groups.get(row) else { continue };
         let is_picked = picked.get(group.positions.clone()).is_some_and(|part| part.contains(&true));
         let is_hidden = scene.marks().is_some_and(|marks| match column {
@@ -72,14 +73,14 @@ pub fn column_ui(
         let note = if is_picked { ", picked" } else { "" };
         let note = if is_hidden { ", hidden" } else { note };
         let (text, position) = (&group.text, group.positions.start);
-        let here = scene.tokens((tokens.of)(row, 0));
+        let here = scene.tokens(HeadsLayout::pointed(column, row));
         let (name, pinned, focused) = match column {
             TokenColumn::Query if scene.has_one_row() => ("Explained", None, None),
             TokenColumn::Query => ("Query", held.query, focus.query),
             TokenColumn::Key => ("Key", held.key, focus.key),
         };
         let response = ui.interact(cell, token_id(ui, column, row), roving.sense(row));
-        roving.keys(ui, &response, row, axis.groups.len(), Along::Column);
+        roving.keys(ui, &response, row, axis.groups.len(), along);
         let is_pinned = pinned == Some(row);
         response.widget_info(|| {
             WidgetInfo::selected(Role::Button, true, is_pinned, format!("{name} {position} {text}{note}"))
@@ -107,8 +108,8 @@ pub fn column_ui(
     }
     let draw = |pen: &mut Pen<'_>| {
         for (row, look) in &looks {
-            let cell = tokens.cell(*row, 0).translate(scene.origin.to_vec2());
-            marks::token(cell, column, axis.text(*row), *look, pen);
+            let cell = layout.token_rect(column, *row).translate(scene.origin.to_vec2());
+            marks::token(cell, (column, layout.lie), axis.text(*row), *look, pen);
         }
     };
     let key = (key.clone(), scene.origin, looks.clone());

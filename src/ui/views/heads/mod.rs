@@ -19,7 +19,7 @@ use crate::{
         palette::{Ink, Palette},
         pen::Pen,
         views::{
-            heads::{HEADING_PT, MAX_LINES, marks, pair_text},
+            heads::{HEADING_PT, MAX_LINES, look::LineLook, marks, pair_text},
             regions::Pointed,
         },
     },
@@ -39,8 +39,7 @@ pub(super) mod swatches;
 mod words;
 
 pub use crate::figure::views::heads::layout;
-use crate::figure::views::heads::look::LineLook;
-use layout::{HeadsLayout, HeadsLayoutInput, Line, TokenColumn};
+use layout::{HeadsLayout, HeadsLayoutInput, Line, Placing, TokenColumn};
 use lines::{HeadLines, LinesOf};
 use minimap::Minimap;
 
@@ -164,19 +163,22 @@ impl Canvas for HeadsView {
         let axes_of = crate::ids::HeadId { stack, ..Default::default() };
         let axes_key = (capture.id(), source::shown_of_head(cx, capture, axes_of));
         let look = known.of.look;
+        // A long text has room for a column alone.
+        let placing = if is_long { Placing::Columns } else { cx.pane.options.heads.placing };
+        let is_rows = placing == Placing::Rows;
         let axes = self.axes.get_or_update(axes_key.clone(), || reading::axes(capture, &axes_key.1));
-        let widest = self.layout(ui, &axes, (axes_key.clone(), look), whole.size());
+        let widest = self.layout(ui, &axes, (axes_key.clone(), look, placing), whole.size());
         let used = widest.keys.max - widest.queries.min + ui.spacing().scroll.allocated_width();
-        let beside = grid::room(whole, used).filter(|_| source::has_heads(cx) && !is_long);
+        let beside = grid::room(whole, used).filter(|_| source::has_heads(cx) && !is_long && !is_rows);
         let all = if beside.is_some() { whole.with_max_x(whole.left() + used) } else { whole };
         let map_width = if is_long { minimap::WIDTH_PT } else { 0.0 };
         let (area, map_area) = all.split_left_right_at_x(all.right() - map_width);
-        let layout = self.layout(ui, &axes, (axes_key, look), area.size());
+        let layout = self.layout(ui, &axes, (axes_key, look, placing), area.size());
         let headings = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
         columns::headings_ui(ui, headings, &layout, &axes, cx);
         ui.allocate_rect(headings, Sense::hover());
 
-        let scroll = ScrollArea::vertical().auto_shrink(false).id_salt(("rows", capture.id().0, stack));
+        let scroll = ScrollArea::new([is_rows, !is_rows]).auto_shrink(false).id_salt(("rows", capture.id().0, stack));
         let scroll = match self.minimap.scroll_to(layout.height(), area.height() - HEADING_PT) {
             Some(top) => scroll.vertical_scroll_offset(top),
             None => scroll,
@@ -185,9 +187,10 @@ impl Canvas for HeadsView {
         let below = ui.available_rect_before_wrap().intersect(area);
         let mut left = ui.new_child(UiBuilder::new().max_rect(below));
         let shown = scroll.show_viewport(&mut left, |ui, viewport| {
-            let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), layout.height()), Sense::hover());
-            let layout = layout.scrolled(viewport.y_range());
-            let visible = layout.rows_in(viewport.y_range());
+            let wanted = if is_rows { layout.size() } else { vec2(ui.available_width(), layout.height()) };
+            let (rect, _) = ui.allocate_exact_size(wanted, Sense::hover());
+            let layout = layout.scrolled(layout.seen(viewport));
+            let visible = layout.rows_in(layout.seen(viewport));
             let rows = layout.mesh_rows(&visible);
             let layout = if is_long { layout.leaving(&rows) } else { layout };
             in_sight = visible[0].clone();
@@ -221,11 +224,21 @@ impl Canvas for HeadsView {
 }
 
 impl HeadsView {
-    fn layout(&mut self, ui: &Ui, axes: &Axes, (key, look): (AxesKey, LineLook), area: Vec2) -> HeadsLayout {
+    fn layout(
+        &mut self,
+        ui: &Ui,
+        axes: &Axes,
+        (key, look, placing): (AxesKey, LineLook, Placing),
+        area: Vec2,
+    ) -> HeadsLayout {
         // Headings that tell the sides apart must fit over short words.
         let two_sides = key.1.heads.stack() == StackKind::Cross;
         let least = if two_sides || key.1.source.explained().is_some() { columns::HEADING_WIDTH_PT / 2.0 } else { 0.0 };
-        let least = if two_sides { columns::HEADING_WIDTH_PT } else { least };
+        let least = match placing {
+            Placing::Rows => 0.0,
+            Placing::Columns if two_sides => columns::HEADING_WIDTH_PT,
+            Placing::Columns => least,
+        };
         let text_widths = self.widths.get_or_update((key, ui.pixels_per_point()), || {
             [&axes[0], &axes[1]].map(|axis| text_width::widest(ui.painter(), axis, text_size::BODY))
         });
@@ -233,11 +246,16 @@ impl HeadsView {
         HeadsLayout::compute(HeadsLayoutInput {
             width: area.x - bar,
             // Between the headings and the rows stands what stands between any two.
-            height: area.y - HEADING_PT - ui.spacing().item_spacing.y,
+            height: area.y
+                - HEADING_PT
+                - ui.spacing().item_spacing.y
+                - if placing == Placing::Rows { bar } else { 0.0 },
             n_query: axes[0].len(),
             n_key: axes[1].len(),
             text_widths: text_widths.map(|width| width.max(least)),
             strip: layout::STRIP_PT,
+            placing,
+            from_right: placing == Placing::Rows && layout::reads_from_right(axes[1].texts()),
         })
         .with_course(look.course)
     }
@@ -254,8 +272,7 @@ impl HeadsView {
                 paint::strokes((&scene.layout, key.of.look), &drawn, &scene.inks(), |weight| weight, cx.theme);
             Arc::new(VisibleLines { drawn, n_all, strokes })
         });
-        let lines_rect =
-            Rect::from_x_y_ranges(scene.layout.lines, 0.0..=scene.layout.height()).translate(scene.origin.to_vec2());
+        let lines_rect = scene.layout.lines_rect().translate(scene.origin.to_vec2());
         let line_response = ui.interact(lines_rect, ui.scope_id().with("lines"), Sense::click());
         let painter = ui.painter().with_clip_rect(ui.clip_rect());
         let focus = scene.rows_of(cx.pane.selection.focus());
@@ -303,7 +320,10 @@ impl HeadsView {
         let over_columns = [TokenColumn::Query, TokenColumn::Key]
             .map(|column| columns::column_ui(ui, cx, (scene, key), column, &mut self.tokens));
         // What is said of a token stands at its outer side, where nothing is compared.
-        let sides = [RectAlign::LEFT_START, RectAlign::RIGHT_START];
+        let sides = match scene.layout.is_of_rows() {
+            false => [RectAlign::LEFT_START, RectAlign::RIGHT_START],
+            true => [RectAlign::TOP_START, RectAlign::BOTTOM_START],
+        };
         let over = over_columns.into_iter().zip(sides).find_map(|(over, side)| Some((over?, side)));
         let place = over.map(|((_, cell), side)| (cell, side));
         let mut hovered = over.map(|((focus, _), _)| focus);
