@@ -203,6 +203,7 @@ fn keys_step_heads_layers_views_and_history() {
         (Key::Num2, ViewKind::Scatter),
         (Key::Num1, ViewKind::Heatmap),
         (Key::Num1, ViewKind::Writing),
+        (Key::Num1, ViewKind::Text),
         (Key::Num1, ViewKind::Heads),
     ] {
         window.press(Modifiers::NONE, key);
