@@ -51,6 +51,8 @@ def main():
     for log in sorted((ROOT / "assets" / "models").glob("*/training.csv")):
         with open(log, newline="") as file:
             rows = list(csv.DictReader(file))
+        if len(rows) == 1:
+            continue  # a point is no curve
         (folder / f"{log.parent.name}.svg").write_text(curve(rows, f"demo:{log.parent.name}"))
         print(log.parent.name, rows[-1])
 

@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT / "assets" / "models"
 LIMIT = 1e-4
 TEXT = "Tom had a red car and a small dog."
+PHRASES = ("My sister always forgets my father's green hat.", "Ma sœur oublie toujours le chapeau vert de mon père.")
 PAIR = (">>fra<< He bought a white house.", "Il a acheté une maison blanche.")
 REVIEW = "The actors aren't bad, but it’s a dull, LIFELESS film about Zanzibar."
 DOCUMENT = "It costs $16.95... Is it worth that?! The actors aren't bad, but it’s DULL"
@@ -90,8 +91,8 @@ def translate():
     yield model, out.logits[0], logits, folder
 
 
-def classic(name):
-    logits, ids = yield name, ("--text", PAIR[0], "--target", PAIR[1])
+def classic(name, pair=PAIR):
+    logits, ids = yield name, ("--text", pair[0], "--target", pair[1])
     folder = MODELS / name
     model = RnnSearch(json.loads((folder / "config.json").read_text()))
     stored = load_file(folder / "model.safetensors")
@@ -138,6 +139,7 @@ def main():
         plain("sentiment", BertForSequenceClassification, folder="bert", config="bert/sentiment"),
         vit(), translate(), captions(),
         classic("classic"), classic("classic-dot"), classic("classic-bilinear"), classic("bottleneck"),
+        *(classic(f"scorer-{score}", PHRASES) for score in ("additive", "mlp", "bilinear", "dot")),
         pointer(), in_sentences("documents", train_documents, DOCUMENT),
         in_sentences("memory", train_memory, STORY),
         review("bilstm"), review("bilstm-sparsemax"), review("bilstm-deceiving"), review("bilstm-rationale"),

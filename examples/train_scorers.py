@@ -1,6 +1,6 @@
 """Trains `demo:scorer-additive`, `-dot`, `-bilinear` and `-mlp`: one translator with four scorers.
 
-    python examples/train_scorers.py --out RUN --score additive --steps 1000
+    python examples/train_scorers.py --out RUN --score additive --steps 600
 
 The networks of `train_classic.py`, small, translate phrases of a grammar from English into French: “my father's
 green hat” becomes “le chapeau vert de mon père”. Colours follow their noun there, owners come last and adverbs

@@ -30,6 +30,8 @@ static BERT_WEIGHTS: &[u8] = file!("bert", "model.safetensors");
 static BERT_VOCABULARY: &[u8] = file!("bert", "tokenizer.json");
 static BERT_TOKENIZER: &[u8] = file!("bert", "tokenizer_config.json");
 static TRANSLATION_VOCABULARY: &[u8] = file!("translate", "tokenizer.json");
+static PHRASE_VOCABULARY: &[u8] = file!("scorer-additive", "tokenizer.json");
+static PHRASE_TOKENIZER: &[u8] = file!("scorer-additive", "tokenizer_config.json");
 
 // The twins read with the same words.
 static REVIEW_WORDS: &[u8] = file!("bilstm", "words.safetensors");
@@ -37,7 +39,7 @@ static REVIEW_PLACES: &[u8] = file!("bilstm", "model.safetensors.index.json");
 static REVIEW_VOCABULARY: &[u8] = file!("bilstm", "tokenizer.json");
 static REVIEW_TOKENIZER: &[u8] = file!("bilstm", "tokenizer_config.json");
 
-static MODELS: [BundledModel; 17] = [
+static MODELS: [BundledModel; 21] = [
     checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
     checkpoint!(
         "demo:bert", "bert", ["config.json"],
@@ -69,6 +71,22 @@ static MODELS: [BundledModel; 17] = [
     checkpoint!(
         "demo:bottleneck", "bottleneck", ["config.json", "model.safetensors", "tokenizer_config.json"],
         "tokenizer.json": TRANSLATION_VOCABULARY
+    ),
+    checkpoint!(
+        "demo:scorer-additive", "scorer-additive", ["config.json", "model.safetensors"],
+        "tokenizer.json": PHRASE_VOCABULARY, "tokenizer_config.json": PHRASE_TOKENIZER
+    ),
+    checkpoint!(
+        "demo:scorer-mlp", "scorer-mlp", ["config.json", "model.safetensors"],
+        "tokenizer.json": PHRASE_VOCABULARY, "tokenizer_config.json": PHRASE_TOKENIZER
+    ),
+    checkpoint!(
+        "demo:scorer-bilinear", "scorer-bilinear", ["config.json", "model.safetensors"],
+        "tokenizer.json": PHRASE_VOCABULARY, "tokenizer_config.json": PHRASE_TOKENIZER
+    ),
+    checkpoint!(
+        "demo:scorer-dot", "scorer-dot", ["config.json", "model.safetensors"],
+        "tokenizer.json": PHRASE_VOCABULARY, "tokenizer_config.json": PHRASE_TOKENIZER
     ),
     checkpoint!(
         "demo:pointer",
