@@ -39,6 +39,13 @@ pub(super) const TRANSLATE: Example = Example {
 const CLASSIC: Example = Example { model: "demo:classic", head: Some((0, 0)), ..TRANSLATE };
 /// Two columns that no run changes: the last state of each reader.
 const BOTTLENECK: Example = Example { model: "demo:bottleneck", ..CLASSIC };
+/// One of four that differ in their scorer alone.
+const SCORER: Example = Example {
+    model: "demo:scorer-additive",
+    beside: &["demo:scorer-mlp", "demo:scorer-bilinear", "demo:scorer-dot"],
+    view: ViewKind::Heatmap,
+    ..CLASSIC
+};
 /// What it attends to is what it writes.
 const POINTER: Example =
     Example { topic: Topic::Prediction, model: "demo:pointer", view: ViewKind::Heatmap, ..CLASSIC };
@@ -439,13 +446,11 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..CLASSIC
     },
     Example {
-        title: "Three scorers, one sentence",
-        hint: "Additive scores find the words, dot products more sharply; bilinear ones rest on the two ends of the text",
-        beside: &["demo:classic-dot", "demo:classic-bilinear"],
-        input: ExampleInput::Text(">>fra<< He bought a white house."),
-        target: Some("Il a acheté une maison blanche."),
-        view: ViewKind::Heatmap,
-        ..CLASSIC
+        title: "Four scorers, one sentence",
+        hint: "All four find father, hat and green; rows of the additive one have 0.66 nats of entropy, bilinear ones 0.02",
+        input: ExampleInput::Text("My sister always forgets my father's green hat."),
+        target: Some("Ma sœur oublie toujours le chapeau vert de mon père."),
+        ..SCORER
     },
     Example {
         title: "My father's hat, in 2015",

@@ -86,7 +86,7 @@ pub const LECTURE: &[Part] = &[
             ),
             stop("Home, in 2015", "The weights as a matrix: a row per written word, a column per word of the source"),
             stop(
-                "Three scorers, one sentence",
+                "Four scorers, one sentence",
                 "A score is a small network, a product of two states, or one with a matrix between (Luong and others, 2015)",
             ),
             stop("My father's green hat", "The same in a transformer, in two languages that order their words unlike"),
