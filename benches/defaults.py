@@ -25,6 +25,7 @@ INPUTS = {
     "demo:classic-bilinear": ["--text", "the cat sleeps"],
     "demo:classic-dot": ["--text", "the cat sleeps"],
     "demo:bottleneck": ["--text", "the cat sleeps"],
+    **{f"demo:scorer-{score}": ["--text", "my father's green hat"] for score in ("additive", "mlp", "bilinear", "dot")},
     "demo:pointer": ["--text", "42 7 93 15 68 3"],
     "demo:documents": ["--text", "terrible value. ordered pasta entree."],
     "demo:memory": ["--text", "Mary moved to the kitchen. Mary took the milk. Where is the milk?"],

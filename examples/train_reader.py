@@ -1,4 +1,4 @@
-"""Trains `demo:reader`: a recurrent language model that looks back at what it has read.
+"""Trains a recurrent language model that looks back at what it has read.
 
     python examples/train_reader.py --data DATA --out RUN --tokenizer DIR --score bilinear --steps 1500
 
