@@ -99,9 +99,13 @@ impl Scorer {
         Some(self.sum(query, key)?.into_iter().zip(self.energy()).map(weigh).collect())
     }
 
-    /// The scores of a query with every key, before scale and mask.
+    /// The score of a query and a key, before scale and mask.
+    pub fn score(&self, query: usize, key: usize) -> Option<f64> {
+        Some(self.parts(query, key)?.iter().sum())
+    }
+
+    /// The scores of a query with every key.
     pub fn scores(&self, query: usize) -> Option<Vec<f32>> {
-        let score = |key: usize| Some(self.parts(query, key)?.iter().sum::<f64>() as f32);
-        (0..self.n_key).map(score).collect()
+        (0..self.n_key).map(|key| Some(self.score(query, key)? as f32)).collect()
     }
 }

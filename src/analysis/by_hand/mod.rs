@@ -264,10 +264,8 @@ impl Numbers {
             let rows = [&queries.rows[..], &keys.rows, &[energy.to_vec()]].concat();
             let scorer = capture::Scorer::new(bend, Typed { name: "the hidden layer", rows }.matrix()?, keys.n_rows());
             let scorer = scorer.map_err(|error| NumbersError(error.to_string()))?;
-            let scores = Typed::from_fn("scores", queries.n_rows(), keys.n_rows(), |i, j| {
-                let sums = queries.rows[i].iter().zip(&keys.rows[j]).map(|(query, key)| bend.of(query + key));
-                scale * sums.zip(energy).map(|(hidden, energy)| hidden * energy).sum::<f64>()
-            });
+            let score = |i: usize, j: usize| scale * scorer.score(i, j).unwrap_or(f64::NAN);
+            let scores = Typed::from_fn("scores", queries.n_rows(), keys.n_rows(), score);
             Ok(Scored { scores, scale, vectors: None, scorer: Some(scorer) })
         };
         match &self.scorer {

@@ -171,7 +171,7 @@ impl Method for EdgeOptions {
         let meaning = "How the score is taken apart: dimension, direction (singular directions of the head), source (pairs \
             of what was added to the two streams), position (apart from content) or back (what the heads of the layer \
             before brought from each token)";
-        choose(visit, ("by", "Taken apart by", meaning), &mut self.by, &PartsBy::CHOICES);
+        choose(visit, ("by", "Parts by", meaning), &mut self.by, &PartsBy::CHOICES);
         visit(whole("top", "Listed", "Pairs of parts", &mut self.n_top, 1..=100_000));
     }
 

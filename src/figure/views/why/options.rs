@@ -29,7 +29,7 @@ impl WhyOptions {
         let meaning = "Of why: by what the score is taken apart beside the steps: dimension (as the steps do), direction \
             (singular directions of the head), source (pairs of what was added to the streams of query and key), position \
             (apart from content) or back (what the heads of the layer before brought from each token)";
-        choose(visit, ("parts", "Taken apart by", meaning), &mut self.parts, &PartsBy::CHOICES);
+        choose(visit, ("parts", "Parts by", meaning), &mut self.parts, &PartsBy::CHOICES);
         let meaning = "Of why: steps that are walked from the query on; 0 for all";
         visit(whole("walked", "Steps", meaning, &mut self.steps, 0..=MOST_STEPS));
     }

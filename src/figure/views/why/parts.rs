@@ -62,7 +62,7 @@ impl Parts {
         // The steps have the dimensions already.
         let of_table =
             |(name, value): &(Cow<'static, str>, Value)| matches!(value, Value::Table(_)).then(|| titled(name));
-        let tables: Vec<&str> = report.values.iter().filter_map(of_table).collect();
+        let tables: Vec<&str> = report.values.iter().filter_map(of_table).filter(|title| !title.is_empty()).collect();
         let parts = sections.iter().flat_map(|section| &section.parts);
         let pieces = parts.filter(|part| tables.contains(&part.title.as_str())).cloned().collect();
         Self { title: title.to_owned(), said, pieces, report: Some(Arc::clone(report)) }
@@ -102,7 +102,9 @@ impl Parts {
     pub fn width(&self) -> f32 {
         let widths = || self.pieces.iter().map(TitledPiece::width);
         let in_a_row = widths().map(|width| width + BESIDE_PT).sum::<f32>() - BESIDE_PT;
-        widths().fold(in_a_row.min(MOST_PT), f32::max).max(LEAST_PT)
+        // A sentence alone has all the room.
+        let least = if self.pieces.is_empty() { MOST_PT } else { LEAST_PT };
+        widths().fold(in_a_row.min(MOST_PT), f32::max).max(least)
     }
 
     /// The least width at which it can be read.
