@@ -4,12 +4,12 @@ network for nothing and reports no error. Arguments: the page, and a folder for 
 import base64
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
 import urllib.request
 
-PORT = 9_515
 FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--window-size=1280,900",
@@ -20,23 +20,18 @@ class Browser:
     """A session of ChromeDriver by its own protocol."""
 
     def __init__(self):
-        self.driver = subprocess.Popen(["chromedriver", f"--port={PORT}"], stdout=subprocess.DEVNULL)
+        self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True)
+        started = next(line for line in self.driver.stdout if "started successfully on port" in line)
+        self.port = int(re.search(r"port (\d+)", started)[1])
         options = {"args": FLAGS}
         wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
-        for attempt in range(50):
-            try:
-                made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}}, session="")
-                break
-            except OSError:
-                if attempt == 49:
-                    raise
-                time.sleep(0.2)
+        made = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}}, session="")
         self.session = f"/session/{made['sessionId']}"
 
     def call(self, method, path, body=None, session=None):
         at = (self.session if session is None else session) + path
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{PORT}{at}", data, method=method)
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{at}", data, method=method)
         return json.loads(urllib.request.urlopen(request, timeout=120).read())["value"]
 
     def script(self, text):
@@ -73,6 +68,7 @@ class Browser:
     def close(self):
         self.call("DELETE", "")
         self.driver.terminate()
+        self.driver.wait()
 
 
 def inked(browser):
