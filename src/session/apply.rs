@@ -9,7 +9,7 @@ use super::{
     notices::Causes,
 };
 use crate::{
-    ids::{HeadId, PaneId, Side},
+    ids::{HeadId, JobId, PaneId, Side},
     lab::{MethodPreset, TimeLimit},
     protocol::{CorpusOptions, Lane},
     text::counted,
@@ -119,6 +119,18 @@ impl Session {
         notices.retain(Causes { documents, panes, keeping });
     }
 
+    /// Has the active document ask something of its model.
+    fn ask(&mut self, ask: fn(&mut Document, JobId) -> Vec<Effect>) -> Vec<Effect> {
+        let job = self.jobs.next();
+        ask(self.active_document(), job)
+    }
+
+    /// Shows what length costs, and has times measured.
+    fn measure_times(&mut self, pane: PaneId) -> Vec<Effect> {
+        let effects = self.transition(pane, Command::Select(SelectionCommand::ShowView(ViewKind::OF_TIMES)));
+        effects.into_iter().chain(self.ask(Document::measure)).collect()
+    }
+
     fn transition(&mut self, pane: PaneId, command: Command) -> Vec<Effect> {
         match command {
             Command::InPane(command) => return self.apply_to(pane, command),
@@ -128,17 +140,8 @@ impl Session {
                 self.active_document().owe_corpus();
                 return self.load(source);
             }
-            Command::AskSecondOpinion => {
-                let job = self.jobs.next();
-                return self.active_document().ask_second_opinion(job);
-            }
-            Command::MeasureTimes => {
-                let mut effects =
-                    self.transition(pane, Command::Select(SelectionCommand::ShowView(ViewKind::OF_TIMES)));
-                let job = self.jobs.next();
-                effects.extend(self.active_document().measure(job));
-                return effects;
-            }
+            Command::AskSecondOpinion => return self.ask(Document::ask_second_opinion),
+            Command::MeasureTimes => return self.measure_times(pane),
             Command::OpenPaths(paths) => return self.open_paths(&paths),
             Command::OpenText(text) => return self.open_text(text),
             Command::OpenTextFile { path, text } => return self.open_text_file(path, text),
