@@ -19,6 +19,8 @@ pub enum ViewKind {
     Heads,
     /// One head as a matrix of colours.
     Heatmap,
+    /// The text itself, tinted.
+    Text,
     /// Every head as a small matrix of colours.
     Grid,
     Image,
@@ -46,8 +48,6 @@ pub enum ViewKind {
     Diagram,
     /// What attention costs by length.
     Cost,
-    /// The text itself, tinted.
-    Text,
     /// What a recurrence carries from token to token.
     States,
 }
@@ -56,6 +56,7 @@ pub enum ViewKind {
 const VIEWS: &[&ViewSpec] = &[
     &heads::SPEC,
     &heatmap::SPEC,
+    &text::SPEC,
     &grid::SPEC,
     &image::SPEC,
     &writing::SPEC,
@@ -70,7 +71,6 @@ const VIEWS: &[&ViewSpec] = &[
     &positions::SPEC,
     &diagram::SPEC,
     &cost::SPEC,
-    &text::SPEC,
     &states::SPEC,
 ];
 

@@ -97,6 +97,11 @@ impl ViewOptions {
         &mut self.heatmap.color_map
     }
 
+    /// What edges between layers stand for.
+    pub const fn path_measure(&self) -> PathMeasure {
+        self.paths.measure
+    }
+
     /// How many weights become one pixel, in views of heatmaps.
     pub const fn pool(&self) -> Pool {
         self.heatmap.pool

@@ -202,8 +202,9 @@ fn keys_step_heads_layers_views_and_history() {
         (Key::Num1, ViewKind::Heatmap),
         (Key::Num2, ViewKind::Scatter),
         (Key::Num1, ViewKind::Heatmap),
-        (Key::Num1, ViewKind::Writing),
         (Key::Num1, ViewKind::Text),
+        (Key::Num1, ViewKind::Writing),
+        (Key::Num1, ViewKind::Paths),
         (Key::Num1, ViewKind::Heads),
     ] {
         window.press(Modifiers::NONE, key);

@@ -91,7 +91,7 @@ impl Stream {
 
 /// Attention of one layer, heads taken together.
 #[derive(Clone, Debug, PartialEq)]
-struct Part {
+struct LayerWeights {
     stack: StackKind,
     /// `[query, key]`.
     weights: Dense,
@@ -107,7 +107,7 @@ struct ChainLayer {
     /// Within its stack.
     layer: usize,
     /// Attention within the sequence first, where there is one.
-    parts: Vec<Part>,
+    parts: Vec<LayerWeights>,
 }
 
 /// Attention of all layers.
@@ -226,7 +226,7 @@ impl LayerGraph {
                     let Some(keys) = keys else { continue };
                     let at = HeadId { stack: kind, layer, head: 0 };
                     let is_own = kind.key_side() == side;
-                    parts.push(Part {
+                    parts.push(LayerWeights {
                         stack: kind,
                         weights: fused(capture, (at, n_heads), head, heads)?,
                         first_key: keys.first,

@@ -46,23 +46,23 @@ pub struct CostArguments {
     threads: Option<u16>,
 }
 
-pub fn run(options: &CostArguments) -> Result<(), CliError> {
-    let engine = engine(options.threads.map(usize::from))?;
-    let model = open_model(&options.model, &engine)?;
+pub fn run(asked: &CostArguments) -> Result<(), CliError> {
+    let engine = engine(asked.threads.map(usize::from))?;
+    let model = open_model(&asked.model, &engine)?;
     let spec = model.spec();
-    let lengths = lengths(spec, &options.lengths)?;
-    let input = options.text.clone().map(|text| Input::Text(TextInput { text, ..TextInput::default() }));
+    let lengths = lengths(spec, &asked.lengths)?;
+    let input = asked.text.clone().map(|text| Input::Text(TextInput { text, ..TextInput::default() }));
     let threads = engine.n_threads();
     let timing = worker::timing::measure((&model, threads), input.as_ref(), &lengths, &show_progress, &mut |_| {})?;
-    if options.out.is_empty() {
+    if asked.out.is_empty() {
         // A closed pipe is not an error.
         io::stdout().lock().write_all(table(spec, &timing).as_bytes()).ok();
     }
-    let document = document(spec, &timing, options);
+    let document = document(spec, &timing, asked);
     let facts = CostFacts { head: HeadId::default(), model: Arc::clone(spec), n: 0, of_head: None };
     let scene = CostScene::new(Arc::new(facts), Some(Arc::new(timing)), CostOptions::default(), ColorMap::default());
     let question = "What does length cost?";
-    options.out.iter().try_for_each(|out| write_scene(out, &scene, (&METHOD, question), &document))
+    asked.out.iter().try_for_each(|out| write_scene(out, &scene, (&METHOD, question), &document))
 }
 
 /// The lengths that were asked for, in order; those that suit the model where none were.
@@ -88,7 +88,7 @@ fn lengths(model: &ModelSpec, asked: &[usize]) -> Result<Vec<usize>, CliError> {
 }
 
 /// The result as JSON.
-fn document(model: &ModelSpec, timing: &Timing, options: &CostArguments) -> Value {
+fn document(model: &ModelSpec, timing: &Timing, asked: &CostArguments) -> Value {
     let point = |at: &timing::Measured| {
         json!({
             "tokens": at.n, "seconds": at.secs,
@@ -98,7 +98,7 @@ fn document(model: &ModelSpec, timing: &Timing, options: &CostArguments) -> Valu
     let fit = timing.fit();
     json!({
         "method": METHOD.name,
-        "parameters": { "text": options.text, "lengths": options.lengths },
+        "parameters": { "text": asked.text, "lengths": asked.lengths },
         "model": { "name": model.name, "family": model.family, "n_params": model.n_params },
         "caveat": METHOD.caveat,
         "result": {

@@ -226,7 +226,7 @@ impl Topic<'_> {
             [None, Some(key)] => format!("which ways lead from {key} through the layers?"),
             [None, None] => "which way through the layers?".to_owned(),
         };
-        match self.options.paths.measure {
+        match self.options.path_measure() {
             PathMeasure::Raw => capitalised(&ways),
             measure @ (PathMeasure::Rollout | PathMeasure::Flow) => format!("{}: {ways}", measure.title()),
         }

@@ -4,6 +4,7 @@
 mod examples;
 mod lecture;
 mod put_to_the_test;
+mod step_by_step;
 mod what_if;
 
 pub use lecture::{LECTURE, Part, Stop, stops};
@@ -23,16 +24,22 @@ use crate::{
 /// The examples; the first one is open when the window opens.
 pub const EXAMPLES: &[Example] = &JOINED;
 
-static JOINED: [Example; examples::EXAMPLES.len() + put_to_the_test::EXAMPLES.len()] =
-    joined(examples::EXAMPLES, put_to_the_test::EXAMPLES);
+static JOINED: [Example; examples::EXAMPLES.len() + step_by_step::EXAMPLES.len() + put_to_the_test::EXAMPLES.len()] =
+    joined(&[examples::EXAMPLES, step_by_step::EXAMPLES, put_to_the_test::EXAMPLES]);
 
-/// Two lists in one.
-const fn joined<const N: usize>(first: &[Example], then: &[Example]) -> [Example; N] {
+/// Several lists in one.
+const fn joined<const N: usize>(lists: &[&[Example]]) -> [Example; N] {
     let mut all = [examples::GPT; N];
-    let mut idx = 0;
+    let (mut list, mut at, mut idx) = (0, 0, 0);
     while idx < N {
-        all[idx] = if idx < first.len() { first[idx] } else { then[idx - first.len()] };
-        idx += 1;
+        if at < lists[list].len() {
+            all[idx] = lists[list][at];
+            at += 1;
+            idx += 1;
+        } else {
+            list += 1;
+            at = 0;
+        }
     }
     all
 }

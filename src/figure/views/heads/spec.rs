@@ -110,7 +110,8 @@ fn frames(resolved: &ResolvedSpec<'_>, figure: impl Fn(Pinned) -> NamedScene) ->
     }
     let frame = |(query, word): (usize, String)| {
         let pinned = Pinned { query: Some(query), key: None };
-        NamedScene { label: word, ..figure(pinned) }
+        // Called by its word, not by the head that all have.
+        NamedScene { label: word, layer: None, head: None, ..figure(pinned) }
     };
     resolved.words().into_iter().map(frame).collect()
 }

@@ -139,7 +139,7 @@ impl PathsScene {
 
     /// What edges are drawn in.
     pub fn ink(&self) -> Ink {
-        match (self.options.measure, self.options.heads) {
+        match (self.options.measure, self.options.of_heads) {
             (PathMeasure::Rollout | PathMeasure::Flow, _) => Ink::Explained,
             (PathMeasure::Raw, PathHeads::Selected) => Ink::Head(self.head.head),
             (PathMeasure::Raw, PathHeads::Mean | PathHeads::Max) => Ink::Head(0),
@@ -240,7 +240,7 @@ impl Scene for PathsScene {
         };
         let parts = [of_pair, part, path.unwrap_or_default()];
         let short = parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("; ");
-        let heads = match self.options.heads {
+        let heads = match self.options.of_heads {
             PathHeads::Mean => "the mean of its heads".to_owned(),
             PathHeads::Max => "the largest weight of any of its heads".to_owned(),
             PathHeads::Selected => format!("the mean of its heads, of {} that head alone", self.head),

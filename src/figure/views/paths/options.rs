@@ -15,7 +15,7 @@ const MOST_EDGES: usize = 2000;
 #[serde(default)]
 pub struct PathsOptions {
     pub measure: PathMeasure,
-    pub heads: PathHeads,
+    pub of_heads: PathHeads,
     /// How many edges are drawn, the strongest of all layers.
     pub n_edges: usize,
     /// The assumed share of the residual stream.
@@ -24,7 +24,7 @@ pub struct PathsOptions {
 
 impl Default for PathsOptions {
     fn default() -> Self {
-        Self { measure: PathMeasure::Raw, heads: PathHeads::Mean, n_edges: 200, residual: 0.5 }
+        Self { measure: PathMeasure::Raw, of_heads: PathHeads::Mean, n_edges: 200, residual: 0.5 }
     }
 }
 
@@ -36,7 +36,7 @@ impl PathsOptions {
         choose(visit, ("path-measure", "Edges show", meaning), &mut self.measure, &PathMeasure::CHOICES);
         let meaning = "Of paths: how the heads of a layer become one: mean, max or selected (the selected head alone in its \
                        layer, the mean in all others)";
-        choose(visit, ("path-heads", "Heads", meaning), &mut self.heads, &PathHeads::CHOICES);
+        choose(visit, ("path-heads", "Heads", meaning), &mut self.of_heads, &PathHeads::CHOICES);
         let meaning = "Of paths: how many edges are drawn, the strongest of all layers";
         visit(whole("path-edges", "Edges", meaning, &mut self.n_edges, 1..=MOST_EDGES));
         let meaning = "Of paths: assumed share of a layer's output that bypasses attention, in rollout and flow";

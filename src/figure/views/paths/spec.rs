@@ -50,10 +50,10 @@ pub const SPEC: ViewSpec = ViewSpec {
 fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
     resolved.not_of_planes()?;
     let options = resolved.spec.options.paths;
-    let is_of_head = options.heads == PathHeads::Selected;
+    let is_of_head = options.of_heads == PathHeads::Selected;
     let figure = |id: HeadId| {
         let failed = |why: &str| FigureError::Failed(why.to_owned());
-        let of = PathsGraph::of(resolved.capture, id, options.heads).map_err(failed)?;
+        let of = PathsGraph::of(resolved.capture, id, options.of_heads).map_err(failed)?;
         let held = of.ends(id, resolved.pinned());
         let numbers =
             of.graph.measured(options.measure, options.residual.into(), options.n_edges, held).map_err(failed)?;

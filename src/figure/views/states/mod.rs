@@ -59,7 +59,7 @@ impl StatesFacts {
     /// What was recorded of the sequence that was chosen, or else of the first that there is.
     pub fn of(capture: &Capture, of: StatesOf) -> Option<Self> {
         let steps = |side: Side| Way::ALL.into_iter().filter_map(|way| Steps::of(capture, side, way)).collect();
-        let sides = [of].into_iter().chain(StatesOf::ALL).map(StatesOf::side);
+        let sides = [of].into_iter().chain(StatesOf::ALL).flat_map(StatesOf::sides).copied();
         let (side, steps) = sides.map(|side| (side, steps(side))).find(|(_, steps): &(_, Vec<_>)| !steps.is_empty())?;
         let tokens = capture.tokens(side);
         let layers = capture.model().stacks.iter().flat_map(|stack| &stack.layers);
@@ -75,8 +75,8 @@ impl StatesFacts {
 
 /// Why the view has nothing to show; `None` where it has.
 fn unavailable(capture: &Capture, _: StackKind) -> Option<&'static str> {
-    let has_some = StatesOf::ALL.into_iter().any(|of| {
-        let has_state = |way: Way| capture.of_sequence(of.side(), way.state()).is_some();
+    let has_some = StatesOf::ALL.into_iter().flat_map(StatesOf::sides).any(|side| {
+        let has_state = |way: Way| capture.of_sequence(*side, way.state()).is_some();
         Way::ALL.into_iter().any(has_state)
     });
     (!has_some).then_some("There are no states: no network here reads step by step, or they were not recorded")

@@ -32,12 +32,12 @@ vocabulary! {
 }
 
 impl StatesOf {
-    /// The side whose tokens are read or written step by step.
-    pub const fn side(self) -> Side {
+    /// The sides whose tokens may be read or written step by step; a model has one of them.
+    pub const fn sides(self) -> &'static [Side] {
         match self {
-            Self::Source => Side::Encoder,
-            Self::Target => Side::Decoder,
-            Self::Sentences => Side::Sentences,
+            Self::Source => &[Side::Encoder, Side::Only],
+            Self::Target => &[Side::Decoder],
+            Self::Sentences => &[Side::Sentences],
         }
     }
 }

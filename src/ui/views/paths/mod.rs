@@ -81,9 +81,9 @@ impl Canvas for PathsView {
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
         let (head, options) = (cx.pane.selection.head, cx.pane.options.paths);
-        let of = if options.heads == PathHeads::Selected { head } else { HeadId { layer: 0, head: 0, ..head } };
-        let make = || PathsGraph::of(capture, of, options.heads).map(Arc::new);
-        let found = self.graph.get_or_update((capture.id(), options.heads, of), make);
+        let of = if options.of_heads == PathHeads::Selected { head } else { HeadId { layer: 0, head: 0, ..head } };
+        let make = || PathsGraph::of(capture, of, options.of_heads).map(Arc::new);
+        let found = self.graph.get_or_update((capture.id(), options.of_heads, of), make);
         let graph = found.map_err(|why| Nothing::from(why).ui(ui, cx)).ok()?;
         let ends = |focus: Focus| graph.ends(head, Pinned { query: focus.query, key: focus.key });
         let pinned = ends(cx.pane.selection.pinned);
