@@ -80,6 +80,12 @@ pub const TERMS: &[Term] = &[
         "A key, often the first token or punctuation, that gets much attention without carrying meaning: a place for \
          unused attention.",
     ),
+    formula(
+        "Beam search",
+        "Several texts are written at once; at every step the most probable ones are kept, and of those that ended the \
+         one with the best score is taken.",
+        "score = log p(text) / length^α",
+    ),
     term("Capture", "The recorded attention of one run, as a file or in memory."),
     term(
         "Causal mask",

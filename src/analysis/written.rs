@@ -127,6 +127,12 @@ impl WrittenText {
         n_given > 0 && n_given < self.steps.len()
     }
 
+    /// The ids of a text that a beam search kept, up to a token; `None` where one is not known.
+    pub fn with_kept(&self, node: usize) -> Option<Vec<u32>> {
+        let kept = self.beams.as_ref()?.path(node).into_iter().map(|token| Some(token.id));
+        self.steps.iter().take(self.n_given()).map(|step| step.id).chain(kept).collect()
+    }
+
     /// The ids up to a step, with another token in its place; `None` where one is not known.
     pub fn with_rival(&self, nth: usize, rival: u32) -> Option<Vec<u32>> {
         self.steps.get(..nth)?.iter().map(|step| step.id).chain([Some(rival)]).collect()

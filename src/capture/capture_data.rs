@@ -102,6 +102,17 @@ pub struct Beams {
     pub hypotheses: Vec<(usize, f32)>,
 }
 
+impl Beams {
+    /// The tokens of a text up to one, from the first on.
+    pub fn path(&self, last: usize) -> Vec<&PredictionItem> {
+        let node = |node: usize| self.nodes.get(node);
+        let nodes = std::iter::successors(node(last), |(parent, _)| node((*parent)?));
+        let mut path: Vec<_> = nodes.map(|(_, token)| token).collect();
+        path.reverse();
+        path
+    }
+}
+
 /// One stack's recordings.
 #[derive(Clone, Debug, Default)]
 pub struct StackCapture {

@@ -3,6 +3,7 @@
 use std::{fs, io::Cursor, path::Path};
 
 use attnscope::{
+    analysis::written::WrittenText,
     capture::{
         Beams, Capture, PredictionItem,
         file::{self, Contents, Format},
@@ -35,10 +36,7 @@ fn beams(width: usize, length_penalty: f64, max_new_tokens: usize) -> Generation
 
 /// The ids of a text up to a token.
 fn path(beams: &Beams, last: usize) -> Vec<u32> {
-    let nodes = std::iter::successors(Some(last), |node| beams.nodes[*node].0);
-    let mut ids: Vec<u32> = nodes.map(|node| beams.nodes[node].1.id).collect();
-    ids.reverse();
-    ids
+    beams.path(last).into_iter().map(|token| token.id).collect()
 }
 
 #[test]
@@ -86,6 +84,12 @@ fn one_beam_is_the_most_probable_token_each_time_and_given_tokens_come_first() {
     assert_eq!([tokens[0].id, tokens[1].id], [Some(40), Some(41)]);
     let found = generated.beams.as_ref().unwrap();
     assert_eq!((generated.n_given, path(found, found.hypotheses[0].0).len()), (2, 4));
+    let second = found.hypotheses[1].0;
+    let ids = WrittenText::of(&begun).unwrap().with_kept(second).unwrap();
+    assert_eq!(ids, [&[40, 41][..], &path(found, second)].concat());
+    let taken = write("gpt2", &source, Generation { begun: ids.clone().into(), ..beams(3, 1.0, 6) });
+    let tokens = &taken.tokens(generated.side)[generated.first..];
+    assert_eq!(tokens.iter().filter_map(|token| token.id).collect::<Vec<_>>(), ids, "another text of the tree");
     let mut bytes = Vec::new();
     file::write(&[&begun], Contents::DEFAULT, &mut bytes).unwrap();
     let again = file::read(&mut Cursor::new(&bytes), Format::Safetensors, "", &mut || CaptureId(1)).unwrap().remove(0);

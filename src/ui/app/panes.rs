@@ -179,7 +179,7 @@ fn pressed_in(ui: &Ui, rect: Rect) -> bool {
 /// The question that a pane answers, with what it is of and how it is tied to the others.
 fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), HEADER_PT), Sense::hover());
-    if is_changed(view) {
+    if is_changed(view) || is_begun(view) {
         let stripe = rect.with_max_y(rect.top() + CHANGED_PT).translate(vec2(0.0, ACTIVE_PT));
         ui.painter().rect_filled(stripe, 0, opaque(cx.theme.palette.changed));
     }
@@ -224,6 +224,12 @@ fn header_ui(ui: &mut Ui, cx: &PanelCtx<'_>, view: &ViewCtx<'_>) {
 /// Whether a pane shows a run with changes.
 fn is_changed(view: &ViewCtx<'_>) -> bool {
     view.document.latest_capture().is_some_and(|capture| !capture.computation().edits.is_empty())
+}
+
+/// Whether a pane shows a text that the model did not begin itself.
+fn is_begun(view: &ViewCtx<'_>) -> bool {
+    let generated = view.document.latest_capture().and_then(|capture| capture.generated());
+    generated.is_some_and(|generated| generated.n_given > 0)
 }
 
 /// A pin, which lets go of what is held.

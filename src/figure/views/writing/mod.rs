@@ -109,6 +109,11 @@ impl WritingScene {
         })
     }
 
+    /// Where the tree of texts begins.
+    pub fn corner_of_tree(&self, area: Rect) -> Pos2 {
+        area.min + vec2(0.0, self.height_of_steps(area.width()) + GAP_PT.y)
+    }
+
     /// The token at a place.
     pub fn cell_at(&self, area: Rect, at: Pos2) -> Option<(StepCell, Rect)> {
         let step = (0..self.text.steps.len()).find(|nth| self.column(area, *nth).contains(at))?;
@@ -136,7 +141,7 @@ impl Scene for WritingScene {
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
         self.draw_steps(area, pen);
         if let Some(tree) = &self.tree {
-            tree.draw(area.min + vec2(0.0, self.height_of_steps(area.width()) + GAP_PT.y), pen);
+            tree.draw(self.corner_of_tree(area), pen);
         }
     }
 

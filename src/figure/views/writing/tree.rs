@@ -42,7 +42,7 @@ pub enum Fate {
 /// Where each token stands.
 #[derive(Clone, Debug)]
 pub struct BeamTree {
-    beams: Beams,
+    pub beams: Beams,
     /// By token: its column and its row.
     pub places: Vec<[usize; 2]>,
     pub fates: Vec<Fate>,
@@ -87,15 +87,18 @@ impl BeamTree {
         vec2((self.n_cols + 1) as f32 * TOKEN_PT, TITLE_PT + self.n_rows as f32 * CONTROL_PT)
     }
 
+    /// The place of a token, where the tree begins at a corner.
+    pub fn cell(&self, corner: Pos2, node: usize) -> Rect {
+        let [col, row] = self.places[node];
+        let at = corner + vec2(col as f32 * TOKEN_PT, TITLE_PT + row as f32 * CONTROL_PT);
+        Rect::from_min_size(at, vec2(TOKEN_PT, CONTROL_PT))
+    }
+
     /// Draws it from a corner on.
     pub(super) fn draw(&self, corner: Pos2, pen: &mut Pen<'_>) {
         let title = "Texts that were kept: probability of each token, score of those that ended";
         pen.text(title, SMALL, pen.palette.text_weak, corner + vec2(GRID, TITLE_PT / 2.0), Align::Left);
-        let cell = |node: usize| {
-            let [col, row] = self.places[node];
-            let at = corner + vec2(col as f32 * TOKEN_PT, TITLE_PT + row as f32 * CONTROL_PT);
-            Rect::from_min_size(at, vec2(TOKEN_PT, CONTROL_PT))
-        };
+        let cell = |node: usize| self.cell(corner, node);
         // The text that was taken is drawn over the others.
         for fate in [Fate::Dropped, Fate::Ended, Fate::Taken] {
             let (ink, width) = match fate {

@@ -20,7 +20,7 @@ use crate::{
     analysis::written::{Origin, WrittenText},
     figure::{
         Scene as _,
-        views::writing::{StepCell, StepsOptions, WritingScene},
+        views::writing::{BeamTree, StepCell, StepsOptions, WritingScene},
     },
     ids::CaptureId,
     session::{Command, Focus, PaneCommand, SelectionCommand, can_continue},
@@ -33,6 +33,7 @@ use crate::{
 
 /// How long a step is held while they are played, in seconds.
 const PLAYED_SECS: f64 = 0.6;
+const GOES_ON: &str = "Click lets the model go on from here";
 
 /// Everything that the scene depends on.
 type SceneKey = (Same<WrittenText>, Option<usize>, StepsOptions);
@@ -166,6 +167,15 @@ impl WritingView {
                 }
             }
         }
+        if let Some(tree) = &scene.tree {
+            let corner = scene.corner_of_tree(area);
+            for node in 0..tree.places.len() {
+                let rect = tree.cell(corner, node);
+                if ui.is_rect_visible(rect) {
+                    kept_ui(ui, cx, scene, (tree, node), rect, &response);
+                }
+            }
+        }
     }
 
     /// The arrows step, Space plays, Esc ends that, while the steps have the focus.
@@ -218,6 +228,40 @@ fn pin(cx: &ViewCtx<'_>, scene: &WritingScene, nth: usize) {
     cx.send(Command::Select(SelectionCommand::Pin(Focus::query(scene.text.steps[nth].query))));
 }
 
+/// One token of a text that a beam search kept: a click lets the model go on from there.
+fn kept_ui(
+    ui: &Ui,
+    cx: &ViewCtx<'_>,
+    scene: &WritingScene,
+    (tree, node): (&BeamTree, usize),
+    rect: Rect,
+    steps: &Response,
+) {
+    let path = tree.beams.path(node);
+    let Some(token) = path.last() else { return };
+    let number = share_text(token.value);
+    let response = ui.interact(rect, steps.id.with(("kept", node)), Sense::CLICK);
+    let text: String = path.iter().map(|token| token.label.as_str()).collect();
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Kept {text}, probability {number}")));
+    let response = response.on_hover_cursor(CursorIcon::PointingHand);
+    let obstacle = cx.document.unchangeable();
+    if response.hovered() {
+        tooltip::beside(ui, rect, RectAlign::RIGHT_START, |ui| {
+            ui.strong(format!("{}  {number}", token.label));
+            controls::caption_ui(ui, cx.theme, obstacle.unwrap_or(GOES_ON));
+        });
+    }
+    if let Some(ids) = scene.text.with_kept(node).filter(|_| response.clicked() && obstacle.is_none()) {
+        go_on(cx, ids, steps);
+    }
+}
+
+/// Lets the model go on from some tokens. Keys undo it at once.
+fn go_on(cx: &ViewCtx<'_>, ids: Vec<u32>, steps: &Response) {
+    steps.surrender_focus();
+    cx.send(Command::WriteFrom(ids));
+}
+
 /// One token: what it is, and what a click on it does.
 fn cell_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &WritingScene, cell: StepCell, rect: Rect, steps: &Response) {
     let step = &scene.text.steps[cell.step];
@@ -241,7 +285,7 @@ fn cell_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &WritingScene, cell: StepCell, rect
             ui.strong(format!("{text}  {number}"));
             let n_above = step.rivals.iter().filter(|other| probability.is_some_and(|own| other.value > own)).count();
             let what = match (rival, step.origin) {
-                (Some(_), _) => obstacle.unwrap_or("Click lets the model go on from here").to_owned(),
+                (Some(_), _) => obstacle.unwrap_or(GOES_ON).to_owned(),
                 (None, Origin::Given) => "Given".to_owned(),
                 (None, Origin::End) => "The model ended the text".to_owned(),
                 (None, Origin::Chosen) if n_above > 0 => format!("Chosen, {} most probable", ordinal_text(n_above + 1)),
@@ -258,11 +302,7 @@ fn cell_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &WritingScene, cell: StepCell, rect
             steps.request_focus();
             pin(cx, scene, cell.step);
         }
-        // Keys undo it at once.
-        Some(Some(ids)) if obstacle.is_none() => {
-            steps.surrender_focus();
-            cx.send(Command::WriteFrom(ids));
-        }
+        Some(Some(ids)) if obstacle.is_none() => go_on(cx, ids, steps),
         Some(_) => {}
     }
 }
