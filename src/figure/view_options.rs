@@ -28,6 +28,7 @@ use crate::{
         PointCloud, Space,
         chain::Against,
         explain::{Target, edges::PartsBy, report::LabQuestion},
+        paths::PathMeasure,
         projection::ProjectionOptions,
         reading::{ReadingOptions, long::Pool},
     },

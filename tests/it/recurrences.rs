@@ -192,7 +192,8 @@ fn a_figure_says_what_is_drawn_and_has_every_number() {
     let output = attnscope(&[&arguments[..], &more].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let figure = fs::read_to_string(&figure).unwrap();
-    for said in ["read backward", "Length of the state", "forget f", "Gradient through time", "windows of ±2"] {
+    for said in ["read backward", "Length of the state", "forget f", "Gradient through time", "windows of ±2: ⌈d/2⌉ = "]
+    {
         assert!(figure.contains(said), "{said}");
     }
     let data: Value = serde_json::from_str(&fs::read_to_string(&data).unwrap()).unwrap();

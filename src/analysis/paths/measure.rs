@@ -1,6 +1,6 @@
 //! Numbers of a graph of layers: rollout and flow edge by edge, and the strongest path.
 
-use super::{ChainLayer, LayerGraph, Node, Part, PathEdge, PathMeasure, PathNumbers, StrongestPath};
+use super::{ChainLayer, LayerGraph, LayerWeights, Node, PathEdge, PathMeasure, PathNumbers, StrongestPath};
 use crate::analysis::explain::{dense::Dense, flow::chain_flow};
 
 /// The most tokens of flow, whose time grows faster than that of the others.
@@ -197,7 +197,7 @@ impl LayerGraph {
     }
 
     fn empty(&self) -> Vec<Vec<Dense>> {
-        let zeros = |part: &Part| Dense::zeros(part.weights.n_rows(), part.weights.n_cols());
+        let zeros = |part: &LayerWeights| Dense::zeros(part.weights.n_rows(), part.weights.n_cols());
         self.layers.iter().map(|layer| layer.parts.iter().map(zeros).collect()).collect()
     }
 

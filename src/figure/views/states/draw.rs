@@ -21,6 +21,9 @@ use crate::{
 /// Least width of a token's name.
 const NAME_PT: f32 = 10.0 * GRID;
 
+/// How far an axis goes beyond the largest value, so that names have room.
+const ABOVE: f64 = 1.3;
+
 /// A line over tokens: its name, and a value where there is one.
 type Line = (String, Vec<Option<f64>>);
 
@@ -96,8 +99,7 @@ impl StatesScene {
             StatesPart::Path => {
                 let [from, to, distance] = self.pair();
                 let name = |at: usize| self.facts.names.get(at).map_or("", String::as_str);
-                let routes = self.routes().map(|(name, _, route)| format!("{name} {}", route.length(distance)));
-                let note = format!("“{}” to “{}”: {}", name(from), name(to), routes.join(", "));
+                let note = format!("“{}” to “{}”: d = {distance}", name(from), name(to));
                 ["Steps between two tokens".to_owned(), note]
             }
         }
@@ -149,7 +151,7 @@ impl StatesScene {
         let [low, high] = [values().fold(0.0, f64::min), values().fold(f64::MIN_POSITIVE, f64::max)];
         let to = match part {
             StatesPart::Likeness | StatesPart::Gates | StatesPart::Ends => 1.0,
-            StatesPart::Units | StatesPart::Norm | StatesPart::Gradient | StatesPart::Path => 1.05 * high,
+            StatesPart::Units | StatesPart::Norm | StatesPart::Gradient | StatesPart::Path => ABOVE * high,
         };
         let palette = pen.palette;
         let series = lines.iter().enumerate().map(|(nth, (name, values))| Series {
@@ -183,16 +185,16 @@ impl StatesScene {
     fn path(&self, pen: &Pen<'_>) -> Chart {
         let palette = &pen.palette;
         let [title, note] = self.words(StatesPart::Path);
+        let [_, _, distance] = self.pair();
         let most = self.facts.names.len().saturating_sub(1).max(1);
         let series = self.routes().into_iter().enumerate().map(|(nth, (name, formula, route))| Series {
-            name: format!("{name}: {formula}"),
+            name: format!("{name}: {formula}{}", route.length(distance)),
             shape: SeriesShape::Line,
             color: palette.head(nth),
             width: if nth == 0 { 2.0 } else { 1.5 },
             runs: vec![(0..=most).map(|distance| [distance as f64, route.length(distance) as f64]).collect()],
         });
-        let mark =
-            Mark { of: MarkOf::X, value: self.pair()[2] as f64, name: String::new(), color: palette.text, width: 1.0 };
+        let mark = Mark { of: MarkOf::X, value: distance as f64, name: String::new(), color: palette.text, width: 1.0 };
         Chart {
             title,
             note,

@@ -119,14 +119,14 @@ impl StatesScene {
     }
 
     /// How tokens `d` apart reach each other, in this model and in others: name, formula, and what it computes.
-    fn routes(&self) -> [(&'static str, String, Route); 4] {
+    fn routes(&self) -> [(String, String, Route); 4] {
         let (kernel, reach) = (self.options.kernel, self.options.reach);
         let attention = if self.facts.attends { "attention" } else { "attention (not here)" };
         [
-            ("recurrence", "d".to_owned(), Route::Recurrence),
-            ("convolutions", format!("⌈d/{}⌉ over {kernel}", kernel - 1), Route::Convolutions(kernel)),
-            ("windows", format!("⌈d/{reach}⌉ of ±{reach}"), Route::Windows(reach)),
-            (attention, "1".to_owned(), Route::Attention),
+            ("recurrence".to_owned(), "d = ".to_owned(), Route::Recurrence),
+            (format!("convolutions over {kernel}"), format!("⌈d/{}⌉ = ", kernel - 1), Route::Convolutions(kernel)),
+            (format!("windows of ±{reach}"), format!("⌈d/{reach}⌉ = "), Route::Windows(reach)),
+            (attention.to_owned(), String::new(), Route::Attention),
         ]
     }
 

@@ -88,7 +88,7 @@ fn table(scene: &StatesScene) -> Table {
     }
     for (name, _, route) in scene.routes() {
         let lengths = (0..scene.facts.names.len()).map(|distance| (distance, route.length(distance) as f64));
-        rows.extend(lengths.map(|(distance, length)| ("path", name.to_owned(), distance, 0, length)));
+        rows.extend(lengths.map(|(distance, length)| ("path", name.clone(), distance, 0, length)));
     }
     let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let columns = vec![
