@@ -174,15 +174,19 @@ impl PathsScene {
             let place = layout.name_at(graph, node, is_input);
             let moved = label.moved_from.map_or(0.0, |from| label.at - from);
             let at = place + vec2(moved, 0.0);
+            // Edges to the sequence below go behind its name.
+            if stream.first > 0 && is_input {
+                let length = pen.type_.width(&name, size);
+                let (middle, extent) = match layout.is_turned {
+                    true => (at + vec2(0.0, length / 2.0), vec2(1.3 * size, length)),
+                    false => (at, vec2(length + GRID, 1.3 * size)),
+                };
+                pen.rect(Rect::from_center_size(middle, extent), faded(pen.palette.canvas, LABEL_OPACITY));
+            }
             if layout.is_turned {
                 let align = if is_input { Align::Right } else { Align::Left };
                 pen.turned(&name, size, color, at, align, -FRAC_PI_2);
             } else {
-                // Edges to the sequence below go behind the name.
-                if stream.first > 0 {
-                    let size = vec2(pen.type_.width(&name, size) + GRID, 1.3 * size);
-                    pen.rect(Rect::from_center_size(at, size), faded(pen.palette.canvas, LABEL_OPACITY));
-                }
                 pen.text(&name, size, color, at, Align::Center);
             }
         }

@@ -147,7 +147,8 @@ impl PathsView {
             }
         }
         let Some(node) = pointed else { return };
-        if let Some((focus, _)) = focus_of(cx, graph, node) {
+        let own = focus_of(cx, graph, node).filter(|(_, stack)| *stack == cx.pane.selection.stack());
+        if let Some((focus, _)) = own {
             hover::report(cx, focus);
         }
         if hovered.is_some() {
