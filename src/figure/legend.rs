@@ -9,6 +9,7 @@ use super::{
     palette::{Dash, Ink, Palette},
     path::Path,
     pen::Pen,
+    views::heads::look::LineWeight,
 };
 use crate::capture::RgbaBuffer;
 
@@ -35,6 +36,8 @@ pub struct Legend {
     pub ends: [String; 2],
     /// The colour of the scale; grey where lines have several.
     pub scale: Option<Ink>,
+    /// What of a line grows along the scale.
+    pub weight: LineWeight,
 }
 
 /// Where its parts stand, from its left top corner.
@@ -142,7 +145,10 @@ impl Legend {
         let mut x = area.right() - pen.text(high, SMALL, weak, pos2(area.right(), y), Align::Right) - WEDGE_GAP_PT;
         let color = self.scale.map_or(weak, |ink| pen.palette.ink(ink));
         let palette = pen.palette;
-        let look = |share| (Palette::line_width(share) / Palette::line_width(1.0), palette.line(color, share));
+        let look = |share| {
+            let (width, shade) = self.weight.look([share; 2]);
+            (width / Palette::line_width(1.0), palette.line(color, shade))
+        };
         pen.picture(Rect::from_center_size(pos2(x - wedge.x / 2.0, y), wedge), &tapered(look), Sampling::Smooth);
         x -= wedge.x + WEDGE_GAP_PT;
         pen.text(low, SMALL, weak, pos2(x, y), Align::Right);

@@ -45,6 +45,17 @@ vocabulary! {
     Opacity("opacity", "Opacity"),
 }
 
+impl LineWeight {
+    /// Width of a line of a weight, and how far it stands out from the ground, where that is the `shade` as far as it grows.
+    pub fn look(self, [weight, shade]: [f32; 2]) -> (f32, f32) {
+        match self {
+            Self::Both => (Palette::line_width(weight), shade),
+            Self::Width => (Palette::line_width(weight), 1.0),
+            Self::Opacity => (Palette::line_width(0.5), shade),
+        }
+    }
+}
+
 /// The colours of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LineColor {
@@ -85,14 +96,10 @@ impl LineLook {
         self,
         (layout, [query, key]): (&HeadsLayout, [usize; 2]),
         ink: Ink,
-        [weight, shade]: [f32; 2],
+        weight_and_shade: [f32; 2],
         palette: &Palette,
     ) -> Vec<Line> {
-        let (width, shade) = match self.weight {
-            LineWeight::Both => (Palette::line_width(weight), shade),
-            LineWeight::Width => (Palette::line_width(weight), 1.0),
-            LineWeight::Opacity => (Palette::line_width(0.5), shade),
-        };
+        let (width, shade) = self.weight.look(weight_and_shade);
         let color = |part: f32| match (self.color, ink) {
             (LineColor::Gradient, Ink::Head(_)) => palette.line(mixed(palette.query, palette.key, part), shade),
             (LineColor::Gradient | LineColor::Head, ink) => palette.line(palette.ink(ink), shade),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use emath::Rect;
 
-use super::{Pinned, grouped, joined};
+use super::{Pinned, grouped, heads::look::LineWeight, joined};
 use crate::{
     analysis::paths::{LayerGraph, Node, PathHeads, PathMeasure, PathNumbers, StrongestPath},
     capture::{Capture, words},
@@ -175,7 +175,7 @@ impl PathsScene {
 
     fn scale(&self) -> Legend {
         let ends = [format!("{} 0", self.value_name()), tick_text(self.high())];
-        Legend { marks: Vec::new(), ends, scale: Some(self.ink()) }
+        Legend { marks: Vec::new(), ends, scale: Some(self.ink()), weight: LineWeight::Both }
     }
 
     /// How much is drawn.

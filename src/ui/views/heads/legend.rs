@@ -1,7 +1,10 @@
 //! Scale of the Lines view: the strength of a line by its weight.
 
 use crate::{
-    figure::palette::{Ink, Palette},
+    figure::{
+        palette::{Ink, Palette},
+        views::heads::look::{LineColor, LineWeight},
+    },
     text::tick_text,
     ui::{
         ViewCtx,
@@ -12,13 +15,21 @@ use crate::{
 /// A scale from 0 to the largest number of what is drawn, or from both ends where numbers have signs.
 pub fn scale(cx: &ViewCtx<'_>) -> ScaleBar {
     let palette = cx.theme.palette;
-    let look = |ink: Ink, strength: f32| palette.line(palette.ink(ink), strength);
+    let lines = cx.pane.options.heads.look;
+    let look = |ink: Ink, strength: f32| {
+        let color = match (lines.color, ink) {
+            (LineColor::Gradient, Ink::Head(_)) => palette.text_weak,
+            (LineColor::Gradient | LineColor::Head, ink) => palette.ink(ink),
+        };
+        palette.line(color, strength)
+    };
     let head = Ink::Head(cx.pane.selection.head.head);
     let Some(explained) = cx.pane.explained() else {
         let n_heads = cx.document.latest_capture().map_or(0, |it| source::n_heads(it, cx.pane.selection.head));
         let repeats = Palette::repeats(n_heads.saturating_sub(1));
         let more = if repeats { "\nColours and dashes repeat after 32 heads; the number tells them apart" } else { "" };
-        let meaning = format!("Strength of the line: weight from 0 to 1{more}");
+        let grows = if lines.weight == LineWeight::Width { "Width" } else { "Strength" };
+        let meaning = format!("{grows} of the line: weight from 0 to 1{more}");
         return ScaleBar::of_colors(|weight| look(head, weight), [0.0, 0.5, 1.0].map(tick_text), meaning);
     };
     let high = source::shown_pattern(cx).and_then(Result::ok).map(|pattern| pattern.high());
