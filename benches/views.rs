@@ -1,5 +1,5 @@
-//! One frame of each heavy view, layout to triangles, at 512 tokens × 12 layers × 12 heads. The
-//! budget is 8 ms.
+//! One frame of each heavy view, layout to triangles, at 512 tokens × 12 layers × 12 heads; paths through all layers at 64
+//! tokens. The budget is 8 ms.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
@@ -23,6 +23,7 @@ use attnscope::{
 use eframe::egui::{Context, Event, RawInput, Rect, pos2, vec2};
 
 static CAPTURE: LazyLock<Arc<Capture>> = LazyLock::new(|| Arc::new(synthetic::causal_text_capture(512, 12, 12)));
+static SHORT: LazyLock<Arc<Capture>> = LazyLock::new(|| Arc::new(synthetic::causal_text_capture(64, 12, 12)));
 static PROJECTION: LazyLock<Option<Arc<Projection>>> = LazyLock::new(|| {
     project(
         &PointCloud::Input(Arc::clone(&CAPTURE)),
@@ -33,7 +34,12 @@ static PROJECTION: LazyLock<Option<Arc<Projection>>> = LazyLock::new(|| {
     .map(Arc::new)
 });
 
-const VIEWS: [ViewKind; 3] = [ViewKind::Heads, ViewKind::Heatmap, ViewKind::Matrix];
+const VIEWS: [ViewKind; 4] = [ViewKind::Heads, ViewKind::Heatmap, ViewKind::Matrix, ViewKind::Paths];
+
+/// What a view is measured on.
+fn capture(view: ViewKind) -> Arc<Capture> {
+    Arc::clone(if view == ViewKind::Paths { &SHORT } else { &CAPTURE })
+}
 
 /// A window without a screen.
 struct Stage {
@@ -47,7 +53,7 @@ struct Stage {
 impl Stage {
     fn new(view: ViewKind) -> Self {
         let mut session = Session::new(Settings::default());
-        session.documents[0].capture = Loadable::Ready(Arc::clone(&CAPTURE));
+        session.documents[0].capture = Loadable::Ready(capture(view));
         if let Some(projection) = &*PROJECTION {
             session.panes.active_mut().projection = Loadable::Ready(Arc::clone(projection));
         }
@@ -59,7 +65,7 @@ impl Stage {
         // Fonts are loaded once per program, not per view.
         stage.session.documents[0].capture = Loadable::Empty;
         stage.draw();
-        stage.session.documents[0].capture = Loadable::Ready(Arc::clone(&CAPTURE));
+        stage.session.documents[0].capture = Loadable::Ready(capture(view));
         stage
     }
 
