@@ -74,7 +74,7 @@ fn capture() -> Capture {
         input: InputInfo::default(),
         tokens: BTreeMap::from([(Side::Only, tokens)]),
         stacks: vec![StackCapture { kind, layers: vec![LayerCapture::of(sites)], ..StackCapture::default() }],
-        embeds: BTreeMap::new(),
+        sequences: BTreeMap::new(),
         image: None,
         logits: None,
         prediction: None,

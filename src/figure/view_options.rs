@@ -9,7 +9,7 @@ use super::{
         cost::CostOptions,
         distance::ShownCorrelation,
         grid::GridOptions,
-        heads::HeadsOptions,
+        heads::{HeadsOptions, layout::Placing},
         heatmap::{ColorScale, HeatmapOptions},
         image::ImageOptions,
         lab::LabOptions,
@@ -96,6 +96,11 @@ impl ViewOptions {
     /// The same, to be changed.
     pub const fn color_map_mut(&mut self) -> &mut ColorMap {
         &mut self.heatmap.color_map
+    }
+
+    /// Where queries and keys of lines stand, to be changed.
+    pub const fn placing_mut(&mut self) -> &mut Placing {
+        &mut self.heads.placing
     }
 
     /// What edges between layers stand for.

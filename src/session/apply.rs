@@ -201,11 +201,7 @@ impl Session {
             Command::Overlay(value, view) => {
                 self.panes.show_overlay(&self.documents, value.map(|value| *value), view);
             }
-            Command::Project => {
-                let pane = self.panes.active_mut();
-                pane.project_again();
-                pane.surveys.ask_again();
-            }
+            Command::Project => self.panes.active_mut().ask_again(),
             Command::Undo => return self.undo(true),
             Command::Redo => return self.undo(false),
             Command::Cancel(lane) => return self.cancel_together(lane),

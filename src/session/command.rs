@@ -22,6 +22,7 @@ use crate::{
 
 /// Something the user asked for.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "few are made, and each is moved a few times")]
 pub enum Command {
     /// Look at something in a pane, which need not be the active one and does not become it, or close it.
     InPane(PaneCommand),

@@ -204,7 +204,7 @@ impl Pane {
         let options = std::mem::take(&mut self.options);
         self.own_options.get_or_insert(options);
         self.options.reading.words = example.words;
-        self.options.heads.placing = example.placing;
+        *self.options.placing_mut() = example.placing;
         // It is about its own input.
         *self.options.corpus_mut() = without_corpus;
         self.pending = Some(PendingSelection {

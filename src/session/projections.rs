@@ -167,9 +167,10 @@ impl Pane {
         }
     }
 
-    /// Goes on with what was stopped.
-    pub(super) const fn project_again(&mut self) {
+    /// Goes on with what was stopped: the projection, and questions about the cloud.
+    pub(super) fn ask_again(&mut self) {
         self.projecting = None;
+        self.surveys.ask_again();
     }
 
     /// Whether a projection is on its way that it would not show any more: of another capture, or with other options.

@@ -352,6 +352,7 @@ fn n_kept(row: &ScoreRow, alpha: f64) -> usize {
 }
 
 /// How far a capture goes along with a claim, and how far it has to; larger is more.
+#[expect(clippy::too_many_lines, reason = "an arm for each kind of claim")]
 fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f32) {
     let stack = example.stack.unwrap_or_else(|| capture.model().stacks[0].kind);
     let (layer, head) = example.head.unwrap_or_default();

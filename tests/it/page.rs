@@ -137,7 +137,7 @@ fn what_no_page_holds_is_refused() {
     let out = folder.path().join("page.html").display().to_string();
     let many = folder.path().join("{head}.html").display().to_string();
     for (arguments, out, code, said) in [
-        (&["why"][..], &out, 2, "a page for a browser holds lines, heatmap, grid"),
+        (&["why"][..], &out, 2, "a page for a browser holds lines, heatmap, text, grid"),
         (&["lines", "--aggregate", "mean"], &out, 2, "leave out --aggregate"),
         (&["heatmap"], &many, 2, "a page holds every head"),
         (&["heatmap", "--pages"], &out, 2, "--pages is for a PDF"),

@@ -6,7 +6,7 @@ use attnscope::{
         AdaptiveSpan, Capture, Matrix, Normalize, Normalizer, Patch, Restrict, Scope, SetPattern, Sparsity,
         changes::EditAim,
     },
-    figure::views::positions::{Part, PositionFacts},
+    figure::views::positions::{Part, PositionFacts, PositionsOptions},
     ids::{HeadId, StackKind},
     model::{Edit, Encoded, Input, Logits, Model, Objective, RunPlan, Site, Sites, uninterrupted},
 };
@@ -210,7 +210,8 @@ fn each_layer_reaches_one_segment_further_back() {
     assert_eq!(reach(vec![sparse("window:2")]), [3, 5]);
     assert_eq!(reach(vec![]), [4 * SIZE; 2]);
     let of = |edits| {
-        let facts = PositionFacts::of(&run(&model, &encoded, edits), None, HeadId::single(0, 0), Default::default());
+        let facts =
+            PositionFacts::of(&run(&model, &encoded, edits), None, HeadId::single(0, 0), PositionsOptions::default());
         facts.parts().contains(&Part::Reach)
     };
     assert!(of(vec![sparse("segments:3")]) && !of(vec![]), "it is shown where one layer does not reach all");

@@ -10,7 +10,7 @@ use attnscope::session::ViewKind;
 use super::tidy::sources;
 
 /// Files that tell views apart: the registry of canvases, data of the gallery, and views that lead to another one.
-const TELLING_VIEWS_APART: usize = 6;
+const TELLING_VIEWS_APART: usize = 7;
 /// Files that know options of a view by name outside its folder.
 const KNOWING_OPTIONS: usize = 0;
 /// Catch-all arms of matches over enums of the crate, in protocol, worker, session and window.

@@ -92,7 +92,7 @@ impl LayerGraph {
                 (values, nodes, ends.map(Some))
             }
         };
-        let all = || values.iter().flatten().flat_map(|values| values.as_slice()).copied().filter(|value| *value > 0.0);
+        let all = || values.iter().flatten().flat_map(Dense::as_slice).copied().filter(|value| *value > 0.0);
         let mut strongest: Vec<f64> = all().collect();
         let n_edges = strongest.len();
         let least = match n.min(n_edges) {
@@ -289,5 +289,7 @@ impl Shares {
 }
 
 fn scale(values: &mut [f64], by: f64) {
-    values.iter_mut().for_each(|value| *value *= by);
+    for value in values {
+        *value *= by;
+    }
 }

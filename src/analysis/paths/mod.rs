@@ -321,7 +321,9 @@ impl PathNumbers {
         if downwards {
             steps.sort_by_key(|(from, ..)| std::cmp::Reverse(from.level));
         } else {
-            steps.iter_mut().for_each(|(from, to, _)| std::mem::swap(from, to));
+            for (from, to, _) in &mut steps {
+                std::mem::swap(from, to);
+            }
             steps.sort_by_key(|(from, ..)| from.level);
         }
         let mut reached = BTreeMap::from([(start, 1.0)]);

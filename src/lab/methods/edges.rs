@@ -302,6 +302,18 @@ impl Score<'_> {
         let product: f64 = q.iter().zip(k).map(|(q, k)| f64::from(*q) * f64::from(*k)).sum();
         Ok([f64::from(score), f64::from(score) - self.scale * product])
     }
+
+    /// The same of each key that has a score: what a mask or a change of the run hides has none.
+    fn seen(&self, n_key: usize) -> Result<Vec<(usize, [f64; 2])>, LabError> {
+        let mut seen = Vec::new();
+        for key in 0..n_key {
+            let recorded = self.recorded(key)?;
+            if recorded[0].is_finite() {
+                seen.push((key, recorded));
+            }
+        }
+        Ok(seen)
+    }
 }
 
 fn spot(capture: &Capture, options: &EdgeOptions) -> Result<(), LabError> {
@@ -399,6 +411,16 @@ fn by_position(plain: &Edge, turned: Option<&Edge>, distance: usize) -> Vec<(Str
     parts
 }
 
+/// A report of what was asked.
+fn report_of(options: &EdgeOptions) -> Report {
+    Report::new(&SPEC)
+        .with_parameter("head", head_name(options.head))
+        .with_parameter("query", options.query)
+        .with_parameter("key", options.key)
+        .with_parameter("than", json!(options.than.name()))
+        .with_parameter("by", json!(options.by.name()))
+}
+
 /// One score as the sum of what the parts of two streams say to each other.
 fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
     let EdgeOptions { head, query, key, than, by, n_top } = options;
@@ -421,15 +443,7 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         norm: norms.and_then(|norms| norms.before),
     };
     let [own_score, own_rest] = score.recorded(key)?;
-    let n_key = plain.key_tokens(stack).len();
-    // What a mask or a change of the run hides has no score.
-    let mut seen = Vec::new();
-    for key in 0..n_key {
-        let recorded = score.recorded(key)?;
-        if recorded[0].is_finite() {
-            seen.push((key, recorded));
-        }
-    }
+    let seen = score.seen(plain.key_tokens(stack).len())?;
     if !own_score.is_finite() {
         return Err(LabError::unsuited(format!("query {query} cannot see key {key}, so there is no score")));
     }
@@ -478,12 +492,7 @@ fn edges(lab: &LabRun<'_>, options: EdgeOptions) -> Result<Report, LabError> {
         (false, Some(_)) => "soft cap",
         (false, None) => "changes of the run",
     };
-    let mut report = Report::new(&SPEC)
-        .with_parameter("head", head_name(head))
-        .with_parameter("query", query)
-        .with_parameter("key", key)
-        .with_parameter("than", json!(than.name()))
-        .with_parameter("by", json!(by.name()));
+    let mut report = report_of(&options);
     report.notes.extend(score.walk.notes());
     if (sum - compared).abs() > SAME * compared.abs().max(own_score.abs()).max(1.0) {
         report.notes.push(format!(

@@ -155,8 +155,8 @@ impl PathsScene {
         let level = stream.ends[usize::from(!is_input)];
         let held = self.held.into_iter().chain([self.pointed]).flatten();
         let first: Vec<usize> = held
-            .filter(|node| node.level == level)
-            .filter_map(|node| stream.has(node.token).then(|| node.token - stream.first))
+            .filter(|node| node.level == level && stream.has(node.token))
+            .map(|node| node.token - stream.first)
             .collect();
         let sizes = labels::sizes(pen.medium);
         let labels = Labels::of(0..stream.n, layout.pitch.x, &first, sizes);
@@ -177,9 +177,10 @@ impl PathsScene {
             // Edges to the sequence below go behind its name.
             if stream.first > 0 && is_input {
                 let length = pen.type_.width(&name, size);
-                let (middle, extent) = match layout.is_turned {
-                    true => (at + vec2(0.0, length / 2.0), vec2(1.3 * size, length)),
-                    false => (at, vec2(length + GRID, 1.3 * size)),
+                let (middle, extent) = if layout.is_turned {
+                    (at + vec2(0.0, length / 2.0), vec2(1.3 * size, length))
+                } else {
+                    (at, vec2(length + GRID, 1.3 * size))
                 };
                 pen.rect(Rect::from_center_size(middle, extent), faded(pen.palette.canvas, LABEL_OPACITY));
             }

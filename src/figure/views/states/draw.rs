@@ -39,7 +39,7 @@ impl StatesScene {
             StatesPart::Units => self.draw_units(rect, pen),
             StatesPart::Path => parts::chart(&self.path(pen), rect, pen),
             StatesPart::Norm | StatesPart::Likeness | StatesPart::Gates | StatesPart::Ends | StatesPart::Gradient => {
-                self.draw_lines(part, rect, pen)
+                self.draw_lines(part, rect, pen);
             }
         }
     }

@@ -50,17 +50,16 @@ impl WritingScene {
         pen.text(&number, SMALL, pen.palette.text_weak, at, Align::Left);
         let is_branch = self.text.is_branch() && nth + 1 == self.text.n_given();
         for (StepCell { rival, .. }, rect) in self.cells(area, nth) {
-            match rival.and_then(|rival| step.rivals.get(rival)) {
-                Some(rival) => draw_token((&rival.label, Some(rival.value)), pen.palette.text_weak, rect, pen),
-                None => {
-                    if step.origin == Origin::Given {
-                        hatch([rect.shrink2(vec2(0.0, 1.0))], (HATCH_PT, pen.palette.rule), pen);
-                    }
-                    let ink = if is_branch { pen.palette.changed } else { pen.palette.text };
-                    draw_token((&step.text, step.probability), ink, rect, pen);
-                    pen.rect(Rect::from_min_max(rect.left_bottom() - vec2(0.0, 1.0), rect.max), pen.palette.rule);
-                }
+            if let Some(rival) = rival.and_then(|rival| step.rivals.get(rival)) {
+                draw_token((&rival.label, Some(rival.value)), pen.palette.text_weak, rect, pen);
+                continue;
             }
+            if step.origin == Origin::Given {
+                hatch([rect.shrink2(vec2(0.0, 1.0))], (HATCH_PT, pen.palette.rule), pen);
+            }
+            let ink = if is_branch { pen.palette.changed } else { pen.palette.text };
+            draw_token((&step.text, step.probability), ink, rect, pen);
+            pen.rect(Rect::from_min_max(rect.left_bottom() - vec2(0.0, 1.0), rect.max), pen.palette.rule);
         }
         if self.selected == Some(nth) {
             pen.frame(column.expand(FRAME_PT), 2.0, pen.palette.text);

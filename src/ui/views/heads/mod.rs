@@ -320,9 +320,10 @@ impl HeadsView {
         let over_columns = [TokenColumn::Query, TokenColumn::Key]
             .map(|column| columns::column_ui(ui, cx, (scene, key), column, &mut self.tokens));
         // What is said of a token stands at its outer side, where nothing is compared.
-        let sides = match scene.layout.is_of_rows() {
-            false => [RectAlign::LEFT_START, RectAlign::RIGHT_START],
-            true => [RectAlign::TOP_START, RectAlign::BOTTOM_START],
+        let sides = if scene.layout.is_of_rows() {
+            [RectAlign::TOP_START, RectAlign::BOTTOM_START]
+        } else {
+            [RectAlign::LEFT_START, RectAlign::RIGHT_START]
         };
         let over = over_columns.into_iter().zip(sides).find_map(|(over, side)| Some((over?, side)));
         let place = over.map(|((_, cell), side)| (cell, side));
