@@ -175,8 +175,7 @@ impl Session {
                 self.active_document().experiment.target = target;
             }
             Command::SetWriting(writing) => {
-                self.settings.writing = writing;
-                self.active_document().experiment.writing = writing;
+                (self.settings.writing, self.active_document().experiment.writing) = (writing, writing);
             }
             Command::SetImage(image) => {
                 self.panes.leave_example(&mut self.documents);
@@ -186,11 +185,7 @@ impl Session {
                 self.active_document().experiment.write_anew(command == Command::Continue);
                 return self.run();
             }
-            Command::WriteFrom(ids) => {
-                self.panes.leave_example(&mut self.documents);
-                self.active_document().write_from(ids);
-                return self.run();
-            }
+            Command::WriteFrom(ids) => return self.write_from(ids),
             Command::Change(command) => return self.change_run(command),
             Command::SetGold(links) => self.panes.active_mut().options.lab.set_gold(links),
             Command::OpenOtherDirection => {
@@ -252,6 +247,13 @@ impl Session {
             Command::Activate => {}
         }
         Vec::new()
+    }
+
+    /// Lets the model go on from some tokens.
+    fn write_from(&mut self, ids: Vec<u32>) -> Vec<Effect> {
+        self.panes.leave_example(&mut self.documents);
+        self.active_document().write_from(ids);
+        self.run()
     }
 
     fn set_view_options(&mut self, options: ViewOptions) {

@@ -79,7 +79,8 @@ impl BeamSearch {
             for (place, Longer { beam, id, score }) in longer.into_iter().enumerate() {
                 let ends = length == limit || end.contains(&id);
                 // Only the best of all may end; the others are there so that enough go on.
-                if if ends { place >= width } else { going_on.len() >= width } {
+                let is_full = if ends { place >= width } else { going_on.len() >= width };
+                if is_full {
                     continue;
                 }
                 let probabilities = Probabilities::of(&scores[beam])?;

@@ -63,7 +63,7 @@ impl WritingScene {
     }
 
     fn column_height(&self) -> f32 {
-        NUMBER_PT + (self.options.rivals + 1) as f32 * CONTROL_PT
+        NUMBER_PT + (f32::from(self.options.rivals) + 1.0) * CONTROL_PT
     }
 
     fn n_columns(width: f32) -> usize {
@@ -101,7 +101,7 @@ impl WritingScene {
     /// The places of the tokens of a step: the written one, then its rivals.
     pub fn cells(&self, area: Rect, step: usize) -> impl Iterator<Item = (StepCell, Rect)> {
         let column = self.column(area, step);
-        let n_rivals = self.text.steps.get(step).map_or(0, |step| step.rivals.len().min(self.options.rivals));
+        let n_rivals = self.text.steps.get(step).map_or(0, |step| step.rivals.len().min(self.options.rivals.into()));
         (0..=n_rivals).map(move |row| {
             let top = column.min + vec2(0.0, NUMBER_PT + row as f32 * CONTROL_PT);
             let rect = Rect::from_min_size(top, vec2(COLUMN_PT, CONTROL_PT));

@@ -12,7 +12,7 @@ const MOST: usize = 7;
 #[serde(default)]
 pub struct StepsOptions {
     /// How many other tokens stand below one that was written.
-    pub rivals: usize,
+    pub rivals: u8,
 }
 
 impl Default for StepsOptions {
@@ -25,6 +25,8 @@ impl StepsOptions {
     /// Shows the options.
     pub fn visit(&mut self, visit: &mut Visit<'_>) {
         let meaning = "Of writing: how many other tokens stand below each that was written, the most probable ones";
-        visit(whole("rivals", "Rivals", meaning, &mut self.rivals, 0..=MOST));
+        let mut rivals = usize::from(self.rivals);
+        visit(whole("rivals", "Rivals", meaning, &mut rivals, 0..=MOST));
+        self.rivals = rivals.min(MOST) as u8;
     }
 }
