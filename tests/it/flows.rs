@@ -1,4 +1,4 @@
-//! Arrows from patch to patch on a picture.
+//! Arrows from patch to patch on a picture, and colours that are not weights.
 
 use std::{collections::BTreeMap, fs, sync::Arc};
 
@@ -8,10 +8,11 @@ use attnscope::{
     figure::{
         pen::Medium,
         views::image::{
+            PatchColors,
             arrows::{Mark, Shape, high, marks},
             flows::{FlowFilter, FlowKind, Flows, MAX_ARROWS, Target},
             layout::ImageLayout,
-            weights::PatchRole,
+            weights::{OverlayToken, PatchRole},
         },
     },
     ids::{HeadId, Side, StackKind},
@@ -218,4 +219,55 @@ fn flows_are_rendered_with_their_numbers_and_their_meaning() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && stderr.contains(said), "{arguments:?}: {stderr}");
     }
+}
+
+/// The mean row of the five queries is 0.26, 0.16, 0.24, 0.23, 0.11.
+#[test]
+fn a_patch_less_the_mean_is_its_row_less_that_of_all_queries() {
+    let read =
+        read(Captures::one(&known()), &Reading::of(HeadId { stack: StackKind::SelfAttention, layer: 0, head: 0 }));
+    let (read, token) = (read.unwrap(), OverlayToken::Token(1).colored_by(PatchColors::LessMean));
+    let near = |found: Vec<f32>, expected: [f32; 5]| {
+        let is_near = found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-6);
+        assert!(found.len() == 5 && is_near, "{found:?}");
+    };
+    near(token.weights(&read, PatchRole::Query), [-0.16, 0.04, 0.36, -0.13, -0.11]);
+    // As a key, each query's weight on it less the mean weight of that query, 0.2.
+    near(token.weights(&read, PatchRole::Key), [0.0, 0.0, -0.1, -0.1, 0.0]);
+    assert!(token.is_signed(&read) && !OverlayToken::Token(1).is_signed(&read));
+    assert_eq!(
+        OverlayToken::Mean.colored_by(PatchColors::LessMean),
+        OverlayToken::Mean,
+        "nothing is left of the mean itself"
+    );
+}
+
+#[test]
+fn the_window_shows_a_patch_less_the_mean_and_says_so() {
+    let mut stage = Stage::new(known(), ViewKind::Image);
+    let mut options = stage.session.pane().options.clone();
+    options.image.patch_colors = PatchColors::LessMean;
+    let _ = stage.session.apply(Command::SetViewOptions(options));
+    let mut stage = stage.show(vec2(900.0, 700.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("attends to, less the mean over all queries").is_some());
+}
+
+#[test]
+fn colours_less_the_mean_are_rendered_with_their_numbers_and_their_meaning() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (scene, svg, csv) = (sample("scene-1.png"), of("less.svg"), of("less.csv"));
+    let picture = ["render", "picture", "--model", "demo:captions", "--image", &scene, "--generate", "16"];
+    let less = ["--head", "2", "--query", "2", "--patch-colors", "less-mean", "--out", &svg, "--data", &csv];
+    let output = attnscope(&[&picture[..], &less].concat());
+    assert!(output.status.success(), "{output:?}");
+    let numbers = fs::read_to_string(&csv).unwrap();
+    assert!(numbers.lines().next().unwrap().ends_with(",weight_less_mean"), "{numbers}");
+    let sum: f32 = numbers.lines().skip(1).map(|row| row.rsplit(',').next().unwrap().parse::<f32>().unwrap()).sum();
+    assert!(sum.abs() < 1e-5, "rows and their mean sum to 1: {sum}");
+    let told = texts(&fs::read(&svg).unwrap()).join(" ");
+    assert!(told.contains("less the mean over all queries"), "{told}");
+    let both = ["--patch-colors", "less-mean", "--flows", "--out", &svg];
+    assert_eq!(attnscope(&[&picture[..], &both].concat()).status.code(), Some(2));
 }

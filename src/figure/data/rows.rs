@@ -198,7 +198,7 @@ pub fn image(scene: &ImageScene) -> Table {
         column("text", DataValues::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
         column("row", numbers_or_text(rows)),
         column("col", numbers_or_text(cols)),
-        DataColumn { name: scene.read.value_name(), values: DataValues::Number(weights) },
+        DataColumn { name: scene.picked.0.value_name(&scene.read), values: DataValues::Number(weights) },
     ];
     Table { provenance: String::new(), columns }
 }

@@ -9,7 +9,7 @@ use self::{
     layout::ImageLayout,
     weights::{OverlayToken, PatchRole, of_patches},
 };
-use super::{color_map, joined, subject_text};
+use super::{joined, subject_text};
 use crate::{
     analysis::reading::ReadPattern,
     capture::{ImageInfo, RgbaBuffer},
@@ -33,7 +33,7 @@ mod options;
 mod spec;
 pub mod weights;
 
-pub use options::{ImageOptions, Smoothing, USUAL_OPACITY};
+pub use options::{ImageOptions, PatchColors, Smoothing, USUAL_OPACITY};
 pub use spec::SPEC;
 
 /// Opacity of the ground over the part of the picture that the model does not see.
@@ -106,11 +106,20 @@ impl ImageScene {
     /// The values of the first and the last colour.
     fn range(&self, weights: &[f32]) -> ColorRange {
         let largest = || of_patches(weights, &self.image).iter().map(|weight| weight.abs()).fold(0.0, f32::max);
-        ColorRange::up_to(self.high.unwrap_or_else(largest), self.read.signed, false)
+        ColorRange::up_to(self.high.unwrap_or_else(largest), self.is_signed(), false)
+    }
+
+    /// Whether the values of its colours may be below 0.
+    fn is_signed(&self) -> bool {
+        self.picked.0.is_signed(&self.read)
+    }
+
+    fn map(&self) -> ColorMap {
+        self.picked.0.color_map(&self.read, self.look.map)
     }
 
     fn colors(&self, palette: &Palette) -> Colors {
-        color_map(&self.read, self.look.map).on(palette.ground)
+        self.map().on(palette.ground)
     }
 
     fn overlay(&self, weights: &[f32], (colors, range): (Colors, ColorRange)) -> RgbaBuffer {
@@ -164,7 +173,7 @@ impl ImageScene {
         }
         draw_crop(layout, pen);
         if self.flows.is_none() {
-            let part = self.look.contour;
+            let part = self.look.contour.filter(|_| !self.is_signed());
             let outline = |part| overlay::mass_contour(&of_patches(weights, &self.image), self.image.grid, part);
             draw_contour(layout.crop, self.image.grid, &part.map_or_else(Vec::new, outline), pen);
         }
@@ -256,8 +265,7 @@ impl Scene for ImageScene {
         }
         let picked = match (self.flows, self.picked) {
             (Some((_, held)), _) => held,
-            (None, (OverlayToken::Token(picked), role)) => self.picks_patches.then_some((picked, role)),
-            (None, (OverlayToken::Mean, _)) => None,
+            (None, (token, role)) => token.position().filter(|_| self.picks_patches).map(|picked| (picked, role)),
         };
         if let Some((picked, role)) = picked {
             let tint = if role == PatchRole::Query { pen.palette.query } else { pen.palette.key };
@@ -282,7 +290,7 @@ impl Scene for ImageScene {
         }
         let weights = self.weights();
         let (on_prefix, total) = (weights.iter().take(self.image.n_prefix).sum::<f32>(), weights.iter().sum::<f32>());
-        let shares = !self.read.signed && self.read.explained().is_none();
+        let shares = !self.is_signed() && self.read.explained().is_none();
         let prefix = if self.image.n_prefix > 0 && total > 0.0 && shares {
             let part = share_text(on_prefix / total);
             format!("{part} lies on {}", self.names[..self.image.n_prefix.min(self.names.len())].join(", "))
@@ -292,7 +300,7 @@ impl Scene for ImageScene {
         let hidden = capitalised(&self.read.hidden_text().unwrap_or_default());
         let picked = self.picked_text();
         let short = joined([format!("{}: {picked}", capitalised(&self.subject)).as_str(), &prefix, &hidden]);
-        let outline = match self.look.contour {
+        let outline = match self.look.contour.filter(|_| !self.is_signed()) {
             Some(part) => format!("The outline holds {} of the attention on patches", share_text(part)),
             None => String::new(),
         };
@@ -337,9 +345,9 @@ impl SmallMap for ImageScene {
             return None;
         }
         let range = self.range(&self.weights());
-        let name = if self.read.signed { "difference" } else { "weight" };
+        let name = if self.is_signed() { "difference" } else { "weight" };
         Some(Scale {
-            map: color_map(&self.read, self.look.map),
+            map: self.map(),
             ends: [
                 tick_text(range.low()),
                 if self.is_relative { "largest of each".to_owned() } else { tick_text(range.high()) },

@@ -26,6 +26,8 @@ const USUAL_CONTOUR: f32 = 0.6;
 #[serde(default)]
 pub struct ImageOptions {
     pub color_map: ColorMap,
+    /// What colours stand for.
+    pub patch_colors: PatchColors,
     /// Opacity of the overlay, `0..=1`.
     pub opacity: f32,
     /// How patch weights become pixels.
@@ -46,6 +48,7 @@ impl Default for ImageOptions {
     fn default() -> Self {
         Self {
             color_map: ColorMap::default(),
+            patch_colors: PatchColors::Weights,
             opacity: USUAL_OPACITY,
             smoothing: Smoothing::Auto,
             contour: None,
@@ -90,7 +93,7 @@ impl ImageOptions {
                        weight)";
         let field = OptionField::new("flows", "Arrows", meaning, FieldValue::Read(&mut read, "WHICH"));
         let field = OptionField { bare: Some(FlowKind::Strongest.name()), ..field };
-        visit(field.conflicts(&["contour", "smooth"]).strict().on_command_line());
+        visit(field.conflicts(&["contour", "smooth", "patch_colors"]).strict().on_command_line());
         let least = (&mut self.strongest_from, &mut self.all_from);
         let mut read = |text: &str| {
             put(least.0, fraction(text))?;
@@ -109,6 +112,11 @@ impl ImageOptions {
         visit(field.in_window().heading("Arrows"));
     }
 
+    /// What colours stand for: what `is_explained` has its own.
+    pub const fn colors_of(&self, is_explained: bool) -> PatchColors {
+        if is_explained { PatchColors::Weights } else { self.patch_colors }
+    }
+
     /// Whether arrows are drawn, in place of the overlay.
     pub const fn has_arrows(&self, scope: &ViewScope<'_>) -> bool {
         self.flows.is_some() && scope.patches_ask && !scope.is_explained
@@ -116,6 +124,10 @@ impl ImageOptions {
 
     fn visit_overlay(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
         if !scope.is_explained {
+            let meaning = "Colours of a picture: weights, or those of a word or patch less the mean of all";
+            let all = PatchColors::ALL.map(|patch_colors| (patch_colors, patch_colors.name(), patch_colors.label()));
+            let words = ("patch_colors", "Colours", meaning);
+            choose_with(visit, words, &mut self.patch_colors, &all, |field| field.strict().heading("Overlay"));
             visit_color_map(&mut self.color_map, "Overlay", visit);
         }
         let was_smooth = self.smoothing == Smoothing::Smooth;
@@ -150,6 +162,25 @@ impl ImageOptions {
             ("flows", json!(self.flow_filter().map(flows))),
         ]
     }
+}
+
+/// What the colours of patches stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum PatchColors {
+    #[default]
+    Weights,
+    /// Those of one token less the mean of all.
+    LessMean,
+}
+
+vocabulary! {
+    PatchColors: name,
+    /// On screen.
+    label,
+    /// In a sentence without its full stop.
+    meaning;
+    Weights("weights", "Weights", "Colours show what one patch or word attends to"),
+    LessMean("less-mean", "Less the mean", "What one patch or word attends to more, or less, than all of them on average"),
 }
 
 /// How patch weights become pixels.

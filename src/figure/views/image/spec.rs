@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    ImageScene, OverlayLook, Smoothing,
+    ImageScene, OverlayLook, PatchColors, Smoothing,
     flows::FlowKind,
     weights::{OverlayToken, PatchRole, of_patches},
 };
@@ -128,6 +128,8 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         (None, Some(key)) if picks_patches => (OverlayToken::Token(key), PatchRole::Key),
         (query, _) => (OverlayToken::of(query, picks_patches, image.n_prefix), PatchRole::Query),
     };
+    let patch_colors = options.colors_of(resolved.spec.reading.source.explained().is_some());
+    let picked = (picked.0.colored_by(patch_colors), picked.1);
     let writes = resolved.writes();
     let partner = resolved.spec.key.filter(|_| picked.1 == PatchRole::Query);
     // On paper, which has room for every patch, they are told apart unless somebody wants otherwise.
@@ -146,14 +148,18 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     };
     let (several, of_words) = (patterns.len() > 1, !words.is_empty());
     // A word that looks at much gives little to each patch: it has a scale of its own, where nobody wants one for all.
-    let is_relative = of_words && !resolved.spec.options.shared_scale && patterns.iter().all(|(read, _)| !read.signed);
+    // Differences have one, as their signs are compared.
+    let is_relative = of_words
+        && !resolved.spec.options.shared_scale
+        && patch_colors == PatchColors::Weights
+        && patterns.iter().all(|(read, _)| !read.signed);
     // What each figure is of: a head, or a word of it.
     let mut drawn = Vec::new();
     for (read, id) in &patterns {
         let subject = resolved.subject(&read.heads);
         let heads = if several { format!("{}: ", capitalised(&subject)) } else { String::new() };
         let of_word = |(query, word): &(usize, String)| {
-            let picked = (OverlayToken::Token(*query), PatchRole::Query);
+            let picked = (OverlayToken::Token(*query).colored_by(patch_colors), PatchRole::Query);
             let most =
                 if is_relative { format!(" · {}", weight_text(on_patches(read, picked))) } else { String::new() };
             (Arc::clone(read), None, picked, format!("{heads}{word}{most}"))

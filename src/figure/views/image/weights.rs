@@ -1,8 +1,11 @@
 //! Weights of the overlay: one number per token, and their name. The window and figures agree.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{analysis::reading::ReadPattern, capture::ImageInfo};
+use super::PatchColors;
+use crate::{analysis::reading::ReadPattern, capture::ImageInfo, figure::views::color_map, raster::ColorMap};
 
 /// What a token is that the overlay is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,6 +22,8 @@ pub enum PatchRole {
 pub enum OverlayToken {
     /// One token (a position), in the chosen role.
     Token(usize),
+    /// One token less the mean over all tokens in the chosen role.
+    LessMean(usize),
     /// The mean over all tokens in the chosen role.
     Mean,
 }
@@ -34,18 +39,56 @@ impl OverlayToken {
         }
     }
 
-    /// One weight per token of the picture: a row or a column of the pattern, or the mean of those that are
-    /// shown.
-    pub fn weights(self, read: &ReadPattern, role: PatchRole) -> Vec<f32> {
-        let token = match self {
-            Self::Token(position) => Some(position),
+    /// The same as `patch_colors` colours it: without a token of its own the mean stays.
+    pub const fn colored_by(self, patch_colors: PatchColors) -> Self {
+        match (self, patch_colors) {
+            (Self::Token(position) | Self::LessMean(position), PatchColors::LessMean) => Self::LessMean(position),
+            (Self::Token(position) | Self::LessMean(position), PatchColors::Weights) => Self::Token(position),
+            (Self::Mean, PatchColors::Weights | PatchColors::LessMean) => Self::Mean,
+        }
+    }
+
+    /// The position of its token.
+    pub const fn position(self) -> Option<usize> {
+        match self {
+            Self::Token(position) | Self::LessMean(position) => Some(position),
             Self::Mean => None,
-        };
-        match role {
+        }
+    }
+
+    /// Whether its values may be below 0.
+    pub const fn is_signed(self, read: &ReadPattern) -> bool {
+        read.signed || matches!(self, Self::LessMean(_))
+    }
+
+    /// Its colours: those that were chosen for attention, or those of what has a sign.
+    pub const fn color_map(self, read: &ReadPattern, chosen: ColorMap) -> ColorMap {
+        if self.is_signed(read) { ColorMap::Signed } else { color_map(read, chosen) }
+    }
+
+    /// What a value is called in files.
+    pub fn value_name(self, read: &ReadPattern) -> Cow<'static, str> {
+        match self {
+            Self::LessMean(_) => format!("{}_less_mean", read.value_name()).into(),
+            Self::Token(_) | Self::Mean => read.value_name(),
+        }
+    }
+
+    /// One weight per token of the picture: a row or a column of the pattern, or the mean of those that are
+    /// shown; or the one less the other.
+    pub fn weights(self, read: &ReadPattern, role: PatchRole) -> Vec<f32> {
+        let of = |token| match role {
             // One row is that of all tokens, whichever is picked.
             _ if read.has_one_row() => read.by_key(None),
             PatchRole::Query => read.by_key(token),
             PatchRole::Key => read.by_query(token),
+        };
+        match self {
+            Self::Token(position) => of(Some(position)),
+            Self::LessMean(position) => {
+                of(Some(position)).iter().zip(of(None)).map(|(weight, mean)| weight - mean).collect()
+            }
+            Self::Mean => of(None),
         }
     }
 
@@ -64,6 +107,10 @@ impl OverlayToken {
                 }
             }
             (Self::Token(key), PatchRole::Key) => format!("what attends to {}", read.cols.named_at(key)),
+            (Self::LessMean(token), _) => {
+                let over = if role == PatchRole::Query { "queries" } else { "keys" };
+                format!("{}, less the mean over all {over}", Self::Token(token).in_words(read, role, writes))
+            }
             (Self::Mean, PatchRole::Query) => "what is attended to, mean over all queries".to_owned(),
             (Self::Mean, PatchRole::Key) => "what attends, mean over all keys".to_owned(),
         }
@@ -75,8 +122,12 @@ impl OverlayToken {
     fn explained_in_words(self, read: &ReadPattern, role: PatchRole) -> String {
         match (self, role) {
             _ if read.has_one_row() => "value of each patch".to_owned(),
-            (Self::Token(query), PatchRole::Query) => format!("the row of {}", read.rows.named_at(query)),
-            (Self::Token(key), PatchRole::Key) => format!("the column of {}", read.cols.named_at(key)),
+            (Self::Token(query) | Self::LessMean(query), PatchRole::Query) => {
+                format!("the row of {}", read.rows.named_at(query))
+            }
+            (Self::Token(key) | Self::LessMean(key), PatchRole::Key) => {
+                format!("the column of {}", read.cols.named_at(key))
+            }
             (Self::Mean, PatchRole::Query) => "mean over all rows".to_owned(),
             (Self::Mean, PatchRole::Key) => "mean over all columns".to_owned(),
         }

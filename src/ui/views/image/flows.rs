@@ -1,12 +1,13 @@
 //! Arrows from patch to patch in the window: painted, explained and chosen.
 
-use eframe::egui::{Color32, ComboBox, Painter, Rect, RichText, Shape as Painted, Stroke, Ui, vec2};
+use eframe::egui::{Button, Color32, ComboBox, Painter, Rect, RichText, Shape as Painted, Stroke, Ui, vec2};
 
 use crate::{
     analysis::reading::ReadPattern,
     figure::{
         path::Path,
         views::image::{
+            PatchColors,
             arrows::{self, CASING_PT, Mark, Shape, VEIL_OPACITY},
             flows::{FlowKind, Flows},
         },
@@ -97,31 +98,36 @@ pub fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, read: &ReadPattern, flows: &Flows, 
 
 /// Which of overlay and arrows is shown. `can_flow` says that patches ask.
 pub fn choice_ui(ui: &mut Ui, options: &mut ImageOptions, can_flow: bool) {
-    let choices = [
-        (None, "Overlay", "Colours show what one patch attends to"),
+    let arrows = [
         (
-            Some(FlowKind::Strongest),
+            FlowKind::Strongest,
             "Strongest of each patch",
             "An arrow from each patch to what it attends to most, all patches at once",
         ),
-        (Some(FlowKind::All), "All above a weight", "An arrow for every weight above a threshold"),
+        (FlowKind::All, "All above a weight", "An arrow for every weight above a threshold"),
     ];
-    let shown = options.flows.filter(|_| can_flow);
-    let current = choices.iter().find(|(choice, ..)| *choice == shown).map_or("", |(_, text, _)| text);
-    let response = ui.add_enabled_ui(can_flow, |ui| {
-        let combo = ComboBox::new("On the picture", "").selected_text(current).show_ui(ui, |ui| {
-            for (choice, text, meaning) in choices {
-                if ui.selectable_label(choice == shown, text).on_hover_text(meaning).clicked() {
-                    options.flows = choice;
-                }
+    let colors =
+        PatchColors::ALL.map(|patch_colors| ((patch_colors, None), patch_colors.label(), patch_colors.meaning()));
+    let patch_colors = options.patch_colors;
+    let choices =
+        colors.into_iter().chain(arrows.map(|(kind, text, meaning)| ((patch_colors, Some(kind)), text, meaning)));
+    let shown = (patch_colors, options.flows.filter(|_| can_flow));
+    let current = choices.clone().find(|(choice, ..)| *choice == shown).map_or("", |(_, text, _)| text);
+    let combo = ComboBox::new("On the picture", "").selected_text(current).show_ui(ui, |ui| {
+        for (choice, text, meaning) in choices {
+            let item = Button::selectable(choice == shown, text);
+            let response = ui.add_enabled(choice.1.is_none() || can_flow, item).on_hover_text(meaning);
+            let response =
+                response.on_disabled_hover_text("Arrows lead from patch to patch; here the queries are words");
+            if response.clicked() {
+                (options.patch_colors, options.flows) = choice;
             }
-        });
-        combo.response.accessible_name("On the picture")
+        }
     });
-    response
-        .inner
-        .on_hover_text("Drawn on the picture: colours for one patch, or arrows for all")
-        .on_disabled_hover_text("Arrows lead from patch to patch; here the queries are words");
+    combo
+        .response
+        .accessible_name("On the picture")
+        .on_hover_text("Drawn on the picture: colours, or arrows from all patches");
 }
 
 /// Width of a mark in the legend.

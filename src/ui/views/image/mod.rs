@@ -107,7 +107,8 @@ impl Canvas for ImageView {
         let captures = (subject.this.id(), subject.other.as_ref().map(|other| other.id()));
         let reading = source::shown(cx, capture);
         let picking = picking(cx, capture);
-        let about = picking::subject(cx.pane.selection.focus(), picking, image.n_prefix);
+        let patch_colors = options.colors_of(cx.pane.explained().is_some());
+        let about = picking::subject(cx.pane.selection.focus(), picking, image.n_prefix).colored_by(patch_colors);
         let key = WeightsKey { captures, reading, subject: about, role: picking.role() };
         let ctx = ui.ctx().clone();
 
@@ -163,13 +164,14 @@ impl Canvas for ImageView {
         let total: f32 = overlay.weights.iter().sum();
         let what = source::what(cx, &pattern);
         let writes = controls::query_name(cx) == "Next token";
+        let is_signed = about.is_signed(&pattern);
         let about = about.in_words(&pattern, picking.role(), writes);
         // What stands in place of attention is named above.
         let mut caption = if pattern.explained().is_some() { capitalised(&about) } else { format!("{what}: {about}") };
         if let Some((filter, flows)) = &flows {
             let names: Vec<String> = (0..image.n_prefix).map(|position| prefix_text(cx, position)).collect();
             caption = format!("{what}: {}", flows.in_words(&pattern, *filter, &names));
-        } else if image.n_prefix > 0 && total > 0.0 && !pattern.signed && pattern.explained().is_none() {
+        } else if image.n_prefix > 0 && total > 0.0 && !is_signed && pattern.explained().is_none() {
             let share = share_text(on_prefix / total);
             caption = format!("{caption}; {share} on {}", prefix_name(image.n_prefix));
         }

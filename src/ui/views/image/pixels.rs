@@ -7,12 +7,9 @@ use eframe::egui::{Context, TextureHandle, TextureOptions};
 use crate::{
     analysis::reading::{ReadPattern, Reading},
     capture::{ImageInfo, Matrix},
-    figure::views::{
-        color_map,
-        image::{
-            MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH,
-            weights::{OverlayToken, of_patches},
-        },
+    figure::views::image::{
+        MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH,
+        weights::{OverlayToken, of_patches},
     },
     ids::CaptureId,
     raster::{ColorRange, Colors, heatmap::atlas, overlay, reduce},
@@ -68,19 +65,20 @@ pub fn overlay_texture(
 ) -> Overlay {
     let weights = key.subject.weights(pattern, key.role);
     let patches = of_patches(&weights, image);
+    let is_signed = key.subject.is_signed(pattern);
     let largest = || patches.iter().map(|weight| weight.abs()).fold(0.0, f32::max);
-    let range = ColorRange::up_to(look.shared_high.unwrap_or_else(largest), pattern.signed, false);
+    let range = ColorRange::up_to(look.shared_high.unwrap_or_else(largest), is_signed, false);
     let (rows, cols) = image.grid;
     let smooth = look.smoothing.is_smooth(image.grid);
     let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
-    let map = color_map(pattern, look.map.map).on(look.map.ground);
+    let map = key.subject.color_map(pattern, look.map.map).on(look.map.ground);
     let pixels = overlay::overlay(&patches, image.grid, (side(cols), side(rows)), map, range, smooth, look.opacity);
     let sampling = if smooth { TextureOptions::LINEAR } else { TextureOptions::NEAREST };
     Overlay {
         texture: texture::load(ctx, "overlay", &pixels, sampling),
         contour: look
             .contour
-            .filter(|_| !pattern.signed)
+            .filter(|_| !is_signed)
             .map_or_else(Vec::new, |part| overlay::mass_contour(&patches, image.grid, part))
             .into(),
         weights: weights.into(),
@@ -105,7 +103,7 @@ pub fn thumbnails(
     let grids: Vec<Matrix> = heads.iter().filter_map(|head| head.as_ref().and_then(grid).or_else(empty)).collect();
     let columns = (grids.len() as f32).sqrt().ceil() as usize;
     let first = heads.iter().flatten().next();
-    let map = first.map_or_else(|| map, |pattern| color_map(pattern, map.map).on(map.ground));
+    let map = first.map_or_else(|| map, |pattern| key.subject.color_map(pattern, map.map).on(map.ground));
     let atlas = atlas(&grids, rows.max(cols), columns, (map, false, None), &Mask::NONE);
     HeadThumbs::load(ctx, &atlas, TextureOptions::NEAREST)
 }
