@@ -19,6 +19,7 @@ pub mod filter;
 mod joint;
 pub mod laws;
 pub mod lengths;
+pub mod patch_stream;
 pub mod paths;
 mod point_cloud;
 pub mod point_set;

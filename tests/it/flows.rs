@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, sync::Arc};
 
 use attnscope::{
     analysis::reading::{Captures, LeaveOut, Reading, read},
-    capture::{Capture, CaptureParts, PerHead, Site},
+    capture::{Capture, CaptureParts, Matrix, PerHead, Site, StackCapture},
     figure::{
         pen::Medium,
         views::image::{
@@ -43,6 +43,10 @@ fn known() -> Capture {
     for layer in stacks.iter_mut().flat_map(|stack| &mut stack.layers) {
         layer.sites.set(Site::Pattern, PerHead::new([WEIGHTS.as_flattened(); 5].concat(), [5, 5, 5]).unwrap());
     }
+    with_stacks(&made, stacks)
+}
+
+fn with_stacks(made: &Capture, stacks: Vec<StackCapture>) -> Capture {
     Capture::new(CaptureParts {
         id: made.id(),
         model: Arc::clone(made.model()),
@@ -270,4 +274,57 @@ fn colours_less_the_mean_are_rendered_with_their_numbers_and_their_meaning() {
     assert!(told.contains("less the mean over all queries"), "{told}");
     let both = ["--patch-colors", "less-mean", "--flows", "--out", &svg];
     assert_eq!(attnscope(&[&picture[..], &both].concat()).status.code(), Some(2));
+}
+
+#[test]
+fn norms_and_components_of_patches_are_rendered_with_their_numbers_and_their_meaning() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (coffee, svg, csv) = (sample("coffee.jpg"), of("stream.svg"), of("stream.csv"));
+    let picture = ["render", "picture", "--model", "demo:vit", "--image", &coffee, "--layer", "3", "--out", &svg];
+    let drawn = |patch_colors: &str| {
+        let output = attnscope(&[&picture[..], &["--patch-colors", patch_colors, "--data", &csv]].concat());
+        assert!(output.status.success(), "{output:?}");
+        (texts(&fs::read(&svg).unwrap()).join(" "), fs::read_to_string(&csv).unwrap())
+    };
+    let (told, norms) = drawn("norms");
+    assert!(norms.lines().next().unwrap().ends_with(",norm") && norms.lines().count() == 1 + 65, "{norms}");
+    let question = "Which patches have long vectors in layer 3?";
+    assert!(told.contains(question) && told.contains("the residual stream before layer 3: median"), "{told}");
+    assert!(told.contains("Not attention"), "{told}");
+    let (told, places) = drawn("components");
+    let columns = ",component_1,component_2,component_3";
+    assert!(places.lines().next().unwrap().ends_with(columns) && places.lines().count() == 1 + 65, "{places}");
+    assert!(told.contains("of the variance") && told.contains("Which patches are alike in layer 3?"), "{told}");
+}
+
+/// Five vectors: CLS, three of length 5 and one of 20.
+#[test]
+fn the_window_says_which_patches_have_long_vectors_and_what_attention_they_get() {
+    let made = known();
+    let mut stacks = made.stacks().to_vec();
+    let stream = [[9.0, 12.0], [3.0, 4.0], [12.0, 16.0], [0.0, 5.0], [5.0, 0.0]];
+    let width = made.model().d_model / 2;
+    let stream: Vec<f32> =
+        stream.into_iter().flat_map(|pair| pair.into_iter().chain(vec![0.0; 2 * width - 2])).collect();
+    for layer in stacks.iter_mut().flat_map(|stack| &mut stack.layers) {
+        layer.sites.set(Site::ResidPre, Matrix::new(stream.clone(), [5, 2 * width]).unwrap());
+    }
+    let stage = |capture: Capture, patch_colors: PatchColors| {
+        let mut stage = Stage::new(capture, ViewKind::Image);
+        let mut options = stage.session.pane().options.clone();
+        options.image.patch_colors = patch_colors;
+        let _ = stage.session.apply(Command::SetViewOptions(options));
+        let mut stage = stage.show(vec2(900.0, 700.0));
+        stage.run();
+        stage
+    };
+    let capture = with_stacks(&made, stacks);
+    let norms = stage(capture.clone(), PatchColors::Norms);
+    // The mean weight on the second patch is 0.24 of 1.
+    let said = "median 5.00, largest 20.0; 1 patch from 4 × the median on, ringed: 24 % of the attention of L0H0";
+    assert!(norms.query_by_label_contains(said).is_some());
+    assert!(norms.query_by_label("Picture with values that are not attention").is_some());
+    assert!(stage(capture, PatchColors::Components).query_by_label_contains("of the variance").is_some());
+    assert!(stage(made, PatchColors::Norms).query_by_label_contains("of layer 0 was not recorded").is_some());
 }

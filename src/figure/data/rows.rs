@@ -15,7 +15,7 @@ use crate::{
     capture::{Capture, words},
     figure::views::{
         heads::HeadLines,
-        image::{ImageScene, flows::Flows, weights::PatchRole},
+        image::{ImageScene, flows::Flows, stream::StreamValues, weights::PatchRole},
     },
     ids::{HeadId, StackKind},
 };
@@ -62,7 +62,7 @@ impl CellRows {
     }
 
     fn table(self) -> Table {
-        let column = |name: &'static str, values| DataColumn { name: name.into(), values };
+        let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
         let columns = vec![
             column("stack", DataValues::Text(self.stack)),
             column("layer", numbers_or_text(self.layer)),
@@ -152,7 +152,7 @@ pub fn pair(read: &ReadPattern, capture: &Capture, (row, col): (usize, usize)) -
 pub fn links(links: &Links) -> Table {
     let of =
         |number: fn(&Link) -> usize| DataValues::Index(links.heads.iter().map(|link| number(link) as u32).collect());
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
+    let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
     let [weight, average] = if links.source == Source::ByValueNorm {
         ["weight_by_value_norm", "average_by_value_norm"]
     } else {
@@ -176,9 +176,8 @@ pub fn image(scene: &ImageScene) -> Table {
     if let Some((filter, _)) = scene.flows {
         return flows(&scene.read, &Flows::of(&scene.read, &scene.image, filter));
     }
-    let weights = scene.weights();
+    let n = scene.image.n_prefix + scene.image.grid.0 * scene.image.grid.1;
     let (layer, head) = heads_of(&scene.read);
-    let n = weights.len();
     let n_cols = scene.image.grid.1.max(1);
     let place = |at: usize| {
         let patch = at.checked_sub(scene.image.n_prefix);
@@ -188,8 +187,8 @@ pub fn image(scene: &ImageScene) -> Table {
     };
     let (rows, cols): (Vec<_>, Vec<_>) = (0..n).map(place).unzip();
     let role = if scene.picked.1 == PatchRole::Query { "key" } else { "query" };
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
-    let columns = vec![
+    let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
+    let mut columns = vec![
         column("stack", DataValues::Text(vec![scene.read.stack.name().to_owned(); n])),
         column("layer", numbers_or_text(vec![layer; n])),
         column("head", numbers_or_text(vec![head; n])),
@@ -198,8 +197,24 @@ pub fn image(scene: &ImageScene) -> Table {
         column("text", DataValues::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
         column("row", numbers_or_text(rows)),
         column("col", numbers_or_text(cols)),
-        DataColumn { name: scene.picked.0.value_name(&scene.read), values: DataValues::Number(weights) },
     ];
+    match scene.stream.as_ref().map(|stream| &stream.values) {
+        None => columns.push(DataColumn {
+            name: scene.picked.0.value_name(&scene.read),
+            values: DataValues::Number(scene.weights()),
+        }),
+        Some(StreamValues::Norms(norms)) => columns.push(column("norm", DataValues::Number(norms.norms.clone()))),
+        Some(StreamValues::Components(components)) => {
+            // Tokens before the patches have none.
+            let before = std::iter::repeat_n(f32::NAN, scene.image.n_prefix);
+            columns.extend(["component_1", "component_2", "component_3"].into_iter().enumerate().map(
+                |(axis, name)| {
+                    let places = components.places.iter().map(|place| place[axis]);
+                    column(name, DataValues::Number(before.clone().chain(places).collect()))
+                },
+            ));
+        }
+    }
     Table { provenance: String::new(), columns }
 }
 
@@ -245,7 +260,7 @@ pub fn points<'a>(
             }
         }
     }
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
+    let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
     let stack = column("stack", DataValues::Text(stack));
     let layer = (space != Space::Positions).then(|| column("layer", DataValues::Index(layer)));
     let head = space.is_per_head().then(|| column("head", DataValues::Index(head)));

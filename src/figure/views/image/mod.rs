@@ -7,6 +7,7 @@ use emath::{Pos2, Rect, pos2, vec2};
 use self::{
     flows::{FlowFilter, Flows},
     layout::ImageLayout,
+    stream::StreamColors,
     weights::{OverlayToken, PatchRole, of_patches},
 };
 use super::{joined, subject_text};
@@ -31,6 +32,7 @@ pub mod flows;
 pub mod layout;
 mod options;
 mod spec;
+pub mod stream;
 pub mod weights;
 
 pub use options::{ImageOptions, PatchColors, Smoothing, USUAL_OPACITY};
@@ -91,14 +93,19 @@ pub struct ImageScene {
     pub partner: Option<usize>,
     /// How weights become colours.
     pub look: OverlayLook,
+    /// Colours of the residual stream in place of weights.
+    pub stream: Option<Arc<StreamColors>>,
     /// Arrows instead of the overlay, and the token whose arrows stand out.
     pub flows: Option<(FlowFilter, Option<(usize, PatchRole)>)>,
     pub subject: String,
 }
 
 impl ImageScene {
-    /// One weight per token of the picture.
+    /// One weight per token of the picture, or what stands in its place.
     pub fn weights(&self) -> Vec<f32> {
+        if let Some(stream) = &self.stream {
+            return stream.numbers();
+        }
         let (subject, role) = self.picked;
         subject.weights(&self.read, role)
     }
@@ -111,11 +118,19 @@ impl ImageScene {
 
     /// Whether the values of its colours may be below 0.
     fn is_signed(&self) -> bool {
-        self.picked.0.is_signed(&self.read)
+        self.stream.is_none() && self.picked.0.is_signed(&self.read)
     }
 
     fn map(&self) -> ColorMap {
-        self.picked.0.color_map(&self.read, self.look.map)
+        match self.stream {
+            Some(_) => ColorMap::Explained,
+            None => self.picked.0.color_map(&self.read, self.look.map),
+        }
+    }
+
+    /// Whether colours have a scale of numbers.
+    fn has_scale(&self) -> bool {
+        self.flows.is_none() && self.stream.as_ref().is_none_or(|stream| stream.has_scale())
     }
 
     fn colors(&self, palette: &Palette) -> Colors {
@@ -123,6 +138,9 @@ impl ImageScene {
     }
 
     fn overlay(&self, weights: &[f32], (colors, range): (Colors, ColorRange)) -> RgbaBuffer {
+        if let Some(pixels) = self.stream.as_ref().and_then(|stream| stream.pixels(&self.image, self.look.opacity)) {
+            return pixels;
+        }
         let patches = of_patches(weights, &self.image);
         let (rows, cols) = self.image.grid;
         let smooth = self.look.sampling == Sampling::Smooth;
@@ -173,9 +191,10 @@ impl ImageScene {
         }
         draw_crop(layout, pen);
         if self.flows.is_none() {
-            let part = self.look.contour.filter(|_| !self.is_signed());
+            let part = self.look.contour.filter(|_| !self.is_signed() && self.stream.is_none());
             let outline = |part| overlay::mass_contour(&of_patches(weights, &self.image), self.image.grid, part);
             draw_contour(layout.crop, self.image.grid, &part.map_or_else(Vec::new, outline), pen);
+            stream::draw_rings(layout, self.stream.as_ref().map_or(&[], |stream| stream.ringed()), pen);
         }
     }
 
@@ -265,7 +284,9 @@ impl Scene for ImageScene {
         }
         let picked = match (self.flows, self.picked) {
             (Some((_, held)), _) => held,
-            (None, (token, role)) => token.position().filter(|_| self.picks_patches).map(|picked| (picked, role)),
+            (None, (token, role)) => {
+                token.position().filter(|_| self.picks_patches && self.stream.is_none()).map(|picked| (picked, role))
+            }
         };
         if let Some((picked, role)) = picked {
             let tint = if role == PatchRole::Query { pen.palette.query } else { pen.palette.key };
@@ -275,7 +296,7 @@ impl Scene for ImageScene {
         }
         if let Some(flows) = self.flows {
             arrows::draw(&self.read, (&self.image, &layout), flows, pen);
-        } else if let Some(bar) = layout.bar {
+        } else if let Some(bar) = layout.bar.filter(|_| self.has_scale()) {
             pen.color_bar(bar, |fraction| map.color(fraction), range_tick(range));
         }
     }
@@ -287,6 +308,10 @@ impl Scene for ImageScene {
     fn captions(&self) -> Captions {
         if let Some((filter, held)) = self.flows {
             return self.flow_captions(filter, held);
+        }
+        if let Some(stream) = &self.stream {
+            let words = stream.in_words(&self.image, &self.read, &self.subject);
+            return Captions { short: words.clone(), full: words };
         }
         let weights = self.weights();
         let (on_prefix, total) = (weights.iter().take(self.image.n_prefix).sum::<f32>(), weights.iter().sum::<f32>());
@@ -341,11 +366,15 @@ impl SmallMap for ImageScene {
     }
 
     fn scale(&self) -> Option<Scale> {
-        if self.flows.is_some() {
+        if !self.has_scale() {
             return None;
         }
         let range = self.range(&self.weights());
-        let name = if self.is_signed() { "difference" } else { "weight" };
+        let name = match (&self.stream, self.is_signed()) {
+            (Some(_), _) => "norm",
+            (None, true) => "difference",
+            (None, false) => "weight",
+        };
         Some(Scale {
             map: self.map(),
             ends: [

@@ -112,9 +112,9 @@ impl ImageOptions {
         visit(field.in_window().heading("Arrows"));
     }
 
-    /// What colours stand for: what `is_explained` has its own.
+    /// What colours stand for: what a method explained has its own, and arrows have none.
     pub const fn colors_of(&self, is_explained: bool) -> PatchColors {
-        if is_explained { PatchColors::Weights } else { self.patch_colors }
+        if is_explained || self.flows.is_some() { PatchColors::Weights } else { self.patch_colors }
     }
 
     /// Whether arrows are drawn, in place of the overlay.
@@ -124,7 +124,8 @@ impl ImageOptions {
 
     fn visit_overlay(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
         if !scope.is_explained {
-            let meaning = "Colours of a picture: weights, or those of a word or patch less the mean of all";
+            let meaning = "Colours of a picture: weights, those of a word or patch less the mean of all, norms of the patches in \
+                           the residual stream, or their principal components as red, green and blue";
             let all = PatchColors::ALL.map(|patch_colors| (patch_colors, patch_colors.name(), patch_colors.label()));
             let words = ("patch_colors", "Colours", meaning);
             choose_with(visit, words, &mut self.patch_colors, &all, |field| field.strict().heading("Overlay"));
@@ -171,6 +172,10 @@ pub enum PatchColors {
     Weights,
     /// Those of one token less the mean of all.
     LessMean,
+    /// Lengths of the patches in the residual stream.
+    Norms,
+    /// The first three principal components of the patches in the residual stream.
+    Components,
 }
 
 vocabulary! {
@@ -181,6 +186,12 @@ vocabulary! {
     meaning;
     Weights("weights", "Weights", "Colours show what one patch or word attends to"),
     LessMean("less-mean", "Less the mean", "What one patch or word attends to more, or less, than all of them on average"),
+    Norms("norms", "Norms", "How long the vector of each patch is in the residual stream; outliers have a ring"),
+    Components(
+        "components",
+        "Principal components",
+        "Like colours for patches that are alike in the residual stream"
+    ),
 }
 
 /// How patch weights become pixels.

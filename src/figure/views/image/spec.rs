@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::{
     ImageScene, OverlayLook, PatchColors, Smoothing,
     flows::FlowKind,
+    stream::StreamColors,
     weights::{OverlayToken, PatchRole, of_patches},
 };
 use crate::{
     analysis::reading::ReadPattern,
-    capture::Capture,
+    capture::{Capture, Site},
     figure::{
         ViewKind, data,
         list::Sampling,
@@ -49,16 +50,25 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: Some(|options| options.image.said()),
     color_map: |options| options.image.color_map,
     needs: spec::patterns,
-    wants: &[],
+    wants: &[Site::ResidPre, Site::ResidFinal],
     unavailable,
     question,
-    caveat: |topic| topic.of_weights(),
+    caveat: |topic| match patch_colors(topic) {
+        PatchColors::Weights | PatchColors::LessMean => topic.of_weights(),
+        PatchColors::Norms | PatchColors::Components => "Not attention: vectors of the patches themselves".to_owned(),
+    },
     sheet_text,
     figures,
 };
 
 /// The question of the picture: without a held patch the overlay is about the first token before the patches.
 fn question(topic: &Topic<'_>) -> String {
+    let layer = topic.heads.first().map_or(0, |head| head.layer);
+    match patch_colors(topic) {
+        PatchColors::Weights | PatchColors::LessMean => {}
+        PatchColors::Norms => return format!("Which patches have long vectors in layer {layer}?"),
+        PatchColors::Components => return format!("Which patches are alike in layer {layer}?"),
+    }
     let (image, mut pinned) = (topic.options.image, topic.pinned);
     let has_prefix = topic.capture.image().is_some_and(|image| image.n_prefix > 0);
     if has_prefix && image.flows.is_none() && topic.is_of_patches(topic.stack.query_side()) {
@@ -69,6 +79,11 @@ fn question(topic: &Topic<'_>) -> String {
         *held = held.or(Some(0));
     }
     Topic { pinned, ..topic.clone() }.looks()
+}
+
+/// What the colours of a topic stand for.
+const fn patch_colors(topic: &Topic<'_>) -> PatchColors {
+    topic.options.image.colors_of(topic.explained.is_some())
 }
 
 /// Why the attention of `stack` cannot be laid on the picture.
@@ -88,7 +103,12 @@ fn unavailable(capture: &Capture, stack: StackKind) -> Option<&'static str> {
 
 fn sheet_text(resolved: &ResolvedSpec<'_>) -> &'static str {
     resolved.pattern_text(match resolved.spec.options.image.flows {
-        None => "Attention on the picture",
+        None => match resolved.spec.options.image.patch_colors {
+            PatchColors::Weights => "Attention on the picture",
+            PatchColors::LessMean => "Attention on the picture, less the mean",
+            PatchColors::Norms => "Norms of the patches in the residual stream",
+            PatchColors::Components => "Principal components of the patches in the residual stream",
+        },
         Some(FlowKind::Strongest) => {
             "Arrows from each patch to what it attends to most (ring: itself, square: a token before the patches)"
         }
@@ -129,6 +149,10 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         (query, _) => (OverlayToken::of(query, picks_patches, image.n_prefix), PatchRole::Query),
     };
     let patch_colors = options.colors_of(resolved.spec.reading.source.explained().is_some());
+    let stream_of = |read: &ReadPattern, id: Option<HeadId>| {
+        let layer = id.or_else(|| read.heads.first().copied()).map_or(0, |head| head.layer);
+        StreamColors::of(resolved.capture, (resolved.stack, layer), patch_colors).map_err(FigureError::Failed)
+    };
     let picked = (picked.0.colored_by(patch_colors), picked.1);
     let writes = resolved.writes();
     let partner = resolved.spec.key.filter(|_| picked.1 == PatchRole::Query);
@@ -169,13 +193,19 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     }
     let high = if is_relative {
         None
-    } else if resolved.spec.is_sheet() {
-        Some(drawn.iter().map(|(read, _, picked, _)| on_patches(read, *picked)).fold(0.0, f32::max))
+    } else if resolved.spec.is_sheet() || resolved.spec.options.shared_scale && patch_colors != PatchColors::Weights {
+        let largest = |(read, id, picked, _): &Drawn| {
+            let of_stream = |stream: StreamColors| of_patches(&stream.numbers(), image).into_iter().fold(0.0, f32::max);
+            Ok(stream_of(read, *id)?.map_or_else(|| on_patches(read, *picked), of_stream))
+        };
+        let largest = drawn.iter().map(largest).collect::<Result<Vec<f32>, FigureError>>()?;
+        Some(largest.into_iter().fold(0.0, f32::max))
     } else {
         resolved.shared_high(&patterns)
     };
     let figure = |(read, id, picked, label): Drawn| {
         let subject = resolved.subject(&read.heads);
+        let stream = stream_of(&read, id)?;
         let scene = ImageScene {
             read,
             high,
@@ -187,11 +217,12 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
             picked,
             partner,
             look,
+            stream: stream.map(Arc::new),
             flows: options.flow_filter().map(|filter| (filter, held)),
             subject,
         };
         let numbers = scene.clone();
-        resolved.named(Box::new(scene), Box::new(move || data::image(&numbers)), label, id)
+        Ok(resolved.named(Box::new(scene), Box::new(move || data::image(&numbers)), label, id))
     };
-    Ok(drawn.into_iter().map(figure).collect())
+    drawn.into_iter().map(figure).collect()
 }

@@ -43,8 +43,11 @@ impl OverlayToken {
     pub const fn colored_by(self, patch_colors: PatchColors) -> Self {
         match (self, patch_colors) {
             (Self::Token(position) | Self::LessMean(position), PatchColors::LessMean) => Self::LessMean(position),
-            (Self::Token(position) | Self::LessMean(position), PatchColors::Weights) => Self::Token(position),
-            (Self::Mean, PatchColors::Weights | PatchColors::LessMean) => Self::Mean,
+            (
+                Self::Token(position) | Self::LessMean(position),
+                PatchColors::Weights | PatchColors::Norms | PatchColors::Components,
+            ) => Self::Token(position),
+            (Self::Mean, _) => Self::Mean,
         }
     }
 

@@ -21,12 +21,17 @@ use crate::{
     figure::{
         list::Rgba,
         pen::Medium,
-        views::image::{arrows, draw_contour, draw_crop, draw_prefix, flows::Flows, swatch},
+        views::image::{
+            PatchColors, arrows, draw_contour, draw_crop, draw_prefix,
+            flows::Flows,
+            stream::{StreamColors, draw_rings},
+            swatch,
+        },
     },
-    ids::{CaptureId, HeadId},
+    ids::{CaptureId, HeadId, StackKind},
     raster::{Colors, overlay},
     session::{Command, FlowFilter, Focus, PatchRole, SelectionCommand},
-    text::{capitalised, share_text},
+    text::{capitalised, norm_text, share_text},
     ui::{
         ViewCtx,
         memo::{Memo, Same},
@@ -51,12 +56,20 @@ type LastRead = ((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>);
 type FlowsKey = ((CaptureId, Option<CaptureId>), Reading, FlowFilter);
 
 /// Everything that what stands around the picture depends on.
-type PartsKey = (ImageLayout, (Vec<String>, Option<Vec<Rgba>>), Option<Arc<[overlay::Segment]>>);
+type PartsKey = (ImageLayout, (Vec<String>, Option<Vec<Rgba>>), Option<Arc<[overlay::Segment]>>, Vec<usize>);
+
+/// Everything that colours of the residual stream depend on.
+type StreamKey = (CaptureId, (StackKind, usize), PatchColors, OverlayLook);
+
+/// The residual stream of the patches and its texture, or why there is none.
+type Streamed = Result<Option<(Arc<StreamColors>, Overlay)>, String>;
 
 /// What lies on the picture.
 struct OnPicture<'a> {
     pattern: &'a ReadPattern,
     overlay: &'a Overlay,
+    /// The residual stream in place of weights.
+    stream: Option<Arc<StreamColors>>,
     /// Arrows instead of the overlay.
     flows: Option<(FlowFilter, Arc<Flows>)>,
 }
@@ -68,6 +81,7 @@ pub struct ImageView {
     /// What is shown while the next one is read.
     last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
+    stream: Memo<StreamKey, Streamed>,
     flows: Memo<FlowsKey, Arc<Flows>>,
     thumbs: Memo<(WeightsKey, Colors), HeadThumbs>,
     words: words::Words,
@@ -157,9 +171,24 @@ impl Canvas for ImageView {
             (filter, self.flows.get_or_update(key, || Arc::new(Flows::of(&pattern, image, filter))))
         });
         let overlay_key = (WeightsKey { reading, ..key }, look);
-        let overlay = self.overlay.get_or_update(overlay_key.clone(), || {
-            pixels::overlay_texture(&ctx, image, &pattern, &overlay_key.0, look)
+        let of_layer = (head.stack, head.layer);
+        let streamed = self.stream.get_or_update((capture.id(), of_layer, patch_colors, look), || {
+            let stream = StreamColors::of(capture, of_layer, patch_colors)?;
+            Ok(stream.map(|stream| (Arc::new(stream.clone()), pixels::stream_texture(&ctx, image, &stream, look))))
         });
+        let (stream, overlay) = match streamed {
+            Ok(Some((stream, overlay))) => (Some(stream), overlay),
+            Ok(None) => {
+                let overlay = self.overlay.get_or_update(overlay_key.clone(), || {
+                    pixels::overlay_texture(&ctx, image, &pattern, &overlay_key.0, look)
+                });
+                (None, overlay)
+            }
+            Err(reason) => {
+                states::sentence_ui(ui, cx.theme, &reason);
+                return None;
+            }
+        };
         let on_prefix: f32 = overlay.weights.iter().take(image.n_prefix).sum();
         let total: f32 = overlay.weights.iter().sum();
         let what = source::what(cx, &pattern);
@@ -171,6 +200,8 @@ impl Canvas for ImageView {
         if let Some((filter, flows)) = &flows {
             let names: Vec<String> = (0..image.n_prefix).map(|position| prefix_text(cx, position)).collect();
             caption = format!("{what}: {}", flows.in_words(&pattern, *filter, &names));
+        } else if let Some(stream) = &stream {
+            caption = stream.in_words(image, &pattern, &what);
         } else if image.n_prefix > 0 && total > 0.0 && !is_signed && pattern.explained().is_none() {
             let share = share_text(on_prefix / total);
             caption = format!("{caption}; {share} on {}", prefix_name(image.n_prefix));
@@ -186,11 +217,13 @@ impl Canvas for ImageView {
         let source = image.source.clone().map(Same);
         let photo = self.photo.get_or_update((source, max_side), || pixels::photo(&ctx, image, max_side));
         let scale = match filter {
-            Some(filter) => flows::scale(cx, &pattern, filter),
-            None => ScaleBar::of_range(overlay.map, overlay.range),
+            Some(filter) => Some(flows::scale(cx, &pattern, filter)),
+            None if stream.as_ref().is_some_and(|stream| !stream.has_scale()) => None,
+            None => Some(ScaleBar::of_range(overlay.map, overlay.range)),
         };
-        self.picture_ui(ui, cx, image, &OnPicture { pattern: &pattern, overlay: &overlay, flows }, photo.as_ref());
-        Some(Footer { words: caption, scales: vec![scale] })
+        let on_picture = OnPicture { pattern: &pattern, overlay: &overlay, stream, flows };
+        self.picture_ui(ui, cx, image, &on_picture, photo.as_ref());
+        Some(Footer { words: caption, scales: scale.into_iter().collect() })
     }
 
     fn legend_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) {
@@ -210,7 +243,7 @@ impl ImageView {
         on_picture: &OnPicture<'_>,
         photo: Option<&TextureHandle>,
     ) {
-        let OnPicture { pattern, overlay, flows } = on_picture;
+        let OnPicture { pattern, overlay, stream, flows } = on_picture;
         let area = ui.available_rect_before_wrap();
         let layout = ImageLayout::compute(area, image, Medium::Screen);
         let Some(picking) = cx.document.latest_capture().map(|capture| picking(cx, capture)) else { return };
@@ -233,10 +266,12 @@ impl ImageView {
         let colored = overlay.weights.iter().map(|weight| overlay.map.color(overlay.range.fraction(*weight)));
         let colors = flows.is_none().then(|| colored.take(image.n_prefix).collect::<Vec<_>>());
         let contour = flows.is_none().then(|| Arc::clone(&overlay.contour));
-        let key = (layout, (names.clone(), colors.clone()), contour.clone());
+        let ringed = stream.as_ref().map_or(&[][..], |stream| stream.ringed());
+        let key = (layout, (names.clone(), colors.clone()), contour.clone(), ringed.to_vec());
         self.static_parts.paint(&painter, cx.theme, key, ui.clip_rect(), &|pen| {
             draw_crop(&layout, pen);
             draw_contour(layout.crop, image.grid, contour.as_deref().unwrap_or_default(), pen);
+            draw_rings(&layout, ringed, pen);
             draw_prefix(&layout, &names, colors.as_deref(), pen);
         });
 
@@ -245,7 +280,7 @@ impl ImageView {
             WidgetInfo::labeled(
                 Role::Image,
                 true,
-                if pattern.explained().is_some() {
+                if pattern.explained().is_some() || stream.is_some() {
                     "Picture with values that are not attention"
                 } else {
                     "Picture with attention"
@@ -317,7 +352,8 @@ impl ImageView {
         if let (Some(position), Some((_, flows))) = (under, flows) {
             flows::readout_ui(ui, cx, pattern, flows, (position, picking.role()));
         } else if let Some(position) = under {
-            readout_ui(ui, cx, pattern, (position, overlay.weights.get(position).copied()));
+            let text = |value: &f32| if stream.is_some() { norm_text(*value) } else { pattern.value_text(*value) };
+            readout_ui(ui, cx, pattern, (position, overlay.weights.get(position).map(text)));
         }
         ui.allocate_rect(area, Sense::hover());
     }
@@ -349,13 +385,13 @@ fn role_ui(ui: &mut Ui, role: &mut PatchRole) {
     }
 }
 
-fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, (position, weight): (usize, Option<f32>)) {
+fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, pattern: &ReadPattern, (position, value): (usize, Option<String>)) {
     let text = prefix_text(cx, position);
     tooltip::at_pointer(ui, |ui| {
         ui.horizontal(|ui| {
             ui.label(RichText::new(text).strong());
-            if let Some(weight) = weight {
-                ui.label(pattern.value_text(weight));
+            if let Some(value) = value {
+                ui.label(value);
             }
         });
         tooltip::weights_ui(ui, cx, &std::iter::once(pattern));

@@ -9,10 +9,11 @@ use crate::{
     capture::{ImageInfo, Matrix},
     figure::views::image::{
         MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH,
+        stream::StreamColors,
         weights::{OverlayToken, of_patches},
     },
     ids::CaptureId,
-    raster::{ColorRange, Colors, heatmap::atlas, overlay, reduce},
+    raster::{ColorMap, ColorRange, Colors, heatmap::atlas, overlay, reduce},
     session::{PatchRole, Smoothing},
     spec::Mask,
     ui::views::texture::{self, HeadThumbs},
@@ -82,6 +83,24 @@ pub fn overlay_texture(
             .map_or_else(Vec::new, |part| overlay::mass_contour(&patches, image.grid, part))
             .into(),
         weights: weights.into(),
+        map,
+        range,
+    }
+}
+
+/// The residual stream of the patches, coloured.
+pub fn stream_texture(ctx: &Context, image: &ImageInfo, stream: &StreamColors, look: OverlayLook) -> Overlay {
+    let numbers = stream.numbers();
+    let patches = of_patches(&numbers, image);
+    let range = ColorRange::up_to(patches.iter().copied().fold(0.0, f32::max), false, false);
+    let map = ColorMap::Explained.on(look.map.ground);
+    let (rows, cols) = image.grid;
+    let of_numbers = || overlay::overlay(&patches, image.grid, (cols, rows), map, range, false, look.opacity);
+    let pixels = stream.pixels(image, look.opacity).unwrap_or_else(of_numbers);
+    Overlay {
+        texture: texture::load(ctx, "residual stream", &pixels, TextureOptions::NEAREST),
+        contour: [].into(),
+        weights: numbers.into(),
         map,
         range,
     }
