@@ -328,3 +328,32 @@ fn the_window_says_which_patches_have_long_vectors_and_what_attention_they_get()
     assert!(stage(capture, PatchColors::Components).query_by_label_contains("of the variance").is_some());
     assert!(stage(made, PatchColors::Norms).query_by_label_contains("of layer 0 was not recorded").is_some());
 }
+
+#[test]
+fn layers_are_played_up_to_the_last() {
+    let mut stage = Stage::new(synthetic::image_capture((2, 2)), ViewKind::Image).show(vec2(900.0, 700.0));
+    stage.run_steps(4);
+    let layer = |stage: &egui_kittest::Harness<'_, Stage>| stage.state().session.pane().selection.head.layer;
+    stage.get_by_label("Play").click();
+    // A quarter of a second each.
+    stage.run_steps(2);
+    assert_eq!(layer(&stage), 0, "a layer is shown for six tenths of a second");
+    stage.run_steps(6);
+    assert_eq!(layer(&stage), 1);
+    stage.run_steps(8);
+    assert!(layer(&stage) == 1 && stage.query_by_label("Play").is_some(), "it ends with the last layer");
+    stage.get_by_label("Play").click();
+    stage.run_steps(2);
+    assert_eq!(layer(&stage), 0, "it begins anew from there");
+    stage.get_by_label("Stop").click();
+    stage.run_steps(8);
+    assert_eq!(layer(&stage), 0);
+}
+
+#[test]
+fn how_far_patches_attend_is_said() {
+    let mut stage = Stage::new(known(), ViewKind::Image).show(vec2(900.0, 700.0));
+    stage.run();
+    // Weights on patches: 0.2, 0.6, 0.1, 0 at 0, 1, 1, √2; 0.1, 0.1, 0.05, 0.05; 0.1, 0.1, 0.6, 0.1; 0.2 each.
+    assert!(stage.query_by_label_contains("mean distance 0.687 patches").is_some());
+}

@@ -324,13 +324,15 @@ impl Scene for ImageScene {
         };
         let hidden = capitalised(&self.read.hidden_text().unwrap_or_default());
         let picked = self.picked_text();
-        let short = joined([format!("{}: {picked}", capitalised(&self.subject)).as_str(), &prefix, &hidden]);
+        let distance = weights::distance(&self.read, &self.image).filter(|_| !self.is_signed());
+        let distance = capitalised(&distance.map_or_else(String::new, weights::distance_text));
+        let short = joined([format!("{}: {picked}", capitalised(&self.subject)).as_str(), &prefix, &distance, &hidden]);
         let outline = match self.look.contour.filter(|_| !self.is_signed()) {
             Some(part) => format!("The outline holds {} of the attention on patches", share_text(part)),
             None => String::new(),
         };
         let subject = format!("{}: {picked}", subject_text(&self.read, &self.subject));
-        Captions { short, full: joined([subject.as_str(), &prefix, &outline, &hidden]) }
+        Captions { short, full: joined([subject.as_str(), &prefix, &distance, &outline, &hidden]) }
     }
 }
 

@@ -5,7 +5,16 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::PatchColors;
-use crate::{analysis::reading::ReadPattern, capture::ImageInfo, figure::views::color_map, raster::ColorMap};
+use crate::{
+    analysis::{
+        explain::patches::{PatchGrid, mean_distance},
+        reading::ReadPattern,
+    },
+    capture::ImageInfo,
+    figure::views::color_map,
+    raster::ColorMap,
+    text::norm_text,
+};
 
 /// What a token is that the overlay is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -140,4 +149,18 @@ impl OverlayToken {
 /// The weights of the patches, without the tokens before them.
 pub fn of_patches(weights: &[f32], image: &ImageInfo) -> Vec<f32> {
     weights.iter().skip(image.n_prefix).take(image.grid.0 * image.grid.1).copied().collect()
+}
+
+/// How far patches attend on average, in patches: by their weights on patches, over all queries. `None` where the
+/// queries are no patches or the values no weights.
+pub fn distance(read: &ReadPattern, image: &ImageInfo) -> Option<f32> {
+    let grid = PatchGrid { size: image.grid, n_prefix: image.n_prefix, patch_px: (1.0, 1.0) };
+    let is_of_patches = read.rows.len() == image.n_prefix + grid.len() && !read.has_two_sides;
+    let has_weights = !read.signed && read.explained().is_none() && !read.is_part();
+    (is_of_patches && has_weights).then(|| mean_distance(&read.of_keys(), grid, true)).flatten()
+}
+
+/// The same in words.
+pub fn distance_text(distance: f32) -> String {
+    format!("mean distance {} patches", norm_text(distance))
 }

@@ -42,15 +42,20 @@ mod flows;
 mod paint;
 mod picking;
 mod pixels;
+mod play;
 mod words;
 
-pub use crate::figure::views::image::layout;
+pub use crate::figure::views::image::{layout, weights};
 use layout::ImageLayout;
 use picking::Picking;
 use pixels::{Overlay, OverlayLook, WeightsKey};
+use play::Play;
 
 /// Which captures, how they were read, and what that gave.
 type LastRead = ((CaptureId, Option<CaptureId>), Reading, Arc<ReadPattern>);
+
+/// Everything that a pattern depends on.
+type ReadKey = ((CaptureId, Option<CaptureId>), Reading);
 
 /// Everything that the arrows depend on.
 type FlowsKey = ((CaptureId, Option<CaptureId>), Reading, FlowFilter);
@@ -82,6 +87,8 @@ pub struct ImageView {
     last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
     stream: Memo<StreamKey, Streamed>,
+    distance: Memo<ReadKey, Option<f32>>,
+    play: Play,
     flows: Memo<FlowsKey, Arc<Flows>>,
     thumbs: Memo<(WeightsKey, Colors), HeadThumbs>,
     words: words::Words,
@@ -98,6 +105,8 @@ impl Canvas for ImageView {
         let Some(capture) = cx.document.latest_capture() else { return };
         let picking = picking(cx, capture);
         self.heads_in = HeadsIn::of(ui, cx);
+        let n_layers = n_layers(cx, capture);
+        let play = &mut self.play;
         let mut own = |ui: &mut Ui| {
             let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
             if let (Picking::Patches(_), false) = (picking, one_row) {
@@ -108,6 +117,9 @@ impl Canvas for ImageView {
                 let can_flow = picking != Picking::Words;
                 controls::edit_options(cx, |options| flows::choice_ui(ui, &mut options.image, can_flow));
             }
+            if n_layers > 1 {
+                play.button_ui(ui, cx, n_layers);
+            }
         };
         selectors::choosers_ui(ui, cx, self.heads_in, Some(&mut own));
     }
@@ -115,6 +127,7 @@ impl Canvas for ImageView {
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
         let image = capture.image()?;
+        self.play.go_on(ui, cx, n_layers(cx, capture));
         let head = cx.pane.selection.head;
         let options = cx.pane.options.image;
         let subject = source::subject(cx)?;
@@ -205,6 +218,11 @@ impl Canvas for ImageView {
         } else if image.n_prefix > 0 && total > 0.0 && !is_signed && pattern.explained().is_none() {
             let share = share_text(on_prefix / total);
             caption = format!("{caption}; {share} on {}", prefix_name(image.n_prefix));
+        }
+        let key = (captures, overlay_key.0.reading.clone());
+        let distance = self.distance.get_or_update(key, || weights::distance(&pattern, image));
+        if let Some(distance) = distance.filter(|_| patch_colors == PatchColors::Weights) {
+            caption = format!("{caption}; {}", weights::distance_text(distance));
         }
         if let Some(hidden) = pattern.hidden_text() {
             caption = format!("{caption}; {hidden}");
@@ -357,6 +375,11 @@ impl ImageView {
         }
         ui.allocate_rect(area, Sense::hover());
     }
+}
+
+/// How many layers the stack of the pane has.
+fn n_layers(cx: &ViewCtx<'_>, capture: &Capture) -> usize {
+    capture.model().stack(cx.pane.selection.stack()).map_or(0, |stack| stack.layers.len())
 }
 
 /// Patches ask and answer in a stack of their own; words ask them in cross-attention.
