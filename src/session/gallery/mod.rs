@@ -3,6 +3,7 @@
 
 mod examples;
 mod lecture;
+mod pictures;
 mod put_to_the_test;
 mod step_by_step;
 mod what_if;
@@ -24,21 +25,22 @@ use crate::{
 /// The examples; the first one is open when the window opens.
 pub const EXAMPLES: &[Example] = &JOINED;
 
-static JOINED: [Example; examples::EXAMPLES.len() + step_by_step::EXAMPLES.len() + put_to_the_test::EXAMPLES.len()] =
-    joined(&[examples::EXAMPLES, step_by_step::EXAMPLES, put_to_the_test::EXAMPLES]);
+/// These lists, one after the other.
+const LISTS: [&[Example]; 4] =
+    [examples::EXAMPLES, pictures::EXAMPLES, step_by_step::EXAMPLES, put_to_the_test::EXAMPLES];
+
+static JOINED: [Example; LISTS[0].len() + LISTS[1].len() + LISTS[2].len() + LISTS[3].len()] = joined(&LISTS);
 
 /// Several lists in one.
 const fn joined<const N: usize>(lists: &[&[Example]]) -> [Example; N] {
     let mut all = [examples::GPT; N];
-    let (mut list, mut at, mut idx) = (0, 0, 0);
+    let (mut list, mut nth, mut idx) = (0, 0, 0);
     while idx < N {
-        if at < lists[list].len() {
-            all[idx] = lists[list][at];
-            at += 1;
-            idx += 1;
+        if nth < lists[list].len() {
+            all[idx] = lists[list][nth];
+            (nth, idx) = (nth + 1, idx + 1);
         } else {
-            list += 1;
-            at = 0;
+            (list, nth) = (list + 1, 0);
         }
     }
     all

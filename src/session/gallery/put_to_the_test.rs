@@ -2,7 +2,8 @@
 
 use super::{
     Example, ExampleInput, ExampleQuestion, Topic, WhatIf,
-    examples::{BERT, BILSTM, CAPTIONS, GPT, SENTIMENT, TRANSLATE},
+    examples::{BERT, BILSTM, GPT, SENTIMENT, TRANSLATE},
+    pictures::CAPTIONS,
 };
 use crate::{analysis::explain::report::LabQuestion, lab::Target, session::ViewKind};
 
