@@ -18,6 +18,7 @@ PICTURE = str(Path(__file__).parent.parent / "assets/samples/chelsea.jpg")
 # What each model reads when nobody says what.
 INPUTS = {
     "demo:gpt": ["--text", "Once upon a time there was a dog."],
+    "demo:reader": ["--text", "Once upon a time there was a dog."],
     "demo:bert": ["--text", "The cat sat on the [MASK]."],
     "demo:sentiment": ["--text", "a dull film with a fine end"],
     "demo:translate": ["--text", "the cat sleeps"],

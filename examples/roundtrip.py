@@ -26,6 +26,7 @@ import train_documents
 import train_memory
 import train_pointer
 import train_polarity
+import train_reader
 from recipe import sentences
 from train_classic import RnnSearch, named
 
@@ -101,6 +102,13 @@ def classic(name, pair=PAIR):
     yield model, out[0], logits, None
 
 
+def reader():
+    logits, ids = yield "reader", ("--text", TEXT)
+    model = train_reader.load(MODELS / "reader")
+    assert AutoTokenizer.from_pretrained(MODELS / "gpt")(TEXT).input_ids == ids["self"], "reader: the ids differ"
+    yield model, model(torch.tensor([ids["self"]]))[0], logits, None
+
+
 def pointer():
     logits, ids = yield "pointer", ("--text", "42 7 93 15 68 3")
     model = train_pointer.load(MODELS / "pointer")
@@ -140,7 +148,7 @@ def main():
         vit(), translate(), captions(),
         classic("classic"), classic("classic-dot"), classic("classic-bilinear"), classic("bottleneck"),
         *(classic(f"scorer-{score}", PHRASES) for score in ("additive", "mlp", "bilinear", "dot")),
-        pointer(), in_sentences("documents", train_documents, DOCUMENT),
+        reader(), pointer(), in_sentences("documents", train_documents, DOCUMENT),
         in_sentences("memory", train_memory, STORY),
         review("bilstm"), review("bilstm-sparsemax"), review("bilstm-deceiving"), review("bilstm-rationale"),
     ]  # fmt: skip

@@ -26,6 +26,8 @@ macro_rules! checkpoint {
 }
 
 // Not constants: every use of a constant may put the bytes into the program once more.
+static STORY_VOCABULARY: &[u8] = file!("gpt", "tokenizer.json");
+static STORY_TOKENIZER: &[u8] = file!("gpt", "tokenizer_config.json");
 static BERT_WEIGHTS: &[u8] = file!("bert", "model.safetensors");
 static BERT_VOCABULARY: &[u8] = file!("bert", "tokenizer.json");
 static BERT_TOKENIZER: &[u8] = file!("bert", "tokenizer_config.json");
@@ -39,8 +41,15 @@ static REVIEW_PLACES: &[u8] = file!("bilstm", "model.safetensors.index.json");
 static REVIEW_VOCABULARY: &[u8] = file!("bilstm", "tokenizer.json");
 static REVIEW_TOKENIZER: &[u8] = file!("bilstm", "tokenizer_config.json");
 
-static MODELS: [BundledModel; 21] = [
-    checkpoint!("demo:gpt", "gpt", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]),
+static MODELS: [BundledModel; 22] = [
+    checkpoint!(
+        "demo:gpt", "gpt", ["config.json", "model.safetensors"],
+        "tokenizer.json": STORY_VOCABULARY, "tokenizer_config.json": STORY_TOKENIZER
+    ),
+    checkpoint!(
+        "demo:reader", "reader", ["config.json", "model.safetensors"],
+        "tokenizer.json": STORY_VOCABULARY, "tokenizer_config.json": STORY_TOKENIZER
+    ),
     checkpoint!(
         "demo:bert", "bert", ["config.json"],
         "model.safetensors": BERT_WEIGHTS, "tokenizer.json": BERT_VOCABULARY, "tokenizer_config.json": BERT_TOKENIZER
