@@ -101,6 +101,7 @@ fn claims(example: &Example) -> Vec<Claim> {
         }
         "The children are" => vec![Claim::Looks(&[("[MASK]", "children")], 0.8), Claim::Predicts("are", 0.6)],
         "A red car" => vec![Claim::Looks(&[("red@2", "car")], 0.5), Claim::Predicts("car", 0.4)],
+        "A cat" => vec![Claim::Focuses([2..4, 1..4], 5.0), Claim::Predicts("cat", 0.5)],
         "A cat, called a dog" => vec![Claim::Focuses([3..5, 4..6], 3.0), Claim::Predicts("dog", 0.5)],
         "The blocks of 2017" => vec![Claim::Made([3, 3, 3], 4)],
         "The fifth word" => {

@@ -165,8 +165,9 @@ struct Sample {
     bytes: &'static [u8],
 }
 
-static SAMPLES: [Sample; 6] = [
+static SAMPLES: [Sample; 7] = [
     Sample { name: "astronaut.jpg", bytes: include_bytes!("../../../assets/samples/astronaut.jpg") },
+    Sample { name: "cat-face.jpg", bytes: include_bytes!("../../../assets/samples/cat-face.jpg") },
     Sample { name: "chelsea.jpg", bytes: include_bytes!("../../../assets/samples/chelsea.jpg") },
     Sample { name: "coffee.jpg", bytes: include_bytes!("../../../assets/samples/coffee.jpg") },
     Sample { name: "rocket.jpg", bytes: include_bytes!("../../../assets/samples/rocket.jpg") },

@@ -197,6 +197,7 @@ pub fn by_topic() -> impl Iterator<Item = (usize, &'static Example)> {
 
 /// Bundled sample pictures: their names and what they show.
 pub const SAMPLES: &[(&str, &str)] = &[
+    ("cat-face", "A cat's face"),
     ("chelsea", "A cat"),
     ("coffee", "A cup of coffee"),
     ("astronaut", "An astronaut"),

@@ -9,6 +9,14 @@ pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: So
 /// These examples, in the order they are shown.
 pub(super) const EXAMPLES: &[Example] = &[
     Example {
+        title: "A cat",
+        hint: "It says “cat”. In this head of the last layer [CLS] attends to the eye; click a patch to see its own",
+        input: ExampleInput::Sample("cat-face"),
+        head: Some((5, 1)),
+        query: Some(0),
+        ..VIT
+    },
+    Example {
         title: "A cat, called a dog",
         hint: "The model is wrong: it says “dog”. In this head [CLS] attends to the nose; click a patch to see its own",
         input: ExampleInput::Sample("chelsea"),
