@@ -49,6 +49,7 @@ impl OverlayToken {
     }
 
     /// The same as `patch_colors` colours it: without a token of its own the mean stays.
+    #[must_use]
     pub const fn colored_by(self, patch_colors: PatchColors) -> Self {
         match (self, patch_colors) {
             (Self::Token(position) | Self::LessMean(position), PatchColors::LessMean) => Self::LessMean(position),
