@@ -138,6 +138,10 @@ fn claims(example: &Example) -> Vec<Claim> {
         "From scores to weights" => {
             vec![Claim::Looks(&[("it", "animal")], 0.605), Claim::Leaves(1.5, 3), Claim::Leaves(2.0, 1)]
         }
+        "Back to her name" => vec![
+            Claim::Looks(&[("loved", "Lily"), ("play", "Lily"), ("with", "Lily")], 0.59),
+            Claim::Predicts("his", 0.27),
+        ],
         "Fine, but dull" => vec![Claim::Looks(&[("[CLS]", "fine")], 0.5), Claim::Predicts("negative", 0.7)],
         "Which sentence says so" => {
             vec![Claim::Looks(&[("[document]", "highly recommend.")], 0.19), Claim::Predicts("positive", 0.935)]

@@ -22,6 +22,8 @@ pub(super) const GPT: Example = Example {
     asks: None,
     told: Told::Hint,
 };
+/// A recurrent model that looks back at its own states.
+const READER: Example = Example { model: "demo:reader", head: Some((0, 0)), ..GPT };
 pub(super) const BERT: Example = Example { model: "demo:bert", ..GPT };
 /// What the classifier reads is the stream of `[CLS]`, its first token.
 pub(super) const SENTIMENT: Example =
@@ -167,6 +169,15 @@ pub(super) const EXAMPLES: &[Example] = &[
         head: Some((3, 2)),
         query: Some(6),
         ..GPT
+    },
+    Example {
+        title: "Back to her name",
+        hint: "The states of “loved”, “play” and “with” look back at that of “Lily”; after “with” the guess is still “his”",
+        input: ExampleInput::Text(
+            "Once upon a time there was a little girl named Lily. She loved to play with her red ball in the park.",
+        ),
+        query: Some(16),
+        ..READER
     },
     Example {
         title: "Forty-eight heads",
