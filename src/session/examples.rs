@@ -205,6 +205,7 @@ impl Pane {
         self.own_options.get_or_insert(options);
         self.options.reading.words = example.words;
         *self.options.placing_mut() = example.placing;
+        self.options.image.color_by(example.patch_colors);
         // It is about its own input.
         *self.options.corpus_mut() = without_corpus;
         self.pending = Some(PendingSelection {

@@ -69,7 +69,7 @@ pub use crate::figure::{
     views::{
         heatmap::{ColorScale, DrawOptions},
         image::{
-            ImageOptions, Smoothing,
+            ImageOptions, PatchColors, Smoothing,
             flows::{FlowFilter, FlowKind},
             weights::PatchRole,
         },

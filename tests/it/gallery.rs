@@ -89,6 +89,9 @@ enum Claim {
     Leads(&'static str),
     /// When the word is written, the patch that gets most is in these rows and columns.
     Shows(&'static [(&'static str, [std::ops::Range<usize>; 2])]),
+    /// When the word is written, so many of the four patches with most lie in these rows and columns: of its weights, and
+    /// of its weights less the mean of all words.
+    Clears(&'static str, [std::ops::Range<usize>; 2], [usize; 2]),
 }
 
 /// Everything an example claims.
@@ -189,6 +192,7 @@ fn claim(example: &Example) -> Claim {
         "Mom and her flower" => Claim::Looks(&[("her", "Mom")], 0.55),
         "Sorted by pointing" => Claim::Points(0.99),
         "Named and seen" => Claim::Shows(&[("triangle", [3..7, 4..8]), ("circle", [2..5, 0..3])]),
+        "Seen more than by the others" => Claim::Clears("triangle", [3..7, 4..8], [3, 4]),
         "Left or right" => Claim::Shows(&[("left", [5..8, 4..8])]),
         "A head for yellow" => Claim::Shows(&[("green", [5..8, 5..8]), ("yellow", [5..8, 5..8])]),
         "A white house, in 2015" => Claim::Aligns(&[("acheté", "bought"), ("maison", "house"), ("bl", "white")]),
@@ -505,6 +509,16 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
                 patches.iter().max_by(|a, b| row[a.0].total_cmp(&row[b.0])).unwrap().1
             });
             (hits.count() as f32, words.len() as f32)
+        }
+        Claim::Clears(written, area, told) => {
+            let row = pattern.row(position(queries, written) - 1).unwrap();
+            let of_all = |key: usize| mean(pattern.rows().map(|row| row[key]));
+            let n_inside = |less: &dyn Fn(usize) -> f32| {
+                let mut patches = patches(area);
+                patches.sort_by(|a, b| (row[b.0] - less(b.0)).total_cmp(&(row[a.0] - less(a.0))));
+                patches[..4].iter().filter(|(_, inside)| *inside).count()
+            };
+            (f32::from([n_inside(&|_| 0.0), n_inside(&of_all)] == *told), 1.0)
         }
     }
 }

@@ -1,7 +1,11 @@
 //! Examples of what heads attend to, by model.
 
 use super::{Example, ExampleInput, Told, Topic};
-use crate::{figure::views::heads::layout::Placing, ids::StackKind, session::ViewKind};
+use crate::{
+    figure::views::heads::layout::Placing,
+    ids::StackKind,
+    session::{PatchColors, ViewKind},
+};
 
 // What most examples of a model have in common.
 pub(super) const GPT: Example = Example {
@@ -18,6 +22,7 @@ pub(super) const GPT: Example = Example {
     query: None,
     words: false,
     placing: Placing::Columns,
+    patch_colors: PatchColors::Weights,
     changes: &[],
     asks: None,
     told: Told::Hint,

@@ -13,7 +13,7 @@ pub use what_if::WhatIf;
 
 use std::collections::BTreeMap;
 
-use super::{LabOptions, ViewKind};
+use super::{LabOptions, PatchColors, ViewKind};
 use crate::{
     analysis::explain::report::LabQuestion,
     capture::Edit,
@@ -70,6 +70,8 @@ pub struct Example {
     pub words: bool,
     /// Where lines have their queries and keys.
     pub placing: Placing,
+    /// What the colours of a picture stand for.
+    pub patch_colors: PatchColors,
     /// What the run is changed by; the plain run opens beside it.
     pub changes: &'static [WhatIf],
     /// What the laboratory is asked, where the view is that.

@@ -1,7 +1,10 @@
 //! Examples of what patches of a picture attend to, and words to patches.
 
 use super::{Example, ExampleInput, Topic, examples::GPT};
-use crate::{ids::StackKind, session::ViewKind};
+use crate::{
+    ids::StackKind,
+    session::{PatchColors, ViewKind},
+};
 
 const VIT: Example = Example { topic: Topic::Pictures, model: "demo:vit", view: ViewKind::Image, ..GPT };
 pub(super) const CAPTIONS: Example = Example { model: "demo:captions", stack: Some(StackKind::Cross), ..VIT };
@@ -63,6 +66,15 @@ pub(super) const EXAMPLES: &[Example] = &[
         input: ExampleInput::Sample("scene-1"),
         head: Some((0, 2)),
         query: Some(2),
+        ..CAPTIONS
+    },
+    Example {
+        title: "Seen more than by the others",
+        hint: "Less the mean of all words, “triangle” keeps the triangle alone: the circle is what “yellow” looks at",
+        input: ExampleInput::Sample("scene-1"),
+        head: Some((0, 2)),
+        query: Some(2),
+        patch_colors: PatchColors::LessMean,
         ..CAPTIONS
     },
     Example {

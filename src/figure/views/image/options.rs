@@ -61,6 +61,11 @@ impl Default for ImageOptions {
 }
 
 impl ImageOptions {
+    /// Colours patches by something else.
+    pub const fn color_by(&mut self, patch_colors: PatchColors) {
+        self.patch_colors = patch_colors;
+    }
+
     /// Draws the overlay, not arrows.
     pub const fn leave_flows(&mut self) {
         self.flows = None;
