@@ -70,6 +70,7 @@ mod fuzz_found;
 /// The examples: what each claims, measured on its bundled model.
 mod gallery;
 /// The examples that change a run or ask the laboratory.
+mod gallery_measures;
 mod gallery_tried;
 /// Texts that a model writes: limits, chance, cancelling, files.
 mod generation;
