@@ -132,7 +132,7 @@ impl ImageOptions {
             let meaning = "Colours of a picture: weights, those of a word or patch less the mean of all, norms of the patches in \
                            the residual stream, or their principal components as red, green and blue";
             let all = PatchColors::ALL.map(|patch_colors| (patch_colors, patch_colors.name(), patch_colors.label()));
-            let words = ("patch_colors", "Colours", meaning);
+            let words = ("patch_colors", "On the picture", meaning);
             choose_with(visit, words, &mut self.patch_colors, &all, |field| field.strict().heading("Overlay"));
             visit_color_map(&mut self.color_map, "Overlay", visit);
         }
