@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Straight pieces of a line that bends or changes its colour.
-const N_PIECES: usize = 12;
+const N_PIECES: usize = 24;
 
 /// The way of a line from its query to its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
