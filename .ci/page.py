@@ -104,7 +104,7 @@ def main(page, pictures):
             print(f"{view}: {said}")
             if pictures:
                 browser.picture(pathlib.Path(pictures) / f"{view}.png")
-        browser.key("3")
+        browser.key(str(views.index("grid") + 1))
         browser.wait("document.body.dataset.ready === 'grid'")
         browser.wait("document.querySelector('main canvas').dataset.ready")
         left, top, *_ = browser.place("main canvas")
