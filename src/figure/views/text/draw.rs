@@ -3,7 +3,7 @@
 use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
 use super::{
-    TextScene, Tint,
+    TextScene,
     layout::{BESIDE_PT, LINE_PT, OUTLINE_PT, TEXT_PT, TextLayout, shown_text},
 };
 use crate::{
@@ -28,8 +28,8 @@ const ARC_STEPS: usize = 24;
 impl TextScene {
     /// Draws the text from `origin`, as it was laid out.
     pub fn draw_text(&self, layout: &TextLayout, origin: Pos2, pen: &mut Pen<'_>) {
-        let tint = self.tint();
-        let shown = self.shown(&tint);
+        let tint = &*self.tint;
+        let shown = self.shown();
         let colors = self.colors(pen.palette);
         let by = origin.to_vec2();
         for (is_key, heading) in &layout.headings {
@@ -52,8 +52,8 @@ impl TextScene {
             pen.text(&shown_text(text), TEXT_PT, ink, rect.left_center(), Align::Left);
         }
         self.draw_held(layout, by, pen);
-        self.draw_arcs(layout, by, &tint, pen);
-        self.draw_outline(layout, by, &tint, pen);
+        self.draw_arcs(layout, by, pen);
+        self.draw_outline(layout, by, pen);
     }
 
     /// Lines below the tokens that are held, in the colours of queries and keys.
@@ -69,10 +69,10 @@ impl TextScene {
         }
     }
 
-    fn draw_arcs(&self, layout: &TextLayout, by: Vec2, tint: &Tint, pen: &mut Pen<'_>) {
+    fn draw_arcs(&self, layout: &TextLayout, by: Vec2, pen: &mut Pen<'_>) {
         let (row, _) = self.pinned.in_pattern(&self.read);
         let Some(from) = row.and_then(|row| layout.place(false, row)) else { return };
-        let strongest = self.strongest(tint);
+        let strongest = self.strongest();
         let most = strongest.first().map_or(1.0, |(_, value)| value.abs()).max(f32::MIN_POSITIVE);
         for (key, value) in strongest {
             let Some(to) = layout.place(!self.passages.is_one(), key) else { continue };
@@ -89,7 +89,8 @@ impl TextScene {
     }
 
     /// A bar for the sum of each sentence.
-    fn draw_outline(&self, layout: &TextLayout, by: Vec2, tint: &Tint, pen: &mut Pen<'_>) {
+    fn draw_outline(&self, layout: &TextLayout, by: Vec2, pen: &mut Pen<'_>) {
+        let tint = &*self.tint;
         let passage = self.passages.side(tint.on_keys);
         let sums = passage.by_sentence(&tint.values);
         let most = sums.iter().map(|sum| sum.abs()).fold(f32::MIN_POSITIVE, f32::max);

@@ -61,7 +61,7 @@ impl TextLayout {
         let sides: &[bool] = if passages.is_one() { &[false] } else { &[false, true] };
         // What asks for a whole document has no text of its own.
         let sides: Vec<bool> = sides.iter().copied().filter(|is_key| passages.side(*is_key).has_text()).collect();
-        let n_sentences: usize = sides.iter().map(|is_key| passages.side(*is_key).n_sentences).sum();
+        let n_sentences: usize = sides.iter().map(|is_key| passages.side(*is_key).sentences.len()).sum();
         let has_outline = n_sentences > 1 && width >= LEAST_WITH_OUTLINE_PT;
         let room = if has_outline { width - OUTLINE_PT - BESIDE_PT } else { width };
         let line = room.min(LINE_PT);

@@ -31,7 +31,8 @@ pub struct Passage {
     pub pieces: Vec<TextPiece>,
     /// The sentence of each piece; none of tokens that the tokenizer or the model added, which are not in the text.
     pub sentence_of: Vec<Option<usize>>,
-    pub n_sentences: usize,
+    /// The pieces of each sentence, from the first to behind the last.
+    pub sentences: Vec<Range<usize>>,
 }
 
 impl Passage {
@@ -66,8 +67,14 @@ impl Passage {
             }
             Some(known.len() - 1)
         };
-        let sentence_of = pieces.iter().zip(&starts).map(&mut sentence).collect();
-        Self { pieces, sentence_of, n_sentences: known.len() }
+        let sentence_of: Vec<Option<usize>> = pieces.iter().zip(&starts).map(&mut sentence).collect();
+        let mut sentences = vec![usize::MAX..0; known.len()];
+        for (at, of) in sentence_of.iter().enumerate() {
+            if let Some(of) = of {
+                sentences[*of] = sentences[*of].start.min(at)..at + 1;
+            }
+        }
+        Self { pieces, sentence_of, sentences }
     }
 
     /// Whether anything of it can be read.
@@ -75,16 +82,9 @@ impl Passage {
         self.pieces.iter().any(|piece| !piece.special && !piece.text.is_empty())
     }
 
-    /// The pieces of a sentence, from the first to behind the last.
-    pub fn sentence(&self, nth: usize) -> Range<usize> {
-        let first = self.sentence_of.iter().position(|of| *of == Some(nth)).unwrap_or(0);
-        let last = self.sentence_of.iter().rposition(|of| *of == Some(nth)).map_or(first, |last| last + 1);
-        first..last
-    }
-
     /// The sum of some numbers over each sentence.
     fn by_sentence(&self, values: &[f32]) -> Vec<f32> {
-        let mut sums = vec![0.0_f64; self.n_sentences];
+        let mut sums = vec![0.0_f64; self.sentences.len()];
         for (of, value) in self.sentence_of.iter().zip(values) {
             if let Some(of) = of {
                 sums[*of] += f64::from(*value);
@@ -153,8 +153,13 @@ impl Tint {
                 let shown = |row: &usize| read.rows.groups[*row].left_out.is_none();
                 let rows: Vec<&[f32]> = read.here.clone().filter(shown).filter_map(|row| read.row(row)).collect();
                 let n = rows.len().max(1) as f64;
-                let mean = |col: usize| (rows.iter().map(|row| f64::from(row[col])).sum::<f64>() / n) as f32;
-                Self { on_keys: true, values: (0..n_keys).map(mean).collect() }
+                let mut sums = vec![0.0_f64; n_keys];
+                for row in rows {
+                    for (sum, value) in sums.iter_mut().zip(row) {
+                        *sum += f64::from(*value);
+                    }
+                }
+                Self { on_keys: true, values: sums.into_iter().map(|sum| (sum / n) as f32).collect() }
             }
         }
     }
@@ -170,18 +175,16 @@ pub struct TextScene {
     pub color_map: ColorMap,
     /// The tokens that are held or under the pointer.
     pub pinned: Pinned,
+    /// The number of each token for them.
+    pub tint: Arc<Tint>,
     /// The value of the last colour, where several figures share a scale.
     pub high: Option<f32>,
 }
 
 impl TextScene {
-    /// The number of each token as it was read.
-    pub fn tint(&self) -> Tint {
-        Tint::of(&self.read, self.pinned.in_pattern(&self.read))
-    }
-
     /// The number that the colour of each piece stands for: its own, or the sum of its sentence.
-    fn shown(&self, tint: &Tint) -> Vec<f32> {
+    fn shown(&self) -> Vec<f32> {
+        let tint = &self.tint;
         let passage = self.passages.side(tint.on_keys);
         match self.options.unit {
             TextUnit::Token => tint.values.clone(),
@@ -194,24 +197,24 @@ impl TextScene {
 
     /// What the colours stand for: up to the largest number on a token of the text.
     pub fn range(&self) -> ColorRange {
-        let tint = self.tint();
-        let passage = self.passages.side(tint.on_keys);
-        let shown = self.shown(&tint);
+        let passage = self.passages.side(self.tint.on_keys);
+        let shown = self.shown();
         let of_text = shown.iter().zip(&passage.sentence_of).filter(|(_, of)| of.is_some());
         let largest = of_text.map(|(value, _)| value.abs()).fold(0.0, f32::max);
         ColorRange::up_to(self.high.unwrap_or(largest), self.read.signed, false)
     }
 
     /// What weights of tokens that are not in the text add up to.
-    fn outside(&self, tint: &Tint) -> f32 {
+    fn outside(&self) -> f32 {
+        let tint = &self.tint;
         let passage = self.passages.side(tint.on_keys);
         tint.values.iter().zip(&passage.sentence_of).filter(|(_, of)| of.is_none()).map(|(value, _)| value).sum()
     }
 
     /// The strongest keys of the query that is held: those to which arcs lead.
-    fn strongest(&self, tint: &Tint) -> Vec<(usize, f32)> {
+    fn strongest(&self) -> Vec<(usize, f32)> {
         let (row, _) = self.pinned.in_pattern(&self.read);
-        let Some(row) = row.filter(|_| tint.on_keys) else { return Vec::new() };
+        let Some(row) = row.filter(|_| self.tint.on_keys) else { return Vec::new() };
         let keys = self.passages.side(true);
         let is_other = |key: &usize| keys.sentence_of[*key].is_some() && !(self.passages.is_one() && *key == row);
         let ranked = self.read.ranked_cols(row).into_iter().filter(|(key, _)| *key < keys.pieces.len());
@@ -225,7 +228,6 @@ impl TextScene {
 
     /// Below the text: whose weights they are, the largest, and how much is on tokens that are not in the text.
     pub fn captions(&self) -> Captions {
-        let tint = self.tint();
         let name = |axis: &Axis, at: usize| axis.named(at);
         let what = match self.pinned.in_pattern(&self.read) {
             _ if self.read.has_one_row() => "the explained output".to_owned(),
@@ -239,8 +241,8 @@ impl TextScene {
         };
         let range = self.range();
         let largest = format!("largest on a {unit} {}", weight_text(range.high()));
-        let outside = self.outside(&tint);
-        let has_outside = self.passages.side(tint.on_keys).sentence_of.contains(&None);
+        let outside = self.outside();
+        let has_outside = self.passages.side(self.tint.on_keys).sentence_of.contains(&None);
         let outside = if has_outside {
             format!("{} on special tokens, which are not in the text", weight_text(outside))
         } else {
@@ -285,7 +287,7 @@ mod tests {
         let pieces = [("", "[CLS]"), ("", "It"), (" ", "rains"), ("", "."), (" ", "Stay"), ("\n", "Go"), ("", "[SEP]")];
         let passage = Passage::new(pieces.map(|(before, text)| piece(before, text)).to_vec());
         assert_eq!(passage.sentence_of, [None, Some(0), Some(0), Some(0), Some(1), Some(2), None]);
-        assert_eq!((passage.n_sentences, passage.sentence(0), passage.sentence(2)), (3, 1..4, 5..6));
+        assert_eq!(passage.sentences, [1..4, 4..5, 5..6]);
         assert_eq!(passage.by_sentence(&[0.5, 0.1, 0.1, 0.05, 0.2, 0.05, 0.0]), [0.25, 0.2, 0.05]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Passages, TextScene};
+use super::{Passages, TextScene, Tint};
 use crate::{
     capture::Capture,
     figure::{
@@ -60,13 +60,15 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     let figure = |(read, id): OnePattern| {
         let subject = resolved.subject(&read.heads);
         let passages = Arc::new(Passages::of(resolved.capture, resolved.stack, [&read.rows, &read.cols]));
+        let pinned = resolved.pinned();
         let scene = TextScene {
+            tint: Arc::new(Tint::of(&read, pinned.in_pattern(&read))),
             read,
             passages,
             subject: subject.clone(),
             options: resolved.spec.options.text,
             color_map: resolved.spec.options.color_map(),
-            pinned: resolved.pinned(),
+            pinned,
             high,
         };
         let of_table = scene.clone();
@@ -77,7 +79,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
 
 /// One row per token that has a number, its sentence counted from 0; those that are not in the text have none.
 fn table(scene: &TextScene) -> Table {
-    let tint = scene.tint();
+    let tint = &scene.tint;
     let axis = if tint.on_keys { &scene.read.cols } else { &scene.read.rows };
     let passage = scene.passages.side(tint.on_keys);
     let n = passage.pieces.len();

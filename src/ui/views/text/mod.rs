@@ -13,15 +13,16 @@ use super::{
     selectors, source, states, text_width, tooltip,
 };
 use crate::{
-    analysis::reading::ReadPattern,
+    analysis::reading::{Axis, ReadPattern},
     capture::joined_text,
     figure::views::{
         Pinned,
         text::{
-            Direction, Passages, TextOptions, TextScene,
+            Direction, Passages, TextOptions, TextScene, Tint,
             layout::{Place, TEXT_PT, TextLayout},
         },
     },
+    ids::{CaptureId, StackKind},
     raster::ColorMap,
     session::{Command, Focus, SelectionCommand},
     text::weight_text,
@@ -38,8 +39,9 @@ type SceneKey = (Same<ReadPattern>, Same<TextLayout>, TextOptions, ColorMap, Foc
 /// The view with what it remembers between frames.
 #[derive(Default)]
 pub struct TextView {
-    passages: Memo<Same<ReadPattern>, Arc<Passages>>,
-    layout: Memo<(Passages, [u32; 2]), Arc<TextLayout>>,
+    passages: Memo<(CaptureId, StackKind, [Same<Axis>; 2]), Arc<Passages>>,
+    tint: Memo<(Same<ReadPattern>, Focus), Arc<Tint>>,
+    layout: Memo<(Same<Passages>, [u32; 2]), Arc<TextLayout>>,
     painter: PiecePainter<SceneKey>,
     /// What is shown while the next one is read.
     last: Option<Arc<ReadPattern>>,
@@ -77,21 +79,27 @@ impl Canvas for TextView {
             }
             None => self.last.clone().filter(|last| last.stack == stack)?,
         };
+        // Parts of a long text share their axes.
+        let axes = [&read.rows, &read.cols].map(|axis| Same(Arc::clone(axis)));
         let of_axes = || Arc::new(Passages::of(capture, stack, [&read.rows, &read.cols]));
-        let passages = self.passages.get_or_update(Same(Arc::clone(&read)), of_axes);
+        let passages = self.passages.get_or_update((capture.id(), stack, axes), of_axes);
         let focus = cx.pane.selection.focus();
+        let pinned = Pinned { query: focus.query, key: focus.key };
+        let of_focus = || Arc::new(Tint::of(&read, pinned.in_pattern(&read)));
+        let tint = self.tint.get_or_update((Same(Arc::clone(&read)), focus), of_focus);
         let scene = TextScene {
+            tint,
             subject: source::what(cx, &read),
             passages: Arc::clone(&passages),
             options: cx.pane.options.text,
             color_map: cx.pane.options.color_map(),
-            pinned: Pinned { query: focus.query, key: focus.key },
+            pinned,
             high: cx.shared_high,
             read,
         };
         ScrollArea::vertical().auto_shrink(false).id_salt(("text", capture.id().0, stack)).show(ui, |ui| {
             let width = ui.available_width();
-            let key = ((*passages).clone(), [width, ui.pixels_per_point()].map(f32::to_bits));
+            let key = (Same(Arc::clone(&passages)), [width, ui.pixels_per_point()].map(f32::to_bits));
             let layout = self.layout.get_or_update(key, || {
                 Arc::new(scene.layout(width, &mut |text| text_width::width(ui.painter(), text, TEXT_PT)))
             });
@@ -195,7 +203,7 @@ fn asks_as_key(cx: &ViewCtx<'_>, scene: &TextScene, place: Place) -> bool {
 
 /// The number of the token under the pointer, where it has one.
 fn tooltip_ui(ui: &Ui, scene: &TextScene, place: Place) {
-    let tint = scene.tint();
+    let tint = &scene.tint;
     let has_number = scene.passages.is_one() || place.is_key == tint.on_keys;
     let Some(value) = tint.values.get(place.piece).filter(|_| has_number) else { return };
     let axis = if tint.on_keys { &scene.read.cols } else { &scene.read.rows };
@@ -214,15 +222,15 @@ fn outline_ui(ui: &Ui, scene: &TextScene, layout: &TextLayout, area: Rect) {
             continue;
         }
         let passage = scene.passages.side(row.is_key);
-        let range = passage.sentence(row.sentence);
-        let text = joined_text(&passage.pieces[range.clone()]);
+        let range = passage.sentences[row.sentence].clone();
+        let text = || joined_text(&passage.pieces[range.clone()]);
         let response = ui.interact(rect, ui.scope_id().with(("sentence", row.is_key, row.sentence)), Sense::click());
-        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Sentence: {}", text.trim())));
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Sentence: {}", text().trim())));
         let place = layout.place(row.is_key, range.start);
         if let (true, Some(place)) = (response.clicked(), place) {
             ui.scroll_to_rect(place.translate(by), Some(Align::Min));
         }
-        response.on_hover_text(text.trim());
+        response.on_hover_ui(|ui| drop(ui.label(text().trim())));
     }
 }
 
