@@ -8,7 +8,7 @@ mod rows;
 use std::borrow::Cow;
 
 pub use files::{Array, DataFormat, tab_separated, write, write_arrays};
-pub use rows::{heads, heatmap, image, links, of_key, of_query, pair, points};
+pub use rows::{PartRow, heads, heatmap, image, links, of_key, of_query, pair, parts, points};
 
 /// A table: columns of one length.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -277,3 +277,20 @@ pub fn points<'a>(
     let cell = [Some(stack), layer, head].into_iter().flatten();
     Table { provenance: String::new(), columns: cell.chain(columns).chain(depth).chain(input).collect() }
 }
+
+/// A number of a part of a view: the part, what the number is of, its row and column, and the number.
+pub type PartRow = (&'static str, String, usize, usize, f64);
+
+/// The numbers of a view of parts.
+pub fn parts(rows: &[PartRow]) -> Table {
+    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
+    let index = |of: fn(&PartRow) -> usize| DataValues::Index(rows.iter().map(|row| of(row) as u32).collect());
+    let columns = vec![
+        column("part", DataValues::Text(rows.iter().map(|row| row.0.to_owned()).collect())),
+        column("name", DataValues::Text(rows.iter().map(|row| row.1.clone()).collect())),
+        column("row", index(|row| row.2)),
+        column("column", index(|row| row.3)),
+        column("value", DataValues::Number(rows.iter().map(|row| row.4 as f32).collect())),
+    ];
+    Table { provenance: String::new(), columns }
+}

@@ -7,7 +7,7 @@ use crate::{
     capture::Site,
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{self, PartRow, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, heads_text, spec},
     },
@@ -70,13 +70,10 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     resolved.ids()?.into_iter().map(figure).collect()
 }
 
-/// A number of a part: what it is of, where, and its value.
-type Row = (&'static str, String, usize, usize, f64);
-
 /// One row per number of each part: lengths in tokens, ranks, buckets and features in the column `row`.
 fn table(scene: &CostScene) -> Table {
     let facts = &scene.facts;
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<PartRow> = Vec::new();
     let mut add = |part: &'static str, lines: &[Curve]| {
         for (name, values) in lines {
             rows.extend(values.iter().map(|(at, value)| (part, name.clone(), *at, 0, *value)));
@@ -114,13 +111,5 @@ fn table(scene: &CostScene) -> Table {
             error("weighted values", mix);
         }
     }
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
-    let columns = vec![
-        column("part", DataValues::Text(rows.iter().map(|row| row.0.to_owned()).collect())),
-        column("name", DataValues::Text(rows.iter().map(|row| row.1.clone()).collect())),
-        column("row", DataValues::Index(rows.iter().map(|row| row.2 as u32).collect())),
-        column("column", DataValues::Index(rows.iter().map(|row| row.3 as u32).collect())),
-        column("value", DataValues::Number(rows.iter().map(|row| row.4 as f32).collect())),
-    ];
-    Table { provenance: String::new(), columns }
+    data::parts(&rows)
 }

@@ -7,7 +7,7 @@ use crate::{
     capture::Site,
     figure::{
         ViewKind,
-        data::{DataColumn, DataValues, Table},
+        data::{self, PartRow, Table},
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{Facts, FigureExtent, ViewGroup, ViewSpec, spec},
     },
@@ -60,12 +60,9 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     Ok(vec![resolved.named(Box::new(scene), Box::new(move || table(&of_table)), label, None)])
 }
 
-/// A number of a part: what it is of, where, and its value.
-type Row = (&'static str, String, usize, usize, f64);
-
 /// One row per number of each part: tokens, or distances, in the column `row`.
 fn table(scene: &StatesScene) -> Table {
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<PartRow> = Vec::new();
     for steps in &scene.facts.steps {
         for (at, states) in steps.states.rows().enumerate() {
             let of = |(unit, value): (usize, &f32)| ("state", steps.way.name().to_owned(), at, unit, f64::from(*value));
@@ -90,13 +87,5 @@ fn table(scene: &StatesScene) -> Table {
         let lengths = (0..scene.facts.names.len()).map(|distance| (distance, route.length(distance) as f64));
         rows.extend(lengths.map(|(distance, length)| ("path", name.clone(), distance, 0, length)));
     }
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
-    let columns = vec![
-        column("part", DataValues::Text(rows.iter().map(|row| row.0.to_owned()).collect())),
-        column("name", DataValues::Text(rows.iter().map(|row| row.1.clone()).collect())),
-        column("row", DataValues::Index(rows.iter().map(|row| row.2 as u32).collect())),
-        column("column", DataValues::Index(rows.iter().map(|row| row.3 as u32).collect())),
-        column("value", DataValues::Number(rows.iter().map(|row| row.4 as f32).collect())),
-    ];
-    Table { provenance: String::new(), columns }
+    data::parts(&rows)
 }

@@ -68,10 +68,12 @@ impl Passage {
             Some(known.len() - 1)
         };
         let sentence_of: Vec<Option<usize>> = pieces.iter().zip(&starts).map(&mut sentence).collect();
-        let mut sentences = vec![usize::MAX..0; known.len()];
+        let mut sentences: Vec<Range<usize>> = Vec::with_capacity(known.len());
         for (at, of) in sentence_of.iter().enumerate() {
-            if let Some(of) = of {
-                sentences[*of] = sentences[*of].start.min(at)..at + 1;
+            match of.map(|of| sentences.get_mut(of)) {
+                Some(Some(sentence)) => sentence.end = at + 1,
+                Some(None) => sentences.push(at..at + 1),
+                None => {}
             }
         }
         Self { pieces, sentence_of, sentences }

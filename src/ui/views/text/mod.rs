@@ -36,10 +36,13 @@ use crate::{
 /// Everything that the drawing depends on, apart from where it is.
 type SceneKey = (Same<ReadPattern>, Same<TextLayout>, TextOptions, ColorMap, Focus, Option<u32>);
 
+/// Everything that the texts depend on.
+type PassagesKey = (CaptureId, StackKind, [Same<Axis>; 2]);
+
 /// The view with what it remembers between frames.
 #[derive(Default)]
 pub struct TextView {
-    passages: Memo<(CaptureId, StackKind, [Same<Axis>; 2]), Arc<Passages>>,
+    passages: Memo<PassagesKey, Arc<Passages>>,
     tint: Memo<(Same<ReadPattern>, Focus), Arc<Tint>>,
     layout: Memo<(Same<Passages>, [u32; 2]), Arc<TextLayout>>,
     painter: PiecePainter<SceneKey>,
