@@ -202,6 +202,12 @@ fn sides(model: &ModelSpec, stack: StackKind) -> Vec<Side> {
 }
 
 impl LayerGraph {
+    /// Bytes of its weights.
+    pub fn size_bytes(&self) -> usize {
+        let parts = self.layers.iter().flat_map(|layer| &layer.parts);
+        parts.map(|part| part.weights.n_rows() * part.weights.n_cols() * size_of::<f64>()).sum()
+    }
+
     /// The graph of the sequences that attend to each other with that of a head.
     ///
     /// # Errors

@@ -54,6 +54,9 @@ pub enum Refusal {
          `attnscope analyze heads`", grouped(*.0)
     )]
     KindsOfLong(usize),
+    /// The layers make no graph, or cannot be multiplied.
+    #[error("{0}")]
+    NoPaths(&'static str),
     /// The program failed at it.
     #[error("{summary}: {details}")]
     Failed { summary: String, details: String },

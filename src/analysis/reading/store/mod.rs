@@ -18,13 +18,18 @@ use std::{
 mod question;
 
 pub use question::{
-    Answer, CapturePair, LineFilter, Lines, PatternKey, PatternQuery, PatternReader, PatternResult, PatternRows, Want,
-    answer, stack_cost,
+    Answer, CapturePair, LineFilter, Lines, PathQuery, PatternKey, PatternQuery, PatternReader, PatternResult,
+    PatternRows, Want, answer, stack_cost,
 };
 
 use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
 use crate::{
-    analysis::{detect::HeadKinds, edges::EdgeFilter, stats::HeadStats},
+    analysis::{
+        detect::HeadKinds,
+        edges::EdgeFilter,
+        paths::{LayerGraph, PathHeads, PathNumbers},
+        stats::HeadStats,
+    },
     ids::{CaptureId, HeadId, StackKind},
 };
 
@@ -189,6 +194,30 @@ impl PatternStore {
         }
     }
 
+    /// All layers as a graph, how the heads of a layer become one, and whose stack it begins from; `None` while it is being
+    /// computed.
+    pub fn layers(
+        &self,
+        subject: &CapturePair,
+        head: HeadId,
+        heads: PathHeads,
+    ) -> Option<Result<Arc<LayerGraph>, Refusal>> {
+        match self.get_or_want(subject, PatternQuery::Layers(head, heads))? {
+            Ok(PatternResult::Layers(graph)) => Some(Ok(graph)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
+    /// Numbers of that graph; `None` while they are being computed.
+    pub fn paths(&self, subject: &CapturePair, query: PathQuery) -> Option<Result<Arc<PathNumbers>, Refusal>> {
+        match self.get_or_want(subject, PatternQuery::Paths(query))? {
+            Ok(PatternResult::Paths(numbers)) => Some(Ok(numbers)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
     /// What is known about a question.
     pub fn get(&self, key: &PatternKey) -> Option<Answer> {
         let known = self.known.borrow();
@@ -225,7 +254,18 @@ impl PatternStore {
             }
             _ => None,
         };
-        wanted.push(Want { key, subject, pattern, axes });
+        let graph = self.graph_of(&key);
+        wanted.push(Want { key, subject, pattern, axes, graph });
+    }
+
+    /// The graph that a question is about, where it is known.
+    fn graph_of(&self, key: &PatternKey) -> Option<Arc<LayerGraph>> {
+        let PatternQuery::Paths(query) = &key.question else { return None };
+        let of_graph = PatternKey { question: PatternQuery::Layers(query.head, query.heads), ..key.clone() };
+        match &self.known.borrow().get(&of_graph)?.answer {
+            Ok(PatternResult::Layers(graph)) => Some(Arc::clone(graph)),
+            _ => None,
+        }
     }
 
     /// Ends a frame: asks for what was wanted and is not known, unless all of it was asked for before.
@@ -318,7 +358,8 @@ impl PatternStore {
             return None;
         }
         self.read_at_once.set(spent + cost);
-        let found = answer(&Want { key: key.clone(), subject, pattern: None, axes: None }, &mut || true)?;
+        let graph = self.graph_of(&key);
+        let found = answer(&Want { key: key.clone(), subject, pattern: None, axes: None, graph }, &mut || true)?;
         self.insert(key, found.clone());
         Some(found)
     }

@@ -6,6 +6,7 @@ use crate::{
     analysis::{
         detect::{self, Detector, HeadKinds},
         edges::{self, Edge, EdgeFilter, EdgeSet},
+        paths::{LayerGraph, Node, PathHeads, PathMeasure, PathNumbers},
         reading::{
             Axes, Captures, Heads, ReadPattern, Reading, Refusal, aggregate, axes,
             long::{self, Strip, read_part, reduce, strip_rows},
@@ -76,6 +77,32 @@ pub enum PatternQuery {
     },
     /// The heads of a stack by kind, as the model computed them.
     Kinds(StackKind),
+    /// All layers as a graph, and how the heads of a layer become one.
+    Layers(HeadId, PathHeads),
+    /// Numbers of that graph.
+    Paths(PathQuery),
+}
+
+/// What the numbers of a graph of layers depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PathQuery {
+    pub head: HeadId,
+    pub heads: PathHeads,
+    pub measure: PathMeasure,
+    /// The share of the residual stream, by its bits.
+    pub residual: u32,
+    /// How many edges are kept.
+    pub n_edges: usize,
+    /// The query and the key that the numbers are about.
+    pub ends: [Option<Node>; 2],
+}
+
+impl PathQuery {
+    fn of(self, graph: &LayerGraph) -> Answer {
+        let residual = f32::from_bits(self.residual).into();
+        let numbers = graph.measured(self.measure, residual, self.n_edges, self.ends).map_err(Refusal::NoPaths)?;
+        Ok(PatternResult::Paths(Arc::new(numbers)))
+    }
 }
 
 /// Some rows of a pattern.
@@ -161,6 +188,10 @@ pub enum PatternResult {
     Links(Arc<Links>),
     /// To [`PatternQuery::Kinds`].
     Kinds(Arc<HeadKinds>),
+    /// To [`PatternQuery::Layers`].
+    Layers(Arc<LayerGraph>),
+    /// To [`PatternQuery::Paths`].
+    Paths(Arc<PathNumbers>),
 }
 
 impl PatternResult {
@@ -175,6 +206,8 @@ impl PatternResult {
             Self::StackStats(stats) => size_of_val(&**stats),
             Self::Links(links) => size_of_val(&*links.heads),
             Self::Kinds(kinds) => kinds.kinds.iter().map(|kind| size_of_val(kind.ranked())).sum(),
+            Self::Layers(graph) => graph.size_bytes(),
+            Self::Paths(numbers) => size_of_val(&*numbers.edges),
         }
     }
 }
@@ -188,6 +221,8 @@ pub struct Want {
     pub pattern: Option<Arc<ReadPattern>>,
     /// What rows and columns are, where that is known already.
     pub axes: Option<Axes>,
+    /// The graph that numbers are of, where it is known already.
+    pub graph: Option<Arc<LayerGraph>>,
 }
 
 /// One answer to one question.
@@ -209,6 +244,9 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
     let part = |reading: &Reading, rows: Range<usize>| {
         let axes = want.axes.clone().unwrap_or_else(|| axes(&want.subject.this, reading));
         read_part(want.subject.captures(), reading, &axes, rows).map(Arc::new)
+    };
+    let graph = |head: HeadId, heads: PathHeads| {
+        LayerGraph::of(&want.subject.this, head, heads).map(Arc::new).map_err(Refusal::NoPaths)
     };
     Some(match &want.key.question {
         PatternQuery::Pattern(reading) => pattern(reading).map(PatternResult::Pattern),
@@ -249,6 +287,11 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
         PatternQuery::Kinds(stack) => {
             Ok(PatternResult::Kinds(Arc::new(detect::kinds(&want.subject.this, *stack, go_on)?)))
         }
+        PatternQuery::Layers(head, heads) => graph(*head, *heads).map(PatternResult::Layers),
+        PatternQuery::Paths(query) => match &want.graph {
+            Some(graph) => query.of(graph),
+            None => graph(query.head, query.heads).and_then(|graph| query.of(&graph)),
+        },
     })
 }
 
@@ -345,12 +388,22 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
         }
         PatternQuery::Kinds(stack) if long::is_long(&subject.this, &any_head(*stack)) => 1,
         PatternQuery::Kinds(stack) => Detector::orders().count() * stack_cost(&subject.this, *stack),
+        PatternQuery::Layers(..) => of_all_stacks(&subject.this),
+        // Flow searches for one way after the other, each over the whole graph.
+        PatternQuery::Paths(query) => match query.measure {
+            PathMeasure::Raw | PathMeasure::Rollout => of_all_stacks(&subject.this),
+            PathMeasure::Flow => of_all_stacks(&subject.this).saturating_mul(64),
+        },
     }
 }
 
 /// About how many entries of all patterns of a stack have to be looked at or computed.
 pub fn stack_cost(capture: &Capture, stack: StackKind) -> usize {
     heads_of(capture, stack).map(|head| of_head(capture, head)).sum()
+}
+
+fn of_all_stacks(capture: &Capture) -> usize {
+    capture.model().stacks.iter().map(|stack| stack_cost(capture, stack.kind)).sum()
 }
 
 fn heads_of(capture: &Capture, stack: StackKind) -> impl Iterator<Item = HeadId> {

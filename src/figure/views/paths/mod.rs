@@ -35,7 +35,7 @@ const MOST_NAMED: usize = 8;
 /// The graph of a run, with the names of its tokens.
 #[derive(Clone, Debug)]
 pub struct PathsGraph {
-    pub graph: LayerGraph,
+    pub graph: Arc<LayerGraph>,
     /// Counted over all sequences.
     pub names: Vec<String>,
 }
@@ -46,13 +46,17 @@ impl PathsGraph {
     /// # Errors
     /// Says why there is none.
     pub fn of(capture: &Capture, head: HeadId, heads: PathHeads) -> Result<Self, &'static str> {
-        let graph = LayerGraph::of(capture, head, heads)?;
+        Ok(Self::named(capture, Arc::new(LayerGraph::of(capture, head, heads)?)))
+    }
+
+    /// A graph with the names of the tokens of its capture.
+    pub fn named(capture: &Capture, graph: Arc<LayerGraph>) -> Self {
         let names_of = |side: Side| {
             let tokens = capture.tokens(side);
             (0..tokens.len()).map(|at| words::token_text(tokens, at)).collect::<Vec<_>>()
         };
         let names = graph.streams.iter().flat_map(|stream| names_of(stream.side)).collect();
-        Ok(Self { graph, names })
+        Self { graph, names }
     }
 
     /// The output of a query and the input of a key of a head's stack.

@@ -10,11 +10,14 @@ use super::{
     hover,
     scale::{Footer, ScaleBar},
     selectors,
-    states::Nothing,
+    states::{self, Nothing},
     text_width, tooltip,
 };
 use crate::{
-    analysis::paths::{LayerGraph, Node, PathHeads, PathMeasure, PathNumbers},
+    analysis::{
+        paths::{LayerGraph, Node, PathHeads, PathMeasure, PathNumbers},
+        reading::store::{CapturePair, PathQuery},
+    },
     figure::{
         Scene as _,
         views::{
@@ -25,7 +28,7 @@ use crate::{
             },
         },
     },
-    ids::{CaptureId, HeadId, StackKind},
+    ids::{HeadId, StackKind},
     session::{Command, Focus, SelectionCommand, ViewOptions},
     text::{tick_text, weight_text},
     ui::{
@@ -41,19 +44,15 @@ const MAX_ROWS: usize = 5;
 const ARROWS: [(Key, [isize; 2]); 4] =
     [(Key::ArrowLeft, [-1, 0]), (Key::ArrowRight, [1, 0]), (Key::ArrowUp, [0, 1]), (Key::ArrowDown, [0, -1])];
 
-/// What the graph depends on: the run, the heads that are taken together, and the head that is selected as far as it
-/// counts.
-type GraphKey = (CaptureId, PathHeads, HeadId);
-/// What the numbers depend on.
-type NumbersKey = (Same<PathsGraph>, PathsOptions, [Option<Node>; 2]);
 /// Everything that the scene depends on.
 type SceneKey = (Same<PathNumbers>, PathsOptions, HeadId, [Option<Node>; 2], Option<Node>);
 
 /// The view with what it remembers between frames.
 #[derive(Default)]
 pub struct PathsView {
-    graph: Memo<GraphKey, Result<Arc<PathsGraph>, &'static str>>,
-    numbers: Memo<NumbersKey, Result<Arc<PathNumbers>, &'static str>>,
+    graph: Memo<Same<LayerGraph>, Arc<PathsGraph>>,
+    /// The numbers that were drawn last, and how: they stay while others are measured.
+    drawn: Option<(Same<PathsGraph>, PathsOptions, Arc<PathNumbers>)>,
     scene: Memo<SceneKey, Arc<PathsScene>>,
     extent: Memo<(Same<PathsGraph>, f32), Extent>,
     painter: ScenePainter<SceneKey>,
@@ -80,26 +79,53 @@ impl Canvas for PathsView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
-        let (head, options) = (cx.pane.selection.head, cx.pane.options.paths);
+        let (head, mut options) = (cx.pane.selection.head, cx.pane.options.paths);
         let of = if options.of_heads == PathHeads::Selected { head } else { HeadId { layer: 0, head: 0, ..head } };
-        let make = || PathsGraph::of(capture, of, options.of_heads).map(Arc::new);
-        let found = self.graph.get_or_update((capture.id(), options.of_heads, of), make);
-        let graph = found.map_err(|why| Nothing::from(why).ui(ui, cx)).ok()?;
-        let ends = |focus: Focus| graph.ends(head, Pinned { query: focus.query, key: focus.key });
-        let pinned = ends(cx.pane.selection.pinned);
-        let measure = || {
-            let residual = options.residual.into();
-            graph.graph.measured(options.measure, residual, options.n_edges, pinned).map(Arc::new)
-        };
-        let numbers = match self.numbers.get_or_update((Same(Arc::clone(&graph)), options, pinned), measure) {
-            Ok(numbers) => numbers,
-            Err(why) => {
-                let show = ("Show raw weights", "Weights as they are, which need not be multiplied");
-                let raw = |options: &mut ViewOptions| options.paths.measure = PathMeasure::Raw;
-                Nothing::from(why).by_options(cx, show, raw).ui(ui, cx);
+        let subject = CapturePair::one(Arc::clone(capture));
+        let graph = match cx.patterns.layers(&subject, of, options.of_heads) {
+            Some(Ok(graph)) => graph,
+            Some(Err(refusal)) => {
+                Nothing::from(refusal.to_string()).ui(ui, cx);
+                return None;
+            }
+            None => {
+                states::sentence_ui(ui, cx.theme, "Taking the heads of each layer together");
                 return None;
             }
         };
+        let named = || Arc::new(PathsGraph::named(capture, Arc::clone(&graph)));
+        let graph = self.graph.get_or_update(Same(Arc::clone(&graph)), named);
+        let ends = |focus: Focus| graph.ends(head, Pinned { query: focus.query, key: focus.key });
+        let pinned = ends(cx.pane.selection.pinned);
+        let query = PathQuery {
+            head: of,
+            heads: options.of_heads,
+            measure: options.measure,
+            residual: options.residual.to_bits(),
+            n_edges: options.n_edges,
+            ends: pinned,
+        };
+        let of = Same(Arc::clone(&graph));
+        let numbers = match cx.patterns.paths(&subject, query) {
+            Some(Ok(numbers)) => numbers,
+            Some(Err(why)) => {
+                let show = ("Show raw weights", "Weights as they are, which need not be multiplied");
+                let raw = |options: &mut ViewOptions| options.paths.measure = PathMeasure::Raw;
+                Nothing::from(why.to_string()).by_options(cx, show, raw).ui(ui, cx);
+                return None;
+            }
+            None => match &self.drawn {
+                Some((graph, then, numbers)) if *graph == of => {
+                    options = *then;
+                    Arc::clone(numbers)
+                }
+                _ => {
+                    states::sentence_ui(ui, cx.theme, "Measuring the edges");
+                    return None;
+                }
+            },
+        };
+        self.drawn = Some((of, options, Arc::clone(&numbers)));
         // Another view of this input may be pointed at.
         let pointed = self.pointed.filter(|node| graph.graph.has(*node));
         let held = if pointed.is_some() { pinned } else { ends(cx.pane.selection.focus()) };
