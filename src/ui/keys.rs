@@ -9,6 +9,8 @@ use super::commands::UiCommand;
 enum Scope {
     /// Always, also while a text field has the cursor.
     Anywhere,
+    /// Unless a text field has the cursor.
+    NotInText,
     /// Only while nothing that takes keys has the focus.
     NotTyping,
 }
@@ -113,9 +115,13 @@ impl UiCommand {
     }
 
     fn scope(self) -> Scope {
-        // Without Ctrl a key types, moves the cursor or marks text; a text field undoes its own changes.
+        if matches!(self, Self::Undo | Self::Redo) {
+            // A text field undoes its own changes.
+            return Scope::NotInText;
+        }
+        // Without Ctrl a key types, moves the cursor or marks text.
         let types = self.shortcut().is_some_and(|shortcut| !shortcut.modifiers.command);
-        if types || matches!(self, Self::Undo | Self::Redo) { Scope::NotTyping } else { Scope::Anywhere }
+        if types { Scope::NotTyping } else { Scope::Anywhere }
     }
 
     /// The commands whose keys were pressed in this frame, taken out of the input.
@@ -123,17 +129,23 @@ impl UiCommand {
     /// Longer shortcuts are asked first, because egui takes Ctrl+Shift+O for Ctrl+O, too.
     pub fn pressed(ctx: &egui::Context) -> Vec<Self> {
         // A menu has the keys that move within it.
-        let typing = ctx.egui_wants_keyboard_input() || egui::Popup::is_any_open(ctx);
+        let in_menu = egui::Popup::is_any_open(ctx);
+        let in_text = ctx.text_edit_focused();
+        let counts = |scope| match scope {
+            Scope::Anywhere => true,
+            Scope::NotInText => !in_text && !in_menu,
+            Scope::NotTyping => !ctx.egui_wants_keyboard_input() && !in_menu,
+        };
         // What is open on top is closed first, and nothing else.
         if egui::Popup::is_any_open(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {
             egui::Popup::close_all(ctx);
         }
-        let mut by_length: Vec<_> = Self::all().filter_map(|it| Some((it, it.shortcut()?))).collect();
+        let mut by_length: Vec<_> =
+            Self::all().filter(|it| counts(it.scope())).filter_map(|it| Some((it, it.shortcut()?))).collect();
         by_length.sort_by_key(|(_, shortcut)| !(shortcut.modifiers.shift || shortcut.modifiers.alt));
         ctx.input_mut(|input| {
             by_length
                 .into_iter()
-                .filter(|(it, _)| !typing || it.scope() == Scope::Anywhere)
                 .filter(|(it, shortcut)| input.consume_shortcut(shortcut) || it.consumes_other_key(input))
                 .map(|(it, _)| it)
                 .collect()

@@ -216,6 +216,8 @@ fn a_rival_is_where_another_text_begins_and_undo_leads_back() {
     assert!(begun(&window).is_empty());
     window.click("Instead of step 3 Hund, probability 1.0 %");
     assert_eq!(begun(&window), [1, 2, 92], "the two tokens before it, and the rival");
+    // A step that was clicked has the focus, and no text of its own to undo.
+    window.click("Step 2 kleine, probability 34 %");
     window.press(Modifiers::COMMAND, Key::Z);
     assert!(begun(&window).is_empty());
     window.press(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);

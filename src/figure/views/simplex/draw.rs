@@ -175,11 +175,18 @@ impl SimplexScene {
         let mut free = f32::NEG_INFINITY;
         let mut lines = lines;
         lines.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for (rule, line) in &lines {
+            let y = axis.at(*line);
+            pen.line(pos2(data.left(), y), pos2(data.right(), y), 1.5, color(*rule, &pen.palette));
+        }
+        // Above all lines, since a name that gave way to another can lie on the next one.
         for (rule, line) in lines {
             let (y, ink) = (axis.at(line), color(rule, &pen.palette));
-            pen.line(pos2(data.left(), y), pos2(data.right(), y), 1.5, ink);
             let name = format!("{} {}", self.options.title(rule), decimal_text(line));
             let at = (y - 2.0 * GRID).max(free);
+            let size = vec2(pen.widest([name.as_str()], SMALL) + GRID, 3.5 * GRID);
+            let ground = Rect::from_center_size(pos2(data.right() - size.x / 2.0, at), size);
+            pen.rect(ground, pen.palette.canvas);
             pen.text(&name, SMALL, ink, pos2(data.right(), at), Align::Right);
             free = at + 4.0 * GRID;
         }
