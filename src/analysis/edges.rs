@@ -51,6 +51,16 @@ impl EdgeSet {
     pub fn fraction_shown(&self) -> f64 {
         if self.mass_total > 0.0 { self.mass_shown / self.mass_total } else { 1.0 }
     }
+
+    /// How many edges are drawn where there is room for `most`, and the sum of their weights.
+    pub fn strongest(&self, most: usize) -> (usize, f64) {
+        if self.edges.len() <= most {
+            return (self.edges.len(), self.mass_shown);
+        }
+        let mut weights: Vec<f32> = self.edges.iter().map(|edge| edge.weight).collect();
+        weights.select_nth_unstable_by(most, |a, b| b.total_cmp(a));
+        (most, weights[..most].iter().map(|weight| f64::from(*weight)).sum())
+    }
 }
 
 /// The most edges that [`select`] keeps: more lines than this are a solid block on any screen.

@@ -154,22 +154,22 @@ impl<'a> StatSums<'a> {
     }
 }
 
+/// Sums up one head; `None` where there is no pattern.
+pub fn of_head(capture: &Capture, head: HeadId) -> Option<HeadStats> {
+    let pattern = attention::pattern(capture, head)?;
+    let special: Vec<bool> = capture.key_tokens(head.stack).iter().map(|token| token.special).collect();
+    let square = head.stack.query_side() == head.stack.key_side();
+    let (rows, sink, choices) = (capture.row_mass(head), capture.sink(head), Choices::of(capture, head));
+    Some(HeadStats { rows, ..head_stats(&pattern, sink, &special, choices, square) })
+}
+
 /// Sums up every head of one stack, by layer then head; `None` where there is no pattern.
 pub fn stack_stats(capture: &Capture, stack: StackKind) -> Vec<Vec<Option<HeadStats>>> {
-    let Some(spec) = capture.model().stack(stack) else { return Vec::new() };
-    let special: Vec<bool> = capture.key_tokens(stack).iter().map(|token| token.special).collect();
-    let square = stack.query_side() == stack.key_side();
-    let of_head = |layer, head| {
-        let head = HeadId { stack, layer, head };
-        let pattern = attention::pattern(capture, head)?;
-        let (rows, sink, choices) = (capture.row_mass(head), capture.sink(head), Choices::of(capture, head));
-        Some(HeadStats { rows, ..head_stats(&pattern, sink, &special, choices, square) })
+    let layers = capture.model().stack(stack).map_or(&[][..], |spec| &spec.layers).iter().enumerate();
+    let of_layer = |(layer, shape): (usize, &crate::spec::LayerSpec)| {
+        (0..shape.n_heads).map(|head| of_head(capture, HeadId { stack, layer, head })).collect()
     };
-    spec.layers
-        .iter()
-        .enumerate()
-        .map(|(layer, shape)| (0..shape.n_heads).map(|head| of_head(layer, head)).collect())
-        .collect()
+    layers.map(of_layer).collect()
 }
 
 #[derive(Clone, Debug, Default)]

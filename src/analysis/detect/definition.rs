@@ -1,7 +1,7 @@
 //! Known kinds of heads: one definition each, read by window, files and command line.
 
 /// Something that heads are known to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Detector {
     /// Attends to the token before.

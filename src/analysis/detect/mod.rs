@@ -3,6 +3,7 @@
 //! A detector looks at patterns alone. It says what a head attends to, not what the model uses it for.
 
 mod definition;
+mod head_score;
 mod image;
 mod kinds;
 mod text;
@@ -17,6 +18,7 @@ use crate::{
 };
 
 pub use definition::{Definition, Detector};
+pub use head_score::{HeadOrder, HeadScore, order};
 pub use kinds::{HeadKinds, KindRanking, kinds};
 
 use image::Patches;
@@ -58,6 +60,8 @@ pub enum Undefined {
     NoSpecial,
     /// The picture has no colour, or the same everywhere.
     NoVariation,
+    /// Rows are incomplete, or no distribution.
+    NoShares,
 }
 
 impl fmt::Display for Undefined {
@@ -73,6 +77,7 @@ impl fmt::Display for Undefined {
             Self::NoPunctuation => "there is no full stop or comma",
             Self::NoSpecial => "there is no special token",
             Self::NoVariation => "the picture does not vary in it",
+            Self::NoShares => "rows of weights do not sum to 1",
         })
     }
 }

@@ -25,7 +25,7 @@ pub use question::{
 use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
 use crate::{
     analysis::{
-        detect::HeadKinds,
+        detect::{HeadKinds, HeadOrder, HeadScore},
         edges::EdgeFilter,
         paths::{LayerGraph, PathHeads, PathNumbers},
         stats::HeadStats,
@@ -189,6 +189,21 @@ impl PatternStore {
     pub fn kinds(&self, subject: &CapturePair, stack: StackKind) -> Option<Result<Arc<HeadKinds>, Refusal>> {
         match self.get_or_want(subject, PatternQuery::Kinds(stack))? {
             Ok(PatternResult::Kinds(kinds)) => Some(Ok(kinds)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
+    /// The heads of a stack by a number, as the model computed them, nothing left out; `None` while they are being
+    /// ordered.
+    pub fn order(
+        &self,
+        subject: &CapturePair,
+        stack: StackKind,
+        score: HeadScore,
+    ) -> Option<Result<Arc<HeadOrder>, Refusal>> {
+        match self.get_or_want(subject, PatternQuery::Order(stack, score))? {
+            Ok(PatternResult::Order(order)) => Some(Ok(order)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
         }

@@ -4,7 +4,7 @@ use std::{ops::Range, sync::Arc};
 
 use crate::{
     analysis::{
-        detect::{self, Detector, HeadKinds},
+        detect::{self, Detector, HeadKinds, HeadOrder, HeadScore},
         edges::{self, Edge, EdgeFilter, EdgeSet},
         paths::{LayerGraph, Node, PathHeads, PathMeasure, PathNumbers},
         reading::{
@@ -77,6 +77,8 @@ pub enum PatternQuery {
     },
     /// The heads of a stack by kind, as the model computed them.
     Kinds(StackKind),
+    /// The heads of a stack by a number, as the model computed them.
+    Order(StackKind, HeadScore),
     /// All layers as a graph, and how the heads of a layer become one.
     Layers(HeadId, PathHeads),
     /// Numbers of that graph.
@@ -188,6 +190,8 @@ pub enum PatternResult {
     Links(Arc<Links>),
     /// To [`PatternQuery::Kinds`].
     Kinds(Arc<HeadKinds>),
+    /// To [`PatternQuery::Order`].
+    Order(Arc<HeadOrder>),
     /// To [`PatternQuery::Layers`].
     Layers(Arc<LayerGraph>),
     /// To [`PatternQuery::Paths`].
@@ -206,6 +210,7 @@ impl PatternResult {
             Self::StackStats(stats) => size_of_val(&**stats),
             Self::Links(links) => size_of_val(&*links.heads),
             Self::Kinds(kinds) => kinds.kinds.iter().map(|kind| size_of_val(kind.ranked())).sum(),
+            Self::Order(order) => size_of_val(order.ranked()),
             Self::Layers(graph) => graph.size_bytes(),
             Self::Paths(numbers) => size_of_val(&*numbers.edges),
         }
@@ -281,11 +286,16 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
                 Err(refusal) => Err(refusal),
             }
         }
-        PatternQuery::Kinds(stack) if long::is_long(&want.subject.this, &any_head(*stack)) => {
+        PatternQuery::Kinds(stack) | PatternQuery::Order(stack, _)
+            if long::is_long(&want.subject.this, &any_head(*stack)) =>
+        {
             Err(Refusal::KindsOfLong(want.subject.this.query_tokens(*stack).len()))
         }
         PatternQuery::Kinds(stack) => {
             Ok(PatternResult::Kinds(Arc::new(detect::kinds(&want.subject.this, *stack, go_on)?)))
+        }
+        PatternQuery::Order(stack, score) => {
+            Ok(PatternResult::Order(Arc::new(detect::order(&want.subject.this, *stack, *score, go_on)?)))
         }
         PatternQuery::Layers(head, heads) => graph(*head, *heads).map(PatternResult::Layers),
         PatternQuery::Paths(query) => match &want.graph {
@@ -386,7 +396,12 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
             let n_rows = if is_long { subject.this.query_tokens(*stack).len().max(1) } else { 1 };
             stack_cost(&subject.this, *stack) / n_rows
         }
-        PatternQuery::Kinds(stack) if long::is_long(&subject.this, &any_head(*stack)) => 1,
+        PatternQuery::Kinds(stack) | PatternQuery::Order(stack, _)
+            if long::is_long(&subject.this, &any_head(*stack)) =>
+        {
+            1
+        }
+        PatternQuery::Order(stack, _) => 4 * stack_cost(&subject.this, *stack),
         PatternQuery::Kinds(stack) => Detector::orders().count() * stack_cost(&subject.this, *stack),
         PatternQuery::Layers(..) => of_all_stacks(&subject.this),
         // Flow searches for one way after the other, each over the whole graph.
