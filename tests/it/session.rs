@@ -151,7 +151,7 @@ fn a_model_that_was_never_open_shows_all_its_heads() {
     play.does(own("/models/mine"));
     assert_eq!(view(&play).0, ViewKind::Heads, "the picture before stays until there is another one");
     play.answers();
-    assert_eq!(view(&play), (ViewKind::Grid, Some(Detector::Content)));
+    assert_eq!(view(&play), (ViewKind::Grid, Some(Detector::Content.into())));
     assert_eq!(play.session.pane().selection.pinned, Focus::NONE, "it asks for a head");
     assert!(play.session.settings.first_steps.has(FirstStep::AllHeads), "they are in sight");
     play.does(Command::Select(SelectionCommand::ShowView(ViewKind::Heads)));

@@ -60,8 +60,8 @@ fn a_double_click_opens_a_head_and_its_cell_stands_at_layer_and_head() {
 #[test]
 fn heads_are_sorted_by_a_kind_and_those_below_its_threshold_left_out() {
     let mut window = open();
-    set(&mut window, |options| options.sort_by = Some(Detector::Previous));
-    window.until("the ranking", |window| window.shows("By the score for previous token, highest first"));
+    set(&mut window, |options| options.sort_by = Some(Detector::Previous.into()));
+    window.until("the ranking", |window| window.shows("By previous token, highest first"));
     let capture = window.app().session().document().latest_capture().unwrap().clone();
     let kinds = detect::kinds(&capture, capture.model().stacks[0].kind, &mut || true).unwrap();
     let n = kinds.of(Detector::Previous).unwrap().n_of_kind();
@@ -73,9 +73,9 @@ fn heads_are_sorted_by_a_kind_and_those_below_its_threshold_left_out() {
     };
     window.until("heads of the kind, or that there are none", |window| window.shows(&expected));
     // Special tokens have no score where there are none: the reason and the way on.
-    set(&mut window, |options| options.sort_by = Some(Detector::Punctuation));
+    set(&mut window, |options| options.sort_by = Some(Detector::Punctuation.into()));
     window.until("the reason", |window| {
-        window.shows("Heads have no score for delimiter: there is no full stop or comma. Sort by another kind")
+        window.shows("Heads have no number for delimiter: there is no full stop or comma. Sort by another one")
     });
 }
 
@@ -83,8 +83,8 @@ fn heads_are_sorted_by_a_kind_and_those_below_its_threshold_left_out() {
 #[test]
 fn heads_are_sorted_by_their_largest_weight_off_the_first_token() {
     let mut window = open();
-    set(&mut window, |options| options.sort_by = Some(Detector::Content));
-    window.until("the ranking", |window| window.shows("By the score for content token, highest first: 12 heads"));
+    set(&mut window, |options| options.sort_by = Some(Detector::Content.into()));
+    window.until("the ranking", |window| window.shows("By content token, highest first: 12 heads"));
     assert_eq!(window.questions(), ["Which of its 12 heads is worth a look?"]);
     set(&mut window, |options| options.of_kind = true);
     window.until("all heads", |window| window.shows("Attention patterns of 12 heads"));

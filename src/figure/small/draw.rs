@@ -6,12 +6,15 @@ use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
 use super::{
     ColsAt, Scale, SmallSheet,
-    layout::{LEAST_PT, LINE_PT, Labels, Layout, title_size},
+    layout::{HEADING_PT, LEAST_PT, LINE_PT, Labels, Layout, title_size},
 };
 use crate::figure::{
     font::Align,
     list::Rgba,
-    measure::{GRID, text_size::SMALL},
+    measure::{
+        GRID,
+        text_size::{BODY, SMALL},
+    },
     pen::Pen,
 };
 
@@ -27,6 +30,20 @@ impl SmallSheet {
         if let Some(scale) = &self.scale {
             let y = if self.band(area.width(), pen) > LINE_PT { y + LINE_PT } else { y };
             scale.draw(pos2(area.right(), y), area.width(), pen);
+        }
+    }
+
+    /// Headings above the first map of each group.
+    pub(super) fn draw_headings(&self, layout: &Layout, rects: &[Rect], pen: &mut Pen<'_>) {
+        let color = pen.palette.text;
+        for (row, heading) in &self.headings {
+            let Some(rect) = self.places.iter().position(|[of, _]| of == row).and_then(|nth| rects.get(nth)) else {
+                continue;
+            };
+            let at = rect.left_top() - vec2(0.0, layout.title + HEADING_PT / 2.0 - 1.0);
+            let room = self.n_cols as f32 * (layout.map.x + layout.gap);
+            let heading = pen.type_.fit(heading, BODY, room).into_owned();
+            pen.text(&heading, BODY, color, at, Align::Left);
         }
     }
 
@@ -62,12 +79,15 @@ impl SmallSheet {
 
     /// Names of tokens: at the left of each row of maps, and below the last map of each column or right of each row.
     pub(super) fn draw_names(&self, layout: &Layout, rects: &[Rect], pen: &mut Pen<'_>) {
+        let n_rows = self.n_rows();
         let last = |nth: usize| match self.names.cols_at {
+            // Below a row between groups stands a heading.
+            ColsAt::Below if !self.headings.is_empty() => self.places[nth][0] + 1 == n_rows,
             ColsAt::Below => nth + self.n_cols >= rects.len(),
-            ColsAt::Right => (nth + 1).is_multiple_of(self.n_cols) || nth + 1 == rects.len(),
+            ColsAt::Right => self.places.get(nth + 1).is_none_or(|next| next[1] == 0),
         };
         for (nth, rect) in rects.iter().enumerate() {
-            if nth.is_multiple_of(self.n_cols) {
+            if self.places[nth][1] == 0 {
                 let side = |part: f32| pos2(rect.left() - GRID / 2.0, rect.top() + part * rect.height());
                 Self::draw_side(layout.rows, &self.names.rows, (layout.room[0], Align::Right, 0.0), side, pen);
             }

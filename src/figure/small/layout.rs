@@ -21,6 +21,8 @@ const GAP: f32 = 0.05;
 const GAP_PT: (f32, f32) = (1.0, 10.0);
 /// Height of a line of text with its free space.
 pub(super) const LINE_PT: f32 = 16.0;
+/// The same of a heading.
+pub(super) const HEADING_PT: f32 = 22.0;
 
 /// How the names along a side are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +69,7 @@ impl SmallSheet {
         let foot = self.small().map_or(0.0, SmallMap::foot_height);
         let legend = self.legend.as_ref().map_or(0.0, |legend| legend.height(width, pen)) + foot;
         let top = self.band(width, pen) + if self.is_grid { LINE_PT } else { 0.0 };
+        let headings = self.headings.len() as f32 * HEADING_PT;
         let most = (MAX_NAMES * width).min(MAX_NAMES_PT);
         let (mut rows, mut cols, mut room) = (Labels::None, Labels::None, [0.0; 2]);
         let (mut map, mut gap, mut title) = (Vec2::splat(1.0), GAP_PT.0, 0.0);
@@ -80,7 +83,7 @@ impl SmallSheet {
             title = if self.is_grid { 0.0 } else { title_size(wide) + 2.0 };
             map = vec2(wide, wide * proportion);
             if let Some(height) = height {
-                let high = (height - top - below - legend - gap * (n_rows - 1.0)) / n_rows - title;
+                let high = (height - top - headings - below - legend - gap * (n_rows - 1.0)) / n_rows - title;
                 if high < map.y {
                     map = vec2(high.max(1.0) / proportion, high.max(1.0));
                 }
@@ -94,7 +97,7 @@ impl SmallSheet {
         let below = room[1] - right;
         let used = row_title + room[0] + n_cols * map.x + (n_cols - 1.0) * gap + right;
         let origin = vec2((width - used).max(0.0) / 2.0 + row_title + room[0], top);
-        let height = top + n_rows * (title + map.y) + (n_rows - 1.0) * gap + below + legend;
+        let height = top + headings + n_rows * (title + map.y) + (n_rows - 1.0) * gap + below + legend;
         Layout { map, gap, origin, title, rows, cols, room, height }
     }
 
@@ -116,8 +119,9 @@ impl SmallSheet {
     pub(super) fn rects(&self, layout: &Layout, corner: Pos2) -> Vec<Rect> {
         let step = layout.map + vec2(layout.gap, layout.gap + layout.title);
         let first = corner + layout.origin + vec2(0.0, layout.title);
-        let place = |nth: usize| vec2((nth % self.n_cols) as f32, (nth / self.n_cols) as f32);
-        (0..self.maps.len()).map(|nth| Rect::from_min_size(first + place(nth) * step, layout.map)).collect()
+        let above = |row: usize| self.headings.partition_point(|(first, _)| *first <= row) as f32 * HEADING_PT;
+        let place = |[row, col]: &[usize; 2]| vec2(*col as f32, *row as f32) * step + vec2(0.0, above(*row));
+        self.places.iter().map(|at| Rect::from_min_size(first + place(at), layout.map)).collect()
     }
 }
 

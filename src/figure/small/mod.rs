@@ -87,7 +87,12 @@ pub struct SmallSheet {
     captions: Captions,
     /// Whether every row is a layer and every column a head, so that the edges name them.
     is_grid: bool,
+    /// Row and column of each map.
+    places: Vec<[usize; 2]>,
+    /// Rows with a heading above them, in order.
+    headings: Vec<(usize, String)>,
 }
+
 impl SmallSheet {
     /// A sheet of maps that agree in their scale.
     ///
@@ -125,7 +130,25 @@ impl SmallSheet {
         });
         let note = maps.first().and_then(|map| map.scene.small()).map_or("", SmallMap::note);
         let note = if differ { format!("{note}, not the same in all maps") } else { note.to_owned() };
-        Ok(Self { maps, n_cols, names, note, scale, legend, captions, is_grid })
+        let places = (0..maps.len()).map(|nth| [nth / n_cols, nth % n_cols]).collect();
+        Ok(Self { maps, n_cols, names, note, scale, legend, captions, is_grid, places, headings: Vec::new() })
+    }
+
+    /// The same with so many maps below each heading, from the first on; each begins a row.
+    #[must_use]
+    pub fn grouped(mut self, groups: Vec<(String, usize)>) -> Self {
+        if groups.is_empty() {
+            return self;
+        }
+        self.is_grid = false;
+        self.places.clear();
+        let mut first_row = 0;
+        for (heading, n) in groups {
+            self.places.extend((0..n).map(|nth| [first_row + nth / self.n_cols, nth % self.n_cols]));
+            self.headings.push((first_row, heading));
+            first_row += n.div_ceil(self.n_cols);
+        }
+        self
     }
 
     fn small(&self) -> Option<&dyn SmallMap> {
@@ -133,7 +156,7 @@ impl SmallSheet {
     }
 
     fn n_rows(&self) -> usize {
-        self.maps.len().div_ceil(self.n_cols)
+        self.places.last().map_or(0, |[row, _]| row + 1)
     }
 }
 
@@ -164,6 +187,7 @@ impl Scene for SmallSheet {
                 small.draw_alone(*rect, pen);
             }
         }
+        self.draw_headings(&layout, &rects, pen);
         self.draw_titles(&layout, &rects, pen);
         self.draw_names(&layout, &rects, pen);
         let below = if self.names.cols_at == ColsAt::Below { layout.room[1] } else { 0.0 };
@@ -310,6 +334,42 @@ mod tests {
         };
         assert_eq!((n("weight 0"), n("L5"), n("H7")), (1, 1, 1));
         assert_eq!(n("token13"), 8 + 6, "left of each row and below each column");
+    }
+
+    #[test]
+    fn groups_begin_a_row_below_their_heading() {
+        let page = Page {
+            palette: Palette::LIGHT,
+            width: Some(482.0),
+            height: None,
+            caption: CaptionKind::None,
+            about: About::default(),
+            title: String::new(),
+            provenance: String::new(),
+        };
+        let groups = [("first token · 5 heads", 5), ("no kind · 3 heads", 3)].map(|(text, n)| (text.to_owned(), n));
+        let sheet = sheet([4, 2], 14).grouped(groups.to_vec());
+        assert_eq!(sheet.places[4..6], [[1, 0], [2, 0]]);
+        let drawn = figure(&page, &sheet, &mut Typesetter::new(FontSource::Bundled));
+        let of = |wanted: &str| {
+            let at = drawn.items.iter().find_map(|item| match item {
+                Item::Text(text) if text.text == wanted => Some(text.at.y),
+                _ => None,
+            });
+            at.unwrap_or_else(|| panic!("{wanted} is not there"))
+        };
+        let maps: Vec<Rect> = drawn
+            .items
+            .iter()
+            .filter_map(|item| if let Item::Cells(cells) = item { Some(cells.rect) } else { None })
+            .filter(|rect| (rect.width() / rect.height() - 1.0).abs() < 0.01)
+            .collect();
+        assert_eq!(maps.len(), 8);
+        assert!(of("first token · 5 heads") < maps[0].top(), "above its first map");
+        let second = of("no kind · 3 heads");
+        assert!(maps[4].bottom() < second && second < maps[5].top(), "between the groups");
+        assert!((maps[5].left() - maps[0].left()).abs() < 1e-3, "it begins at the left");
+        assert!(maps[7].bottom() <= drawn.size.y);
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub struct ViewScope<'a> {
     pub is_long: bool,
     /// Whether the queries are patches.
     pub patches_ask: bool,
+    /// Whether the keys are patches of a picture.
+    pub has_picture: bool,
     /// Points, where there are any.
     pub cloud: Option<&'a PointCloud>,
     /// The cell of the canvas of points that is selected.
@@ -95,6 +97,7 @@ impl ViewScope<'_> {
         is_explained: false,
         is_long: true,
         patches_ask: true,
+        has_picture: true,
         cloud: None,
         cell: HeadId { stack: StackKind::SelfAttention, layer: 0, head: 0 },
         has_special: true,

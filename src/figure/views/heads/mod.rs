@@ -179,12 +179,12 @@ impl HeadsScene {
         &self,
         layout: &HeadsLayout,
         origin: Vec2,
-        pen: &Pen<'_>,
+        (most, pen): (usize, &Pen<'_>),
         which: impl Fn(usize, usize) -> bool,
     ) -> Vec<Line> {
         let rows = [0..layout.n_query, 0..layout.n_key];
         let sets = self.heads.iter().enumerate().map(|(idx, head)| (idx, &head.set));
-        let (drawn, _) = layout::visible_lines(sets, &rows, MAX_LINES);
+        let (drawn, _) = layout::visible_lines(sets, &rows, most);
         let high = self.high().max(f32::MIN_POSITIVE);
         let part = |head: &HeadLines, weight: f32| match (self.is_explained(), self.signed()) {
             // What a method answered is relative to the largest of its head from the start.
@@ -204,9 +204,9 @@ impl HeadsScene {
         meant.filter_map(line).flatten().collect()
     }
 
-    /// The lines, of what is held above the others.
-    fn draw_lines(&self, layout: &HeadsLayout, origin: Vec2, pen: &mut Pen<'_>) {
-        let all = self.lines(layout, origin, pen, |_, _| true);
+    /// The lines, of what is held above the others; of each head at most so many, the strongest.
+    fn draw_lines(&self, layout: &HeadsLayout, origin: Vec2, most: usize, pen: &mut Pen<'_>) {
+        let all = self.lines(layout, origin, (most, pen), |_, _| true);
         pen.lines(all);
         if let Some(read) = self.read().filter(|_| !self.pinned.is_empty()) {
             let (row, col) = self.pinned.in_pattern(read);
@@ -215,7 +215,7 @@ impl HeadsScene {
             let meant = |query, key| row.is_none_or(|row| row == query) && col.is_none_or(|col| col == key);
             let meant = match row.zip(col) {
                 Some(pair) => self.pair(layout, origin, pen, pair),
-                None => self.lines(layout, origin, pen, meant),
+                None => self.lines(layout, origin, (MAX_LINES, pen), meant),
             };
             pen.lines(meant);
         }
@@ -250,8 +250,7 @@ impl HeadsScene {
         pen: &Pen<'_>,
     ) -> Vec<Line> {
         let pieces = self.options.look.pieces((layout, ends), ink, strength, &pen.palette);
-        // Among small multiples rows may be lower than a line is wide.
-        let width = |line: &Line| line.width.min(0.6 * layout.row_height);
+        let width = |line: &Line| layout.fitting(line.width);
         let placed = |line: Line| Line { from: line.from + origin, to: line.to + origin, width: width(&line), ..line };
         pieces.into_iter().map(placed).collect()
     }
@@ -345,7 +344,7 @@ impl Scene for HeadsScene {
         let band = Rect::from_min_size(area.min, vec2(area.width(), HEADING_PT));
         marks::headings(band, &layout, &self.headings(), pen);
 
-        self.draw_lines(&layout, origin, pen);
+        self.draw_lines(&layout, origin, MAX_LINES, pen);
         self.pair_label(&layout, origin, pen);
         if !self.pinned.is_empty() {
             self.bars(&layout, origin, pen);
@@ -391,12 +390,7 @@ impl Scene for HeadsScene {
         };
         let hidden = capitalised(&self.read().and_then(ReadPattern::hidden_text).unwrap_or_default());
         let short = joined([format!("{}: {lines}", capitalised(&self.subject)).as_str(), &hidden]);
-        let which = match self.options.filter {
-            EdgeFilter::TopP(p) => format!("the strongest weights that cover {} of each row", share_text(p)),
-            EdgeFilter::TopK(1) => "the strongest weight of each row".to_owned(),
-            EdgeFilter::TopK(k) => format!("the {k} strongest weights of each row"),
-            EdgeFilter::Threshold(least) => format!("weights from {least}"),
-        };
+        let which = which_lines(self.options.filter);
         let size = match self.options.look.weight {
             LineWeight::Both => "opacity and width show the size",
             LineWeight::Width => "width shows the size",
@@ -419,6 +413,16 @@ impl Scene for HeadsScene {
         let lines =
             self.read().map_or_else(String::new, |read| format!("{}: {lines}", subject_text(read, &self.subject)));
         Captions { short, full: joined([lines.as_str(), &hidden, &how, &look, &held]) }
+    }
+}
+
+/// Which weights have lines, in words.
+pub fn which_lines(filter: EdgeFilter) -> String {
+    match filter {
+        EdgeFilter::TopP(p) => format!("the strongest weights that cover {} of each row", share_text(p)),
+        EdgeFilter::TopK(1) => "the strongest weight of each row".to_owned(),
+        EdgeFilter::TopK(k) => format!("the {k} strongest weights of each row"),
+        EdgeFilter::Threshold(least) => format!("weights from {least}"),
     }
 }
 
@@ -451,10 +455,7 @@ impl SmallMap for HeadsScene {
     }
 
     fn draw_alone(&self, rect: Rect, pen: &mut Pen<'_>) {
-        let (n_query, n_key) = self.read().map_or((0, 0), |read| (read.rows.len(), read.cols.len()));
-        let layout = HeadsLayout::bare(rect.size(), n_query, n_key).with_course(self.options.look.course);
-        pen.frame(rect, 0.5, pen.palette.rule);
-        pen.clip(rect, |pen| self.draw_lines(&layout, rect.min.to_vec2(), pen));
+        self.draw_strongest(rect, MAX_LINES, pen);
     }
 
     fn scale(&self) -> Option<Scale> {
@@ -471,6 +472,14 @@ impl SmallMap for HeadsScene {
 }
 
 impl HeadsScene {
+    /// Draws the strongest so many of its lines alone, without names.
+    pub fn draw_strongest(&self, rect: Rect, most: usize, pen: &mut Pen<'_>) {
+        let (n_query, n_key) = self.read().map_or((0, 0), |read| (read.rows.len(), read.cols.len()));
+        let layout = HeadsLayout::bare(rect.size(), n_query, n_key).with_course(self.options.look.course);
+        pen.frame(rect, 0.5, pen.palette.rule);
+        pen.clip(rect, |pen| self.draw_lines(&layout, rect.min.to_vec2(), most, pen));
+    }
+
     fn pinned_text(&self) -> Option<String> {
         let read = self.read()?;
         match self.pinned.in_pattern(read) {

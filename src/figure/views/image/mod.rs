@@ -36,7 +36,7 @@ pub mod stream;
 pub mod weights;
 
 pub use options::{ImageOptions, PatchColors, Smoothing, USUAL_OPACITY};
-pub use spec::SPEC;
+pub use spec::{SPEC, of_heads};
 
 /// Opacity of the ground over the part of the picture that the model does not see.
 const UNSEEN_OPACITY: f32 = 0.6;
@@ -199,7 +199,7 @@ impl ImageScene {
     }
 
     /// What the overlay shows, in words.
-    fn picked_text(&self) -> String {
+    pub fn picked_text(&self) -> String {
         let (subject, role) = self.picked;
         subject.in_words(&self.read, role, self.writes)
     }

@@ -18,6 +18,8 @@ use crate::{
 
 /// Opacity of the largest value over the picture.
 pub const USUAL_OPACITY: f32 = 0.85;
+/// What opacity is.
+const OPACITY: &str = "Opacity of an overlay, from 0 to 1";
 /// Share of the attention that an outline holds when it is turned on.
 const USUAL_CONTOUR: f32 = 0.6;
 
@@ -127,6 +129,13 @@ impl ImageOptions {
         self.flows.is_some() && scope.patches_ask && !scope.is_explained
     }
 
+    /// Shows the options of weights on small pictures, below a heading.
+    pub fn visit_cells(&mut self, heading: &'static str, visit: &mut Visit<'_>) {
+        visit_color_map(&mut self.color_map, heading, visit);
+        let value = FieldValue::Share(&mut self.opacity, 0.0..=1.0);
+        visit(OptionField::new("opacity", "Opacity", OPACITY, value).placeholder("A"));
+    }
+
     fn visit_overlay(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
         if !scope.is_explained {
             let meaning = "Colours of a picture: weights, those of a word or patch less the mean of all, norms of the patches in \
@@ -150,9 +159,8 @@ impl ImageOptions {
         ];
         let words = ("patches", "Patches", meaning);
         choose_with(visit, words, &mut self.smoothing, &kinds, |field| field.in_window().heading("Overlay"));
-        let meaning = "Opacity of an overlay, from 0 to 1";
         let value = FieldValue::Share(&mut self.opacity, 0.0..=1.0);
-        visit(OptionField::new("opacity", "Opacity", meaning, value).placeholder("A"));
+        visit(OptionField::new("opacity", "Opacity", OPACITY, value).placeholder("A"));
         let meaning = "Outline the patches that hold this share of the attention";
         let value = FieldValue::ShareOrNone(&mut self.contour, 0.0..=1.0, USUAL_CONTOUR);
         visit(OptionField::new("contour", "Outline the strongest patches", meaning, value).placeholder("P"));

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     analysis::reading::ReadPattern,
-    capture::{Capture, Site},
+    capture::{Capture, ImageInfo, Site},
     figure::{
         ViewKind, data,
         list::Sampling,
@@ -121,12 +121,11 @@ fn sheet_text(resolved: &ResolvedSpec<'_>) -> &'static str {
 /// The pattern of a figure, the head that it is of alone, what is picked in it, and its title.
 type Drawn = (Arc<ReadPattern>, Option<HeadId>, (OverlayToken, PatchRole), String);
 
-fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+/// The picture that attention is laid on, and whether its patches are what asks.
+fn picture<'a>(resolved: &ResolvedSpec<'a>) -> Result<(&'a ImageInfo, bool), FigureError> {
     let Some((image, side)) = resolved.capture.image().zip(resolved.capture.picture_side()) else {
         return Err(no_picture(resolved.capture));
     };
-    let options = &resolved.spec.options.image;
-    let picks_patches = resolved.stack.query_side() == side;
     if resolved.stack.key_side() != side {
         let message = format!("the {} stack does not attend to the picture: choose another --stack", resolved.stack);
         return Err(FigureError::Failed(message));
@@ -134,6 +133,59 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     if resolved.spec.reading.words {
         return Err(FigureError::Usage("a picture needs single tokens: leave out --words".to_owned()));
     }
+    Ok((image, resolved.stack.query_side() == side))
+}
+
+/// What the overlay is about: the query that is held, else the key.
+fn picked(resolved: &ResolvedSpec<'_>, picks_patches: bool, n_prefix: usize) -> (OverlayToken, PatchRole) {
+    match (resolved.spec.query, resolved.spec.key) {
+        (None, Some(key)) if picks_patches => (OverlayToken::Token(key), PatchRole::Key),
+        (query, _) => (OverlayToken::of(query, picks_patches, n_prefix), PatchRole::Query),
+    }
+}
+
+/// The largest size of a value on a patch, whatever went to a token before the patches.
+fn largest(read: &ReadPattern, (token, role): (OverlayToken, PatchRole), image: &ImageInfo) -> f32 {
+    of_patches(&token.weights(read, role), image).iter().map(|weight| weight.abs()).fold(0.0, f32::max)
+}
+
+/// Some heads, each as weights on the picture alone: on one scale, or each on its own.
+///
+/// # Errors
+/// When the stack does not attend to a picture.
+pub fn of_heads(
+    resolved: &ResolvedSpec<'_>,
+    patterns: &[Arc<ReadPattern>],
+    own_scale: bool,
+) -> Result<Vec<ImageScene>, FigureError> {
+    let (image, picks_patches) = picture(resolved)?;
+    let options = &resolved.spec.options.image;
+    let picked = picked(resolved, picks_patches, image.n_prefix);
+    let most = || patterns.iter().map(|read| largest(read, picked, image)).fold(0.0, f32::max);
+    let high = (!own_scale).then(most);
+    let sampling = if options.smoothing == Smoothing::Smooth { Sampling::Smooth } else { Sampling::Crisp };
+    let look = OverlayLook { map: options.color_map, sampling, opacity: options.opacity, contour: None };
+    let scene = |read: &Arc<ReadPattern>| ImageScene {
+        read: Arc::clone(read),
+        high,
+        is_relative: own_scale,
+        image: image.clone(),
+        names: names_of(resolved.capture.key_tokens(resolved.stack)),
+        picks_patches,
+        writes: resolved.writes(),
+        picked,
+        partner: None,
+        look,
+        stream: None,
+        flows: None,
+        subject: resolved.subject(&read.heads),
+    };
+    Ok(patterns.iter().map(scene).collect())
+}
+
+fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> {
+    let (image, picks_patches) = picture(resolved)?;
+    let options = &resolved.spec.options.image;
     if options.flows.is_some() && !picks_patches {
         return Err(FigureError::Usage(format!(
             "arrows lead from patch to patch, but the queries of the {} stack are words: leave out --flows",
@@ -144,10 +196,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         (None, key) => key.map(|key| (key, PatchRole::Key)),
         (query, _) => query.map(|query| (query, PatchRole::Query)),
     };
-    let picked = match (resolved.spec.query, resolved.spec.key) {
-        (None, Some(key)) if picks_patches => (OverlayToken::Token(key), PatchRole::Key),
-        (query, _) => (OverlayToken::of(query, picks_patches, image.n_prefix), PatchRole::Query),
-    };
+    let picked = picked(resolved, picks_patches, image.n_prefix);
     let patch_colors = options.colors_of(resolved.spec.reading.source.explained().is_some());
     let stream_of = |read: &ReadPattern, id: Option<HeadId>| {
         let layer = id.or_else(|| read.heads.first().copied()).map_or(0, |head| head.layer);
@@ -167,9 +216,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         return Err(FigureError::Usage(message));
     }
     // The scale of small multiples is that of the patches, whatever went to a token before them.
-    let on_patches = |read: &ReadPattern, (token, role): (OverlayToken, PatchRole)| {
-        of_patches(&token.weights(read, role), image).iter().map(|weight| weight.abs()).fold(0.0, f32::max)
-    };
+    let on_patches = |read: &ReadPattern, picked| largest(read, picked, image);
     let (several, of_words) = (patterns.len() > 1, !words.is_empty());
     // A word that looks at much gives little to each patch: it has a scale of its own, where nobody wants one for all.
     // Differences have one, as their signs are compared.

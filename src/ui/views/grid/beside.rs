@@ -48,7 +48,8 @@ impl GridView {
             pool: options.pool(),
         };
         let n_cols = columns(heads.len(), area);
-        let places = Places::in_columns(heads, n_cols);
+        let numbered: Vec<_> = heads.iter().map(|head| (*head, None)).collect();
+        let places = Places::in_columns(&numbered, n_cols);
         let most = vec2(
             n_cols as f32 * MAX_MAP_PT + ROW_LABEL_PT,
             places.grid().0 as f32 * (MAX_MAP_PT + TITLE_PT) + COL_LABEL_PT,

@@ -23,18 +23,27 @@ use super::{
 };
 use crate::{
     analysis::{
-        detect::{HeadKinds, KindRanking},
+        detect::{HeadKinds, HeadOrder, HeadScore},
         reading::{ReadPattern, Reading, Refusal, store::CapturePair},
     },
     capture::{Capture, Matrix, RgbaBuffer},
-    figure::views::{
-        color_map,
-        grid::{Places, high, recorded, title},
-        matrix::{
-            around,
-            layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
+    figure::{
+        font::Align,
+        measure::text_size::BODY,
+        pen::Pen,
+        views::{
+            color_map,
+            grid::{
+                KnownHeads, Places, high,
+                layout::{GridLayout, HEADING_PT},
+                recorded, title,
+            },
+            matrix::{
+                around,
+                layout::{COL_LABEL_PT, MatrixLayout, ROW_LABEL_PT},
+            },
+            regions::{Pointed, Region},
         },
-        regions::{Pointed, Region},
     },
     ids::{CaptureId, HeadId, StackKind},
     raster::{
@@ -67,7 +76,7 @@ const TOKEN_FROM_PT: f32 = 3.0;
 const MOST_ASKED: usize = 64;
 
 /// Everything that what stands around the cells depends on.
-type AroundKey = (MatrixLayout, bool);
+type AroundKey = (GridLayout, bool, Vec<String>);
 
 /// The Grid view with what it remembers between frames.
 #[derive(Default)]
@@ -128,8 +137,9 @@ impl Canvas for GridView {
             None => return None,
         };
         let options = &cx.pane.options;
-        let kinds = options.grid.sort_by.and_then(|_| cx.patterns.kinds(&subject, stack));
-        let (places, caption) = match arranged(cx, &layers, kinds.as_ref()) {
+        let kinds = options.grid.needs_kinds().then(|| cx.patterns.kinds(&subject, stack)).flatten();
+        let order = options.grid.sort_by.and_then(|score| cx.patterns.order(&subject, stack, score));
+        let (places, caption) = match arranged(cx, &layers, order.as_ref(), kinds.as_ref()) {
             Ok(arranged) => arranged,
             Err(sentence) => {
                 states::sentence_ui(ui, cx.theme, &sentence);
@@ -163,46 +173,55 @@ impl Canvas for GridView {
     }
 }
 
+/// What the analysis thread found out about heads.
+type Found<T> = Result<std::sync::Arc<T>, Refusal>;
+
 /// The places of heads, with a sentence about them.
 fn arranged(
     cx: &ViewCtx<'_>,
     layers: &[Vec<HeadId>],
-    kinds: Option<&Result<std::sync::Arc<HeadKinds>, Refusal>>,
+    order: Option<&Found<HeadOrder>>,
+    kinds: Option<&Found<HeadKinds>>,
 ) -> Result<(Places, String), String> {
     let n: usize = layers.iter().map(Vec::len).sum();
-    let by_layer = || Places::by_layer(layers);
     let options = cx.pane.options.grid;
-    let Some(sort_by) = options.sort_by else {
-        return Ok((by_layer(), format!("{}: double-click one to open it", counted(n, "head"))));
-    };
-    let title = sort_by.definition().title.to_lowercase();
-    let kind = match kinds {
-        None => return Ok((by_layer(), "Ranking the heads …".to_owned())),
-        Some(Err(refusal)) => return Err(refusal.to_string()),
-        Some(Ok(kinds)) => kinds.of(sort_by),
-    };
-    let Some(kind) = kind else { return Ok((by_layer(), String::new())) };
-    if let Err(why) = &kind.heads {
-        return Err(format!("Heads have no score for {title}: {why}. Sort by another kind at the right"));
+    let by_layer = |sentence: String| Ok((Places::by_layer(layers), sentence));
+    let waits = options.sort_by.is_some() && order.is_none() || options.needs_kinds() && kinds.is_none();
+    if waits {
+        return by_layer("Ranking the heads …".to_owned());
     }
-    let places = Places::by_kind(kind, options.of_kind);
-    if places.cells.is_empty() {
-        let best = kind
+    let known = |found: Option<&Found<HeadOrder>>| found.cloned().transpose().map_err(|refusal| refusal.to_string());
+    let order = known(order)?;
+    let kinds = kinds.cloned().transpose().map_err(|refusal| refusal.to_string())?;
+    if let Some((score, why)) = order.as_ref().and_then(|order| Some((order.score, order.heads.as_ref().err()?))) {
+        let title = score.title().to_lowercase();
+        return Err(format!("Heads have no number for {title}: {why}. Sort by another one at the right"));
+    }
+    let places = Places::arranged(options, layers, KnownHeads { order: order.as_deref(), kinds: kinds.as_deref() });
+    let Some(order) = order else {
+        return Ok((places, format!("{}: double-click one to open it", counted(n, "head"))));
+    };
+    let title = order.score.title().to_lowercase();
+    if places.heads().next().is_none() {
+        let best = order
             .ranked()
             .first()
             .map_or(String::new(), |(head, score)| format!("; the highest score is {} ({head})", decimal_text(*score)));
         return Err(format!("No head is of the kind {title}{best}"));
     }
-    Ok((places, kind_text(kind, n, &title)))
+    Ok((places, order_text(&order, options.lowest_first, n)))
 }
 
-fn kind_text(kind: &KindRanking, n: usize, title: &str) -> String {
-    let of_kind = kind.n_of_kind();
-    let reach = match kind.detector.definition().threshold {
-        Some(_) => format!("{of_kind} of {} reach the threshold", counted(n, "head")),
+fn order_text(order: &HeadOrder, lowest_first: bool, n: usize) -> String {
+    let reach = match order.score.kind() {
+        Some(kind) => {
+            let of_kind = order.ranked().iter().filter(|(_, score)| kind.holds(*score)).count();
+            format!("{of_kind} of {} reach the threshold", counted(n, "head"))
+        }
         None => counted(n, "head"),
     };
-    format!("By the score for {title}, highest first: {reach}")
+    let first = if lowest_first { "lowest" } else { "highest" };
+    format!("By {}, {first} first: {reach}", order.score.title().to_lowercase())
 }
 
 impl GridView {
@@ -213,7 +232,7 @@ impl GridView {
         }
         let area = ui.available_rect_before_wrap();
         let grid = shown.places.grid();
-        let viewport = viewport(shown, area, pinned_row(cx, shown.whole).is_some());
+        let (viewport, heading) = viewport(shown, area, pinned_row(cx, shown.whole).is_some());
         let response = ui.interact(viewport, ui.scope_id().with("heads"), Sense::click_and_drag());
         let n_heads = shown.places.cells.iter().flatten().count();
         response.widget_info(|| {
@@ -221,17 +240,15 @@ impl GridView {
         });
         let fit = viewport.width() / grid.1.max(1) as f32;
         self.camera.interact(ui, &response, viewport, (MAX_CELL_PT / fit.max(1.0)).max(1.0));
-        let layout = MatrixLayout { viewport, content: self.camera.content_rect(viewport), grid };
+        let headings = shown.places.groups.iter().map(|group| group.first_row).collect();
+        let layout = GridLayout { viewport, content: self.camera.content_rect(viewport), grid, headings, heading };
         self.ask(ui, cx, shown, &layout);
         let painter = ui.painter().with_clip_rect(viewport.intersect(ui.clip_rect()));
-        let by_layer = shown.places.by_layer;
-        self.around.paint(ui.painter(), cx.theme, (layout, by_layer), ui.clip_rect(), &|pen| {
-            if by_layer {
-                around::labels(&layout, 1, pen);
-            }
-        });
+        let titles: Vec<String> = shown.places.groups.iter().map(|group| group.title.clone()).collect();
+        let key = (layout.clone(), shown.places.by_layer, titles);
+        self.around.paint(ui.painter(), cx.theme, key, ui.clip_rect(), &|pen| draw_around(&layout, shown.places, pen));
         let under = response.hover_pos().filter(|_| !response.dragged()).and_then(|at| {
-            let place = layout.heads().cell_at(at)?;
+            let place = layout.cell_at(at)?;
             let (head, score) = shown.places.at(place)?;
             Some((at, place, head, score))
         });
@@ -239,7 +256,7 @@ impl GridView {
         let mut pictures: BTreeMap<usize, LayerPictures> = BTreeMap::new();
         for place in rows.flat_map(|row| cols.clone().map(move |col| (row, col))) {
             let Some((head, score)) = shown.places.at(place) else { continue };
-            let cell = layout.cell(place.0, place.1);
+            let cell = layout.cell(place);
             // Once a layer: its heads share pictures.
             let pictures = pictures.entry(head.layer).or_insert_with(|| {
                 let maps = self.layers.get(head.layer).and_then(|layer| layer.shown(cx, capture, head)).cloned();
@@ -255,7 +272,7 @@ impl GridView {
             painter.rect_stroke(cell, 0, Stroke::new(width, cx.theme.text), StrokeKind::Inside);
         }
         if let Some((at, place, head, score)) = under {
-            let focus = token_at(shown, layout.cell(place.0, place.1), at, cx);
+            let focus = token_at(shown, layout.cell(place), at, cx);
             hover::report(cx, focus);
             menu::point_at_head(&response, cx, head);
             ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
@@ -271,7 +288,7 @@ impl GridView {
     }
 
     /// Asks for the maps of the layers in sight, the ones at the top first.
-    fn ask(&mut self, ui: &Ui, cx: &ViewCtx<'_>, shown: &Shown<'_>, layout: &MatrixLayout) {
+    fn ask(&mut self, ui: &Ui, cx: &ViewCtx<'_>, shown: &Shown<'_>, layout: &GridLayout) {
         let [rows, cols] = layout.visible();
         let mut n_asked = 0;
         let mut seen: Vec<usize> = Vec::new();
@@ -337,6 +354,23 @@ impl GridView {
     }
 }
 
+/// Numbers of layers and heads beside the cells, or headings above groups of them.
+fn draw_around(layout: &GridLayout, places: &Places, pen: &mut Pen<'_>) {
+    if places.by_layer {
+        let GridLayout { viewport, content, grid, .. } = *layout;
+        return around::labels(&MatrixLayout { viewport, content, grid }, 1, pen);
+    }
+    let x = layout.content.left().max(layout.viewport.left());
+    for (nth, group) in places.groups.iter().enumerate() {
+        let Some(rect) = layout.heading_rect(nth) else { continue };
+        let at = pos2(x, rect.bottom() - HEADING_PT / 2.0);
+        if layout.viewport.y_range().contains(at.y) {
+            let title = pen.type_.fit(&group.title, BODY, layout.viewport.width()).into_owned();
+            pen.text(&title, BODY, pen.palette.text, at, Align::Left);
+        }
+    }
+}
+
 /// The map of a head in its cell, and below it the row of the query that is pinned.
 fn paint_map(
     painter: &Painter,
@@ -383,18 +417,22 @@ fn token_at(shown: &Shown<'_>, cell: Rect, at: eframe::egui::Pos2, cx: &ViewCtx<
     hit.map_or(Focus::NONE, |hit| hover::tokens(hit.in_pattern(), [rows, cols], shown.whole.has_one_row()))
 }
 
-/// The area of all cells: they fit into `area` below and beside their labels, each as high as its map and row take.
-fn viewport(shown: &Shown<'_>, area: Rect, has_row: bool) -> Rect {
-    let free = Rect::from_min_max(area.min + vec2(ROW_LABEL_PT, COL_LABEL_PT), area.max);
+/// The area of all cells: they fit into `area` below and beside their labels, each as high as its map and row take. The
+/// second is the height of a heading, as a part of a row's.
+fn viewport(shown: &Shown<'_>, area: Rect, has_row: bool) -> (Rect, f32) {
+    let labels = if shown.places.by_layer { vec2(ROW_LABEL_PT, COL_LABEL_PT) } else { Vec2::ZERO };
+    let free = Rect::from_min_max(area.min + labels, area.max);
     let (n_rows, n_cols) = shown.places.grid();
     let n = vec2(n_cols.max(1) as f32, n_rows.max(1) as f32);
     let title = if shown.places.by_layer { 0.0 } else { TITLE_PT };
     let row = if has_row { ROW } else { 0.0 };
+    let headings = HEADING_PT * shown.places.groups.len() as f32;
     // The height of a cell is its width by this, and its title.
     let high = (1.0 + row) / aspect(shown.whole);
-    let width = (free.width() / n.x).min((free.height() / n.y - title) / high).max(1.0);
-    let size = vec2(width, width * high + title) * n;
-    Rect::from_min_size(free.min, size.min(free.size().max(Vec2::splat(1.0))))
+    let width = (free.width() / n.x).min(((free.height() - headings) / n.y - title) / high).max(1.0);
+    let size = vec2(width, width * high + title) * n + vec2(0.0, headings);
+    let heading = HEADING_PT / (width * high + title);
+    (Rect::from_min_size(free.min, size.min(free.size().max(Vec2::splat(1.0)))), heading)
 }
 
 /// Width of a map where its height is 1; very long ones are shown less long.
@@ -444,11 +482,12 @@ fn head_ui(
     focus: Focus,
 ) {
     ui.strong(head.to_string());
-    if let (Some(kind), Some(score)) = (cx.pane.options.grid.sort_by, score) {
-        ui.label(format!("{} {}", kind.definition().title, decimal_text(score)));
+    let sort_by = cx.pane.options.grid.sort_by;
+    if let (Some(by), Some(score)) = (sort_by, score) {
+        ui.label(format!("{} {}", by.title(), decimal_text(score)));
     }
     let of_head = shown.kinds.map(|kinds| kinds.of_head(head)).unwrap_or_default();
-    for (kind, score) in of_head.iter().filter(|(kind, _)| Some(*kind) != cx.pane.options.grid.sort_by) {
+    for (kind, score) in of_head.iter().filter(|(kind, _)| Some(HeadScore::Kind(*kind)) != sort_by) {
         ui.label(format!("{} {}", kind.definition().title, decimal_text(*score)));
     }
     let text = |tokens: &[crate::capture::Token], at: Option<usize>| at.map(|at| source::token_text(tokens, at));
