@@ -1,5 +1,6 @@
 //! One frame of each heavy view, layout to triangles, at 512 tokens × 12 layers × 12 heads; paths through all layers at 64
-//! tokens, running text at 4,096. The budget is 8 ms.
+//! tokens, running text at 4,096. The budget is 8 ms. All heads at once of a model of 12 × 12 and of 32 × 32 heads
+//! (12 ms): until every cell is there (300 ms, of 12 × 12), and a frame after that.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
@@ -16,6 +17,7 @@ use attnscope::{
         reading::store::PatternStore,
     },
     capture::Capture,
+    figure::views::grid::CellsAs,
     ids::StackKind,
     session::{Focus, Loadable, Session, Settings, ViewKind},
     ui::{CommandQueue, PanelCtx, QueuedCommand, hovering, theme::Theme, views::Views},
@@ -39,6 +41,10 @@ static LONG: LazyLock<Arc<Capture>> = LazyLock::new(|| Arc::new(synthetic::causa
 const VIEWS: [ViewKind; 6] =
     [ViewKind::Heads, ViewKind::Heatmap, ViewKind::Grid, ViewKind::Matrix, ViewKind::Paths, ViewKind::Text];
 
+/// Layers, and heads of each, of the models whose heads are all shown at once.
+const GRIDS: [usize; 2] = [12, 32];
+static LARGE: LazyLock<Arc<Capture>> = LazyLock::new(|| Arc::new(synthetic::causal_text_capture(512, 32, 32)));
+
 /// What a view is measured on.
 fn capture(view: ViewKind) -> Arc<Capture> {
     Arc::clone(match view {
@@ -55,12 +61,26 @@ struct Stage {
     views: Views,
     patterns: PatternStore,
     frame: usize,
+    /// Whether something was on its way in the last frame.
+    waits: bool,
 }
 
 impl Stage {
     fn new(view: ViewKind) -> Self {
+        Self::of(capture(view), view)
+    }
+
+    /// All heads of a model of `side` layers and heads.
+    fn of_heads(side: usize, cells: CellsAs) -> Self {
+        let capture = if side == 32 { Arc::clone(&LARGE) } else { capture(ViewKind::Grid) };
+        let mut stage = Self::of(capture, ViewKind::Grid);
+        stage.session.panes.active_mut().options.grid.cells = cells;
+        stage
+    }
+
+    fn of(capture: Arc<Capture>, view: ViewKind) -> Self {
         let mut session = Session::new(Settings::default());
-        session.documents[0].capture = Loadable::Ready(capture(view));
+        session.documents[0].capture = Loadable::Ready(Arc::clone(&capture));
         if let Some(projection) = &*PROJECTION {
             session.panes.active_mut().projection = Loadable::Ready(Arc::clone(projection));
         }
@@ -68,22 +88,28 @@ impl Stage {
         let ctx = Context::default();
         attnscope::ui::glyphs::install(&ctx);
         ctx.set_global_style(Theme::light().style());
-        let mut stage = Self { ctx, session, views: Views::default(), patterns: PatternStore::default(), frame: 0 };
+        let (views, patterns) = (Views::default(), PatternStore::default());
+        let mut stage = Self { ctx, session, views, patterns, frame: 0, waits: true };
         // Fonts are loaded once per program, not per view.
         stage.session.documents[0].capture = Loadable::Empty;
         stage.draw();
-        stage.session.documents[0].capture = Loadable::Ready(capture(view));
+        stage.session.documents[0].capture = Loadable::Ready(capture);
         stage
     }
 
     /// One frame with the pointer somewhere else than before; returns the number of primitives.
     fn draw(&mut self) -> usize {
-        self.frame += 1;
         let pointer = pos2(330.0 + (self.frame % 50) as f32 * 3.0, 200.0 + (self.frame % 37) as f32 * 8.0);
+        self.draw_after(Event::PointerMoved(pointer))
+    }
+
+    /// One frame after something was done.
+    fn draw_after(&mut self, event: Event) -> usize {
+        self.frame += 1;
         let input = RawInput {
             screen_rect: Some(Rect::from_min_size(pos2(0.0, 0.0), vec2(1280.0, 800.0))),
             time: Some(self.frame as f64 / 60.0),
-            events: vec![Event::PointerMoved(pointer)],
+            events: vec![event],
             ..RawInput::default()
         };
         let theme = Theme::light();
@@ -93,7 +119,7 @@ impl Stage {
             self.views.ui(self.session.pane().view, ui, &cx);
         });
         // Beside the window in the program; here the first frames pay for it.
-        self.patterns.read_now();
+        self.waits = self.patterns.read_now() | self.ctx.has_requested_repaint();
         for QueuedCommand { command, .. } in hovering::join(&self.session, Vec::new(), commands.take()) {
             let _ = self.session.apply(command);
         }
@@ -107,6 +133,37 @@ impl Stage {
 #[divan::bench(args = VIEWS, sample_count = 20, sample_size = 1)]
 fn first_frame(bencher: divan::Bencher<'_, '_>, view: ViewKind) {
     bencher.with_inputs(|| Stage::new(view)).bench_local_refs(Stage::draw);
+}
+
+/// Frames until nothing is on its way any more.
+fn complete(stage: &mut Stage) -> usize {
+    (0..500)
+        .take_while(|_| {
+            // A pointer that moves asks for frames itself.
+            stage.draw_after(Event::PointerGone);
+            stage.waits
+        })
+        .count()
+}
+
+/// Frames until every cell of all heads is there, as a heatmap: reading the patterns included.
+#[divan::bench(args = GRIDS, sample_count = 5, sample_size = 1)]
+fn all_heads_complete(bencher: divan::Bencher<'_, '_>, side: usize) {
+    bencher.with_inputs(|| Stage::of_heads(side, CellsAs::Heatmap)).bench_local_refs(complete);
+}
+
+/// The same as lines.
+#[divan::bench(args = GRIDS, sample_count = 3, sample_size = 1)]
+fn all_heads_complete_as_lines(bencher: divan::Bencher<'_, '_>, side: usize) {
+    bencher.with_inputs(|| Stage::of_heads(side, CellsAs::Lines)).bench_local_refs(complete);
+}
+
+/// A frame of all heads with the pointer moving, when every cell is there.
+#[divan::bench(args = GRIDS, sample_count = 100)]
+fn all_heads_hovering(bencher: divan::Bencher<'_, '_>, side: usize) {
+    let mut stage = Stage::of_heads(side, CellsAs::Heatmap);
+    complete(&mut stage);
+    bencher.bench_local(|| stage.draw());
 }
 
 /// A frame with the pointer moving over the view, everything else unchanged.

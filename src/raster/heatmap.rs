@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::colormap::{ColorRange, Colors};
 use crate::{
+    analysis::reading::long::Pool,
     capture::{Matrix, RgbaBuffer},
     spec::Mask,
     style::{NO_NUMBER, Palette, Rgba},
@@ -212,19 +213,37 @@ pub fn atlas(
 
 /// At most `max_side` rows and columns; every entry of the result is the largest of those it stands for.
 pub fn reduce_by_max(matrix: &Matrix, max_side: usize) -> Matrix {
+    reduced_to(matrix, [max_side; 2], Pool::Max)
+}
+
+/// At most so many rows and columns; every entry of the result is the largest of those it stands for, or their mean.
+pub fn reduced_to(matrix: &Matrix, most: [usize; 2], pool: Pool) -> Matrix {
     let [n_rows, n_cols] = matrix.shape();
-    let (rows, cols) = (n_rows.min(max_side), n_cols.min(max_side));
+    let (rows, cols) = (n_rows.min(most[0]), n_cols.min(most[1]));
     if (rows, cols) == (n_rows, n_cols) || rows == 0 || cols == 0 {
         return matrix.clone();
     }
-    let mut values = vec![f32::NEG_INFINITY; rows * cols];
+    let (first, join): (f32, fn(f32, f32) -> f32) = match pool {
+        Pool::Max => (f32::NEG_INFINITY, f32::max),
+        Pool::Mean => (0.0, |sum, value| sum + value),
+    };
+    let mut values = vec![first; rows * cols];
+    let mut n_joined = vec![0usize; rows];
     let starts: Vec<usize> = (0..=cols).map(|col| col * n_cols / cols).collect();
     for (row_idx, row) in matrix.rows().enumerate() {
         // The inverse of `starts` for rows: the pixel whose span contains this row.
         let target = ((row_idx + 1) * rows - 1) / n_rows;
+        n_joined[target] += 1;
         let line = &mut values[target * cols..(target + 1) * cols];
         for (value, span) in line.iter_mut().zip(starts.windows(2)) {
-            *value = row[span[0]..span[1]].iter().copied().fold(*value, f32::max);
+            *value = row[span[0]..span[1]].iter().copied().fold(*value, join);
+        }
+    }
+    if pool == Pool::Mean {
+        for (line, n) in values.chunks_exact_mut(cols).zip(n_joined) {
+            for (value, span) in line.iter_mut().zip(starts.windows(2)) {
+                *value /= (n * (span[1] - span[0])).max(1) as f32;
+            }
         }
     }
     Matrix::new(values, [rows, cols]).unwrap_or_else(|_| matrix.clone())
@@ -333,6 +352,28 @@ mod tests {
         assert_eq!(reduced.shape(), [16, 16]);
         assert_eq!(reduced.as_slice().iter().filter(|value| **value == 1.0).count(), 1);
         assert!(reduced.as_slice().iter().all(|value| value.is_finite()), "every pixel stands for some entry");
+    }
+
+    #[test]
+    fn pixels_stand_for_the_largest_or_the_mean_of_their_entries() {
+        let pattern = matrix(90, 70, |query, key| ((query * 7 + key * 13) % 31) as f32 / 31.0);
+        let (rows, cols) = (20, 16);
+        let of = |pool| reduced_to(&pattern, [rows, cols], pool);
+        let (largest, mean) = (of(Pool::Max), of(Pool::Mean));
+        let row_of = |row: usize| ((row + 1) * rows - 1) / 90;
+        for y in 0..rows {
+            for x in 0..cols {
+                let behind: Vec<f32> = (0..90)
+                    .filter(|row| row_of(*row) == y)
+                    .flat_map(|row| (x * 70 / cols..(x + 1) * 70 / cols).map(move |col| (row, col)))
+                    .map(|(row, col)| pattern.row(row).unwrap()[col])
+                    .collect();
+                let by_hand = behind.iter().sum::<f32>() / behind.len() as f32;
+                assert_eq!(largest.row(y).unwrap()[x], behind.iter().copied().fold(0.0, f32::max));
+                assert!((mean.row(y).unwrap()[x] - by_hand).abs() < 1e-5, "{y} {x}");
+            }
+        }
+        assert_eq!(reduced_to(&pattern, [200, 70], Pool::Mean), pattern, "nothing is enlarged");
     }
 
     #[test]

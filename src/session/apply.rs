@@ -208,6 +208,7 @@ impl Session {
             Command::Forward => return self.travel(HistoryDirection::Forward),
             Command::Flip => return self.travel(HistoryDirection::Flip),
             Command::SplitPane(split) => drop(self.panes.open_twin(split, &mut self.notices)),
+            Command::CompareHead(head) => self.panes.compare_head(head, &self.documents, &mut self.notices),
             Command::CompareInput => {
                 if self.panes.open_twin(Split::Right, &mut self.notices).is_some() {
                     self.panes.detach(&mut self.documents, &mut self.notices);
@@ -328,7 +329,14 @@ impl Session {
             SelectionCommand::Pin(focus) => {
                 alignments.pin(panes, documents, if focus == pinned { Focus::NONE } else { focus });
             }
-            SelectionCommand::Release => {
+            SelectionCommand::OpenHead(chosen) => panes.change_active(documents, |pane, document| {
+                pane.open_head(document, chosen.unwrap_or(head));
+            }),
+            SelectionCommand::LeaveHead => panes.change_active(documents, Pane::leave_head),
+            SelectionCommand::StepOut if pinned.is_empty() && panes.active().selection.picked.is_none() => {
+                panes.change_active(documents, Pane::leave_head);
+            }
+            SelectionCommand::Release | SelectionCommand::StepOut => {
                 panes.release_picks(documents);
                 alignments.let_go(panes, documents);
             }

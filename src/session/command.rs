@@ -107,6 +107,8 @@ pub enum Command {
     Redo,
     /// Open a twin of the active pane.
     SplitPane(Split),
+    /// Show the selected head of all heads, or this one, in a pane of its own beside them.
+    CompareHead(Option<HeadId>),
     /// Open a twin of the active pane and give it a document of its own.
     CompareInput,
     /// Keys and panels speak of this pane from now on.
@@ -189,6 +191,12 @@ pub enum SelectionCommand {
     /// Show another layer, keeping the head where it exists.
     Layer(usize),
     Head(HeadId),
+    /// Show the selected head of all heads, or this one, in the view that draws what its cell shows.
+    OpenHead(Option<HeadId>),
+    /// Back to all heads, where a head was opened from there.
+    LeaveHead,
+    /// Let go of what is held or picked; where nothing is, as [`Self::LeaveHead`].
+    StepOut,
     /// Select a head that was chosen by its name, and draw it: alone, where all of its layer are drawn.
     ShowHead(HeadId),
     /// Step to a neighbouring head or layer.

@@ -28,6 +28,8 @@ pub struct Pane {
     pub id: PaneId,
     pub document: DocumentId,
     pub view: ViewKind,
+    /// The view of all heads that the shown head was opened from.
+    pub(super) opened_from: Option<ViewKind>,
     /// The view of each group that was shown last.
     pub(super) last_views: [Option<ViewKind>; ViewGroup::ALL.len()],
     pub selection: Selection,
@@ -109,6 +111,7 @@ impl Pane {
             id,
             document,
             view: ViewKind::default(),
+            opened_from: None,
             last_views: Default::default(),
             selection: Selection::default(),
             minus: None,
@@ -133,7 +136,8 @@ impl Pane {
     #[must_use]
     pub(super) fn twin(&self, id: PaneId) -> Self {
         let projection = self.projection.latest().cloned().map_or(Loadable::Empty, Loadable::Ready);
-        Self { id, projection, projecting: None, history: History::default(), pending: None, ..self.clone() }
+        let history = History::default();
+        Self { id, projection, projecting: None, opened_from: None, history, pending: None, ..self.clone() }
     }
 
     /// Whether there is a place to go back to.
@@ -179,6 +183,7 @@ impl Pane {
     pub(super) fn show_view(&mut self, document: &Document, view: ViewKind) {
         if self.view_unavailable(document, view).is_none() {
             self.last_views[self.view.spec().group as usize] = Some(self.view);
+            self.opened_from = None;
             self.view = view;
             self.selection.hover = Focus::NONE;
             self.clamp_focus(document);
@@ -231,6 +236,27 @@ impl Pane {
         if self.selection.heads_on() == HeadSet::ALL {
             self.selection.draw(HeadSet::NONE);
         }
+    }
+
+    /// Shows a head of all heads in the view that draws what its cell shows; of another view nothing changes.
+    pub(super) fn open_head(&mut self, document: &Document, head: HeadId) {
+        if self.view == ViewKind::OF_HEADS {
+            self.show_head(document, head);
+            self.show_view(document, self.options.grid.cells.view());
+            self.opened_from = Some(ViewKind::OF_HEADS).filter(|from| *from != self.view);
+        }
+    }
+
+    /// Back to all heads, where a head was opened from there.
+    pub(super) fn leave_head(&mut self, document: &Document) {
+        if let Some(from) = self.opened_from {
+            self.show_view(document, from);
+        }
+    }
+
+    /// Whether a head is shown that was opened from all heads.
+    pub const fn is_opened_head(&self) -> bool {
+        self.opened_from.is_some()
     }
 
     /// Keeps of the selection what means the same in the selected stack as it did in `before`: a query

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Cause, Document, Documents, Effect, Limited, Loadable, Notices, Pane, Panes, Split, jobs::Jobs};
+use super::{Cause, Document, Documents, Effect, Limited, Loadable, Notices, Pane, Panes, Split, ViewKind, jobs::Jobs};
 use crate::{
     capture::Capture,
-    ids::{DocumentId, PaneId},
+    ids::{DocumentId, HeadId, PaneId},
     protocol::{CaptureFile, Lane},
 };
 
@@ -18,6 +18,24 @@ impl Panes {
             notices.inform(Cause::Full(Limited::Panes), summary, "Close one that you no longer need");
         }
         pane
+    }
+
+    /// Shows the selected head of all heads, or the one given, in a pane of its own to the right; the pane of all heads
+    /// stays the active one.
+    pub(super) fn compare_head(&mut self, head: Option<HeadId>, documents: &Documents, notices: &mut Notices) {
+        let here = self.active();
+        let (id, head) = (here.id, head.unwrap_or(here.selection.head));
+        if here.view != ViewKind::OF_HEADS {
+            return;
+        }
+        if let Some(beside) = self.open_twin(Split::Right, notices) {
+            self.change(beside, documents, |pane, document| {
+                pane.open_head(document, head);
+                // All heads are still there.
+                pane.opened_from = None;
+            });
+            self.activate(id);
+        }
     }
 
     /// Gives the active pane a copy of its document, which can get another input or another model.

@@ -33,6 +33,10 @@ pub enum UiCommand {
     NextLayer,
     PreviousLayer,
     AllHeads,
+    /// Show the selected head of all heads.
+    OpenHead,
+    /// The same in a pane beside them.
+    CompareHead,
     /// The next stack of the model.
     NextStack,
     NextQuery,
@@ -128,7 +132,7 @@ impl UiCommand {
         groups.chain(ViewKind::ALL.into_iter().map(Self::Show)).chain(Self::OTHERS)
     }
 
-    const OTHERS: [Self; 59] = [
+    const OTHERS: [Self; 61] = [
         Self::Views,
         Self::PreviousHead,
         Self::NextHead,
@@ -137,6 +141,8 @@ impl UiCommand {
         Self::PreviousInput,
         Self::NextInput,
         Self::AllHeads,
+        Self::OpenHead,
+        Self::CompareHead,
         Self::NextStack,
         Self::PreviousQuery,
         Self::NextQuery,
@@ -209,6 +215,8 @@ impl UiCommand {
             Self::PreviousInput => "Previous input",
             Self::NextInput => "Next input",
             Self::AllHeads => "All heads of the layer",
+            Self::OpenHead => "Open the selected head",
+            Self::CompareHead => "Open the selected head beside",
             Self::NextStack => "Next stack",
             Self::NextQuery => "Next token",
             Self::PreviousQuery => "Previous token",
@@ -277,10 +285,12 @@ impl UiCommand {
             Self::PreviousInput => "Show the previous input of a capture file with several",
             Self::NextInput => "Show the next input of a capture file with several",
             Self::AllHeads => "Show all heads of the layer",
+            Self::OpenHead => "Show the selected head of all heads as its cell does; Esc leads back",
+            Self::CompareHead => "Show the selected head of all heads in a pane beside them, to compare it",
             Self::NextStack => "Show the next stack: encoder, decoder, cross, vision or text",
             Self::NextQuery => "Pin the next token as query",
             Self::PreviousQuery => "Pin the previous token as query",
-            Self::Release => "Unpin the pinned tokens",
+            Self::Release => "Unpin the pinned tokens; without any, go back from a head to all heads",
             Self::Back => "Go back to the previous selection",
             Self::Forward => "Go forward to the next selection",
             Self::Flip => "Switch between the last two views",
@@ -343,6 +353,8 @@ impl UiCommand {
             Self::Run => &["forward pass", "compute", "evaluate"],
             Self::Cancel => &["stop", "abort", "interrupt"],
             Self::AllHeads => &["every head", "show heads"],
+            Self::OpenHead => &["zoom into head", "enlarge head"],
+            Self::CompareHead => &["compare heads", "second head"],
             Self::NextStack => &["encoder", "decoder", "cross attention"],
             Self::Release => &["clear selection", "deselect"],
             Self::SplitRight => &["side by side", "second pane"],
@@ -418,10 +430,12 @@ impl UiCommand {
             Self::PreviousInput => Command::PreviousInput,
             Self::NextInput => Command::NextInput,
             Self::AllHeads => Command::Select(SelectionCommand::AllHeads),
+            Self::OpenHead => Command::Select(SelectionCommand::OpenHead(None)),
+            Self::CompareHead => Command::CompareHead(None),
             Self::NextStack => Command::Select(SelectionCommand::NextStack),
             Self::NextQuery => Command::Select(SelectionCommand::StepQuery(QueryStep::Next)),
             Self::PreviousQuery => Command::Select(SelectionCommand::StepQuery(QueryStep::Previous)),
-            Self::Release => Command::Select(SelectionCommand::Release),
+            Self::Release => Command::Select(SelectionCommand::StepOut),
             Self::Back => Command::Back,
             Self::Forward => Command::Forward,
             Self::Flip => Command::Flip,

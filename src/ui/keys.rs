@@ -45,6 +45,8 @@ impl UiCommand {
             Self::PreviousLayer => plain(Key::ArrowUp),
             Self::PreviousInput => command(Key::PageUp),
             Self::NextInput => command(Key::PageDown),
+            Self::OpenHead => plain(Key::Enter),
+            Self::CompareHead => shift(Key::Enter),
             Self::NextStack => plain(Key::S),
             Self::NextQuery => shift(Key::ArrowRight),
             Self::PreviousQuery => shift(Key::ArrowLeft),

@@ -113,6 +113,18 @@ impl Strip {
         }
     }
 
+    /// Strips one below the other, as one.
+    pub fn joined(strips: &[std::sync::Arc<Self>]) -> Option<Self> {
+        let below = |pool: Pool| {
+            let matrices = || strips.iter().map(|strip| strip.values(pool));
+            let n_cols = matrices().next()?.n_cols();
+            let values: Vec<f32> = matrices().flat_map(Matrix::as_slice).copied().collect();
+            Matrix::new(values, [matrices().map(Matrix::n_rows).sum(), n_cols]).ok()
+        };
+        let mass = strips.iter().fold(RowMass::default(), |mass, strip| mass.plus(strip.mass));
+        Some(Self { max: below(Pool::Max)?, mean: below(Pool::Mean)?, mass })
+    }
+
     /// Bytes that it holds.
     pub fn size_bytes(&self) -> usize {
         size_of_val(self.max.as_slice()) + size_of_val(self.mean.as_slice())

@@ -16,7 +16,7 @@ use self::planes::{Chunk, Stacks};
 use super::{
     ViewKind,
     spec::{self, FigureError, FigureInput, FigureSpec, ResolvedSpec},
-    views::heads_text,
+    views::{grid::CellsAs, heads_text},
 };
 use crate::{
     capture::Capture,
@@ -67,6 +67,8 @@ struct Start {
     /// Heads of the layer whose lines are drawn as well.
     also: Vec<usize>,
     query: Option<usize>,
+    /// What the cells of all heads are drawn as.
+    cells: &'static str,
 }
 
 #[derive(Serialize)]
@@ -105,6 +107,11 @@ pub fn page(spec: &FigureSpec, subject: FigureInput<'_>) -> Result<Vec<u8>, Figu
         let message = "a page shows every head for itself: leave out --aggregate and --sheet".to_owned();
         return Err(FigureError::Usage(message));
     }
+    let cells = spec.options.grid.cells;
+    if cells == CellsAs::Overlay {
+        let message = "a page holds no picture: draw its cells as heatmap or lines (--cells), or a figure".to_owned();
+        return Err(FigureError::Usage(message));
+    }
     let resolved = ResolvedSpec::new(spec, subject)?;
     let (stacks, chunks) = planes::read(&resolved)?;
     let heads = stacks.heads();
@@ -119,7 +126,7 @@ pub fn page(spec: &FigureSpec, subject: FigureInput<'_>) -> Result<Vec<u8>, Figu
         provenance: spec::provenance(spec, subject, &[heads_text(&heads)], None),
         views: ViewKind::ALL.into_iter().filter_map(tab).collect(),
         theme: if spec.paper.dark { "dark" } else { "light" },
-        start: Start { view: view.name, stack, layer, head, also, query: spec.query },
+        start: Start { view: view.name, stack, layer, head, also, query: spec.query, cells: cells.name() },
         value: stacks.value.clone(),
         signed: stacks.signed,
         high: stacks.shares_scale.then_some(1.0),

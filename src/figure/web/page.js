@@ -102,6 +102,38 @@ function picture(head, codes, width, height) {
   return small;
 }
 
+// The strongest lines of a head, as many as a cell of this side has room for; those of the held query stand out.
+function linesPicture(head, codes, side, scale) {
+  const [rows, cols] = [rowsOf(head).names.length, colsOf(head).names.length];
+  const [low, high] = ends(head), size = Math.max(-low, high) || 1;
+  const small = document.createElement('canvas');
+  small.width = small.height = Math.ceil(side * scale);
+  const pen = small.getContext('2d');
+  pen.scale(scale, scale);
+  pen.fillStyle = colour('canvas');
+  pen.fillRect(0, 0, side, side);
+  const lines = [];
+  for (let at = 0; at < rows * cols; at++) {
+    if (codes[at] === BLANK) continue;
+    const part = valueOf(head, codes[at]) / size;
+    if (Math.abs(part) >= FAINTEST) lines.push([Math.abs(part), part, Math.floor(at / cols), at % cols]);
+  }
+  lines.sort((a, b) => a[0] - b[0]);
+  const pitch = side / Math.max(rows, cols), widest = Math.max(0.4, 0.6 * pitch);
+  for (const [weight, part, row, col] of lines.slice(-mostLines(side))) {
+    const hex = data.signed ? colour(part < 0 ? 'minus' : 'plus') : headColour(head);
+    const held = state.query === null || state.query === row;
+    pen.strokeStyle = shade(hex, (0.15 + 0.85 * Math.sqrt(Math.min(1, weight))) * (held ? 1 : 0.22));
+    pen.lineWidth = Math.min(0.75 + 2.25 * Math.min(1, weight), widest);
+    pen.beginPath();
+    pen.moveTo(0, pitch * (row + 0.5));
+    pen.lineTo(side, pitch * (col + 0.5));
+    pen.stroke();
+  }
+  return small;
+}
+const mostLines = (side) => Math.floor(Math.min(4000, Math.max(64, 4 * side)));
+
 function say(head, row, col, code) {
   const value = code === BLANK ? 'not shown' : data.value + ' ' + numberText(valueOf(head, code));
   element('reading').textContent =
@@ -276,11 +308,12 @@ async function drawGrid(main) {
   pen.textAlign = 'right';
   layers.forEach((layer, at) => pen.fillText('L' + layer.layer, side - 6, y(at) + cell / 2));
   (async () => {
-    const scale = Math.ceil(cell * (window.devicePixelRatio || 1));
+    const ratio = window.devicePixelRatio || 1, scale = Math.ceil(cell * ratio);
+    const asLines = state.cells === 'lines';
     for (let layer = 0; layer < layers.length; layer++) {
       const codes = await planes(state.stack, layer);
       if (request !== drawGrid.request) return;
-      pictures[layer] = layers[layer].heads.map((head, at) => picture(head, codes[at], scale, scale));
+      pictures[layer] = layers[layer].heads.map((head, at) => (asLines ? linesPicture(head, codes[at], cell, ratio) : picture(head, codes[at], scale, scale)));
       pictures[layer].forEach((_, at) => place(layer, at));
     }
     canvas.dataset.ready = 'true';
@@ -309,7 +342,8 @@ async function drawGrid(main) {
     const now = under(event);
     if (now) go({ view: data.views[0].name, layer: now.layer, head: now.at, also: [] });
   };
-  element('counted').textContent = layers.reduce((n, layer) => n + layer.heads.length, 0) + ' heads';
+  const room = state.cells === 'lines' ? ', each as its strongest lines from ' + FAINTEST + ' up, at most ' + mostLines(cell) : '';
+  element('counted').textContent = layers.reduce((n, layer) => n + layer.heads.length, 0) + ' heads' + room;
   return canvas;
 }
 
@@ -390,7 +424,7 @@ function ramp() {
   for (let at = 0; at < 256; at++) image.data.set([...table.subarray(3 * at, 3 * at + 3), 255], 4 * at);
   pen.putImageData(image, 0, 0);
   // Lines say their weight by width and strength in the colour of their head.
-  element('scale').classList.toggle('of-lines', state.view === 'lines');
+  element('scale').classList.toggle('of-lines', state.view === 'lines' || (state.view === 'grid' && state.cells === 'lines'));
   if (state.view === 'text') return;
   const [low, high] = ends(headNow());
   element('low').textContent = data.value + ' ' + numberText(low);
@@ -407,7 +441,10 @@ function choosers() {
   fill(element('layer'), stackNow().layers.map((layer) => layer.layer), state.layer);
   element('layer').parentElement.hidden ||= state.view === 'grid';
   element('heads').hidden = state.view === 'grid';
-  document.querySelector('.of-colours').hidden = !['heatmap', 'grid'].includes(state.view) || data.high === null;
+  const hasColours = state.view === 'heatmap' || (state.view === 'grid' && state.cells === 'heatmap');
+  document.querySelector('.of-colours').hidden = !hasColours || data.high === null;
+  document.querySelector('.of-grid').hidden = state.view !== 'grid';
+  element('cells').value = state.cells;
   document.querySelector('.of-text').hidden = state.view !== 'text';
   const lines = state.view === 'lines', on = lines ? shown() : [state.head];
   element('heads').replaceChildren(...layerNow().heads.map((head, at) => {
@@ -458,6 +495,7 @@ element('views').replaceChildren(...data.views.map(({ name, label }) => {
 }));
 element('stack').onchange = (event) => go({ stack: Number(event.target.value), layer: 0, head: 0, also: [], query: null });
 element('layer').onchange = (event) => go({ layer: Number(event.target.value) });
+element('cells').onchange = (event) => go({ cells: event.target.value });
 element('own').onchange = (event) => go({ own: event.target.checked });
 element('direction').onchange = (event) => { state.direction = event.target.value; element('main').firstChild?.repaint?.(); };
 element('theme').onclick = () => go({ theme: state.theme === 'dark' ? 'light' : 'dark' });

@@ -299,7 +299,9 @@ impl App {
             UiCommand::TypeText => self.await_input(ctx),
             UiCommand::Cancel => self.commands.push(Command::CancelAll),
             other => {
-                if let Some(command) = other.command() {
+                let pane = self.session.pane();
+                let views = self.views.entry(pane.id).or_default();
+                if let Some(command) = other.command().map(|command| views.in_view(pane, command)) {
                     self.commands.push(command);
                 }
             }

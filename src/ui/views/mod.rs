@@ -4,11 +4,15 @@
 //! (`src/figure/views`). Views read a [`ViewCtx`] and push commands; between frames they own nothing but memos and where
 //! the user has panned to.
 
-use eframe::egui::{Rect, RichText, Ui, UiBuilder};
+use eframe::egui::{PointerButton, Popup, Rect, RichText, Ui, UiBuilder};
 
 use self::{scale::Footer, selectors::HeadsIn};
 use super::{ViewCtx, theme::GRID};
-use crate::{analysis::PointCloud, session::ViewKind};
+use crate::{
+    analysis::PointCloud,
+    ids::HeadId,
+    session::{Command, HeadStep, Pane, SelectionCommand, ViewKind},
+};
 
 mod average;
 mod camera;
@@ -49,6 +53,7 @@ mod states;
 mod text;
 mod text_width;
 mod texture;
+mod tile_atlas;
 mod told;
 mod tooltip;
 mod why;
@@ -88,6 +93,11 @@ trait Canvas {
 
     /// Lets go of all that was painted. Where the user has panned to stays.
     fn rest(&mut self);
+
+    /// The head that a step leads to where heads have places of their own.
+    fn neighbour(&self, _from: HeadId, _step: HeadStep) -> Option<HeadId> {
+        None
+    }
 }
 
 /// Every view with what it remembers between frames.
@@ -158,10 +168,18 @@ impl Views {
             {
                 return None;
             }
+            leave_ui(ui, cx);
             self.canvas(kind).ui(ui, cx)
         });
         ui.advance_cursor_after_rect(area);
         shown.inner
+    }
+
+    /// What a command means in the view of a pane: a step from head to head goes to the next one that is seen.
+    pub fn in_view(&mut self, pane: &Pane, command: Command) -> Command {
+        let Command::Select(SelectionCommand::Step(step)) = command else { return command };
+        let next = self.canvas(pane.view).neighbour(pane.selection.head, step);
+        next.map_or(command, |head| Command::Select(SelectionCommand::Head(head)))
     }
 
     /// Lets go of all that was painted of views other than `shown`, which is painted anew when they are shown again.
@@ -203,6 +221,16 @@ impl Views {
             ViewKind::Text => &mut self.text,
             ViewKind::States => &mut self.states,
         }
+    }
+}
+
+/// Leads back from a head that was opened from all heads, by the click that opened it.
+fn leave_ui(ui: &Ui, cx: &ViewCtx<'_>) {
+    let is_meant = cx.pane.is_opened_head() && !Popup::is_any_open(ui.ctx());
+    let rect = ui.available_rect_before_wrap();
+    let is_double = || ui.input(|input| input.pointer.button_double_clicked(PointerButton::Primary));
+    if is_meant && ui.rect_contains_pointer(rect) && is_double() {
+        cx.send(Command::Select(SelectionCommand::LeaveHead));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Pixels to textures, and thumbnails of heads.
 
 use eframe::egui::{
-    Align2, Color32, ColorImage, Context, FontId, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle, TextureId,
-    TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, ColorImage, Context, FontId, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle, TextureOptions,
+    Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use crate::{
@@ -64,11 +64,6 @@ impl HeadThumbs {
             Rect::from_min_max((rect.min.to_vec2() / size).to_pos2(), (rect.max.to_vec2() / size).to_pos2())
         };
         Self { texture, uvs: atlas.tiles.iter().map(|tile| Some(uv(tile))).collect() }
-    }
-
-    /// The texture, and the part of it that shows a head.
-    pub fn picture(&self, head: usize) -> Option<(TextureId, Rect)> {
-        Some((self.texture.id(), self.uvs.get(head).copied().flatten()?))
     }
 
     /// Shows nothing for a head.

@@ -150,6 +150,16 @@ impl PatternStore {
         }
     }
 
+    /// A whole pattern at a level of detail ([`super::long`]), of a text that is not long; `None` while it is being
+    /// computed.
+    pub fn reduced(&self, subject: &CapturePair, reading: &Reading, level: u32) -> Option<Result<Arc<Strip>, Refusal>> {
+        match self.get_or_want(subject, PatternQuery::Reduced(reading.clone(), level))? {
+            Ok(PatternResult::Strip(whole)) => Some(Ok(whole)),
+            Ok(_) => None,
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
     /// One head in numbers, as the model computed it, nothing left out; `None` while they are being computed.
     pub fn stats(&self, subject: &CapturePair, head: HeadId) -> Option<Result<HeadStats, Refusal>> {
         match self.get_or_want(subject, PatternQuery::Stats(head))? {

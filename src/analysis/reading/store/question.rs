@@ -64,6 +64,8 @@ pub enum PatternQuery {
     LinesOfPart(PatternRows, LineFilter),
     /// A strip of rows of a pattern, at a level of detail above 0 (see [`long`]).
     Strip(Reading, u32, usize),
+    /// A whole pattern at a level of detail, of a text that is not too long for that.
+    Reduced(Reading, u32),
     /// One head in numbers, as the model computed it.
     Stats(HeadId),
     /// The heads of a stack in numbers, as the model computed them.
@@ -180,7 +182,7 @@ pub enum PatternResult {
     Lines(Arc<Lines>),
     /// To [`PatternQuery::Axes`].
     Axes(Axes),
-    /// To [`PatternQuery::Strip`].
+    /// To [`PatternQuery::Strip`] and [`PatternQuery::Reduced`].
     Strip(Arc<Strip>),
     /// To [`PatternQuery::Stats`].
     Stats(HeadStats),
@@ -268,6 +270,9 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             let rows = strip_rows(*strip, n_rows);
             let reduced = |part: Arc<ReadPattern>| PatternResult::Strip(Arc::new(reduce(&part, rows.clone(), *level)));
             part(reading, rows.clone()).map(reduced)
+        }
+        PatternQuery::Reduced(reading, level) => {
+            pattern(reading).map(|whole| PatternResult::Strip(Arc::new(reduce(&whole, 0..whole.rows.len(), *level))))
         }
         PatternQuery::Stats(head) => one_stats(&want.subject, *head, go_on)?.map(PatternResult::Stats),
         PatternQuery::StackStats(stack) => {
@@ -379,7 +384,7 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
         of_reading(reading) / n_query.max(1) * n_rows + n_query + n_key
     };
     match question {
-        PatternQuery::Pattern(reading) => of_reading(reading),
+        PatternQuery::Pattern(reading) | PatternQuery::Reduced(reading, _) => of_reading(reading),
         PatternQuery::Lines(reading, _) => 2 * of_reading(reading),
         PatternQuery::Axes(reading) => {
             let (n_query, n_key) = tokens(reading);

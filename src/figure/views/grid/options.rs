@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     analysis::detect::{Detector, HeadScore},
-    figure::views::ViewScope,
+    figure::{ViewKind, views::ViewScope},
     options::{FieldValue, OptionField, Visit, choose_with},
 };
 
@@ -63,6 +63,17 @@ vocabulary! {
     Layer("layer", "Layer"),
     Kind("kind", "Kind of head"),
     Number("number", "The number they are sorted by"),
+}
+
+impl CellsAs {
+    /// The view that shows one head as its cell does.
+    pub const fn view(self) -> ViewKind {
+        match self {
+            Self::Heatmap => ViewKind::Heatmap,
+            Self::Lines => ViewKind::Heads,
+            Self::Overlay => ViewKind::Image,
+        }
+    }
 }
 
 impl GridOptions {

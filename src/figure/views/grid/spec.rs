@@ -169,14 +169,12 @@ fn as_lines(
         HeadLines::new(head.head, format!("Head {}", head.head), Arc::clone(read), options.filter)
     };
     let all_lines: Vec<HeadLines> = heads.iter().zip(patterns).map(lines).collect();
-    // Attention has a scale for all: up to 1.
-    let high = spec.reading.source.explained().map(|_| patterns.iter().map(|read| read.high()).fold(0.0, f32::max));
     let scene = |lines: &HeadLines| -> Box<dyn Scene> {
         let scene = HeadsScene {
             heads: vec![lines.clone()],
             subject: resolved.subject(&lines.read.heads),
             options: options.clone(),
-            high,
+            high: None,
             pinned: resolved.pinned(),
             has_legend: false,
         };

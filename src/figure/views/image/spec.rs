@@ -136,14 +136,6 @@ fn picture<'a>(resolved: &ResolvedSpec<'a>) -> Result<(&'a ImageInfo, bool), Fig
     Ok((image, resolved.stack.query_side() == side))
 }
 
-/// What the overlay is about: the query that is held, else the key.
-fn picked(resolved: &ResolvedSpec<'_>, picks_patches: bool, n_prefix: usize) -> (OverlayToken, PatchRole) {
-    match (resolved.spec.query, resolved.spec.key) {
-        (None, Some(key)) if picks_patches => (OverlayToken::Token(key), PatchRole::Key),
-        (query, _) => (OverlayToken::of(query, picks_patches, n_prefix), PatchRole::Query),
-    }
-}
-
 /// The largest size of a value on a patch, whatever went to a token before the patches.
 fn largest(read: &ReadPattern, (token, role): (OverlayToken, PatchRole), image: &ImageInfo) -> f32 {
     of_patches(&token.weights(read, role), image).iter().map(|weight| weight.abs()).fold(0.0, f32::max)
@@ -160,7 +152,7 @@ pub fn of_heads(
 ) -> Result<Vec<ImageScene>, FigureError> {
     let (image, picks_patches) = picture(resolved)?;
     let options = &resolved.spec.options.image;
-    let picked = picked(resolved, picks_patches, image.n_prefix);
+    let picked = OverlayToken::held((resolved.spec.query, resolved.spec.key), picks_patches, image.n_prefix);
     let most = || patterns.iter().map(|read| largest(read, picked, image)).fold(0.0, f32::max);
     let high = (!own_scale).then(most);
     let sampling = if options.smoothing == Smoothing::Smooth { Sampling::Smooth } else { Sampling::Crisp };
@@ -196,7 +188,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         (None, key) => key.map(|key| (key, PatchRole::Key)),
         (query, _) => query.map(|query| (query, PatchRole::Query)),
     };
-    let picked = picked(resolved, picks_patches, image.n_prefix);
+    let picked = OverlayToken::held((resolved.spec.query, resolved.spec.key), picks_patches, image.n_prefix);
     let patch_colors = options.colors_of(resolved.spec.reading.source.explained().is_some());
     let stream_of = |read: &ReadPattern, id: Option<HeadId>| {
         let layer = id.or_else(|| read.heads.first().copied()).map_or(0, |head| head.layer);

@@ -48,6 +48,18 @@ impl OverlayToken {
         }
     }
 
+    /// The same of what is held of a query and a key: the query, else a key among patches.
+    pub const fn held(
+        (query, key): (Option<usize>, Option<usize>),
+        picks_patches: bool,
+        n_prefix: usize,
+    ) -> (Self, PatchRole) {
+        match (query, key) {
+            (None, Some(key)) if picks_patches => (Self::Token(key), PatchRole::Key),
+            (query, _) => (Self::of(query, picks_patches, n_prefix), PatchRole::Query),
+        }
+    }
+
     /// The same as `patch_colors` colours it: without a token of its own the mean stays.
     #[must_use]
     pub const fn colored_by(self, patch_colors: PatchColors) -> Self {

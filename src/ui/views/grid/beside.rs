@@ -2,7 +2,10 @@
 
 use eframe::egui::{Rect, Ui, UiBuilder, vec2};
 
-use super::{GridView, Shown, TITLE_PT};
+use super::{
+    GridView,
+    shown::{Cells, Shown, TITLE_PT},
+};
 use crate::{
     capture::Capture,
     figure::views::{
@@ -56,7 +59,16 @@ impl GridView {
         );
         let area = Rect::from_min_size(area.min, area.size().min(most));
         let high = high(options.grid, &reading.source);
-        let shown = Shown { subject: &subject, whole: &whole, places: &places, kinds: None, look, high, opens: None };
+        let shown = Shown {
+            subject: &subject,
+            whole: &whole,
+            places: &places,
+            kinds: None,
+            look,
+            high,
+            cells: Cells::Heatmap,
+            opens: false,
+        };
         ui.scope_builder(UiBuilder::new().id_salt("heads beside").max_rect(area), |ui| {
             self.canvas_ui(ui, cx, capture, &shown);
         });

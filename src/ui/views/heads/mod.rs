@@ -30,10 +30,10 @@ use crate::{
 };
 
 mod columns;
-mod legend;
+pub(super) mod legend;
 pub(super) mod lines;
 mod minimap;
-mod paint;
+pub(super) mod paint;
 mod readout;
 pub(super) mod swatches;
 mod words;

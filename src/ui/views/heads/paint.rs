@@ -47,7 +47,7 @@ pub fn veil(painter: &Painter, rect: Rect, theme: &Theme) {
 }
 
 /// How many lines leave towards keys before and behind those in sight, at the edges they leave by.
-pub fn leaving(painter: &Painter, seen: Rect, scene: &Scene<'_>, lines: &[Line], theme: &Theme) {
+pub(super) fn leaving(painter: &Painter, seen: Rect, scene: &Scene<'_>, lines: &[Line], theme: &Theme) {
     let [queries, keys] = &scene.visible;
     let of_row = |line: &&Line| queries.contains(&(line.query as usize));
     let before = lines.iter().filter(of_row).filter(|line| (line.key as usize) < keys.start).count();
