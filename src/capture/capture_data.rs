@@ -8,6 +8,7 @@ use std::{
 use super::{
     Architecture, Computation, ImageInfo, Matrix, PerHead, PositionEncoding, RowMass, Scorer, ShapeError, Site,
     SiteValues, TextPart, Token, Way, check,
+    groups::{GroupError, Groups},
 };
 use crate::{
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -305,6 +306,15 @@ impl Capture {
             }
         }
         Ok(Self { parts, positions: None, architecture: None, state_gradients: None })
+    }
+
+    /// The same capture with other groups of tokens. Its identity stays, so it is for one that nobody has looked at yet.
+    ///
+    /// # Errors
+    /// When they do not fit the tokens.
+    pub fn grouped(mut self, groups: &Groups) -> Result<Self, GroupError> {
+        groups.mark(&mut self.parts.tokens)?;
+        Ok(self)
     }
 
     /// The same capture of a model that knows positions in this way.

@@ -12,6 +12,7 @@ mod check;
 mod excerpt;
 pub mod file;
 mod global;
+pub mod groups;
 mod matrix;
 mod patches;
 mod positions;

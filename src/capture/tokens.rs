@@ -15,6 +15,8 @@ pub struct Token {
     pub span: Range<usize>,
     /// Which sentence of a pair it belongs to: 0 for the first, 1 for the second.
     pub segment: u8,
+    /// The group that a person made it part of: neighbours of one number are one word, see [`groups`](super::groups).
+    pub group: Option<u32>,
 }
 
 /// The picture a vision model saw and how patches lie on it.

@@ -4,6 +4,7 @@
 //! stood, so the rule works on those. A token **continues** the word before it when one of these says so,
 //! the first that applies:
 //!
+//! 0. Tokens that a person grouped do within their group; where one begins or ends, so does a word.
 //! 1. Special tokens, tokens of another sentence, and patches never do.
 //! 2. Parts of one character do: their spans overlap, or their labels are `é¹` and `é²`.
 //! 3. A label that starts with a space (`␣the`) or a line end does not, nor does a token that begins behind
@@ -49,8 +50,11 @@ pub fn word_text(tokens: &[Token], word: Range<usize>) -> String {
         return token_text(tokens, word.start);
     }
     let mut text = String::new();
-    for piece in pieces {
-        let piece = bare(&piece.text);
+    for (nth, token) in pieces.iter().enumerate() {
+        if let Some(before) = nth.checked_sub(1).and_then(|before| pieces.get(before)) {
+            text.push_str(gap(before, token));
+        }
+        let piece = bare(&token.text);
         match split_character(&text, piece) {
             // The character is written once, without the numbers of its parts.
             Some(c) => {
@@ -63,6 +67,14 @@ pub fn word_text(tokens: &[Token], word: Range<usize>) -> String {
         }
     }
     if text.is_empty() { token_text(tokens, word.start) } else { text }
+}
+
+/// What stands between two tokens of a group: a space where the text has one.
+fn gap(before: &Token, token: &Token) -> &'static str {
+    let spans = !before.span.is_empty() && !token.span.is_empty();
+    let parted = (token.text.starts_with(['␣', ' ']) && !is_lone_space(&before.text))
+        || (spans && token.span.start > before.span.end);
+    if token.group.is_some() && parted { " " } else { "" }
 }
 
 /// What a person reads for a token; its position where it has no text.
@@ -169,6 +181,10 @@ impl Style {
         let (Some(last), Some(token)) = (tokens.get(word.end.wrapping_sub(1)), tokens.get(word.end)) else {
             return false;
         };
+        // 0
+        if last.group.is_some() || token.group.is_some() {
+            return last.group == token.group;
+        }
         // 1
         if last.special || token.special || last.segment != token.segment || is_patch(token) {
             return false;

@@ -12,7 +12,7 @@ use super::{
     CliError,
     edits::EditOptions,
     engine,
-    inputs::InputOptions,
+    inputs::{GroupOptions, InputOptions},
     open_model,
     passes::{self, Passes},
 };
@@ -36,6 +36,8 @@ pub struct CaptureOptions {
     input: InputOptions,
     #[command(flatten)]
     writing: Writing,
+    #[command(flatten)]
+    groups: GroupOptions,
     #[command(flatten)]
     edits: EditOptions,
     #[arg(
@@ -141,8 +143,15 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
     let load_ms = millis(started);
 
     let plan = plan(options, &model)?;
-    let Passes { captures, encode_ms, forward_ms } =
+    let Passes { mut captures, encode_ms, forward_ms } =
         passes::run(&model, &inputs, options.input.is_corpus(), &plan, options.repeat)?;
+    if options.groups.is_some() {
+        if captures.len() > 1 {
+            let message = "--groups has positions of one input: give one, or group tokens by --brackets";
+            return Err(CliError::Usage(message.to_owned()));
+        }
+        captures = captures.into_iter().map(|capture| options.groups.apply(capture)).collect::<Result<_, _>>()?;
+    }
     for note in captures.iter().flat_map(Capture::notes) {
         log::warn!("{note}");
     }

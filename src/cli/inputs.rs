@@ -12,6 +12,7 @@ use crate::{
     capture::{
         Capture, Excerpt, Keep,
         file::{FileError, Format},
+        groups::Groups,
     },
     corpus::list::{Content, InputList, ListOptions, Split},
     model::{ImageSource, Input, Preparation, TextInput},
@@ -35,6 +36,10 @@ pub struct InputOptions {
     /// Column of a corpus with the text [default: the likeliest]
     #[arg(long, value_name = "NAME", requires = "corpus")]
     text_column: Option<String>,
+    /// Column of a corpus with the words of each text, separated by | or spaces: they become groups of tokens; it may be
+    /// the column with the text
+    #[arg(long, value_name = "NAME", requires = "corpus")]
+    groups_column: Option<String>,
     /// One input of a corpus is one of: lines (rows of a table), sentences
     #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
     split: SplitBy,
@@ -90,6 +95,10 @@ pub struct PreparationOptions {
     /// Prepare texts as sentence-transformers does where the model says how: prompt, lower case, longest text
     #[arg(long)]
     sentence_transformers: bool,
+    /// Brackets in texts group tokens into words of one's own, as in "[New York] is big"; \[ and \] are brackets
+    /// of the text
+    #[arg(long, conflicts_with = "sentence_transformers")]
+    pub brackets: bool,
     /// What is read of a text that is too long.
     #[command(flatten)]
     excerpt: ExcerptOptions,
@@ -98,8 +107,8 @@ pub struct PreparationOptions {
 impl PreparationOptions {
     /// What was chosen.
     pub fn chosen(self) -> Preparation {
-        let Self { no_special, sentence_transformers, excerpt } = self;
-        Preparation { no_special, sentence_transformers, excerpt: excerpt.chosen() }
+        let Self { no_special, sentence_transformers, brackets, excerpt } = self;
+        Preparation { no_special, sentence_transformers, brackets, excerpt: excerpt.chosen() }
     }
 }
 
@@ -137,7 +146,11 @@ impl InputOptions {
     /// When it cannot be read.
     pub fn corpus(&self) -> Result<Option<InputList>, CliError> {
         let Some(path) = &self.corpus else { return Ok(None) };
-        let options = ListOptions { text_column: self.text_column.clone(), split: self.split.0 };
+        let options = ListOptions {
+            text_column: self.text_column.clone(),
+            split: self.split.0,
+            groups_column: self.groups_column.clone(),
+        };
         let list = corpus::read(path, &options).map_err(|error| CliError::Failed(error.to_string()))?;
         for note in &list.notes {
             log::warn!("{note}: {}", path.display());
@@ -168,21 +181,24 @@ impl InputOptions {
 
     /// What to run on, each with the target that was given.
     pub fn read(&self) -> Result<Vec<Input>, CliError> {
-        let mut texts = self.text.clone();
+        let how = self.rest.how.chosen();
+        let how = if self.is_corpus() { how.of_many() } else { how };
+        let mut texts: Vec<(String, Preparation)> = self.text.iter().map(|text| (text.clone(), how)).collect();
         if let Some(path) = &self.texts_file {
             let content = fs::read_to_string(path)
                 .map_err(|error| CliError::Failed(format!("the texts cannot be read: {error}: {}", path.display())))?;
-            texts.extend(content.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned));
+            let lines = content.lines().filter(|line| !line.trim().is_empty());
+            texts.extend(lines.map(|line| (line.to_owned(), how)));
         }
         let mut pictures: Vec<Input> = self.image.iter().map(|path| picture(path)).collect();
         for item in self.corpus()?.into_iter().flat_map(|list| list.items) {
             match item.content {
-                Content::Text(text) => texts.push(text),
+                Content::Text(text) => texts.push((text, how)),
+                Content::Grouped(text) => texts.push((text.to_string(), Preparation { brackets: true, ..how })),
                 picture => pictures.push(corpus::input_of(&picture, Preparation::default())),
             }
         }
-        let how = self.rest.how.chosen();
-        let inputs = self.rest.inputs(texts, pictures, if self.is_corpus() { how.of_many() } else { how })?;
+        let inputs = self.rest.inputs(texts, pictures, how)?;
         inputs.ok_or_else(|| {
             let message = "give one kind of text (--text, --texts-file or --corpus, or --ids), one kind of picture \
                            (--image or --pixels), or both for a model that reads both";
@@ -199,9 +215,10 @@ impl OneInput {
 
     /// What to run on, with the target that was given.
     pub fn read(&self) -> Result<Input, CliError> {
-        let texts = self.text.iter().cloned().collect();
+        let how = self.rest.how.chosen();
+        let texts = self.text.iter().map(|text| (text.clone(), how)).collect();
         let pictures = self.image.iter().map(|path| picture(path)).collect();
-        let inputs = self.rest.inputs(texts, pictures, self.rest.how.chosen())?;
+        let inputs = self.rest.inputs(texts, pictures, how)?;
         inputs.and_then(|mut inputs| inputs.pop()).ok_or_else(|| {
             let message = "give one text (--text or --ids), one picture (--image or --pixels), or both for a model \
                            that reads both";
@@ -223,14 +240,14 @@ impl InputRest {
     /// All that can be run, each with the target that was given; `None` where there is nothing, or kinds are mixed.
     fn inputs(
         &self,
-        texts: Vec<String>,
+        texts: Vec<(String, Preparation)>,
         mut pictures: Vec<Input>,
         how: Preparation,
     ) -> Result<Option<Vec<Input>>, CliError> {
         let ids = (!self.ids.is_empty()).then(|| Input::Ids(self.ids.clone()));
         let is_mixed = (!pictures.is_empty() && self.pixels.is_some()) || (!texts.is_empty() && ids.is_some());
         pictures.extend(self.pixels.as_deref().map(read_pixels).transpose()?);
-        let texts = texts.into_iter().map(|text| {
+        let texts = texts.into_iter().map(|(text, how)| {
             let text_b = self.text_b.clone();
             Input::Text(TextInput { text, text_b, how })
         });
@@ -248,11 +265,55 @@ impl InputRest {
             }
         };
         let target = match &self.target {
-            Some(text) => Input::text(text),
+            Some(text) => {
+                let how = Preparation { brackets: how.brackets, ..Preparation::default() };
+                Input::Text(TextInput { text: text.clone(), text_b: None, how })
+            }
             None if self.target_ids.is_empty() => return Ok(Some(sources)),
             None => Input::Ids(self.target_ids.clone()),
         };
         Ok(Some(sources.into_iter().map(|source| source.with_target(target.clone())).collect()))
+    }
+}
+
+impl InputOptions {
+    /// Whether something groups tokens.
+    pub const fn has_groups(&self) -> bool {
+        self.rest.how.brackets || self.groups_column.is_some()
+    }
+}
+
+/// A file with groups of tokens.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct GroupOptions {
+    /// Groups of tokens that are words of one's own: JSON lists of positions, such as [[3, 4], [7, 8, 9]], or an object
+    /// with such lists by side ("encoder", "decoder")
+    #[arg(long, value_name = "FILE.json")]
+    groups: Option<PathBuf>,
+}
+
+impl GroupOptions {
+    /// Whether a file was named.
+    pub const fn is_some(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// Groups the tokens of a capture.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or its groups do not fit the tokens.
+    pub fn apply(&self, capture: Capture) -> Result<Capture, CliError> {
+        let Some(path) = &self.groups else { return Ok(capture) };
+        let failed =
+            |problem: String| CliError::Failed(format!("the groups cannot be used: {problem}: {}", path.display()));
+        let bytes = fs::read(path).map_err(|error| failed(unreadable(&error)))?;
+        let groups: Groups = serde_json::from_slice(&bytes).map_err(|_| {
+            failed(
+                "it has to hold lists of positions such as [[3, 4], [7, 8, 9]], or an object with them by side"
+                    .to_owned(),
+            )
+        })?;
+        capture.grouped(&groups).map_err(|error| failed(error.to_string()))
     }
 }
 

@@ -53,6 +53,9 @@ pub struct OpenOptions {
     /// Second sentence of a pair
     #[arg(long, value_name = "TEXT")]
     pub text_b: Option<String>,
+    /// Brackets in texts group tokens into words of one's own, as in "[New York] is big"
+    #[arg(long, requires = "text")]
+    pub brackets: bool,
     /// What is read of a text that is too long.
     #[command(flatten)]
     pub excerpt: ExcerptOptions,
@@ -66,6 +69,9 @@ pub struct OpenOptions {
     /// Column of a corpus with the text [default: the likeliest]
     #[arg(long, value_name = "NAME", requires = "corpus")]
     pub text_column: Option<String>,
+    /// Column of a corpus with the words of each text, separated by | or spaces: they become groups of tokens
+    #[arg(long, value_name = "NAME", requires = "corpus")]
+    pub groups_column: Option<String>,
     /// One input of a corpus is one of: lines (rows of a table), sentences
     #[arg(long, value_name = "WHAT", requires = "corpus", default_value = "lines", value_parser = parse_split)]
     pub split: SplitBy,

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use crate::{
+    capture::groups::GroupedText,
     corpus::{
         Corpus, CorpusError, Kept,
         list::{Content, InputList, ListOptions},
@@ -87,6 +88,8 @@ pub struct CorpusPlan {
 pub struct CorpusLook {
     /// Names of the columns that can hold the text, the one that does first; empty where there are no columns.
     pub text_columns: Vec<String>,
+    /// Names of all columns.
+    pub columns: Vec<String>,
     /// Whether there is anything to choose.
     pub has_choice: bool,
     /// The beginnings of the first inputs.
@@ -158,8 +161,10 @@ impl LeftOut {
     pub fn of(list: &InputList, source: usize, reason: String) -> Self {
         let item = &list.items[source];
         let name = item.name.clone().unwrap_or_else(|| match &item.content {
-            Content::Text(text) if text.chars().count() > SHOWN => text.chars().take(SHOWN).chain(['…']).collect(),
-            Content::Text(text) => text.clone(),
+            Content::Text(text) | Content::Grouped(GroupedText { text, .. }) => {
+                let more = (text.chars().count() > SHOWN).then_some('…');
+                text.chars().take(SHOWN).chain(more).collect()
+            }
             Content::Picture(path) => path.display().to_string(),
             Content::BundledPicture(name) => name.clone(),
         });

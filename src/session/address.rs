@@ -34,7 +34,7 @@ const SHORT: usize = 7;
 const ENCODED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':').remove(b'/').remove(b',');
 /// What can stand in an address.
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 24] = [
     "model",
     "hub",
     "path",
@@ -44,6 +44,7 @@ const NAMES: [&str; 23] = [
     "input",
     "text",
     "text_b",
+    "brackets",
     "max_tokens",
     "keep",
     "target",
@@ -105,7 +106,8 @@ impl fmt::Display for Address {
             separator = "&";
             Ok(())
         };
-        let Experiment { model, text, excerpt, text_b, target, image, continued, begun, .. } = &self.experiment;
+        let Experiment { model, text, excerpt, brackets, text_b, target, image, continued, begun, .. } =
+            &self.experiment;
         if let Some((path, input)) = &self.capture {
             part("capture", &path.to_string_lossy())?;
             part("input", &input.to_string())?;
@@ -140,6 +142,9 @@ impl fmt::Display for Address {
                     part("max_tokens", &n_tokens.to_string())?;
                 }
                 part("keep", keep.name())?;
+            }
+            if *brackets {
+                part("brackets", "1")?;
             }
             if *continued {
                 part("writes", "1")?;
@@ -245,7 +250,8 @@ impl Address {
             "key" => self.focus.key = Some(number()?),
             "writes" if value == "1" => experiment.continued = true,
             "begun" => experiment.begun = value.split(',').map(id).collect::<Result<_, _>>()?,
-            "writes" => return Err("it can only be 1".to_owned()),
+            "brackets" if value == "1" => experiment.brackets = true,
+            "writes" | "brackets" => return Err("it can only be 1".to_owned()),
             _ => {
                 let json = serde_json::from_str(value).map_err(|error| format!("it is not JSON ({error})"))?;
                 let edit = changes::from_json(&json)?;
@@ -344,9 +350,10 @@ impl Address {
             (None, None) => document.made.as_ref().is_some_and(|made| {
                 let ran = &made.experiment;
                 let edits = |it: &Experiment| -> Vec<EditRequest> { it.edits() };
-                let Experiment { model, text, excerpt, text_b, target, image, .. } = &self.experiment;
+                let Experiment { model, text, excerpt, brackets, text_b, target, image, .. } = &self.experiment;
                 (&ran.model, &ran.text, &ran.excerpt) == (model, text, excerpt)
                     && (&ran.text_b, &ran.target, &ran.image) == (text_b, target, image)
+                    && ran.brackets == *brackets
                     && edits(ran) == edits(&self.experiment)
                     && (ran.continued, &ran.begun) == (self.experiment.continued, &self.experiment.begun)
             }),

@@ -170,6 +170,7 @@ impl Session {
                 self.panes.leave_example(&mut self.documents);
                 self.active_document().experiment.text_b = text_b;
             }
+            Command::SetBrackets(brackets) => return self.set_brackets(brackets),
             Command::SetTarget(target) => {
                 self.panes.leave_example(&mut self.documents);
                 self.active_document().experiment.target = target;
@@ -364,8 +365,11 @@ impl Session {
 
     /// Changes the run of the active pane.
     fn change_run(&mut self, command: ChangeCommand) -> Vec<Effect> {
-        if let ChangeCommand::Delete(side, positions) = command {
-            return self.delete_tokens(side, &positions);
+        match command {
+            ChangeCommand::Delete(side, positions) => return self.delete_tokens(side, &positions),
+            ChangeCommand::Group(side, positions) => return self.group_tokens(side, &positions, true),
+            ChangeCommand::Ungroup(side, positions) => return self.group_tokens(side, &positions, false),
+            _ => {}
         }
         let id = self.changing().id;
         let Self { documents, panes, notices, jobs, .. } = self;
@@ -396,12 +400,46 @@ impl Session {
             panes.leave_example(documents);
         }
         let Some(document) = documents.find_mut(id) else { return Vec::new() };
-        document.experiment.shorten(part, left);
+        document.experiment.rewrite(part, left);
         alignments.let_go(panes, documents);
         let summary = format!("{} deleted from the text", counted(positions.len(), "token"));
         let cause = documents.find(id).map_or(Cause::Command, Cause::run);
         notices.inform(cause, summary, "Later tokens moved up; Undo puts it back");
         self.run_document(id)
+    }
+
+    /// Makes tokens one group, or takes their groups apart, and runs the text with its new brackets.
+    fn group_tokens(&mut self, side: Side, positions: &Range<usize>, together: bool) -> Vec<Effect> {
+        let document = self.changing();
+        let id = document.id;
+        let (part, text) = match document.with_groups(side, positions, together) {
+            Ok(found) => found,
+            Err(reason) => {
+                self.notices.inform(Cause::Command, reason, "");
+                return Vec::new();
+            }
+        };
+        let Self { documents, panes, .. } = self;
+        if documents.of(panes.active()).id == id {
+            panes.leave_example(documents);
+        }
+        let Some(document) = documents.find_mut(id) else { return Vec::new() };
+        document.experiment.bracket();
+        document.experiment.rewrite(part, text);
+        self.panes.merge_groups(id);
+        self.run_document(id)
+    }
+
+    /// Lets brackets group tokens, or be letters.
+    fn set_brackets(&mut self, brackets: bool) -> Vec<Effect> {
+        self.panes.leave_example(&mut self.documents);
+        let document = self.active_document();
+        document.experiment.brackets = brackets;
+        let id = document.id;
+        if brackets {
+            self.panes.merge_groups(id);
+        }
+        self.run()
     }
 
     fn on_corpus_command(&mut self, command: CorpusCommand) -> Vec<Effect> {

@@ -38,6 +38,10 @@ pub enum ChangeCommand {
     /// that every number that names a token would mean two things at once if they were counted both ways. As a step
     /// of undo it is the text that was read before.
     Delete(Side, Range<usize>),
+    /// Make tokens one group by brackets in the text: a change of how they are read together, and none of the run.
+    Group(Side, Range<usize>),
+    /// Take the groups of tokens apart.
+    Ungroup(Side, Range<usize>),
 }
 
 impl Experiment {
@@ -90,7 +94,7 @@ impl Experiment {
             }
             ChangeCommand::Clear => self.changes.clear(),
             // It is no change of the run.
-            ChangeCommand::Delete(..) => {}
+            ChangeCommand::Delete(..) | ChangeCommand::Group(..) | ChangeCommand::Ungroup(..) => {}
         }
         self.changes != before
     }
@@ -105,7 +109,7 @@ impl Experiment {
     /// its tokens. Gives how many that were.
     fn put_aside(&mut self, before: &Self) -> usize {
         let other_model = self.model != before.model;
-        let read = |it: &Self| (it.text.clone(), it.excerpt, it.text_b.clone(), it.target.clone(), it.image.clone());
+        let read = |it: &Self| (it.plain_texts(), it.excerpt, it.image.clone());
         let other_input = read(self) != read(before);
         let meaningless =
             |change: &&mut Change| change.on && (other_model || other_input && change.edit.is_of_tokens());

@@ -69,6 +69,8 @@ pub enum Command {
     SetExcerpt(Option<Excerpt>),
     /// Change the second sentence; `None` removes it.
     SetTextB(Option<String>),
+    /// Let brackets in the texts group tokens, or be read like other letters, and run.
+    SetBrackets(bool),
     /// Change what the decoder is made to write; [`Command::Run`] follows after a pause.
     SetTarget(String),
     /// Change how the model writes.

@@ -216,7 +216,8 @@ impl Document {
         experiment.write_anew(false);
         (experiment.text_b, experiment.excerpt) = (None, Some(Excerpt::FITTING));
         match content {
-            Content::Text(text) => text.clone_into(&mut experiment.text),
+            Content::Text(text) => (experiment.text, experiment.brackets) = (text.clone(), false),
+            Content::Grouped(grouped) => (experiment.text, experiment.brackets) = (grouped.to_string(), true),
             Content::Picture(path) => experiment.image = Some(ImageSource::Path(path.clone())),
             Content::BundledPicture(name) => experiment.image = Some(ImageSource::Bundled(name.clone())),
         }
@@ -289,7 +290,7 @@ impl Panes {
         let is_shown = document.corpus_input == Some(source) && !document.capture.is_pending();
         self.leave_example(documents);
         let place = self.place_of_input(id);
-        let view = ViewKind::of_input(!matches!(item.content, Content::Text(_)));
+        let view = ViewKind::of_input(item.content.text().is_none());
         for pane in self.iter_mut().filter(|pane| pane.document == id) {
             // What was held in another input means nothing in this one.
             pane.selection.pinned = Focus::NONE;

@@ -2,16 +2,17 @@
 
 use std::ops::Range;
 
-use super::{Document, Experiment};
-use crate::ids::Side;
+use super::Document;
+use crate::{capture::groups::GroupedText, ids::Side};
 
 impl Document {
-    /// The text without some of its tokens, and which of the three it is; or why they cannot be taken out, in words.
-    pub(super) fn without_tokens(
+    /// The text that tokens are of, which of the three it is, and their bytes in it as it is read; or why they have no
+    /// place there that could be changed, in words.
+    pub(super) fn bytes_of_tokens(
         &self,
         side: Side,
         positions: &Range<usize>,
-    ) -> Result<(WhichText, String), &'static str> {
+    ) -> Result<(WhichText, GroupedText, Range<usize>), &'static str> {
         let Some(capture) = self.latest_capture().filter(|_| self.opened.is_none()) else {
             return Err("This capture comes from a file: run its input on a model to change it");
         };
@@ -20,27 +21,43 @@ impl Document {
         if tokens.iter().any(|token| token.span.is_empty() || token.segment != first.segment) {
             return Err("It is not in the text: the tokenizer or the model added it");
         }
-        let experiment = &self.experiment;
-        let (part, text) = match (side, first.segment) {
-            (Side::Decoder, _) if experiment.target.trim().is_empty() => {
-                return Err("The model wrote it: type the target text to delete words from it");
+        let part = match (side, first.segment) {
+            (Side::Decoder, _) if self.experiment.target.trim().is_empty() => {
+                return Err("The model wrote it: type the target text to change words of it");
             }
-            (Side::Decoder, _) => (WhichText::Target, experiment.target.trim()),
-            (_, 0) => (WhichText::Text, experiment.text.as_str()),
-            (_, _) => (WhichText::TextB, experiment.text_b.as_deref().unwrap_or_default()),
+            (Side::Decoder, _) => WhichText::Target,
+            (_, 0) => WhichText::Text,
+            (_, _) => WhichText::TextB,
         };
+        let grouped = self.experiment.grouped(part);
         let read = [&capture.input().text, &capture.input().text_b, &capture.input().target][part as usize].as_deref();
-        if read.is_some_and(|read| read != text) {
+        if read.is_some_and(|read| read != grouped.text) {
             return Err("The text was changed meanwhile: wait until it has been run");
         }
-        let (Some(before), Some(after)) = (text.get(..first.span.start), text.get(last.span.end..)) else {
+        let bytes = first.span.start..last.span.end;
+        if grouped.text.get(bytes.clone()).is_none() {
             return Err("It is part of a character, or the model wrote it");
-        };
+        }
+        Ok((part, grouped, bytes))
+    }
+
+    /// The text without some of its tokens, and which of the three it is; or why they cannot be taken out, in words.
+    pub(super) fn without_tokens(
+        &self,
+        side: Side,
+        positions: &Range<usize>,
+    ) -> Result<(WhichText, GroupedText), &'static str> {
+        let (part, mut left, mut bytes) = self.bytes_of_tokens(side, positions)?;
+        let (before, after) = (&left.text[..bytes.start], &left.text[bytes.end..]);
         // Of two spaces around a word one goes with it.
-        let before = if after.is_empty() || after.starts_with(' ') { before.trim_end_matches(' ') } else { before };
-        let left = format!("{before}{after}");
-        let left = if before.is_empty() { left.trim_start().to_owned() } else { left };
-        if left.trim().is_empty() { Err("No text would be left") } else { Ok((part, left)) }
+        if after.is_empty() || after.starts_with(' ') {
+            bytes.start = before.trim_end_matches(' ').len();
+        }
+        if bytes.start == 0 {
+            bytes.end += after.len() - after.trim_start().len();
+        }
+        left.remove(&bytes);
+        if left.text.trim().is_empty() { Err("No text would be left") } else { Ok((part, left)) }
     }
 
     /// Why tokens cannot be taken out of the text, in words; `None` when they can.
@@ -57,13 +74,6 @@ pub(super) enum WhichText {
     Target,
 }
 
-impl Experiment {
-    /// Makes what is left of one of its texts that text.
-    pub(super) fn shorten(&mut self, part: WhichText, left: String) {
-        match part {
-            WhichText::Text => self.text = left,
-            WhichText::TextB => self.text_b = Some(left),
-            WhichText::Target => self.target = left,
-        }
-    }
+impl WhichText {
+    pub const ALL: [Self; 3] = [Self::Text, Self::TextB, Self::Target];
 }

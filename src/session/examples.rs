@@ -173,7 +173,7 @@ impl Example {
         match self.input {
             ExampleInput::Text(text) => {
                 text.clone_into(&mut experiment.text);
-                (experiment.text_b, experiment.excerpt) = (None, None);
+                (experiment.text_b, experiment.excerpt, experiment.brackets) = (None, None, false);
             }
             ExampleInput::Sample(name) => experiment.image = Some(ImageSource::Bundled(name.to_owned())),
         }

@@ -27,6 +27,8 @@ pub struct Experiment {
     pub text: String,
     /// What of it is read when it has more tokens than the model takes; nothing is run then before somebody chose.
     pub excerpt: Option<Excerpt>,
+    /// Whether brackets in its texts group the tokens between them.
+    pub brackets: bool,
     /// Second sentence, if the input is a pair.
     pub text_b: Option<String>,
     /// What the decoder of an encoder–decoder is made to write; the model writes itself when it is blank.
@@ -48,7 +50,7 @@ impl Experiment {
     /// # Errors
     /// When there is no text or picture.
     pub fn input(&self, model: &ModelSpec) -> Result<Input, Failure> {
-        let Self { text, excerpt, text_b, target, image, .. } = self;
+        let Self { text, excerpt, brackets, text_b, target, image, .. } = self;
         let text = || {
             if text.trim().is_empty() {
                 return Err(Failure {
@@ -57,7 +59,7 @@ impl Experiment {
                 });
             }
             let text_b = text_b.clone().filter(|text| !text.trim().is_empty());
-            let how = Preparation::reading(*excerpt);
+            let how = Preparation { brackets: *brackets, ..Preparation::reading(*excerpt) };
             Ok(Input::Text(TextInput { text: text.clone(), text_b, how }))
         };
         let image = || {
@@ -69,7 +71,10 @@ impl Experiment {
         // Without a target the model writes one.
         let with_target = |source: Input| match target.trim() {
             "" => source,
-            target => source.with_target(Input::text(target)),
+            target => {
+                let how = Preparation { brackets: *brackets, ..Preparation::default() };
+                source.with_target(Input::Text(TextInput { text: target.to_owned(), text_b: None, how }))
+            }
         };
         match model.modality {
             Modality::Text(_) => text(),

@@ -23,6 +23,7 @@ mod figure_dialog;
 mod figures;
 mod first_steps;
 pub mod gallery;
+mod grouped_texts;
 mod history;
 mod jobs;
 mod lecture;

@@ -169,6 +169,7 @@ impl Session {
         let id = document.id;
         document.experiment.text = text;
         (document.experiment.text_b, document.experiment.excerpt) = (None, None);
+        document.experiment.brackets = false;
         document.experiment.write_anew(false);
         if document.model.is_pending() {
             document.run_owed = true;

@@ -32,7 +32,10 @@ impl Document {
         let [_, written] = two_texts(self.latest_capture()?)?;
         let (text, target) = (self.experiment.text.trim(), self.experiment.target.trim());
         let without_tag = text.strip_prefix(">>").and_then(|rest| Some(rest.split_once("<<")?.1.trim()));
-        let target = if target.is_empty() { written.join(" ") } else { target.to_owned() };
+        let target = match target {
+            "" => self.experiment.spelled(written.join(" ")),
+            target => target.to_owned(),
+        };
         Some((target, without_tag.unwrap_or(text).to_owned()))
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     capture::{Capture, Direction, Edit, Matrix, MeanOf, Patch, Site, TextPart, Token},
-    corpus::list::{Content, InputList, ListOptions},
+    corpus::list::{InputList, ListOptions},
     ids::{HeadId, ModelId, StackKind},
     model::{Control, Encoded, Logits, Model, ModelError, Preparation, Progress, RunPlan, Sites, Stage},
     protocol::{Between, Failure, LeftOut, MeanInputs, PatchSource, PatchedRows},
@@ -191,7 +191,7 @@ fn mean(
     let (list, sources, how) = listed(over)?;
     check_kind(model.spec(), &list)?;
     let sources: Vec<usize> = sources.into_iter().filter(|source| *source < list.items.len()).collect();
-    let are_pictures = list.items.first().is_some_and(|item| !matches!(item.content, Content::Text(_)));
+    let are_pictures = list.items.first().is_some_and(|item| item.content.text().is_none());
     let total = sources.len();
     let plan = plan(rows.site, rows.layer);
     let (mut sum, mut cut, mut left_out) = (Sum::default(), Vec::new(), Vec::new());

@@ -16,7 +16,7 @@ use attnscope::{
 use crate::support::synthetic;
 
 fn parse(text: impl AsRef<[u8]>, kind: ListKind, column: Option<&str>) -> Result<InputList, ListError> {
-    let options = ListOptions { text_column: column.map(str::to_owned), split: Split::Lines };
+    let options = ListOptions { text_column: column.map(str::to_owned), ..ListOptions::default() };
     InputList::parse(text.as_ref(), kind, &options)
 }
 
@@ -68,7 +68,7 @@ fn plain_text_has_an_input_a_line_or_a_sentence() {
         texts(&parse(text, ListKind::Text, None).unwrap()),
         ["A first", "line. A second (2.5 m)?", "Another paragraph!"]
     );
-    let options = ListOptions { text_column: None, split: Split::Sentences };
+    let options = ListOptions { split: Split::Sentences, ..ListOptions::default() };
     let list = InputList::parse(text.as_bytes(), ListKind::Text, &options).unwrap();
     assert_eq!(texts(&list), ["A first line.", "A second (2.5 m)?", "Another paragraph!"]);
     let paragraphs: Vec<_> = list.items.iter().map(|item| item.values[0].as_deref()).collect();
@@ -334,7 +334,7 @@ fn inputs_of_a_corpus_and_one_input_are_clouds_alike() {
 
 #[test]
 fn texts_of_a_table_are_taken_apart_and_keep_what_is_known_of_their_row() {
-    let options = ListOptions { text_column: Some("note".to_owned()), split: Split::Sentences };
+    let options = ListOptions { text_column: Some("note".to_owned()), split: Split::Sentences, groups_column: None };
     let table = "id,note,title\n1,The cat sat. It slept!,A\n2,A dog ran.,B\n";
     let list = InputList::parse(table.as_bytes(), ListKind::Table, &options).unwrap();
     let texts: Vec<(&Content, Vec<(String, String)>)> =

@@ -181,7 +181,7 @@ fn files_that_are_no_corpus_say_what_to_do() {
         ("a.txt", b"\0\0", "byte 0 cannot be read"),
         ("a.jsonl", b"", "the file is empty"),
     ];
-    let options = ListOptions { text_column: Some("text".to_owned()), split: Split::Lines };
+    let options = ListOptions { text_column: Some("text".to_owned()), ..ListOptions::default() };
     for (name, bytes, expected) in cases {
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();

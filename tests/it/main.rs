@@ -138,6 +138,8 @@ mod order;
 mod overlays;
 /// Keys of other classes, other names, and tables that a configuration ties and the file does not.
 mod own_keys;
+/// Groups of tokens that a person makes.
+mod own_words;
 /// Several inputs in one pass.
 mod packed;
 /// Panes opened, closed, linked and undone: every pair of actions.

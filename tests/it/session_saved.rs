@@ -457,7 +457,7 @@ fn changes_come_back() {
                 input: Input::Text(TextInput {
                     text: " a b".to_owned(),
                     text_b: None,
-                    how: Preparation { no_special: true, sentence_transformers: true, excerpt: None },
+                    how: Preparation { no_special: true, sentence_transformers: true, excerpt: None, brackets: true },
                 })
                 .with_target(Input::text("c")),
                 generation: None,

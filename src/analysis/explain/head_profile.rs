@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn tokens_say_where_the_special_ones_are() {
-        let token = |text: &str, special| Token { text: text.to_owned(), id: None, special, span: 0..0, segment: 0 };
+        let token = |text: &str, special| Token { text: text.to_owned(), special, ..Token::default() };
         let tokens =
             [("[CLS]", true), ("cat", false), (".", false), ("sat", false), ("[SEP]", true)].map(|(t, s)| token(t, s));
         assert_eq!(HeadProfile::of_tokens(&pattern(), &tokens), HeadProfile::of(&pattern(), &[0], &[4], &[2]));

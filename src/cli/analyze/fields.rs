@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, error::ErrorKind, parser::ValueS
 use serde_json::Value;
 
 use crate::{
-    corpus::list::{Content, ListOptions},
+    corpus::list::ListOptions,
     lab::{FieldValue, MethodCall, OptionField, Scope},
     worker::corpus,
 };
@@ -110,8 +110,7 @@ fn value(field: &OptionField<'_>, given: &[&String]) -> Value {
 /// The texts of a list of inputs.
 fn texts(path: &Path) -> Result<Vec<String>, String> {
     let list = corpus::read(path, &ListOptions::default()).map_err(|error| error.to_string())?;
-    let text = |content| if let Content::Text(text) = content { Some(text) } else { None };
-    let texts: Vec<String> = list.items.into_iter().filter_map(|item| text(item.content)).collect();
+    let texts: Vec<String> = list.items.iter().filter_map(|item| item.content.text()).map(str::to_owned).collect();
     if texts.is_empty() {
         return Err(format!("{} has no texts: keys are taken from texts", path.display()));
     }

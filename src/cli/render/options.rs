@@ -15,7 +15,7 @@ use crate::{
         CliError,
         capture::{BeamOptions, Writing},
         edits::EditOptions,
-        inputs::{InputOptions, parse_position},
+        inputs::{GroupOptions, InputOptions, parse_position},
         layout::LayoutFlags,
     },
     figure::{
@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 34] = [
+const OF_NO_SESSION: [&str; 37] = [
     "model",
     "capture",
     "text",
@@ -41,6 +41,9 @@ const OF_NO_SESSION: [&str; 34] = [
     "pixels",
     "no_special",
     "sentence_transformers",
+    "brackets",
+    "groups_column",
+    "groups",
     "max_tokens",
     "keep",
     "target",
@@ -90,6 +93,8 @@ pub struct RenderOptions {
     pub capture: Option<PathBuf>,
     #[command(flatten)]
     pub input: InputOptions,
+    #[command(flatten)]
+    pub groups: GroupOptions,
     /// Let the model write at most this many tokens, the most probable ones; decoder-only models continue the text
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub generate: Option<u32>,
@@ -146,7 +151,8 @@ pub struct RenderOptions {
     /// Do not renormalise the rows from which keys are left out
     #[arg(long, requires = "hide")]
     pub keep_weights: bool,
-    /// Merge pieces of words: sum over keys, mean over queries
+    /// Merge pieces of words, and groups of tokens: sum over keys, mean over queries; --brackets, --groups and
+    /// --groups-column do so as well
     #[arg(long)]
     pub words: bool,
     /// Of a pair of texts: from which one's queries to which one's keys: all, a-a, a-b, b-a, b-b
@@ -239,7 +245,7 @@ impl RenderOptions {
         Reading {
             source: if self.by_value_norm { Source::ByValueNorm } else { Source::Weights },
             leave_out: self.leave_out(),
-            words: self.words,
+            words: self.words || self.input.has_groups() || self.groups.is_some(),
             sentences: self.sentences,
             rows: if self.written || self.each.is_some() { RowLabels::Written } else { RowLabels::Read },
             ..Reading::default()

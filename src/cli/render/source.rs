@@ -55,16 +55,17 @@ pub fn read(options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliErr
         (Some(_), _) if !options.edits.is_empty() => {
             Err(CliError::Usage("a capture is as it was made: leave out --edit, or run its --model".to_owned()))
         }
-        (Some(path), _) => of_file(read_captures(path)?, spec),
+        (Some(path), _) => of_file(read_captures(path)?, options, spec),
         (None, Some(model)) => run(model, options, spec),
         (None, None) => Err(CliError::Usage("name a --model, a --capture or a --session".to_owned())),
     }
 }
 
-fn of_file(captures: Vec<Capture>, spec: &FigureSpec) -> Result<Source, CliError> {
+fn of_file(captures: Vec<Capture>, options: &RenderOptions, spec: &FigureSpec) -> Result<Source, CliError> {
     if captures.len() < 2 || !spec.view.facts().reads_corpus {
-        return Ok(Source::one(only_one(captures, "the file holds")?));
+        return Ok(Source::one(options.groups.apply(only_one(captures, "the file holds")?)?));
     }
+    refuse_groups(options)?;
     let first = captures.first().cloned().map(Arc::new);
     let capture = first.ok_or_else(|| CliError::Failed("the file is empty".to_owned()))?;
     Ok(Source {
@@ -74,6 +75,15 @@ fn of_file(captures: Vec<Capture>, spec: &FigureSpec) -> Result<Source, CliError
         answers: Vec::new(),
         timing: None,
     })
+}
+
+/// Positions are those of one input.
+fn refuse_groups(options: &RenderOptions) -> Result<(), CliError> {
+    if options.groups.is_some() {
+        let message = "--groups has positions of one input, and many are drawn: leave it out";
+        return Err(CliError::Usage(message.to_owned()));
+    }
+    Ok(())
 }
 
 fn only_one<T>(mut all: Vec<T>, what: &str) -> Result<T, CliError> {
@@ -100,6 +110,7 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
     }
     let input = only_one(inputs, "the command line gives")?;
     if spec.view.facts().shows_answers {
+        refuse_groups(options)?;
         let (capture, answers) = explained::explain(&model, &input, (options, spec))?;
         return Ok(Source { answers, ..Source::one(capture) });
     }
@@ -120,7 +131,7 @@ fn run(name: &str, options: &RenderOptions, spec: &FigureSpec) -> Result<Source,
     };
     plan.generate = options.generation();
     let encoded = model.encode(&input)?;
-    let source = Source::one(model.forward(&encoded, &plan, &show_progress)?);
+    let source = Source::one(options.groups.apply(model.forward(&encoded, &plan, &show_progress)?)?);
     let source = Source {
         answers: explained::parts(&model, &encoded, (options, spec), (&source.capture, &source.cloud))?,
         ..source
@@ -143,6 +154,7 @@ fn run_corpus(
     list: &InputList,
     (options, spec): (&RenderOptions, &FigureSpec),
 ) -> Result<Source, CliError> {
+    refuse_groups(options)?;
     if !options.input.only_corpus() || options.generation().is_some() || !options.edits.is_empty() {
         let message = "a corpus is drawn as it is: leave out --text, --image, --target, --no-special, \
             --sentence-transformers, --max-tokens, --generate, --beams and --edit";

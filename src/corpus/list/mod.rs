@@ -7,7 +7,10 @@ mod text;
 
 use std::path::PathBuf;
 
-use crate::text::told;
+use crate::{
+    capture::groups::{GroupError, GroupedText},
+    text::told,
+};
 
 /// More inputs than these are refused: a list that long is no corpus to look at.
 pub const MAX_INPUTS: usize = 2_000_000;
@@ -42,9 +45,21 @@ pub struct Item {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     Text(String),
+    /// A text with groups of its own.
+    Grouped(GroupedText),
     Picture(PathBuf),
     /// A sample picture inside the program, by name.
     BundledPicture(String),
+}
+
+impl Content {
+    /// The text, without brackets; `None` of a picture.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Grouped(GroupedText { text, .. }) => Some(text),
+            Self::Picture(_) | Self::BundledPicture(_) => None,
+        }
+    }
 }
 
 /// How the bytes of a file are to be read.
@@ -66,6 +81,9 @@ pub struct ListOptions {
     pub text_column: Option<String>,
     /// What one input of a plain text is, and whether texts of a table are taken apart.
     pub split: Split,
+    /// The column with the words of each text, separated by `|` or spaces, which become groups; it may be that of the
+    /// text itself.
+    pub groups_column: Option<String>,
 }
 
 /// What one input is.
@@ -104,6 +122,16 @@ pub enum ListError {
     /// A column was asked for, and the file is no table.
     #[error("it is a plain text without columns, so none is called “{0}”")]
     NoColumns(String),
+    /// Words of a column are those of whole rows.
+    #[error("words of a column are those of whole rows, which are not taken apart into sentences")]
+    GroupsOfSentences,
+    /// Words of a column that are not those of the text.
+    #[error("the groups of input {number} do not fit: {problem}. {}", problem.details())]
+    Groups {
+        /// Which input, from 1.
+        number: usize,
+        problem: GroupError,
+    },
     /// One row cannot be read.
     #[error("{what} {number} {}", told(problem))]
     Row {
@@ -153,10 +181,41 @@ impl InputList {
             ListKind::Json => json::parse(text, options.text_column.as_deref()),
             ListKind::JsonLines => json::parse_lines(text, options.text_column.as_deref()),
         }?;
+        if let Some(wanted) = &options.groups_column {
+            if options.split == Split::Sentences {
+                return Err(ListError::GroupsOfSentences);
+            }
+            list.group(wanted)?;
+        }
         if kind != ListKind::Text && options.split == Split::Sentences {
             list.items = text::split(list.items)?;
         }
         if list.items.is_empty() { Err(ListError::Empty("all of its texts are empty")) } else { Ok(list) }
+    }
+
+    /// Makes groups of the words of a column, or of the text itself.
+    fn group(&mut self, wanted: &str) -> Result<(), ListError> {
+        if self.text_columns.is_empty() {
+            return Err(ListError::NoColumns(wanted.to_owned()));
+        }
+        let is_text = self.text_columns.first().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
+        let column = self.columns.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+        if !is_text && column.is_none() {
+            let columns = self.text_columns.iter().take(1).chain(&self.columns).cloned().collect();
+            return Err(ListError::NoColumn { wanted: wanted.to_owned(), columns });
+        }
+        for (number, item) in (1..).zip(&mut self.items) {
+            let Some(text) = item.content.text() else { continue };
+            let words = column.filter(|_| !is_text).map(|column| item.values.get(column).and_then(Option::as_deref));
+            let grouped = match words {
+                Some(Some(words)) => GroupedText::segmented(text, words),
+                Some(None) => continue,
+                // Bars are not of the text, spaces are.
+                None => GroupedText::segmented(&text.replace('|', ""), text),
+            };
+            item.content = Content::Grouped(grouped.map_err(|problem| ListError::Groups { number, problem })?);
+        }
+        Ok(())
     }
 
     /// An input's annotations that have a value, with their names.

@@ -10,7 +10,7 @@ use super::{
     convention::TokenizerOf, picture::Undecoded, processor::ProcessorClass,
 };
 use crate::{
-    capture::{ImageInfo, InputInfo, Token},
+    capture::{ImageInfo, InputInfo, Token, groups},
     ids::Side,
     model::{LoadError, ModelError, checkpoint::ModelFiles},
     spec::{ImageSpec, Modality, TextSpec},
@@ -249,14 +249,20 @@ impl Reader {
         let mut how = None;
         let (encoded, info) = match (input, &self.encoder) {
             (Input::Text(text), Some(encoder)) => {
+                let (plain, groups) = text.ungrouped()?;
+                let text = &plain;
                 let prepared = encoder.prepared(text, limits);
                 how = match &prepared {
                     Some((_, note)) => Some(note.clone()),
                     None => text.how.sentence_transformers.then(|| NOT_OF_SENTENCES.to_owned()),
                 };
                 let text = prepared.as_ref().map_or(text, |(text, _)| text);
-                let encoded = encoder.encode(text, limits)?;
+                let mut encoded = encoder.encode(text, limits)?;
                 super::check_ids(&encoded.ids, spec)?;
+                let is_cut = encoded.part.is_some();
+                for (segment, grouped) in (0..).zip(groups.iter().flatten()) {
+                    groups::mark(&mut encoded.tokens, segment, grouped, is_cut).map_err(InputError::from)?;
+                }
                 let (text, text_b) = (Some(text.text.clone()), text.text_b.clone());
                 let part = encoded.part;
                 (encoded, InputInfo { text, text_b, part, ..InputInfo::default() })
@@ -362,8 +368,13 @@ impl Reader {
     fn with_forced(&self, mut encoded: Encoded, forced: &Input, spec: &TextSpec) -> Result<Encoded, ModelError> {
         let EncodedText { ids, tokens, .. } = match (forced, &self.encoder) {
             (Input::Text(text), Some(encoder)) => {
-                encoded.input.target = Some(text.text.clone());
-                encoder.encode_target(&text.text, spec.limits())?
+                let (plain, groups) = text.ungrouped()?;
+                let mut read = encoder.encode_target(&plain.text, spec.limits())?;
+                for grouped in groups.iter().flatten().take(1) {
+                    groups::mark(&mut read.tokens, 0, grouped, false).map_err(InputError::from)?;
+                }
+                encoded.input.target = Some(plain.text);
+                read
             }
             (Input::Text(_), None) => return Err(InputError::MissingTokenizer.into()),
             (Input::Ids(ids), _) => {

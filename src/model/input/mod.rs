@@ -53,7 +53,7 @@ pub use self::{
     text::TextEncoder,
 };
 use crate::{
-    capture::TokenCount,
+    capture::{TokenCount, groups::GroupError},
     model::{
         LoadError, ModelError,
         checkpoint::{ModelFiles, bundled},
@@ -88,6 +88,12 @@ pub enum InputError {
     /// Nothing to look at.
     #[error("the text is empty")]
     EmptyText,
+    /// Brackets in the text, or tokens that do not end where they do.
+    #[error("{0}")]
+    Groups(#[from] GroupError),
+    /// What is prepared by rules of a library has other letters than what was grouped.
+    #[error("brackets group tokens of a text that is read as it is, not as sentence-transformers prepares it")]
+    GroupsOfSentences,
     /// More tokens than the model reads, and nobody chose which of them.
     #[error("the {} {n} tokens, but the model reads at most {}", if *is_pair { "two texts have" } else { "text has" }, grouped(*limit))]
     TooLong {
@@ -201,6 +207,8 @@ impl InputError {
             Self::BadFile { .. } | Self::DamagedTokenizer => {
                 "Fetch the file again from where the model came".to_owned()
             }
+            Self::Groups(error) => error.details().to_owned(),
+            Self::GroupsOfSentences => "Leave out --sentence-transformers or --brackets".to_owned(),
             Self::EmptyText => "Type at least one word".to_owned(),
             Self::TooLong { limit, .. } => format!(
                 "Choose what is read: the first {limit} tokens (--max-tokens {limit} on the command line) or the last \

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::InputError;
-use crate::capture::Excerpt;
+use crate::capture::{Excerpt, groups::GroupedText};
 
 /// What to run a model on.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +101,9 @@ pub struct Preparation {
     /// What to read when there are more tokens than the model takes; nothing is read then where nobody chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Excerpt>,
+    /// Brackets in the text group the tokens between them, and are not read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub brackets: bool,
 }
 
 impl Preparation {
@@ -124,6 +127,26 @@ pub struct TextInput {
     /// Second segment of a pair.
     pub text_b: Option<String>,
     pub how: Preparation,
+}
+
+impl TextInput {
+    /// The text as a model reads it, without the brackets of groups, and the groups of both segments.
+    ///
+    /// # Errors
+    /// When brackets do not pair.
+    pub fn ungrouped(&self) -> Result<(Self, Option<[GroupedText; 2]>), InputError> {
+        if !self.how.brackets {
+            return Ok((self.clone(), None));
+        }
+        if self.how.sentence_transformers {
+            return Err(InputError::GroupsOfSentences);
+        }
+        let first = GroupedText::parse(&self.text)?;
+        let second = self.text_b.as_deref().map(GroupedText::parse).transpose()?;
+        let text_b = second.as_ref().map(|second| second.text.clone());
+        let plain = Self { text: first.text.clone(), text_b, how: Preparation { brackets: false, ..self.how } };
+        Ok((plain, Some([first, second.unwrap_or_default()])))
+    }
 }
 
 /// Where a picture comes from.

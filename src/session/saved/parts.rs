@@ -32,6 +32,9 @@ pub struct SavedDocument {
     /// What of it is read when it is too long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<Excerpt>,
+    /// Whether brackets in its texts group tokens.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub brackets: bool,
     /// Second sentence, if the input is a pair.
     pub text_b: Option<String>,
     /// What the decoder is made to write.
@@ -241,6 +244,9 @@ pub struct SavedCorpus {
     pub lines: Option<String>,
     /// The column with the text.
     pub text_column: Option<String>,
+    /// The column with the words of each text, which become groups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups_column: Option<String>,
     /// Whether an input is a sentence instead of a line.
     pub sentences: bool,
     /// Only so many inputs, from the first.
@@ -262,7 +268,8 @@ impl SavedCorpus {
     /// Where its inputs come from.
     pub fn source(&self) -> CorpusSource {
         let split = if self.sentences { Split::Sentences } else { Split::Lines };
-        let list = ListOptions { text_column: self.text_column.clone(), split };
+        let (text_column, groups_column) = (self.text_column.clone(), self.groups_column.clone());
+        let list = ListOptions { text_column, split, groups_column };
         match (&self.lines, &self.path) {
             (Some(lines), None) => CorpusSource::Lines(lines.as_str().into()),
             (_, path) => CorpusSource::Path { path: PathBuf::from(path.as_deref().unwrap_or_default()), list },

@@ -101,6 +101,7 @@ fn document(saved: &SavedDocument, id: DocumentId) -> Document {
         model: saved.model.as_ref().map(ModelRef::source),
         text: saved.text.clone(),
         excerpt: saved.excerpt,
+        brackets: saved.brackets,
         text_b: saved.text_b.clone(),
         target: saved.target.clone(),
         image: None,

@@ -50,6 +50,9 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         // A text that is opened is one alone, so the second one follows.
         commands.extend([read(text.clone()), Command::SetTextB(text_b.clone())]);
     }
+    if options.brackets {
+        commands.push(Command::SetBrackets(true));
+    }
     if let Some(target) = target {
         commands.push(Command::SetTarget(target.clone()));
     }
@@ -70,7 +73,11 @@ pub fn opening(options: &OpenOptions) -> Vec<Command> {
         commands.push(Command::OpenPaths(paths.iter().map(|path| whole(path)).collect()));
     }
     if let Some(path) = options.corpus.as_deref().map(whole) {
-        let list = ListOptions { text_column: options.text_column.clone(), split: options.split.0 };
+        let list = ListOptions {
+            text_column: options.text_column.clone(),
+            split: options.split.0,
+            groups_column: options.groups_column.clone(),
+        };
         commands.push(Command::Corpus(CorpusCommand::Open(CorpusSource::Path { path, list })));
     }
     if let Some(text) = options.search.clone() {

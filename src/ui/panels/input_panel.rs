@@ -104,6 +104,12 @@ impl InputPanel {
                 cx.send(Command::SetTextB(experiment.text_b.is_none().then(String::new)));
                 cx.send(Command::Run);
             }
+            let meaning = "Tokens between brackets are one word of your own, as in [New York] is big, and the brackets \
+                are not read; \\[ and \\] are brackets of the text. Dragging over the tokens above a view writes them";
+            let mut brackets = experiment.brackets;
+            if ui.checkbox(&mut brackets, "[ ] group").on_hover_text(meaning).changed() {
+                cx.send(Command::SetBrackets(brackets));
+            }
         });
     }
 

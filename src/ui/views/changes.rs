@@ -16,6 +16,7 @@ use crate::{
     capture::{
         Capture, Edit, HideToken, ReplaceToken, SetPattern,
         changes::{EditAim, EditOffer},
+        words,
     },
     ids::{HeadId, Side},
     protocol::{EditRequest, MeanInputs},
@@ -58,6 +59,14 @@ pub fn changes_menu_ui(ui: &mut Ui, cx: &ViewCtx<'_>, focus: Focus, head: HeadId
     let query = focus.query.and_then(|query| Tokens::of(&rows, head.stack.query_side(), query));
     let key = focus.key.filter(|key| *key < cols.n_tokens());
     let key = key.and_then(|key| Tokens::of(&cols, head.stack.key_side(), key));
+    if let (Some(query), Some(key)) = (&query, &key)
+        && query.side == key.side
+        && query != key
+    {
+        let [first, last] = if query.positions.start < key.positions.start { [query, key] } else { [key, query] };
+        let name = format!("Group “{}” to “{}”", first.text, last.text);
+        group_button_ui(ui, cx, query.side, first.positions.start..last.positions.end, &name);
+    }
     if let Some(query) = &query {
         submenu_ui(ui, format!("Token “{}”", query.text), |ui| tokens_ui(ui, cx, capture, query));
     }
@@ -107,10 +116,51 @@ fn tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, tokens: &Tokens) 
         cx.send(Command::Change(ChangeCommand::Delete(side, positions.clone())));
         ui.close();
     }
+    groups_ui(ui, cx, side, positions.clone(), &next_words(cx, capture, side, &positions));
     let has_id = |at: usize| capture.tokens(side).get(at).is_some_and(|token| token.id.is_some());
     if positions.len() == 1 && has_id(positions.start) {
         replace_ui(ui, cx, tokens);
     }
+}
+
+/// Tokens with the word, or the token where words are not merged, behind them.
+fn next_words(cx: &ViewCtx<'_>, capture: &Capture, side: Side, positions: &Range<usize>) -> Range<usize> {
+    let tokens = capture.tokens(side);
+    let words = if cx.pane.options.reading.words { words::words(tokens) } else { Vec::new() };
+    let next = words.into_iter().find(|word| word.contains(&positions.end));
+    positions.start..next.map_or(positions.end + 1, |word| word.end).min(tokens.len())
+}
+
+/// What can be done about groups of tokens in a menu: one of `wider`, and taking those of `positions` apart.
+fn groups_ui(ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, positions: Range<usize>, wider: &Range<usize>) {
+    if wider.len() > positions.len() {
+        group_button_ui(ui, cx, side, wider.clone(), "Group with the next");
+    }
+    ungroup_button_ui(ui, cx, side, positions);
+}
+
+fn group_button_ui(ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, positions: Range<usize>, name: &str) {
+    let reason = cx.document.ungroupable(side, &positions);
+    let meaning = "One word of your own: weights are summed over its keys and averaged over its queries; brackets in the \
+        text say so";
+    let group = ui.add_enabled(reason.is_none(), Button::new(name)).on_hover_text(meaning);
+    if group.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
+        cx.send(Command::Change(ChangeCommand::Group(side, positions)));
+        ui.close();
+    }
+}
+
+fn ungroup_button_ui(ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
+    if cx.document.has_groups(side, &positions) && ui.button("Ungroup").clicked() {
+        cx.send(Command::Change(ChangeCommand::Ungroup(side, positions)));
+        ui.close();
+    }
+}
+
+/// The menu behind a drag over tokens.
+pub fn dragged_tokens_ui(ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
+    group_button_ui(ui, cx, side, positions.clone(), "Group these tokens");
+    ungroup_button_ui(ui, cx, side, positions);
 }
 
 /// A field for another token.

@@ -89,7 +89,8 @@ fn menu_contents_ui(ui: &mut Ui, cx: &ViewCtx<'_>) {
         let sides = [stack.query_side(), stack.key_side()];
         if sides.iter().any(|&side| capture.picture_side() != Some(side)) {
             controls::heading_ui(ui, cx.theme, "Words");
-            let meaning = "Weights are summed over the keys of a word and averaged over its queries";
+            let meaning = "Weights are summed over the keys of a word and averaged over its queries; groups of your own \
+                ([New York] with brackets that group) are words as well";
             ui.checkbox(&mut reading.words, "Merge pieces into words").on_hover_text(meaning);
         }
         if writes(capture, stack) {

@@ -60,7 +60,8 @@ mod why;
 mod writing;
 
 pub use changes::{
-    HeadChange, change_text, changes_menu_ui, head_changes, hidden_by, short_change_text, toggle_hidden,
+    HeadChange, change_text, changes_menu_ui, dragged_tokens_ui, head_changes, hidden_by, short_change_text,
+    toggle_hidden,
 };
 pub use controls::{drag, grouped, query_name};
 pub use fields::{KnownOption, known_options, narrow_field_ui, seek_option};

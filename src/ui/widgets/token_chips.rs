@@ -3,11 +3,11 @@
 //! The positions of all chips are computed once; only the visible ones are drawn and take part in interaction, so that
 //! 512 tokens cost no more than the forty on screen.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use eframe::egui::{
-    self, Align2, Color32, FontId, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo, scroll_area::ScrollBarVisibility,
-    vec2,
+    self, Align, Align2, Color32, FontId, Layout, Popup, PopupAnchor, PopupKind, Pos2, Rect, Role, Sense,
+    SetOpenCommand, Stroke, Ui, WidgetInfo, containers::menu::menu_style, scroll_area::ScrollBarVisibility, vec2,
 };
 
 use super::roving::{Along, Roving};
@@ -20,7 +20,7 @@ use crate::{
         ViewCtx,
         memo::Memo,
         theme::{FOCUS_PT, GRID, Theme, opaque, radius, text_size},
-        views::{hidden_by, toggle_hidden},
+        views::{dragged_tokens_ui, hidden_by, toggle_hidden},
     },
 };
 
@@ -31,6 +31,22 @@ const GAP: f32 = GRID / 2.0;
 #[derive(Debug, Default)]
 pub struct TokenChips {
     layout: Memo<ChipKey, Arc<ChipLayout>>,
+    dragged: Option<Dragged>,
+}
+
+/// Tokens that were dragged over, to be grouped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Dragged {
+    capture: CaptureId,
+    /// Where the drag began, and where it is.
+    ends: [usize; 2],
+}
+
+impl Dragged {
+    fn positions(self) -> Range<usize> {
+        let [from, to] = self.ends;
+        from.min(to)..from.max(to) + 1
+    }
 }
 
 /// Everything the positions depend on.
@@ -94,11 +110,44 @@ impl TokenChips {
             if let Some(rect) = reveal.or(roving.moved_to()).and_then(|position| layout.rects.get(position)) {
                 ui.scroll_to_rect(rect.translate(area.min.to_vec2()), None);
             }
+            self.dragged.take_if(|dragged| dragged.capture != capture.id());
+            let menu = ui.scope_id().with(("dragged tokens", side.name()));
+            let mut command = None;
+            let marked = self.dragged.map_or(0..0, Dragged::positions);
             for position in visible {
                 let (Some(token), Some(rect)) = (tokens.get(position), layout.rects.get(position)) else { continue };
                 let rect = rect.translate(area.min.to_vec2());
-                let response = chip_ui(ui, cx, rect, Chip { side, position, token, role, tint }, roving);
+                let is_marked = marked.len() > 1 && marked.contains(&position);
+                let chip = Chip { side, position, token, role, tint, is_marked };
+                let response = chip_ui(ui, cx, rect, chip, roving);
                 roving.keys(ui, &response, position, tokens.len(), Along::Line);
+                if response.drag_started() {
+                    self.dragged = Some(Dragged { capture: capture.id(), ends: [position; 2] });
+                }
+                let Some(dragged) = self.dragged.as_mut().filter(|_| response.dragged() || response.drag_stopped())
+                else {
+                    continue;
+                };
+                if let Some(pointer) = response.interact_pointer_pos() {
+                    dragged.ends[1] = layout.at(pointer.x - area.left());
+                }
+                if response.drag_stopped() && dragged.positions().len() > 1 {
+                    command = Some(SetOpenCommand::Bool(true));
+                }
+            }
+            let popup = Popup::new(menu, ui.ctx().clone(), PopupAnchor::PointerFixed, ui.layer_id());
+            let shown = popup
+                .kind(PopupKind::Menu)
+                .style(menu_style)
+                .layout(Layout::top_down_justified(Align::Min))
+                .open_memory(command)
+                .accessible_name("Menu of the tokens")
+                .show(|ui| {
+                    dragged_tokens_ui(ui, cx, side, marked);
+                });
+            let is_held = ui.input(|input| input.pointer.any_down());
+            if shown.is_none() && command.is_none() && !is_held {
+                self.dragged = None;
             }
         });
     }
@@ -119,6 +168,11 @@ impl ChipLayout {
         Self { rects, width: x }
     }
 
+    /// The token at, or nearest to, so many points from the left end.
+    fn at(&self, x: f32) -> usize {
+        self.rects.partition_point(|rect| rect.right() + GAP / 2.0 < x).min(self.rects.len().saturating_sub(1))
+    }
+
     fn visible(&self, origin: f32, clip: Rect) -> std::ops::Range<usize> {
         let (left, right) = (clip.left() - origin, clip.right() - origin);
         let start = self.rects.partition_point(|rect| rect.right() < left);
@@ -135,10 +189,12 @@ struct Chip<'a> {
     token: &'a Token,
     role: ChipRole,
     tint: Option<ChipTint<'a>>,
+    /// It is among those that are dragged over.
+    is_marked: bool,
 }
 
 fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving) -> egui::Response {
-    let Chip { side, position, token, role, tint } = chip;
+    let Chip { side, position, token, role, tint, is_marked } = chip;
     let Theme { canvas, text, text_weak, query, key, accent, edge, .. } = *cx.theme;
     let selection = &cx.pane.selection;
     let mine = |focus: Focus| if role == ChipRole::Query { focus.query } else { focus.key };
@@ -147,7 +203,7 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
 
     // Cross-attention shows queries and keys one below the other.
     let id = ui.scope_id().with(("chip", role as u8, position));
-    let response = ui.interact(rect, id, roving.sense(position));
+    let response = ui.interact(rect, id, roving.sense(position) | Sense::DRAG);
     response
         .widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, format!("Token {position} {}", token.text)));
     let shift = ui.input(|input| input.modifiers.shift);
@@ -167,7 +223,9 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
 
     let weight = tint.and_then(|tint| Some((tint.of(position)?, tint.name)));
     let ground = weight.map_or(canvas, |((_, strength, color), _)| canvas.lerp_to_gamma(color, strength.sqrt() * 0.75));
-    let stroke = if pinned {
+    let stroke = if is_marked {
+        Stroke::new(2.0, accent)
+    } else if pinned {
         Stroke::new(2.0, text)
     } else if focused {
         Stroke::new(1.5, if role == ChipRole::Query { query } else { key })
@@ -205,8 +263,8 @@ fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<(f32, 
         ui.weak(format!("{name} {}", norm_text(weight)));
     }
     ui.weak(match role {
-        ChipRole::Query => "Click: pin as query. Shift+click: pin as key. Double-click: hide",
-        ChipRole::Key => "Click: pin as key. Double-click: hide",
+        ChipRole::Query => "Click: pin as query. Shift+click: pin as key. Double-click: hide. Drag over several: group",
+        ChipRole::Key => "Click: pin as key. Double-click: hide. Drag over several: group",
     });
 }
 

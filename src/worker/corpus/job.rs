@@ -278,7 +278,7 @@ fn so_far(list: &Arc<InputList>, (corpus, run): (Corpus, CorpusRun), is_whole: b
 
 /// Texts for a model that reads, pictures for one that sees.
 pub fn check_kind(model: &ModelSpec, list: &InputList) -> Result<(), Stop> {
-    let is_text = list.items.first().is_some_and(|item| matches!(item.content, Content::Text(_)));
+    let is_text = list.items.first().is_some_and(|item| item.content.text().is_some());
     let name = &model.name;
     match (is_text, model.modality.text().is_some(), model.modality.image().is_some()) {
         (true, false, _) => {

@@ -27,11 +27,12 @@ pub fn look(model: Option<Known<'_>>, mut order: CorpusOrder, control: &JobContr
     }
     let is_text = matches!(&order.source, CorpusSource::Path { path, .. } if is_plain(path));
     let text = |content: &Content| match content {
-        Content::Text(text) => Some(text.chars().take(SAMPLES.1).collect()),
-        Content::Picture(_) | Content::BundledPicture(_) => None,
+        Content::Grouped(grouped) => Some(grouped.to_string().chars().take(SAMPLES.1).collect()),
+        content => content.text().map(|text| text.chars().take(SAMPLES.1).collect()),
     };
     let mut look = CorpusLook {
         text_columns: list.text_columns.clone(),
+        columns: list.text_columns.iter().take(1).chain(&list.columns).cloned().collect(),
         has_choice: list.text_columns.len() > 1 || is_text,
         samples: list.items.iter().filter_map(|item| text(&item.content)).take(SAMPLES.0).collect(),
         ..CorpusLook::default()

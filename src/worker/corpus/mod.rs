@@ -39,6 +39,10 @@ pub(super) fn listed_in(path: &Path) -> Option<(PathBuf, bool)> {
 pub fn input_of(content: &Content, how: Preparation) -> Input {
     match content {
         Content::Text(text) => Input::Text(TextInput { text: text.clone(), text_b: None, how: how.of_many() }),
+        Content::Grouped(grouped) => {
+            let how = Preparation { brackets: true, ..how.of_many() };
+            Input::Text(TextInput { text: grouped.to_string(), text_b: None, how })
+        }
         Content::Picture(path) => Input::Image(ImageSource::Path(path.clone())),
         Content::BundledPicture(name) => Input::Image(ImageSource::Bundled(name.clone())),
     }

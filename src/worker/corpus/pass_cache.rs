@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// How parts are written; another number makes all old ones unknown.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// Where the passes of one corpus are kept.
 #[derive(Clone, Debug)]
@@ -77,6 +77,7 @@ impl PassCache {
         for item in &list.items {
             key = match &item.content {
                 Content::Text(text) => key.and(b"text").and(text.as_bytes()),
+                Content::Grouped(grouped) => key.and(b"grouped").and(grouped.to_string().as_bytes()),
                 Content::BundledPicture(name) => key.and(b"bundled").and(name.as_bytes()),
                 Content::Picture(path) => {
                     key.and(b"picture").and(path.as_os_str().as_encoded_bytes()).and(&stamp(fs::metadata(path)))
@@ -167,8 +168,8 @@ type Shapes = ([Option<[usize; 3]>; 3], Option<[usize; 2]>);
 type Picture = ((usize, usize), usize, (usize, usize), [f32; 4], Option<(usize, usize)>);
 /// Kind of head and of its numbers; id, name and value of each outcome.
 type Said = (HeadKind, OutputKind, Vec<(u32, String, f32)>);
-/// Text, id, special, begin, end, segment.
-type Piece = (String, Option<u32>, bool, usize, usize, u8);
+/// Text, id, special, begin, end, segment, group.
+type Piece = (String, Option<u32>, bool, usize, usize, u8, Option<u32>);
 
 fn encode(pass: &Pass) -> Option<Vec<u8>> {
     let inputs = pass.inputs.iter().map(|(source, capture)| entry(*source, capture)).collect();
@@ -195,8 +196,8 @@ fn encode(pass: &Pass) -> Option<Vec<u8>> {
 fn entry(source: usize, capture: &Capture) -> KeptInput {
     let InputInfo { text, text_b, image, target, part } = capture.input().clone();
     let piece = |token: &Token| {
-        let Token { text, id, special, span, segment } = token.clone();
-        (text, id, special, span.start, span.end, segment)
+        let Token { text, id, special, span, segment, group } = token.clone();
+        (text, id, special, span.start, span.end, segment, group)
     };
     let tokens = Side::ALL.into_iter().enumerate().map(|(nth, side)| (nth, capture.tokens(side)));
     let tokens = tokens.filter(|(_, tokens)| !tokens.is_empty());
@@ -265,8 +266,10 @@ fn image(picture: Picture, values: &mut &[u8]) -> Option<ImageInfo> {
 
 fn capture(entry: KeptInput, values: &mut &[u8], model: &Model) -> Option<Capture> {
     let [text, text_b, name, target] = entry.info;
-    let token =
-        |(text, id, special, start, end, segment): Piece| Token { text, id, special, span: start..end, segment };
+    let token = |(text, id, special, start, end, segment, group): Piece| {
+        let span = start..end;
+        Token { text, id, special, span, segment, group }
+    };
     let tokens: Option<BTreeMap<Side, Vec<Token>>> = entry
         .tokens
         .into_iter()

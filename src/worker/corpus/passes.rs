@@ -12,7 +12,7 @@ use crate::{
     capture::Capture,
     corpus::{
         Corpus, CorpusError, Kept, Label, SortBy,
-        list::{Content, InputList, Item},
+        list::{InputList, Item},
     },
     ids::Side,
     model::{Cancelled, Control, Encoded, Model, ModelError, Preparation, Progress, RunPlan, Sites, Stage},
@@ -144,7 +144,7 @@ impl Passes {
     /// When `control` says stop.
     pub fn prepare(&mut self, order: Order<'_>, control: &Control<'_>) -> Result<bool, Cancelled> {
         while self.waiting.is_empty() && self.next < order.list.items.len() && self.run.full.is_none() {
-            let size = chunk_size(!matches!(order.list.items[self.next].content, Content::Text(_)));
+            let size = chunk_size(order.list.items[self.next].content.text().is_none());
             let end = (self.next + size).min(order.list.items.len());
             let chunk = self.next..end;
             if !self.settled[chunk.clone()].iter().all(|settled| *settled) {
@@ -361,10 +361,7 @@ impl Seen {
 
 /// What the number of tokens of an input is about proportional to.
 fn weight(item: &Item) -> u64 {
-    match &item.content {
-        Content::Text(text) => text.len() as u64 + EXTRA_CHARS,
-        Content::Picture(_) | Content::BundledPicture(_) => 1,
-    }
+    item.content.text().map_or(1, |text| text.len() as u64 + EXTRA_CHARS)
 }
 
 fn sentence(error: &ModelError) -> String {

@@ -19,7 +19,7 @@ use attnscope::{
     capture::{
         AppliedEdit, Architecture, BlockFacts, BranchNorms, Capture, CaptureParts, Computation, CropRect, ImageInfo,
         InputInfo, LayerCapture, PerHead, PositionEncoding, Prediction, PredictionItem, PredictionRow, Reads,
-        RgbaBuffer, Rotation, Site, StackCapture, TextPart, Token, TowerFacts,
+        RgbaBuffer, Rotation, Site, StackCapture, TextPart, Token, TowerFacts, groups::mark,
     },
     export::{ExportRequest, thumbnail},
     ids::{CaptureId, HeadId, JobId, ModelId, Side, StackKind},
@@ -143,6 +143,7 @@ fn part_capture(
         return Arc::new(with_blocks(capture));
     }
     let (tokens, info, image) = if let Input::Text(text) = input {
+        let (text, groups) = text.ungrouped().unwrap();
         let tokens = text.text.split_inclusive(' ').enumerate();
         let mut start = 0;
         let read = |(i, word): (usize, &str)| {
@@ -150,7 +151,10 @@ fn part_capture(
             start += word.len();
             Token { span, ..token(word.trim(), i) }
         };
-        let tokens: Vec<Token> = tokens.map(read).collect();
+        let mut tokens: Vec<Token> = tokens.map(read).collect();
+        if let Some([grouped, _]) = groups {
+            mark(&mut tokens, 0, &grouped, false).unwrap();
+        }
         (tokens, InputInfo { text: Some(text.text.clone()), part, ..InputInfo::default() }, None)
     } else {
         let mut tokens = vec![Token { special: true, ..token("[CLS]", 0) }];

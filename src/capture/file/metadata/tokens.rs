@@ -25,6 +25,8 @@ pub(in crate::capture::file) struct TokenEntry {
     end: usize,
     #[serde(skip_serializing_if = "is_first")]
     segment: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<u32>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
@@ -49,6 +51,8 @@ enum TokenForm {
         end: usize,
         #[serde(default)]
         segment: u8,
+        #[serde(default)]
+        group: Option<u32>,
     },
 }
 
@@ -56,9 +60,9 @@ impl From<TokenForm> for TokenEntry {
     fn from(form: TokenForm) -> Self {
         match form {
             TokenForm::Text(text) => text.into(),
-            TokenForm::Full { text, id, special, start, end, segment } => {
+            TokenForm::Full { text, id, special, start, end, segment, group } => {
                 let special = special.unwrap_or_else(|| is_special(&text));
-                Self { text, id, special, start, end, segment }
+                Self { text, id, special, start, end, segment, group }
             }
         }
     }
@@ -68,14 +72,14 @@ impl From<String> for TokenEntry {
     /// A token of which only the text is known.
     fn from(text: String) -> Self {
         let special = is_special(&text);
-        Self { text, id: None, special, start: 0, end: 0, segment: 0 }
+        Self { text, id: None, special, start: 0, end: 0, segment: 0, group: None }
     }
 }
 
 impl From<&Token> for TokenEntry {
     fn from(token: &Token) -> Self {
-        let Token { text, id, special, span, segment } = token;
-        Self { text: text.clone(), id: *id, special: *special, start: span.start, end: span.end, segment: *segment }
+        let Token { text, id, special, span, segment, group } = token.clone();
+        Self { text, id, special, start: span.start, end: span.end, segment, group }
     }
 }
 
@@ -133,9 +137,9 @@ impl TokenEntry {
 
     /// The token; a span that does not lie in the input is dropped, because others slice with it.
     pub(in crate::capture::file) fn token(self, input: &InputInfo) -> Token {
-        let Self { text, id, special, start, end, segment } = self;
+        let Self { text, id, special, start, end, segment, group } = self;
         let fits = |text: &Option<String>| text.as_ref().is_some_and(|text| text.get(start..end).is_some());
         let span = if fits(&input.text) || fits(&input.text_b) || fits(&input.target) { start..end } else { 0..0 };
-        Token { text, id, special, span, segment }
+        Token { text, id, special, span, segment, group }
     }
 }

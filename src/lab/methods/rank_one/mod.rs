@@ -21,7 +21,7 @@ use crate::{
         report::{ColumnValues, LabQuestion, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
     capture::{Matrix, Patch, RankOne},
-    corpus::list::{Content, InputList, ListKind, ListOptions},
+    corpus::list::{InputList, ListKind, ListOptions},
     ids::{HeadId, Side, StackKind},
     lab::{
         Aim, LabError, LabRun, Method, MethodPreset, MethodRefusal, Target,
@@ -356,8 +356,7 @@ fn corpus(lab: &LabRun<'_>, texts: &[String]) -> Vec<Input> {
     }
     let Some(bundled::BundledCorpus::Table(bytes)) = bundled::corpus("demo:sentences") else { return Vec::new() };
     let list = InputList::parse(bytes, ListKind::Table, &ListOptions::default()).unwrap_or_default();
-    let text = |content: Content| if let Content::Text(text) = content { Some(prepared(text)) } else { None };
-    list.items.into_iter().filter_map(|item| text(item.content)).collect()
+    list.items.iter().filter_map(|item| item.content.text()).map(|text| prepared(text.to_owned())).collect()
 }
 
 /// Writes an association over another, and tells what else it changes.

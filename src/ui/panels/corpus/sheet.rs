@@ -1,9 +1,9 @@
 //! Choices before a corpus from a file is run, with its estimated cost.
 
-use eframe::egui::{self, ComboBox, DragValue, Label, RichText, Ui};
+use eframe::egui::{self, Checkbox, ComboBox, DragValue, Label, RichText, Ui};
 
 use crate::{
-    corpus::list::Split,
+    corpus::list::{ListOptions, Split},
     protocol::CorpusLook,
     session::{Command, CorpusCommand, CorpusSheet},
     text::{grouped, wait_text},
@@ -60,6 +60,31 @@ fn send(cx: &PanelCtx<'_>, command: CorpusCommand) {
     cx.send(Command::Corpus(command));
 }
 
+/// Which column has the words of each text.
+fn groups_column_ui(ui: &mut Ui, cx: &PanelCtx<'_>, list: &mut ListOptions, look: &CorpusLook) {
+    const NONE: &str = "none";
+    let mut names = look.columns.clone();
+    names.sort();
+    let meaning =
+        "A column with the text in words, separated by | or spaces: they become groups of tokens, merged as words";
+    controls::row_about_ui(ui, cx.theme, "Words from column", meaning, |ui| {
+        let chosen = list.groups_column.clone();
+        let combo = ComboBox::new("column with words", "").selected_text(chosen.as_deref().unwrap_or(NONE));
+        let combo = combo.show_ui(ui, |ui| {
+            let choices = std::iter::once(None).chain(names.into_iter().map(Some));
+            for name in choices {
+                if ui.selectable_label(name == chosen, name.as_deref().unwrap_or(NONE)).clicked() {
+                    list.groups_column = name;
+                }
+            }
+        });
+        combo.response.accessible_name("Column with words");
+    });
+    if list.groups_column.is_some() {
+        list.split = Split::Lines;
+    }
+}
+
 fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sheet: &CorpusSheet, look: &CorpusLook) {
     let (mut list, mut options) = (sheet.list.clone(), sheet.options.clone());
     if let Some(first) = look.text_columns.first() {
@@ -78,9 +103,15 @@ fn choices_ui(ui: &mut Ui, cx: &PanelCtx<'_>, sheet: &CorpusSheet, look: &Corpus
             combo.response.accessible_name("Column");
         });
     }
+    if !look.text_columns.is_empty() {
+        groups_column_ui(ui, cx, &mut list, look);
+    }
     let mut sentences = list.split == Split::Sentences;
     let meaning = "Splits each row or line into sentences; each sentence keeps the annotations of its row";
-    if ui.checkbox(&mut sentences, "Each sentence is one input").on_hover_text(meaning).changed() {
+    let sentences_of =
+        ui.add_enabled(list.groups_column.is_none(), Checkbox::new(&mut sentences, "Each sentence is one input"));
+    let reason = "Words of a column are those of whole rows";
+    if sentences_of.on_hover_text(meaning).on_disabled_hover_text(reason).changed() {
         list.split = if sentences { Split::Sentences } else { Split::Lines };
     }
     let spec = cx.document.model.latest().map(|model| &model.spec);

@@ -1,0 +1,92 @@
+//! Texts of an experiment as a model reads them, and groups of their tokens as brackets.
+
+use std::ops::Range;
+
+use super::{Document, Experiment, Panes, delete_tokens::WhichText};
+use crate::{
+    capture::groups::GroupedText,
+    ids::{DocumentId, Side},
+};
+
+impl Experiment {
+    /// One of its texts with its groups; brackets that do not pair are letters, as is everything where brackets do not
+    /// group.
+    pub(super) fn grouped(&self, part: WhichText) -> GroupedText {
+        let written = match part {
+            WhichText::Text => self.text.as_str(),
+            WhichText::TextB => self.text_b.as_deref().unwrap_or_default(),
+            WhichText::Target => self.target.trim(),
+        };
+        let grouped = if self.brackets { GroupedText::parse(written).ok() } else { None };
+        grouped.unwrap_or_else(|| GroupedText { text: written.to_owned(), groups: Vec::new() })
+    }
+
+    /// Its three texts as a model reads them.
+    pub(super) fn plain_texts(&self) -> [String; 3] {
+        WhichText::ALL.map(|part| self.grouped(part).text)
+    }
+
+    /// A text without groups as it has to be written to be read as it is.
+    pub(super) fn spelled(&self, text: String) -> String {
+        if self.brackets { GroupedText { text, groups: Vec::new() }.to_string() } else { text }
+    }
+
+    /// Lets brackets group from now on; those that are there stay letters.
+    pub(super) fn bracket(&mut self) {
+        if self.brackets {
+            return;
+        }
+        self.brackets = true;
+        self.text = self.spelled(self.text.clone());
+        self.text_b = self.text_b.clone().map(|text| self.spelled(text));
+        self.target = self.spelled(self.target.clone());
+    }
+
+    /// Writes another one in the place of one of its texts.
+    pub(super) fn rewrite(&mut self, part: WhichText, grouped: GroupedText) {
+        let text = if self.brackets { grouped.to_string() } else { grouped.text };
+        match part {
+            WhichText::Text => self.text = text,
+            WhichText::TextB => self.text_b = Some(text),
+            WhichText::Target => self.target = text,
+        }
+    }
+}
+
+impl Document {
+    /// The text with some of its tokens as one group, or (`together` is false) with their groups taken apart, and which
+    /// of the three it is; or why that cannot be, in words.
+    pub(super) fn with_groups(
+        &self,
+        side: Side,
+        positions: &Range<usize>,
+        together: bool,
+    ) -> Result<(WhichText, GroupedText), &'static str> {
+        let (part, mut grouped, bytes) = self.bytes_of_tokens(side, positions)?;
+        if together {
+            grouped.group(bytes);
+        } else if !grouped.ungroup(&bytes) {
+            return Err("These tokens are in no group");
+        }
+        Ok((part, grouped))
+    }
+
+    /// Why tokens cannot be made one group, in words; `None` when they can.
+    pub fn ungroupable(&self, side: Side, positions: &Range<usize>) -> Option<&'static str> {
+        self.with_groups(side, positions, true).err()
+    }
+
+    /// Whether some of the tokens are in a group that can be taken apart.
+    pub fn has_groups(&self, side: Side, positions: &Range<usize>) -> bool {
+        self.with_groups(side, positions, false).is_ok()
+    }
+}
+
+impl Panes {
+    /// Shows the groups of a document as they were made.
+    pub(super) fn merge_groups(&mut self, id: DocumentId) {
+        for pane in self.iter_mut().filter(|pane| pane.document == id) {
+            pane.options.reading.words = true;
+        }
+    }
+}
