@@ -33,6 +33,7 @@ def capture(
     tokenizer=None,
     decoder_tokenizer=None,
     token_style=None,
+    groups=None,
     attention_mask=None,
     decoder_attention_mask=None,
     beam_indices=None,
@@ -59,6 +60,8 @@ def capture(
     tokens: one text per position, or ids with a tokenizer. sentence_b_start: where the second sentence begins.
     tokenizer: knows texts of ids, special tokens and the spelling; decoder_tokenizer where the decoder has its own.
     token_style: "as is", "wordpiece", "byte-level", "word end" or "sentencepiece"; without it the tokens tell.
+    groups: lists of positions of tokens that are words of one's own, ``[[3, 4], [7, 8, 9]]``, or such lists by side
+        (``{"encoder": …}``); they are merged as words are.
     attention_mask, decoder_attention_mask: 1 for tokens, 0 for padding, which is cut off.
     beam_indices: of a beam search, where its output is not given whole; False where there were no beams.
     query_positions: where the queries stand, when there are fewer than keys.
@@ -129,6 +132,8 @@ def capture(
         if "self" not in listed:
             raise AttentionError("sentence_b_start is a position among tokens: give tokens, too")
         listed["self"].begin_second(sentence_b_start)
+    if groups is not None:
+        _group(listed, groups)
     seen = next((side for side in ("vision", "encoder", "self") if side in sizes), None)
     picture = picture_of(sizes.get(seen), image, pixel_values, grid, patch_size, n_prefix, processor, item)
     if picture is not None and seen not in listed:
@@ -156,6 +161,19 @@ def capture(
     if rows == "partial" or found.is_partial:
         metadata["rows"] = "partial"
     return Capture(found.tensors, metadata)
+
+
+def _group(listed, groups):
+    """Marks the tokens of each group; without sides it is the only one that has tokens."""
+    if not isinstance(groups, Mapping):
+        if len(listed) != 1:
+            sides = " and ".join(map(repr, listed)) or "no side"
+            raise AttentionError(f"groups are positions of tokens, and {sides} has some: give groups={{side: […]}}")
+        groups = {side: groups for side in listed}
+    for side, lists in groups.items():
+        if side not in listed:
+            raise AttentionError(f"groups has {side!r}, and there are no {side} tokens")
+        listed[side].group(lists)
 
 
 def _no_effect(names, why, ending=""):

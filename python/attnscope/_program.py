@@ -152,6 +152,9 @@ def _captured(given, options):
 
 def _drawn(captured, view, name, flags):
     """What ``attnscope render`` writes of a capture."""
+    # Groups are there to be seen as words.
+    if '"group":' in captured.metadata.get("tokens", ""):
+        flags = [*flags, "--words"]
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "attention.safetensors", Path(folder) / name
         _write(path, captured)

@@ -34,6 +34,19 @@ class Tokens:
         for entry in self.entries[start:]:
             entry["segment"] = 1
 
+    def group(self, groups):
+        """Makes one word of the tokens of each list of positions."""
+        for number, positions in enumerate(groups):
+            positions = [int(position) for position in positions]
+            if not positions or positions != list(range(positions[0], positions[0] + len(positions))):
+                raise AttentionError(f"the group {positions} is no list of positions that follow each other")
+            for position in positions:
+                if not 0 <= position < len(self):
+                    raise AttentionError(f"the group {positions} has position {position}, and there are {len(self)} tokens")
+                if "group" in self.entries[position]:
+                    raise AttentionError(f"token {position} is in two groups")
+                self.entries[position]["group"] = number
+
     def kept(self, positions):
         return Tokens([self.entries[at] for at in positions], self.style)
 

@@ -317,6 +317,11 @@ impl Capture {
         Ok(self)
     }
 
+    /// Whether a person grouped some of its tokens.
+    pub fn has_groups(&self) -> bool {
+        self.parts.tokens.values().flatten().any(|token| token.group.is_some())
+    }
+
     /// The same capture of a model that knows positions in this way.
     #[must_use]
     pub fn with_positions(self, positions: Arc<PositionEncoding>) -> Self {

@@ -294,6 +294,7 @@ impl Panes {
         for pane in self.iter_mut().filter(|pane| pane.document == id) {
             // What was held in another input means nothing in this one.
             pane.selection.pinned = Focus::NONE;
+            pane.options.reading.words |= matches!(item.content, Content::Grouped(_));
             let change = place == Some(pane.id) && pane.view.facts().lays_out_points;
             let view = Some(view).filter(|_| change);
             pane.pending = Some(PendingSelection { view, query: focus.query, key: focus.key, ..Default::default() });

@@ -206,7 +206,12 @@ impl Panes {
         if let Some(document) = documents.find_mut(id) {
             (document.opened, document.made) = (Some(file), None);
         }
+        let is_new = self.iter().all(|pane| pane.document != id || pane.returning.is_none());
+        let is_grouped = first.has_groups();
         self.show(documents, id, first);
+        if is_new && is_grouped {
+            self.merge_groups(id);
+        }
         if let Some(document) = documents.find(id).filter(|document| !document.experiment.edits().is_empty()) {
             notices.inform(Cause::run(document), document.unchangeable().unwrap_or_default(), "");
         }

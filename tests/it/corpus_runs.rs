@@ -11,7 +11,7 @@ use std::{
 use attnscope::{
     corpus::{
         Corpus, Kept,
-        list::{InputList, Item, ListOptions, Split},
+        list::{InputList, Item, ListOptions},
     },
     ids::Side,
     model::{Cancelled, Engine, Input, Logits, Model, RunPlan, Site, Sites, Stage, locate, uninterrupted},

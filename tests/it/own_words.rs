@@ -11,7 +11,7 @@ use attnscope::{
     session::{ChangeCommand, Command, ViewKind},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, accesskit::Role};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::{
     render::attnscope,
@@ -134,9 +134,12 @@ fn a_column_of_a_table_has_the_words_of_its_texts() {
     let metadata = header.metadata().clone().unwrap();
     let groups = |entry: &str| -> Vec<Option<u64>> {
         let tokens: serde_json::Value = serde_json::from_str(&metadata[entry]).unwrap();
-        tokens["self"].as_array().unwrap().iter().map(|token| token["group"].as_u64()).collect()
+        let mut groups: Vec<_> =
+            tokens["self"].as_array().unwrap().iter().map(|token| token["group"].as_u64()).collect();
+        groups.dedup();
+        groups
     };
-    assert_eq!(groups("input0/tokens"), [None, Some(0), Some(0), Some(1), None]);
+    assert_eq!(groups("input0/tokens"), [None, Some(0), Some(1), None]);
     assert_eq!(groups("input1/tokens"), [None, Some(0), Some(1), Some(2), None]);
     for (table, column, expected) in [
         ("b.csv", "words", "the groups of input 1 do not fit: the words do not make up the text: “barked”"),

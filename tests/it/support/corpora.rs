@@ -65,6 +65,7 @@ pub fn look(order: &CorpusOrder) -> EventKind {
     let plan = CorpusPlan { n_inputs, n_tokens: 5 * n_inputs, n_bytes, n_fit: None, notes: Vec::new() };
     EventKind::Look(Arc::new(CorpusLook {
         has_choice: list.text_columns.len() > 1,
+        columns: list.text_columns.iter().take(1).chain(&list.columns).cloned().collect(),
         text_columns: list.text_columns,
         samples: Vec::new(),
         plan: Some(plan),
