@@ -1,6 +1,7 @@
 //! [`Model`]: a checkpoint that is ready to run, and everything that can be asked of it.
 
 mod against;
+mod embeddings;
 mod objective;
 mod packed;
 mod positions;
@@ -37,7 +38,7 @@ use crate::{
         engine::Engine,
         families,
         input::{Encoded, ImageProcessor, Input, InputError, Reader, TextEncoder, replaced},
-        network::{Network, Streams, cost::Lengths, head::Outcome},
+        network::{Network, Streams, cost::Lengths, embedding::Table, head::Outcome},
         opinion,
         run::{
             Control, Edit, Logits, Recorded, RecordedSites, Run, RunPlan, Site, Sites, Tapped, Taps, edits, uniformity,
@@ -54,6 +55,8 @@ pub struct Model {
     audit: Audit,
     engine: Engine,
     network: Network,
+    /// Token embeddings of what it reads.
+    words: Option<Table>,
     reader: Reader,
     decoding: Decoding,
     /// Made when it is asked for: tables are large.
@@ -117,7 +120,7 @@ impl Model {
         let decoding = Decoding::read(&config, files, special, families::class_ids, families::first_read(&config))?;
         let unread = key_audit::account(&config, families::keys_of)?;
         config.check_kinds()?;
-        let (network, mut audit) = engine.install(|| {
+        let (mut network, mut audit) = engine.install(|| {
             let mut network = families::build(&config, &mut weights)?;
             network.tie()?;
             Ok::<_, LoadError>((network, weights.finish()))
@@ -152,11 +155,13 @@ impl Model {
             checkpoint: None,
         };
         let architecture = Arc::new(network.architecture());
+        let words = network.tables().first().map(|table| Table::clone(table));
         Ok(Self {
             spec: Arc::new(spec),
             audit,
             engine: engine.clone(),
             network,
+            words,
             reader,
             decoding,
             positions: OnceLock::new(),

@@ -69,7 +69,7 @@ pub(crate) struct TextEmbedding {
 }
 
 /// Token embeddings.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Table {
     /// `[n_vocab, d_embedding]`.
     Rows(Tensor),
@@ -105,7 +105,7 @@ impl Table {
     }
 
     /// `[ids.len(), d_embedding]`.
-    fn select(&self, ids: &[u32]) -> candle_core::Result<Tensor> {
+    pub fn select(&self, ids: &[u32]) -> candle_core::Result<Tensor> {
         match self {
             Self::Rows(rows) => rows.index_select(&Tensor::new(ids, rows.device())?, 0),
             Self::Tied(output) => output.columns_as_rows(ids),

@@ -131,12 +131,9 @@ impl Tower {
 }
 
 impl Network {
-    /// Brings an output that shares its weights with a token embedding into the order in which it is
-    /// multiplied fastest, and lets every embedding that shares it read from there: reordering it in
-    /// each run would take as long as the product.
-    pub fn tie(&mut self) -> candle_core::Result<()> {
-        let Some(head) = &mut self.head else { return Ok(()) };
-        let embeddings = match &mut self.body {
+    /// The tables of token embeddings, that of what is read first.
+    pub fn tables(&mut self) -> Vec<&mut Table> {
+        let tables = match &mut self.body {
             Body::Single(tower) => vec![tower.embedding.words()],
             Body::EncoderDecoder { encoder, decoder, .. } => {
                 vec![encoder.embedding.words(), decoder.embedding.words()]
@@ -146,14 +143,18 @@ impl Network {
             Body::Attentive(model) => vec![Some(&mut model.words.word)],
             Body::Reader(reader) => vec![Some(reader.words())],
         };
-        let shared = |table: &&mut Table| table.rows().is_ok_and(|rows| head.output.shares(rows));
-        let tables: Vec<&mut Table> = embeddings.into_iter().flatten().filter(shared).collect();
-        let Some(table) = tables.first() else { return Ok(()) };
-        head.output = Linear::owning(table.rows()?, head.output.bias.clone())?;
-        for table in tables {
-            *table = Table::Tied(Linear { bias: None, ..head.output.clone() });
-        }
-        Ok(())
+        tables.into_iter().flatten().collect()
+    }
+
+    /// Brings an output that shares its weights with a token embedding into the order in which it is
+    /// multiplied fastest, and lets every embedding that shares it read from there: reordering it in
+    /// each run would take as long as the product.
+    pub fn tie(&mut self) -> candle_core::Result<()> {
+        // Taken out for as long as the tables are borrowed.
+        let Some(mut head) = self.head.take() else { return Ok(()) };
+        let tied = tie(&mut head, self.tables());
+        self.head = Some(head);
+        tied
     }
 
     /// The attention stacks, in forward order.
@@ -396,4 +397,16 @@ impl Network {
         };
         tower.forward(tokens, Pass::decoding(memory, cache), run)
     }
+}
+
+/// Lets an output and the tables that share its weights read from one copy.
+fn tie(head: &mut Head, tables: Vec<&mut Table>) -> candle_core::Result<()> {
+    let shared = |table: &&mut Table| table.rows().is_ok_and(|rows| head.output.shares(rows));
+    let tables: Vec<&mut Table> = tables.into_iter().filter(shared).collect();
+    let Some(table) = tables.first() else { return Ok(()) };
+    head.output = Linear::owning(table.rows()?, head.output.bias.clone())?;
+    for table in tables {
+        *table = Table::Tied(Linear { bias: None, ..head.output.clone() });
+    }
+    Ok(())
 }
