@@ -9,6 +9,7 @@
 //! what does it move?        norms  effective  edges  directions  head_profile  head_map  detection  syntax  patches  importance
 //! where is the fact?        trace  attribution  memories  rank_one
 //! does it align?            alignment
+//! what do its words mean?   embeddings
 //! underneath                dense  svd  gates  adam
 //! ```
 //!
@@ -26,6 +27,7 @@ pub mod directions;
 pub mod divergence;
 pub mod edges;
 pub mod effective;
+pub mod embeddings;
 pub mod erasure;
 mod error;
 pub mod flow;
