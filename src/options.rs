@@ -29,6 +29,8 @@ pub struct OptionField<'a> {
     pub required: bool,
     /// Whether help leaves it out, as it repeats another one.
     pub hidden: bool,
+    /// Whether the window has it above the answer, and not in the menu alone.
+    pub in_front: bool,
     /// What stands for its value in help, where its kind does not say it.
     pub placeholder: Option<&'static str>,
     /// What it is on the command line when it is given without a value.
@@ -113,6 +115,7 @@ impl<'a> OptionField<'a> {
             conflicts: &[],
             required: false,
             hidden: false,
+            in_front: false,
             placeholder: None,
             bare: None,
             strict: false,
@@ -122,6 +125,12 @@ impl<'a> OptionField<'a> {
             obstacles: Vec::new(),
             counts: Counts::AtOnce,
         }
+    }
+
+    /// The same, above the answer in the window.
+    #[must_use]
+    pub fn in_front(self) -> Self {
+        Self { in_front: true, ..self }
     }
 
     /// The same, of the window alone.

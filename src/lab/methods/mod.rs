@@ -7,6 +7,7 @@ mod attribution_patching;
 mod direct_logits;
 mod edges;
 mod effective;
+mod embeddings;
 mod faithfulness;
 mod flow;
 mod gradients;
@@ -45,6 +46,7 @@ pub use attribution_patching::PatchingOptions;
 pub use direct_logits::DirectLogits;
 pub use edges::{EdgeOptions, Than};
 pub use effective::Effective;
+pub use embeddings::EmbeddingOptions;
 pub use faithfulness::FaithfulnessOptions;
 pub use flow::FlowOptions;
 pub use gradients::{GradientOptions, Of};
@@ -143,6 +145,7 @@ methods! {
     Memories: MemoryOptions,
     RankOne: RewriteOptions,
     Alignment: AlignmentOptions,
+    Embeddings: EmbeddingOptions,
 }
 
 /// The method with this name.

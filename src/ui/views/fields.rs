@@ -240,6 +240,21 @@ pub fn menu_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
     });
 }
 
+/// One option in a line of several: its name, and the control behind it.
+pub fn front_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
+    let OptionField { name, label, meaning, mut value, counts, .. } = field;
+    ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
+    let texts = match &mut value {
+        FieldValue::Words(words, hint) => Some(words_ui(ui, name, words, hint)),
+        FieldValue::Texts(texts, hint) => Some(texts_ui(texts, |joined| words_ui(ui, name, joined, hint))),
+        _ => None,
+    };
+    match texts {
+        Some(response) => drop(response.accessible_name(label).on_hover_text(meaning)),
+        None => drop(control_ui(ui, (name, label, meaning), &mut value, counts)),
+    }
+}
+
 /// One option in a narrow column: the control, and its name behind it.
 pub fn narrow_field_ui(ui: &mut Ui, field: OptionField<'_>) {
     let OptionField { name, label, meaning, mut value, counts, placeholder, obstacles, .. } = field;
@@ -292,11 +307,14 @@ fn control_ui(
             ui.add(number(DragValue::new(*value).range(range.clone()).speed(speed).max_decimals(2), counts))
         }
         FieldValue::Flag(value) => ui.checkbox(value, ""),
-        FieldValue::Words(value, hint) | FieldValue::FileWords(value, hint) => words_ui(ui, name, value, hint),
+        FieldValue::Words(value, hint) | FieldValue::FileWords(value, hint) => {
+            let response = words_ui(ui, name, value, hint);
+            focus_when_opened(ui, &response);
+            response
+        }
         FieldValue::Texts(texts, hint) => {
-            let mut joined = (!texts.is_empty()).then(|| joined(texts));
-            let response = words_ui(ui, name, &mut joined, hint);
-            **texts = split_texts(joined.as_deref().unwrap_or_default());
+            let response = texts_ui(texts, |joined| words_ui(ui, name, joined, hint));
+            focus_when_opened(ui, &response);
             response
         }
         FieldValue::Choice(chosen, names) => {
@@ -360,12 +378,19 @@ fn small_ui(ui: &mut Ui, value: &mut f32, range: RangeInclusive<f32>, counts: Co
     response
 }
 
+/// Several texts in one line, as `draw` draws it.
+fn texts_ui(texts: &mut Vec<String>, draw: impl FnOnce(&mut Option<String>) -> Response) -> Response {
+    let mut line = (!texts.is_empty()).then(|| joined(texts));
+    let response = draw(&mut line);
+    *texts = split_texts(line.as_deref().unwrap_or_default());
+    response
+}
+
 /// Words that count once somebody has finished them.
 fn words_ui(ui: &mut Ui, name: &str, value: &mut Option<String>, hint: &str) -> Response {
     let id = ui.scope_id().with(("words of an option", name));
     let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| value.clone().unwrap_or_default());
     let response = ui.add(TextEdit::singleline(&mut text).hint_text(hint).desired_width(46.0 * GRID));
-    focus_when_opened(ui, &response);
     if response.lost_focus() {
         *value = (!text.trim().is_empty()).then_some(text);
         ui.data_mut(|data| data.remove::<String>(id));

@@ -109,6 +109,8 @@ pub enum MethodPicture {
     Search,
     /// Its grids side by side, on one scale.
     Panels,
+    /// Lists of nearest tokens, and words in the plane (`answers`, `neighbours`, `points`, `differences`).
+    Words,
 }
 
 /// A value of a method: its words, and the form of its numbers.

@@ -15,6 +15,8 @@ pub enum LabQuestion {
     Moves,
     Fact,
     Aligns,
+    /// Of the table of token embeddings.
+    Words,
 }
 
 vocabulary! {
@@ -28,13 +30,14 @@ vocabulary! {
     Moves("moves", "How much does the head write, and from where?", "What it writes"),
     Fact("fact", "In which layer does it appear?", "Which layer"),
     Aligns("aligns", "Which source word belongs to each target word?", "Alignment"),
+    Words("words", "Which words are near each other in the embedding table?", "Embeddings"),
 }
 
 impl LabQuestion {
     /// Whether it is asked of a head or a layer, and not of the whole model.
     pub const fn is_about_heads(self) -> bool {
         match self {
-            Self::Depends => false,
+            Self::Depends | Self::Words => false,
             Self::Believe | Self::Moves | Self::Fact | Self::Aligns => true,
         }
     }

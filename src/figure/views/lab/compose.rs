@@ -10,10 +10,10 @@ use super::{
     grid::Grid,
     links,
     map::{Map, MapAxis, Place},
-    masks,
+    masks, nearest,
     panels::Panels,
     patches::Patches,
-    sentences, shares,
+    plane, sentences, shares,
 };
 use crate::{
     analysis::explain::{
@@ -170,6 +170,10 @@ fn parts(capture: &Capture, report: &Report, head: HeadId) -> Vec<TitledPiece> {
     }
     if report.method.picture == MethodPicture::WordLinks {
         parts.extend(links::parts(report, head));
+    }
+    if report.method.picture == MethodPicture::Words {
+        parts.extend(nearest::parts(report));
+        parts.extend(plane::part(report));
     }
     for leaf in &leaves {
         // A value that its method does not describe would have no words; a test holds them against each other.

@@ -43,7 +43,7 @@ impl LabOptions {
             put(question, LabQuestion::from_name(text).ok_or_else(names))
         };
         let meaning = "Of explain: question: depends (which words), believe (this head), moves (what it writes), fact (which \
-                       layer), aligns (alignment)";
+                       layer), aligns (alignment), words (embedding table)";
         let value = FieldValue::Read(&mut read, "WHAT");
         visit(OptionField::new("question", "Question", meaning, value).strict().on_command_line());
         if scope.all || scope.has_special && self.question == LabQuestion::Depends {

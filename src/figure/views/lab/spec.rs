@@ -69,9 +69,8 @@ fn question(topic: &Topic<'_>) -> String {
         (LabQuestion::Believe, Some(output)) => format!("Does {which} matter for {output}? Do its weights explain it?"),
         (LabQuestion::Fact, Some(output)) => format!("In which layer does {output} appear?"),
         (LabQuestion::Moves, _) => format!("How much does {which} write, and from where?"),
-        (LabQuestion::Depends | LabQuestion::Believe | LabQuestion::Fact, None) | (LabQuestion::Aligns, _) => {
-            question.text().to_owned()
-        }
+        (LabQuestion::Depends | LabQuestion::Believe | LabQuestion::Fact, None)
+        | (LabQuestion::Aligns | LabQuestion::Words, _) => question.text().to_owned(),
     }
 }
 

@@ -13,7 +13,10 @@ use crate::{
     ui::{
         ViewCtx,
         theme::GRID,
-        views::{controls, fields::menu_field_ui},
+        views::{
+            controls,
+            fields::{front_field_ui, menu_field_ui},
+        },
         widgets::{menu_width, scrolled_menu_ui},
     },
 };
@@ -68,6 +71,18 @@ pub fn required_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &As
         }
     });
     are_some
+}
+
+/// Draws the options that stand above the answer.
+pub fn front_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture, column: &AskedColumn) {
+    let scope = Scope::from(&cx.pane.lab_focus(capture));
+    ui.horizontal_wrapped(|ui| {
+        fields_ui(ui, cx, (&scope, column), &mut |ui, field| {
+            if field.in_front {
+                front_field_ui(ui, cx, field);
+            }
+        });
+    });
 }
 
 /// Shows the options of a column to `draw`, and remembers those that it changed.

@@ -104,6 +104,9 @@ impl Pieces {
         (card, sections): (&Card<'_>, &Arc<Vec<Section>>),
     ) {
         let is_open = heading_ui(ui, cx, capture, card);
+        if let Some(column) = card.column.filter(|_| is_open) {
+            options::front_ui(ui, cx, capture, column);
+        }
         let Some(section) = card.section.filter(|_| is_open) else {
             if let Some(column) = card.column.filter(|_| is_open) {
                 failure_ui(ui, cx, capture, column);

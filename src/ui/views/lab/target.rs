@@ -30,7 +30,7 @@ fn side_of(capture: &Capture) -> crate::ids::Side {
 /// Whether a question is about one output: what heads move and which words they link is the same whatever the model says
 /// in the end.
 pub const fn is_about_output(question: LabQuestion) -> bool {
-    !matches!(question, LabQuestion::Moves | LabQuestion::Aligns)
+    !matches!(question, LabQuestion::Moves | LabQuestion::Aligns | LabQuestion::Words)
 }
 
 /// The output that a pane explains, `“mat” and not “rug” at position 5`; `None` where it explains none.
