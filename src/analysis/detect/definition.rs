@@ -1,5 +1,7 @@
 //! Known kinds of heads: one definition each, read by window, files and command line.
 
+use super::Undefined;
+
 /// Something that heads are known to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -50,14 +52,23 @@ pub struct Definition {
     /// nothing.
     pub threshold: Option<(f32, &'static str)>,
     pub applies: &'static str,
+    /// Why no row of a pattern qualifies, where none does.
+    pub nothing: Undefined,
 }
 
 /// Attention of one sequence to itself.
 const OWN: &str = "decoders and encoders that read text";
 const ALL_STACKS: &str = "decoders, encoders, cross-attention and pictures";
 /// What scores of patches have in common.
-const OF_PATCHES: Definition =
-    Definition { name: "", title: "", meaning: "", formula: "", threshold: None, applies: "pictures" };
+const OF_PATCHES: Definition = Definition {
+    name: "",
+    title: "",
+    meaning: "",
+    formula: "",
+    threshold: None,
+    applies: "pictures",
+    nothing: Undefined::TooShort,
+};
 
 impl Detector {
     /// Every detector.
@@ -88,6 +99,7 @@ impl Detector {
                 formula: "mean over i of A[i, i−1]",
                 threshold: Some((0.5, "Clark et al. 2019")),
                 applies: OWN,
+                nothing: Undefined::TooShort,
             },
             Self::Next => &Definition {
                 name: "next",
@@ -96,6 +108,7 @@ impl Detector {
                 formula: "mean over i of A[i, i+1]",
                 threshold: Some((0.5, "Clark et al. 2019")),
                 applies: "encoders that read text",
+                nothing: Undefined::TooShort,
             },
             Self::Itself => &Definition {
                 name: "itself",
@@ -105,6 +118,7 @@ impl Detector {
                 formula: "mean over i of A[i, i]",
                 threshold: Some((0.5, "as for the previous token")),
                 applies: OWN,
+                nothing: Undefined::TooShort,
             },
             Self::Positional => &Definition {
                 name: "positional",
@@ -114,6 +128,7 @@ impl Detector {
                 formula: "max over Δ≠0 of the share of i with argmax over j of A[i, j] = i + Δ",
                 threshold: Some((0.9, "Voita et al. 2019")),
                 applies: OWN,
+                nothing: Undefined::TooShort,
             },
             Self::First => &Definition {
                 name: "first",
@@ -123,6 +138,7 @@ impl Detector {
                 formula: "mean over i of A[i, 0]",
                 threshold: Some((0.6, "Clark et al. 2019, for [CLS]")),
                 applies: ALL_STACKS,
+                nothing: Undefined::TooShort,
             },
             Self::Duplicate => &Definition {
                 name: "duplicate",
@@ -131,17 +147,20 @@ impl Detector {
                 formula: "mean over i with a copy of Σ over j<i with t(j)=t(i) of A[i, j]",
                 threshold: Some((0.3, "as for induction")),
                 applies: OWN,
+                nothing: Undefined::NoRepetition,
             },
             Self::Induction => &Definition {
                 name: "induction",
                 title: "Induction",
                 meaning: "Weight on the tokens that followed earlier copies of the query’s token, on average over \
-                          the queries that have one: prefix matching (Olsson et al. 2022). Where a text repeats at one \
+                          the queries that have one: prefix matching (Olsson et al. 2022). What follows a copy \
+                          may not be the query itself. Where a text repeats at one \
                           distance, a head that looks that far back in any text scores as high: compare its \
                           positional score, and try another text",
-                formula: "mean over i with a copy of Σ over j<i with t(j)=t(i) of A[i, j+1]",
+                formula: "mean over i with a copy of Σ over j<i−1 with t(j)=t(i) of A[i, j+1]",
                 threshold: Some((0.3, "common practice; Olsson et al. give none")),
                 applies: OWN,
+                nothing: Undefined::NoRepetition,
             },
             Self::Punctuation => &Definition {
                 name: "punctuation",
@@ -150,6 +169,7 @@ impl Detector {
                 formula: "mean over i of Σ over j with t(j) in {. ,} of A[i, j]",
                 threshold: Some((0.6, "Clark et al. 2019")),
                 applies: OWN,
+                nothing: Undefined::TooShort,
             },
             Self::Special => &Definition {
                 name: "special",
@@ -158,6 +178,7 @@ impl Detector {
                 formula: "mean over i of Σ over special j of A[i, j]",
                 threshold: Some((0.6, "Clark et al. 2019, for [SEP]")),
                 applies: ALL_STACKS,
+                nothing: Undefined::TooShort,
             },
             Self::Content => &Definition {
                 name: "content",
@@ -166,6 +187,7 @@ impl Detector {
                 formula: "mean over i of max over j≠0, j not special, of A[i, j]",
                 threshold: None,
                 applies: ALL_STACKS,
+                nothing: Undefined::TooShort,
             },
             Self::Confidence => &Definition {
                 name: "confidence",
@@ -175,6 +197,7 @@ impl Detector {
                 formula: "mean over i of max over j of A[i, j]",
                 threshold: None,
                 applies: ALL_STACKS,
+                nothing: Undefined::TooShort,
             },
             Self::Distance => &Definition {
                 name: "distance",
@@ -190,6 +213,7 @@ impl Detector {
                 meaning: "How much nearer in hue than chance patches are that attend to each other, weighted by \
                           saturation",
                 formula: "mean of cos(hue i − hue j) weighted by A[i, j], less the same with equal weights",
+                nothing: Undefined::NoVariation,
                 ..OF_PATCHES
             },
             Self::Brightness => &Definition {
@@ -197,6 +221,7 @@ impl Detector {
                 title: "Brightness",
                 meaning: "Correlation of the brightness of patches that attend to each other",
                 formula: "Pearson correlation of the brightness of i and j, weighted by A[i, j]",
+                nothing: Undefined::NoVariation,
                 ..OF_PATCHES
             },
         }

@@ -13,7 +13,7 @@ use std::fmt;
 use crate::{
     analysis::attention,
     analysis::explain::report::{LabQuestion, MethodSpec},
-    capture::{Capture, Matrix, Token, words},
+    capture::{Capture, Matrix},
     ids::{HeadId, StackKind},
 };
 
@@ -22,6 +22,7 @@ pub use head_score::{HeadOrder, HeadScore, order};
 pub use kinds::{HeadKinds, KindRanking, kinds};
 
 use image::Patches;
+pub use text::{TokenFacts, largest_offset};
 
 /// What `attnscope analyze heads` says of itself: it scores heads instead of explaining an output.
 pub const METHOD: MethodSpec = MethodSpec {
@@ -92,6 +93,9 @@ pub fn patch_distance(capture: &Capture, stack: StackKind, pattern: &Matrix) -> 
 pub struct Probe<'a> {
     capture: &'a Capture,
     stack: StackKind,
+    tokens: TokenFacts,
+    /// Whether a query sees no token after itself.
+    causal: bool,
     /// `None` when the tokens are no patches.
     patches: Option<Patches>,
 }
@@ -99,7 +103,14 @@ pub struct Probe<'a> {
 impl<'a> Probe<'a> {
     /// Looks at a stack of a capture.
     pub fn new(capture: &'a Capture, stack: StackKind) -> Self {
-        Self { capture, stack, patches: Patches::of(capture, stack) }
+        let causal = !stack.is_between() && capture.model().stack(stack).is_some_and(|spec| spec.causal);
+        let tokens = TokenFacts::new(capture.query_tokens(stack), capture.key_tokens(stack), causal);
+        Self { capture, stack, tokens, causal, patches: Patches::of(capture, stack) }
+    }
+
+    /// The tokens as detectors see them.
+    pub const fn tokens(&self) -> &TokenFacts {
+        &self.tokens
     }
 
     /// The score of one head.
@@ -111,43 +122,52 @@ impl<'a> Probe<'a> {
         self.score_of(detector, &pattern.ok_or(Undefined::NotRecorded)?)
     }
 
+    /// Whether the stack has what a detector looks at: an order of tokens, patches, tokens of the kind.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn check(&self, detector: Detector) -> Result<(), Undefined> {
+        let there = |is_there: bool, nothing: Undefined| if is_there { Ok(()) } else { Err(nothing) };
+        match detector {
+            Detector::First | Detector::Content | Detector::Confidence => Ok(()),
+            Detector::Special => there(self.tokens.has_special(), Undefined::NoSpecial),
+            _ if self.stack.is_between() => Err(Undefined::OtherSequence),
+            Detector::Distance | Detector::Hue | Detector::Brightness => {
+                there(self.patches.is_some(), Undefined::NoPatches)
+            }
+            _ if self.patches.is_some() => Err(Undefined::NoOrder),
+            Detector::Next => there(!self.causal, Undefined::Causal),
+            Detector::Punctuation => there(!self.tokens.punctuation().is_empty(), Undefined::NoPunctuation),
+            Detector::Previous
+            | Detector::Itself
+            | Detector::Positional
+            | Detector::Duplicate
+            | Detector::Induction => Ok(()),
+        }
+    }
+
     /// The score of a pattern `[query, key]` of the stack.
     ///
     /// # Errors
     /// As [`Self::score`].
     pub fn score_of(&self, detector: Detector, pattern: &Matrix) -> Result<f32, Undefined> {
-        let stack = self.stack;
-        let (queries, keys) = (self.capture.query_tokens(stack), self.capture.key_tokens(stack));
-        let own = stack.query_side() == stack.key_side();
-        let causal = own && self.capture.model().stack(stack).is_some_and(|spec| spec.causal);
-        let on_keys = |wanted: &dyn Fn(&Token) -> bool, nothing: Undefined| {
-            let there = keys.iter().any(wanted);
-            let on = || text::on(pattern, 0.., |key| keys.get(key).is_some_and(wanted));
-            if there { on().ok_or(Undefined::TooShort) } else { Err(nothing) }
-        };
-        match (detector, &self.patches) {
-            (Detector::First, _) => text::on(pattern, usize::from(causal).., |key| key == 0).ok_or(Undefined::TooShort),
-            (Detector::Special, _) => on_keys(&|token| token.special, Undefined::NoSpecial),
-            (Detector::Confidence, _) => text::largest(pattern, (queries, 0), (keys, 0)).ok_or(Undefined::TooShort),
-            (Detector::Content, _) => {
-                text::largest(pattern, (queries, usize::from(causal)), (keys, 1)).ok_or(Undefined::TooShort)
-            }
-            _ if !own => Err(Undefined::OtherSequence),
-            (Detector::Distance, Some(patches)) => patches.distance(pattern).ok_or(Undefined::TooShort),
-            (Detector::Hue, Some(patches)) => patches.hue(pattern).ok_or(Undefined::NoVariation),
-            (Detector::Brightness, Some(patches)) => patches.brightness(pattern).ok_or(Undefined::NoVariation),
-            (Detector::Distance | Detector::Hue | Detector::Brightness, None) => Err(Undefined::NoPatches),
-            (_, Some(_)) => Err(Undefined::NoOrder),
-            (Detector::Previous, None) => text::diagonal(pattern, -1).ok_or(Undefined::TooShort),
-            (Detector::Next, None) if causal => Err(Undefined::Causal),
-            (Detector::Next, None) => text::diagonal(pattern, 1).ok_or(Undefined::TooShort),
-            (Detector::Itself, None) => text::itself(pattern, usize::from(causal)).ok_or(Undefined::TooShort),
-            (Detector::Positional, None) => text::positional(pattern, usize::from(causal)).ok_or(Undefined::TooShort),
-            (Detector::Duplicate, None) => text::copies(pattern, queries, 0).ok_or(Undefined::NoRepetition),
-            (Detector::Induction, None) => text::copies(pattern, queries, 1).ok_or(Undefined::NoRepetition),
-            (Detector::Punctuation, None) => {
-                on_keys(&|token| matches!(words::bare(&token.text), "." | ","), Undefined::NoPunctuation)
-            }
+        self.check(detector)?;
+        match detector {
+            Detector::Distance | Detector::Hue | Detector::Brightness => self.of_patches(detector, pattern),
+            Detector::Positional => self.tokens.positional(pattern).map(|share| share as f32),
+            _ => self.tokens.mean(detector, pattern).map(|mean| mean as f32),
+        }
+        .ok_or(detector.definition().nothing)
+    }
+
+    /// The score of a pattern by a detector of patches; `None` of any other, and where there is nothing to tell.
+    pub fn of_patches(&self, detector: Detector, pattern: &Matrix) -> Option<f32> {
+        let patches = self.patches.as_ref()?;
+        match detector {
+            Detector::Distance => patches.distance(pattern),
+            Detector::Hue => patches.hue(pattern),
+            Detector::Brightness => patches.brightness(pattern),
+            _ => None,
         }
     }
 }

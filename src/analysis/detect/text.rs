@@ -1,80 +1,147 @@
-//! Detectors for sequences of tokens.
+//! Detectors for sequences of tokens: the score of one row of a pattern, which means are made of.
 
-use std::{collections::BTreeMap, ops::RangeFrom};
+use std::collections::{BTreeMap, HashMap};
 
-use crate::capture::{Matrix, Token};
+use super::Detector;
+use crate::capture::{Matrix, Token, words};
 
-/// Mean weight at this offset from the query, over the queries that have a key there.
-pub fn diagonal(pattern: &Matrix, offset: isize) -> Option<f32> {
-    mean(pattern.rows().enumerate().filter_map(|(query, row)| row.get(query.checked_add_signed(offset)?).copied()))
+/// The tokens of one input as detectors see them, found out once for all heads of a stack.
+#[derive(Clone, Debug)]
+pub struct TokenFacts {
+    /// Which queries and keys are special tokens.
+    special: [Vec<bool>; 2],
+    /// Positions of keys that are special tokens.
+    special_keys: Vec<usize>,
+    /// Positions of keys that are full stops or commas.
+    punctuation: Vec<usize>,
+    /// The nearest earlier copy of each query.
+    copy: Vec<Option<usize>>,
+    /// The first query that has a choice.
+    first: usize,
 }
 
-/// Mean weight on the query's own position, from query `first` on.
-pub fn itself(pattern: &Matrix, first: usize) -> Option<f32> {
-    mean(pattern.rows().enumerate().skip(first).filter_map(|(query, row)| row.get(query).copied()))
-}
-
-/// The share of queries from `first` on whose largest weight is at one and the same distance from them, other than 0:
-/// at the distance that has most (Voita et al. 2019). None of fewer than two queries.
-pub fn positional(pattern: &Matrix, first: usize) -> Option<f32> {
-    let mut n_at: BTreeMap<isize, usize> = BTreeMap::new();
-    let mut n = 0;
-    for (query, row) in pattern.rows().enumerate().skip(first) {
-        n += 1;
-        // Of equal weights none is the largest.
-        let most = row.iter().copied().fold(0.0, f32::max);
-        let mut largest = row.iter().enumerate().filter(|(_, weight)| **weight == most);
-        if let (Some((key, _)), None) = (largest.next(), largest.next())
-            && key != query
-        {
-            *n_at.entry(key as isize - query as isize).or_default() += 1;
+impl TokenFacts {
+    /// Of the queries and keys of a stack; the first query of a causal one sees itself alone.
+    pub fn new(queries: &[Token], keys: &[Token], causal: bool) -> Self {
+        let positions = |wanted: &dyn Fn(&Token) -> bool| {
+            keys.iter().enumerate().filter(|(_, token)| wanted(token)).map(|(at, _)| at).collect()
+        };
+        let special = [queries, keys].map(|tokens| tokens.iter().map(|token| token.special).collect());
+        Self {
+            special,
+            special_keys: positions(&|token| token.special),
+            punctuation: positions(&|token| matches!(words::bare(&token.text), "." | ",")),
+            copy: nearest_copies(queries),
+            first: usize::from(causal),
         }
     }
-    let most = n_at.into_values().max().unwrap_or(0);
-    (n > 1).then(|| most as f32 / n as f32)
-}
 
-/// Mean over some queries of the weight on all keys that are `wanted`.
-pub fn on(pattern: &Matrix, queries: RangeFrom<usize>, wanted: impl Fn(usize) -> bool) -> Option<f32> {
-    let sum = |row: &[f32]| row.iter().enumerate().filter(|(key, _)| wanted(*key)).map(|(_, weight)| weight).sum();
-    mean(pattern.rows().skip(queries.start).map(sum))
-}
-
-/// Mean weight on the tokens `after` places behind earlier copies of the query's token, over the queries
-/// that have an earlier copy.
-pub fn copies(pattern: &Matrix, tokens: &[Token], after: usize) -> Option<f32> {
-    let same = |a: &Token, b: &Token| match (a.id, b.id) {
-        (Some(a), Some(b)) => a == b,
-        _ => a.text == b.text,
-    };
-    mean(pattern.rows().enumerate().filter_map(|(query, row)| {
-        let token = tokens.get(query)?;
-        let earlier = tokens[..query].iter().enumerate().filter(|(_, other)| same(token, other));
-        let weights: Vec<f32> = earlier.filter_map(|(copy, _)| row.get(copy + after).copied()).collect();
-        (!weights.is_empty()).then(|| weights.iter().sum())
-    }))
-}
-
-/// Mean of the largest weight of each query, special tokens left out; of both sides what stands from a position on.
-pub fn largest(
-    pattern: &Matrix,
-    (queries, first_query): (&[Token], usize),
-    (keys, first_key): (&[Token], usize),
-) -> Option<f32> {
-    let rows = pattern.rows().zip(queries).skip(first_query).filter(|(_, query)| !query.special);
-    mean(rows.filter_map(|(row, _)| {
-        let seen = row.iter().zip(keys).skip(first_key).filter(|(_, key)| !key.special);
-        seen.map(|(weight, _)| *weight).max_by(f32::total_cmp)
-    }))
-}
-
-fn mean(values: impl Iterator<Item = f32>) -> Option<f32> {
-    let (mut sum, mut n) = (0.0f64, 0usize);
-    for value in values {
-        sum += f64::from(value);
-        n += 1;
+    /// Whether there is a special token among the keys.
+    pub const fn has_special(&self) -> bool {
+        !self.special_keys.is_empty()
     }
-    (n > 0).then(|| (sum / n as f64) as f32)
+
+    /// Positions of keys that are full stops or commas.
+    pub fn punctuation(&self) -> &[usize] {
+        &self.punctuation
+    }
+
+    /// Whether a query has a choice: the first one of a causal head has none.
+    pub const fn has_choice(&self, query: usize) -> bool {
+        query >= self.first
+    }
+
+    /// Whether a key is a special token.
+    pub fn is_special_key(&self, key: usize) -> bool {
+        self.special[1].get(key).copied().unwrap_or(false)
+    }
+
+    /// Earlier copies of a query's token, the nearest first.
+    pub fn copies(&self, query: usize) -> impl Iterator<Item = usize> {
+        let earlier = move |position: usize| self.copy.get(position).copied().flatten();
+        std::iter::successors(earlier(query), move |copy| earlier(*copy))
+    }
+
+    /// What followed earlier copies of a query's token, the query itself and what comes after it left out.
+    pub fn followers(&self, query: usize) -> impl Iterator<Item = usize> {
+        self.copies(query).map(|copy| copy + 1).filter(move |follower| *follower < query)
+    }
+
+    /// The score of one row of a pattern, `[key]`; `None` where the row does not qualify. [`Detector::Positional`]
+    /// and the detectors of patches have none: they are no means over rows.
+    pub fn of_row(&self, detector: Detector, query: usize, row: &[f32]) -> Option<f64> {
+        let at = |key: usize| row.get(key).copied().map(f64::from);
+        let on = |keys: &[usize]| Some(keys.iter().filter_map(|key| at(*key)).sum());
+        match detector {
+            Detector::Previous => at(query.checked_sub(1)?),
+            Detector::Next => at(query + 1),
+            Detector::Itself => at(query).filter(|_| self.has_choice(query)),
+            Detector::First => at(0).filter(|_| self.has_choice(query)),
+            Detector::Duplicate => some_sum(self.copies(query).filter_map(at)),
+            Detector::Induction => some_sum(self.followers(query).filter_map(at)),
+            Detector::Punctuation => on(&self.punctuation),
+            Detector::Special => on(&self.special_keys),
+            Detector::Content => self.largest(query, row, 1).filter(|_| self.has_choice(query)),
+            Detector::Confidence => self.largest(query, row, 0),
+            Detector::Positional | Detector::Distance | Detector::Hue | Detector::Brightness => None,
+        }
+    }
+
+    /// The largest weight of a query that is no special token, on keys from `first` on that are none.
+    fn largest(&self, query: usize, row: &[f32], first: usize) -> Option<f64> {
+        if self.special[0].get(query).copied().unwrap_or(false) {
+            return None;
+        }
+        let seen = row.iter().enumerate().skip(first).filter(|(key, _)| !self.is_special_key(*key));
+        seen.map(|(_, weight)| *weight).max_by(f32::total_cmp).map(f64::from)
+    }
+
+    /// The mean over the rows that qualify, and how many do.
+    pub fn mean(&self, detector: Detector, pattern: &Matrix) -> Option<f64> {
+        let rows = pattern.rows().enumerate().filter_map(|(query, row)| self.of_row(detector, query, row));
+        let (sum, n) = rows.fold((0.0, 0usize), |(sum, n), score| (sum + score, n + 1));
+        (n > 0).then(|| sum / n as f64)
+    }
+
+    /// The share of queries with a choice whose largest weight is at one and the same distance from them, other than 0:
+    /// at the distance that has most (Voita et al. 2019). None of fewer than two queries.
+    pub fn positional(&self, pattern: &Matrix) -> Option<f64> {
+        let mut n_at: BTreeMap<isize, usize> = BTreeMap::new();
+        for (query, row) in pattern.rows().enumerate().skip(self.first) {
+            if let Some(offset) = largest_offset(query, row).filter(|offset| *offset != 0) {
+                *n_at.entry(offset).or_default() += 1;
+            }
+        }
+        let n = pattern.n_rows().saturating_sub(self.first);
+        let most = n_at.into_values().max().unwrap_or(0);
+        (n > 1).then(|| most as f64 / n as f64)
+    }
+}
+
+/// Where the largest weight of a row is, key minus query; of equal weights none is the largest.
+pub fn largest_offset(query: usize, row: &[f32]) -> Option<isize> {
+    let most = row.iter().copied().fold(0.0, f32::max);
+    let mut largest = row.iter().enumerate().filter(|(_, weight)| **weight == most);
+    match (largest.next(), largest.next()) {
+        (Some((key, _)), None) => Some(key as isize - query as isize),
+        _ => None,
+    }
+}
+
+/// The nearest earlier token of the same id, or of the same text where some have no id.
+fn nearest_copies<'a>(tokens: &'a [Token]) -> Vec<Option<usize>> {
+    let has_ids = tokens.iter().all(|token| token.id.is_some());
+    let mut last: HashMap<(Option<u32>, &'a str), usize> = HashMap::new();
+    let mut copy_of = |(at, token): (usize, &'a Token)| {
+        let known = if has_ids { (token.id, "") } else { (None, token.text.as_str()) };
+        last.insert(known, at)
+    };
+    tokens.iter().enumerate().map(&mut copy_of).collect()
+}
+
+/// The sum of some values; `None` of none.
+fn some_sum(values: impl Iterator<Item = f64>) -> Option<f64> {
+    values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
 }
 
 #[cfg(test)]
@@ -85,18 +152,21 @@ mod tests {
         ids.iter().map(|&id| Token { id: Some(id), ..Token::default() }).collect()
     }
 
+    fn facts(ids: &[u32], causal: bool) -> TokenFacts {
+        TokenFacts::new(&tokens(ids), &tokens(ids), causal)
+    }
+
     fn matrix(rows: &[&[f32]]) -> Matrix {
         Matrix::new(rows.concat(), [rows.len(), rows[0].len()]).unwrap()
     }
 
-    fn near(value: Option<f32>, expected: f32) {
+    fn near(value: Option<f64>, expected: f64) {
         assert!(value.is_some_and(|value| (value - expected).abs() < 1e-6), "{value:?} instead of {expected}");
     }
 
     /// The tokens of TransformerLens' detector example: 0.7 on the target of induction, the rest on the first.
     #[test]
     fn prefix_matching_counts_queries_with_an_earlier_copy() {
-        let tokens = tokens(&[9, 5, 6, 7, 5, 6, 7]);
         let mut rows = vec![vec![0.0; 7]; 7];
         for row in &mut rows {
             row[0] = 1.0;
@@ -105,9 +175,20 @@ mod tests {
             (rows[query][0], rows[query][target]) = (0.3, 0.7);
         }
         let rows: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
-        near(copies(&matrix(&rows), &tokens, 1), 0.7);
-        near(copies(&matrix(&rows), &tokens, 0), 0.0);
-        assert_eq!(copies(&matrix(&rows), &self::tokens(&[0, 1, 2, 3, 4, 5, 6]), 1), None, "no token repeats");
+        let repeated = facts(&[9, 5, 6, 7, 5, 6, 7], true);
+        near(repeated.mean(Detector::Induction, &matrix(&rows)), 0.7);
+        near(repeated.mean(Detector::Duplicate, &matrix(&rows)), 0.0);
+        let other = facts(&[0, 1, 2, 3, 4, 5, 6], true);
+        assert_eq!(other.mean(Detector::Induction, &matrix(&rows)), None, "no token repeats");
+    }
+
+    #[test]
+    fn a_token_right_after_its_copy_is_no_induction_but_attention_to_itself() {
+        let pattern = matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.5, 0.5, 0.0, 0.0], &[0.1, 0.2, 0.7, 0.0], &[0.25; 4]]);
+        assert_eq!(facts(&[9, 5, 5, 6], true).mean(Detector::Induction, &pattern), None);
+        near(facts(&[9, 5, 5, 6], true).mean(Detector::Duplicate, &pattern), 0.2);
+        // Of three copies the last one follows the first at a distance, and the second at none.
+        near(facts(&[5, 5, 5, 6], true).mean(Detector::Induction, &pattern), 0.2);
     }
 
     #[test]
@@ -119,30 +200,33 @@ mod tests {
             &[0.1, 0.1, 0.6, 0.1, 0.1],
             &[0.2, 0.1, 0.1, 0.1, 0.5],
         ]);
+        let five = |causal| facts(&[1, 2, 3, 4, 5], causal);
+        let mean = |detector| five(false).mean(detector, &pattern);
         // Sums over the diagonals of Clark et al.'s example: 1.3, 0.85 and 1.4.
-        near(itself(&pattern, 0), 1.3 / 5.0);
-        near(diagonal(&pattern, 1), 0.85 / 4.0);
-        near(diagonal(&pattern, -1), 1.4 / 4.0);
-        near(on(&pattern, 0.., |key| key == 0), 0.19);
+        near(mean(Detector::Itself), 1.3 / 5.0);
+        near(mean(Detector::Next), 0.85 / 4.0);
+        near(mean(Detector::Previous), 1.4 / 4.0);
+        near(mean(Detector::First), 0.19);
+        near(five(true).mean(Detector::Itself, &pattern), 0.8 / 4.0);
         // The largest weights are 0, +1, −1, −1 and 0 away.
-        near(positional(&pattern, 0), 0.4);
-        near(positional(&pattern, 1), 0.5);
-        assert_eq!(positional(&matrix(&[&[1.0]]), 0), None);
-        near(positional(&matrix(&[&[0.5, 0.5], &[0.5, 0.5]]), 0), 0.0);
-        let tokens = tokens(&[1, 2, 3, 4, 5]);
-        near(largest(&pattern, (&tokens, 0), (&tokens, 0)), (0.5 + 0.5 + 0.6 + 0.6 + 0.5) / 5.0);
+        near(five(false).positional(&pattern), 0.4);
+        near(five(true).positional(&pattern), 0.5);
+        assert_eq!(facts(&[1], false).positional(&matrix(&[&[1.0]])), None);
+        near(facts(&[1, 2], false).positional(&matrix(&[&[0.5, 0.5], &[0.5, 0.5]])), 0.0);
+        near(mean(Detector::Confidence), (0.5 + 0.5 + 0.6 + 0.6 + 0.5) / 5.0);
     }
 
     #[test]
     fn what_lies_on_the_first_key_and_on_special_ones_is_no_content() {
         let special = |special: bool| Token { special, ..Token::default() };
         let tokens = [false, false, true, false].map(special);
+        let content = |pattern: &Matrix| TokenFacts::new(&tokens, &tokens, true).mean(Detector::Content, pattern);
         let sink =
             matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.9, 0.1, 0.0, 0.0], &[0.2, 0.1, 0.7, 0.0], &[0.6, 0.1, 0.1, 0.2]]);
         // The second and the last query; the third is special.
-        near(largest(&sink, (&tokens, 1), (&tokens, 1)), 0.15);
-        let content = matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.2, 0.8, 0.0, 0.0], &[0.0; 4], &[0.1, 0.6, 0.3, 0.0]]);
-        near(largest(&content, (&tokens, 1), (&tokens, 1)), 0.7);
-        assert_eq!(largest(&matrix(&[&[1.0]]), (&tokens, 1), (&tokens, 1)), None, "one token sees nothing else");
+        near(content(&sink), 0.15);
+        near(content(&matrix(&[&[1.0, 0.0, 0.0, 0.0], &[0.2, 0.8, 0.0, 0.0], &[0.0; 4], &[0.1, 0.6, 0.3, 0.0]])), 0.7);
+        let alone = TokenFacts::new(&tokens[..1], &tokens[..1], true);
+        assert_eq!(alone.mean(Detector::Content, &matrix(&[&[1.0]])), None, "one token sees nothing else");
     }
 }
