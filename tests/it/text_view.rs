@@ -1,6 +1,9 @@
 //! The text itself: its numbers are those of the pattern, its words those of the input, and the pointer asks both ways.
 
-use attnscope::session::ViewKind;
+use attnscope::{
+    figure::views::text::TextUnit,
+    session::{Command, ViewKind},
+};
 use egui_kittest::kittest::Queryable as _;
 use serde_json::Value;
 
@@ -98,4 +101,45 @@ fn a_token_is_asked_both_ways_and_held_by_a_click() {
     for sentence in ["Sentence: one two three four.", "Sentence: Five six"] {
         window.harness.get_by_label(sentence);
     }
+}
+
+#[test]
+fn a_text_is_folded_into_paragraphs_and_into_one_document_that_have_the_sums_of_their_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "The cat sat down. It was tired.\n\nThe dog ran. It was happy.\nThe end.";
+    let model = ["text", "--model", "demo:gpt", "--text", text, "--layer", "1", "--head", "2"];
+    let figure = |unit: &str| {
+        let path = folder.path().join(format!("{unit}.svg")).display().to_string();
+        let output = attnscope(&[&["render"], &model[..], &["--tint", unit, "--out", &path]].concat());
+        assert!(output.status.success(), "{unit}: {}", String::from_utf8_lossy(&output.stderr));
+        std::fs::read_to_string(path).unwrap()
+    };
+    let rows = table(&model);
+    let total: f64 = rows.iter().map(|row| row.4).sum();
+    assert!((total - 1.0).abs() < 1e-5, "no token of this text is special: {total}");
+    assert!(figure("document").contains("largest on a document 1.000"));
+    let json = folder.path().join("numbers.json").display().to_string();
+    assert!(attnscope(&[&["render"], &model[..], &["--data", &json]].concat()).status.success());
+    let value: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let mut sums = std::collections::BTreeMap::<String, f64>::new();
+    for row in value["rows"].as_array().unwrap() {
+        *sums.entry(row["paragraph"].as_str().unwrap().to_owned()).or_default() += row["weight"].as_f64().unwrap();
+    }
+    assert_eq!(sums.keys().collect::<Vec<_>>(), ["0", "1", "2"]);
+    let largest = sums.values().copied().fold(0.0, f64::max);
+    assert!(figure("paragraph").contains(&format!("largest on a paragraph {largest:.3}")), "{sums:?}");
+}
+
+#[test]
+fn the_outline_is_of_the_parts_that_have_the_colours() {
+    let text = "one two. Three four\n five six";
+    let mut window = Window::with_size(with_text(text), [1600.0, 900.0]);
+    window.show(ViewKind::Text);
+    let shows = |window: &Window, label: &str| window.harness.query_by_label(label).is_some();
+    assert!(shows(&window, "Sentence: one two.") && !shows(&window, "Paragraph: five six"));
+    let mut options = window.app().session().pane().options.clone();
+    options.text.unit = TextUnit::Paragraph;
+    window.app().request(Command::SetViewOptions(options));
+    window.settle();
+    assert!(shows(&window, "Paragraph: five six") && !shows(&window, "Sentence: one two."));
 }

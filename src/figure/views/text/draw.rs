@@ -19,7 +19,7 @@ use crate::{
 /// Below the text of a figure: the colours with their numbers.
 const SCALE_PT: f32 = 10.0 * GRID;
 const SCALE_WIDTH_PT: f32 = 40.0 * GRID;
-/// The bar of a sentence is at most so long; its number stands behind it.
+/// The bar of a part is at most so long; its number stands behind it.
 const BAR_PT: f32 = 16.0 * GRID;
 /// How high an arc rises.
 const ARC_PT: (f32, f32) = (2.0 * GRID, 5.0 * GRID);
@@ -88,11 +88,11 @@ impl TextScene {
         }
     }
 
-    /// A bar for the sum of each sentence.
+    /// A bar for the sum of each part.
     fn draw_outline(&self, layout: &TextLayout, by: Vec2, pen: &mut Pen<'_>) {
         let tint = &*self.tint;
         let passage = self.passages.side(tint.on_keys);
-        let sums = passage.by_sentence(&tint.values);
+        let sums = passage.parts(self.options.unit).sums(&tint.values);
         let most = sums.iter().map(|sum| sum.abs()).fold(f32::MIN_POSITIVE, f32::max);
         let is_one = self.passages.is_one();
         for row in layout.outline.iter().filter(|row| is_one || row.is_key == tint.on_keys) {
@@ -100,7 +100,7 @@ impl TextScene {
             if !pen.sees(rect) {
                 continue;
             }
-            let sum = sums[row.sentence];
+            let sum = sums[row.part];
             let bar = vec2(BAR_PT * sum.abs() / most, rect.height() - 2.0 * GRID);
             let left = rect.left_center();
             pen.rect(Rect::from_min_size(pos2(left.x, left.y - bar.y / 2.0), bar), pen.palette.bar);

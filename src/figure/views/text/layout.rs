@@ -2,7 +2,7 @@
 
 use emath::{Rect, Vec2, pos2, vec2};
 
-use super::{Passage, Passages};
+use super::{Passage, Passages, TextUnit};
 use crate::{
     capture::words::unspaced,
     figure::measure::{GRID, text_size::LARGE},
@@ -17,7 +17,7 @@ const TINT_PT: f32 = 6.0 * GRID;
 /// Width of the outline, and the space before it.
 pub const OUTLINE_PT: f32 = 30.0 * GRID;
 pub const BESIDE_PT: f32 = 6.0 * GRID;
-/// Height of a sentence in the outline.
+/// Height of a part in the outline.
 const OUTLINE_ROW_PT: f32 = 4.5 * GRID;
 /// The text alone has room in less.
 const LEAST_WITH_OUTLINE_PT: f32 = 120.0 * GRID;
@@ -36,11 +36,11 @@ pub struct Place {
     pub rect: Rect,
 }
 
-/// A sentence in the outline.
+/// A part of the text in the outline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutlineRow {
     pub is_key: bool,
-    pub sentence: usize,
+    pub part: usize,
     pub rect: Rect,
 }
 
@@ -56,13 +56,16 @@ pub struct TextLayout {
 }
 
 impl TextLayout {
-    /// Lays passages out in a width; `measure` gives the width of a text.
-    pub fn compute(passages: &Passages, width: f32, measure: &mut dyn FnMut(&str) -> f32) -> Self {
+    /// Lays passages out in a width, with an outline of the parts that they are folded into; `measure` gives the width of
+    /// a text.
+    pub fn compute(passages: &Passages, unit: TextUnit, width: f32, measure: &mut dyn FnMut(&str) -> f32) -> Self {
         let sides: &[bool] = if passages.is_one() { &[false] } else { &[false, true] };
         // What asks for a whole document has no text of its own.
         let sides: Vec<bool> = sides.iter().copied().filter(|is_key| passages.side(*is_key).has_text()).collect();
-        let n_sentences: usize = sides.iter().map(|is_key| passages.side(*is_key).sentences.len()).sum();
-        let has_outline = n_sentences > 1 && width >= LEAST_WITH_OUTLINE_PT;
+        let n_parts: usize = sides.iter().map(|is_key| passages.side(*is_key).parts(unit).ranges.len()).sum();
+        // One sentence alone says no more than its text.
+        let tells_of_one = matches!(unit, TextUnit::Paragraph | TextUnit::Document);
+        let has_outline = (n_parts > 1 || tells_of_one && n_parts > 0) && width >= LEAST_WITH_OUTLINE_PT;
         let room = if has_outline { width - OUTLINE_PT - BESIDE_PT } else { width };
         let line = room.min(LINE_PT);
         let mut layout = Self { size: vec2(line, ABOVE_PT), ..Self::default() };
@@ -78,24 +81,24 @@ impl TextLayout {
             layout.places.extend(lines.places);
         }
         if has_outline {
-            layout.add_outline(passages, line + BESIDE_PT);
+            layout.add_outline(passages, unit, line + BESIDE_PT);
         }
         layout
     }
 
-    /// A row for each sentence, at its first line or below the row before it.
-    fn add_outline(&mut self, passages: &Passages, left: f32) {
+    /// A row for each part, at its first line or below the row before it.
+    fn add_outline(&mut self, passages: &Passages, unit: TextUnit, left: f32) {
         let mut bottom = 0.0;
         let mut last = None;
         for place in &self.places {
-            let sentence = passages.side(place.is_key).sentence_of[place.piece];
-            let Some(sentence) = sentence.filter(|of| last != Some((place.is_key, *of))) else { continue };
-            last = Some((place.is_key, sentence));
+            let part = passages.side(place.is_key).parts(unit).of[place.piece];
+            let Some(part) = part.filter(|of| last != Some((place.is_key, *of))) else { continue };
+            last = Some((place.is_key, part));
             let middle = place.rect.center().y;
             let top = (middle - OUTLINE_ROW_PT / 2.0).max(bottom);
             let rect = Rect::from_min_size(pos2(left, top), vec2(OUTLINE_PT, OUTLINE_ROW_PT));
             bottom = rect.bottom();
-            self.outline.push(OutlineRow { is_key: place.is_key, sentence, rect });
+            self.outline.push(OutlineRow { is_key: place.is_key, part, rect });
         }
         self.size = vec2(left + OUTLINE_PT, self.size.y.max(bottom));
     }
@@ -236,7 +239,9 @@ mod tests {
 
     /// Ten points a character.
     fn laid(pieces: &[(&str, &str)], width: f32) -> Vec<(f32, f32)> {
-        let layout = TextLayout::compute(&passages(pieces), width, &mut |text| 10.0 * text.chars().count() as f32);
+        let layout = TextLayout::compute(&passages(pieces), TextUnit::Token, width, &mut |text| {
+            10.0 * text.chars().count() as f32
+        });
         layout
             .places
             .iter()

@@ -24,15 +24,50 @@ use crate::{
     text::{capitalised, weight_text},
 };
 
+/// Parts that a text is folded into.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parts {
+    /// The part of each piece; none of tokens that the tokenizer or the model added, which are not in the text.
+    pub of: Vec<Option<usize>>,
+    /// The pieces of each part, from the first to behind the last.
+    pub ranges: Vec<Range<usize>>,
+}
+
+impl Parts {
+    fn new(of: Vec<Option<usize>>) -> Self {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for (at, of) in of.iter().enumerate() {
+            match of.map(|of| ranges.get_mut(of)) {
+                Some(Some(part)) => part.end = at + 1,
+                Some(None) => ranges.push(at..at + 1),
+                None => {}
+            }
+        }
+        Self { of, ranges }
+    }
+
+    /// The sum of some numbers over each part.
+    pub fn sums(&self, values: &[f32]) -> Vec<f32> {
+        let mut sums = vec![0.0_f64; self.ranges.len()];
+        for (of, value) in self.of.iter().zip(values) {
+            if let Some(of) = of {
+                sums[*of] += f64::from(*value);
+            }
+        }
+        sums.into_iter().map(|sum| sum as f32).collect()
+    }
+}
+
 /// The running text of the rows or the columns of a pattern.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Passage {
     /// One for each row or column that stands for tokens.
     pub pieces: Vec<TextPiece>,
-    /// The sentence of each piece; none of tokens that the tokenizer or the model added, which are not in the text.
-    pub sentence_of: Vec<Option<usize>>,
-    /// The pieces of each sentence, from the first to behind the last.
-    pub sentences: Vec<Range<usize>>,
+    pub sentences: Parts,
+    /// What stands between line ends; the texts of a pair are paragraphs of their own.
+    pub paragraphs: Parts,
+    /// All of it as one part.
+    pub document: Parts,
 }
 
 impl Passage {
@@ -41,59 +76,79 @@ impl Passage {
         Self::new(running_text(capture, side, groups))
     }
 
-    /// Finds the sentences of a text by the rules of Unicode; a line end is the end of a sentence.
     fn new(pieces: Vec<TextPiece>) -> Self {
-        let mut text = String::new();
-        let mut starts = Vec::with_capacity(pieces.len());
-        for piece in &pieces {
-            if !piece.special {
-                text.push_str(&piece.before);
-            }
-            starts.push(text.len());
-            if !piece.special {
-                text.push_str(&piece.text);
-            }
+        let document = pieces.iter().map(|piece| (!piece.special).then_some(0)).collect();
+        Self {
+            sentences: Parts::new(sentences(&pieces)),
+            paragraphs: Parts::new(paragraphs(&pieces)),
+            document: Parts::new(document),
+            pieces,
         }
-        let ends: Vec<usize> = text.split_sentence_bound_indices().map(|(at, part)| at + part.len()).collect();
-        // White space alone is no sentence: those that hold a piece are counted.
-        let mut known: Vec<usize> = Vec::new();
-        let mut sentence = |(piece, start): (&TextPiece, &usize)| {
-            if piece.special {
-                return None;
-            }
-            let end = ends.partition_point(|end| end <= start);
-            if known.last() != Some(&end) {
-                known.push(end);
-            }
-            Some(known.len() - 1)
-        };
-        let sentence_of: Vec<Option<usize>> = pieces.iter().zip(&starts).map(&mut sentence).collect();
-        let mut sentences: Vec<Range<usize>> = Vec::with_capacity(known.len());
-        for (at, of) in sentence_of.iter().enumerate() {
-            match of.map(|of| sentences.get_mut(of)) {
-                Some(Some(sentence)) => sentence.end = at + 1,
-                Some(None) => sentences.push(at..at + 1),
-                None => {}
-            }
+    }
+
+    /// What it is folded into where the colours are those of `unit`; tokens stand by sentences.
+    pub const fn parts(&self, unit: TextUnit) -> &Parts {
+        match unit {
+            TextUnit::Token | TextUnit::Sentence => &self.sentences,
+            TextUnit::Paragraph => &self.paragraphs,
+            TextUnit::Document => &self.document,
         }
-        Self { pieces, sentence_of, sentences }
     }
 
     /// Whether anything of it can be read.
     fn has_text(&self) -> bool {
         self.pieces.iter().any(|piece| !piece.special && !piece.text.is_empty())
     }
+}
 
-    /// The sum of some numbers over each sentence.
-    fn by_sentence(&self, values: &[f32]) -> Vec<f32> {
-        let mut sums = vec![0.0_f64; self.sentences.len()];
-        for (of, value) in self.sentence_of.iter().zip(values) {
-            if let Some(of) = of {
-                sums[*of] += f64::from(*value);
-            }
+/// The sentence of each piece by the rules of Unicode; a line end is the end of a sentence.
+fn sentences(pieces: &[TextPiece]) -> Vec<Option<usize>> {
+    let mut text = String::new();
+    let mut starts = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        if !piece.special {
+            text.push_str(&piece.before);
         }
-        sums.into_iter().map(|sum| sum as f32).collect()
+        starts.push(text.len());
+        if !piece.special {
+            text.push_str(&piece.text);
+        }
     }
+    let ends: Vec<usize> = text.split_sentence_bound_indices().map(|(at, part)| at + part.len()).collect();
+    // White space alone is no sentence: those that hold a piece are counted.
+    let mut known: Vec<usize> = Vec::new();
+    let sentence = |(piece, start): (&TextPiece, &usize)| {
+        if piece.special {
+            return None;
+        }
+        let end = ends.partition_point(|end| end <= start);
+        if known.last() != Some(&end) {
+            known.push(end);
+        }
+        Some(known.len() - 1)
+    };
+    pieces.iter().zip(&starts).map(sentence).collect()
+}
+
+/// The paragraph of each piece: a line end begins another, blank lines are none.
+fn paragraphs(pieces: &[TextPiece]) -> Vec<Option<usize>> {
+    let (mut n, mut has_words, mut has_ended) = (0, false, false);
+    let paragraph = |piece: &TextPiece| {
+        if piece.special {
+            return None;
+        }
+        let is_blank = piece.text.trim().is_empty();
+        has_ended |= piece.before.contains('\n');
+        if has_ended && has_words && !is_blank {
+            (n, has_words) = (n + 1, false);
+        }
+        if !is_blank {
+            (has_words, has_ended) = (true, false);
+        }
+        has_ended |= piece.text.contains('\n');
+        Some(n)
+    };
+    pieces.iter().map(paragraph).collect()
 }
 
 /// The texts of a pattern.
@@ -184,15 +239,16 @@ pub struct TextScene {
 }
 
 impl TextScene {
-    /// The number that the colour of each piece stands for: its own, or the sum of its sentence.
+    /// The number that the colour of each piece stands for: its own, or the sum of its part of the text.
     fn shown(&self) -> Vec<f32> {
         let tint = &self.tint;
         let passage = self.passages.side(tint.on_keys);
+        let parts = passage.parts(self.options.unit);
         match self.options.unit {
             TextUnit::Token => tint.values.clone(),
-            TextUnit::Sentence => {
-                let sums = passage.by_sentence(&tint.values);
-                passage.sentence_of.iter().map(|of| of.map_or(0.0, |of| sums[of])).collect()
+            TextUnit::Sentence | TextUnit::Paragraph | TextUnit::Document => {
+                let sums = parts.sums(&tint.values);
+                parts.of.iter().map(|of| of.map_or(0.0, |of| sums[of])).collect()
             }
         }
     }
@@ -201,7 +257,7 @@ impl TextScene {
     pub fn range(&self) -> ColorRange {
         let passage = self.passages.side(self.tint.on_keys);
         let shown = self.shown();
-        let of_text = shown.iter().zip(&passage.sentence_of).filter(|(_, of)| of.is_some());
+        let of_text = shown.iter().zip(&passage.document.of).filter(|(_, of)| of.is_some());
         let largest = of_text.map(|(value, _)| value.abs()).fold(0.0, f32::max);
         ColorRange::up_to(self.high.unwrap_or(largest), self.read.signed, false)
     }
@@ -210,7 +266,7 @@ impl TextScene {
     fn outside(&self) -> f32 {
         let tint = &self.tint;
         let passage = self.passages.side(tint.on_keys);
-        tint.values.iter().zip(&passage.sentence_of).filter(|(_, of)| of.is_none()).map(|(value, _)| value).sum()
+        tint.values.iter().zip(&passage.document.of).filter(|(_, of)| of.is_none()).map(|(value, _)| value).sum()
     }
 
     /// The strongest keys of the query that is held: those to which arcs lead.
@@ -218,14 +274,14 @@ impl TextScene {
         let (row, _) = self.pinned.in_pattern(&self.read);
         let Some(row) = row.filter(|_| self.tint.on_keys) else { return Vec::new() };
         let keys = self.passages.side(true);
-        let is_other = |key: &usize| keys.sentence_of[*key].is_some() && !(self.passages.is_one() && *key == row);
+        let is_other = |key: &usize| keys.document.of[*key].is_some() && !(self.passages.is_one() && *key == row);
         let ranked = self.read.ranked_cols(row).into_iter().filter(|(key, _)| *key < keys.pieces.len());
         ranked.filter(|(key, _)| is_other(key)).take(self.options.arcs).collect()
     }
 
     /// Lays the text out; `measure` gives the width of a text.
     pub fn layout(&self, width: f32, measure: &mut dyn FnMut(&str) -> f32) -> TextLayout {
-        TextLayout::compute(&self.passages, width, measure)
+        TextLayout::compute(&self.passages, self.options.unit, width, measure)
     }
 
     /// Below the text: whose weights they are, the largest, and how much is on tokens that are not in the text.
@@ -237,14 +293,11 @@ impl TextScene {
             (None, Some(col)) => format!("received by {}", name(&self.read.cols, col)),
             (None, None) => "received, mean of all queries".to_owned(),
         };
-        let unit = match self.options.unit {
-            TextUnit::Token => "token",
-            TextUnit::Sentence => "sentence",
-        };
+        let unit = self.options.unit.noun();
         let range = self.range();
         let largest = format!("largest on a {unit} {}", weight_text(range.high()));
         let outside = self.outside();
-        let has_outside = self.passages.side(self.tint.on_keys).sentence_of.contains(&None);
+        let has_outside = self.passages.side(self.tint.on_keys).document.of.contains(&None);
         let outside = if has_outside {
             format!("{} on special tokens, which are not in the text", weight_text(outside))
         } else {
@@ -288,8 +341,33 @@ mod tests {
     fn sentences_end_where_unicode_ends_them_and_special_tokens_are_in_none() {
         let pieces = [("", "[CLS]"), ("", "It"), (" ", "rains"), ("", "."), (" ", "Stay"), ("\n", "Go"), ("", "[SEP]")];
         let passage = Passage::new(pieces.map(|(before, text)| piece(before, text)).to_vec());
-        assert_eq!(passage.sentence_of, [None, Some(0), Some(0), Some(0), Some(1), Some(2), None]);
-        assert_eq!(passage.sentences, [1..4, 4..5, 5..6]);
-        assert_eq!(passage.by_sentence(&[0.5, 0.1, 0.1, 0.05, 0.2, 0.05, 0.0]), [0.25, 0.2, 0.05]);
+        let Passage { sentences, paragraphs, document, .. } = &passage;
+        assert_eq!(sentences.of, [None, Some(0), Some(0), Some(0), Some(1), Some(2), None]);
+        assert_eq!(sentences.ranges, [1..4, 4..5, 5..6]);
+        let values = [0.5, 0.1, 0.1, 0.05, 0.2, 0.05, 0.0];
+        assert_eq!(sentences.sums(&values), [0.25, 0.2, 0.05]);
+        // The line end parts paragraphs, the first of which has two sentences.
+        assert_eq!(paragraphs.ranges, [1..5, 5..6]);
+        for (found, expected) in paragraphs.sums(&values).iter().zip([0.45, 0.05]) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+        assert_eq!((document.ranges.clone(), document.sums(&values)), (vec![1..6], vec![0.5]));
+    }
+
+    #[test]
+    fn line_ends_that_are_tokens_end_paragraphs_and_blank_lines_are_none() {
+        let pieces = [
+            ("", "\n"),
+            ("", "One"),
+            ("", "\n"),
+            ("", "\n"),
+            ("", "two"),
+            (" ", "three\n"),
+            ("", "four"),
+            ("\n", "\n"),
+        ];
+        let passage = Passage::new(pieces.map(|(before, text)| piece(before, text)).to_vec());
+        assert_eq!(passage.paragraphs.of, [0, 0, 0, 0, 1, 1, 2, 2].map(Some));
+        assert_eq!(passage.paragraphs.ranges, [0..4, 4..6, 6..8]);
     }
 }

@@ -24,6 +24,22 @@ pub enum TextUnit {
     Token,
     /// All tokens of a sentence together: the sum of their weights.
     Sentence,
+    /// All tokens between two line ends.
+    Paragraph,
+    /// All tokens of the text.
+    Document,
+}
+
+impl TextUnit {
+    /// What one is called in a sentence.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Sentence => "sentence",
+            Self::Paragraph => "paragraph",
+            Self::Document => "document",
+        }
+    }
 }
 
 /// Options of the view.
@@ -45,8 +61,14 @@ impl Default for TextOptions {
 impl TextOptions {
     /// Shows the options.
     pub fn visit(&mut self, visit: &mut Visit<'_>) {
-        let meaning = "Of text: what has a colour of its own, a token or a sentence with the sum of its weights";
-        let units = [(TextUnit::Token, "token", "Token"), (TextUnit::Sentence, "sentence", "Sentence")];
+        let meaning = "Of text: what has a colour of its own, a token, or a sentence, a paragraph or the whole document with the \
+            sum of its weights";
+        let units = [
+            (TextUnit::Token, "token", "Token"),
+            (TextUnit::Sentence, "sentence", "Sentence"),
+            (TextUnit::Paragraph, "paragraph", "Paragraph"),
+            (TextUnit::Document, "document", "Document"),
+        ];
         choose(visit, ("tint", "Colour by", meaning), &mut self.unit, &units);
         let meaning = "Of text: lines from the query that is held to so many of its strongest keys";
         visit(whole("arcs", "Lines to the strongest", meaning, &mut self.arcs, 0..=MOST_ARCS));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Passages, TextScene, Tint};
+use super::{Parts, Passages, TextScene, Tint};
 use crate::{
     capture::Capture,
     figure::{
@@ -21,7 +21,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     label: "Text",
     name: "text",
     former_names: &[],
-    synonyms: &["highlight", "saliency text", "reading view", "tinted text", "document", "sentences"],
+    synonyms: &["highlight", "saliency text", "reading view", "tinted text", "document", "sentences", "paragraphs"],
     help: "The text itself, each token on the colour of the weight that it gives or receives",
     group: ViewGroup::Look,
     pages: None,
@@ -77,7 +77,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     Ok(patterns.into_iter().map(figure).collect())
 }
 
-/// One row per token that has a number, its sentence counted from 0; those that are not in the text have none.
+/// One row per token that has a number, its sentence and its paragraph counted from 0; those that are not in the text have none.
 fn table(scene: &TextScene) -> Table {
     let tint = &scene.tint;
     let axis = if tint.on_keys { &scene.read.cols } else { &scene.read.rows };
@@ -85,12 +85,16 @@ fn table(scene: &TextScene) -> Table {
     let n = passage.pieces.len();
     let column = |name: &'static str, values| DataColumn { name: name.into(), values };
     let side = if tint.on_keys { "key" } else { "query" };
-    let sentence = |of: &Option<usize>| of.map_or_else(String::new, |of| of.to_string());
+    let parts = |parts: &Parts| {
+        let number = |of: &Option<usize>| of.map_or_else(String::new, |of| of.to_string());
+        DataValues::Text(parts.of.iter().map(number).collect())
+    };
     let columns = vec![
         column("side", DataValues::Text(vec![side.to_owned(); n])),
         column("position", DataValues::Index((0..n).map(|at| axis.position(at).unwrap_or(at) as u32).collect())),
         column("token", DataValues::Text((0..n).map(|at| axis.text(at).to_owned()).collect())),
-        column("sentence", DataValues::Text(passage.sentence_of.iter().map(sentence).collect())),
+        column("sentence", parts(&passage.sentences)),
+        column("paragraph", parts(&passage.paragraphs)),
         DataColumn { name: scene.read.value_name(), values: DataValues::Number(tint.values[..n].to_vec()) },
     ];
     Table { provenance: String::new(), columns }

@@ -18,7 +18,7 @@ use crate::{
     figure::views::{
         Pinned,
         text::{
-            Direction, Passages, TextOptions, TextScene, Tint,
+            Direction, Passages, TextOptions, TextScene, TextUnit, Tint,
             layout::{Place, TEXT_PT, TextLayout},
         },
     },
@@ -44,7 +44,7 @@ type PassagesKey = (CaptureId, StackKind, [Same<Axis>; 2]);
 pub struct TextView {
     passages: Memo<PassagesKey, Arc<Passages>>,
     tint: Memo<(Same<ReadPattern>, Focus), Arc<Tint>>,
-    layout: Memo<(Same<Passages>, [u32; 2]), Arc<TextLayout>>,
+    layout: Memo<(Same<Passages>, TextUnit, [u32; 2]), Arc<TextLayout>>,
     painter: PiecePainter<SceneKey>,
     /// What is shown while the next one is read.
     last: Option<Arc<ReadPattern>>,
@@ -102,7 +102,8 @@ impl Canvas for TextView {
         };
         ScrollArea::vertical().auto_shrink(false).id_salt(("text", capture.id().0, stack)).show(ui, |ui| {
             let width = ui.available_width();
-            let key = (Same(Arc::clone(&passages)), [width, ui.pixels_per_point()].map(f32::to_bits));
+            let screen = [width, ui.pixels_per_point()].map(f32::to_bits);
+            let key = (Same(Arc::clone(&passages)), scene.options.unit, screen);
             let layout = self.layout.get_or_update(key, || {
                 Arc::new(scene.layout(width, &mut |text| text_width::width(ui.painter(), text, TEXT_PT)))
             });
@@ -216,7 +217,7 @@ fn tooltip_ui(ui: &Ui, scene: &TextScene, place: Place) {
     });
 }
 
-/// Sentences that a click scrolls to.
+/// Sentences, or other parts, that a click scrolls to.
 fn outline_ui(ui: &Ui, scene: &TextScene, layout: &TextLayout, area: Rect) {
     let by = area.min.to_vec2();
     for row in &layout.outline {
@@ -225,15 +226,26 @@ fn outline_ui(ui: &Ui, scene: &TextScene, layout: &TextLayout, area: Rect) {
             continue;
         }
         let passage = scene.passages.side(row.is_key);
-        let range = passage.sentences[row.sentence].clone();
+        let unit = scene.options.unit;
+        let Some(range) = passage.parts(unit).ranges.get(row.part).cloned() else { continue };
         let text = || joined_text(&passage.pieces[range.clone()]);
-        let response = ui.interact(rect, ui.scope_id().with(("sentence", row.is_key, row.sentence)), Sense::click());
-        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Sentence: {}", text().trim())));
+        let response = ui.interact(rect, ui.scope_id().with(("part", row.is_key, row.part)), Sense::click());
+        response
+            .widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{}: {}", outlined(unit), text().trim())));
         let place = layout.place(row.is_key, range.start);
         if let (true, Some(place)) = (response.clicked(), place) {
             ui.scroll_to_rect(place.translate(by), Some(Align::Min));
         }
         response.on_hover_ui(|ui| drop(ui.label(text().trim())));
+    }
+}
+
+/// What a row of the outline stands for.
+const fn outlined(unit: TextUnit) -> &'static str {
+    match unit {
+        TextUnit::Token | TextUnit::Sentence => "Sentence",
+        TextUnit::Paragraph => "Paragraph",
+        TextUnit::Document => "Document",
     }
 }
 
