@@ -62,6 +62,11 @@ pub struct PatchComponents {
 }
 
 impl PatchComponents {
+    /// Of the stream that a layer reads; `None` where it was not recorded, or has values that are not finite.
+    pub fn of_layer(capture: &Capture, stack: StackKind, layer: usize) -> Option<Self> {
+        Self::of(rows(capture, stack, layer)?.0, capture.image()?)
+    }
+
     /// Of the stream `[token, d_model]` of a picture, its patches alone; `None` where it has values that are not finite.
     pub fn of(rows: &Matrix, image: &ImageInfo) -> Option<Self> {
         let width = rows.n_cols();

@@ -27,6 +27,7 @@ use crate::{
     analysis::{
         detect::{HeadKinds, HeadOrder, HeadScore},
         edges::EdgeFilter,
+        patch_stream::PatchComponents,
         paths::{LayerGraph, PathHeads, PathNumbers},
         stats::HeadStats,
     },
@@ -201,6 +202,20 @@ impl PatternStore {
             Ok(PatternResult::Kinds(kinds)) => Some(Ok(kinds)),
             Ok(_) => None,
             Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
+    /// Principal components of the patches in the stream that a layer reads; `None` while they are being computed, and
+    /// none inside where there are none.
+    pub fn components(
+        &self,
+        subject: &CapturePair,
+        (stack, layer): (StackKind, usize),
+    ) -> Option<Option<Arc<PatchComponents>>> {
+        match self.get_or_want(subject, PatternQuery::Components(stack, layer))? {
+            Ok(PatternResult::Components(found)) => Some(found),
+            Ok(_) => None,
+            Err(_) => Some(None),
         }
     }
 

@@ -6,6 +6,7 @@ use crate::{
     analysis::{
         detect::{self, Detector, HeadKinds, HeadOrder, HeadScore},
         edges::{self, Edge, EdgeFilter, EdgeSet},
+        patch_stream::{self, PatchComponents},
         paths::{LayerGraph, Node, PathHeads, PathMeasure, PathNumbers},
         reading::{
             Axes, Captures, Heads, ReadPattern, Reading, Refusal, aggregate, axes,
@@ -79,6 +80,8 @@ pub enum PatternQuery {
     },
     /// The heads of a stack by kind, as the model computed them.
     Kinds(StackKind),
+    /// Principal components of the patches in the residual stream that a layer of a stack reads.
+    Components(StackKind, usize),
     /// The heads of a stack by a number, as the model computed them.
     Order(StackKind, HeadScore),
     /// All layers as a graph, and how the heads of a layer become one.
@@ -192,6 +195,8 @@ pub enum PatternResult {
     Links(Arc<Links>),
     /// To [`PatternQuery::Kinds`].
     Kinds(Arc<HeadKinds>),
+    /// To [`PatternQuery::Components`]; `None` where there are none.
+    Components(Option<Arc<PatchComponents>>),
     /// To [`PatternQuery::Order`].
     Order(Arc<HeadOrder>),
     /// To [`PatternQuery::Layers`].
@@ -211,6 +216,7 @@ impl PatternResult {
             Self::Stats(_) => 0,
             Self::StackStats(stats) => size_of_val(&**stats),
             Self::Links(links) => size_of_val(&*links.heads),
+            Self::Components(found) => found.as_ref().map_or(0, |found| size_of_val(&*found.places)),
             Self::Kinds(kinds) => kinds.kinds.iter().map(|kind| size_of_val(kind.ranked())).sum(),
             Self::Order(order) => size_of_val(order.ranked()),
             Self::Layers(graph) => graph.size_bytes(),
@@ -291,6 +297,11 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
                 Err(refusal) => Err(refusal),
             }
         }
+        PatternQuery::Components(stack, layer) => {
+            let found = PatchComponents::of_layer(&want.subject.this, *stack, *layer);
+            Ok(PatternResult::Components(found.map(Arc::new)))
+        }
+        PatternQuery::Kinds(stack) if long::is_long(&want.subject.this, &any_head(*stack)) => {
         PatternQuery::Kinds(stack) | PatternQuery::Order(stack, _)
             if long::is_long(&want.subject.this, &any_head(*stack)) =>
         {
@@ -359,6 +370,9 @@ fn stats_of(capture: &Capture, head: HeadId, pattern: &ReadPattern) -> HeadStats
     stats
 }
 
+/// Products that take as long as looking at an entry.
+const PRODUCTS_PER_ENTRY: usize = 16;
+
 /// About how many entries have to be looked at or computed.
 pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
     let of_heads = |capture: &Capture, heads: &Heads| {
@@ -400,6 +414,12 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
             let is_long = long::is_long(&subject.this, &any_head(*stack));
             let n_rows = if is_long { subject.this.query_tokens(*stack).len().max(1) } else { 1 };
             stack_cost(&subject.this, *stack) / n_rows
+        }
+        PatternQuery::Components(stack, layer) => {
+            // The products of the covariance, and those of its directions.
+            let shape =
+                patch_stream::rows(&subject.this, *stack, *layer).map(|(rows, _)| (rows.n_rows(), rows.n_cols()));
+            shape.map_or(0, |(n, width)| (n + 4 * width) * width * width / PRODUCTS_PER_ENTRY)
         }
         PatternQuery::Kinds(stack) | PatternQuery::Order(stack, _)
             if long::is_long(&subject.this, &any_head(*stack)) =>

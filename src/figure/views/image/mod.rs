@@ -24,7 +24,7 @@ use crate::{
         small::{Names, Scale, SmallMap},
     },
     raster::{ColorMap, ColorRange, Colors, overlay, reduce},
-    text::{capitalised, share_text, tick_text},
+    text::{capitalised, norm_text, share_text, tick_text},
 };
 
 pub mod arrows;
@@ -46,6 +46,8 @@ pub const PICKED_PT: f32 = 2.0;
 pub const SMOOTH_PX_PER_PATCH: usize = 8;
 /// Largest side of a smooth overlay.
 pub const MAX_SMOOTH_PX: usize = 512;
+/// From the middle of the cell of a token before the patches to that of its name, and of its number.
+const NUMBER_APART_PT: f32 = 1.5 * GRID;
 /// Largest side of the picture in a figure: 300 dots per inch over four and a half inches.
 const MAX_PICTURE_PX: usize = 1400;
 /// Larger side that suits a picture.
@@ -234,8 +236,14 @@ pub fn swatch(layout: &ImageLayout, position: usize) -> Rect {
     Rect::from_min_max(cell.right_top() - vec2(cell.height(), 0.0), cell.right_bottom())
 }
 
-/// Names of the tokens before the patches, and the colour of each; without, the squares that stand for them on patches.
-pub fn draw_prefix(layout: &ImageLayout, names: &[String], colors: Option<&[Rgba]>, pen: &mut Pen<'_>) {
+/// Names of the tokens before the patches with their numbers, where they have some, and the colour of each; without, the
+/// squares that stand for them on patches.
+pub fn draw_prefix(
+    layout: &ImageLayout,
+    (names, numbers): (&[String], &[String]),
+    colors: Option<&[Rgba]>,
+    pen: &mut Pen<'_>,
+) {
     for (position, name) in names.iter().enumerate() {
         let swatch = swatch(layout, position);
         match colors {
@@ -245,7 +253,13 @@ pub fn draw_prefix(layout: &ImageLayout, names: &[String], colors: Option<&[Rgba
         pen.frame(swatch, pen.hairline(), pen.palette.rule);
         let right = swatch.left() - GRID;
         let name = pen.type_.fit(name, SMALL, right - layout.token_rect(position).left()).into_owned();
-        pen.text(&name, SMALL, pen.palette.text, pos2(right, swatch.center().y), Align::Right);
+        let middle = swatch.center().y;
+        let number = numbers.get(position);
+        let apart = if number.is_some() { NUMBER_APART_PT } else { 0.0 };
+        pen.text(&name, SMALL, pen.palette.text, pos2(right, middle - apart), Align::Right);
+        if let Some(number) = number {
+            pen.text(number, SMALL, pen.palette.text_weak, pos2(right, middle + apart), Align::Right);
+        }
     }
 }
 
@@ -278,7 +292,11 @@ impl Scene for ImageScene {
         let map = self.colors(&pen.palette);
         let colors: Vec<Rgba> =
             weights.iter().take(n_prefix).map(|weight| map.color(range.fraction(*weight))).collect();
-        draw_prefix(&layout, &self.names[..n_prefix], self.flows.is_none().then_some(&colors), pen);
+        let number = |value: &f32| if self.stream.is_some() { norm_text(*value) } else { self.read.value_text(*value) };
+        let n_numbers = if self.flows.is_none() { n_prefix } else { 0 };
+        let numbers: Vec<String> = weights.iter().take(n_numbers).map(number).collect();
+        let names = (&self.names[..n_prefix], numbers.as_slice());
+        draw_prefix(&layout, names, self.flows.is_none().then_some(&colors), pen);
         if let Some(partner) = self.partner {
             pen.frame(layout.token_rect(partner), 1.5, pen.palette.text);
         }

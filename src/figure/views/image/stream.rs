@@ -1,5 +1,7 @@
 //! Colours of patches from the residual stream in place of weights. The window and figures agree.
 
+use std::sync::Arc;
+
 use emath::Rect;
 
 use super::{PatchColors, layout::ImageLayout};
@@ -8,10 +10,10 @@ use crate::{
         patch_stream::{OUTLIER, PatchComponents, PatchNorms, rows},
         reading::ReadPattern,
     },
-    capture::{Capture, ImageInfo, RgbaBuffer},
+    capture::{Capture, ImageInfo, Matrix, RgbaBuffer},
     figure::{path::Path, pen::Pen},
     ids::StackKind,
-    text::{norm_text, share_text},
+    text::{capitalised, norm_text, share_text},
 };
 
 /// Width of the ring round an outlier, with the ground beside it.
@@ -29,7 +31,7 @@ pub struct StreamColors {
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamValues {
     Norms(PatchNorms),
-    Components(PatchComponents),
+    Components(Arc<PatchComponents>),
 }
 
 impl StreamColors {
@@ -42,24 +44,31 @@ impl StreamColors {
         (stack, layer): (StackKind, usize),
         patch_colors: PatchColors,
     ) -> Result<Option<Self>, String> {
-        let stream = || {
-            let of_image = capture.image().zip(rows(capture, stack, layer));
-            of_image.ok_or_else(|| format!("The residual stream of layer {layer} was not recorded"))
-        };
-        let (of, values) = match patch_colors {
-            PatchColors::Weights | PatchColors::LessMean => return Ok(None),
+        match patch_colors {
+            PatchColors::Weights | PatchColors::LessMean => Ok(None),
             PatchColors::Norms => {
-                let (image, (rows, of)) = stream()?;
-                (of, StreamValues::Norms(PatchNorms::of(rows, image)))
+                let (image, rows, of) = stream(capture, (stack, layer))?;
+                Ok(Some(Self { of, values: StreamValues::Norms(PatchNorms::of(rows, image)) }))
             }
             PatchColors::Components => {
-                let (image, (rows, of)) = stream()?;
-                let found = PatchComponents::of(rows, image);
-                let components = found.ok_or_else(|| format!("{of} has values that are not finite"))?;
-                (of, StreamValues::Components(components))
+                let found = PatchComponents::of_layer(capture, stack, layer).map(Arc::new);
+                Self::of_components(capture, (stack, layer), found).map(Some)
             }
-        };
-        Ok(Some(Self { of, values }))
+        }
+    }
+
+    /// Of principal components that were found elsewhere.
+    ///
+    /// # Errors
+    /// Says so when the stream was not recorded, or has none.
+    pub fn of_components(
+        capture: &Capture,
+        layer: (StackKind, usize),
+        found: Option<Arc<PatchComponents>>,
+    ) -> Result<Self, String> {
+        let (_, _, of) = stream(capture, layer)?;
+        let components = found.ok_or_else(|| format!("{} has values that are not finite", capitalised(&of)))?;
+        Ok(Self { of, values: StreamValues::Components(components) })
     }
 
     /// One number per token of the picture, where there is one.
@@ -127,6 +136,12 @@ impl StreamColors {
             }
         }
     }
+}
+
+/// The picture, and the stream that a layer reads with its name.
+fn stream(capture: &Capture, (stack, layer): (StackKind, usize)) -> Result<(&ImageInfo, &Matrix, String), String> {
+    let of_image = capture.image().zip(rows(capture, stack, layer)).map(|(image, (rows, of))| (image, rows, of));
+    of_image.ok_or_else(|| format!("The residual stream of layer {layer} was not recorded"))
 }
 
 /// Rings round patches: dark on light, so that they show on any picture.

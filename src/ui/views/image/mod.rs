@@ -61,7 +61,8 @@ type ReadKey = ((CaptureId, Option<CaptureId>), Reading);
 type FlowsKey = ((CaptureId, Option<CaptureId>), Reading, FlowFilter);
 
 /// Everything that what stands around the picture depends on.
-type PartsKey = (ImageLayout, (Vec<String>, Option<Vec<Rgba>>), Option<Arc<[overlay::Segment]>>, Vec<usize>);
+type PartsKey =
+    (ImageLayout, (Vec<String>, Option<Vec<Rgba>>, Vec<String>), Option<Arc<[overlay::Segment]>>, Vec<usize>);
 
 /// Everything that colours of the residual stream depend on.
 type StreamKey = (CaptureId, (StackKind, usize), PatchColors, OverlayLook);
@@ -87,6 +88,8 @@ pub struct ImageView {
     last: Option<LastRead>,
     overlay: Memo<(WeightsKey, OverlayLook), Overlay>,
     stream: Memo<StreamKey, Streamed>,
+    /// What is shown while components of another layer are computed.
+    last_stream: Option<((CaptureId, PatchColors), Streamed)>,
     distance: Memo<ReadKey, Option<f32>>,
     play: Play,
     flows: Memo<FlowsKey, Arc<Flows>>,
@@ -127,6 +130,7 @@ impl Canvas for ImageView {
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let capture = cx.document.latest_capture()?;
         let image = capture.image()?;
+        self.play.key(ui, cx, n_layers(cx, capture));
         self.play.go_on(ui, cx, n_layers(cx, capture));
         let head = cx.pane.selection.head;
         let options = cx.pane.options.image;
@@ -185,10 +189,32 @@ impl Canvas for ImageView {
         });
         let overlay_key = (WeightsKey { reading, ..key }, look);
         let of_layer = (head.stack, head.layer);
-        let streamed = self.stream.get_or_update((capture.id(), of_layer, patch_colors, look), || {
-            let stream = StreamColors::of(capture, of_layer, patch_colors)?;
-            Ok(stream.map(|stream| (Arc::new(stream.clone()), pixels::stream_texture(&ctx, image, &stream, look))))
-        });
+        let components = match patch_colors {
+            PatchColors::Components => cx.patterns.components(&subject, of_layer).map(Some),
+            PatchColors::Weights | PatchColors::LessMean | PatchColors::Norms => Some(None),
+        };
+        let streamed = match components {
+            Some(components) => self.stream.get_or_update((capture.id(), of_layer, patch_colors, look), || {
+                let stream = match components {
+                    Some(found) => Some(StreamColors::of_components(capture, of_layer, found)?),
+                    None => StreamColors::of(capture, of_layer, patch_colors)?,
+                };
+                let textured = |stream: StreamColors| {
+                    let texture = pixels::stream_texture(&ctx, image, &stream, look);
+                    (Arc::new(stream), texture)
+                };
+                Ok(stream.map(textured))
+            }),
+            // Another layer of the same picture stays until this one is there.
+            None => match self.last_stream.clone().filter(|(of, _)| *of == (capture.id(), patch_colors)) {
+                Some((_, last)) => last,
+                None => {
+                    states::sentence_ui(ui, cx.theme, "Computing the principal components of the patches");
+                    return None;
+                }
+            },
+        };
+        self.last_stream = Some(((capture.id(), patch_colors), streamed.clone()));
         let (stream, overlay) = match streamed {
             Ok(Some((stream, overlay))) => (Some(stream), overlay),
             Ok(None) => {
@@ -285,12 +311,16 @@ impl ImageView {
         let colors = flows.is_none().then(|| colored.take(image.n_prefix).collect::<Vec<_>>());
         let contour = flows.is_none().then(|| Arc::clone(&overlay.contour));
         let ringed = stream.as_ref().map_or(&[][..], |stream| stream.ringed());
-        let key = (layout, (names.clone(), colors.clone()), contour.clone(), ringed.to_vec());
+        let has_numbers = flows.is_none() && !overlay.weights.is_empty();
+        let number = |value: &f32| if stream.is_some() { norm_text(*value) } else { pattern.value_text(*value) };
+        let numbers: Vec<String> =
+            overlay.weights.iter().take(if has_numbers { image.n_prefix } else { 0 }).map(number).collect();
+        let key = (layout, (names.clone(), colors.clone(), numbers.clone()), contour.clone(), ringed.to_vec());
         self.static_parts.paint(&painter, cx.theme, key, ui.clip_rect(), &|pen| {
             draw_crop(&layout, pen);
             draw_contour(layout.crop, image.grid, contour.as_deref().unwrap_or_default(), pen);
             draw_rings(&layout, ringed, pen);
-            draw_prefix(&layout, &names, colors.as_deref(), pen);
+            draw_prefix(&layout, (&names, &numbers), colors.as_deref(), pen);
         });
 
         let response = ui.interact(layout.picture, ui.scope_id().with("picture"), Sense::click());

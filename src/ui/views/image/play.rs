@@ -1,6 +1,6 @@
 //! Layers one after the other, for the head of the selected number or for heads that are taken together.
 
-use eframe::egui::Ui;
+use eframe::egui::{Key, Modifiers, Popup, Ui};
 
 use crate::{
     session::{Command, SelectionCommand},
@@ -17,15 +17,28 @@ pub struct Play {
 }
 
 impl Play {
-    /// The button that begins, anew at the last of `n_layers`, or ends it.
+    /// The button that begins and ends it; at the last of `n_layers` it begins anew.
     pub fn button_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, n_layers: usize) {
         let (name, meaning) = match self.next_at {
-            None => ("Play", "Shows one layer after the other"),
-            Some(_) => ("Stop", "Stays at this layer"),
+            None => ("Play", "Shows one layer after the other (Space, with the pointer over the picture)"),
+            Some(_) => ("Stop", "Stays at this layer (Space)"),
         };
-        if !ui.button(name).on_hover_text(meaning).clicked() {
-            return;
+        if ui.button(name).on_hover_text(meaning).clicked() {
+            self.toggle(ui, cx, n_layers);
         }
+    }
+
+    /// Space begins and ends it while nothing has the keys and the pointer is over the view.
+    pub fn key(&mut self, ui: &Ui, cx: &ViewCtx<'_>, n_layers: usize) {
+        let ctx = ui.ctx();
+        let is_free = !ctx.egui_wants_keyboard_input() && !Popup::is_any_open(ctx);
+        let is_here = is_free && n_layers > 1 && ui.rect_contains_pointer(ui.max_rect());
+        if is_here && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Space)) {
+            self.toggle(ui, cx, n_layers);
+        }
+    }
+
+    fn toggle(&mut self, ui: &Ui, cx: &ViewCtx<'_>, n_layers: usize) {
         self.next_at = match self.next_at {
             Some(_) => None,
             None => Some(ui.input(|input| input.time) + LAYER_SECS),
