@@ -8,7 +8,6 @@ use attnscope::{
         PointCloud, attention,
         detect::{Detector, Probe},
         explain::normalizers,
-        paths::{LayerGraph, PathHeads},
         projection::{self, ProjectionOptions},
         reading,
         simplex::ScoreRow,
@@ -16,10 +15,7 @@ use attnscope::{
         written::WrittenText,
     },
     capture::{Capture, Matrix, Token, Way},
-    figure::views::{
-        paths::PathsOptions,
-        positions::{PositionFacts, PositionsOptions},
-    },
+    figure::views::positions::{PositionFacts, PositionsOptions},
     ids::{HeadId, Side, StackKind},
     model::{Encoded, Engine, ImageSource, Input, Model, RunPlan, Sites, locate, uninterrupted},
     session::{
@@ -28,7 +24,9 @@ use attnscope::{
     },
 };
 
-use crate::gallery_measures::{is_made, largest_ahead, n_heads_that_look, off_correlations, off_variances};
+use crate::gallery_measures::{
+    is_made, is_parted, largest_ahead, led, longest_of_median, n_heads_that_look, off_correlations, off_variances,
+};
 
 /// What an example has to show, in the head it opens unless it says otherwise.
 enum Claim {
@@ -86,8 +84,13 @@ enum Claim {
     Left(f64),
     /// So many steps lie between the first token that a reader reads and the last.
     Apart(usize),
-    /// Over the drawn paths of all layers the pinned output is led to this word of the source more than to any other.
-    Leads(&'static str),
+    /// Over the drawn paths of all layers the pinned output is led to this word of the source so many times as much as to
+    /// any other.
+    Leads(&'static str, f32),
+    /// The first principal component of all patches in these rows is above that of all others, with this part of the variance.
+    Parts(std::ops::Range<usize>, f64),
+    /// The length of the longest vector of a patch over the median.
+    Longest(f32),
     /// When the word is written, the patch that gets most is in these rows and columns.
     Shows(&'static [(&'static str, [std::ops::Range<usize>; 2])]),
     /// When the word is written, so many of the four patches with most lie in these rows and columns: of its weights, and
@@ -118,7 +121,8 @@ fn claims(example: &Example) -> Vec<Claim> {
             Claim::Writes("Mon père est médecin et ma mère est professeur."),
             Claim::Aligns(&[("père", "father"), ("médecin", "doctor"), ("mère", "mother"), ("professeur", "teacher")]),
         ],
-        "Through both stacks" => vec![Claim::Leads("dog"), Claim::Predicts("Hund", 0.3)],
+        "Through both stacks" => vec![Claim::Leads("dog", 1.05), Claim::Predicts("Hund", 0.3)],
+        "A verdict on its words" => vec![Claim::Shares(&["tough", "really"], 0.625), Claim::Predicts("negative", 0.6)],
         "Not good" => vec![Claim::Looks(&[("[CLS]", "not")], 0.8), Claim::Predicts("negative", 0.5)],
         "One verdict, one row" => vec![Claim::Looks(&[("[query]", "dull")], 0.4), Claim::Predicts("negative", 0.9)],
         "A map that lies" => vec![
@@ -176,6 +180,13 @@ fn claim(example: &Example) -> Claim {
             Claim::Looks(&[("dog", "The"), ("and", "old"), ("the", "dog"), ("cat", "the"), ("sat", "young")], 0.5)
         }
         "Forty-eight heads" => Claim::Heads("animal", 4),
+        "One blank, five heads" => Claim::Heads("mary", 5),
+        "Another person, another paragraph" => Claim::Looks(&[("came", "Ben"), ("park", "Ben"), (".@3", "Ben")], 0.7),
+        "A friend, not a dog" => Claim::Nearly(3, [("␣Hund", 0.0), ("␣Freund", 0.95)]),
+        "Down to “slow”" => Claim::Leads("slow", 2.0),
+        "All paths lead to the first word" => Claim::Leads("Lily", 20.0),
+        "Sky and ground" => Claim::Parts(0..3, 0.51),
+        "No patch stands out" => Claim::Longest(1.4),
         "No looking ahead" => Claim::Causal,
         "Near, in some heads" => Claim::Follows(&[((0, 0), -0.95), ((4, 5), -0.02)]),
         "The root of d" => Claim::Varies([25.9, 0.93]),
@@ -218,7 +229,7 @@ fn claim(example: &Example) -> Claim {
             Claim::Aligns(&[("Frau", "woman"), ("ging", "walking"), ("Straße", "road"), ("ro", "red"), ("Auto", "car")])
         }
         "A white house" => Claim::Aligns(&[("maison", "house"), ("bl", "white"), ("acheté", "bought")]),
-        "My father's green hat" | "A green hat in two rows" => {
+        "My father's green hat" | "A green hat in two rows" | "Two texts, word by word" => {
             Claim::Aligns(&[("chapeau", "hat"), ("vert", "gre"), ("mon", "My"), ("père", "father")])
         }
         "A translated word, step by step" => Claim::Aligns(&[("chapeau", "hat")]),
@@ -448,18 +459,9 @@ fn measured(claim: &Claim, capture: &Arc<Capture>, example: &Example) -> (f32, f
             let n = read_forward(capture).states.n_rows();
             (-(Route::Recurrence.length(n - 1) as f32 - *steps as f32).abs(), 0.0)
         }
-        Claim::Leads(word) => {
-            let graph = LayerGraph::of(capture, head, PathHeads::Mean).unwrap();
-            let output = graph.node(Side::Decoder, 1, example.query.unwrap()).unwrap();
-            let options = PathsOptions::default();
-            let numbers = graph.measured(options.measure, 0.5, options.n_edges, [Some(output), None]).unwrap();
-            let reached = numbers.reached(&graph, output, true);
-            let of =
-                |key: usize| reached.get(&graph.node(Side::Encoder, 0, key).unwrap()).copied().unwrap_or(0.0) as f32;
-            let meant = position(keys, word);
-            let others = (0..keys.len()).filter(|key| *key != meant).map(of).fold(0.0, f32::max);
-            (of(meant) / others, 1.05)
-        }
+        Claim::Leads(word, least) => (led(capture, head, example.query.unwrap(), position(keys, word)), *least),
+        Claim::Parts(rows, share) => (f32::from(is_parted(capture, head, rows.clone(), *share)), 1.0),
+        Claim::Longest(told) => (-(longest_of_median(capture, head) - told).abs(), -0.05),
         Claim::Shows(words) => {
             let hits = words.iter().filter(|(written, area)| {
                 let row = pattern.row(position(queries, written) - 1).unwrap();

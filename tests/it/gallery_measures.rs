@@ -1,10 +1,17 @@
 //! Measures of captures that claims of examples are about.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use attnscope::{
-    analysis::{PointCloud, attention, distance_fidelity, projection::ProjectionOptions, simplex::Spread},
+    analysis::{
+        PointCloud, attention, distance_fidelity,
+        patch_stream::{PatchComponents, PatchNorms, rows},
+        paths::{LayerGraph, PathHeads},
+        projection::ProjectionOptions,
+        simplex::Spread,
+    },
     capture::Capture,
+    figure::views::paths::PathsOptions,
     ids::{HeadId, StackKind},
 };
 
@@ -51,4 +58,37 @@ pub fn off_correlations(capture: &Arc<Capture>, stack: StackKind, heads: &[((usi
         (found.correlations.after.pooled.pearson.unwrap() - told).abs() as f32
     });
     off.fold(0.0, f32::max)
+}
+
+/// How much more the drawn paths of all layers lead from an output to a token of the source than to any other.
+pub fn led(capture: &Capture, head: HeadId, query: usize, meant: usize) -> f32 {
+    let graph = LayerGraph::of(capture, head, PathHeads::Mean).unwrap();
+    let stack = head.stack;
+    let (written, read) = (stack.query_side(), capture.model().stacks[0].kind.key_side());
+    let output = graph.node(written, 1, query).unwrap();
+    let options = PathsOptions::default();
+    let numbers = graph.measured(options.measure, 0.5, options.n_edges, [Some(output), None]).unwrap();
+    let reached = numbers.reached(&graph, output, true);
+    let of = |key: usize| reached.get(&graph.node(read, 0, key).unwrap()).copied().unwrap_or(0.0) as f32;
+    let others = (0..capture.tokens(read).len()).filter(|key| *key != meant).map(of).fold(0.0, f32::max);
+    of(meant) / others
+}
+
+/// Whether the first principal component of the patches in some rows is above that of all others, with this part of the
+/// variance.
+pub fn is_parted(capture: &Capture, head: HeadId, rows: Range<usize>, share: f64) -> bool {
+    let found = PatchComponents::of_layer(capture, head.stack, head.layer).unwrap();
+    let n_cols = capture.image().unwrap().grid.1;
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        found.places.iter().enumerate().partition(|(patch, _)| rows.contains(&(patch / n_cols)));
+    let least = inside.iter().map(|(_, place)| place[0]).fold(f32::INFINITY, f32::min);
+    let most = outside.iter().map(|(_, place)| place[0]).fold(f32::NEG_INFINITY, f32::max);
+    least > most && (found.shares[0] - share).abs() < 0.005
+}
+
+/// The length of the longest vector of a patch over the median.
+pub fn longest_of_median(capture: &Capture, head: HeadId) -> f32 {
+    let image = capture.image().unwrap();
+    let found = PatchNorms::of(rows(capture, head.stack, head.layer).unwrap().0, image);
+    found.norms[image.n_prefix..].iter().copied().fold(0.0, f32::max) / found.median
 }

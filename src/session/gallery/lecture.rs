@@ -155,6 +155,11 @@ pub const LECTURE: &[Part] = &[
             stop("The word after", "Encoder alone: nothing is masked"),
             stop("Mary's keys", "An encoder learns by filling in blanks"),
             stop("Who it is about", "Decoder alone: each word sees what is before it, and the last writes the next"),
+            stop("The fifth word", "A decoder writes one token after the other, each from what it has written"),
+            stop(
+                "A friend, not a dog",
+                "Teacher forcing: the text is given, and the model says what it would have written",
+            ),
             stop(
                 "Home before going",
                 "Encoder and decoder: the decoder sees itself and, by cross-attention, the source",
@@ -169,6 +174,7 @@ pub const LECTURE: &[Part] = &[
             stop("Too tired", "The sentence of the Illustrated Transformer: which noun is “it”?"),
             stop("An article and its noun", "Some heads link words by syntax"),
             stop("Since the last “and”", "Some follow one word"),
+            stop("Another person, another paragraph", "Some follow who or what is spoken of; a text is read as a text"),
             stop("Full stops and commas", "Some have a place to rest"),
             stop("Repeated words", "Induction: find what was here before, and look at what came next"),
         ],
@@ -189,6 +195,11 @@ pub const LECTURE: &[Part] = &[
         title: "Flow, gradients, interventions",
         stops: &[
             stop("Easy to love", "Gradients, relevance and leaving out ask what the output depends on"),
+            stop(
+                "Down to “slow”",
+                "Attention of all layers is a graph, and what is read of an input are paths through it",
+            ),
+            stop("All paths lead to the first word", "Sums over paths inherit where weights rest"),
             stop("What rollout misses", "Rollout multiplies the weights of all layers (Abnar and Zuidema, 2020)"),
             stop("Come here, Ben", "Causal tracing restores one state after the other (Meng and others, 2022)"),
             stop("Without Mary's head", "A head is tested by switching it off"),
@@ -202,6 +213,7 @@ pub const LECTURE: &[Part] = &[
         title: "Pictures",
         stops: &[
             stop("Light with light", "Patches look at patches, in early layers by how they look"),
+            stop("Sky and ground", "Patches alike in the residual stream, without any attention"),
             stop("Left or right", "A written relation needs more than one thing"),
             stop("Why “green”", "Relevance instead of weights: which patches does a word depend on?"),
         ],

@@ -5,6 +5,7 @@ mod examples;
 mod lecture;
 mod pictures;
 mod put_to_the_test;
+mod reading;
 mod step_by_step;
 mod what_if;
 
@@ -26,10 +27,20 @@ use crate::{
 pub const EXAMPLES: &[Example] = &JOINED;
 
 /// These lists, one after the other.
-const LISTS: [&[Example]; 4] =
-    [examples::EXAMPLES, pictures::EXAMPLES, step_by_step::EXAMPLES, put_to_the_test::EXAMPLES];
+const LISTS: [&[Example]; 5] =
+    [examples::EXAMPLES, reading::EXAMPLES, pictures::EXAMPLES, step_by_step::EXAMPLES, put_to_the_test::EXAMPLES];
 
-static JOINED: [Example; LISTS[0].len() + LISTS[1].len() + LISTS[2].len() + LISTS[3].len()] = joined(&LISTS);
+static JOINED: [Example; n_examples(&LISTS)] = joined(&LISTS);
+
+/// How many there are in several lists.
+const fn n_examples(lists: &[&[Example]]) -> usize {
+    let (mut n, mut list) = (0, 0);
+    while list < lists.len() {
+        n += lists[list].len();
+        list += 1;
+    }
+    n
+}
 
 /// Several lists in one.
 const fn joined<const N: usize>(lists: &[&[Example]]) -> [Example; N] {

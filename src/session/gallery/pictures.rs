@@ -61,6 +61,22 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..VIT
     },
     Example {
+        title: "Sky and ground",
+        hint: "No attention: the first direction of the patches (red, 51 % of their variance) parts sky from ground",
+        input: ExampleInput::Sample("rocket"),
+        head: Some((5, 0)),
+        patch_colors: PatchColors::Components,
+        ..VIT
+    },
+    Example {
+        title: "No patch stands out",
+        hint: "The longest vector of a patch is 1.4 times the median: large transformers without registers have outliers",
+        input: ExampleInput::Sample("cat-face"),
+        head: Some((5, 1)),
+        patch_colors: PatchColors::Norms,
+        ..VIT
+    },
+    Example {
         title: "Named and seen",
         hint: "Writing “triangle”, this head attends to the triangle; click other words above the picture",
         input: ExampleInput::Sample("scene-1"),
