@@ -48,6 +48,8 @@ pub struct WrittenText {
     pub is_cut: bool,
     /// The texts that it is the best of, behind the tokens that were given.
     pub beams: Option<Beams>,
+    /// Texts that were drawn by chance behind the tokens that were given, where there are several: this one first.
+    pub samples: Vec<Vec<PredictionItem>>,
 }
 
 impl WrittenText {
@@ -61,7 +63,7 @@ impl WrittenText {
     }
 
     fn written(capture: &Capture, generated: &Generated) -> Self {
-        let Generated { side, first, probabilities, candidates, end, n_given, beams } = generated;
+        let Generated { side, first, probabilities, candidates, end, n_given, beams, samples } = generated;
         let tokens = capture.tokens(*side);
         let step = |nth: usize, probability: f32| {
             let position = first + nth;
@@ -86,7 +88,8 @@ impl WrittenText {
         for step in &mut steps {
             step.rivals.retain(|rival| Some(rival.id) != step.id);
         }
-        Self { side: *side, is_cut: end.is_none() && !candidates.is_empty(), steps, beams: beams.clone() }
+        let is_cut = end.is_none() && !candidates.is_empty();
+        Self { side: *side, is_cut, steps, beams: beams.clone(), samples: samples.clone() }
     }
 
     /// A target: what the model would have written after each of its tokens.
@@ -108,7 +111,7 @@ impl WrittenText {
             })
         };
         let steps = tokens.iter().enumerate().skip(1).filter_map(step).collect();
-        Some(Self { side: Side::Decoder, steps, is_cut: false, beams: None })
+        Some(Self { side: Side::Decoder, steps, is_cut: false, beams: None, samples: Vec::new() })
     }
 
     /// The step that a query writes.
@@ -131,6 +134,25 @@ impl WrittenText {
     pub fn with_kept(&self, node: usize) -> Option<Vec<u32>> {
         let kept = self.beams.as_ref()?.path(node).into_iter().map(|token| Some(token.id));
         self.steps.iter().take(self.n_given()).map(|step| step.id).chain(kept).collect()
+    }
+
+    /// The ids of a text that was drawn by chance, up to a token of it; `None` where one is not known.
+    pub fn with_sample(&self, nth: usize, last: usize) -> Option<Vec<u32>> {
+        let drawn = self.samples.get(nth)?.get(..=last)?.iter().map(|token| Some(token.id));
+        self.steps.iter().take(self.n_given()).map(|step| step.id).chain(drawn).collect()
+    }
+
+    /// The token from which on a text that was drawn by chance is another than the first; `None` where it is the same.
+    pub fn parts_at(&self, nth: usize) -> Option<usize> {
+        let (first, other) = (self.samples.first()?, self.samples.get(nth)?);
+        let n_common = first.iter().zip(other).take_while(|(first, other)| first.id == other.id).count();
+        (n_common < other.len()).then_some(n_common)
+    }
+
+    /// The logarithm of the probability that the model gives a text that was drawn by chance.
+    pub fn log_probability(&self, nth: usize) -> f32 {
+        let tokens = self.samples.get(nth).into_iter().flatten();
+        tokens.map(|token| f64::from(token.value).ln()).sum::<f64>() as f32
     }
 
     /// The ids up to a step, with another token in its place; `None` where one is not known.

@@ -92,6 +92,9 @@ pub struct Generated {
     pub n_given: usize,
     /// What was kept on the way, behind the tokens that were given, where the text is the best of several.
     pub beams: Option<Beams>,
+    /// Texts that were drawn by chance behind the tokens that were given, with the probability of each token; the first is
+    /// the text itself. A text that the model ended has that token too. Empty where one text was written.
+    pub samples: Vec<Vec<PredictionItem>>,
 }
 
 /// Texts that a beam search kept on its way.

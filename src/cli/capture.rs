@@ -67,12 +67,8 @@ pub struct Writing {
     /// Let the model write at most this many tokens; decoder-only models continue the text
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub generate: Option<u32>,
-    /// Sampling temperature: above 1 more random, below 1 less, 0 always the most probable token
-    #[arg(
-        long, value_name = "T", allow_negative_numbers = true, value_parser = parse_temperature,
-        conflicts_with = "beams"
-    )]
-    pub temperature: Option<f64>,
+    #[command(flatten)]
+    pub chance: ChanceOptions,
     /// Sample from the most probable tokens that together have this probability
     #[arg(long, value_name = "P", value_parser = parse_top_p, conflicts_with = "beams")]
     pub top_p: Option<f64>,
@@ -81,6 +77,30 @@ pub struct Writing {
     pub seed: u64,
     #[command(flatten)]
     pub beams: BeamOptions,
+}
+
+/// Tokens chosen by chance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, clap::Args)]
+pub struct ChanceOptions {
+    /// Sampling temperature: above 1 more random, below 1 less, 0 always the most probable token
+    #[arg(
+        long, value_name = "T", allow_negative_numbers = true, value_parser = parse_temperature,
+        conflicts_with = "beams"
+    )]
+    pub temperature: Option<f64>,
+    /// Sample so many texts, each with the next seed: the first is read, and writing draws them side by side
+    #[arg(
+        long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=WritingOptions::MAX_TEXTS as i64),
+        conflicts_with = "beams"
+    )]
+    pub samples: Option<u8>,
+}
+
+impl ChanceOptions {
+    /// Whether anything is said about it.
+    pub const fn is_asked(self) -> bool {
+        self.temperature.is_some() || self.samples.is_some()
+    }
 }
 
 /// Several texts at once.
@@ -105,8 +125,9 @@ impl BeamOptions {
 impl Writing {
     /// `None` when nothing was said about it.
     pub fn generation(self) -> Option<Generation> {
-        let Self { generate, temperature, top_p, seed, beams } = self;
-        let by_chance = temperature.is_some() || top_p.is_some();
+        let Self { generate, chance, top_p, seed, beams } = self;
+        let ChanceOptions { temperature, samples } = chance;
+        let by_chance = chance.is_asked() || top_p.is_some();
         let mut generation = (generate.is_some() || by_chance || beams.beams.is_some()).then(Generation::default)?;
         if let Some(n) = generate {
             generation.max_new_tokens = n as usize;
@@ -114,6 +135,7 @@ impl Writing {
         if by_chance {
             let (temperature, top_p) = (temperature.unwrap_or(1.0), top_p.unwrap_or(1.0));
             generation.choice = TokenChoice::Sample { temperature, top_p, seed };
+            generation.n_texts = samples.unwrap_or(1).into();
         }
         if let Some(choice) = beams.choice() {
             generation.choice = choice;

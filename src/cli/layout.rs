@@ -112,11 +112,11 @@ impl LayoutFlags {
         method.map_err(|error: ProjectionError| CliError::Usage(error.to_string()))
     }
 
-    /// The same for a view; one without points refuses all of it.
-    pub fn of_view(&self, view: ViewKind) -> Result<LayoutOptions, CliError> {
+    /// The same for a view; one without points refuses all of it, but for the seed of a text that is sampled.
+    pub fn of_view(&self, view: ViewKind, is_sampled: bool) -> Result<LayoutOptions, CliError> {
         let usual = LayoutOptions { seed: self.seed, metric: self.metric.metric(), ..LayoutOptions::default() };
         let method = self.method(2)?;
-        if !view.facts().lays_out_points && (method != Method::Pca || self.seed != 0) {
+        if !view.facts().lays_out_points && (method != Method::Pca || self.seed != 0 && !is_sampled) {
             return Err(CliError::Usage(format!(
                 "{} has no points to lay out: leave out --method and --seed",
                 view.name()

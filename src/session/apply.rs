@@ -187,6 +187,7 @@ impl Session {
                 return self.run();
             }
             Command::WriteFrom(ids) => return self.write_from(ids),
+            Command::ShowBefore => return self.show_before(),
             Command::Change(command) => return self.change_run(command),
             Command::SetGold(links) => self.panes.active_mut().options.lab.set_gold(links),
             Command::OpenOtherDirection => {
@@ -255,6 +256,29 @@ impl Session {
     fn write_from(&mut self, ids: Vec<u32>) -> Vec<Effect> {
         self.panes.leave_example(&mut self.documents);
         self.active_document().write_from(ids);
+        self.run()
+    }
+
+    /// Opens what was run before beside what is shown.
+    fn show_before(&mut self) -> Vec<Effect> {
+        let Some(before) = self.document().written_before().cloned() else { return Vec::new() };
+        let here = self.document().id;
+        let Self { documents, panes, notices, .. } = self;
+        // Both say why they refuse.
+        if !documents.has_room() {
+            panes.detach(documents, notices);
+            return Vec::new();
+        }
+        if panes.open_twin(Split::Right, notices).is_none() {
+            return Vec::new();
+        }
+        panes.detach(documents, notices);
+        let beside = self.active_document();
+        if beside.id == here {
+            return Vec::new();
+        }
+        beside.example = None;
+        beside.experiment = before;
         self.run()
     }
 

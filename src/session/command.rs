@@ -79,6 +79,8 @@ pub enum Command {
     Continue,
     /// Let the model go on from a text that begins with these tokens, and run.
     WriteFrom(Vec<u32>),
+    /// Show the text as the model wrote it before, in a pane beside.
+    ShowBefore,
     /// Change the picture and run.
     SetImage(ImageSource),
     /// Run the model on the current input.

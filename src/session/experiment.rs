@@ -141,6 +141,11 @@ impl Undo {
         self.current.as_ref()
     }
 
+    /// The one that was run before the current one.
+    pub fn previous(&self) -> Option<&Experiment> {
+        self.past.last()
+    }
+
     /// How many steps lie behind the current one.
     pub const fn depth(&self) -> usize {
         self.n_dropped + self.past.len()

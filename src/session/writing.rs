@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::Document;
+use super::{Document, Experiment};
 use crate::{
     model::{Generation, TokenChoice},
     spec::{HeadKind, Modality, ModelSpec},
@@ -28,11 +28,22 @@ pub struct WritingOptions {
     pub top_p: f64,
     /// The same seed writes the same text.
     pub seed: u64,
+    /// How many texts are written where tokens are chosen by chance, each with the next seed.
+    pub texts: usize,
 }
 
 impl Default for WritingOptions {
     fn default() -> Self {
-        Self { max_tokens: 64, sampled: false, beams: 1, length_penalty: 1.0, temperature: 1.0, top_p: 0.95, seed: 0 }
+        Self {
+            max_tokens: 64,
+            sampled: false,
+            beams: 1,
+            length_penalty: 1.0,
+            temperature: 1.0,
+            top_p: 0.95,
+            seed: 0,
+            texts: 1,
+        }
     }
 }
 
@@ -41,6 +52,8 @@ impl WritingOptions {
     pub const MAX_TOKENS: usize = 512;
     /// The most texts that are written at once.
     pub const MAX_BEAMS: usize = 8;
+    /// The most texts that are drawn by chance.
+    pub const MAX_TEXTS: usize = 8;
     /// The power of the length is between these.
     pub const LENGTH_PENALTY: RangeInclusive<f64> = -5.0..=5.0;
 
@@ -57,6 +70,7 @@ impl WritingOptions {
                 0 | 1 => TokenChoice::Greedy,
                 width => TokenChoice::Beams { width, length_penalty },
             },
+            n_texts: if self.sampled { self.texts.clamp(1, Self::MAX_TEXTS) } else { 1 },
             ..Generation::default()
         }
     }
@@ -66,6 +80,23 @@ impl Document {
     /// Whether a run of `model` lets it write its own target.
     pub fn writes_target(&self, model: &ModelSpec) -> bool {
         model.modality.target().is_some() && self.experiment.target.trim().is_empty()
+    }
+
+    /// What was run before, where it wrote a text of the same input in another way.
+    pub(super) fn written_before(&self) -> Option<&Experiment> {
+        let before = self.undo.previous()?;
+        let with_this_text = Experiment {
+            begun: self.experiment.begun.clone(),
+            continued: self.experiment.continued,
+            writing: self.experiment.writing,
+            ..before.clone()
+        };
+        (with_this_text == self.experiment && *before != self.experiment).then_some(before)
+    }
+
+    /// Whether the run before wrote a text of the same input in another way.
+    pub fn was_written_otherwise(&self) -> bool {
+        self.written_before().is_some()
     }
 
     /// Lets the next run write a text that begins with some tokens.

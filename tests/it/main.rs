@@ -187,6 +187,8 @@ mod render;
 /// Sinks and incomplete rows.
 mod rest;
 /// Searches in a joint space, heads ranked by their hits, and distance as a proxy of the dot product.
+/// Several texts of one beginning, sampled with one seed after the other, side by side.
+mod sampled;
 /// Heads of scores and of labels, and the names of classes.
 mod scores_and_labels;
 mod search;

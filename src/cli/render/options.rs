@@ -13,7 +13,7 @@ use crate::{
     analysis::reading::{Aggregate, LeaveOut, Policy, Reading, RowLabels, SentenceFilter, Source, Whose},
     cli::{
         CliError,
-        capture::{BeamOptions, Writing},
+        capture::{BeamOptions, ChanceOptions, Writing},
         edits::EditOptions,
         inputs::{GroupOptions, InputOptions, parse_position},
         layout::LayoutFlags,
@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 37] = [
+const OF_NO_SESSION: [&str; 38] = [
     "model",
     "capture",
     "text",
@@ -49,6 +49,8 @@ const OF_NO_SESSION: [&str; 37] = [
     "target",
     "target_ids",
     "generate",
+    "temperature",
+    "samples",
     "beams",
     "length_penalty",
     "edits",
@@ -95,9 +97,11 @@ pub struct RenderOptions {
     pub input: InputOptions,
     #[command(flatten)]
     pub groups: GroupOptions,
-    /// Let the model write at most this many tokens, the most probable ones; decoder-only models continue the text
+    /// Let the model write at most this many tokens; decoder-only models continue the text
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub generate: Option<u32>,
+    #[command(flatten)]
+    pub chance: ChanceOptions,
     #[command(flatten)]
     pub beams: BeamOptions,
     #[command(flatten)]
@@ -205,7 +209,8 @@ pub struct RenderOptions {
 impl RenderOptions {
     /// How the model writes; `None` where nothing was said about it.
     pub fn generation(&self) -> Option<Generation> {
-        Writing { generate: self.generate, beams: self.beams, ..Writing::default() }.generation()
+        let Self { generate, chance, beams, .. } = *self;
+        Writing { generate, chance, top_p: None, seed: self.layout.seed, beams }.generation()
     }
 
     /// What is asked for, apart from where it comes from and where it goes.
@@ -236,7 +241,7 @@ impl RenderOptions {
     fn view_options(&self) -> Result<ViewOptions, CliError> {
         self.explained.check(self.view())?;
         let mut options = self.views.options(self.view())?;
-        options.projection_mut().layout = self.layout.of_view(self.view())?;
+        options.projection_mut().layout = self.layout.of_view(self.view(), self.chance.is_asked())?;
         Ok(options)
     }
 

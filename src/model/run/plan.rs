@@ -92,6 +92,8 @@ pub struct Generation {
     pub choice: TokenChoice,
     /// Ids of the tokens that the text begins with; the model chooses those after them.
     pub begun: Arc<[u32]>,
+    /// Of a choice by chance: how many texts are written behind those tokens, each with the next seed. The first is read.
+    pub n_texts: usize,
 }
 
 /// How the next token is chosen.
@@ -118,8 +120,21 @@ pub enum TokenChoice {
     },
 }
 
+impl TokenChoice {
+    /// The choice for the text with this number among several, from 0: by chance, but with a seed of its own.
+    #[must_use]
+    pub const fn of_text(self, nth: usize) -> Self {
+        match self {
+            Self::Sample { temperature, top_p, seed } => {
+                Self::Sample { temperature, top_p, seed: seed.wrapping_add(nth as u64) }
+            }
+            Self::Greedy | Self::Beams { .. } => self,
+        }
+    }
+}
+
 impl Default for Generation {
     fn default() -> Self {
-        Self { max_new_tokens: 64, choice: TokenChoice::Greedy, begun: Arc::default() }
+        Self { max_new_tokens: 64, choice: TokenChoice::Greedy, begun: Arc::default(), n_texts: 1 }
     }
 }

@@ -33,7 +33,7 @@ pub struct BeamStep {
 }
 
 /// Tokens that were kept, and the texts that ended with their scores, from the best one on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct BeamSearch {
     pub steps: Vec<BeamStep>,
     pub ended: Vec<(usize, f64)>,

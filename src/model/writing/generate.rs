@@ -68,7 +68,7 @@ pub(crate) fn complete<'a>(
     let is_followed = chosen.len() == plan.edits.len();
     let most = spec.limits().most;
     let writer = Writer { network, rules, plan: plan.generate.clone().unwrap_or_default(), chosen, most, control };
-    let Continuation { ids, probabilities, candidates, ended, end, beams } =
+    let Continuation { ids, probabilities, candidates, ended, end, beams, samples } =
         writer.write(&prompt, (side == Side::Decoder).then_some(&input.source))?;
     let first = prompt.len();
     let n_given = writer.plan.begun.len().min(ids.len());
@@ -79,6 +79,7 @@ pub(crate) fn complete<'a>(
         nodes: found.steps.into_iter().map(|step| (step.parent, item((step.id, step.probability)))).collect(),
         hypotheses: found.ended.into_iter().map(|(node, score)| (node, score as f32)).collect(),
     });
+    let samples = samples.into_iter().map(|text| text.into_iter().map(item).collect()).collect();
     let mut input = with_ids(input, reader, side, [prompt, ids].concat());
     if !ended {
         input.notes.push(format!("Stopped at {} new tokens", probabilities.len()));
@@ -86,7 +87,7 @@ pub(crate) fn complete<'a>(
     if !is_followed {
         input.notes.push("The text was written without the changes; what is shown is read with them".to_owned());
     }
-    Ok((Cow::Owned(input), Some(Generated { side, first, probabilities, candidates, end, n_given, beams })))
+    Ok((Cow::Owned(input), Some(Generated { side, first, probabilities, candidates, end, n_given, beams, samples })))
 }
 
 /// The input whose decoder, or whose only tower, reads `ids`.
@@ -111,7 +112,7 @@ fn classes(network: &Network) -> Option<&Vec<String>> {
 }
 
 /// What was written after a prompt.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Continuation {
     /// Without the token that ended it.
     ids: Vec<u32>,
@@ -125,6 +126,24 @@ struct Continuation {
     end: Option<(u32, f32)>,
     /// What a beam search kept, behind the tokens that were given.
     beams: Option<BeamSearch>,
+    /// Texts that were drawn by chance behind the tokens that were given, where there are several.
+    samples: Vec<Vec<(u32, f32)>>,
+}
+
+/// A text on its way.
+#[derive(Clone)]
+struct OnItsWay {
+    /// What was read, of which the cache has the beginning.
+    read: Vec<u32>,
+    cache: Cache,
+    written: Continuation,
+}
+
+impl OnItsWay {
+    /// Whether a token may follow.
+    const fn is_open(&self, limit: usize) -> bool {
+        !self.written.ended && self.written.ids.len() < limit
+    }
 }
 
 impl Continuation {
@@ -137,6 +156,12 @@ impl Continuation {
             self.probabilities.push(probability);
             self.ids.push(id);
         }
+    }
+
+    /// The tokens behind the first `n` with their probabilities, and the one that ended the text.
+    fn behind(&self, n: usize) -> Vec<(u32, f32)> {
+        let tokens = self.ids.iter().copied().zip(self.probabilities.iter().copied());
+        tokens.skip(n).chain(self.end).collect()
     }
 
     /// Goes on with the best text of a search.
@@ -191,10 +216,12 @@ impl Writer<'_> {
         let limit = self.plan.max_new_tokens.min(self.most.saturating_sub(prompt.len()));
         let rules = self.rules;
         let silent = RunPlan { sites: Sites::NONE, edits: self.chosen.clone(), ..RunPlan::default() };
-        let done = AtomicUsize::new(0);
+        let (done, done_before) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let n_texts = if matches!(self.plan.choice, TokenChoice::Sample { .. }) { self.plan.n_texts.max(1) } else { 1 };
         // Layers ask whether to go on; the progress that is shown is that of the tokens.
         let control = |_: Progress| {
-            (self.control)(Progress { stage: Stage::Generate, done: done.load(Ordering::Relaxed), total: limit })
+            let done = done_before.load(Ordering::Relaxed) + done.load(Ordering::Relaxed);
+            (self.control)(Progress { stage: Stage::Generate, done, total: limit * n_texts })
         };
         let new_run = || Run::new(&silent, &[], Taps::NONE, &control);
         let memory = source.map(|source| self.network.encode(source, &mut new_run())).transpose()?;
@@ -211,31 +238,16 @@ impl Writer<'_> {
             cache.n += n;
             Ok(head.logits(&stream, n - 1..n, n - 1)?.flatten_all()?.to_vec1::<f32>()?)
         };
-        let mut sampler = Sampler::new(self.plan.choice);
-        let mut cache = Cache::default();
-        let mut read = prompt.to_vec();
-        let mut written = Continuation::default();
-        while written.ids.len() < limit {
-            let given = self.plan.begun.get(written.ids.len()).copied();
-            if let (None, TokenChoice::Beams { width, length_penalty }) = (given, self.plan.choice) {
-                let left = limit - written.ids.len();
-                let plan = BeamPlan { width, length_penalty, limit: left, end: &rules.end };
-                let next = |read: &[u32], cache: &mut Cache, is_last: bool| {
-                    let mut scores = log_softmax(logits(read, cache)?);
-                    rules.restrict(&mut scores, read, prompt.len(), is_last);
-                    Ok(scores)
-                };
-                written.take_best(BeamSearch::run(read, cache, plan, &next)?, &rules.end);
-                break;
-            }
-            let mut logits = logits(&read, &mut cache)?;
-            rules.restrict(&mut logits, &read, prompt.len(), written.ids.len() + 1 == limit);
+        let go_on = |text: &mut OnItsWay, given: Option<u32>, sampler: &mut Sampler| -> Result<(), ModelError> {
+            let OnItsWay { read, cache, written } = text;
+            let mut logits = logits(read, cache)?;
+            rules.restrict(&mut logits, read, prompt.len(), written.ids.len() + 1 == limit);
             let probabilities = Probabilities::of(&logits)?;
             let id = match given {
                 Some(given) => given,
                 None if probabilities.is_none() => {
                     written.ended = true;
-                    break;
+                    return Ok(());
                 }
                 None => sampler.next(&logits)?,
             };
@@ -244,12 +256,46 @@ impl Writer<'_> {
                 return Err(input_error(&summary, "Let the model write the text anew"));
             };
             written.push(id, probability, probabilities.candidates(), &rules.end);
-            if written.ended {
-                break;
+            if !written.ended {
+                read.push(id);
             }
-            read.push(id);
+            Ok(())
+        };
+        let mut begun = OnItsWay { read: prompt.to_vec(), cache: Cache::default(), written: Continuation::default() };
+        let mut sampler = Sampler::new(self.plan.choice);
+        for given in self.plan.begun.iter() {
+            if begun.is_open(limit) {
+                go_on(&mut begun, Some(*given), &mut sampler)?;
+            }
         }
-        Ok(written)
+        if !begun.is_open(limit) {
+            return Ok(begun.written);
+        }
+        if let TokenChoice::Beams { width, length_penalty } = self.plan.choice {
+            let OnItsWay { read, cache, mut written } = begun;
+            let plan = BeamPlan { width, length_penalty, limit: limit - written.ids.len(), end: &rules.end };
+            let next = |read: &[u32], cache: &mut Cache, is_last: bool| {
+                let mut scores = log_softmax(logits(read, cache)?);
+                rules.restrict(&mut scores, read, prompt.len(), is_last);
+                Ok(scores)
+            };
+            written.take_best(BeamSearch::run(read, cache, plan, &next)?, &rules.end);
+            return Ok(written);
+        }
+        let n_given = begun.written.ids.len();
+        let mut texts = Vec::new();
+        for nth in 0..n_texts {
+            let mut text = begun.clone();
+            let mut sampler = Sampler::new(self.plan.choice.of_text(nth));
+            while text.is_open(limit) {
+                go_on(&mut text, None, &mut sampler)?;
+            }
+            texts.push(text.written);
+            done_before.fetch_add(limit, Ordering::Relaxed);
+        }
+        let samples = texts.iter().filter(|_| n_texts > 1).map(|text| text.behind(n_given)).collect();
+        let first = texts.into_iter().next().unwrap_or_default();
+        Ok(Continuation { samples, ..first })
     }
 
     fn head(&self) -> Result<&Head, ModelError> {

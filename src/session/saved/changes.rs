@@ -9,7 +9,7 @@ use crate::{
     ids::{HeadId, Side, StackKind},
     model::{Generation, Input, Preparation, TextInput, TokenChoice},
     protocol::{Between, EditRequest, MeanInputs, PatchSource, PatchedRows},
-    session::{BUNDLED_CORPORA, Change},
+    session::{BUNDLED_CORPORA, Change, WritingOptions},
 };
 
 /// A change with whether it is made.
@@ -89,6 +89,9 @@ struct WrittenWriting {
     /// How many texts are kept, and the power of their length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     beams: Option<(usize, f64)>,
+    /// How many texts are drawn by chance, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    texts: Option<usize>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -125,18 +128,20 @@ pub(in crate::session) fn to_json(edit: &EditRequest) -> Option<Value> {
         EditRequest::Taken { rows, from } => {
             let PatchedRows { site, stack, layer, head, positions } = rows.clone();
             let rows = WrittenRows { site: site.name().to_owned(), stack, layer, head, positions };
-            let writes = from.generation.as_ref().map(|Generation { max_new_tokens, choice, begun }| WrittenWriting {
-                max_tokens: *max_new_tokens,
-                sampled: match *choice {
-                    TokenChoice::Greedy | TokenChoice::Beams { .. } => None,
-                    TokenChoice::Sample { temperature, top_p, seed } => Some((temperature, top_p, seed)),
-                },
-                beams: match *choice {
-                    TokenChoice::Beams { width, length_penalty } => Some((width, length_penalty)),
-                    TokenChoice::Greedy | TokenChoice::Sample { .. } => None,
-                },
-                begun: begun.to_vec(),
-            });
+            let writes =
+                from.generation.as_ref().map(|Generation { max_new_tokens, choice, begun, n_texts }| WrittenWriting {
+                    max_tokens: *max_new_tokens,
+                    sampled: match *choice {
+                        TokenChoice::Greedy | TokenChoice::Beams { .. } => None,
+                        TokenChoice::Sample { temperature, top_p, seed } => Some((temperature, top_p, seed)),
+                    },
+                    beams: match *choice {
+                        TokenChoice::Beams { width, length_penalty } => Some((width, length_penalty)),
+                        TokenChoice::Greedy | TokenChoice::Sample { .. } => None,
+                    },
+                    begun: begun.to_vec(),
+                    texts: Some(*n_texts).filter(|n| *n > 1),
+                });
             let donor = WrittenDonor {
                 name: from.name.clone(),
                 input: input_of(&from.input)?,
@@ -190,7 +195,7 @@ fn requested(json: &Value) -> Option<EditRequest> {
     let WrittenDonor { name, input, writes, edits, positions: there } =
         WrittenDonor::deserialize(fields.get("from")?).ok()?;
     let rows = PatchedRows { site: Site::from_name(&site)?, stack, layer, head, positions };
-    let generation = writes.map(|WrittenWriting { max_tokens, sampled, begun, beams }| Generation {
+    let generation = writes.map(|WrittenWriting { max_tokens, sampled, begun, beams, texts }| Generation {
         max_new_tokens: max_tokens,
         choice: match (sampled, beams) {
             (Some((temperature, top_p, seed)), _) => TokenChoice::Sample { temperature, top_p, seed },
@@ -198,6 +203,7 @@ fn requested(json: &Value) -> Option<EditRequest> {
             (None, None) => TokenChoice::Greedy,
         },
         begun: begun.into(),
+        n_texts: texts.unwrap_or(1).clamp(1, WritingOptions::MAX_TEXTS),
     });
     let from = Box::new(PatchSource { name, input: read_input(input)?, generation, edits, positions: there });
     names(&["take", "from"]).then_some(EditRequest::Taken { rows, from })

@@ -82,6 +82,9 @@ fn options_ui(ui: &mut Ui, cx: &ViewCtx<'_>, before: impl FnOnce(&mut Ui)) {
             ui.add(fraction(&mut options.top_p).range(0.01..=1.0)).accessible_name("Top-p");
             ui.label(weak("Seed")).on_hover_text("The same seed gives the same text");
             ui.add(DragValue::new(&mut options.seed)).accessible_name("Seed");
+            ui.label(weak("Texts"))
+                .on_hover_text("How many texts are written, each with the next seed; Writing shows them side by side");
+            ui.add(DragValue::new(&mut options.texts).range(1..=WritingOptions::MAX_TEXTS)).accessible_name("Texts");
         });
     }
     if options != cx.document.experiment.writing {

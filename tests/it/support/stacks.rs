@@ -20,6 +20,30 @@ type Sides = BTreeMap<Side, Vec<Token>>;
 
 /// An encoder–decoder on texts: 9 encoder tokens, 7 decoder tokens of which the model wrote the last 6.
 pub fn translation_capture() -> Capture {
+    Capture::new(translation_parts()).unwrap()
+}
+
+/// The same where two texts more were sampled: another from its third word on, and the same once more.
+pub fn sampled_capture() -> Capture {
+    let mut parts = translation_parts();
+    let generated = parts.generated.as_mut().unwrap();
+    let item = |id: u32, label: &str, value| PredictionItem { id, label: label.to_owned(), value };
+    let first: Vec<PredictionItem> = generated.candidates.iter().map(|step| step[0].clone()).collect();
+    let other = [first[0].clone(), first[1].clone(), item(92, "Hund", 0.01), item(93, "lief", 0.5)];
+    generated.samples = vec![first.clone(), other.to_vec(), first];
+    parts.id = CaptureId(1_000_001);
+    Capture::new(parts).unwrap()
+}
+
+/// The same where the first three words were given.
+pub fn branched_capture() -> Capture {
+    let mut parts = translation_parts();
+    parts.generated.as_mut().unwrap().n_given = 3;
+    parts.id = CaptureId(1_000_002);
+    Capture::new(parts).unwrap()
+}
+
+fn translation_parts() -> CaptureParts {
     let source = "the little cat sat on the warm mat </s>";
     let sides =
         Sides::from([(Side::Encoder, words(source)), (Side::Decoder, words("<pad> die kleine Katze saß auf ."))]);
@@ -44,7 +68,7 @@ pub fn translation_capture() -> Capture {
     parts.generated =
         Some(Generated { side: Side::Decoder, first: 1, probabilities, candidates, ..Generated::default() });
     // Scores of biased layers cannot be recomputed, and were not recorded.
-    Capture::new(parts).unwrap()
+    parts
 }
 
 /// The texts of [`translation_capture`] the other way round, in another model.

@@ -301,7 +301,6 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             let found = PatchComponents::of_layer(&want.subject.this, *stack, *layer);
             Ok(PatternResult::Components(found.map(Arc::new)))
         }
-        PatternQuery::Kinds(stack) if long::is_long(&want.subject.this, &any_head(*stack)) => {
         PatternQuery::Kinds(stack) | PatternQuery::Order(stack, _)
             if long::is_long(&want.subject.this, &any_head(*stack)) =>
         {

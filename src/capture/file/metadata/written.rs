@@ -33,6 +33,9 @@ pub(in crate::capture::file) struct GeneratedEntry {
     given: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     beams: Option<BeamsEntry>,
+    /// Texts that were drawn by chance, the one that was taken first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    samples: Vec<Vec<OutcomeEntry>>,
 }
 
 /// What a beam search kept: tokens with the place of the one before each, texts as the place of their last token.
@@ -61,7 +64,7 @@ const fn is_zero(n: &usize) -> bool {
 }
 
 impl From<&Generated> for GeneratedEntry {
-    fn from(Generated { side, first, probabilities, candidates, end, n_given, beams }: &Generated) -> Self {
+    fn from(Generated { side, first, probabilities, candidates, end, n_given, beams, samples }: &Generated) -> Self {
         let entry = |item: &PredictionItem| OutcomeEntry::of(item, OutputKind::Tokens);
         Self {
             side: side.name().to_owned(),
@@ -74,6 +77,7 @@ impl From<&Generated> for GeneratedEntry {
                 nodes: nodes.iter().map(|(parent, token)| (*parent, entry(token))).collect(),
                 hypotheses: hypotheses.clone(),
             }),
+            samples: samples.iter().map(|text| text.iter().map(entry).collect()).collect(),
         }
     }
 }
@@ -84,7 +88,7 @@ impl GeneratedEntry {
         self,
         tokens: &BTreeMap<Side, Vec<Token>>,
     ) -> Result<Generated, FileError> {
-        let Self { side: name, first, probabilities, candidates, end, given, beams } = self;
+        let Self { side: name, first, probabilities, candidates, end, given, beams, samples } = self;
         let problem = |problem: String| FileError::Metadata { entry: "generated", problem };
         let side = Side::ALL.into_iter().find(|side| side.name() == name);
         let Some((side, known)) = side.and_then(|side| Some((side, tokens.get(&side)?))) else {
@@ -95,7 +99,7 @@ impl GeneratedEntry {
             return Err(problem(format!("{n} tokens from {first} on do not end where the {} tokens do", known.len())));
         }
         let kept = || beams.iter().flat_map(|beams| &beams.nodes).map(|(_, token)| token);
-        let outcomes = || candidates.iter().flatten().chain(&end).chain(kept());
+        let outcomes = || candidates.iter().flatten().chain(&end).chain(samples.iter().flatten()).chain(kept());
         let known = outcomes().map(|outcome| outcome.probability.unwrap_or(f32::NAN));
         if !probabilities.iter().copied().chain(known).all(|probability| (0.0..=1.0).contains(&probability)) {
             return Err(problem("a probability is not between 0 and 1".to_owned()));
@@ -111,7 +115,8 @@ impl GeneratedEntry {
         let item = |outcome: OutcomeEntry| outcome.item(OutputKind::Tokens);
         let candidates = candidates.into_iter().map(|step| step.into_iter().map(item).collect()).collect();
         let beams = beams.map(BeamsEntry::beams).transpose().map_err(|why| problem(why.to_owned()))?;
-        Ok(Generated { side, first, probabilities, candidates, end: end.map(item), n_given: given, beams })
+        let samples = samples.into_iter().map(|text| text.into_iter().map(item).collect()).collect();
+        Ok(Generated { side, first, probabilities, candidates, end: end.map(item), n_given: given, beams, samples })
     }
 }
 

@@ -8,7 +8,7 @@ use super::joined;
 use crate::{
     analysis::written::{Origin, WrittenText},
     figure::{
-        measure::GRID,
+        measure::{GRID, text_size::BODY},
         page::{Captions, Scene},
         pen::Pen,
     },
@@ -18,10 +18,12 @@ use crate::{
 
 mod draw;
 mod options;
+mod samples;
 mod spec;
 mod tree;
 
 pub use options::StepsOptions;
+pub use samples::{SamplePlace, SamplesLayout};
 pub use spec::SPEC;
 pub use tree::{BeamTree, Fate};
 
@@ -121,28 +123,43 @@ impl WritingScene {
     }
 }
 
+impl WritingScene {
+    fn samples_in(&self, width: f32, pen: &mut Pen<'_>) -> SamplesLayout {
+        SamplesLayout::compute(&self.text, width, &mut |text| pen.type_.width(text, BODY))
+    }
+
+    /// Draws all but the texts that were drawn by chance, which the window lays out by itself.
+    pub fn draw_written(&self, area: Rect, pen: &mut Pen<'_>) {
+        self.draw_steps(area, pen);
+        if let Some(tree) = &self.tree {
+            tree.draw(self.corner_of_tree(area), pen);
+        }
+    }
+}
+
 impl Scene for WritingScene {
     fn width(&self, _: &mut Pen<'_>) -> f32 {
-        Self::width_of(N_COLS.min(self.text.steps.len())).max(self.narrowest())
+        let n_cols = if self.text.samples.is_empty() { self.text.steps.len() } else { N_COLS };
+        Self::width_of(N_COLS.min(n_cols)).max(self.narrowest())
     }
 
     fn least_width(&self, _: &mut Pen<'_>) -> f32 {
         self.narrowest()
     }
 
-    fn height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        self.height_in(width)
+    fn height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        self.samples_in(width, pen).size.y + self.height_in(width)
     }
 
-    fn least_height(&self, width: f32, _: &mut Pen<'_>) -> f32 {
-        self.height_in(width)
+    fn least_height(&self, width: f32, pen: &mut Pen<'_>) -> f32 {
+        self.height(width, pen)
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        self.draw_steps(area, pen);
-        if let Some(tree) = &self.tree {
-            tree.draw(self.corner_of_tree(area), pen);
-        }
+        let samples = self.samples_in(area.width() - 2.0 * MARGIN_PT, pen);
+        samples.draw(&self.text, area.min + vec2(MARGIN_PT, 0.0), pen);
+        let area = area.with_min_y(area.top() + samples.size.y);
+        self.draw_written(area, pen);
     }
 
     fn captions(&self) -> Captions {
@@ -164,9 +181,19 @@ impl Scene for WritingScene {
             }
             Some([]) | None => String::new(),
         };
-        let short = format!("{}{given}{end}{best}", counted(n, "step"));
+        let drawn = match self.text.samples.len() {
+            0 => String::new(),
+            n => format!(", the first of {} that were sampled", counted(n, "text")),
+        };
+        let short = format!("{}{given}{end}{best}{drawn}", counted(n, "step"));
         let hatched = if n_given > 0 { "Hatched tokens were given." } else { "" };
         let rivals = "Below each token: the most probable others.";
-        Captions { full: joined([format!("{short}.").as_str(), hatched, rivals]), short }
+        let sampled = if self.text.samples.is_empty() {
+            ""
+        } else {
+            "The line below each token of a sampled text is as long as the token is probable; a frame marks the first one \
+             that differs from text 1."
+        };
+        Captions { full: joined([format!("{short}.").as_str(), hatched, rivals, sampled]), short }
     }
 }

@@ -61,44 +61,55 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
     Ok(vec![resolved.named(Box::new(scene), Box::new(move || table(&text)), "Steps".to_owned(), None)])
 }
 
-/// One row per step and token: the written one, then its rivals.
+/// A token of a step.
+struct Row {
+    step: usize,
+    position: usize,
+    came: String,
+    token: String,
+    id: Option<u32>,
+    probability: f32,
+}
+
+/// One row per step and token: the written one, then its rivals; then the other texts that were sampled.
 fn table(text: &WrittenText) -> Table {
-    let rows: Vec<(usize, &Step, usize)> = text
-        .steps
-        .iter()
-        .enumerate()
-        .flat_map(|(nth, step)| (0..=step.rivals.len()).map(move |row| (nth, step, row)))
-        .collect();
-    let rival = |step: &Step, row: usize| row.checked_sub(1).map(|rival| step.rivals[rival].clone());
-    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
-    let texts = |of: &dyn Fn(&Step, usize) -> String| {
-        DataValues::Text(rows.iter().map(|(_, step, row)| of(step, *row)).collect())
+    let of_step = |(nth, step): (usize, &Step)| {
+        let row = |came: &str, token: &str, id, probability: Option<f32>| Row {
+            step: nth,
+            position: step.query + 1,
+            came: came.to_owned(),
+            token: token.to_owned(),
+            id,
+            probability: probability.unwrap_or(f32::NAN),
+        };
+        let rivals =
+            step.rivals.iter().map(|rival| row("not written", &rival.label, Some(rival.id), Some(rival.value)));
+        std::iter::once(row(step.origin.name(), &step.text, step.id, step.probability))
+            .chain(rivals)
+            .collect::<Vec<_>>()
     };
+    let n_given = text.n_given();
+    let first = text.steps.first().map_or(0, |step| step.query + 1);
+    let others = text.samples.iter().enumerate().skip(1).flat_map(|(nth, tokens)| {
+        tokens.iter().enumerate().map(move |(at, token)| Row {
+            step: n_given + at,
+            position: first + n_given + at,
+            came: format!("text {}", nth + 1),
+            token: token.label.clone(),
+            id: Some(token.id),
+            probability: token.value,
+        })
+    });
+    let rows: Vec<Row> = text.steps.iter().enumerate().flat_map(of_step).chain(others).collect();
+    let column = |name: &'static str, values| DataColumn { name: name.into(), values };
+    let texts = |of: &dyn Fn(&Row) -> String| DataValues::Text(rows.iter().map(of).collect());
     let columns = vec![
-        column("step", DataValues::Index(rows.iter().map(|row| row.0 as u32).collect())),
-        column("position", DataValues::Index(rows.iter().map(|row| row.1.query as u32 + 1).collect())),
-        column(
-            "came",
-            texts(&|step, row| if row == 0 { step.origin.name().to_owned() } else { "not written".to_owned() }),
-        ),
-        column("token", texts(&|step, row| rival(step, row).map_or_else(|| step.text.clone(), |item| item.label))),
-        column(
-            "id",
-            texts(&|step, row| {
-                rival(step, row).map(|item| item.id).or(step.id).map_or_else(String::new, |id| id.to_string())
-            }),
-        ),
-        column(
-            "probability",
-            DataValues::Number(
-                rows.iter()
-                    .map(|(_, step, row)| match rival(step, *row) {
-                        Some(item) => item.value,
-                        None => step.probability.unwrap_or(f32::NAN),
-                    })
-                    .collect(),
-            ),
-        ),
+        column("step", DataValues::Index(rows.iter().map(|row| row.step as u32).collect())),
+        column("position", DataValues::Index(rows.iter().map(|row| row.position as u32).collect())),
+        column("came", texts(&|row| row.came.clone())),
+        column("token", texts(&|row| row.token.clone())),
+        column("id", texts(&|row| row.id.map_or_else(String::new, |id| id.to_string()))),
+        column("probability", DataValues::Number(rows.iter().map(|row| row.probability).collect())),
     ];
     Table { provenance: String::new(), columns }
 }

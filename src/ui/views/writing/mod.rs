@@ -14,7 +14,7 @@ use super::{
     scale::Footer,
     selectors::{self, HeadsIn},
     states::Nothing,
-    tooltip,
+    text_width, tooltip,
 };
 use crate::{
     analysis::written::{Origin, WrittenText},
@@ -31,6 +31,8 @@ use crate::{
     },
 };
 
+mod samples;
+
 /// How long a step is held while they are played, in seconds.
 const PLAYED_SECS: f64 = 0.6;
 const GOES_ON: &str = "Click lets the model go on from here";
@@ -44,6 +46,7 @@ pub struct WritingView {
     text: Memo<CaptureId, Option<Arc<WrittenText>>>,
     scene: Memo<SceneKey, Arc<WritingScene>>,
     painter: ScenePainter<SceneKey>,
+    samples: samples::Samples,
     /// When the next step is held, while they are played.
     next_at: Option<f64>,
 }
@@ -64,7 +67,10 @@ impl Canvas for WritingView {
         };
         self.play(ui, cx, &scene);
         ui.horizontal(|ui| self.steps_ui(ui, cx, &scene));
-        ScrollArea::both().id_salt("steps").auto_shrink(false).show(ui, |ui| self.scene_ui(ui, cx, &scene));
+        ScrollArea::both().id_salt("steps").auto_shrink(false).show(ui, |ui| {
+            self.samples.ui(ui, cx, &scene);
+            self.scene_ui(ui, cx, &scene);
+        });
         Some(Footer { words: scene.captions().short, scales: Vec::new() })
     }
 }
@@ -107,6 +113,12 @@ impl WritingView {
         };
         if ui.button(name).on_hover_text(meaning).clicked() {
             self.toggle(ui, cx, scene);
+        }
+        if scene.text.is_branch() && cx.document.was_written_otherwise() {
+            let meaning = "Opens the text as it was before beside it";
+            if ui.button("Compare with before").on_hover_text(meaning).clicked() {
+                cx.send(Command::ShowBefore);
+            }
         }
         if scene.text.is_branch() && ui.button("Write anew").on_hover_text("The model begins the text itself").clicked()
         {
@@ -151,7 +163,7 @@ impl WritingView {
         let (response, painter) = ui.allocate_painter(size, Sense::click());
         let area = response.rect;
         let key = (Same(Arc::clone(&scene.text)), scene.selected, scene.options);
-        self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw(area, pen));
+        self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_written(area, pen));
         response.widget_info(|| WidgetInfo {
             current_text_value: scene.selected.map(|nth| scene.text.steps[nth].text.clone()),
             ..WidgetInfo::labeled(Role::ListBox, true, "Steps of the text")
