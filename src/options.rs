@@ -17,6 +17,7 @@ pub type Visit<'a> = dyn FnMut(OptionField<'_>) + 'a;
 const BETWEEN_TEXTS: char = '|';
 
 /// One option.
+#[expect(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
 pub struct OptionField<'a> {
     /// Name in files and on the command line, where hyphens stand for underscores.
     pub name: &'static str,

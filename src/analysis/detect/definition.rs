@@ -90,6 +90,7 @@ impl Detector {
     ];
 
     /// What it measures.
+    #[expect(clippy::too_many_lines, reason = "one entry for each")]
     pub const fn definition(self) -> &'static Definition {
         match self {
             Self::Previous => &Definition {

@@ -52,7 +52,9 @@ pub fn mean<'a>(vectors: impl ExactSizeIterator<Item = &'a [f32]>) -> Vec<f64> {
         sum.resize(vector.len(), 0.0);
         sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += f64::from(*value));
     }
-    sum.iter_mut().for_each(|value| *value /= n);
+    for value in &mut sum {
+        *value /= n;
+    }
     sum
 }
 
@@ -236,15 +238,17 @@ mod tests {
         let found = |nearness: Nearness, left_out: &[usize], blocks: &[std::ops::Range<usize>]| {
             let wanted = (vec![1.0, 0.0], left_out.iter().copied().collect());
             let mut nearest = Nearest::new([wanted], nearness, 3);
-            blocks.iter().for_each(|block| nearest.add(block.start, &table(block.clone())));
+            for block in blocks {
+                nearest.add(block.start, &table(block.clone()));
+            }
             nearest.found()[0].iter().map(|(row, _)| *row).collect::<Vec<_>>()
         };
         // The row of zeros has no angle; of equals the first comes first.
-        assert_eq!(found(Nearness::Cosine, &[], &[0..6]), [0, 4, 1]);
-        assert_eq!(found(Nearness::Dot, &[], &[0..6]), [4, 1, 0]);
-        assert_eq!(found(Nearness::Dot, &[4], &[0..6]), [1, 0, 2]);
+        assert_eq!(found(Nearness::Cosine, &[], &[0..5, 5..6]), [0, 4, 1]);
+        assert_eq!(found(Nearness::Dot, &[], &[0..5, 5..6]), [4, 1, 0]);
+        assert_eq!(found(Nearness::Dot, &[4], &[0..5, 5..6]), [1, 0, 2]);
         for nearness in Nearness::ALL {
-            assert_eq!(found(nearness, &[1], &[0..6]), found(nearness, &[1], &[0..2, 2..3, 3..6]));
+            assert_eq!(found(nearness, &[1], &[0..5, 5..6]), found(nearness, &[1], &[0..2, 2..3, 3..6]));
         }
     }
 

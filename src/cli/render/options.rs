@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// What a session has chosen already, beside the options of views.
-const OF_NO_SESSION: [&str; 38] = [
+const OF_NO_SESSION: [&str; 39] = [
     "model",
     "capture",
     "text",

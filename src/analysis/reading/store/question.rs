@@ -407,7 +407,6 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
         PatternQuery::LinesOfPart(part, _) => 2 * of_rows(&part.reading, part.rows.len()),
         PatternQuery::Strip(reading, ..) => of_rows(reading, long::STRIP_ROWS),
         PatternQuery::Stats(head) => 4 * of_head(&subject.this, *head),
-        PatternQuery::StackStats(stack) => 4 * stack_cost(&subject.this, *stack),
         PatternQuery::Links { stack, .. } => {
             // Of a long text one row of each head is read.
             let is_long = long::is_long(&subject.this, &any_head(*stack));
@@ -425,7 +424,7 @@ pub(super) fn cost(subject: &CapturePair, question: &PatternQuery) -> usize {
         {
             1
         }
-        PatternQuery::Order(stack, _) => 4 * stack_cost(&subject.this, *stack),
+        PatternQuery::StackStats(stack) | PatternQuery::Order(stack, _) => 4 * stack_cost(&subject.this, *stack),
         PatternQuery::Kinds(stack) => Detector::orders().count() * stack_cost(&subject.this, *stack),
         PatternQuery::Layers(..) => of_all_stacks(&subject.this),
         // Flow searches for one way after the other, each over the whole graph.

@@ -47,7 +47,7 @@ impl Places {
         let heads = numbered(options, layers, known.order);
         let n_cols = columns(heads.len());
         let groups = match (options.group_by, known.order) {
-            (GroupBy::Nothing | GroupBy::Number, None) | (GroupBy::Layer, None) => return Self::by_layer(layers),
+            (GroupBy::Nothing | GroupBy::Number | GroupBy::Layer, None) => return Self::by_layer(layers),
             (GroupBy::Nothing, Some(_)) => return Self::in_columns(&heads, n_cols),
             (GroupBy::Layer, Some(_)) => {
                 let widest = layers.iter().map(Vec::len).max().unwrap_or(0);
@@ -178,7 +178,9 @@ fn of_kinds(heads: &[Numbered], named: Option<Detector>, kinds: Option<&HeadKind
         // Without a number of their own heads are sorted by the score that names them.
         if of_kind.iter().all(|(_, (_, number))| number.is_none()) {
             of_kind.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.0.cmp(&b.1.0)));
-            of_kind.iter_mut().for_each(|(score, (_, number))| *number = Some(*score));
+            for (score, (_, number)) in &mut of_kind {
+                *number = Some(*score);
+            }
         }
         (kind.definition().title.to_lowercase(), of_kind.into_iter().map(|(_, head)| head).collect())
     };
