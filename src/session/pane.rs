@@ -242,7 +242,7 @@ impl Pane {
     pub(super) fn open_head(&mut self, document: &Document, head: HeadId) {
         if self.view == ViewKind::OF_HEADS {
             self.show_head(document, head);
-            self.show_view(document, self.options.grid.cells.view());
+            self.show_view(document, self.options.grid.cells().view());
             self.opened_from = Some(ViewKind::OF_HEADS).filter(|from| *from != self.view);
         }
     }

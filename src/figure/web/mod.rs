@@ -107,7 +107,7 @@ pub fn page(spec: &FigureSpec, subject: FigureInput<'_>) -> Result<Vec<u8>, Figu
         let message = "a page shows every head for itself: leave out --aggregate and --sheet".to_owned();
         return Err(FigureError::Usage(message));
     }
-    let cells = spec.options.grid.cells;
+    let cells = spec.options.grid.cells();
     if cells == CellsAs::Overlay {
         let message = "a page holds no picture: draw its cells as heatmap or lines (--cells), or a figure".to_owned();
         return Err(FigureError::Usage(message));

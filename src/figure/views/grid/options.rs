@@ -82,6 +82,11 @@ impl GridOptions {
         self.sort_by = Some(HeadScore::Kind(by));
     }
 
+    /// What cells show of their heads.
+    pub const fn cells(&self) -> CellsAs {
+        self.cells
+    }
+
     /// Whether kinds of heads have to be known.
     pub const fn needs_kinds(&self) -> bool {
         matches!(self.group_by, GroupBy::Kind)

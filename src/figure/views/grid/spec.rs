@@ -16,7 +16,7 @@ use crate::{
         spec::{FigureError, NamedScene, ResolvedSpec},
         views::{
             DetailsPart, Facts, FigureExtent, Pinned, ViewGroup, ViewSpec,
-            heads::{HeadLines, HeadsOptions, HeadsScene, layout::Placing, which_lines},
+            heads::{HeadLines, HeadsScene, which_lines},
             heatmap::HeatmapScene,
             image, joined, spec,
         },
@@ -54,7 +54,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     said: None,
     color_map: |options| match options.grid.cells {
         CellsAs::Heatmap | CellsAs::Lines => spec::color_map(options),
-        CellsAs::Overlay => options.image.color_map,
+        CellsAs::Overlay => options.image.colors(),
     },
     needs: spec::patterns,
     wants: &[],
@@ -163,10 +163,10 @@ fn as_lines(
     n_cols: usize,
 ) -> Drawn {
     let spec = resolved.spec;
-    let options = HeadsOptions { placing: Placing::Columns, ..spec.options.heads.clone() };
+    let options = spec.options.heads.of_grid();
     let most = lines::most_lines((SHEET_PT / n_cols.max(1) as f32).min(CELL_PT));
     let lines = |((head, _), read): (&(HeadId, Option<f32>), &Arc<ReadPattern>)| {
-        HeadLines::new(head.head, format!("Head {}", head.head), Arc::clone(read), options.filter)
+        HeadLines::new(head.head, format!("Head {}", head.head), Arc::clone(read), options.filter())
     };
     let all_lines: Vec<HeadLines> = heads.iter().zip(patterns).map(lines).collect();
     let scene = |lines: &HeadLines| -> Box<dyn Scene> {
@@ -193,7 +193,7 @@ fn as_lines(
         grouped(n_drawn),
         grouped(n_total),
         share_text(mass),
-        which_lines(options.filter),
+        which_lines(options.filter()),
         grouped(most),
     );
     let table = Box::new(move || all(all_lines.iter().map(|lines| data::heads(std::slice::from_ref(lines)))));

@@ -29,8 +29,6 @@ const LEVEL_PT: f32 = 24.0;
 const MAX_PITCH_PT: f32 = 80.0;
 /// Lines need at least this to be told apart.
 const MIN_LINES_PT: f32 = 120.0;
-/// What is thinner than this is not seen at all.
-const LEAST_LINE_PT: f32 = 0.4;
 /// A line of less weight is hardly seen.
 const VISIBLE_WEIGHT: f32 = 0.1;
 /// Rows beyond the visible ones that the line mesh already holds, so that scrolling by a few rows
@@ -211,11 +209,6 @@ impl HeadsLayout {
             along: Along::Down,
             lie: Lie::Beside,
         }
-    }
-
-    /// The width of a line that is so wide where rows are higher: among small multiples they may be lower than that.
-    pub fn fitting(&self, width: f32) -> f32 {
-        width.min((0.6 * self.row_height).max(LEAST_LINE_PT))
     }
 
     /// A place of the columns, where it is drawn.

@@ -15,6 +15,14 @@ use crate::{
 /// Straight pieces of a line that bends or changes its colour.
 const N_PIECES: usize = 24;
 
+/// What is thinner than this is not seen at all, in points.
+const LEAST_LINE_PT: f32 = 0.4;
+
+/// The width of a line that is so wide where rows are higher: among small multiples they may be lower than that.
+pub fn fitting(width: f32, row_height: f32) -> f32 {
+    width.min((0.6 * row_height).max(LEAST_LINE_PT))
+}
+
 /// The way of a line from its query to its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LineCourse {

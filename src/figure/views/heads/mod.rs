@@ -250,7 +250,7 @@ impl HeadsScene {
         pen: &Pen<'_>,
     ) -> Vec<Line> {
         let pieces = self.options.look.pieces((layout, ends), ink, strength, &pen.palette);
-        let width = |line: &Line| layout.fitting(line.width);
+        let width = |line: &Line| look::fitting(line.width, layout.row_height);
         let placed = |line: Line| Line { from: line.from + origin, to: line.to + origin, width: width(&line), ..line };
         pieces.into_iter().map(placed).collect()
     }

@@ -35,6 +35,22 @@ const USUAL: [EdgeFilter; 3] = [EdgeFilter::TopP(0.9), EdgeFilter::TopK(3), Edge
 const MOST_OF_ROW: usize = 32;
 
 impl HeadsOptions {
+    /// Which lines are drawn.
+    pub const fn filter(&self) -> EdgeFilter {
+        self.filter
+    }
+
+    /// What they look like.
+    pub const fn look(&self) -> LineLook {
+        self.look
+    }
+
+    /// The same options of lines in a cell, which has room for columns alone.
+    #[must_use]
+    pub fn of_grid(&self) -> Self {
+        Self { placing: Placing::Columns, ..self.clone() }
+    }
+
     /// Shows the options: each way has a flag, and the window has a choice of the way with its number.
     pub fn visit(&mut self, scope: &ViewScope<'_>, visit: &mut Visit<'_>) {
         let filter = &mut self.filter;

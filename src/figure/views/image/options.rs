@@ -129,6 +129,21 @@ impl ImageOptions {
         self.flows.is_some() && scope.patches_ask && !scope.is_explained
     }
 
+    /// Colours of weights.
+    pub const fn colors(&self) -> ColorMap {
+        self.color_map
+    }
+
+    /// Opacity of the largest value.
+    pub const fn alpha(&self) -> f32 {
+        self.opacity
+    }
+
+    /// Whether a grid of (rows, columns) patches is interpolated on screen.
+    pub const fn is_smooth(&self, grid: (usize, usize)) -> bool {
+        self.smoothing.is_smooth(grid)
+    }
+
     /// Shows the options of weights on small pictures, below a heading.
     pub fn visit_cells(&mut self, heading: &'static str, visit: &mut Visit<'_>) {
         visit_color_map(&mut self.color_map, heading, visit);

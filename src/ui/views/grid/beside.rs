@@ -4,7 +4,7 @@ use eframe::egui::{Rect, Ui, UiBuilder, vec2};
 
 use super::{
     GridView,
-    shown::{Cells, Shown, TITLE_PT},
+    shown::{Shown, ShownAs, TITLE_PT},
 };
 use crate::{
     capture::Capture,
@@ -66,7 +66,7 @@ impl GridView {
             kinds: None,
             look,
             high,
-            cells: Cells::Heatmap,
+            cells: ShownAs::Heatmap,
             opens: false,
         };
         ui.scope_builder(UiBuilder::new().id_salt("heads beside").max_rect(area), |ui| {

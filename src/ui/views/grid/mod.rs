@@ -9,7 +9,7 @@ use eframe::egui::{
 
 use self::{
     rows::PinnedRows,
-    shown::{Cells, Parts, Shown},
+    shown::{Parts, Shown, ShownAs},
     tiles::{SeenCell, Tiles},
 };
 use super::{
@@ -84,7 +84,7 @@ pub struct GridView {
 type Found<T> = Result<Arc<T>, Refusal>;
 
 /// A cell with its head and the number that it stands by.
-struct Cell {
+struct HeadCell {
     place: (usize, usize),
     rect: Rect,
     parts: Parts,
@@ -146,23 +146,23 @@ impl Canvas for GridView {
             log: options.is_log(),
             pool: options.pool(),
         };
-        let (cells, instead) = Cells::wanted(cx, capture, source::is_long(cx, capture));
+        let (cells, instead) = ShownAs::wanted(cx, capture, source::is_long(cx, capture));
         let high = match cells {
             // Weights on patches are small: one scale ends at the largest of all heads.
-            Cells::Overlay(..) => (!options.grid.own_scale).then_some(0.0),
-            Cells::Heatmap | Cells::Lines => high(options.grid, &reading.source),
+            ShownAs::Overlay(..) => (!options.grid.own_scale).then_some(0.0),
+            ShownAs::Heatmap | ShownAs::Lines => high(options.grid, &reading.source),
         };
         let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
         let shown = Shown { subject: &subject, whole: &whole, places: &places, kinds, look, high, cells, opens: true };
         let side = self.canvas_ui(ui, cx, capture, &shown);
         let words = match (instead, cells) {
             (Some(why), _) => format!("{caption}; heatmaps, as {why}"),
-            (None, Cells::Heatmap) => caption,
-            (None, Cells::Lines) => {
-                let which = which_lines(options.heads.filter);
+            (None, ShownAs::Heatmap) => caption,
+            (None, ShownAs::Lines) => {
+                let which = which_lines(options.heads.filter());
                 format!("{caption}; {which}, at most {} in a cell", grouped(most_lines(side)))
             }
-            (None, Cells::Overlay(_, (token, role))) => {
+            (None, ShownAs::Overlay(_, (token, role))) => {
                 format!("{caption}; {}", token.in_words(&whole, role, false))
             }
         };
@@ -285,11 +285,11 @@ impl GridView {
         painter: &Painter,
         cx: &ViewCtx<'_>,
         shown: &Shown<'_>,
-        cells: &[Cell],
+        cells: &[HeadCell],
         seen: &[SeenCell],
         under: Option<HeadId>,
     ) {
-        let ground = if matches!(shown.cells, Cells::Lines) { cx.theme.canvas } else { cx.theme.raised };
+        let ground = if matches!(shown.cells, ShownAs::Lines) { cx.theme.canvas } else { cx.theme.raised };
         for cell in cells {
             painter.rect_filled(cell.parts.map, 0, ground);
         }
@@ -316,7 +316,7 @@ impl GridView {
         painter: &Painter,
         cx: &ViewCtx<'_>,
         shown: &Shown<'_>,
-        (cell, row, strip): (&Cell, usize, Rect),
+        (cell, row, strip): (&HeadCell, usize, Rect),
     ) {
         let map = cell.parts.map;
         let high = map.top() + (row as f32 + 0.5) / shown.whole.rows.len().max(1) as f32 * map.height();
@@ -332,12 +332,12 @@ impl GridView {
     fn scale(&self, cx: &ViewCtx<'_>, shown: &Shown<'_>) -> ScaleBar {
         let colors = tiles::overlay_colors(cx, shown, shown.look.map);
         match (shown.cells, self.tiles.high(shown)) {
-            (Cells::Lines, _) => legend::scale(cx),
-            (Cells::Heatmap, Some(high)) => ScaleBar::of_range(colors, shown.look.range(high)),
-            (Cells::Overlay(_, (token, _)), Some(high)) => {
+            (ShownAs::Lines, _) => legend::scale(cx),
+            (ShownAs::Heatmap, Some(high)) => ScaleBar::of_range(colors, shown.look.range(high)),
+            (ShownAs::Overlay(_, (token, _)), Some(high)) => {
                 ScaleBar::of_range(colors, ColorRange::up_to(high, token.is_signed(shown.whole), false))
             }
-            (Cells::Heatmap | Cells::Overlay(..), None) => {
+            (ShownAs::Heatmap | ShownAs::Overlay(..), None) => {
                 let below = if shown.pinned_row(cx).is_some() { ", and each row below one," } else { "" };
                 let meaning = format!("Each head{below} from 0 to its own largest value");
                 ScaleBar::of_colors(|part| colors.color(part), ["0", "", "its largest"].map(str::to_owned), meaning)
@@ -347,13 +347,13 @@ impl GridView {
 }
 
 /// The cells in sight that have a head, row by row.
-fn cells_of(layout: &GridLayout, shown: &Shown<'_>, has_row: bool, pixels_per_point: f32) -> Vec<Cell> {
+fn cells_of(layout: &GridLayout, shown: &Shown<'_>, has_row: bool, pixels_per_point: f32) -> Vec<HeadCell> {
     let [rows, cols] = layout.visible();
     let places = rows.flat_map(|row| cols.clone().map(move |col| (row, col)));
     let cell = |place| {
         let (head, score) = shown.places.at(place)?;
         let rect = layout.cell(place);
-        Some(Cell { place, rect, parts: shown.parts(rect, has_row, pixels_per_point), head, score })
+        Some(HeadCell { place, rect, parts: shown.parts(rect, has_row, pixels_per_point), head, score })
     };
     places.filter_map(cell).collect()
 }
@@ -391,14 +391,14 @@ fn draw_around(layout: &GridLayout, places: &Places, pen: &mut Pen<'_>) {
 }
 
 /// Where the key is that is pinned, and the title of a head.
-fn paint_marks(painter: &Painter, cx: &ViewCtx<'_>, shown: &Shown<'_>, cell: &Cell) {
+fn paint_marks(painter: &Painter, cx: &ViewCtx<'_>, shown: &Shown<'_>, cell: &HeadCell) {
     let map = cell.parts.map;
-    let key = cx.pane.selection.pinned.key.filter(|_| matches!(shown.cells, Cells::Heatmap));
+    let key = cx.pane.selection.pinned.key.filter(|_| matches!(shown.cells, ShownAs::Heatmap));
     if let Some(col) = key.and_then(|key| shown.whole.cols.group_of(key)) {
         let at = map.left() + (col as f32 + 0.5) / shown.whole.cols.len().max(1) as f32 * map.width();
         painter.vline(at, map.y_range(), Stroke::new(1.0, cx.theme.key));
     }
-    if let (Cells::Overlay(image, (token, _)), Some(held)) = (shown.cells, cx.pane.selection.pinned.query) {
+    if let (ShownAs::Overlay(image, (token, _)), Some(held)) = (shown.cells, cx.pane.selection.pinned.query) {
         // A patch that asks stands on the picture.
         if token.position() == Some(held) && held >= image.n_prefix && shown.whole.rows.len() > held {
             let rect = shown::on_picture(map, image).token_rect(held);

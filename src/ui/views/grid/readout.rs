@@ -3,7 +3,7 @@
 use eframe::egui::{Pos2, Rect, Ui};
 
 use super::{
-    shown::{Cells, Shown, on_picture},
+    shown::{Shown, ShownAs, on_picture},
     tiles::Tiles,
 };
 use crate::{
@@ -32,19 +32,19 @@ pub fn token_at(cx: &ViewCtx<'_>, shown: &Shown<'_>, tiles: &Tiles, (head, map):
     let axes: [&Axis; 2] = [&shown.whole.rows, &shown.whole.cols];
     let in_pattern = |hit: Pointed| hover::tokens(hit.in_pattern(), axes, shown.whole.has_one_row());
     match shown.cells {
-        Cells::Heatmap => {
+        ShownAs::Heatmap => {
             let pairs = Region::whole(Pointed::Pair, map, (axes[0].len(), axes[1].len()));
             let hit = pairs.at(at).filter(|_| pairs.cell(0, 0).size().min_elem() >= TOKEN_FROM_PT);
             hit.map_or(Focus::NONE, in_pattern)
         }
-        Cells::Lines => {
+        ShownAs::Lines => {
             let hit = tiles.lines(head).filter(|_| map.contains(at)).and_then(|edges| {
-                let layout = edges.layout(map.size(), cx.pane.options.heads.look);
+                let layout = edges.layout(map.size(), cx.pane.options.heads.look());
                 layout.line_at((at - map.min).to_pos2(), &edges.drawn, LINE_REACH_PT)
             });
             hit.map_or(Focus::NONE, in_pattern)
         }
-        Cells::Overlay(image, (token, role)) => {
+        ShownAs::Overlay(image, (token, role)) => {
             let patch = on_picture(map, image).patch_at(at);
             match (patch, role) {
                 (None, _) => Focus::NONE,

@@ -27,7 +27,7 @@ const ROW: f32 = 0.18;
 const ROW_GAP_PT: f32 = 2.0;
 /// Height of a title.
 pub const TITLE_PT: f32 = text_size::SMALL + 2.0;
-/// Cells from this width have room for a title.
+/// ShownAs from this width have room for a title.
 const TITLE_FROM_PT: f32 = 44.0;
 
 /// The input and the way it is shown.
@@ -40,21 +40,21 @@ pub struct Shown<'a> {
     pub look: Look,
     /// The value of the last colour, where all heads share it.
     pub high: Option<f32>,
-    pub cells: Cells<'a>,
+    pub cells: ShownAs<'a>,
     /// Whether a head can be opened from here.
     pub opens: bool,
 }
 
 /// What the cells show.
 #[derive(Clone, Copy)]
-pub enum Cells<'a> {
+pub enum ShownAs<'a> {
     Heatmap,
     Lines,
     /// The picture, and what is picked on it.
     Overlay(&'a ImageInfo, (OverlayToken, PatchRole)),
 }
 
-impl<'a> Cells<'a> {
+impl<'a> ShownAs<'a> {
     /// What is wanted, or heatmaps with the reason why there is nothing else.
     pub fn wanted(cx: &ViewCtx<'_>, capture: &'a Capture, is_long: bool) -> (Self, Option<&'static str>) {
         let stack = cx.pane.selection.stack();
@@ -95,9 +95,9 @@ impl Shown<'_> {
     /// Width of a map where its height is 1; very long ones are shown less long.
     fn aspect(&self) -> f32 {
         match self.cells {
-            Cells::Heatmap => self.whole.cols.len().max(1) as f32 / self.whole.rows.len().max(1) as f32,
-            Cells::Lines => 1.0,
-            Cells::Overlay(image, _) => {
+            ShownAs::Heatmap => self.whole.cols.len().max(1) as f32 / self.whole.rows.len().max(1) as f32,
+            ShownAs::Lines => 1.0,
+            ShownAs::Overlay(image, _) => {
                 let size = proportions(image);
                 size.x / size.y
             }
@@ -112,7 +112,7 @@ impl Shown<'_> {
 
     /// The row of the query that is pinned, where cells have it below their map.
     pub fn pinned_row(&self, cx: &ViewCtx<'_>) -> Option<usize> {
-        let query = cx.pane.selection.pinned.query.filter(|_| matches!(self.cells, Cells::Heatmap))?;
+        let query = cx.pane.selection.pinned.query.filter(|_| matches!(self.cells, ShownAs::Heatmap))?;
         self.whole.rows.group_of(query)
     }
 

@@ -7,7 +7,7 @@ use eframe::egui::{
     Color32, ColorImage, Mesh, Painter, Rect, TextureHandle, TextureId, TextureOptions, Ui, Vec2, vec2,
 };
 
-use super::shown::{Cells, Shown, on_picture};
+use super::shown::{Shown, ShownAs, on_picture};
 use crate::{
     analysis::{
         edges::EdgeFilter,
@@ -24,7 +24,7 @@ use crate::{
             grid::{CellsAs, lines::most_lines},
             heads::{
                 layout::{HeadsLayout, Line, visible_lines},
-                look::LineLook,
+                look::{LineLook, fitting},
             },
             image::{MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH, weights::of_patches},
         },
@@ -67,7 +67,7 @@ const PICTURE_PX: usize = 512;
 #[derive(Default)]
 pub struct Tiles {
     of: Option<Of>,
-    sources: HashMap<HeadId, Source>,
+    sources: HashMap<HeadId, CellSource>,
     /// Strips of long texts, as far as they are there.
     coming: HashMap<HeadId, Vec<Option<Arc<Strip>>>>,
     atlas: Option<TileAtlas<HeadId, TileKey>>,
@@ -89,7 +89,7 @@ struct Of {
 }
 
 /// What the picture of a head is made of.
-enum Source {
+enum CellSource {
     /// The pattern at a level of detail.
     Map(u32, Arc<Strip>),
     Lines(Arc<CellEdges>),
@@ -137,10 +137,10 @@ impl Tiles {
         let Some(first) = shown.places.heads().next() else { return };
         let reading = source::shown_of_head(cx, capture, HeadId { layer: 0, head: 0, ..first.0 });
         let is_long = long::is_long(capture, &reading);
-        let filter = matches!(shown.cells, Cells::Lines).then(|| cx.pane.options.heads.filter.into());
+        let filter = matches!(shown.cells, ShownAs::Lines).then(|| cx.pane.options.heads.filter().into());
         let held = match shown.cells {
-            Cells::Heatmap => Focus::NONE,
-            Cells::Lines | Cells::Overlay(..) => cx.pane.selection.pinned,
+            ShownAs::Heatmap => Focus::NONE,
+            ShownAs::Lines | ShownAs::Overlay(..) => cx.pane.selection.pinned,
         };
         let of = Of { capture: capture.id(), reading, cells: shown.cells.kind(), filter, held };
         if self.of.as_ref() != Some(&of) {
@@ -173,9 +173,9 @@ impl Tiles {
         let wanted = level(longest, if is_long { LONG_PX } else { side_px }, is_long);
         let most = most_lines(cell.map.size().min_elem());
         let is_there = match self.sources.get(&head) {
-            Some(Source::Map(level, _)) => *level <= wanted,
-            Some(Source::Lines(edges)) => edges.most >= most,
-            Some(Source::Patches(_) | Source::Refused) => true,
+            Some(CellSource::Map(level, _)) => *level <= wanted,
+            Some(CellSource::Lines(edges)) => edges.most >= most,
+            Some(CellSource::Patches(_) | CellSource::Refused) => true,
             None => false,
         };
         if is_there {
@@ -183,25 +183,25 @@ impl Tiles {
         }
         let reading = source::shown_of_head(cx, &shown.subject.this, head);
         let found = match shown.cells {
-            Cells::Heatmap if is_long => {
+            ShownAs::Heatmap if is_long => {
                 let n = n_strips(shown.whole.rows.len());
                 let strips = self.coming.entry(head).or_insert_with(|| vec![None; n]);
                 match long_strips(cx, shown, (&reading, wanted), strips) {
-                    Ok(strip) => strip.map(|strip| Source::Map(wanted, Arc::new(strip))),
-                    Err(()) => Some(Source::Refused),
+                    Ok(strip) => strip.map(|strip| CellSource::Map(wanted, Arc::new(strip))),
+                    Err(()) => Some(CellSource::Refused),
                 }
             }
-            Cells::Heatmap => cx
+            ShownAs::Heatmap => cx
                 .patterns
                 .reduced(shown.subject, &reading, wanted)
-                .map(|found| found.map_or(Source::Refused, |strip| Source::Map(wanted, strip))),
-            Cells::Lines => {
-                let filter: EdgeFilter = cx.pane.options.heads.filter;
+                .map(|found| found.map_or(CellSource::Refused, |strip| CellSource::Map(wanted, strip))),
+            ShownAs::Lines => {
+                let filter: EdgeFilter = cx.pane.options.heads.filter();
                 let lines = cx.patterns.lines(shown.subject, &reading, filter);
                 let edges = |lines: Arc<Lines>| Arc::new(CellEdges::of(cx, (head, &lines), most));
-                lines.map(|found| found.map_or(Source::Refused, |lines| Source::Lines(edges(lines))))
+                lines.map(|found| found.map_or(CellSource::Refused, |lines| CellSource::Lines(edges(lines))))
             }
-            Cells::Overlay(_, (token, role)) => {
+            ShownAs::Overlay(_, (token, role)) => {
                 // One query is one row; everything else needs all of them.
                 let row = token.position().filter(|_| role == PatchRole::Query && !shown.whole.has_one_row());
                 let found = match row.and_then(|row| shown.whole.rows.group_of(row)) {
@@ -209,7 +209,9 @@ impl Tiles {
                     None => cx.patterns.pattern(shown.subject, &reading),
                 };
                 found.map(|found| {
-                    found.map_or(Source::Refused, |pattern| Source::Patches(token.weights(&pattern, role).into()))
+                    found.map_or(CellSource::Refused, |pattern| {
+                        CellSource::Patches(token.weights(&pattern, role).into())
+                    })
                 })
             }
         };
@@ -226,8 +228,8 @@ impl Tiles {
         }
         let in_sight = |head: HeadId| seen.iter().any(|cell| cell.head == head);
         self.sources.retain(|head, source| match source {
-            Source::Map(_, strip) => strip.size_bytes() <= KEPT_BYTES || in_sight(*head),
-            Source::Lines(_) | Source::Patches(_) | Source::Refused => true,
+            CellSource::Map(_, strip) => strip.size_bytes() <= KEPT_BYTES || in_sight(*head),
+            CellSource::Lines(_) | CellSource::Patches(_) | CellSource::Refused => true,
         });
         for atlas in [&mut self.atlas, &mut self.before].into_iter().flatten() {
             let most = KEPT_TILES * 96 * 96 / (atlas.most_px() * atlas.most_px());
@@ -240,12 +242,14 @@ impl Tiles {
     /// The value of the last colour of overlays: the largest of all heads that are there.
     pub fn high(&self, shown: &Shown<'_>) -> Option<f32> {
         match shown.cells {
-            Cells::Overlay(image, _) => shown.high.map(|_| {
+            ShownAs::Overlay(image, _) => shown.high.map(|_| {
                 let largest = |patches: &[f32]| of_patches(patches, image).iter().fold(0.0f32, |a, b| a.max(b.abs()));
-                let of = |source: &Source| if let Source::Patches(patches) = source { largest(patches) } else { 0.0 };
+                let of = |source: &CellSource| {
+                    if let CellSource::Patches(patches) = source { largest(patches) } else { 0.0 }
+                };
                 self.sources.values().map(of).fold(0.0, f32::max)
             }),
-            Cells::Heatmap | Cells::Lines => shown.high,
+            ShownAs::Heatmap | ShownAs::Lines => shown.high,
         }
     }
 
@@ -255,14 +259,14 @@ impl Tiles {
         let longest = shown.whole.rows.len().max(shown.whole.cols.len());
         // Pictures of short inputs are enlarged and keep their edges.
         let (most_px, options) = match shown.cells {
-            Cells::Heatmap if longest <= side_px => (longest, TextureOptions::NEAREST),
-            Cells::Overlay(image, _) if !self.is_smooth(cx, image) => {
+            ShownAs::Heatmap if longest <= side_px => (longest, TextureOptions::NEAREST),
+            ShownAs::Overlay(image, _) if !self.is_smooth(cx, image) => {
                 (image.grid.0.max(image.grid.1), TextureOptions::NEAREST)
             }
-            Cells::Overlay(image, _) => {
+            ShownAs::Overlay(image, _) => {
                 ((image.grid.0.max(image.grid.1) * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX), TextureOptions::LINEAR)
             }
-            Cells::Heatmap | Cells::Lines => (side_px, TextureOptions::LINEAR),
+            ShownAs::Heatmap | ShownAs::Lines => (side_px, TextureOptions::LINEAR),
         };
         if !self.atlas.as_ref().is_some_and(|atlas| atlas.suits(most_px, options, max_side)) {
             self.before = self.atlas.replace(TileAtlas::new(most_px, options, max_side));
@@ -276,7 +280,7 @@ impl Tiles {
                 continue;
             };
             let key = self.key(ui, cx, shown, (cell, source), high, atlas.most_px());
-            if matches!(source, Source::Refused) || atlas.knows(cell.head, &key) {
+            if matches!(source, CellSource::Refused) || atlas.knows(cell.head, &key) {
                 continue;
             }
             if work > MOST_PAINTED {
@@ -295,7 +299,7 @@ impl Tiles {
     }
 
     fn is_smooth(&self, cx: &ViewCtx<'_>, image: &ImageInfo) -> bool {
-        cx.pane.options.image.smoothing.is_smooth(image.grid)
+        cx.pane.options.image.is_smooth(image.grid)
     }
 
     fn key(
@@ -303,36 +307,36 @@ impl Tiles {
         ui: &Ui,
         cx: &ViewCtx<'_>,
         shown: &Shown<'_>,
-        (cell, source): (&SeenCell, &Source),
+        (cell, source): (&SeenCell, &CellSource),
         high: Option<f32>,
         most_px: usize,
     ) -> TileKey {
         let ppp = ui.pixels_per_point();
         let [width, height] = px(cell.map, ppp);
         let size = match (source, shown.cells) {
-            (Source::Map(_, strip), _) => {
+            (CellSource::Map(_, strip), _) => {
                 let [rows, cols] = strip.values(shown.look.pool).shape();
                 [width.min(cols), height.min(rows)]
             }
-            (Source::Patches(_), Cells::Overlay(image, _)) => {
+            (CellSource::Patches(_), ShownAs::Overlay(image, _)) => {
                 let smooth = self.is_smooth(cx, image);
                 let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n };
                 [side(image.grid.1), side(image.grid.0)]
             }
-            (Source::Patches(_) | Source::Lines(_) | Source::Refused, _) => [width, height],
+            (CellSource::Patches(_) | CellSource::Lines(_) | CellSource::Refused, _) => [width, height],
         };
         TileKey {
             size: size.map(|side| side.clamp(1, most_px)),
             look: shown.look,
             high,
             detail: match source {
-                Source::Map(level, _) => *level as usize,
-                Source::Lines(edges) => edges.most,
-                Source::Patches(_) | Source::Refused => 0,
+                CellSource::Map(level, _) => *level as usize,
+                CellSource::Lines(edges) => edges.most,
+                CellSource::Patches(_) | CellSource::Refused => 0,
             },
-            lines: cx.pane.options.heads.look,
-            opacity: cx.pane.options.image.opacity,
-            is_smooth: matches!(shown.cells, Cells::Overlay(image, _) if self.is_smooth(cx, image)),
+            lines: cx.pane.options.heads.look(),
+            opacity: cx.pane.options.image.alpha(),
+            is_smooth: matches!(shown.cells, ShownAs::Overlay(image, _) if self.is_smooth(cx, image)),
             pixels_per_point: ppp,
         }
     }
@@ -347,7 +351,7 @@ impl Tiles {
             });
             meshes[at].1.add_rect_with_uv(rect, uv, Color32::WHITE);
         };
-        if let Cells::Overlay(image, _) = shown.cells {
+        if let ShownAs::Overlay(image, _) = shown.cells {
             let source = image.source.as_ref();
             let photo = self.photo.get_or_update(source.map(|it| Same(Arc::clone(it))), || {
                 let small = reduce::at_most(source?, PICTURE_PX);
@@ -361,15 +365,15 @@ impl Tiles {
             let now = self.atlas.as_ref().and_then(|atlas| atlas.picture(cell.head));
             let picture = now.or_else(|| self.before.as_ref()?.picture(cell.head));
             let rect = match shown.cells {
-                Cells::Overlay(image, _) => on_picture(cell.map, image).crop,
-                Cells::Heatmap | Cells::Lines => cell.map,
+                ShownAs::Overlay(image, _) => on_picture(cell.map, image).crop,
+                ShownAs::Heatmap | ShownAs::Lines => cell.map,
             };
             if let Some(picture) = picture {
                 add(picture, rect);
             }
         }
         painter.extend(meshes.into_iter().map(|(_, mesh)| mesh.into()));
-        if let Cells::Overlay(image, _) = shown.cells {
+        if let ShownAs::Overlay(image, _) = shown.cells {
             for part in seen.iter().flat_map(|cell| on_picture(cell.map, image).unseen().collect::<Vec<_>>()) {
                 painter.rect_filled(part, 0, cx.theme.canvas.gamma_multiply(0.6));
             }
@@ -379,8 +383,8 @@ impl Tiles {
     /// The lines of a head, where they are there.
     pub fn lines(&self, head: HeadId) -> Option<&CellEdges> {
         match self.sources.get(&head) {
-            Some(Source::Lines(edges)) => Some(edges),
-            _ => None,
+            Some(CellSource::Lines(edges)) => Some(edges),
+            Some(CellSource::Map(..) | CellSource::Patches(_) | CellSource::Refused) | None => None,
         }
     }
 }
@@ -455,7 +459,7 @@ impl CellEdges {
         let frame = Frame { min: [0.0; 2], size_px: key.size, scale: ppp };
         let draw = |of: &[Line]| {
             let strokes = paint::strokes((&layout, key.lines), of, &self.inks, |weight| weight, cx.theme);
-            let thin = |stroke: &LineStroke| LineStroke { width: layout.fitting(stroke.width), ..*stroke };
+            let thin = |stroke: &LineStroke| LineStroke { width: fitting(stroke.width, layout.row_height), ..*stroke };
             let strokes: Vec<LineStroke> = strokes.iter().map(thin).collect();
             lines::draw(&strokes, frame, || true).map(|picture| picture.pixels).unwrap_or_default()
         };
@@ -475,21 +479,21 @@ impl CellEdges {
 }
 
 /// A picture, and about how many numbers were looked at for it.
-fn painted(cx: &ViewCtx<'_>, shown: &Shown<'_>, source: &Source, key: &TileKey) -> (ColorImage, usize) {
+fn painted(cx: &ViewCtx<'_>, shown: &Shown<'_>, source: &CellSource, key: &TileKey) -> (ColorImage, usize) {
     let n_px = key.size[0] * key.size[1];
     let empty = || ColorImage::filled(key.size, Color32::TRANSPARENT);
     match source {
-        Source::Map(level, strip) => {
+        CellSource::Map(level, strip) => {
             let values = strip.values(key.look.pool);
             let image = map_image(values, shown, (*level, key));
             (image.map_or_else(empty, |image| color_image(&image)), values.as_slice().len() + n_px)
         }
-        Source::Lines(edges) => {
+        CellSource::Lines(edges) => {
             let n_lines = edges.drawn.len() + edges.held.as_ref().map_or(0, Vec::len);
             (edges.painted(cx, key), n_px + 8 * n_lines * key.size[0])
         }
-        Source::Patches(patches) => {
-            let Cells::Overlay(image, (token, _)) = shown.cells else { return (empty(), 0) };
+        CellSource::Patches(patches) => {
+            let ShownAs::Overlay(image, (token, _)) = shown.cells else { return (empty(), 0) };
             let values = of_patches(patches, image);
             let largest = || values.iter().map(|value| value.abs()).fold(0.0, f32::max);
             let is_signed = token.is_signed(shown.whole);
@@ -500,15 +504,15 @@ fn painted(cx: &ViewCtx<'_>, shown: &Shown<'_>, source: &Source, key: &TileKey) 
                 overlay::overlay(&values, image.grid, (width, height), colors, range, key.is_smooth, key.opacity);
             (color_image(&pixels), 4 * n_px)
         }
-        Source::Refused => (empty(), 0),
+        CellSource::Refused => (empty(), 0),
     }
 }
 
 /// The colours of overlays.
 pub fn overlay_colors(cx: &ViewCtx<'_>, shown: &Shown<'_>, on: Colors) -> Colors {
     match shown.cells {
-        Cells::Overlay(_, (token, _)) => token.color_map(shown.whole, cx.pane.options.image.color_map).on(on.ground),
-        Cells::Heatmap | Cells::Lines => on,
+        ShownAs::Overlay(_, (token, _)) => token.color_map(shown.whole, cx.pane.options.image.colors()).on(on.ground),
+        ShownAs::Heatmap | ShownAs::Lines => on,
     }
 }
 
