@@ -77,15 +77,44 @@ impl Places {
 
     /// Groups one below the other, each below its heading; empty ones are left out.
     fn grouped(groups: Vec<(String, Vec<Numbered>)>, n_cols: usize) -> Self {
+        let titled = groups.into_iter().filter(|(_, heads)| !heads.is_empty()).map(|(title, heads)| {
+            let title = format!("{title} · {}", counted(heads.len(), "head"));
+            (title, heads)
+        });
+        Self::below_titles(titled.collect(), n_cols)
+    }
+
+    fn below_titles(groups: Vec<(String, Vec<Numbered>)>, n_cols: usize) -> Self {
         let widest = groups.iter().map(|(_, heads)| heads.len()).max().unwrap_or(0);
         let n_cols = n_cols.min(widest).max(1);
         let mut places = Self { n_cols, cells: Vec::new(), by_layer: false, groups: Vec::new() };
-        for (title, heads) in groups.into_iter().filter(|(_, heads)| !heads.is_empty()) {
-            let title = format!("{title} · {}", counted(heads.len(), "head"));
+        for (title, heads) in groups {
             places.groups.push(HeadGroup { title, first_row: places.cells.len() / n_cols, n_heads: heads.len() });
             places.push(heads.into_iter());
         }
         places
+    }
+
+    /// The same heads in rows of another length; rows of layers stay.
+    #[must_use]
+    pub fn in_rows_of(self, n_cols: usize) -> Self {
+        if self.by_layer || n_cols == self.n_cols {
+            return self;
+        }
+        let mut heads = self.heads();
+        if self.groups.is_empty() {
+            return Self::in_columns(&heads.collect::<Vec<_>>(), n_cols);
+        }
+        let of_group = |group: &HeadGroup| (group.title.clone(), heads.by_ref().take(group.n_heads).collect());
+        Self::below_titles(self.groups.iter().map(of_group).collect(), n_cols)
+    }
+
+    /// How many rows there are where each has so many heads.
+    pub fn n_rows_of(&self, n_cols: usize) -> usize {
+        if self.groups.is_empty() {
+            return self.heads().count().div_ceil(n_cols.max(1));
+        }
+        self.groups.iter().map(|group| group.n_heads.div_ceil(n_cols.max(1))).sum()
     }
 
     /// Adds whole rows of heads.
@@ -328,6 +357,22 @@ mod tests {
         assert_eq!((n, &*quarters[1].0), (vec![1, 2, 1, 2], "entropy 0.52 to 0.80 · 2 heads"));
         let of_layers = of(previous, false, GroupBy::Layer);
         assert_eq!(of_layers[1], named("layer 1 · 3 heads", &["L1H0", "L1H1", "L1H2"]));
+    }
+
+    #[test]
+    fn rows_of_another_length_keep_groups_and_order() {
+        let heads: Vec<Numbered> = layers().into_iter().flatten().map(|head| (head, None)).collect();
+        let groups = vec![("a".to_owned(), heads[..4].to_vec()), ("b".to_owned(), heads[4..].to_vec())];
+        let places = Places::grouped(groups, 2);
+        assert_eq!((places.grid(), places.n_rows_of(4)), ((3, 2), 2));
+        let wide = places.clone().in_rows_of(4);
+        assert_eq!((wide.grid(), wide.heads().collect::<Vec<_>>()), ((2, 4), heads.clone()));
+        assert_eq!((wide.groups[1].first_row, &*wide.groups[1].title), (1, "b · 2 heads"));
+        assert_eq!(wide.in_rows_of(2), places);
+        let by_layer = Places::by_layer(&layers());
+        assert_eq!(by_layer.clone().in_rows_of(2), by_layer);
+        let plain = Places::in_columns(&heads, 2);
+        assert_eq!((plain.n_rows_of(4), plain.in_rows_of(4).grid()), (2, (2, 4)));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    Align2, Color32, CursorIcon, FontId, Painter, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2,
+    Color32, CursorIcon, FontId, Painter, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2,
 };
 
 use self::{
@@ -154,6 +154,9 @@ impl Canvas for GridView {
         };
         let kinds = kinds.as_ref().and_then(|kinds| kinds.as_ref().ok()).map(|kinds| &**kinds);
         let shown = Shown { subject: &subject, whole: &whole, places: &places, kinds, look, high, cells, opens: true };
+        let n_cols = shown.n_cols(ui.available_rect_before_wrap(), shown.pinned_row(cx).is_some());
+        let places = places.clone().in_rows_of(n_cols);
+        let shown = Shown { places: &places, ..shown };
         let side = self.canvas_ui(ui, cx, capture, &shown);
         let words = match (instead, cells) {
             (Some(why), _) => format!("{caption}; heatmaps, as {why}"),
@@ -332,7 +335,7 @@ impl GridView {
     fn scale(&self, cx: &ViewCtx<'_>, shown: &Shown<'_>) -> ScaleBar {
         let colors = tiles::overlay_colors(cx, shown, shown.look.map);
         match (shown.cells, self.tiles.high(shown)) {
-            (ShownAs::Lines, _) => legend::scale(cx),
+            (ShownAs::Lines, _) => legend::scale_of(cx, None),
             (ShownAs::Heatmap, Some(high)) => ScaleBar::of_range(colors, shown.look.range(high)),
             (ShownAs::Overlay(_, (token, _)), Some(high)) => {
                 ScaleBar::of_range(colors, ColorRange::up_to(high, token.is_signed(shown.whole), false))
@@ -408,7 +411,13 @@ fn paint_marks(painter: &Painter, cx: &ViewCtx<'_>, shown: &Shown<'_>, cell: &He
         }
     }
     if let Some(at) = cell.parts.title {
-        let font = FontId::proportional(text_size::SMALL);
-        painter.text(at, Align2::LEFT_TOP, title(cell.head, cell.score), font, cx.theme.text_weak);
+        let text = |score| {
+            let font = FontId::proportional(text_size::SMALL);
+            painter.layout_no_wrap(title(cell.head, score), font, cx.theme.text_weak)
+        };
+        // The number where there is room for it.
+        let whole = text(cell.score);
+        let fits = whole.size().x <= cell.rect.right() - at.x;
+        painter.galley(at, if fits { whole } else { text(None) }, cx.theme.text_weak);
     }
 }

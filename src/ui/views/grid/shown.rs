@@ -116,20 +116,39 @@ impl Shown<'_> {
         self.whole.rows.group_of(query)
     }
 
+    /// The room of all cells in `area` below and beside their labels, and what a row of them takes beside its maps.
+    fn free(&self, area: Rect) -> (Rect, f32) {
+        let by_layer = self.places.by_layer;
+        let labels = if by_layer { vec2(ROW_LABEL_PT, COL_LABEL_PT) } else { Vec2::ZERO };
+        (Rect::from_min_max(area.min + labels, area.max), if by_layer { 0.0 } else { TITLE_PT })
+    }
+
+    /// Width of the cells of so many rows and columns, and by what the height of a map is its width.
+    fn width(&self, (n_rows, n_cols): (usize, usize), area: Rect, has_row: bool) -> (f32, f32) {
+        let (free, title) = self.free(area);
+        let headings = HEADING_PT * self.places.groups.len() as f32;
+        let high = (1.0 + if has_row { ROW } else { 0.0 }) / self.aspect();
+        let wide = free.width() / n_cols.max(1) as f32;
+        (wide.min(((free.height() - headings) / n_rows.max(1) as f32 - title) / high).max(1.0), high)
+    }
+
+    /// How many heads stand in a row so that cells are as large as they can be.
+    pub fn n_cols(&self, area: Rect, has_row: bool) -> usize {
+        let width = |n_cols: usize| self.width((self.places.n_rows_of(n_cols), n_cols), area, has_row).0;
+        let most = self.places.heads().count().max(1);
+        // Of equal ones the one with the fewest columns.
+        (1..=most).rev().max_by(|a, b| width(*a).total_cmp(&width(*b))).unwrap_or(1)
+    }
+
     /// The area of all cells: they fit into `area` below and beside their labels, each as high as its map and row take. The
     /// second is the height of a heading, as a part of a row's.
     pub fn viewport(&self, area: Rect, has_row: bool) -> (Rect, f32) {
-        let by_layer = self.places.by_layer;
-        let labels = if by_layer { vec2(ROW_LABEL_PT, COL_LABEL_PT) } else { Vec2::ZERO };
-        let free = Rect::from_min_max(area.min + labels, area.max);
+        let (free, title) = self.free(area);
         let (n_rows, n_cols) = self.places.grid();
         let n = vec2(n_cols.max(1) as f32, n_rows.max(1) as f32);
-        let title = if by_layer { 0.0 } else { TITLE_PT };
-        let row = if has_row { ROW } else { 0.0 };
         let headings = HEADING_PT * self.places.groups.len() as f32;
         // The height of a cell is its width by this, and its title.
-        let high = (1.0 + row) / self.aspect();
-        let width = (free.width() / n.x).min(((free.height() - headings) / n.y - title) / high).max(1.0);
+        let (width, high) = self.width((n_rows, n_cols), area, has_row);
         let size = vec2(width, width * high + title) * n + vec2(0.0, headings);
         let heading = HEADING_PT / (width * high + title);
         (Rect::from_min_size(free.min, size.min(free.size().max(Vec2::splat(1.0)))), heading)
