@@ -16,7 +16,10 @@ use self::planes::{Chunk, Stacks};
 use super::{
     ViewKind,
     spec::{self, FigureError, FigureInput, FigureSpec, ResolvedSpec},
-    views::{grid::CellsAs, heads_text},
+    views::{
+        grid::{self, CellsAs},
+        heads_text,
+    },
 };
 use crate::{
     capture::Capture,
@@ -47,6 +50,7 @@ struct Data<'a> {
     /// The value of the last colour where heads share it.
     high: Option<f32>,
     palettes: Palettes,
+    arranged: Option<Arranged>,
     #[serde(flatten)]
     stacks: &'a Stacks,
 }
@@ -55,6 +59,42 @@ struct Data<'a> {
 struct Tab {
     name: &'static str,
     label: &'static str,
+}
+
+/// Where heads stand in the view of all heads, where they are sorted or grouped.
+#[derive(Serialize)]
+struct Arranged {
+    stack: usize,
+    cols: usize,
+    /// By what, in words.
+    by: String,
+    /// Row by row: layer and head by their places in the lists of the stack, and a title.
+    cells: Vec<Option<(usize, usize, String)>>,
+    /// Rows with a heading above them.
+    headings: Vec<(usize, String)>,
+}
+
+impl Arranged {
+    fn of(resolved: &ResolvedSpec<'_>, stacks: &Stacks, heads: &[HeadId]) -> Result<Option<Self>, FigureError> {
+        let places = grid::places_of(resolved)?;
+        let known = |head: &HeadId| heads.contains(head).then(|| stacks.place(*head));
+        let Some(stack) = places.heads().find_map(|(head, _)| Some(known(&head)?[0])).filter(|_| !places.by_layer)
+        else {
+            return Ok(None);
+        };
+        let cell = |cell: &Option<(HeadId, Option<f32>)>| {
+            let (head, score) = (*cell)?;
+            let [_, layer, at] = known(&head)?;
+            Some((layer, at, grid::title(head, score)))
+        };
+        Ok(Some(Self {
+            stack,
+            cols: places.n_cols,
+            by: resolved.spec.options.grid.words(),
+            cells: places.cells.iter().map(cell).collect(),
+            headings: places.groups.iter().map(|group| (group.first_row, group.title.clone())).collect(),
+        }))
+    }
 }
 
 /// What the page opens with, by places in its lists.
@@ -120,7 +160,10 @@ pub fn page(spec: &FigureSpec, subject: FigureInput<'_>) -> Result<Vec<u8>, Figu
     let places: Vec<[usize; 3]> = chosen.iter().map(|head| stacks.place(*head)).collect();
     let [stack, layer, head] = places.first().copied().unwrap_or_default();
     let also = places.iter().skip(1).filter(|place| place[..2] == [stack, layer]).map(|place| place[2]).collect();
+    // The order belongs to the view of all heads.
+    let arranged = if spec.view == ViewKind::OF_HEADS { Arranged::of(&resolved, &stacks, &heads)? } else { None };
     let data = Data {
+        arranged,
         title: title(subject.captures.this),
         caption: caption(&resolved, &heads, &stacks),
         provenance: spec::provenance(spec, subject, &[heads_text(&heads)], None),

@@ -6,7 +6,7 @@ const BLANK = 65535, STEPS = 65534;
 const MOST_LINES = 4000, FAINTEST = 0.02;
 
 // What the picture depends on. All but the pointer stands in the address, so that a link leads to it.
-const state = { ...data.start, pointer: null, theme: data.theme, own: false, direction: 'given' };
+const state = { ...data.start, pointer: null, theme: data.theme, own: false, direction: 'given', order: 'arranged' };
 
 const stackNow = () => data.stacks[state.stack];
 const layerNow = () => stackNow().layers[state.layer];
@@ -283,67 +283,90 @@ async function drawHeatmap(main) {
   return canvas;
 }
 
+// Cells of all heads: rows of layers, or as they were sorted and grouped when the page was written.
+const arrangedNow = () => (data.arranged?.stack === state.stack && state.order === 'arranged' ? data.arranged : null);
+function spotsNow() {
+  const arranged = arrangedNow();
+  if (!arranged) return stackNow().layers.flatMap((layer, row) => layer.heads.map((_, col) => ({ layer: row, at: col, row, col, title: '' })));
+  const spot = (cell, nth) => cell && { layer: cell[0], at: cell[1], title: cell[2], row: Math.floor(nth / arranged.cols), col: nth % arranged.cols };
+  return arranged.cells.map(spot).filter(Boolean);
+}
+
 async function drawGrid(main) {
-  const layers = stackNow().layers;
-  const most = Math.max(...layers.map((layer) => layer.heads.length));
-  const side = 32, gap = 4;
+  const layers = stackNow().layers, arranged = arrangedNow(), spots = spotsNow();
+  const most = arranged?.cols ?? Math.max(...layers.map((layer) => layer.heads.length));
+  const side = arranged ? 4 : 32, gap = 4, titled = arranged ? 18 : 0, headed = 26;
+  const headings = arranged?.headings ?? [];
   const cell = Math.max(24, Math.min(120, Math.floor(((main.clientWidth || 900) - side - 16) / most) - gap));
-  const [canvas, pen] = canvasOf(side + most * (cell + gap), 20 + layers.length * (cell + gap), 'Every head: rows are layers, columns heads');
-  const x = (at) => side + at * (cell + gap), y = (at) => 20 + at * (cell + gap);
+  const above = (row) => headed * headings.filter(([first]) => first <= row).length;
+  const x = (col) => side + col * (cell + gap), y = (row) => (arranged ? titled : 20) + row * (cell + gap + titled) + above(row);
+  const rows = 1 + Math.max(0, ...spots.map((spot) => spot.row));
+  const label = arranged ? 'Every head, ' + arranged.by : 'Every head: rows are layers, columns heads';
+  const [canvas, pen] = canvasOf(side + most * (cell + gap), y(rows - 1) + cell + gap, label);
   const request = (drawGrid.request = (drawGrid.request ?? 0) + 1);
-  const pictures = layers.map(() => []);
-  const place = (layer, at) => {
+  const place = (spot) => {
+    if (!spot?.picture) return;
     pen.imageSmoothingEnabled = false;
-    pen.clearRect(x(at) - 2, y(layer) - 2, cell + 4, cell + 4);
-    pen.drawImage(pictures[layer][at], x(at), y(layer), cell, cell);
-    const meant = layer === state.layer && layers[layer].heads[at] === headNow();
-    const under = state.pointer?.layer === layer && state.pointer?.at === at;
+    pen.clearRect(x(spot.col) - 2, y(spot.row) - 2, cell + 4, cell + 4);
+    pen.drawImage(spot.picture, x(spot.col), y(spot.row), cell, cell);
+    const meant = spot.layer === state.layer && layers[spot.layer].heads[spot.at] === headNow();
+    const under = state.pointer === spot;
     pen.strokeStyle = colour(meant ? 'accent' : under ? 'text' : 'rule');
     pen.lineWidth = meant || under ? 2 : 1;
-    pen.strokeRect(x(at) - 0.5, y(layer) - 0.5, cell + 1, cell + 1);
+    pen.strokeRect(x(spot.col) - 0.5, y(spot.row) - 0.5, cell + 1, cell + 1);
   };
   pen.fillStyle = colour('text-weak');
-  pen.textAlign = 'center';
-  for (let at = 0; at < most; at++) pen.fillText(String(at), x(at) + cell / 2, 10);
-  pen.textAlign = 'right';
-  layers.forEach((layer, at) => pen.fillText('L' + layer.layer, side - 6, y(at) + cell / 2));
+  if (arranged) {
+    pen.textAlign = 'left';
+    for (const spot of spots) pen.fillText(cut(spot.title, Math.floor(cell / 7)), x(spot.col), y(spot.row) - 9);
+    pen.fillStyle = colour('text');
+    for (const [row, text] of headings) pen.fillText(text, side, y(row) - titled - headed / 2 + 4);
+  } else {
+    pen.textAlign = 'center';
+    for (let at = 0; at < most; at++) pen.fillText(String(at), x(at) + cell / 2, 10);
+    pen.textAlign = 'right';
+    layers.forEach((layer, at) => pen.fillText('L' + layer.layer, side - 6, y(at) + cell / 2));
+  }
   (async () => {
     const ratio = window.devicePixelRatio || 1, scale = Math.ceil(cell * ratio);
-    const asLines = state.cells === 'lines';
     for (let layer = 0; layer < layers.length; layer++) {
       const codes = await planes(state.stack, layer);
       if (request !== drawGrid.request) return;
-      pictures[layer] = layers[layer].heads.map((head, at) => (asLines ? linesPicture(head, codes[at], cell, ratio) : picture(head, codes[at], scale, scale)));
-      pictures[layer].forEach((_, at) => place(layer, at));
+      for (const spot of spots.filter((spot) => spot.layer === layer)) {
+        const head = layers[layer].heads[spot.at];
+        spot.picture = state.cells === 'lines' ? linesPicture(head, codes[spot.at], cell, ratio) : picture(head, codes[spot.at], scale, scale);
+        place(spot);
+      }
     }
     canvas.dataset.ready = 'true';
   })();
-  const under = (event) => {
-    const [at, layer] = [Math.floor((event.offsetX - side) / (cell + gap)), Math.floor((event.offsetY - 20) / (cell + gap))];
-    return pictures[layer]?.[at] ? { layer, at } : null;
+  const isAt = (event) => (spot) => {
+    const [right, down] = [event.offsetX - x(spot.col), event.offsetY - y(spot.row)];
+    return right >= 0 && right < cell && down >= 0 && down < cell;
   };
+  const under = (event) => spots.find(isAt(event)) ?? null;
   canvas.onmousemove = (event) => {
-    const [before, now] = [state.pointer, under(event)];
-    state.pointer = now;
-    if (before && pictures[before.layer]?.[before.at]) place(before.layer, before.at);
-    if (now) {
-      place(now.layer, now.at);
-      const head = layers[now.layer].heads[now.at];
-      element('reading').textContent = 'L' + layers[now.layer].layer + 'H' + head.head + ': largest ' + numberText(head.high) + '; click to see it';
+    const before = state.pointer;
+    state.pointer = under(event);
+    place(before);
+    if (state.pointer) {
+      place(state.pointer);
+      const { layer, at } = state.pointer, head = layers[layer].heads[at];
+      element('reading').textContent = 'L' + layers[layer].layer + 'H' + head.head + ': largest ' + numberText(head.high) + '; click to see it';
     } else sayRest();
   };
   canvas.onmouseleave = () => {
     const before = state.pointer;
     state.pointer = null;
-    if (before && pictures[before.layer]?.[before.at]) place(before.layer, before.at);
+    place(before);
     sayRest();
   };
   canvas.onclick = (event) => {
     const now = under(event);
-    if (now) go({ view: data.views[0].name, layer: now.layer, head: now.at, also: [] });
+    if (now) go({ view: state.cells === 'lines' ? 'lines' : 'heatmap', layer: now.layer, head: now.at, also: [] });
   };
   const room = state.cells === 'lines' ? ', each as its strongest lines from ' + FAINTEST + ' up, at most ' + mostLines(cell) : '';
-  element('counted').textContent = layers.reduce((n, layer) => n + layer.heads.length, 0) + ' heads' + room;
+  element('counted').textContent = spots.length + ' heads' + (arranged ? ' ' + arranged.by : '') + room;
   return canvas;
 }
 
@@ -445,6 +468,8 @@ function choosers() {
   document.querySelector('.of-colours').hidden = !hasColours || data.high === null;
   document.querySelector('.of-grid').hidden = state.view !== 'grid';
   element('cells').value = state.cells;
+  element('order').value = state.order;
+  element('order').parentElement.hidden = state.view !== 'grid' || data.arranged?.stack !== state.stack;
   document.querySelector('.of-text').hidden = state.view !== 'text';
   const lines = state.view === 'lines', on = lines ? shown() : [state.head];
   element('heads').replaceChildren(...layerNow().heads.map((head, at) => {
@@ -495,6 +520,7 @@ element('views').replaceChildren(...data.views.map(({ name, label }) => {
 }));
 element('stack').onchange = (event) => go({ stack: Number(event.target.value), layer: 0, head: 0, also: [], query: null });
 element('layer').onchange = (event) => go({ layer: Number(event.target.value) });
+element('order').onchange = (event) => go({ order: event.target.value });
 element('cells').onchange = (event) => go({ cells: event.target.value });
 element('own').onchange = (event) => go({ own: event.target.checked });
 element('direction').onchange = (event) => { state.direction = event.target.value; element('main').firstChild?.repaint?.(); };

@@ -15,7 +15,7 @@ mod spec;
 
 pub use options::{CellsAs, GridOptions, GroupBy};
 pub use places::{KnownHeads, Places};
-pub use spec::SPEC;
+pub use spec::{SPEC, places_of};
 
 /// The heads of a stack whose patterns were recorded, by layer.
 pub fn recorded(capture: &Capture, stack: StackKind) -> Vec<Vec<HeadId>> {

@@ -87,6 +87,21 @@ impl GridOptions {
         self.cells
     }
 
+    /// By what heads are sorted and grouped, in words; empty where they stand by layer.
+    pub fn words(&self) -> String {
+        let sorted = self.sort_by.map(|score| {
+            let lowest = if self.lowest_first { ", lowest first" } else { "" };
+            format!("by {}{lowest}", score.title().to_lowercase())
+        });
+        let grouped = match self.group_by {
+            GroupBy::Nothing => None,
+            GroupBy::Layer => self.sort_by.map(|_| "in groups of a layer"),
+            GroupBy::Kind => Some("in groups of a kind"),
+            GroupBy::Number => self.sort_by.map(|_| "in groups of that number"),
+        };
+        [sorted, grouped.map(str::to_owned)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether kinds of heads have to be known.
     pub const fn needs_kinds(&self) -> bool {
         matches!(self.group_by, GroupBy::Kind)

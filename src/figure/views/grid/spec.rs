@@ -79,7 +79,11 @@ pub const SPEC: ViewSpec = ViewSpec {
 const SHEET_PT: f32 = 1040.0;
 const CELL_PT: f32 = 150.0;
 
-fn places(resolved: &ResolvedSpec<'_>) -> Result<Places, FigureError> {
+/// The places of the heads that are meant.
+///
+/// # Errors
+/// When they are sorted by a number that none of them has.
+pub fn places_of(resolved: &ResolvedSpec<'_>) -> Result<Places, FigureError> {
     let (capture, spec) = (resolved.capture, resolved.spec);
     let options = spec.options.grid;
     let is_meant = |head: &HeadId| {
@@ -110,7 +114,7 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         let message = "grid shows every head for itself: leave out --aggregate and --minus".to_owned();
         return Err(FigureError::Usage(message));
     }
-    let places = places(resolved)?;
+    let places = places_of(resolved)?;
     let heads: Vec<(HeadId, Option<f32>)> = places.heads().collect();
     let read = |&(head, _): &(HeadId, Option<f32>)| resolved.read(Heads::One(head));
     let patterns: Vec<Arc<ReadPattern>> = heads.iter().map(read).collect::<Result<_, _>>()?;
@@ -125,9 +129,9 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         scene,
     };
     let maps: Vec<Titled> = heads.iter().zip(scenes).map(titled).collect();
-    let subject = match spec.options.grid.sort_by {
-        Some(score) => format!("Heads by {}", score.title().to_lowercase()),
-        None => "All heads".to_owned(),
+    let subject = match spec.options.grid.words().as_str() {
+        "" => "All heads".to_owned(),
+        by => format!("Heads {by}"),
     };
     let captions = Captions::both(joined([format!("{subject}: {}", (SPEC.sheet_text)(resolved)).as_str(), &caption]));
     let sheet = SmallSheet::new(maps, places.n_cols, captions).map_err(|_| {

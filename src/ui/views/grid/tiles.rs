@@ -118,6 +118,7 @@ struct TileKey {
     high: Option<f32>,
     /// The level of detail, or the number of lines.
     detail: usize,
+    held: Focus,
     lines: LineLook,
     opacity: f32,
     is_smooth: bool,
@@ -143,7 +144,11 @@ impl Tiles {
             ShownAs::Lines | ShownAs::Overlay(..) => cx.pane.selection.pinned,
         };
         let of = Of { capture: capture.id(), reading, cells: shown.cells.kind(), filter, held };
-        if self.of.as_ref() != Some(&of) {
+        if self.of.as_ref().is_some_and(|known| known.held != of.held && Of { held: of.held, ..known.clone() } == of) {
+            // The pictures stay until they are painted with what is held now.
+            self.sources.clear();
+            self.of = Some(of);
+        } else if self.of.as_ref() != Some(&of) {
             // What was painted is of something else.
             *self = Self { of: Some(of), photo: std::mem::take(&mut self.photo), ..Self::default() };
         }
@@ -280,7 +285,7 @@ impl Tiles {
                 continue;
             };
             let key = self.key(ui, cx, shown, (cell, source), high, atlas.most_px());
-            if matches!(source, CellSource::Refused) || atlas.knows(cell.head, &key) {
+            if atlas.knows(cell.head, &key) {
                 continue;
             }
             if work > MOST_PAINTED {
@@ -334,6 +339,7 @@ impl Tiles {
                 CellSource::Lines(edges) => edges.most,
                 CellSource::Patches(_) | CellSource::Refused => 0,
             },
+            held: self.of.as_ref().map_or(Focus::NONE, |of| of.held),
             lines: cx.pane.options.heads.look(),
             opacity: cx.pane.options.image.alpha(),
             is_smooth: matches!(shown.cells, ShownAs::Overlay(image, _) if self.is_smooth(cx, image)),
@@ -490,7 +496,7 @@ fn painted(cx: &ViewCtx<'_>, shown: &Shown<'_>, source: &CellSource, key: &TileK
         }
         CellSource::Lines(edges) => {
             let n_lines = edges.drawn.len() + edges.held.as_ref().map_or(0, Vec::len);
-            (edges.painted(cx, key), n_px + 8 * n_lines * key.size[0])
+            (edges.painted(cx, key), n_px + 2 * n_lines * key.size[0])
         }
         CellSource::Patches(patches) => {
             let ShownAs::Overlay(image, (token, _)) = shown.cells else { return (empty(), 0) };
