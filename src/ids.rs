@@ -38,6 +38,9 @@ pub enum StackKind {
     /// One query attending to sentences.
     #[serde(rename = "sentences")]
     Sentences,
+    /// Some tokens of the only stack, whose rows alone were kept, attending to all.
+    #[serde(rename = "chosen")]
+    Chosen,
 }
 
 vocabulary! {
@@ -50,6 +53,7 @@ vocabulary! {
     Text("text"),
     Words("words"),
     Sentences("sentences"),
+    Chosen("chosen"),
 }
 
 impl StackKind {
@@ -62,6 +66,7 @@ impl StackKind {
             Self::Vision => Side::Vision,
             Self::Text => Side::Text,
             Self::Words => Side::Sentences,
+            Self::Chosen => Side::Chosen,
         }
     }
 
@@ -70,6 +75,7 @@ impl StackKind {
         match self {
             Self::Cross | Self::Words => Side::Encoder,
             Self::Sentences => Side::Sentences,
+            Self::Chosen => Side::Only,
             Self::SelfAttention | Self::Encoder | Self::Decoder | Self::Vision | Self::Text => self.query_side(),
         }
     }
@@ -107,6 +113,8 @@ pub enum Side {
     Text,
     /// Sentences of the text of the encoder.
     Sentences,
+    /// Tokens of the only sequence whose rows alone were kept.
+    Chosen,
 }
 
 vocabulary! {
@@ -117,6 +125,7 @@ vocabulary! {
     Vision("vision"),
     Text("text"),
     Sentences("sentences"),
+    Chosen("chosen"),
 }
 
 impl Side {
@@ -124,7 +133,9 @@ impl Side {
     pub const fn writing_stack(self) -> StackKind {
         match self {
             Self::Decoder => StackKind::Cross,
-            Self::Only | Self::Encoder | Self::Vision | Self::Text | Self::Sentences => StackKind::SelfAttention,
+            Self::Only | Self::Encoder | Self::Vision | Self::Text | Self::Sentences | Self::Chosen => {
+                StackKind::SelfAttention
+            }
         }
     }
 
@@ -137,6 +148,7 @@ impl Side {
             Self::Vision => StackKind::Vision,
             Self::Text => StackKind::Text,
             Self::Sentences => StackKind::Sentences,
+            Self::Chosen => StackKind::Chosen,
         }
     }
 }

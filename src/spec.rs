@@ -92,7 +92,8 @@ impl ModelSpec {
 
     /// Whether a text is read by queries that are none of its words.
     pub fn reads_by_queries(&self) -> bool {
-        matches!(self.modality, Modality::Text(_)) && self.stacks.iter().all(|stack| stack.kind.is_between())
+        let by_other = |stack: &StackSpec| stack.kind.is_between() && stack.kind != StackKind::Chosen;
+        matches!(self.modality, Modality::Text(_)) && self.stacks.iter().all(by_other)
     }
 
     /// Whether a stack's queries are a decoder's and its keys an encoder's. The one query that reads a text by

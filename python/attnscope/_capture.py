@@ -38,6 +38,7 @@ def capture(
     decoder_attention_mask=None,
     beam_indices=None,
     query_positions=None,
+    queries=None,
     seconds_per_position=None,
     image=None,
     pixel_values=None,
@@ -65,6 +66,8 @@ def capture(
     attention_mask, decoder_attention_mask: 1 for tokens, 0 for padding, which is cut off.
     beam_indices: of a beam search, where its output is not given whole; False where there were no beams.
     query_positions: where the queries stand, when there are fewer than keys.
+    queries: keeps the rows of some queries alone, over all keys, so that long texts stay small: "last:8", or positions
+        ``[5, 17]`` among the tokens; of a model with one stack.
     seconds_per_position: labels the positions of a sound that has no tokens (Whisper: 0.02).
     image, pixel_values: the picture as it was, and as the model saw it; grid, patch_size, n_prefix: where its patches
         lie, and how many tokens come before them; processor: what cropped and normalised it.
@@ -148,6 +151,8 @@ def capture(
         if text is not None and side in listed and side in vocabularies and side != "decoder":
             listed[side].put_into(text, text_b, vocabularies[side])
     check(found.tensors, rows, rows == "partial" or found.is_partial)
+    if queries is not None:
+        found.is_partial &= not _keep_queries(found.tensors, listed, sizes, queries)
     if picture is not None and picture.pixels is not None:
         found.tensors["picture"] = picture.pixels
     described = {
@@ -161,6 +166,36 @@ def capture(
     if rows == "partial" or found.is_partial:
         metadata["rows"] = "partial"
     return Capture(found.tensors, metadata)
+
+
+def _keep_queries(tensors, listed, sizes, queries):
+    """Leaves the rows of some queries, in a stack of their own. Queries and keys go: nothing is made of some of them. Whether these rows are whole."""
+    if set(sizes) != {"self"}:
+        raise AttentionError(f"queries keeps some rows of a model with one stack, and this one has {' and '.join(sizes)}")
+    n = next(tensor.shape[-1] for name, tensor in tensors.items() if name.endswith(".pattern"))
+    if isinstance(queries, str):
+        last = queries.removeprefix("last:")
+        if not queries.startswith("last:") or not last.isdigit() or int(last) == 0:
+            raise AttentionError(f"queries={queries!r} names none: give 'last:8', or a list of positions")
+        positions = list(range(max(n - int(last), 0), n))
+    else:
+        positions = sorted({int(position) for position in queries})
+    if not positions or not 0 <= positions[0] <= positions[-1] < n:
+        raise AttentionError(f"queries={queries!r} are not positions among {n} tokens")
+    for name in [name for name in tensors if name.startswith("self.")]:
+        tensor, (_, layer, site) = tensors.pop(name), name.split(".")
+        if site in ("pattern", "scores", "z"):
+            tensors[f"chosen.{layer}.{site}"] = np.ascontiguousarray(tensor[:, positions])
+        elif site == "sink":
+            tensors[f"chosen.{layer}.{site}"] = np.ascontiguousarray(tensor[:, positions])
+        elif site == "v":
+            tensors[f"chosen.{layer}.{site}"] = tensor
+    kept = [tensor for name, tensor in tensors.items() if name.endswith(".pattern")]
+    of_all = listed.get("self") or Tokens([{"text": str(at)} for at in range(n)], "as is")
+    listed["self"] = of_all
+    listed["chosen"] = of_all.kept(positions)
+    listed["chosen"].entries = [{**entry, "position": at} for entry, at in zip(listed["chosen"].entries, positions)]
+    return all(np.allclose(pattern.sum(axis=-1), 1, atol=1e-2) for pattern in kept)
 
 
 def _group(listed, groups):

@@ -6,6 +6,7 @@ pub mod approximations;
 pub mod attention;
 pub mod by_hand;
 pub mod chain;
+pub mod chosen;
 pub mod cloud_query;
 pub mod cost;
 pub mod density_clusters;

@@ -266,7 +266,7 @@ impl CaptureParts {
         let note = |(side, tokens): (&Side, &Vec<Token>)| {
             let spec = match side {
                 Side::Decoder => modality.target(),
-                Side::Vision | Side::Sentences => None,
+                Side::Vision | Side::Sentences | Side::Chosen => None,
                 Side::Only | Side::Encoder | Side::Text => modality.text(),
             };
             spec?.beyond(tokens.len())

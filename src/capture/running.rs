@@ -29,7 +29,8 @@ pub fn running_text(capture: &Capture, side: Side, groups: impl IntoIterator<Ite
     let input = capture.input();
     let texts = match side {
         Side::Decoder => [input.target.as_deref(), None],
-        Side::Vision => [None, None],
+        // Between some tokens of a text there is the rest of it.
+        Side::Vision | Side::Chosen => [None, None],
         Side::Only | Side::Encoder | Side::Text | Side::Sentences => [input.text.as_deref(), input.text_b.as_deref()],
     };
     pieces(capture.tokens(side), texts, groups)

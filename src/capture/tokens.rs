@@ -17,6 +17,8 @@ pub struct Token {
     pub segment: u8,
     /// The group that a person made it part of: neighbours of one number are one word, see [`groups`](super::groups).
     pub group: Option<u32>,
+    /// Its place in the sequence, where a list has some of the tokens alone.
+    pub position: Option<usize>,
 }
 
 /// The picture a vision model saw and how patches lie on it.

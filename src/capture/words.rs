@@ -181,6 +181,12 @@ impl Style {
         let (Some(last), Some(token)) = (tokens.get(word.end.wrapping_sub(1)), tokens.get(word.end)) else {
             return false;
         };
+        // Words of some tokens end where others stand between.
+        if let (Some(before), Some(here)) = (last.position, token.position)
+            && here != before + 1
+        {
+            return false;
+        }
         // 0
         if last.group.is_some() || token.group.is_some() {
             return last.group == token.group;

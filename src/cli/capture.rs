@@ -17,14 +17,18 @@ use super::{
     passes::{self, Passes},
 };
 use crate::{
+    analysis::chosen::{Queries, chosen},
     capture::{
         Capture,
         file::{self, Contents},
     },
     export,
-    model::{Generation, Logits, Model, RunPlan, Sites, TokenChoice},
+    model::{Generation, Logits, Model, RunPlan, Site, Sites, TokenChoice},
     session::WritingOptions,
 };
+
+/// Bytes of whole patterns that a run holds of which some rows are kept.
+const PATTERNS_OF_SOME: u64 = 1 << 30;
 
 /// Options of `attnscope capture`.
 #[derive(Debug, clap::Args)]
@@ -44,6 +48,10 @@ pub struct CaptureOptions {
         long, help = format!("What to record: {}", choices()),
         value_delimiter = ',', default_value = "q,k,v,pattern", value_parser = parse_site)]
     sites: Vec<Contents>,
+    /// Record the rows of some queries alone, over all keys: last:8, or positions from 0 such as 5,17,100. Queries and
+    /// keys themselves are not written then; a view that needs all rows says that it is not defined
+    #[arg(long, value_name = "WHICH", conflicts_with = "edits")]
+    queries: Option<Queries>,
     /// Layers to record, such as 0-3,11
     #[arg(long, value_parser = parse_layers)]
     layers: Option<Layers>,
@@ -174,6 +182,11 @@ pub fn run(options: &CaptureOptions) -> Result<(), CliError> {
         }
         captures = captures.into_iter().map(|capture| options.groups.apply(capture)).collect::<Result<_, _>>()?;
     }
+    if let Some(queries) = &options.queries {
+        let sites = options.contents().sites;
+        let kept = captures.iter().map(|capture| chosen(capture, queries, sites));
+        captures = kept.collect::<Result<_, _>>().map_err(|error| CliError::Failed(error.to_string()))?;
+    }
     for note in captures.iter().flat_map(Capture::notes) {
         log::warn!("{note}");
     }
@@ -209,9 +222,14 @@ fn plan(options: &CaptureOptions, model: &Model) -> Result<RunPlan, CliError> {
         return Err(CliError::Usage(format!("there is no layer {layer}: {} has {n_layers}", model.spec().name)));
     }
     let logits = if logits { Logits::Keep } else { Logits::Skip };
+    // What is not kept whole is made of queries and keys, row by row.
+    let (sites, pattern_budget_bytes) = match options.queries {
+        Some(_) => (sites.with(Site::Q).with(Site::K), PATTERNS_OF_SOME),
+        None => (sites, u64::MAX),
+    };
     let generate = options.writing.generation();
     let edits = options.edits.edits();
-    Ok(RunPlan { sites, layers, pattern_budget_bytes: u64::MAX, logits, edits, generate })
+    Ok(RunPlan { sites, layers, pattern_budget_bytes, logits, edits, generate })
 }
 
 impl CaptureOptions {

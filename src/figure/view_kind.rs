@@ -157,6 +157,9 @@ impl ViewKind {
     /// Why the view cannot show `stack` of `capture`, in words; `None` when it can.
     pub fn unavailable(self, capture: &Capture, stack: StackKind) -> Option<&'static str> {
         capture.stack(stack)?;
+        if stack == StackKind::Chosen && !self.facts().draws_weights {
+            return Some("It is not defined for some queries, and this capture has the rows of some alone");
+        }
         (self.spec().unavailable)(capture, stack)
     }
 }

@@ -224,6 +224,8 @@ mod shown_runs;
 mod simplex;
 /// Learned sinks, computed and read.
 mod sinks;
+/// Some queries over all keys.
+mod some_queries;
 /// Spaces other than that of queries with keys.
 mod spaces;
 mod spans;

@@ -49,7 +49,15 @@ pub fn capture(id: u64, labels: &[&str], causal: bool) -> Capture {
             let text = label.trim_start_matches(['|', '/']).to_owned();
             let special = text.starts_with('[');
             let span = if special { 0..0 } else { start..10 * at + 9 };
-            Token { id: Some(at as u32), special, span, segment: u8::from(second && !special), text, group: None }
+            Token {
+                id: Some(at as u32),
+                special,
+                span,
+                segment: u8::from(second && !special),
+                text,
+                group: None,
+                position: None,
+            }
         })
         .collect();
     let n = tokens.len();

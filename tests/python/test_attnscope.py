@@ -39,6 +39,42 @@ def layers(n=2, heads=3, q=4, k=None):
     return tuple(softmax((1, heads, q, k or q), seed) for seed in range(n))
 
 
+@unittest.skipIf(torch is None, "no torch")
+class Steps(unittest.TestCase):
+    def test_rows_of_cached_steps_are_those_of_the_whole_run(self):
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        torch.manual_seed(0)
+        config = GPT2Config(vocab_size=50, n_positions=32, n_embd=16, n_layer=2, n_head=2, attn_implementation="eager")
+        model = GPT2LMHeadModel(config).eval()
+        ids = torch.randint(0, 50, (1, 9))
+        with torch.no_grad():
+            whole = model(ids, output_attentions=True).attentions
+            # The beginning at once, then token after token.
+            step = model(ids[:, :6], use_cache=True)
+            for at in range(6, 9):
+                step = model(ids[:, at : at + 1], past_key_values=step.past_key_values, use_cache=True, output_attentions=True)
+        tokens = [f"t{id}" for id in ids[0].tolist()]
+        last = attnscope.capture(step.attentions, tokens, query_positions=[8], queries=[8])
+        self.assertNotIn("rows", last.metadata)
+        some = attnscope.capture(whole, tokens, queries="last:3")
+        self.assertEqual([token["position"] for token in json.loads(some.metadata["tokens"])["chosen"]], [6, 7, 8])
+        for layer, pattern in enumerate(whole):
+            np.testing.assert_array_equal(some.tensors[f"chosen.{layer}.pattern"], pattern[0, :, 6:].numpy())
+            found = last.tensors[f"chosen.{layer}.pattern"]
+            self.assertEqual(found.shape, (2, 1, 9))
+            np.testing.assert_allclose(found[:, 0], pattern[0, :, 8].numpy(), atol=1e-6)
+        with self.assertRaisesRegex(attnscope.AttentionError, "positions among 9 tokens"):
+            attnscope.capture(whole, tokens, queries=[9])
+
+    def test_groups_are_numbers_of_tokens(self):
+        grouped = attnscope.capture(layers(), TOKENS, groups=[[1, 2]])
+        entries = json.loads(grouped.metadata["tokens"])["self"]
+        self.assertEqual([entry.get("group") for entry in entries], [None, 0, 0, None])
+        with self.assertRaisesRegex(attnscope.AttentionError, "follow each other"):
+            attnscope.capture(layers(), TOKENS, groups=[[1, 3]])
+
+
 class Files(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

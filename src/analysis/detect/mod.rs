@@ -63,12 +63,15 @@ pub enum Undefined {
     NoVariation,
     /// Rows are incomplete, or no distribution.
     NoShares,
+    /// The rows of some queries alone were kept.
+    SomeQueries,
 }
 
 impl fmt::Display for Undefined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotRecorded => "the attention was not recorded",
+            Self::SomeQueries => "it is not defined for some queries",
             Self::OtherSequence => "queries and keys are tokens of different sequences",
             Self::NoOrder => "patches of a picture have no order",
             Self::NoPatches => "there is no picture",
@@ -129,6 +132,7 @@ impl<'a> Probe<'a> {
     pub fn check(&self, detector: Detector) -> Result<(), Undefined> {
         let there = |is_there: bool, nothing: Undefined| if is_there { Ok(()) } else { Err(nothing) };
         match detector {
+            _ if self.stack == StackKind::Chosen => Err(Undefined::SomeQueries),
             Detector::First | Detector::Content | Detector::Confidence => Ok(()),
             Detector::Special => there(self.tokens.has_special(), Undefined::NoSpecial),
             _ if self.stack.is_between() => Err(Undefined::OtherSequence),

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::capture::words;
+use crate::capture::{Token, words};
 
 /// What the rows and what the columns of a pattern are; shared, because a long text has many of both.
 pub type Axes = [Arc<Axis>; 2];
@@ -18,6 +18,8 @@ pub struct Axis {
     rest: Vec<Rest>,
     /// Whether they are named by the token that is written next, which is not the one at their position.
     writes: bool,
+    /// By position: the token's place in its sequence, of which the axis has some alone; empty where it has all.
+    places: Vec<usize>,
 }
 
 /// What of a row went to no key: a column of its own, behind the last key, at a position of its own.
@@ -50,13 +52,25 @@ impl Rest {
 impl Axis {
     pub(super) fn new(groups: Vec<AxisGroup>) -> Self {
         let by_position = groups.iter().zip(0u32..).flat_map(|(group, idx)| group.positions.clone().map(move |_| idx));
-        Self { group_of: by_position.collect(), groups, rest: Vec::new(), writes: false }
+        Self { group_of: by_position.collect(), groups, rest: Vec::new(), writes: false, places: Vec::new() }
     }
 
     /// The same rows, named by the token that is written next.
     pub(super) const fn written(mut self) -> Self {
         self.writes = true;
         self
+    }
+
+    /// The same rows, known by the places of their tokens.
+    pub(super) fn placed(mut self, tokens: &[Token]) -> Self {
+        let places: Option<Vec<usize>> = tokens.iter().map(|token| token.position).collect();
+        self.places = places.unwrap_or_default();
+        self
+    }
+
+    /// The place in its sequence of what stands at a position of the axis.
+    pub fn place(&self, position: usize) -> usize {
+        self.places.get(position).copied().unwrap_or(position)
     }
 
     /// The name of an axis of queries.
@@ -67,7 +81,7 @@ impl Axis {
     /// The number that a row or column is known by: `#3`, or `after #3` where its name is that of the next token.
     pub fn number(&self, position: usize) -> String {
         let after = if self.writes { "after " } else { "" };
-        format!("{after}#{position}")
+        format!("{after}#{}", self.place(position))
     }
 
     /// The same keys with columns for what went to none of them.
@@ -164,7 +178,7 @@ impl Axis {
     /// Bytes that it holds.
     pub fn size_bytes(&self) -> usize {
         let texts: usize = self.groups.iter().map(|group| group.text.len() + size_of::<AxisGroup>()).sum();
-        texts + size_of_val(&*self.group_of)
+        texts + size_of_val(&*self.group_of) + size_of_val(&*self.places)
     }
 
     /// Whether every position stands for itself.

@@ -149,7 +149,7 @@ fn axes_of(capture: &Capture, reading: &Reading, hidden: &[bool], outside: Optio
     } else {
         let read = groups(queries, reading.words).into_iter();
         let text = |at: &Range<usize>| text_of(queries, at.clone(), reading.words);
-        Axis::new(read.map(|at| group(at.clone(), text(&at), sentence(0, at.start))).collect())
+        Axis::new(read.map(|at| group(at.clone(), text(&at), sentence(0, at.start))).collect()).placed(queries)
     };
     let chosen = |at: &Range<usize>| {
         let all = at.clone().all(|position| hidden.get(position) == Some(&true));
@@ -175,7 +175,13 @@ pub fn writes(capture: &Capture, stack: StackKind) -> bool {
     match stack {
         StackKind::Decoder | StackKind::Cross => capture.model().head != Some(HeadKind::TextClass),
         StackKind::SelfAttention => capture.model().head == Some(HeadKind::NextToken),
-        StackKind::Encoder | StackKind::Vision | StackKind::Text | StackKind::Words | StackKind::Sentences => false,
+        // Of some rows the next token is not the next row.
+        StackKind::Encoder
+        | StackKind::Vision
+        | StackKind::Text
+        | StackKind::Words
+        | StackKind::Sentences
+        | StackKind::Chosen => false,
     }
 }
 

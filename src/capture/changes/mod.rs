@@ -219,7 +219,7 @@ pub(crate) fn head_name(head: HeadId) -> String {
 fn token_name(side: Side, position: usize) -> String {
     match side {
         Side::Only => format!("token {position}"),
-        Side::Encoder | Side::Decoder | Side::Vision | Side::Text | Side::Sentences => {
+        Side::Encoder | Side::Decoder | Side::Vision | Side::Text | Side::Sentences | Side::Chosen => {
             format!("token {position} of the side {}", side.name())
         }
     }

@@ -93,7 +93,7 @@ impl fmt::Display for Permute {
         }
         match self.side {
             Side::Only => {}
-            Side::Encoder | Side::Decoder | Side::Vision | Side::Text | Side::Sentences => {
+            Side::Encoder | Side::Decoder | Side::Vision | Side::Text | Side::Sentences | Side::Chosen => {
                 write!(f, " on the side {}", self.side.name())?;
             }
         }
@@ -125,7 +125,7 @@ impl EditKind for Permute {
         let obstacle = match side {
             Side::Vision => Some("The order of patches is that of the picture"),
             Side::Sentences => Some("The order of sentences is that of their words"),
-            Side::Only | Side::Encoder | Side::Decoder | Side::Text => None,
+            Side::Only | Side::Encoder | Side::Decoder | Side::Text | Side::Chosen => None,
         };
         let change = Self { order: Order::Seed(1), side, positions: Positions::Kept };
         vec![EditOffer { obstacle, ..EditOffer::new("Random order", meaning, change).synonyms(synonyms) }]

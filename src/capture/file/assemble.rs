@@ -80,6 +80,17 @@ impl InputTensors {
         if !has_tokens {
             notes.push("The file has no tokens, so positions are shown".to_owned());
         }
+        if let (Some(chosen), Some(all)) = (tokens.get(&Side::Chosen), tokens.get(&Side::Only)) {
+            if let Some(position) = chosen.iter().filter_map(|token| token.position).find(|at| *at >= all.len()) {
+                let problem = format!("there is no token {position}, of which there are {}", all.len());
+                return Err(FileError::Metadata { entry: "tokens", problem });
+            }
+            notes.push(format!(
+                "The file has the rows of {} of {} queries alone: what needs all of them is not defined",
+                chosen.len(),
+                all.len()
+            ));
+        }
         let mut stacks = self.stack_specs(model)?;
         self.check_shapes(&stacks)?;
         check_edits(&described.computation, &tokens)?;

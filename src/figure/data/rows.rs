@@ -53,7 +53,7 @@ impl CellRows {
         self.stack.push(read.stack.name().to_owned());
         self.layer.push(layer.clone());
         self.head.push(head.clone());
-        self.query.push(query as u32);
+        self.query.push(read.rows.place(query) as u32);
         self.query_text.push(read.rows.text(row).to_owned());
         self.key.push(key as u32);
         self.key_text.push(read.cols.text(col).to_owned());

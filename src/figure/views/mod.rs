@@ -111,6 +111,7 @@ const fn stack_prefix(stack: StackKind) -> &'static str {
         StackKind::Text => "text tower, ",
         StackKind::Words => "words of sentences, ",
         StackKind::Sentences => "sentences, ",
+        StackKind::Chosen => "some queries, ",
     }
 }
 

@@ -252,7 +252,7 @@ impl Codec {
             let first = if special { 0 } else { first };
             // The library trims spaces as if each had one byte, which may end inside a character.
             let span = source.floor_char_boundary(first + start)..source.floor_char_boundary(first + end);
-            Token { text, id: Some(id), special, span, segment: segment as u8, group: None }
+            Token { text, id: Some(id), special, span, segment: segment as u8, group: None, position: None }
         };
         labels.into_iter().zip(facts).map(token).collect()
     }

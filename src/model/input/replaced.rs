@@ -36,7 +36,7 @@ pub(crate) fn replaced(
         let payload = match side {
             Side::Only | Side::Encoder => Some(&mut input.source),
             Side::Decoder | Side::Text => input.target.as_mut(),
-            Side::Vision | Side::Sentences => None,
+            Side::Vision | Side::Sentences | Side::Chosen => None,
         };
         if let Some(Payload::Text { ids, .. }) = payload
             && let (Some(old), Some(token)) =
@@ -61,7 +61,7 @@ fn reorder(input: &mut Encoded, side: Side, places: &[usize], moved: Positions) 
     let payload = match side {
         Side::Only | Side::Encoder => Some(&mut input.source),
         Side::Decoder | Side::Text => input.target.as_mut(),
-        Side::Vision | Side::Sentences => None,
+        Side::Vision | Side::Sentences | Side::Chosen => None,
     };
     if let Some(Payload::Text { ids, segments, positions }) = payload {
         put(ids, places);
@@ -87,7 +87,7 @@ impl Encoded {
         let payload = match side {
             Side::Only | Side::Encoder => Some(&mut input.source),
             Side::Decoder | Side::Text => input.target.as_mut(),
-            Side::Vision | Side::Sentences => None,
+            Side::Vision | Side::Sentences | Side::Chosen => None,
         };
         let Some(Payload::Text { ids, segments, .. }) = payload else { return None };
         let tokens = input.tokens.get_mut(&side)?;
@@ -109,7 +109,7 @@ impl Encoded {
         let payload = match side {
             Side::Only => Some(&mut input.source),
             Side::Decoder => input.target.as_mut(),
-            Side::Encoder | Side::Text | Side::Vision | Side::Sentences => None,
+            Side::Encoder | Side::Text | Side::Vision | Side::Sentences | Side::Chosen => None,
         };
         let Some(Payload::Text { ids: read, segments, .. }) = payload else { return None };
         let tokens = input.tokens.get_mut(&side)?;

@@ -24,7 +24,7 @@ pub fn written_ui(ui: &mut Ui, cx: &ViewCtx<'_>, capture: &Capture) {
     let title = match written.side {
         _ if n == 0 => "The model wrote nothing: its first token was the end".to_owned(),
         Side::Only => format!("Continued by {n} tokens"),
-        Side::Encoder | Side::Decoder | Side::Vision | Side::Text | Side::Sentences => {
+        Side::Encoder | Side::Decoder | Side::Vision | Side::Text | Side::Sentences | Side::Chosen => {
             format!("Written by the model, {n} tokens")
         }
     };

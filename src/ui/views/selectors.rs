@@ -230,6 +230,7 @@ fn stack_meaning(capture: &Capture, kind: StackKind, ui: &Ui) -> String {
         StackKind::Text => "The text attends to itself",
         StackKind::Words => "Each sentence attends to its words",
         StackKind::Sentences => "One query attends to the sentences",
+        StackKind::Chosen => "Some tokens attend to all; the rows of the others were not kept",
     };
     format!("{what}: {n_query} queries × {n_key} keys\n{}", UiCommand::NextStack.tooltip_with_key(ui.ctx()))
 }
@@ -245,6 +246,7 @@ pub const fn stack_name(kind: StackKind) -> &'static str {
         StackKind::Text => "Text",
         StackKind::Words => "Words",
         StackKind::Sentences => "Sentences",
+        StackKind::Chosen => "Some queries",
     }
 }
 

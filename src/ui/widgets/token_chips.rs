@@ -204,8 +204,14 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
     // Cross-attention shows queries and keys one below the other.
     let id = ui.scope_id().with(("chip", role as u8, position));
     let response = ui.interact(rect, id, roving.sense(position) | Sense::DRAG);
-    response
-        .widget_info(|| WidgetInfo::selected(Role::Button, true, pinned, format!("Token {position} {}", token.text)));
+    response.widget_info(|| {
+        WidgetInfo::selected(
+            Role::Button,
+            true,
+            pinned,
+            format!("Token {} {}", token.position.unwrap_or(position), token.text),
+        )
+    });
     let shift = ui.input(|input| input.modifiers.shift);
     let meant = match role {
         ChipRole::Query if shift => Focus { key: Some(position), query: selection.pinned.query },
@@ -249,7 +255,7 @@ fn chip_ui(ui: &Ui, cx: &ViewCtx<'_>, rect: Rect, chip: Chip<'_>, roving: Roving
 }
 
 fn tooltip_ui(ui: &mut Ui, position: usize, token: &Token, weight: Option<(f32, &str)>, role: ChipRole) {
-    ui.label(format!("{}  #{position}", token.text));
+    ui.label(format!("{}  #{}", token.text, token.position.unwrap_or(position)));
     if let Some(id) = token.id {
         ui.weak(format!("id {id}"));
     }

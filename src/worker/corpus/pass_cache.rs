@@ -196,7 +196,7 @@ fn encode(pass: &Pass) -> Option<Vec<u8>> {
 fn entry(source: usize, capture: &Capture) -> KeptInput {
     let InputInfo { text, text_b, image, target, part } = capture.input().clone();
     let piece = |token: &Token| {
-        let Token { text, id, special, span, segment, group } = token.clone();
+        let Token { text, id, special, span, segment, group, position: _ } = token.clone();
         (text, id, special, span.start, span.end, segment, group)
     };
     let tokens = Side::ALL.into_iter().enumerate().map(|(nth, side)| (nth, capture.tokens(side)));
@@ -268,7 +268,7 @@ fn capture(entry: KeptInput, values: &mut &[u8], model: &Model) -> Option<Captur
     let [text, text_b, name, target] = entry.info;
     let token = |(text, id, special, start, end, segment, group): Piece| {
         let span = start..end;
-        Token { text, id, special, span, segment, group }
+        Token { text, id, special, span, segment, group, position: None }
     };
     let tokens: Option<BTreeMap<Side, Vec<Token>>> = entry
         .tokens

@@ -116,7 +116,7 @@ fn text(n_tokens: usize, n_layers: usize, n_heads: usize, causal: bool) -> Captu
 /// A token of a made-up text that begins at byte `start`.
 pub fn token(text: &str, id: Option<u32>, special: bool, start: usize) -> Token {
     let end = if special || id.is_none() { start } else { start + text.len() };
-    Token { text: text.to_owned(), id, special, span: start..end, segment: 0, group: None }
+    Token { text: text.to_owned(), id, special, span: start..end, segment: 0, group: None, position: None }
 }
 
 #[expect(clippy::too_many_arguments, reason = "one call per kind of model")]

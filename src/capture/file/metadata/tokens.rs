@@ -27,6 +27,8 @@ pub(in crate::capture::file) struct TokenEntry {
     segment: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<usize>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
@@ -53,6 +55,8 @@ enum TokenForm {
         segment: u8,
         #[serde(default)]
         group: Option<u32>,
+        #[serde(default)]
+        position: Option<usize>,
     },
 }
 
@@ -60,9 +64,9 @@ impl From<TokenForm> for TokenEntry {
     fn from(form: TokenForm) -> Self {
         match form {
             TokenForm::Text(text) => text.into(),
-            TokenForm::Full { text, id, special, start, end, segment, group } => {
+            TokenForm::Full { text, id, special, start, end, segment, group, position } => {
                 let special = special.unwrap_or_else(|| is_special(&text));
-                Self { text, id, special, start, end, segment, group }
+                Self { text, id, special, start, end, segment, group, position }
             }
         }
     }
@@ -72,14 +76,14 @@ impl From<String> for TokenEntry {
     /// A token of which only the text is known.
     fn from(text: String) -> Self {
         let special = is_special(&text);
-        Self { text, id: None, special, start: 0, end: 0, segment: 0, group: None }
+        Self { text, id: None, special, start: 0, end: 0, segment: 0, group: None, position: None }
     }
 }
 
 impl From<&Token> for TokenEntry {
     fn from(token: &Token) -> Self {
-        let Token { text, id, special, span, segment, group } = token.clone();
-        Self { text, id, special, start: span.start, end: span.end, segment, group }
+        let Token { text, id, special, span, segment, group, position } = token.clone();
+        Self { text, id, special, start: span.start, end: span.end, segment, group, position }
     }
 }
 
@@ -137,9 +141,9 @@ impl TokenEntry {
 
     /// The token; a span that does not lie in the input is dropped, because others slice with it.
     pub(in crate::capture::file) fn token(self, input: &InputInfo) -> Token {
-        let Self { text, id, special, start, end, segment, group } = self;
+        let Self { text, id, special, start, end, segment, group, position } = self;
         let fits = |text: &Option<String>| text.as_ref().is_some_and(|text| text.get(start..end).is_some());
         let span = if fits(&input.text) || fits(&input.text_b) || fits(&input.target) { start..end } else { 0..0 };
-        Token { text, id, special, span, segment, group }
+        Token { text, id, special, span, segment, group, position }
     }
 }

@@ -167,7 +167,10 @@ impl Around<'_> {
         for label in labels {
             let idx = label.cell;
             // Neighbours without a label must not look as if they were not there.
-            let number = axis.position(idx).filter(|_| on_paper && stride > 1 && !is_place(axis.text(idx)));
+            let number = axis
+                .position(idx)
+                .map(|position| axis.place(position))
+                .filter(|_| on_paper && stride > 1 && !is_place(axis.text(idx)));
             let number = number.map_or_else(String::new, |position| format!(" {position}"));
             let room = length - 4.0 * GRID - pen.type_.width(&number, size);
             let text = pen.type_.fit(axis.text(idx), size, room).into_owned() + &number;

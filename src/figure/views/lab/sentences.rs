@@ -43,6 +43,7 @@ pub(super) const fn side_text(side: Side) -> &'static str {
         Side::Vision => "the picture",
         Side::Text => "the text",
         Side::Sentences => "the sentences",
+        Side::Chosen => "the chosen tokens",
         Side::Only => "the input",
     }
 }

@@ -408,9 +408,10 @@ fn token_rows(cx: &PanelCtx<'_>, hits: &[usize]) -> Vec<PaletteRow> {
     let side = cx.pane.selection.stack().query_side();
     let tokens = capture.tokens(side);
     let of_several = capture.model().stacks.len() > 1;
+    let at = |position: usize| tokens.get(position).and_then(|token| token.position).unwrap_or(position);
     let place = |position: usize| match (side.name(), of_several) {
-        (name, true) => format!("{} token #{position}: pin it as query", capitalised(name)),
-        (_, false) => format!("Token #{position}: pin it as query"),
+        (name, true) => format!("{} token #{}: pin it as query", capitalised(name), at(position)),
+        (_, false) => format!("Token #{}: pin it as query", at(position)),
     };
     let row = |&position: &usize| PaletteRow {
         kind: "Token",
