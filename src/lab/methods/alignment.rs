@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::{
     analysis::explain::{
         alignment::{
-            Aer, Gold, Links, Setting, Symmetrize, agreement, between_words, coverage, links, monotonicity, symmetrized,
+            Aer, Gold, LinkKind, Links, Setting, Symmetrize, agreement, between_words, coverage, fertility, kinds,
+            links, monotonicity, symmetrized,
         },
         report::{
             Axis, ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, Sorted, TableColumn, Value, ValueSpec,
@@ -45,8 +46,8 @@ const SPEC: MethodSpec = MethodSpec {
     caveat: "Cross-attention is not trained to align: it may attend to a word one step earlier, to punctuation, \
         or to the end of the sentence.",
     formula: "X = attention with source pieces summed and target pieces averaged\n\
-        link of target word t = argmax over s of X[t, s]\nAER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|)",
-    source: "Och and Ney 2003; Kobayashi et al. 2020",
+        link of target word t = argmax over s of X[t, s]\nfertility of source word s = number of its links\nAER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|)",
+    source: "Brown et al. 1993; Och and Ney 2003; Kobayashi et al. 2020",
     values: &[
         ValueSpec::new(
             "alignments",
@@ -61,6 +62,12 @@ const SPEC: MethodSpec = MethodSpec {
             "Every layer of this model with every layer of the other; agreement is the share of links that both have",
         )
         .sorted(BEST_FIRST),
+        ValueSpec::new(
+            "kinds",
+            "Kinds of links",
+            "Groups of words that links join, by how many source and target words they have",
+        ),
+        ValueSpec::of_files("fertility"),
         ValueSpec::new("coverage", "Attention that each source token gets", "Around 1 where each is translated once"),
         ValueSpec::of_files("weights"),
     ],
@@ -288,7 +295,8 @@ fn alignment(
             )));
         }
     };
-    let mut lines = Lines { gold, ..Lines::default() };
+    let n_words = [own.source.len(), own.target.len()];
+    let mut lines = Lines::new(gold, n_words);
     for (layer, (mean, heads)) in own.layers.iter().zip(&own.heads).enumerate() {
         lines.add(format!("L{layer}"), mean);
         for (head, links) in heads.iter().enumerate() {
@@ -298,10 +306,12 @@ fn alignment(
     let mut report = Report::new(&SPEC)
         .with_parameter("source", json!(own.source))
         .with_parameter("target", json!(own.target))
-        .with_value("alignments", lines.table());
+        .with_value("alignments", Value::Table(lines.columns()))
+        .with_value("kinds", lines.kinds())
+        .with_value("fertility", lines.fertility());
     if let Some(Reverse { run, way }) = reverse {
         let words = WordLinks::of(run, lab, setting)?;
-        let mut lines = Lines { gold, ..Lines::default() };
+        let mut lines = Lines::new(gold, n_words);
         let mut agreements = Vec::new();
         for (layer, forward) in own.layers.iter().enumerate() {
             for (other, backward) in words.turned(&own)?.iter().enumerate() {
@@ -312,6 +322,8 @@ fn alignment(
         let mut table = lines.columns();
         table.push(TableColumn::new("agreement", ColumnValues::Number(agreements)));
         report = report.with_value("symmetrized", Value::Table(table));
+        report = report.with_value("kinds.symmetrized", lines.kinds());
+        report = report.with_value("fertility.symmetrized", lines.fertility());
         report.notes.push(format!(
             "L1 + L0 combines layer 1 of this model with layer 0 of the other direction, which is {}",
             run.model().name
@@ -327,21 +339,38 @@ fn alignment(
 }
 
 /// One alignment for each head and layer.
-#[derive(Default)]
 struct Lines<'a> {
     gold: Option<&'a Gold>,
+    /// Of source and target.
+    n_words: [usize; 2],
     heads: Vec<String>,
     links: Vec<Vec<String>>,
     orders: Vec<f64>,
+    /// Number of groups of words by kind.
+    kinds: [Vec<usize>; LinkKind::ALL.len()],
+    /// Links of each source word and of each target word.
+    fertility: [Vec<Vec<f64>>; 2],
     /// Error rate, precision, recall.
     worth: [Vec<f64>; 3],
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    fn new(gold: Option<&'a Gold>, n_words: [usize; 2]) -> Self {
+        let (heads, links, orders) = (Vec::new(), Vec::new(), Vec::new());
+        let (kinds, fertility, worth) = Default::default();
+        Self { gold, n_words, heads, links, orders, kinds, fertility, worth }
+    }
+
     fn add(&mut self, name: String, links: &Links) {
         self.heads.push(name);
         self.links.push(links.iter().map(|(source, target)| format!("{source}-{target}")).collect());
         self.orders.push(monotonicity(links).unwrap_or(f64::NAN));
+        for (all, n) in self.kinds.iter_mut().zip(kinds(links, self.n_words)) {
+            all.push(n);
+        }
+        for (all, counts) in self.fertility.iter_mut().zip(fertility(links, self.n_words)) {
+            all.push(counts.into_iter().map(|n| n as f64).collect());
+        }
         if let Some(gold) = self.gold {
             let mut found = Aer::default();
             found.add(links, gold);
@@ -352,18 +381,30 @@ impl Lines<'_> {
         }
     }
 
-    fn table(self) -> Value {
-        Value::Table(self.columns())
+    fn kinds(&self) -> Value {
+        let mut columns = vec![TableColumn::new("head", ColumnValues::Text(self.heads.clone()))];
+        let named = LinkKind::ALL.into_iter().zip(&self.kinds);
+        columns.extend(named.map(|(kind, all)| TableColumn::new(kind.name(), ColumnValues::Index(all.clone()))));
+        Value::Table(columns)
     }
 
-    fn columns(self) -> Vec<TableColumn> {
+    fn fertility(&self) -> Value {
+        let [sources, targets] = self.fertility.clone().map(ColumnValues::Numbers);
+        Value::Table(vec![
+            TableColumn::new("head", ColumnValues::Text(self.heads.clone())),
+            TableColumn::new("source", sources),
+            TableColumn::new("target", targets),
+        ])
+    }
+
+    fn columns(&self) -> Vec<TableColumn> {
         let mut columns = vec![
-            TableColumn::new("head", ColumnValues::Text(self.heads)),
-            TableColumn::new("links", ColumnValues::Texts(self.links)),
-            TableColumn::new("monotonicity", ColumnValues::Number(self.orders)),
+            TableColumn::new("head", ColumnValues::Text(self.heads.clone())),
+            TableColumn::new("links", ColumnValues::Texts(self.links.clone())),
+            TableColumn::new("monotonicity", ColumnValues::Number(self.orders.clone())),
         ];
         if self.gold.is_some() {
-            let named = ["aer", "precision", "recall"].into_iter().zip(self.worth);
+            let named = ["aer", "precision", "recall"].into_iter().zip(self.worth.clone());
             columns.extend(named.map(|(name, values)| TableColumn::new(name, ColumnValues::Number(values))));
         }
         columns

@@ -6,9 +6,11 @@
 //! link of t = argmax over s of X[t, s]; none where the end of the source has more
 //! ```
 
+mod fertility;
 mod gold;
 mod symmetry;
 
+pub use fertility::{LinkGroup, LinkKind, fertility, groups, kinds};
 pub use gold::{Aer, Gold};
 pub use symmetry::{Symmetrize, symmetrized};
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use emath::{Pos2, Rect, pos2, vec2};
 
-use super::{Hit, Piece, TitledPiece, room};
+use super::{Hit, Piece, ROW_PT, TitledPiece, n_lines, room};
 use crate::{
     analysis::explain::{
-        alignment::{Gold, Links},
+        alignment::{Gold, LinkGroup, LinkKind, Links, fertility, groups},
         report::{ColumnValues, Report, TableColumn, Value},
     },
     capture::Matrix,
@@ -29,6 +29,10 @@ const MOST_NAME_PT: f32 = 110.0;
 /// Width of what the marks mean, without links made by hand and with them.
 const LEAST_PT: f32 = 260.0;
 const WITH_GOLD_PT: f32 = 430.0;
+/// Room for the number of links of a word, at the right of its row and below its column.
+const COUNT_PT: f32 = 16.0;
+/// Groups of words that are named, one line each.
+const MOST_GROUPS: usize = 6;
 /// Height of a line of what the marks mean.
 const LEGEND_PT: f32 = 22.0;
 
@@ -54,6 +58,52 @@ impl LinkGrid {
         (self.target.len(), self.source.len())
     }
 
+    const fn n_words(&self) -> [usize; 2] {
+        [self.source.len(), self.target.len()]
+    }
+
+    /// How the words are linked: how many groups there are of each kind, and those that are not one word to one.
+    fn told(&self) -> Vec<String> {
+        let groups = groups(&self.links, self.n_words());
+        let count = |kind: LinkKind| groups.iter().filter(|group| group.kind() == kind).count();
+        let pairs = [LinkKind::OneToOne, LinkKind::OneToMany, LinkKind::ManyToOne, LinkKind::ManyToMany];
+        let pairs = pairs.map(|kind| format!("{} {}", count(kind), kind.title())).join(" · ");
+        let mut lines = vec![format!("Numbers at the edges: links of each word (fertility) · {pairs}")];
+        let word = |words: &[String], at: &usize| words.get(*at).cloned().unwrap_or_default();
+        for (kind, words) in [(LinkKind::UnlinkedSource, &self.source), (LinkKind::UnlinkedTarget, &self.target)] {
+            let alone = groups.iter().filter(|group| group.kind() == kind);
+            let names: Vec<String> =
+                alone.flat_map(|group| group.sources.iter().chain(&group.targets)).map(|at| word(words, at)).collect();
+            if !names.is_empty() {
+                lines.push(format!("{}: {}", kind.title(), names.join(", ")));
+            }
+        }
+        let joined = |words: &[String], of: &std::collections::BTreeSet<usize>| {
+            of.iter().map(|at| word(words, at)).collect::<Vec<_>>().join(" ")
+        };
+        let is_wide = |group: &&LinkGroup| {
+            !group.sources.is_empty() && !group.targets.is_empty() && group.kind() != LinkKind::OneToOne
+        };
+        let wide: Vec<&LinkGroup> = groups.iter().filter(is_wide).collect();
+        lines.extend(wide.iter().take(MOST_GROUPS).map(|group| {
+            format!(
+                "{}: {} → {}",
+                group.kind().title(),
+                joined(&self.source, &group.sources),
+                joined(&self.target, &group.targets)
+            )
+        }));
+        if wide.len() > MOST_GROUPS {
+            lines.push(format!("{} more groups", wide.len() - MOST_GROUPS));
+        }
+        lines
+    }
+
+    /// Lines of [`Self::told`] at a width.
+    fn n_told(&self, width: f32) -> usize {
+        self.told().iter().map(|line| n_lines(line, width)).sum()
+    }
+
     fn name_width(&self) -> f32 {
         room(self.target.iter().map(String::as_str), MOST_NAME_PT).max(24.0) + 2.0 * GRID
     }
@@ -64,7 +114,7 @@ impl LinkGrid {
 
     fn side(&self, width: f32) -> f32 {
         let n = self.source.len().max(1) as f32;
-        ((width - self.name_width() - 2.0 * GRID) / n).clamp(LEAST_CELL_PT.min(width), CELL_PT)
+        ((width - self.name_width() - COUNT_PT) / n).clamp(LEAST_CELL_PT.min(width), CELL_PT)
     }
 
     fn cells(&self, area: Rect) -> Rect {
@@ -87,6 +137,20 @@ impl LinkGrid {
         for &(source, target) in &self.links {
             let cell = cells::cell_rect(grid, shape, target, source);
             pen.fill(Path::circle(cell.center(), cell.width() * 0.22), ink);
+        }
+    }
+
+    /// The number of links of each word.
+    fn draw_counts(&self, grid: Rect, pen: &mut Pen<'_>) {
+        let [sources, targets] = fertility(&self.links, self.n_words());
+        let weak = pen.palette.text_weak;
+        for (col, n) in sources.iter().enumerate() {
+            let x = cells::cell_rect(grid, self.shape(), 0, col).center().x;
+            pen.text(&n.to_string(), SMALL, weak, pos2(x, grid.bottom() + COUNT_PT / 2.0), Align::Center);
+        }
+        for (row, n) in targets.iter().enumerate() {
+            let y = cells::cell_rect(grid, self.shape(), row, 0).center().y;
+            pen.text(&n.to_string(), SMALL, weak, pos2(grid.right() + COUNT_PT / 2.0, y), Align::Center);
         }
     }
 
@@ -118,7 +182,7 @@ impl LinkGrid {
 
 impl Piece for LinkGrid {
     fn width(&self) -> f32 {
-        (self.name_width() + self.source.len() as f32 * CELL_PT + 2.0 * GRID).max(if self.gold.is_some() {
+        (self.name_width() + self.source.len() as f32 * CELL_PT + COUNT_PT).max(if self.gold.is_some() {
             WITH_GOLD_PT
         } else {
             LEAST_PT
@@ -126,11 +190,12 @@ impl Piece for LinkGrid {
     }
 
     fn least_width(&self) -> f32 {
-        (self.name_width() + self.source.len() as f32 * LEAST_CELL_PT + 2.0 * GRID).max(LEAST_PT)
+        (self.name_width() + self.source.len() as f32 * LEAST_CELL_PT + COUNT_PT).max(LEAST_PT)
     }
 
     fn height(&self, width: f32) -> f32 {
-        self.name_height() + self.target.len() as f32 * self.side(width) + self.legend_rows(width) as f32 * LEGEND_PT
+        let grid = self.name_height() + self.target.len() as f32 * self.side(width) + COUNT_PT;
+        grid + self.legend_rows(width) as f32 * LEGEND_PT + self.n_told(width) as f32 * ROW_PT
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
@@ -161,7 +226,16 @@ impl Piece for LinkGrid {
             let at = pos2(x, grid.top() - GRID);
             pen.turned(&word, SMALL, key, at, Align::Left, -std::f32::consts::FRAC_PI_2);
         }
-        self.draw_legend(pos2(area.left(), grid.bottom() + LEGEND_PT / 2.0 + 2.0), area.width(), pen);
+        self.draw_counts(grid, pen);
+        let top = grid.bottom() + COUNT_PT;
+        self.draw_legend(pos2(area.left(), top + LEGEND_PT / 2.0 + 2.0), area.width(), pen);
+        let mut at = pos2(area.left(), top + self.legend_rows(area.width()) as f32 * LEGEND_PT + ROW_PT / 2.0);
+        for line in self.told() {
+            for words in pen.broken(&line, SMALL, area.width()) {
+                pen.text(&words, SMALL, pen.palette.text, at, Align::Left);
+                at.y += ROW_PT;
+            }
+        }
     }
 
     fn at(&self, area: Rect, at: Pos2) -> Option<Hit> {
@@ -192,7 +266,7 @@ impl Piece for LinkGrid {
         let link = |&(source, target): &(usize, usize)| {
             format!("{} is linked with {}", word(&self.target, target), word(&self.source, source))
         };
-        self.links.iter().map(link).collect()
+        self.links.iter().map(link).chain(self.told()).collect()
     }
 }
 
