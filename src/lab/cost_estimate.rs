@@ -1,11 +1,11 @@
 //! Estimated cost of a method: one that takes minutes begins only when told to.
 
-use std::fmt;
+use std::{fmt, time::Instant};
 
 use super::{LabError, LabRun};
 use crate::{
     model::Variant,
-    text::{counted, grouped, wait_text},
+    text::{counted, wait_text},
 };
 
 /// How long a question may take without anybody being asked.
@@ -25,8 +25,10 @@ impl TimeLimit {
 /// What a question would take that has not begun.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// How often the model would be run.
+    /// How often the model would be run, or something else done.
     pub runs: usize,
+    /// What is done, as a singular.
+    pub what: &'static str,
     /// How many tokens it reads each time.
     pub n_tokens: usize,
     /// How long all of it would take, from runs that were measured.
@@ -47,8 +49,8 @@ impl Estimate {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (runs, tokens) = (grouped(self.runs), counted(self.n_tokens, "token"));
-        write!(f, "this needs {runs} runs of {tokens}, about {}", wait_text(self.secs))
+        let (runs, tokens) = (counted(self.runs, self.what), counted(self.n_tokens, "token"));
+        write!(f, "this needs {runs} of {tokens}, about {}", wait_text(self.secs))
     }
 }
 
@@ -65,6 +67,24 @@ pub(super) struct Work {
 }
 
 impl LabRun<'_> {
+    /// Does something of `n_tokens` once, and stops with an estimate where doing it `n` times would take longer than
+    /// somebody waits.
+    pub(super) fn ask_first_of(
+        &self,
+        (n, what): (usize, &'static str),
+        n_tokens: usize,
+        once: impl FnOnce() -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        let TimeLimit::Secs(most) = self.time_limit else { return Ok(()) };
+        let started = Instant::now();
+        once()?;
+        let secs = started.elapsed().as_secs_f64() * n as f64 / rayon::current_num_threads() as f64;
+        if secs <= most {
+            return Ok(());
+        }
+        Err(LabError::TakesLong(Estimate { runs: n, what, n_tokens, secs, every: None }))
+    }
+
     /// Measures some runs, and stops with an estimate where all of them would take longer than somebody waits.
     pub(super) fn ask_first(&self, row: usize, work: &Work) -> Result<(), LabError> {
         let TimeLimit::Secs(most) = self.time_limit else { return Ok(()) };
@@ -77,6 +97,6 @@ impl LabRun<'_> {
         }
         let n_others = ((most / position_secs) as usize).saturating_sub(work.n_always);
         let every = (n_others > 0).then(|| n_tokens.div_ceil(n_others));
-        Err(LabError::TakesLong(Estimate { runs: n_positions * work.runs_each, n_tokens, secs, every }))
+        Err(LabError::TakesLong(Estimate { runs: n_positions * work.runs_each, what: "run", n_tokens, secs, every }))
     }
 }

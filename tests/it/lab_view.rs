@@ -235,7 +235,7 @@ fn what_takes_long_says_so_and_is_run_anyway_on_request() {
         of_column.collect()
     };
     let [(job, TimeLimit::DEFAULT)] = asked(&window)[..] else { panic!("{:?}", asked(&window)) };
-    let long = Estimate { runs: 1234, n_tokens: 8, secs: 600.0, every: Some(4) };
+    let long = Estimate { runs: 1234, what: "run", n_tokens: 8, secs: 600.0, every: Some(4) };
     let lane = Lane::Explain(window.app().session().pane().id, "hidden");
     window.jobs.0.borrow_mut().events.push(Event {
         job,

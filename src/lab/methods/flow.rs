@@ -14,6 +14,7 @@ use crate::{
         options::{Scope, Visit, read_position},
         patterns::{NOTHING_TO_MULTIPLY, shares, square_stacks},
     },
+    model::HeadReads,
 };
 
 /// The method.
@@ -38,6 +39,8 @@ const SPEC: MethodSpec = MethodSpec {
 pub struct FlowOptions {
     /// The output; all where there is none.
     pub query: Option<usize>,
+    /// Whether it is the one that the explained output is read from, where no other is named and it is read from one.
+    pub of_output: bool,
     pub options: RolloutOptions,
 }
 
@@ -47,8 +50,8 @@ impl Method for FlowOptions {
         name: "flow",
         title: "Flow",
         method: &SPEC,
-        starts: false,
-        ask: |focus| needs_layers(focus).map(|()| Self::default().into()),
+        starts: true,
+        ask: |focus| needs_layers(focus).map(|()| Self { of_output: true, ..Self::default() }.into()),
     }];
 
     fn begin() -> Self {
@@ -73,20 +76,30 @@ impl Method for FlowOptions {
     }
 }
 
-fn flow(lab: &LabRun<'_>, FlowOptions { query, options }: FlowOptions, target: Target) -> Result<Report, LabError> {
+fn flow(lab: &LabRun<'_>, asked: FlowOptions, target: Target) -> Result<Report, LabError> {
+    let FlowOptions { query, of_output, options } = asked;
     let capture = lab.plain()?;
     let side = predicted_side(capture);
     let stack = square_stacks(capture).find(|stack| stack.kind.query_side() == side);
     let stack = stack.ok_or_else(|| LabError::unsuited(NOTHING_TO_MULTIPLY))?;
     let n = capture.tokens(side).len();
-    let query = query.or(target.position);
+    // Of a model without a prediction there is the map alone.
+    let aim = target.aim(lab).ok();
+    let read = aim.as_ref().filter(|_| of_output).and_then(|aim| match aim.reads {
+        HeadReads::At(position) => Some(position),
+        HeadReads::MeanFrom(_) => None,
+    });
+    let query = query.or(target.position).or(read);
     let queries: Vec<usize> = query.map_or_else(|| (0..n).collect(), |query| vec![query]);
     let go_on = |done: usize, total: usize| lab.step(done, total).is_ok();
-    let found = flows::flow(&shares(capture, stack)?, &queries, options, &go_on)?;
+    let patterns = shares(capture, stack)?;
+    let n_flows = queries.len() * n;
+    let first = queries.first().copied().unwrap_or(0);
+    lab.ask_first_of((n_flows, "maximum flow"), n, || Ok(flows::pair_flow(&patterns, first, 0, options).map(drop)?))?;
+    let found = flows::flow(&patterns, &queries, options, &go_on)?;
     let rows = if query.is_some() { Axis::only(side, queries) } else { Axis::all(side) };
     let mut report = Report::new(&SPEC).with_value("raw", Value::matrix(rows.clone(), side, found.raw));
-    // Of a model without a prediction there is the map alone.
-    if let (None, Ok(aim)) = (query, target.aim(lab)) {
+    if let (None, Some(aim)) = (query, aim) {
         report = report.with_value("scores", Value::tokens(side, aim.reads.row_of(&found.normalised)));
     }
     Ok(report.with_value("matrix", Value::matrix(rows, side, found.normalised)))
