@@ -15,8 +15,8 @@ use attnscope::{
     capture::Capture,
     ids::{HeadId, Side},
     lab::{
-        AlignmentOptions, FaithfulnessOptions, GradientOptions, LabFocus, LeaveOneOutOptions, LeaveOut, MethodCall,
-        MethodPreset, Of, RelevanceQuestion, Rule,
+        AlignmentOptions, EmbeddingOptions, FaithfulnessOptions, GradientOptions, LabFocus, LeaveOneOutOptions,
+        LeaveOut, MethodCall, MethodPreset, Of, RelevanceQuestion, Rule,
     },
     model::{Edit, Encoded, Model, RunPlan, uninterrupted},
     session::gallery::{EXAMPLES, Example, Topic},
@@ -307,6 +307,29 @@ fn asked(tried: &Tried) -> Vec<Claim> {
                 ("attention at the end", attention(last, layers), 0.5),
                 at_most("attention where it stands", attention(subject, 0), 0.1),
             ]
+        }
+        "Went is to go" => {
+            let turned = &tried.example.asks.unwrap().options().turned["embeddings"];
+            let (capture, head) = (&*tried.plain, HeadId::single(0, 0));
+            let focus = LabFocus { capture, head, query: None, key: None, reverse: None };
+            let MethodCall::Embeddings(question) =
+                MethodPreset::from_name("embeddings").unwrap().ask(&focus, turned).unwrap()
+            else {
+                panic!("another method")
+            };
+            // How far the expected token is before the next one; below 0 where it is not the first.
+            let ahead = |sum: Option<&str>, expected: &str| {
+                let arithmetic = sum.map(str::to_owned).or_else(|| question.arithmetic.clone());
+                let report = tried.ask(&EmbeddingOptions { arithmetic, ..question.clone() }.into());
+                let table = report.value("answers").unwrap();
+                let (ColumnValues::Text(tokens), ColumnValues::Number(near)) =
+                    (column(table, "token"), column(table, "cosine"))
+                else {
+                    panic!("{table:?}")
+                };
+                if tokens[0].ends_with(expected) { near[0] - near[1] } else { -1.0 }
+            };
+            vec![("saw", ahead(None, "saw"), 0.05), ("mother", ahead(Some("father - man + woman"), "mother"), 0.03)]
         }
         "How well it aligns" => {
             let gold = Some(tried.example.asks.unwrap().set[0].1.to_owned());

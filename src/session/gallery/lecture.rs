@@ -118,6 +118,10 @@ pub const LECTURE: &[Part] = &[
         title: "How a weight comes about",
         stops: &[
             stop(
+                "Went is to go",
+                "Attention begins with vectors of words, whose differences can mean something (Mikolov and others, 2013)",
+            ),
+            stop(
                 "How 0.61 comes about",
                 "A query times a key is a score, softmax turns scores into weights, weights average values",
             ),

@@ -108,6 +108,23 @@ pub(super) const EXAMPLES: &[Example] = &[
         ..SENTIMENT
     },
     Example {
+        title: "Went is to go",
+        hint: "In the embedding table went − go + see is nearest to “saw”, and father − man + woman to “mother”",
+        topic: Topic::Language,
+        input: ExampleInput::Text("Once upon a time, there was a little girl named Lily."),
+        view: ViewKind::Lab,
+        asks: Some(ExampleQuestion {
+            question: LabQuestion::Words,
+            alone: Some("embeddings"),
+            set: &[
+                ("embeddings.arithmetic", "went - go + see"),
+                ("embeddings.pairs", "play played | look looked | say said"),
+            ],
+            ..ASKED
+        }),
+        ..GPT
+    },
+    Example {
         title: "Easy to love",
         hint: "Attention of the last layer says “easy”; relevance, integrated gradients and leaving words out say “love”",
         topic: Topic::Lab,
