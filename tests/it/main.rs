@@ -45,6 +45,8 @@ mod edits;
 /// Every kind of change in every kind of network against PyTorch.
 mod edits_torch;
 /// What explains an output, on matrices alone.
+/// The table of token embeddings: neighbours, sums, planes.
+mod embeddings;
 mod explain;
 /// Pictures and other files out.
 mod export;
