@@ -86,6 +86,18 @@ pub fn head_stats(
     sums.stats(square)
 }
 
+/// The logarithm of a weight; minus infinity of 0.
+pub fn logarithm(weight: f32) -> f64 {
+    if weight > 0.0 { f64::from(weight).ln() } else { f64::NEG_INFINITY }
+}
+
+/// The entropy of a row in nats, from its weights and their logarithms; a learned sink is one more choice.
+pub fn entropy(row: &[f32], logs: &[f64], sink: Option<f64>) -> f64 {
+    let part = |(weight, log): (&f32, &f64)| if *weight > 0.0 { f64::from(*weight) * log } else { 0.0 };
+    let sink = sink.filter(|weight| *weight > 0.0).map_or(0.0, |weight| weight * weight.ln());
+    -(row.iter().zip(logs).map(part).sum::<f64>() + sink)
+}
+
 /// [`head_stats`] of a pattern that is seen part by part.
 #[derive(Clone, Debug)]
 pub struct StatSums<'a> {
@@ -94,12 +106,14 @@ pub struct StatSums<'a> {
     choices: Choices<'a>,
     sums: Sums,
     n_rows: usize,
+    /// Logarithms of the row at hand.
+    logs: Vec<f64>,
 }
 
 impl<'a> StatSums<'a> {
     /// Of no row yet.
     pub fn new(sink: Option<&'a [f32]>, special: &'a [bool], choices: Choices<'a>) -> Self {
-        Self { sink, special, choices, sums: Sums::default(), n_rows: 0 }
+        Self { sink, special, choices, sums: Sums::default(), n_rows: 0, logs: Vec::new() }
     }
 
     /// Adds the rows of `part`, which begins with the query `first`.
@@ -107,24 +121,22 @@ impl<'a> StatSums<'a> {
         let sums = &mut self.sums;
         self.n_rows += part.n_rows();
         for (query, row) in (first..).zip(part.rows()) {
-            let mut entropy = 0.0f32;
             let mut distance = 0.0f32;
             for (key, &weight) in row.iter().enumerate() {
                 if weight > 0.0 {
-                    entropy -= weight * weight.ln();
                     distance += weight * key.abs_diff(query) as f32;
                     sums.max_weight = sums.max_weight.max(weight);
                 }
             }
-            let to_sink = self.sink.map(|sink| sink.get(query).copied().unwrap_or(0.0));
-            if let Some(weight) = to_sink.filter(|weight| *weight > 0.0) {
-                entropy -= weight * weight.ln();
-            }
-            sums.entropy += f64::from(entropy);
+            let to_sink = self.sink.map(|sink| sink.get(query).copied().map_or(0.0, f64::from));
+            self.logs.clear();
+            self.logs.extend(row.iter().map(|weight| logarithm(*weight)));
+            let entropy = entropy(row, &self.logs, to_sink);
+            sums.entropy += entropy;
             sums.distance += f64::from(distance);
             let n_choices = self.choices.of_row(query, row) + usize::from(to_sink.is_some());
             if n_choices > 1 {
-                sums.fraction += f64::from(entropy / (n_choices as f32).ln());
+                sums.fraction += entropy / (n_choices as f64).ln();
                 sums.n_fraction += 1;
             }
             let at = |key: usize| f64::from(row.get(key).copied().unwrap_or(0.0));

@@ -160,6 +160,11 @@ impl InputOptions {
 
     /// Whether nothing else was given besides a corpus.
     pub fn only_corpus(&self) -> bool {
+        self.only_list() && self.rest.how == PreparationOptions::default()
+    }
+
+    /// Whether a corpus was given, and no other input.
+    pub fn only_list(&self) -> bool {
         self.corpus.is_some()
             && self.text.is_empty()
             && self.texts_file.is_none()
@@ -167,7 +172,12 @@ impl InputOptions {
             && self.rest.is_empty()
             && self.rest.target.is_none()
             && self.rest.target_ids.is_empty()
-            && self.rest.how == PreparationOptions::default()
+            && self.rest.text_b.is_none()
+    }
+
+    /// How texts are prepared.
+    pub fn preparation(&self) -> Preparation {
+        self.rest.how.chosen()
     }
 
     /// Whether nothing was given to run on.

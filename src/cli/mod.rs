@@ -30,6 +30,7 @@ use self::open::OpenOptions;
 use crate::{
     figure::spec::FigureError,
     model::{Cancelled, Engine, EngineOptions, LoadError, Model, ModelError, Progress, input::NO_TOKENIZER, locate},
+    worker::disk_cache::Fingerprint,
 };
 
 /// What was typed.
@@ -181,12 +182,18 @@ fn note(sentence: &str) {
 
 /// Opens a model, and tells what there is to know about it.
 fn open_model(name: &str, engine: &Engine) -> Result<Model, CliError> {
+    Ok(open_identified(name, engine)?.0)
+}
+
+/// The same, with what its files are known by.
+fn open_identified(name: &str, engine: &Engine) -> Result<(Model, Fingerprint), CliError> {
     let (files, name) = locate::model(name)?;
+    let identity = Fingerprint::of_model(&files);
     let model = Model::load(&files, &name, engine, &show_progress)?;
     // Whoever gives ids knows.
     let warnings = model.audit().warnings.iter().filter(|warning| *warning != NO_TOKENIZER);
     warnings.for_each(|warning| note(warning));
-    Ok(model)
+    Ok((model, identity))
 }
 
 fn one_line(summary: &str, details: &str) -> String {

@@ -16,7 +16,7 @@ use std::{
 
 use ring::digest::{Context, SHA256};
 
-use crate::digest::hexadecimal;
+use crate::{digest::hexadecimal, model::ModelFiles};
 
 /// Where it is instead, if that is set; nothing is kept where it is empty.
 const VARIABLE: &str = "ATTNSCOPE_CACHE";
@@ -64,6 +64,13 @@ impl Fingerprint {
         Self(Context::new(&SHA256)).and(&VERSION.to_le_bytes()).and(kind.as_bytes())
     }
 
+    /// Of what a model computes.
+    pub fn of_model(files: &ModelFiles) -> Self {
+        let mut parts = Vec::new();
+        files.identify(&mut |part| parts.push(part.to_vec()));
+        parts.iter().fold(Self::new("corpus"), |identity, part| identity.and(part))
+    }
+
     /// With one more part.
     #[must_use]
     pub fn and(mut self, part: &[u8]) -> Self {
@@ -75,6 +82,12 @@ impl Fingerprint {
     /// The key of all of it.
     pub fn key(self) -> CacheKey {
         CacheKey(hexadecimal(self.0.finish().as_ref()))
+    }
+}
+
+impl fmt::Display for CacheKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

@@ -339,10 +339,9 @@ fn read(
 ) -> Result<(Model, Fingerprint), LoadError> {
     let (files, name) = files(source)?;
     // Before it is read: a file that changes meanwhile is another one the next time.
-    let mut identity = Some(Fingerprint::new("corpus"));
-    files.identify(&mut |part| identity = identity.take().map(|identity| identity.and(part)));
+    let identity = Fingerprint::of_model(&files);
     let model = Model::load(&files, &name, engine, control)?;
-    Ok((model, identity.unwrap_or_else(|| Fingerprint::new("corpus"))))
+    Ok((model, identity))
 }
 
 /// By what a session knows whether a model is the same one. A small file, read once more.

@@ -80,6 +80,8 @@ mod generation;
 mod global;
 /// Gradients of every site of every family.
 mod gradients;
+/// Statistics of heads over many inputs.
+mod head_statistics;
 /// Broken, lying and absurd checkpoints.
 mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.

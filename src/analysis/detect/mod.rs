@@ -39,7 +39,8 @@ pub const METHOD: MethodSpec = MethodSpec {
 };
 
 /// Why a detector has no score for a head: there is nothing that it could have attended to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Undefined {
     /// There is no pattern.
     NotRecorded,
@@ -65,6 +66,10 @@ pub enum Undefined {
     NoShares,
     /// The rows of some queries alone were kept.
     SomeQueries,
+    /// The head has no learned sink.
+    NoSink,
+    /// Queries and keys are tokens of the same sequence.
+    OneSequence,
 }
 
 impl fmt::Display for Undefined {
@@ -82,6 +87,8 @@ impl fmt::Display for Undefined {
             Self::NoSpecial => "there is no special token",
             Self::NoVariation => "the picture does not vary in it",
             Self::NoShares => "rows of weights do not sum to 1",
+            Self::NoSink => "there is no learned sink",
+            Self::OneSequence => "queries and keys are tokens of the same sequence",
         })
     }
 }

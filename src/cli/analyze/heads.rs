@@ -9,7 +9,10 @@ use std::{
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{document, write};
+use super::{
+    corpus_heads::{self, CorpusHeadsOptions},
+    document, write,
+};
 use crate::{
     analysis::detect::{self, Definition, Detector, Probe, stack_scores},
     capture::Capture,
@@ -33,12 +36,14 @@ const N_BEST: usize = 3;
 pub struct HeadsOptions {
     /// A model folder, a bundled model such as demo:gpt, or a hub id that is in the local cache
     #[arg(long, required_unless_present = "capture", conflicts_with = "capture")]
-    model: Option<String>,
+    pub(super) model: Option<String>,
     /// A capture file instead of a model and its input
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     #[command(flatten)]
-    input: InputOptions,
+    pub(super) input: InputOptions,
+    #[command(flatten)]
+    pub(super) of_corpus: CorpusHeadsOptions,
     /// Without an input: number of random tokens …
     #[arg(long, default_value_t = 25, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=1024))]
     period: u16,
@@ -51,12 +56,12 @@ pub struct HeadsOptions {
     /// The same seed gives the same random tokens
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
-    /// Write all scores as JSON instead of a table of the best heads; - is stdout
+    /// Write all scores as JSON instead of a table of the best heads, with --corpus also as a table (.csv); - is JSON on stdout
     #[arg(long, value_name = "FILE.json")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Compute threads
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    pub(super) threads: Option<u16>,
 }
 
 /// All scores of one stack by one detector, by layer then head.
@@ -81,6 +86,9 @@ impl Scored {
 }
 
 pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
+    if options.capture.is_none() && options.input.is_corpus() {
+        return corpus_heads::run(options);
+    }
     let captures = match (&options.capture, &options.model) {
         (Some(_), _) if !options.input.is_empty() => {
             return Err(CliError::Usage("a capture has its input already: leave out --text and --image".to_owned()));
@@ -113,7 +121,7 @@ fn run_model(name: &str, options: &HeadsOptions) -> Result<Vec<Capture>, CliErro
     let sites = Sites::of(&[Site::Pattern]);
     let plan = RunPlan { sites, logits: Logits::Skip, pattern_budget_bytes: u64::MAX, ..RunPlan::default() };
     if !options.input.is_empty() {
-        return Ok(passes::run(&model, &options.input.read()?, options.input.is_corpus(), &plan, 1)?.captures);
+        return Ok(passes::run(&model, &options.input.read()?, false, &plan, 1)?.captures);
     }
     let inputs = probes(&model, options)?;
     inputs.iter().map(|input| Ok(model.forward(&model.encode(input)?, &plan, &show_progress)?)).collect()

@@ -3,6 +3,7 @@
 //! Every result is JSON with `method`, `parameters` (defaults included), `model`, `tokens`, `caveat` and `result`.
 //! Commands, flags, defaults and help of the laboratory's methods are read off their specs.
 
+mod corpus_heads;
 mod cost;
 mod fields;
 mod heads;
@@ -49,7 +50,9 @@ impl Subcommand for Method {
         let heads = heads::HeadsOptions::augment_args(Command::new(detect::METHOD.name));
         let heads = titled(heads, &detect::METHOD).after_help(
             "Without an input, text models read random tokens that repeat and vision models the bundled \
-             pictures.\n\nExample: attnscope analyze heads --model demo:gpt",
+             pictures. With --corpus every number has its standard error, rank and count.\n\nExamples:\n  attnscope \
+             analyze heads --model demo:gpt\n  attnscope analyze heads --model demo:bert --corpus demo:sentences --out \
+             heads.csv",
         );
         let lengths = lengths::LengthsOptions::augment_args(Command::new(by_length::METHOD.name));
         let lengths = titled(lengths, &by_length::METHOD);

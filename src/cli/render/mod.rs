@@ -9,7 +9,7 @@ mod saved;
 mod source;
 
 pub use options::RenderOptions;
-pub use parse::{Numbers, parse_numbers};
+pub use parse::{Numbers, parse_head, parse_numbers};
 
 use self::{output::FigureOutput, source::Source};
 use super::CliError;

@@ -1,6 +1,7 @@
 //! Corpora from files, and runs of a model on all of their inputs.
 
 mod capture;
+mod head_statistics;
 mod job;
 mod look;
 mod pass_cache;
@@ -10,6 +11,7 @@ mod read;
 use std::path::{Path, PathBuf};
 
 pub use capture::{CorpusRun, capture, packs, run_pack};
+pub use head_statistics::{StateError, StatisticsOrder, StatisticsPass, statistics_key};
 pub(super) use job::{Begun, check_kind, run};
 pub(super) use look::look;
 pub use passes::{Order, Passes, chunk_size, sites_of};

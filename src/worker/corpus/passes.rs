@@ -364,7 +364,8 @@ fn weight(item: &Item) -> u64 {
     item.content.text().map_or(1, |text| text.len() as u64 + EXTRA_CHARS)
 }
 
-fn sentence(error: &ModelError) -> String {
+/// An error as one text.
+pub fn sentence(error: &ModelError) -> String {
     let details = error.details();
     if details.is_empty() { error.to_string() } else { format!("{error}. {details}") }
 }

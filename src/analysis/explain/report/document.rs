@@ -11,6 +11,7 @@ use crate::{
     analysis::explain::compare,
     capture::{Capture, Matrix, Token},
     ids::Side,
+    spec::ModelSpec,
 };
 
 /// A report with the model and the tokens that it is about.
@@ -70,7 +71,11 @@ impl Serialize for Document<'_> {
 
 /// What a result says about the model: its name and family.
 pub fn model_json(capture: &Capture) -> serde_json::Value {
-    let spec = capture.model();
+    spec_json(capture.model())
+}
+
+/// The same of a model that was not captured.
+pub fn spec_json(spec: &ModelSpec) -> serde_json::Value {
     json!({ "name": spec.name, "family": spec.family })
 }
 

@@ -15,7 +15,7 @@ use crate::{
     outputs::OutputKind,
 };
 
-pub use document::{Document, model_json, tokens_json};
+pub use document::{Document, model_json, spec_json, tokens_json};
 pub use method::{Form, MethodPicture, MethodSpec, Scores, Sorted, ValueSpec};
 pub use question::LabQuestion;
 pub use rows::{ROW_NAMES, ReportRow};

@@ -1,0 +1,30 @@
+//! Known kinds of heads: their detectors, row by row, and those of patches, input by input.
+
+use super::{
+    metric::Metric,
+    row::{Row, Tallies},
+};
+use crate::{
+    analysis::detect::{Detector, Probe},
+    capture::Matrix,
+};
+
+/// Adds what detectors say of a row.
+pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+    for detector in Detector::ALL {
+        let metric = Metric::Kind(detector);
+        if tallies.is_defined(metric) {
+            tallies.add_kind(metric, row.tokens.of_row(detector, row.query, row.weights));
+        }
+    }
+}
+
+/// Adds what detectors of patches say of a whole pattern, which counts as one.
+pub fn add_patches(probe: &Probe<'_>, pattern: &Matrix, tallies: &mut Tallies<'_>) {
+    for detector in [Detector::Distance, Detector::Hue, Detector::Brightness] {
+        let metric = Metric::Kind(detector);
+        if tallies.is_defined(metric) {
+            tallies.add_kind(metric, probe.of_patches(detector, pattern).map(f64::from));
+        }
+    }
+}

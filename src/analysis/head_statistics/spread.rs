@@ -1,0 +1,54 @@
+//! How weights and scores of a row are spread over its keys.
+
+use super::{
+    metric::Quantity,
+    row::{Row, Tallies},
+};
+use crate::analysis::stats::entropy;
+
+/// Fewer visible keys have no shape.
+const LEAST_KEYS: usize = 3;
+
+/// Adds entropies, and the shape of the scores.
+pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+    if tallies.has(Quantity::Entropy) {
+        let entropy = entropy(row.weights, row.logs, row.sink);
+        tallies.add(Quantity::Entropy, entropy);
+        let n_choices = row.seen.len() + usize::from(row.sink.is_some());
+        if n_choices > 1 {
+            tallies.add(Quantity::EntropyFraction, entropy / (n_choices as f64).ln());
+        }
+    }
+    if let Some(sink) = row.sink {
+        tallies.add(Quantity::Sink, sink);
+    }
+    if tallies.has(Quantity::ScoreSpread) && row.seen.len() >= LEAST_KEYS {
+        add_scores(row, tallies);
+    }
+}
+
+/// Scores are the logarithms of weights but for a number that all keys of a row share, so differences of both are the same.
+/// A row with a weight too small for its type does not qualify.
+fn add_scores(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+    let n = row.seen.len() as f64;
+    let scores = || row.seen.iter().map(|key| row.logs.get(*key).copied().unwrap_or(f64::NEG_INFINITY));
+    let mean = scores().sum::<f64>() / n;
+    if !mean.is_finite() {
+        return;
+    }
+    let (mut best, mut second, mut squares) = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0);
+    for score in scores() {
+        squares += (score - mean) * (score - mean);
+        if score > best {
+            (best, second) = (score, best);
+        } else {
+            second = second.max(score);
+        }
+    }
+    let deviation = (squares / n).sqrt();
+    tallies.add(Quantity::ScoreSpread, deviation);
+    tallies.add(Quantity::ScoreMargin, best - second);
+    if deviation > 0.0 {
+        tallies.add(Quantity::ScoreZ, (best - mean) / deviation);
+    }
+}

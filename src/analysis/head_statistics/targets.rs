@@ -1,0 +1,30 @@
+//! Weight on some keys, held against what chance would put there.
+
+use super::{
+    metric::Quantity,
+    row::{Row, Tallies},
+};
+
+/// Adds weights on delimiters and on what followed copies, beside what uniform or shuffled rows have there.
+pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+    let n_seen = row.seen.len() as f64;
+    if tallies.has(Quantity::DelimiterRatio) {
+        let keys = row.tokens.punctuation();
+        let n = keys.iter().filter(|key| row.seen.binary_search(key).is_ok()).count();
+        if n > 0 {
+            let mass = keys.iter().map(|key| row.weight(*key)).sum();
+            tallies.add_ratio(Quantity::DelimiterRatio, mass, n as f64 / n_seen);
+        }
+    }
+    if tallies.has(Quantity::InductionGain) {
+        let (mut mass, mut n) = (0.0, 0usize);
+        for key in row.tokens.followers(row.query) {
+            mass += row.weight(key);
+            n += 1;
+        }
+        if n > 0 {
+            let all: f64 = row.seen.iter().map(|key| row.weight(*key)).sum();
+            tallies.add(Quantity::InductionGain, mass - n as f64 * all / n_seen);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! One pass over a list that adds up statistics of heads: nothing of an input is kept, and a pass that was stopped
+//! goes on where it was.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{chunk_size, input_of, packs, passes::sentence, run_pack};
+use crate::{
+    analysis::head_statistics::HeadStatistics,
+    capture::Site,
+    corpus::list::{Content, InputList},
+    digest::sha256,
+    model::{Cancelled, Control, Encoded, Logits, Model, Preparation, Progress, RunPlan, Sites, Stage},
+    protocol::LeftOut,
+    worker::disk_cache::Fingerprint,
+};
+
+/// Inputs of the first chunk, after which there is a first table; each chunk has twice as many as the one before.
+const FIRST_CHUNK: usize = 20;
+/// Tokens that go through the model at once.
+const PACK_TOKENS: usize = 768;
+/// Bytes of the patterns of a pass; those of more are made head by head.
+const PATTERN_BYTES: u64 = 256 << 20;
+/// What a file of a pass that was stopped begins with.
+const MAGIC: &[u8] = b"attnscope head statistics 1\n";
+
+/// What statistics are of.
+#[derive(Clone, Copy)]
+pub struct StatisticsOrder<'a> {
+    pub model: &'a Model,
+    pub list: &'a InputList,
+    /// How texts are prepared.
+    pub how: Preparation,
+}
+
+/// A pass over a list, as far as it is. Which inputs share a pass and the order in which they are added depend on the
+/// list alone.
+#[derive(Clone, Debug)]
+pub struct StatisticsPass {
+    statistics: HeadStatistics,
+    /// Inputs that cannot be read, with the reason.
+    left_out: Vec<(usize, String)>,
+    place: Place,
+}
+
+/// Where a pass is: in which chunk, and how many of its packs were added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Place {
+    start: usize,
+    n_packs: usize,
+}
+
+/// Why a pass cannot go on from a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    #[error("the file holds no statistics of a pass that was stopped, or is damaged: name another one for --resume")]
+    Damaged,
+    #[error(
+        "the file holds statistics of another model, other inputs, or of another version of the program: name another \
+         one for --resume, or delete it"
+    )]
+    Other,
+}
+
+/// What stands before the sums.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    key: String,
+    checksum: String,
+    left_out: Vec<(usize, String)>,
+    place: Place,
+}
+
+/// A name of everything that decides about the numbers but for the threads.
+pub fn statistics_key(identity: &Fingerprint, order: StatisticsOrder<'_>) -> String {
+    let mut key = identity.clone().and(env!("CARGO_PKG_VERSION").as_bytes());
+    key = key.and(order.model.engine().device_name().as_bytes()).and(format!("{:?}", order.how).as_bytes());
+    for item in &order.list.items {
+        key = match &item.content {
+            Content::Text(text) => key.and(b"text").and(text.as_bytes()),
+            Content::BundledPicture(name) => key.and(b"bundled").and(name.as_bytes()),
+            Content::Picture(path) => key.and(b"picture").and(path.as_os_str().as_encoded_bytes()),
+        };
+    }
+    key.key().to_string()
+}
+
+impl StatisticsPass {
+    /// From the beginning.
+    pub fn new(model: &Model) -> Self {
+        Self { statistics: HeadStatistics::new(model.spec()), left_out: Vec::new(), place: Place::default() }
+    }
+
+    /// What was added up so far.
+    pub const fn statistics(&self) -> &HeadStatistics {
+        &self.statistics
+    }
+
+    /// Inputs that were added or left out.
+    pub fn n_done(&self) -> usize {
+        self.statistics.inputs().len() + self.left_out.len()
+    }
+
+    /// Inputs that cannot be read, in their order.
+    pub fn left_out(&self, list: &InputList) -> Vec<LeftOut> {
+        let mut left_out: Vec<_> =
+            self.left_out.iter().map(|(source, reason)| LeftOut::of(list, *source, reason.clone())).collect();
+        left_out.sort_by_key(|left_out| left_out.source);
+        left_out
+    }
+
+    /// Runs what is left, pack by pack; `told` hears after each.
+    ///
+    /// # Errors
+    /// When `control` or `told` says stop; the next call goes on from there.
+    pub fn run(
+        &mut self,
+        order: StatisticsOrder<'_>,
+        control: &Control<'_>,
+        told: &mut dyn FnMut(&Self) -> Result<(), Cancelled>,
+    ) -> Result<(), Cancelled> {
+        let items = &order.list.items;
+        while self.place.start < items.len() {
+            let are_pictures = !matches!(items[self.place.start].content, Content::Text(_));
+            let most = chunk_size(are_pictures);
+            let size = (self.place.start + FIRST_CHUNK).min(most);
+            let end = (self.place.start + size).min(items.len());
+            self.chunk(order, self.place.start..end, control, told)?;
+            self.place = Place { start: end, n_packs: 0 };
+        }
+        Ok(())
+    }
+
+    /// The packs of a chunk that were not added yet.
+    fn chunk(
+        &mut self,
+        order: StatisticsOrder<'_>,
+        chunk: Range<usize>,
+        control: &Control<'_>,
+        told: &mut dyn FnMut(&Self) -> Result<(), Cancelled>,
+    ) -> Result<(), Cancelled> {
+        let StatisticsOrder { model, list, how } = order;
+        let (mut sources, mut ready, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
+        for source in chunk {
+            control(Progress { stage: Stage::Encode, done: source, total: list.items.len() })?;
+            match model.encode(&input_of(&list.items[source].content, how)) {
+                Ok(encoded) => {
+                    sources.push(source);
+                    ready.push(Some(encoded));
+                }
+                Err(error) => unreadable.push((source, sentence(&error))),
+            }
+        }
+        if self.place.n_packs == 0 {
+            // Of a chunk that goes on they were left out before.
+            unreadable.retain(|(source, _)| !self.left_out.iter().any(|(known, _)| known == source));
+            self.left_out.append(&mut unreadable);
+        }
+        let lengths: Vec<usize> =
+            ready.iter().flatten().map(|input: &Encoded| input.tokens.values().map(Vec::len).sum()).collect();
+        let plan = RunPlan {
+            sites: Sites::of(&[Site::Pattern, Site::Q, Site::K]),
+            logits: Logits::Skip,
+            pattern_budget_bytes: PATTERN_BYTES,
+            ..RunPlan::default()
+        };
+        for pack in packs(&lengths, PACK_TOKENS).into_iter().skip(self.place.n_packs) {
+            let inputs: Vec<Encoded> = pack.iter().filter_map(|at| ready[*at].take()).collect();
+            let captures = run_pack(model, &inputs, &plan, control)?;
+            model.engine().install(|| {
+                for (at, capture) in pack.iter().zip(captures) {
+                    match capture {
+                        Ok(capture) => self.statistics.add(sources[*at], &capture),
+                        Err(error) => self.left_out.push((sources[*at], sentence(&error))),
+                    }
+                }
+            });
+            self.place.n_packs += 1;
+            told(self)?;
+        }
+        Ok(())
+    }
+
+    /// All of it, to go on from there another time.
+    ///
+    /// # Errors
+    /// When JSON cannot be written.
+    pub fn to_bytes(&self, key: &str) -> serde_json::Result<Vec<u8>> {
+        let sums = self.statistics.to_bytes()?;
+        let (left_out, place) = (self.left_out.clone(), self.place);
+        let header = Header { key: key.to_owned(), checksum: sha256(&sums), left_out, place };
+        Ok([MAGIC, &serde_json::to_vec(&header)?, b"\n", &sums].concat())
+    }
+
+    /// What [`Self::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// When it is something else, or of something else.
+    pub fn from_bytes(bytes: &[u8], key: &str, model: &Model) -> Result<Self, StateError> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or(StateError::Damaged)?;
+        let end = rest.iter().position(|byte| *byte == b'\n').ok_or(StateError::Damaged)?;
+        let header: Header = serde_json::from_slice(&rest[..end]).map_err(|_| StateError::Damaged)?;
+        if header.key != key {
+            return Err(StateError::Other);
+        }
+        let sums = &rest[end + 1..];
+        if header.checksum != sha256(sums) {
+            return Err(StateError::Damaged);
+        }
+        let statistics = HeadStatistics::from_bytes(sums, model.spec()).ok_or(StateError::Damaged)?;
+        Ok(Self { statistics, left_out: header.left_out, place: header.place })
+    }
+}

@@ -1,0 +1,262 @@
+//! Statistics of heads over many inputs: worked examples, a dense computation on stored patterns, bytes.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use attnscope::{
+    analysis::{
+        attention,
+        detect::{Detector, Undefined},
+        head_statistics::{HeadStatistics, Metric, Quantity, StackTable, Statistic},
+    },
+    capture::{Capture, CaptureParts, InputInfo, LayerCapture, PerHead, Site, SiteValues, StackCapture, Token},
+    ids::{CaptureId, HeadId, Side, StackKind},
+    model::{self, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
+    spec::{LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
+};
+
+const ONLY: HeadId = HeadId::single(0, 0);
+
+/// A causal head with this pattern on these tokens; one that is a word is a full stop.
+fn toy(ids: &[u32], stop: Option<u32>, rows: &[&[f32]]) -> Capture {
+    let n = ids.len();
+    let token = |id: &u32| {
+        let text = if stop == Some(*id) { ".".to_owned() } else { id.to_string() };
+        Token { id: Some(*id), text, ..Token::default() }
+    };
+    let mut pattern = vec![0.0; n * n];
+    for (into, row) in pattern.chunks_mut(n).zip(rows) {
+        into[..row.len()].copy_from_slice(row);
+    }
+    let mut sites = SiteValues::default();
+    sites.set(Site::Pattern, PerHead::new(pattern, [1, n, n]).unwrap());
+    let layer = LayerSpec::new(1, 4);
+    Capture::new(CaptureParts {
+        id: CaptureId(1),
+        model: Arc::new(ModelSpec {
+            name: "toy".to_owned(),
+            family: "gpt2".to_owned(),
+            modality: Modality::Text(TextSpec::new(64, 100)),
+            stacks: vec![StackSpec { kind: StackKind::SelfAttention, layers: vec![layer], causal: true }],
+            d_model: 4,
+            n_params: 1,
+            head: None,
+            checkpoint: None,
+        }),
+        input: InputInfo::default(),
+        tokens: BTreeMap::from([(Side::Only, ids.iter().map(token).collect())]),
+        stacks: vec![StackCapture { layers: vec![LayerCapture::of(sites)], ..StackCapture::default() }],
+        image: None,
+        logits: None,
+        prediction: None,
+        generated: None,
+        sequences: BTreeMap::new(),
+        computation: attnscope::capture::Computation::default(),
+        notes: Vec::new(),
+    })
+    .unwrap()
+}
+
+fn of(captures: &[Capture]) -> HeadStatistics {
+    let mut statistics = HeadStatistics::new(captures[0].model());
+    captures.iter().enumerate().for_each(|(source, capture)| statistics.add(source, capture));
+    statistics
+}
+
+fn value(statistics: &HeadStatistics, name: &str) -> Option<Statistic> {
+    statistics.stacks()[0].head(ONLY).unwrap().statistic(Metric::from_name(name).unwrap())
+}
+
+fn check(statistics: &HeadStatistics, expected: &[(&str, f64)]) {
+    for (name, expected) in expected {
+        let found = value(statistics, name).unwrap_or_else(|| panic!("{name} is not defined")).value;
+        assert!((found - expected).abs() < 1e-6, "{name}: {found} instead of {expected}");
+    }
+}
+
+#[test]
+fn numbers_of_the_worked_example() {
+    let rows: [&[f32]; 5] =
+        [&[1.0], &[0.6, 0.4], &[0.5, 0.3, 0.2], &[0.2, 0.1, 0.6, 0.1], &[0.3, 0.005, 0.1, 0.5, 0.095]];
+    let statistics = of(&[toy(&[9, 5, 6, 5, 6], Some(5), &rows)]);
+    check(
+        &statistics,
+        &[
+            ("itself", 0.19875),
+            ("previous", 0.5),
+            ("first", 0.4),
+            ("duplicate", 0.1),
+            ("induction", 0.55),
+            // What shuffled rows have is 1/4 and 1/5.
+            ("induction-gain", 0.325),
+            ("entropy", 0.795_940),
+            ("entropy-fraction", 0.857_971),
+            ("token-distance", 1.043),
+            ("distance-variance", 1.201_151),
+            // 1.815 on the mass 2.4.
+            ("distance-off-first", 0.75625),
+            ("activation", 0.6),
+            // The largest weights are on the query and 1, 2, 1 and 1 back; the first query has no choice.
+            ("positional", 0.75),
+            // Positions 1 and 3: 0.4 + 0.3 + 0.2 + 0.505 of what uniform attention has, 1/2 + 1/3 + 2/4 + 2/5.
+            ("delimiter-ratio", 1.405 / (0.5 + 1.0 / 3.0 + 0.5 + 0.4)),
+        ],
+    );
+    let head = statistics.stacks()[0].head(ONLY).unwrap();
+    let profile: Vec<f64> = head.offsets().profile().map(|(_, mean)| mean).collect();
+    for (found, expected) in profile.iter().rev().zip([0.359, 0.5, 0.233_333, 0.1025, 0.3]) {
+        assert!((found - expected).abs() < 1e-6, "{profile:?}");
+    }
+    assert_eq!(head.offsets().best().unwrap().0, -1);
+    for (found, expected) in head.offsets().bins().iter().zip([1.795, 2.0, 0.905, 0.3, 0.0]) {
+        assert!((found - expected).abs() < 1e-6, "{:?}", head.offsets().bins());
+    }
+    for (name, reason) in [
+        ("next", Undefined::Causal),
+        ("special", Undefined::NoSpecial),
+        ("hue", Undefined::NoPatches),
+        ("sink", Undefined::NoSink),
+        ("relative-distance", Undefined::OneSequence),
+        ("signed-distance", Undefined::Causal),
+    ] {
+        let metric = Metric::from_name(name).unwrap();
+        assert_eq!(value(&statistics, name), None, "{name} is not 0");
+        assert_eq!(statistics.stacks()[0].undefined(metric).collect::<Vec<_>>(), [(reason, 1)], "{name}");
+    }
+    assert_eq!(value(&statistics, "previous").unwrap().error, None, "one input has no standard error");
+}
+
+#[test]
+fn scores_are_told_from_weights() {
+    // Softmax of the scores 1, 2, 0, which have the mean 1 and the deviation √(2/3).
+    let weights = [0.244_728_47, 0.665_240_97, 0.090_030_57];
+    let statistics = of(&[toy(&[1, 2, 3], None, &[&[1.0], &[0.5, 0.5], &weights])]);
+    let deviation = (2.0f64 / 3.0).sqrt();
+    check(&statistics, &[("score-spread", deviation), ("score-margin", 1.0), ("score-z", 1.0 / deviation)]);
+    assert_eq!(value(&statistics, "score-spread").unwrap().n_rows, 1, "two keys have no shape");
+}
+
+#[test]
+fn inputs_without_a_row_that_qualifies_are_counted_and_change_nothing() {
+    let repeated = toy(&[1, 2, 3, 1], None, &[&[1.0], &[0.5, 0.5], &[0.2, 0.3, 0.5], &[0.1, 0.6, 0.2, 0.1]]);
+    let other = toy(&[1, 2], None, &[&[1.0], &[0.3, 0.7]]);
+    let statistics = of(&[repeated, other]);
+    let induction = value(&statistics, "induction").unwrap();
+    assert_eq!((induction.n_rows, induction.n_inputs, induction.error), (1, 1, None));
+    assert!((induction.value - 0.6).abs() < 1e-6, "{induction:?}");
+    let metric = Metric::Kind(Detector::Induction);
+    assert_eq!(statistics.stacks()[0].undefined(metric).collect::<Vec<_>>(), [(Undefined::NoRepetition, 1)]);
+    let previous = value(&statistics, "previous").unwrap();
+    // Rows count, not inputs: 0.5, 0.3 and 0.2, then 0.3.
+    assert!((previous.value - 0.325).abs() < 1e-6 && previous.n_rows == 4 && previous.n_inputs == 2);
+    let tables = statistics.tables();
+    assert!(tables[0].undefined.contains(&(Metric::Kind(Detector::Next), Undefined::Causal)));
+    assert_eq!(tables[0].cell(metric, ONLY).unwrap().rank_text(), "1st of 1");
+}
+
+fn open(name: &str) -> Model {
+    let (files, name) = locate::model(name).unwrap();
+    Model::load(&files, &name, &model::Engine::cpu(Some(2)).unwrap(), &uninterrupted).unwrap()
+}
+
+fn captures(model: &Model, texts: &[&str]) -> Vec<Capture> {
+    let plan = RunPlan { sites: Sites::of(&[Site::Pattern]), logits: Logits::Skip, ..RunPlan::default() };
+    let run = |text: &&str| model.forward(&model.encode(&Input::text(*text)).unwrap(), &plan, &uninterrupted).unwrap();
+    texts.iter().map(run).collect()
+}
+
+const TEXTS: [&str; 5] = [
+    "The cat sat on the mat, and the dog sat on the rug.",
+    "One day a little girl saw a big red ball.",
+    "Tom had a boat. Tom had a dog. Tom was happy.",
+    "She ran, and ran, and ran.",
+    "The sun is up.",
+];
+
+/// One pair of a query and a key that it sees.
+struct Pair {
+    query: usize,
+    key: usize,
+    weight: f64,
+}
+
+/// The mean over all rows of all inputs of what `row` says, on stored patterns, with the standard error over inputs.
+fn dense(captures: &[Capture], head: HeadId, row: &dyn Fn(&Capture, usize, &[Pair]) -> Option<f64>) -> [f64; 2] {
+    let causal = captures[0].model().stacks[0].causal;
+    let of_input = |capture: &Capture| {
+        let pattern = attention::pattern(capture, head).unwrap();
+        let n = pattern.n_rows();
+        let pairs = |query: usize| -> Vec<Pair> {
+            let keys = 0..if causal { query + 1 } else { n };
+            keys.map(|key| Pair { query, key, weight: f64::from(pattern.get(query, key).unwrap()) }).collect()
+        };
+        let rows: Vec<f64> = (0..n).filter_map(|query| row(capture, query, &pairs(query))).collect();
+        [rows.iter().sum::<f64>(), rows.len() as f64]
+    };
+    let inputs: Vec<[f64; 2]> = captures.iter().map(of_input).filter(|[_, n]| *n > 0.0).collect();
+    let [sum, n] = inputs.iter().fold([0.0; 2], |all, one| [all[0] + one[0], all[1] + one[1]]);
+    let (mean, m) = (sum / n, inputs.len() as f64);
+    let residuals: f64 = inputs.iter().map(|[sum, n]| (sum - mean * n).powi(2)).sum();
+    [mean, (residuals / (m * (m - 1.0))).sqrt() / (n / m)]
+}
+
+#[test]
+fn sums_are_those_of_a_dense_computation_on_stored_patterns() {
+    for name in ["demo:gpt", "demo:bert"] {
+        let model = open(name);
+        let captures = captures(&model, &TEXTS);
+        let statistics = of(&captures);
+        let stack = &statistics.stacks()[0];
+        let id = |capture: &Capture, at: usize| capture.tokens(Side::Only)[at].id;
+        for head in stack.ids() {
+            let check = |metric: Metric, row: &dyn Fn(&Capture, usize, &[Pair]) -> Option<f64>| {
+                let [mean, error] = dense(&captures, head, row);
+                let found = stack.head(head).unwrap().statistic(metric).unwrap();
+                assert!((found.value - mean).abs() < 1e-9, "{name} {head} {metric:?}: {found:?} instead of {mean}");
+                assert!((found.error.unwrap() - error).abs() < 1e-7, "{name} {head} {metric:?}: {found:?}, {error}");
+            };
+            let mass = |pairs: &[Pair], wanted: &dyn Fn(&Pair) -> bool| -> f64 {
+                pairs.iter().filter(|pair| wanted(pair)).map(|pair| pair.weight).sum()
+            };
+            check(Metric::Kind(Detector::Previous), &|_, query, pairs| {
+                (query > 0).then(|| mass(pairs, &|pair| pair.key + 1 == query))
+            });
+            check(Metric::Of(Quantity::Entropy), &|_, _, pairs| {
+                let part = |pair: &Pair| if pair.weight > 0.0 { -pair.weight * pair.weight.ln() } else { 0.0 };
+                Some(pairs.iter().map(part).sum())
+            });
+            check(Metric::Of(Quantity::TokenDistance), &|_, _, pairs| {
+                Some(pairs.iter().map(|pair| pair.weight * pair.key.abs_diff(pair.query) as f64).sum())
+            });
+            check(Metric::Kind(Detector::Induction), &|capture, query, pairs| {
+                let is_target = |key: usize| key > 0 && key < query && id(capture, key - 1) == id(capture, query);
+                (1..query).any(is_target).then(|| mass(pairs, &|pair| is_target(pair.key)))
+            });
+            check(Metric::Of(Quantity::Local), &|_, query, pairs| {
+                let is_near = |pair: &Pair| pair.key != query && pair.key.abs_diff(query) <= 3;
+                pairs.iter().any(is_near).then(|| mass(pairs, &is_near))
+            });
+            let special = |capture: &Capture, key: usize| capture.tokens(Side::Only)[key].special;
+            check(Metric::Kind(Detector::Confidence), &|capture, query, pairs| {
+                let weights = pairs.iter().filter(|pair| !special(capture, pair.key)).map(|pair| pair.weight);
+                weights.reduce(f64::max).filter(|_| !special(capture, query))
+            });
+        }
+    }
+}
+
+#[test]
+fn bytes_do_not_depend_on_threads_and_come_back_bit_by_bit() {
+    let model = open("demo:gpt");
+    let captures = captures(&model, &TEXTS);
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| of(&captures)).to_bytes().unwrap()
+    };
+    let bytes = on(1);
+    assert!(bytes == on(2), "one thread and two");
+    let again = HeadStatistics::from_bytes(&bytes, model.spec()).unwrap();
+    assert!(again.to_bytes().unwrap() == bytes);
+    assert_eq!(again.inputs(), [0, 1, 2, 3, 4]);
+    assert_eq!(HeadStatistics::from_bytes(&bytes[..bytes.len() - 1], model.spec()), None);
+    assert_eq!(HeadStatistics::from_bytes(&bytes, open("demo:bert").spec()), None);
+}
