@@ -1,12 +1,20 @@
 //! Statistics of heads over many inputs: worked examples, a dense computation on stored patterns, bytes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
 
 use attnscope::{
     analysis::{
         attention,
         detect::{Detector, Undefined},
-        head_statistics::{HeadStatistics, Metric, Quantity, StackTable, Statistic},
+        head_statistics::{HeadStatistics, Metric, Quantity, Statistic},
     },
     capture::{Capture, CaptureParts, InputInfo, LayerCapture, PerHead, Site, SiteValues, StackCapture, Token},
     ids::{CaptureId, HeadId, Side, StackKind},
@@ -259,4 +267,109 @@ fn bytes_do_not_depend_on_threads_and_come_back_bit_by_bit() {
     assert_eq!(again.inputs(), [0, 1, 2, 3, 4]);
     assert_eq!(HeadStatistics::from_bytes(&bytes[..bytes.len() - 1], model.spec()), None);
     assert_eq!(HeadStatistics::from_bytes(&bytes, open("demo:bert").spec()), None);
+}
+
+/// The program with an empty cache, and what it wrote.
+fn attnscope(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_attnscope"));
+    command.args(["analyze", "heads", "--threads", "2"]).args(arguments).env("HF_HUB_CACHE", "no-cache");
+    command
+}
+
+fn heads(arguments: &[&str]) -> serde_json::Value {
+    let output = attnscope(&[arguments, &["--out", "-"]].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn corpus(folder: &Path, n: usize) -> String {
+    let path = folder.join("texts.txt");
+    let lines: Vec<String> = (0..n).map(|nth| format!("{} And then {nth} more.", TEXTS[nth % TEXTS.len()])).collect();
+    fs::write(&path, lines.join("\n")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_pass_that_was_killed_ends_with_the_numbers_of_one_that_was_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let (texts, state) = (corpus(folder.path(), 90), folder.path().join("sums"));
+    let state = state.to_str().unwrap();
+    let asked = ["--model", "demo:gpt", "--corpus", &texts];
+    let whole = heads(&asked);
+    let resumed = [&asked[..], &["--resume", state, "--keep-every", "1"]].concat();
+    let mut child = attnscope(&resumed).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !Path::new(state).exists() && child.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let model = open("demo:gpt");
+    let header = fs::read(state).unwrap();
+    let end = header.iter().skip(30).position(|byte| *byte == b'\n').unwrap() + 31;
+    let sums = HeadStatistics::from_bytes(&header[end..], model.spec()).unwrap();
+    assert!((1..90).contains(&sums.inputs().len()), "killed on the way: {}", sums.inputs().len());
+    assert_eq!(heads(&resumed), whole);
+    assert_eq!(heads(&resumed), whole, "a pass that is done is not run again");
+
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let output = attnscope(arguments).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && words.iter().all(|word| stderr.contains(word)), "{stderr}");
+    };
+    refused(&["--model", "demo:bert", "--corpus", &texts, "--resume", state], &["another model", "sums"]);
+    let mut bytes = fs::read(state).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(state, bytes).unwrap();
+    refused(&resumed, &["damaged"]);
+    refused(&["--model", "demo:gpt", "--text", "a", "--resume", state], &["--corpus"]);
+    refused(&[&asked[..], &["--metrics", "nothing"]].concat(), &["induction-gain"]);
+    refused(&[&asked[..], &["--head", "L9H9"]].concat(), &["L9H9"]);
+}
+
+/// The heads with the highest numbers.
+fn best(document: &serde_json::Value, stack: &str, metric: &str, n: usize) -> Vec<(u64, f64, u64)> {
+    let heads = document["result"][stack]["heads"].as_array().unwrap();
+    let number = |head: &serde_json::Value| {
+        let cell = &head["metrics"][metric];
+        Some((head["layer"].as_u64()?, cell["value"].as_f64()?, cell["rank"].as_u64()?))
+    };
+    let mut numbers: Vec<_> = heads.iter().filter_map(number).collect();
+    numbers.sort_by(|a, b| b.1.total_cmp(&a.1));
+    numbers.truncate(n);
+    numbers
+}
+
+#[test]
+fn known_heads_are_found_without_being_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = corpus(folder.path(), 40);
+    let gpt = heads(&["--model", "demo:gpt", "--corpus", &texts]);
+    let [(layer, score, rank)] = best(&gpt, "self", "previous", 1)[..] else { panic!() };
+    assert!(layer == 0 && score > 0.5 && rank == 1, "{layer} {score}");
+    let [(layer, score, _)] = best(&gpt, "self", "induction", 1)[..] else { panic!() };
+    assert!(layer == 1 && score > 0.3, "{layer} {score}");
+    let named = gpt["result"]["self"]["heads"].as_array().unwrap();
+    assert!(named.iter().any(|head| head["kinds"].as_array().unwrap().contains(&"induction".into())));
+    assert_eq!(gpt["result"]["self"]["undefined"]["next"], "a causal head sees no token after its query");
+
+    let translator = heads(&["--model", "demo:translate", "--corpus", &texts]);
+    let cross = &translator["result"]["cross"];
+    assert!(cross["undefined"]["previous"].is_string() && cross["metrics"]["relative-distance"].is_object());
+    let vision = heads(&["--model", "demo:vit", "--corpus", "demo:pictures", "--metrics", "distance,previous"]);
+    let of = &vision["result"]["self"];
+    assert_eq!(of["undefined"]["previous"], "patches of a picture have no order");
+    assert!(of["metrics"]["distance"].is_object() && of["metrics"]["entropy"].is_null(), "only those that were named");
+
+    let table = folder.path().join("heads.csv");
+    let table = table.to_str().unwrap();
+    let written = attnscope(&["--model", "demo:gpt", "--corpus", &texts, "--out", table]).status().unwrap();
+    assert!(written.success());
+    let table = fs::read_to_string(table).unwrap();
+    assert!(
+        table.starts_with("stack,layer,head,metric,value,error,n,inputs,rank,of\nself,0,0,previous,0."),
+        "{table:.200}"
+    );
+    let page = attnscope(&["--model", "demo:gpt", "--corpus", &texts, "--head", "L1H0"]).output().unwrap();
+    let page = String::from_utf8(page.stdout).unwrap();
+    assert!(page.contains(" of ") && page.contains("induction"), "{page}");
 }

@@ -33,7 +33,7 @@ use crate::{
 pub use metric::{Metric, N_METRICS, Quantity};
 pub use moments::{Moments, Statistic};
 pub use offsets::{MOST_OFFSET, N_BINS, OffsetSums};
-pub use table::{Cell, MetricColumn, StackTable};
+pub use table::{MetricColumn, RankedStatistic, StackTable};
 
 use offsets::LargestOffsets;
 use row::{Row, Scratch, Tallies};

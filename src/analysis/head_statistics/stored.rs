@@ -7,7 +7,7 @@ use crate::{analysis::detect::Undefined, ids::StackKind, spec::ModelSpec};
 
 /// What stands before the numbers.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct SumsHeader {
     inputs: Vec<u32>,
     stacks: Vec<StackHeader>,
 }
@@ -32,7 +32,7 @@ impl HeadStatistics {
             undefined: stack.undefined.iter().map(|((slot, reason), n)| (*slot, *reason, *n)).collect(),
             n_queries: stack.n_queries,
         });
-        let header = Header { inputs: self.inputs.clone(), stacks: stacks.collect() };
+        let header = SumsHeader { inputs: self.inputs.clone(), stacks: stacks.collect() };
         let mut bytes = serde_json::to_vec(&header)?;
         bytes.push(b'\n');
         let heads = || self.stacks.iter().flat_map(|stack| &stack.heads);
@@ -49,7 +49,7 @@ impl HeadStatistics {
     /// What [`Self::to_bytes`] wrote for this model; `None` for anything else.
     pub fn from_bytes(bytes: &[u8], model: &ModelSpec) -> Option<Self> {
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
-        let Header { inputs, stacks } = serde_json::from_slice(&bytes[..end]).ok()?;
+        let SumsHeader { inputs, stacks } = serde_json::from_slice(&bytes[..end]).ok()?;
         let mut statistics = Self::new(model);
         if statistics.stacks.len() != stacks.len() {
             return None;

@@ -27,14 +27,14 @@ pub struct StackTable {
 pub struct MetricColumn {
     pub metric: Metric,
     /// By head; `None` where it is not defined.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<RankedStatistic>>,
     /// Inputs for which it is not defined, by the reason.
     pub left_out: Vec<(Undefined, u64)>,
 }
 
 /// A number of a head, with its rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cell {
+pub struct RankedStatistic {
     pub statistic: Statistic,
     /// Heads with a higher number, plus one: 1 is the highest.
     pub rank: usize,
@@ -42,7 +42,7 @@ pub struct Cell {
     pub n_ranked: usize,
 }
 
-impl Cell {
+impl RankedStatistic {
     /// Such as `3rd of 144`.
     pub fn rank_text(&self) -> String {
         format!("{} of {}", ordinal_text(self.rank), self.n_ranked)
@@ -87,14 +87,14 @@ impl StackTable {
     }
 
     /// The number of a head.
-    pub fn cell(&self, metric: Metric, head: HeadId) -> Option<Cell> {
+    pub fn cell(&self, metric: Metric, head: HeadId) -> Option<RankedStatistic> {
         let at = self.heads.iter().position(|known| *known == head)?;
         self.column(metric)?.cells[at]
     }
 
     /// What a head is called, the highest number in terms of the threshold first. `least` says the threshold of a metric,
     /// where another one than its own is wanted.
-    pub fn kinds_of(&self, head: HeadId, least: impl Fn(Metric) -> Option<f32>) -> Vec<(Metric, Cell)> {
+    pub fn kinds_of(&self, head: HeadId, least: impl Fn(Metric) -> Option<f32>) -> Vec<(Metric, RankedStatistic)> {
         let of = |metric: Metric| {
             let from = f64::from(least(metric).or(metric.threshold().map(|(from, _)| from))?);
             let cell = self.cell(metric, head)?;
@@ -115,13 +115,13 @@ impl MetricColumn {
     }
 }
 
-fn ranked(of: Vec<Option<Statistic>>) -> Vec<Option<Cell>> {
+fn ranked(of: Vec<Option<Statistic>>) -> Vec<Option<RankedStatistic>> {
     let mut sorted: Vec<f64> = of.iter().flatten().map(|statistic| statistic.value).collect();
     sorted.sort_by(|a, b| b.total_cmp(a));
     let n_ranked = sorted.len();
     let cell = |statistic: Statistic| {
         let rank = sorted.partition_point(|other| *other > statistic.value) + 1;
-        Cell { statistic, rank, n_ranked }
+        RankedStatistic { statistic, rank, n_ranked }
     };
     of.into_iter().map(|statistic| statistic.map(cell)).collect()
 }

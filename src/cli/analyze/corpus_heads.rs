@@ -15,7 +15,7 @@ use crate::{
     analysis::{
         detect,
         explain::report::spec_json,
-        head_statistics::{Cell, HeadStatistics, Metric, MetricColumn, StackTable},
+        head_statistics::{HeadStatistics, Metric, MetricColumn, RankedStatistic, StackTable},
     },
     cli::{CliError, engine, open_identified, render::parse_head, show_progress},
     export,
@@ -195,7 +195,7 @@ fn result(statistics: &HeadStatistics, tables: &[StackTable], how: &CorpusHeadsO
     Value::Object(stacks.collect())
 }
 
-fn cell_json(Cell { statistic, rank, n_ranked }: &Cell) -> Value {
+fn cell_json(RankedStatistic { statistic, rank, n_ranked }: &RankedStatistic) -> Value {
     json!({
         "value": statistic.value, "error": statistic.error, "n": statistic.n_rows, "inputs": statistic.n_inputs,
         "rank": rank, "of": n_ranked,
@@ -220,7 +220,7 @@ fn write_csv(tables: &[StackTable], how: &CorpusHeadsOptions, out: &Path) -> Res
         for (at, head) in table.heads.iter().enumerate() {
             for column in table.columns.iter().filter(|column| how.wants(column.metric)) {
                 write!(text, "{},{},{},{},", head.stack, head.layer, head.head, column.metric.name()).ok();
-                if let Some(Cell { statistic, rank, n_ranked }) = column.cells[at] {
+                if let Some(RankedStatistic { statistic, rank, n_ranked }) = column.cells[at] {
                     let error = statistic.error.map(|error| error.to_string()).unwrap_or_default();
                     let (n, inputs) = (statistic.n_rows, statistic.n_inputs);
                     write!(text, "{},{error},{n},{inputs},{rank},{n_ranked}", statistic.value).ok();
@@ -299,7 +299,7 @@ fn of_head(tables: &[StackTable], how: &CorpusHeadsOptions, layer: usize, head: 
     if text.is_empty() { Err(missing()) } else { Ok(text) }
 }
 
-fn with_error(cell: &Cell) -> String {
+fn with_error(cell: &RankedStatistic) -> String {
     let error = cell.statistic.error.map(|error| format!(" ± {}", decimal_text(error))).unwrap_or_default();
     format!("{}{error}", decimal_text(cell.statistic.value))
 }

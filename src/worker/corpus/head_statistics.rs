@@ -41,12 +41,12 @@ pub struct StatisticsPass {
     statistics: HeadStatistics,
     /// Inputs that cannot be read, with the reason.
     left_out: Vec<(usize, String)>,
-    place: Place,
+    place: PassPlace,
 }
 
 /// Where a pass is: in which chunk, and how many of its packs were added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct PassPlace {
     start: usize,
     n_packs: usize,
 }
@@ -65,11 +65,11 @@ pub enum StateError {
 
 /// What stands before the sums.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct StateHeader {
     key: String,
     checksum: String,
     left_out: Vec<(usize, String)>,
-    place: Place,
+    place: PassPlace,
 }
 
 /// A name of everything that decides about the numbers but for the threads.
@@ -89,7 +89,7 @@ pub fn statistics_key(identity: &Fingerprint, order: StatisticsOrder<'_>) -> Str
 impl StatisticsPass {
     /// From the beginning.
     pub fn new(model: &Model) -> Self {
-        Self { statistics: HeadStatistics::new(model.spec()), left_out: Vec::new(), place: Place::default() }
+        Self { statistics: HeadStatistics::new(model.spec()), left_out: Vec::new(), place: PassPlace::default() }
     }
 
     /// What was added up so far.
@@ -127,7 +127,7 @@ impl StatisticsPass {
             let size = (self.place.start + FIRST_CHUNK).min(most);
             let end = (self.place.start + size).min(items.len());
             self.chunk(order, self.place.start..end, control, told)?;
-            self.place = Place { start: end, n_packs: 0 };
+            self.place = PassPlace { start: end, n_packs: 0 };
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl StatisticsPass {
     pub fn to_bytes(&self, key: &str) -> serde_json::Result<Vec<u8>> {
         let sums = self.statistics.to_bytes()?;
         let (left_out, place) = (self.left_out.clone(), self.place);
-        let header = Header { key: key.to_owned(), checksum: sha256(&sums), left_out, place };
+        let header = StateHeader { key: key.to_owned(), checksum: sha256(&sums), left_out, place };
         Ok([MAGIC, &serde_json::to_vec(&header)?, b"\n", &sums].concat())
     }
 
@@ -200,7 +200,7 @@ impl StatisticsPass {
     pub fn from_bytes(bytes: &[u8], key: &str, model: &Model) -> Result<Self, StateError> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(StateError::Damaged)?;
         let end = rest.iter().position(|byte| *byte == b'\n').ok_or(StateError::Damaged)?;
-        let header: Header = serde_json::from_slice(&rest[..end]).map_err(|_| StateError::Damaged)?;
+        let header: StateHeader = serde_json::from_slice(&rest[..end]).map_err(|_| StateError::Damaged)?;
         if header.key != key {
             return Err(StateError::Other);
         }
