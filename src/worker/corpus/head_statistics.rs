@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{chunk_size, input_of, packs, passes::sentence, run_pack};
+use super::{chunk_size, input_of, pass_cache::with_inputs, packs, passes::sentence, run_pack};
 use crate::{
     analysis::head_statistics::HeadStatistics,
     capture::Site,
-    corpus::list::{Content, InputList},
+    corpus::list::InputList,
     digest::sha256,
     model::{Cancelled, Control, Encoded, Logits, Model, Preparation, Progress, RunPlan, Sites, Stage},
     protocol::LeftOut,
@@ -76,14 +76,7 @@ struct StateHeader {
 pub fn statistics_key(identity: &Fingerprint, order: StatisticsOrder<'_>) -> String {
     let mut key = identity.clone().and(env!("CARGO_PKG_VERSION").as_bytes());
     key = key.and(order.model.engine().device_name().as_bytes()).and(format!("{:?}", order.how).as_bytes());
-    for item in &order.list.items {
-        key = match &item.content {
-            Content::Text(text) => key.and(b"text").and(text.as_bytes()),
-            Content::BundledPicture(name) => key.and(b"bundled").and(name.as_bytes()),
-            Content::Picture(path) => key.and(b"picture").and(path.as_os_str().as_encoded_bytes()),
-        };
-    }
-    key.key().to_string()
+    with_inputs(key, order.list).key().to_string()
 }
 
 impl StatisticsPass {

@@ -59,6 +59,18 @@ pub struct Failed {
     pub was_run: bool,
 }
 
+/// A key with the inputs of a list: texts themselves, of pictures the path, the size and the time of the last change.
+pub(super) fn with_inputs(key: Fingerprint, list: &InputList) -> Fingerprint {
+    list.items.iter().fold(key, |key, item| match &item.content {
+        Content::Text(text) => key.and(b"text").and(text.as_bytes()),
+        Content::Grouped(grouped) => key.and(b"grouped").and(grouped.to_string().as_bytes()),
+        Content::BundledPicture(name) => key.and(b"bundled").and(name.as_bytes()),
+        Content::Picture(path) => {
+            key.and(b"picture").and(path.as_os_str().as_encoded_bytes()).and(&stamp(fs::metadata(path)))
+        }
+    })
+}
+
 impl PassCache {
     /// Of a list that goes through a model known as `identity`.
     pub fn new(
@@ -74,17 +86,7 @@ impl PassCache {
         key = key.and(model.engine().device_name().as_bytes()).and(&number(model.engine().n_threads()));
         key =
             key.and(format!("{:?} {layers:?} {kept:?}", KernelPath::supported()).as_bytes()).and(&number(*pack_tokens));
-        for item in &list.items {
-            key = match &item.content {
-                Content::Text(text) => key.and(b"text").and(text.as_bytes()),
-                Content::Grouped(grouped) => key.and(b"grouped").and(grouped.to_string().as_bytes()),
-                Content::BundledPicture(name) => key.and(b"bundled").and(name.as_bytes()),
-                Content::Picture(path) => {
-                    key.and(b"picture").and(path.as_os_str().as_encoded_bytes()).and(&stamp(fs::metadata(path)))
-                }
-            };
-        }
-        Self { scratch: scratch.clone(), key: key.key(), next: 0 }
+        Self { scratch: scratch.clone(), key: with_inputs(key, list).key(), next: 0 }
     }
 
     /// Why passes cannot be kept, the first time that anybody asks.

@@ -143,6 +143,6 @@ fn said_of(text: &WrittenText, nth: usize, parts_at: Option<usize>) -> String {
     match (nth, parts_at) {
         (0, _) => format!("{probability}, the one that is read"),
         (_, None) => format!("{probability}, the same as text 1"),
-        (_, Some(parts_at)) => format!("{probability}, another from step {} on", text.n_given() + parts_at + 1),
+        (_, Some(parts_at)) => format!("{probability}, differs from step {} on", text.n_given() + parts_at + 1),
     }
 }
