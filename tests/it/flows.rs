@@ -17,8 +17,9 @@ use attnscope::{
     },
     ids::{HeadId, Side, StackKind},
     session::{Command, SelectionCommand, ViewKind},
+    text::weight_text,
 };
-use eframe::egui::{Rect, pos2, vec2};
+use eframe::egui::{Event, Key, Rect, pos2, vec2};
 use egui_kittest::kittest::Queryable as _;
 
 use crate::{
@@ -46,7 +47,8 @@ fn known() -> Capture {
     with_stacks(&made, stacks)
 }
 
-fn with_stacks(made: &Capture, stacks: Vec<StackCapture>) -> Capture {
+/// The same with other recordings.
+pub fn with_stacks(made: &Capture, stacks: Vec<StackCapture>) -> Capture {
     Capture::new(CaptureParts {
         id: made.id(),
         model: Arc::clone(made.model()),
@@ -352,6 +354,43 @@ fn layers_are_played_up_to_the_last() {
     stage.get_by_label("Play");
     stage.run_steps(8);
     assert_eq!(layer(&stage), stopped);
+}
+
+#[test]
+fn space_plays_layers_while_the_pointer_is_over_the_picture() {
+    let mut stage = Stage::new(synthetic::image_capture((2, 2)), ViewKind::Image).show(vec2(900.0, 700.0));
+    stage.run_steps(4);
+    stage.event(Event::PointerMoved(pos2(450.0, 400.0)));
+    stage.run_steps(2);
+    stage.key_press(Key::Space);
+    stage.run_steps(2);
+    assert!(stage.query_by_label("Stop").is_some());
+    stage.run_steps(8);
+    let layer = |stage: &egui_kittest::Harness<'_, Stage>| stage.state().session.pane().selection.head.layer;
+    assert_eq!(layer(&stage), 1);
+    stage.event(Event::PointerGone);
+    stage.run_steps(8);
+    stage.key_press(Key::Space);
+    stage.run_steps(2);
+    assert!(stage.query_by_label("Play").is_some(), "elsewhere the key is not that of the picture");
+    assert!(stage.state().session.pane().selection.pinned.is_empty(), "Space is no click");
+}
+
+#[test]
+fn tokens_before_the_patches_have_their_weight_beside_their_colour() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (svg, csv) = (at("picture.svg"), at("picture.csv"));
+    let photo = sample("rocket.jpg");
+    let picture = ["render", "picture", "--model", "demo:vit", "--image", &photo, "--layer", "3", "--head", "2"];
+    let output =
+        attnscope(&[&picture[..], &["--query", "20", "--caption", "none", "--out", &svg, "--data", &csv]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let table = fs::read_to_string(&csv).unwrap();
+    let weight: f32 = table.lines().nth(1).unwrap().rsplit_once(',').unwrap().1.parse().unwrap();
+    let told = texts(&fs::read(&svg).unwrap());
+    let at = told.iter().position(|text| text == "[CLS]").unwrap();
+    assert_eq!(told[at + 1], weight_text(weight), "{told:?}");
 }
 
 #[test]

@@ -6,16 +6,18 @@ use std::{
 use attnscope::{
     analysis::{
         edges::{EdgeFilter, select},
+        patch_stream::PatchComponents,
         reading::{
             Captures, LeaveOut, Minus, Reading, Refusal, Whose, read,
             store::{CapturePair, PatternQuery, PatternReader, PatternResult, PatternStore, Want, answer},
         },
     },
+    capture::{Matrix, Site},
     ids::{CaptureId, HeadId, StackKind},
     worker::PatternThread,
 };
 
-use crate::support::synthetic;
+use crate::{flows::with_stacks, support::synthetic};
 
 /// Writes down what it is asked.
 #[derive(Default)]
@@ -205,4 +207,33 @@ fn the_analysis_thread_tells_each_answer_and_a_refusal_is_one() {
         question: PatternQuery::Pattern(reading.clone()),
     };
     assert!(matches!(store.get(&key(&readings()[0])), Some(Ok(PatternResult::Pattern(_)))));
+}
+
+#[test]
+fn components_of_patches_are_computed_beside_the_window_and_asked_for_once() {
+    let made = synthetic::image_capture((24, 24));
+    let mut stacks = made.stacks().to_vec();
+    let (n, width) = (24 * 24 + 1, made.model().d_model);
+    for (nth, layer) in stacks.iter_mut().flat_map(|stack| &mut stack.layers).enumerate() {
+        let value = |at: usize| ((37 + nth) * at % 101) as f32 + (at % width * at % 13) as f32;
+        let stream: Vec<f32> = (0..n * width).map(value).collect();
+        layer.sites.set(Site::ResidPre, Matrix::new(stream, [n, width]).unwrap());
+    }
+    let picture = CapturePair::one(Arc::new(with_stacks(&made, stacks)));
+    let store = PatternStore::default();
+    let mut scribe = Scribe::default();
+    let layers = [0, 1].map(|layer| (StackKind::SelfAttention, layer));
+    for _ in 0..3 {
+        assert!(layers.iter().all(|layer| store.components(&picture, *layer).is_none()), "that takes long");
+        store.ask(&mut scribe);
+    }
+    assert_eq!(scribe.0.len(), 1);
+    scribe.answer_into(&store);
+    let found = layers.map(|layer| store.components(&picture, layer).unwrap().unwrap());
+    for ((stack, layer), found) in layers.into_iter().zip(&found) {
+        assert_eq!(**found, PatchComponents::of_layer(&picture.this, stack, layer).unwrap());
+    }
+    assert_ne!(found[0], found[1]);
+    let plain = CapturePair::one(Arc::new(made));
+    assert_eq!(store.components(&plain, layers[0]), Some(None), "without a stream there are none");
 }

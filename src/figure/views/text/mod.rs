@@ -351,7 +351,7 @@ mod tests {
         for (found, expected) in paragraphs.sums(&values).iter().zip([0.45, 0.05]) {
             assert!((found - expected).abs() < 1e-6, "{found} {expected}");
         }
-        assert_eq!((document.ranges.clone(), document.sums(&values)), (vec![1..6], vec![0.5]));
+        assert_eq!((&document.ranges[0], document.sums(&values)), (&(1..6), vec![0.5]));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Color32, RichText, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo};
+use eframe::egui::{Color32, Context, RichText, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo};
 
 use super::{
     Canvas, controls,
@@ -16,7 +16,7 @@ use super::{
     toggle_hidden, tooltip,
 };
 use crate::{
-    analysis::reading::{ReadPattern, Reading},
+    analysis::reading::{ReadPattern, Reading, store::CapturePair},
     capture::{Capture, ImageInfo, RgbaBuffer},
     figure::{
         list::Rgba,
@@ -189,32 +189,10 @@ impl Canvas for ImageView {
         });
         let overlay_key = (WeightsKey { reading, ..key }, look);
         let of_layer = (head.stack, head.layer);
-        let components = match patch_colors {
-            PatchColors::Components => cx.patterns.components(&subject, of_layer).map(Some),
-            PatchColors::Weights | PatchColors::LessMean | PatchColors::Norms => Some(None),
+        let Some(streamed) = self.streamed(&ctx, cx, &subject, (of_layer, patch_colors, look)) else {
+            states::sentence_ui(ui, cx.theme, "Computing the principal components of the patches");
+            return None;
         };
-        let streamed = match components {
-            Some(components) => self.stream.get_or_update((capture.id(), of_layer, patch_colors, look), || {
-                let stream = match components {
-                    Some(found) => Some(StreamColors::of_components(capture, of_layer, found)?),
-                    None => StreamColors::of(capture, of_layer, patch_colors)?,
-                };
-                let textured = |stream: StreamColors| {
-                    let texture = pixels::stream_texture(&ctx, image, &stream, look);
-                    (Arc::new(stream), texture)
-                };
-                Ok(stream.map(textured))
-            }),
-            // Another layer of the same picture stays until this one is there.
-            None => match self.last_stream.clone().filter(|(of, _)| *of == (capture.id(), patch_colors)) {
-                Some((_, last)) => last,
-                None => {
-                    states::sentence_ui(ui, cx.theme, "Computing the principal components of the patches");
-                    return None;
-                }
-            },
-        };
-        self.last_stream = Some(((capture.id(), patch_colors), streamed.clone()));
         let (stream, overlay) = match streamed {
             Ok(Some((stream, overlay))) => (Some(stream), overlay),
             Ok(None) => {
@@ -279,6 +257,40 @@ impl Canvas for ImageView {
 }
 
 impl ImageView {
+    /// What the residual stream says of the patches; `None` while that is computed. Of another layer of the same picture
+    /// stays until then.
+    fn streamed(
+        &mut self,
+        ctx: &Context,
+        cx: &ViewCtx<'_>,
+        subject: &CapturePair,
+        (of_layer, patch_colors, look): ((StackKind, usize), PatchColors, OverlayLook),
+    ) -> Option<Streamed> {
+        let capture = &*subject.this;
+        let image = capture.image()?;
+        let kept = (capture.id(), patch_colors);
+        let found = match patch_colors {
+            PatchColors::Components => match cx.patterns.components(subject, of_layer) {
+                Some(found) => Some(found),
+                None => return self.last_stream.clone().filter(|(of, _)| *of == kept).map(|(_, last)| last),
+            },
+            PatchColors::Weights | PatchColors::LessMean | PatchColors::Norms => None,
+        };
+        let streamed = self.stream.get_or_update((capture.id(), of_layer, patch_colors, look), || {
+            let stream = match found {
+                Some(found) => Some(StreamColors::of_components(capture, of_layer, found)?),
+                None => StreamColors::of(capture, of_layer, patch_colors)?,
+            };
+            let textured = |stream: StreamColors| {
+                let texture = pixels::stream_texture(ctx, image, &stream, look);
+                (Arc::new(stream), texture)
+            };
+            Ok(stream.map(textured))
+        });
+        self.last_stream = Some((kept, streamed.clone()));
+        Some(streamed)
+    }
+
     fn picture_ui(
         &mut self,
         ui: &mut Ui,

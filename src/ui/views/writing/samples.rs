@@ -61,17 +61,14 @@ fn place_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &WritingScene, place: SamplePlace,
     let SamplePlace { text: nth, token, .. } = place;
     let Some(tokens) = scene.text.samples.get(nth) else { return };
     let response = ui.interact(rect, ui.scope_id().with(("sample", nth, token)), Sense::CLICK);
-    let (name, title) = match token.and_then(|token| tokens.get(token)) {
-        Some(item) => {
-            let probability = share_text(item.value);
-            let name = format!("Text {} {}, probability {probability}", nth + 1, item.label);
-            (name, format!("{}  {probability}", item.label))
-        }
-        None => {
-            let log_probability = decimal_text(scene.text.log_probability(nth));
-            let name = format!("Text {}, log probability {log_probability}", nth + 1);
-            (name, format!("Text {}  log p {log_probability}", nth + 1))
-        }
+    let (name, title) = if let Some(item) = token.and_then(|token| tokens.get(token)) {
+        let probability = share_text(item.value);
+        let name = format!("Text {} {}, probability {probability}", nth + 1, item.label);
+        (name, format!("{}  {probability}", item.label))
+    } else {
+        let log_probability = decimal_text(scene.text.log_probability(nth));
+        let name = format!("Text {}, log probability {log_probability}", nth + 1);
+        (name, format!("Text {}  log p {log_probability}", nth + 1))
     };
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &name));
     let response = response.on_hover_cursor(CursorIcon::PointingHand);
