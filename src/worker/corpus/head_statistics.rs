@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{chunk_size, input_of, pass_cache::with_inputs, packs, passes::sentence, run_pack};
+use super::{chunk_size, input_of, packs, pass_cache::with_inputs, passes::sentence, run_pack};
 use crate::{
     analysis::head_statistics::HeadStatistics,
     capture::Site,
@@ -115,7 +115,7 @@ impl StatisticsPass {
     ) -> Result<(), Cancelled> {
         let items = &order.list.items;
         while self.place.start < items.len() {
-            let are_pictures = !matches!(items[self.place.start].content, Content::Text(_));
+            let are_pictures = items[self.place.start].content.text().is_none();
             let most = chunk_size(are_pictures);
             let size = (self.place.start + FIRST_CHUNK).min(most);
             let end = (self.place.start + size).min(items.len());
