@@ -78,7 +78,7 @@ pub fn head_ui(
     let query = text(capture.query_tokens(head.stack), focus.query);
     let key = text(capture.key_tokens(head.stack), focus.key);
     if let (Some(query), Some(key)) = (query, key) {
-        let weight = weight(cx, shown, head, focus).map_or_else(|| "…".to_owned(), |weight| weight);
+        let weight = weight(cx, shown, head, focus).unwrap_or_else(|| "…".to_owned());
         ui.label(format!("{query} › {key}  {weight}"));
     }
     if shown.opens {

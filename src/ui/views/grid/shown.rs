@@ -27,7 +27,7 @@ const ROW: f32 = 0.18;
 const ROW_GAP_PT: f32 = 2.0;
 /// Height of a title.
 pub const TITLE_PT: f32 = text_size::SMALL + 2.0;
-/// ShownAs from this width have room for a title.
+/// Cells from this width have room for a title.
 const TITLE_FROM_PT: f32 = 44.0;
 
 /// The input and the way it is shown.

@@ -265,7 +265,7 @@ impl Tiles {
         // Pictures of short inputs are enlarged and keep their edges.
         let (most_px, options) = match shown.cells {
             ShownAs::Heatmap if longest <= side_px => (longest, TextureOptions::NEAREST),
-            ShownAs::Overlay(image, _) if !self.is_smooth(cx, image) => {
+            ShownAs::Overlay(image, _) if !is_smooth(cx, image) => {
                 (image.grid.0.max(image.grid.1), TextureOptions::NEAREST)
             }
             ShownAs::Overlay(image, _) => {
@@ -303,10 +303,6 @@ impl Tiles {
         self.atlas = Some(atlas);
     }
 
-    fn is_smooth(&self, cx: &ViewCtx<'_>, image: &ImageInfo) -> bool {
-        cx.pane.options.image.is_smooth(image.grid)
-    }
-
     fn key(
         &self,
         ui: &Ui,
@@ -324,7 +320,7 @@ impl Tiles {
                 [width.min(cols), height.min(rows)]
             }
             (CellSource::Patches(_), ShownAs::Overlay(image, _)) => {
-                let smooth = self.is_smooth(cx, image);
+                let smooth = is_smooth(cx, image);
                 let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n };
                 [side(image.grid.1), side(image.grid.0)]
             }
@@ -342,7 +338,7 @@ impl Tiles {
             held: self.of.as_ref().map_or(Focus::NONE, |of| of.held),
             lines: cx.pane.options.heads.look(),
             opacity: cx.pane.options.image.alpha(),
-            is_smooth: matches!(shown.cells, ShownAs::Overlay(image, _) if self.is_smooth(cx, image)),
+            is_smooth: matches!(shown.cells, ShownAs::Overlay(image, _) if is_smooth(cx, image)),
             pixels_per_point: ppp,
         }
     }
@@ -364,7 +360,9 @@ impl Tiles {
                 Some(texture::load(painter.ctx(), "picture of cells", &small, TextureOptions::LINEAR))
             });
             if let Some(photo) = photo {
-                seen.iter().for_each(|cell| add((photo.id(), texture::FULL_UV), cell.map));
+                for cell in seen {
+                    add((photo.id(), texture::FULL_UV), cell.map);
+                }
             }
         }
         for cell in seen {
@@ -393,6 +391,11 @@ impl Tiles {
             Some(CellSource::Map(..) | CellSource::Patches(_) | CellSource::Refused) | None => None,
         }
     }
+}
+
+/// Whether patches of a picture are interpolated.
+fn is_smooth(cx: &ViewCtx<'_>, image: &ImageInfo) -> bool {
+    cx.pane.options.image.is_smooth(image.grid)
 }
 
 /// The size of a map in pixels.
@@ -492,7 +495,7 @@ fn painted(cx: &ViewCtx<'_>, shown: &Shown<'_>, source: &CellSource, key: &TileK
         CellSource::Map(level, strip) => {
             let values = strip.values(key.look.pool);
             let image = map_image(values, shown, (*level, key));
-            (image.map_or_else(empty, |image| color_image(&image)), values.as_slice().len() + n_px)
+            (color_image(&image), values.as_slice().len() + n_px)
         }
         CellSource::Lines(edges) => {
             let n_lines = edges.drawn.len() + edges.held.as_ref().map_or(0, Vec::len);
@@ -527,12 +530,12 @@ fn color_image(image: &RgbaBuffer) -> ColorImage {
 }
 
 /// A pattern at a level of detail as pixels of a size.
-fn map_image(values: &Matrix, shown: &Shown<'_>, (level, key): (u32, &TileKey)) -> Option<RgbaBuffer> {
+fn map_image(values: &Matrix, shown: &Shown<'_>, (level, key): (u32, &TileKey)) -> RgbaBuffer {
     let sight = sight(shown.whole, level, 0, values.shape());
     let reduced = reduced_to(values, [key.size[1], key.size[0]], key.look.pool);
     let own = || ColorRange::of(reduced.as_slice(), key.look.log);
     let range = key.high.map_or_else(own, |high| ColorRange::up_to(high, false, key.look.log));
-    Some(small_heatmap(&reduced, key.look.map, range, &sight.reduced(values.shape(), reduced.shape())))
+    small_heatmap(&reduced, key.look.map, range, &sight.reduced(values.shape(), reduced.shape()))
 }
 
 #[cfg(test)]
