@@ -286,6 +286,13 @@ fn figures_have_lines_and_pictures_in_their_cells_and_headings_above_groups() {
         let bytes = draw(&[&text[..], &["--cells", "lines"]].concat(), &format!("a.{ending}"));
         assert!(bytes.starts_with(magic));
     }
+    let page = [&text[..], &["--cells", "lines", "--sort-by", "previous", "--group-by", "number"]].concat();
+    let page = String::from_utf8(draw(&page, "a.html")).unwrap();
+    assert!(
+        page.contains("\"cells\":\"lines\"") && page.contains("\"by\":\"by previous token, in groups of"),
+        "the order"
+    );
+    assert!(page.contains(",\"previous token · "), "a heading above its row");
     let picture = ["--model", "demo:vit", "--image", &coffee, "--cells", "overlay", "--caption", "full"];
     let data = folder.path().join("weights.csv");
     let on_picture = [&picture[..], &["--query", "5", "--data", data.to_str().unwrap()]].concat();
