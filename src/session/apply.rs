@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     BookmarkCommand, Cause, ChangeCommand, Command, CorpusCommand, CorpusSheet, Document, Effect, FirstStep, Focus,
-    HeadSet, LectureCommand, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind,
+    Grouping, HeadSet, LectureCommand, Pane, PaneCommand, SelectionCommand, Session, SessionCommand, Split, ViewKind,
     ViewOptions, arrangement::Arrangement, autosave::OpenState, figures::figure, navigation::HistoryDirection,
     notices::Causes,
 };
@@ -170,7 +170,10 @@ impl Session {
                 self.panes.leave_example(&mut self.documents);
                 self.active_document().experiment.text_b = text_b;
             }
-            Command::SetBrackets(brackets) => return self.set_brackets(brackets),
+            Command::SetBrackets(brackets) => {
+                self.panes.set_brackets(brackets, &mut self.documents);
+                return self.run();
+            }
             Command::SetTarget(target) => {
                 self.panes.leave_example(&mut self.documents);
                 self.active_document().experiment.target = target;
@@ -389,11 +392,11 @@ impl Session {
 
     /// Changes the run of the active pane.
     fn change_run(&mut self, command: ChangeCommand) -> Vec<Effect> {
-        match command {
-            ChangeCommand::Delete(side, positions) => return self.delete_tokens(side, &positions),
-            ChangeCommand::Group(side, positions) => return self.group_tokens(side, &positions, true),
-            ChangeCommand::Ungroup(side, positions) => return self.group_tokens(side, &positions, false),
-            _ => {}
+        if let ChangeCommand::Delete(side, positions) = command {
+            return self.delete_tokens(side, &positions);
+        }
+        if let ChangeCommand::Group(side, positions, grouping) = command {
+            return self.group_tokens((side, &positions), grouping);
         }
         let id = self.changing().id;
         let Self { documents, panes, notices, jobs, .. } = self;
@@ -433,37 +436,10 @@ impl Session {
     }
 
     /// Makes tokens one group, or takes their groups apart, and runs the text with its new brackets.
-    fn group_tokens(&mut self, side: Side, positions: &Range<usize>, together: bool) -> Vec<Effect> {
-        let document = self.changing();
-        let id = document.id;
-        let (part, text) = match document.with_groups(side, positions, together) {
-            Ok(found) => found,
-            Err(reason) => {
-                self.notices.inform(Cause::Command, reason, "");
-                return Vec::new();
-            }
-        };
-        let Self { documents, panes, .. } = self;
-        if documents.of(panes.active()).id == id {
-            panes.leave_example(documents);
-        }
-        let Some(document) = documents.find_mut(id) else { return Vec::new() };
-        document.experiment.bracket();
-        document.experiment.rewrite(part, text);
-        self.panes.merge_groups(id);
-        self.run_document(id)
-    }
-
-    /// Lets brackets group tokens, or be letters.
-    fn set_brackets(&mut self, brackets: bool) -> Vec<Effect> {
-        self.panes.leave_example(&mut self.documents);
-        let document = self.active_document();
-        document.experiment.brackets = brackets;
-        let id = document.id;
-        if brackets {
-            self.panes.merge_groups(id);
-        }
-        self.run()
+    fn group_tokens(&mut self, tokens: (Side, &Range<usize>), grouping: Grouping) -> Vec<Effect> {
+        let id = self.changing().id;
+        let Self { documents, panes, notices, .. } = self;
+        if panes.group_tokens(id, tokens, grouping, documents, notices) { self.run_document(id) } else { Vec::new() }
     }
 
     fn on_corpus_command(&mut self, command: CorpusCommand) -> Vec<Effect> {

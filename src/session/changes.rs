@@ -38,10 +38,18 @@ pub enum ChangeCommand {
     /// that every number that names a token would mean two things at once if they were counted both ways. As a step
     /// of undo it is the text that was read before.
     Delete(Side, Range<usize>),
-    /// Make tokens one group by brackets in the text: a change of how they are read together, and none of the run.
-    Group(Side, Range<usize>),
-    /// Take the groups of tokens apart.
-    Ungroup(Side, Range<usize>),
+    /// Make tokens one group by brackets in the text, or take their groups apart: a change of how they are read together,
+    /// and none of the run.
+    Group(Side, Range<usize>, Grouping),
+}
+
+/// What becomes of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// One group.
+    Together,
+    /// Tokens of no group.
+    Apart,
 }
 
 impl Experiment {
@@ -94,7 +102,7 @@ impl Experiment {
             }
             ChangeCommand::Clear => self.changes.clear(),
             // It is no change of the run.
-            ChangeCommand::Delete(..) | ChangeCommand::Group(..) | ChangeCommand::Ungroup(..) => {}
+            ChangeCommand::Delete(..) | ChangeCommand::Group(..) => {}
         }
         self.changes != before
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Document, Experiment, Panes, delete_tokens::WhichText};
+use super::{Cause, Document, Documents, Experiment, Grouping, Notices, Panes, delete_tokens::WhichText};
 use crate::{
     capture::groups::GroupedText,
     ids::{DocumentId, Side},
@@ -54,35 +54,73 @@ impl Experiment {
 }
 
 impl Document {
-    /// The text with some of its tokens as one group, or (`together` is false) with their groups taken apart, and which
-    /// of the three it is; or why that cannot be, in words.
+    /// The text with some of its tokens as one group, or with their groups taken apart, and which of the three it is; or
+    /// why that cannot be, in words.
     pub(super) fn with_groups(
         &self,
         side: Side,
         positions: &Range<usize>,
-        together: bool,
+        grouping: Grouping,
     ) -> Result<(WhichText, GroupedText), &'static str> {
         let (part, mut grouped, bytes) = self.bytes_of_tokens(side, positions)?;
-        if together {
-            grouped.group(bytes);
-        } else if !grouped.ungroup(&bytes) {
-            return Err("These tokens are in no group");
+        match grouping {
+            Grouping::Together => grouped.group(bytes),
+            Grouping::Apart if grouped.ungroup(&bytes) => {}
+            Grouping::Apart => return Err("These tokens are in no group"),
         }
         Ok((part, grouped))
     }
 
     /// Why tokens cannot be made one group, in words; `None` when they can.
     pub fn ungroupable(&self, side: Side, positions: &Range<usize>) -> Option<&'static str> {
-        self.with_groups(side, positions, true).err()
+        self.with_groups(side, positions, Grouping::Together).err()
     }
 
     /// Whether some of the tokens are in a group that can be taken apart.
     pub fn has_groups(&self, side: Side, positions: &Range<usize>) -> bool {
-        self.with_groups(side, positions, false).is_ok()
+        self.with_groups(side, positions, Grouping::Apart).is_ok()
     }
 }
 
 impl Panes {
+    /// Writes the brackets of a group into the text of a document, or takes them away; whether it is to be run.
+    pub(super) fn group_tokens(
+        &mut self,
+        id: DocumentId,
+        (side, positions): (Side, &Range<usize>),
+        grouping: Grouping,
+        documents: &mut Documents,
+        notices: &mut Notices,
+    ) -> bool {
+        let Some(document) = documents.find(id) else { return false };
+        let (part, text) = match document.with_groups(side, positions, grouping) {
+            Ok(found) => found,
+            Err(reason) => {
+                notices.inform(Cause::Command, reason, "");
+                return false;
+            }
+        };
+        if documents.of(self.active()).id == id {
+            self.leave_example(documents);
+        }
+        let Some(document) = documents.find_mut(id) else { return false };
+        document.experiment.bracket();
+        document.experiment.rewrite(part, text);
+        self.merge_groups(id);
+        true
+    }
+
+    /// Lets brackets in the texts of the active document group tokens, or be letters.
+    pub(super) fn set_brackets(&mut self, brackets: bool, documents: &mut Documents) {
+        self.leave_example(documents);
+        let document = documents.of_mut(self.active());
+        document.experiment.brackets = brackets;
+        let id = document.id;
+        if brackets {
+            self.merge_groups(id);
+        }
+    }
+
     /// Shows the groups of a document as they were made.
     pub(super) fn merge_groups(&mut self, id: DocumentId) {
         for pane in self.iter_mut().filter(|pane| pane.document == id) {

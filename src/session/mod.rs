@@ -81,7 +81,7 @@ pub use crate::figure::{
 pub use address::{Address, AddressError};
 pub use autosave::{Keeping, Left, SessionCommand};
 pub use bookmarks::{Bookmark, BookmarkCommand};
-pub use changes::{Change, ChangeCommand};
+pub use changes::{Change, ChangeCommand, Grouping};
 pub use command::{Command, Effect, FilePurpose, HeadStep, PaneCommand, QueryStep, SelectionCommand};
 pub use corpora::{BUNDLED_CORPORA, CorpusCommand, CorpusDialog, ListCommand};
 pub use corpus_sheet::CorpusSheet;

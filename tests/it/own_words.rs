@@ -8,7 +8,7 @@ use attnscope::{
     cli::open::OpenOptions,
     ids::{HeadId, Side},
     model::{Engine, Input, Model, Preparation, RunPlan, TextInput, locate, uninterrupted},
-    session::{ChangeCommand, Command, ViewKind},
+    session::{ChangeCommand, Command, Grouping, ViewKind},
 };
 use eframe::egui::{Event, Modifiers, PointerButton, accesskit::Role};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -156,8 +156,8 @@ fn grouping_writes_brackets_is_undone_and_is_kept() {
     let mut play = Play::showing("one two [three] four");
     let text = |play: &Play| play.session.document().experiment.text.clone();
     let of = |play: &mut Play, group: bool, at: std::ops::Range<usize>| {
-        let command = if group { ChangeCommand::Group } else { ChangeCommand::Ungroup };
-        play.does(Command::Change(command(Side::Only, at)));
+        let grouping = if group { Grouping::Together } else { Grouping::Apart };
+        play.does(Command::Change(ChangeCommand::Group(Side::Only, at, grouping)));
         play.answers();
     };
     let words = |play: &Play| groups::positions(play.session.document().latest_capture().unwrap().tokens(Side::Only));
@@ -189,6 +189,13 @@ fn grouping_writes_brackets_is_undone_and_is_kept() {
     assert_eq!((text(&play).as_str(), words(&play).len()), (r"one two \[three\] four", 0));
     of(&mut play, false, 1..2);
     assert_eq!(play.last_notice(), "These tokens are in no group");
+    play.does(Command::SetText("one [two four]".to_owned()));
+    play.does(Command::Run);
+    play.answers();
+    assert_eq!(words(&play), [1..3], "typed brackets group as well");
+    play.does(Command::SetBrackets(false));
+    play.answers();
+    assert!(words(&play).is_empty(), "and are letters when they are told to be");
 }
 
 #[test]

@@ -20,6 +20,7 @@ use crate::{
         spec::{self, FigureInput},
         web,
     },
+    ids::StackKind,
 };
 
 pub fn run(options: &RenderOptions) -> Result<(), CliError> {
@@ -34,6 +35,9 @@ pub fn run(options: &RenderOptions) -> Result<(), CliError> {
         (spec, source)
     };
     let Source { capture, cloud, other, answers, timing } = source;
+    if let Some(reason) = spec.view.unavailable(&capture, StackKind::Chosen) {
+        return Err(CliError::Failed(format!("the {} view cannot be drawn: {reason}", spec.view.name())));
+    }
     for note in capture.notes() {
         log::warn!("{note}");
     }

@@ -20,7 +20,7 @@ use crate::{
     },
     ids::{HeadId, Side},
     protocol::{EditRequest, MeanInputs},
-    session::{Change, ChangeCommand, Command, Focus, SelectionCommand, ViewKind},
+    session::{Change, ChangeCommand, Command, Focus, Grouping, SelectionCommand, ViewKind},
     text::sentence,
     ui::{ViewCtx, theme::GRID},
 };
@@ -145,14 +145,14 @@ fn group_button_ui(ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, positions: Range<u
         text say so";
     let group = ui.add_enabled(reason.is_none(), Button::new(name)).on_hover_text(meaning);
     if group.on_disabled_hover_text(reason.unwrap_or_default()).clicked() {
-        cx.send(Command::Change(ChangeCommand::Group(side, positions)));
+        cx.send(Command::Change(ChangeCommand::Group(side, positions, Grouping::Together)));
         ui.close();
     }
 }
 
 fn ungroup_button_ui(ui: &mut Ui, cx: &ViewCtx<'_>, side: Side, positions: Range<usize>) {
     if cx.document.has_groups(side, &positions) && ui.button("Ungroup").clicked() {
-        cx.send(Command::Change(ChangeCommand::Ungroup(side, positions)));
+        cx.send(Command::Change(ChangeCommand::Group(side, positions, Grouping::Apart)));
         ui.close();
     }
 }
