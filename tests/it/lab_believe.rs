@@ -159,6 +159,25 @@ fn words_are_linked_and_held_against_gold() {
     let found = ask(&model, &input, &plain, Target::default());
     let ColumnValues::Texts(links) = column(found.value("alignments").unwrap(), "links") else { panic!() };
     assert!(links.iter().any(|links| !links.is_empty()));
+    // They are counted on both sides; a target word has one link at most here, so that no group has several sources.
+    let counts = |side: &str| match column(found.value("fertility").unwrap(), side) {
+        ColumnValues::Numbers(counts) => counts.clone(),
+        other => panic!("{other:?}"),
+    };
+    let groups = |kind: &str| match column(found.value("kinds").unwrap(), kind) {
+        ColumnValues::Index(groups) => groups.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (sources, targets, lonely) = (counts("source"), counts("target"), groups("unaligned_target"));
+    for (row, links) in links.iter().enumerate() {
+        for of_side in [&sources[row], &targets[row]] {
+            assert_eq!(of_side.iter().sum::<f64>(), links.len() as f64, "line {row}");
+        }
+        assert_eq!(lonely[row], targets[row].iter().filter(|n| **n == 0.0).count(), "line {row}");
+        assert_eq!([groups("many_to_one")[row], groups("many_to_many")[row]], [0, 0], "line {row}");
+        let pairs = groups("one_to_one")[row] + groups("one_to_many")[row] + groups("unaligned_source")[row];
+        assert_eq!(pairs, sources[row].len(), "line {row}");
+    }
     // Held against what one line itself says, that line is perfect.
     let best = links.iter().position(|links| !links.is_empty()).unwrap();
     let gold = Some(links[best].join(" "));

@@ -198,6 +198,7 @@ fn flow_gives_the_tokens_what_flows_to_the_output_that_is_explained() {
     let report = begins("flow", &model, &input);
     let Some(Value::Matrix { values, .. }) = report.value("matrix") else { panic!("no map") };
     assert_eq!(compare::scores(&report, Side::Only).unwrap(), values.row(0).unwrap(), "the first token is read");
+    assert_eq!(values.n_rows(), 1, "no other row is worked out");
     let folder = tempfile::tempdir().unwrap();
     let svg = folder.path().join("flow.svg");
     let draw = |model: &str, method: &str, input: [&str; 2]| {

@@ -10,6 +10,7 @@ use crate::{
         embeddings::{Nearest, Nearness, Plane, arithmetic, arithmetic_text, mean, norm, parallel, weighted_sum},
         report::{ColumnValues, LabQuestion, MethodPicture, MethodSpec, Report, TableColumn, Value, ValueSpec},
     },
+    capture::words::bare,
     ids::Side,
     lab::{
         LabError, LabRun, Method, MethodPreset, TOP, Target,
@@ -110,7 +111,8 @@ impl Method for EmbeddingOptions {
         choose(visit, ("nearness", "Nearness", "How near tokens are"), &mut self.nearness, &Nearness::CHOICES);
         visit(whole("top", "Listed", "Number of nearest tokens listed", &mut self.n_top, 1..=1000));
         if scope.command_line {
-            let words = ("position", "Position", "Token of the input that is asked about where no word is given");
+            let words =
+                ("token", "Token", "Position of the token of the text that is asked about where no word is given");
             read_position(visit, words, &mut self.position);
         }
     }
@@ -122,7 +124,7 @@ impl Method for EmbeddingOptions {
             ("pairs", json!(self.pairs)),
             ("nearness", json!(self.nearness.name())),
             ("top", json!(self.n_top)),
-            ("position", json!(self.position)),
+            ("token", json!(self.position)),
         ]
     }
 
@@ -259,7 +261,7 @@ fn embeddings(lab: &LabRun<'_>, options: &EmbeddingOptions) -> Result<Report, La
         let signs: Vec<f64> = sum.iter().map(|(sign, _)| *sign).collect();
         if let (Some((id, _)), true) = (answers.first(), signs == [1.0, -1.0, 1.0]) {
             let id = *id as u32;
-            let answer = words.add(Word::of(lab, lab.model.embedding_label(id), vec![id])?);
+            let answer = words.add(Word::of(lab, bare(&lab.model.embedding_label(id)).to_owned(), vec![id])?);
             arrows.extend([[sum[1].1, sum[0].1], [sum[2].1, answer]]);
         }
         report.notes.push(format!("the tokens of {} are left out of its nearest tokens", arithmetic_text(terms)));

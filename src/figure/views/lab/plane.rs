@@ -29,6 +29,8 @@ const RADIUS_PT: f32 = 2.5;
 /// How far an arrow stays away from its words; width and length of its head.
 const APART_PT: f32 = 5.0;
 const HEAD_PT: (f32, f32) = (3.0, 7.0);
+/// Places along an arrow where a name would cover it.
+const ARROW_STEPS: usize = 48;
 /// The plane of fewer words is a line.
 const LEAST_WORDS: usize = 3;
 
@@ -123,7 +125,8 @@ impl WordPlane {
         self.words.iter().map(at).collect()
     }
 
-    /// The place of each name, right of its word or left, where it covers none before it; none where there is no room.
+    /// The place of each name, beside its word, above or below it, where it covers no other name, word or arrow, or else
+    /// no other name and word; none where there is no room.
     fn names(&self, places: &[Pos2]) -> Vec<Option<Rect>> {
         let marks: Vec<Rect> =
             places.iter().map(|at| Rect::from_center_size(*at, Vec2::splat(2.0 * RADIUS_PT))).collect();
@@ -131,11 +134,21 @@ impl WordPlane {
         let place = |(nth, (name, _)): (usize, &(String, [f64; 2]))| {
             let size = vec2(room([name.as_str()], MOST_NAME_PT), 12.0);
             let (right, left) = (places[nth] + vec2(6.0, 0.0), places[nth] - vec2(6.0 + size.x, 0.0));
-            let tries = [(right, 0.0), (right, -7.0), (right, 7.0), (left, 0.0), (left, -7.0), (left, 7.0)];
-            let rects = tries.map(|(at, up)| Rect::from_min_size(at + vec2(0.0, up - size.y / 2.0), size));
+            let middle = places[nth] - vec2(size.x / 2.0, 0.0);
+            let beside = [(right, 0.0), (left, 0.0), (middle, -11.0), (middle, 11.0)];
+            let tries = beside.into_iter().chain([(right, -7.0), (right, 7.0), (left, -7.0), (left, 7.0)]);
+            let rects: Vec<Rect> =
+                tries.map(|(at, down)| Rect::from_min_size(at + vec2(0.0, down - size.y / 2.0), size)).collect();
+            let crossed = |rect: &Rect| {
+                self.arrows.iter().any(|[from, to]| {
+                    let (from, to) = (places[*from], places[*to]);
+                    (0..=ARROW_STEPS).any(|step| rect.contains(from.lerp(to, step as f32 / ARROW_STEPS as f32)))
+                })
+            };
             let others = || marks.iter().enumerate().filter(|(other, _)| *other != nth).map(|(_, mark)| mark);
-            let found =
-                rects.into_iter().find(|rect| !taken.iter().chain(others()).any(|other| other.intersects(*rect)));
+            let is_free = |rect: &&Rect| !taken.iter().chain(others()).any(|other| other.intersects(**rect));
+            let free = || rects.iter().filter(is_free);
+            let found = free().find(|rect| !crossed(rect)).or_else(|| free().next()).copied();
             taken.extend(found);
             found
         };
@@ -146,10 +159,12 @@ impl WordPlane {
 /// An arrow between two words.
 fn arrow(from: Pos2, to: Pos2, color: Rgba, pen: &mut Pen<'_>) {
     let along = (to - from).normalized();
-    let (from, to) = (from + along * APART_PT, to - along * APART_PT);
-    if (to - from).dot(along) <= HEAD_PT.1 {
+    if from.distance(to) <= 2.0 * APART_PT + HEAD_PT.1 {
+        // Between neighbours there is no room for a head.
+        pen.line(from, to, 1.25, color);
         return;
     }
+    let (from, to) = (from + along * APART_PT, to - along * APART_PT);
     let (base, across) = (to - along * HEAD_PT.1, along.rot90() * HEAD_PT.0);
     pen.line(from, base, 1.25, color);
     pen.fill(Path::polygon([to, base + across, base - across]), color);
@@ -184,8 +199,11 @@ impl Piece for WordPlane {
             pen.fill(Path::circle(places[nth], RADIUS_PT), text);
             if let Some(rect) = rect {
                 let name = pen.type_.fit(&self.words[nth].0, SMALL, MOST_NAME_PT).into_owned();
-                let is_right = rect.left() > places[nth].x;
-                let (x, align) = if is_right { (rect.left(), Align::Left) } else { (rect.right(), Align::Right) };
+                let (x, align) = match places[nth].x {
+                    x if rect.left() > x => (rect.left(), Align::Left),
+                    x if rect.right() < x => (rect.right(), Align::Right),
+                    x => (x, Align::Center),
+                };
                 pen.text(&name, SMALL, text, pos2(x, rect.center().y), align);
             }
         }
