@@ -6,6 +6,7 @@ use super::{
     PointCloud,
     aggregate::{self, AggregateError, OffsetMean, PositionMean},
     distance_fidelity::{self, HeadPlot, HeadProxy},
+    head_statistics::{StackTable, table_of_cloud},
     point_set::{PointSet, Spot},
     projection::{LayoutOptions, ProjectionOptions},
     search::{self, Hits, RankedHead, SearchQuery},
@@ -40,6 +41,8 @@ pub enum CloudQuery {
     Search(SearchQuery),
     /// A head's mean attention by position and by offset, and for each value of an annotation.
     Average(HeadId, Option<String>),
+    /// What every head attends to, in numbers.
+    Statistics,
 }
 
 /// Questions of one kind take each other's place.
@@ -53,6 +56,8 @@ pub enum QuestionKind {
     Search,
     /// [`CloudQuery::Average`].
     Average,
+    /// [`CloudQuery::Statistics`].
+    Statistics,
 }
 
 /// Everything that an answer depends on.
@@ -82,6 +87,7 @@ pub enum CloudResult {
     Plot(Box<HeadPlot>),
     Average(Box<Average>),
     Search(Box<Found>),
+    Statistics(Box<StackTable>),
 }
 
 /// What a search found.
@@ -115,13 +121,14 @@ impl CloudQuery {
             Self::Plot(_) => QuestionKind::Plot,
             Self::Search(_) => QuestionKind::Search,
             Self::Average(..) => QuestionKind::Average,
+            Self::Statistics => QuestionKind::Statistics,
         }
     }
 }
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Proxies, Self::Plot, Self::Search, Self::Average];
+    pub const ALL: [Self; 5] = [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics];
 }
 
 impl SurveyKey {
@@ -139,9 +146,9 @@ impl SurveyKey {
 impl Survey {
     /// Everything that the answer depends on.
     pub fn key(&self) -> SurveyKey {
-        // A mean of patterns knows no joint space.
+        // What is told of patterns knows no joint space.
         let options = match self.question {
-            CloudQuery::Average(..) => ProjectionOptions::default(),
+            CloudQuery::Average(..) | CloudQuery::Statistics => ProjectionOptions::default(),
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
         };
         SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }
@@ -168,6 +175,10 @@ impl Survey {
                         "The queries and keys of {head} cannot be compared: they were not recorded, or are not finite"
                     )
                 }))
+            }
+            CloudQuery::Statistics => {
+                let table = table_of_cloud(cloud, *stack, progress)?;
+                Some(table.map(|table| CloudResult::Statistics(Box::new(table))))
             }
             CloudQuery::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
             CloudQuery::Search(search) => match search.find(cloud, *stack, options.space) {

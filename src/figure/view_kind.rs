@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, paths, positions,
-        scatter, simplex, states, text, why, writing,
+        Facts, ViewSpec, atlas, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, paths,
+        positions, scatter, simplex, states, text, why, writing,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -34,6 +34,8 @@ pub enum ViewKind {
     Matrix,
     /// How well distance there stands for the dot product.
     Distance,
+    /// Every head between numbers over many inputs.
+    Atlas,
     /// Mean attention over many inputs.
     Average,
     /// What explains a prediction.
@@ -64,6 +66,7 @@ const VIEWS: &[&ViewSpec] = &[
     &scatter::SPEC,
     &matrix::SPEC,
     &distance::SPEC,
+    &atlas::SPEC,
     &average::SPEC,
     &lab::SPEC,
     &why::SPEC,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewKind,
     views::{
+        atlas::AtlasOptions,
         average::AverageOptions,
         cost::CostOptions,
         distance::ShownCorrelation,
@@ -53,6 +54,7 @@ pub struct ViewOptions {
     /// Scatter and matrix views.
     pub scatter: ScatterOptions,
     pub distance: ShownCorrelation,
+    pub atlas: AtlasOptions,
     pub average: AverageOptions,
     pub lab: LabOptions,
     pub paths: PathsOptions,

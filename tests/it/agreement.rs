@@ -282,7 +282,9 @@ fn what_is_chosen_for_patterns_does_not_stop_figures_of_vectors_and_means() {
     options.reading.words = true;
     options.reading.together = Some(Together::default());
     play.does(Command::SetViewOptions(options));
-    for view in [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance, ViewKind::Average, ViewKind::Heads] {
+    for view in
+        [ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance, ViewKind::Average, ViewKind::Atlas, ViewKind::Heads]
+    {
         play.does(Command::Select(SelectionCommand::ShowView(view)));
         let figure = play.session.figure().unwrap();
         let drawn = spec::all(&figure.spec, figure.subject());

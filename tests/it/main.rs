@@ -6,6 +6,8 @@
 mod aggregate;
 /// Tooltip, cells and inspector: one number for one thing, however it is read.
 mod agreement;
+/// Every head between numbers over many inputs.
+mod atlas;
 /// Capture files: round trips, other programs' files, hostile ones.
 mod average;
 /// Beam search.

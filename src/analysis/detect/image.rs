@@ -4,8 +4,7 @@ use std::f32::consts::TAU;
 
 use crate::{
     analysis::explain::patches::{PatchGrid, mean_distance},
-    capture::{Capture, Matrix},
-    ids::StackKind,
+    capture::{ImageInfo, Matrix},
 };
 
 /// Below this there is no colour, or no variation, to speak of.
@@ -19,22 +18,19 @@ pub struct Patches {
 }
 
 impl Patches {
-    /// `None` when the stack's tokens are no patches.
-    pub fn of(capture: &Capture, stack: StackKind) -> Option<Self> {
-        let places = Self::without_colours(capture, stack)?;
-        let image = capture.image()?;
+    /// Of a picture.
+    pub fn of(image: &ImageInfo) -> Self {
         let (rows, columns) = image.grid;
         let colours = (0..rows * columns).map(|patch| image.hsv((patch / columns, patch % columns))).collect();
-        Some(Self { colours, ..places })
+        Self { colours, ..Self::without_colours(image) }
     }
 
     /// Only where they are, which is known at once.
-    pub fn without_colours(capture: &Capture, stack: StackKind) -> Option<Self> {
-        let image = capture.image().filter(|_| capture.picture_side() == Some(stack.query_side()))?;
+    pub fn without_colours(image: &ImageInfo) -> Self {
         let (height, width) = image.patch_px;
         let patch_px = (height as f32, width as f32);
         let grid = PatchGrid { size: image.grid, n_prefix: image.n_prefix, patch_px };
-        Some(Self { grid, colours: None })
+        Self { grid, colours: None }
     }
 
     /// Mean distance in pixels, weights between patches brought back to a sum of one.

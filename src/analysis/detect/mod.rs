@@ -13,7 +13,7 @@ use std::fmt;
 use crate::{
     analysis::attention,
     analysis::explain::report::{LabQuestion, MethodSpec},
-    capture::{Capture, Matrix},
+    capture::{Capture, ImageInfo, Matrix},
     ids::{HeadId, StackKind},
 };
 
@@ -22,7 +22,7 @@ pub use head_score::{HeadOrder, HeadScore, order};
 pub use kinds::{HeadKinds, KindRanking, kinds};
 
 use image::Patches;
-pub use text::{TokenFacts, largest_offset};
+pub use text::{KnownToken, TokenFacts, largest_offset};
 
 /// What `attnscope analyze heads` says of itself: it scores heads instead of explaining an output.
 pub const METHOD: MethodSpec = MethodSpec {
@@ -96,12 +96,22 @@ impl fmt::Display for Undefined {
 /// Mean distance in pixels of the model's picture between the patches of a pattern of `stack` (see
 /// [`Detector::Distance`]); `None` where its tokens are no patches.
 pub fn patch_distance(capture: &Capture, stack: StackKind, pattern: &Matrix) -> Option<f32> {
-    Patches::without_colours(capture, stack)?.distance(pattern)
+    Patches::without_colours(picture_of(capture, stack)?).distance(pattern)
+}
+
+/// The picture whose patches a stack attends between.
+fn picture_of(capture: &Capture, stack: StackKind) -> Option<&ImageInfo> {
+    capture.image().filter(|_| capture.picture_side() == Some(stack.query_side()))
 }
 
 /// One stack of a capture, with what the scores of all its heads share worked out once.
 pub struct Probe<'a> {
     capture: &'a Capture,
+    facts: StackFacts,
+}
+
+/// What the scores of all heads of a stack share of one input.
+pub struct StackFacts {
     stack: StackKind,
     tokens: TokenFacts,
     /// Whether a query sees no token after itself.
@@ -115,12 +125,28 @@ impl<'a> Probe<'a> {
     pub fn new(capture: &'a Capture, stack: StackKind) -> Self {
         let causal = !stack.is_between() && capture.model().stack(stack).is_some_and(|spec| spec.causal);
         let tokens = TokenFacts::new(capture.query_tokens(stack), capture.key_tokens(stack), causal);
-        Self { capture, stack, tokens, causal, patches: Patches::of(capture, stack) }
+        Self { capture, facts: StackFacts::new(stack, tokens, causal, picture_of(capture, stack)) }
     }
 
-    /// The tokens as detectors see them.
-    pub const fn tokens(&self) -> &TokenFacts {
-        &self.tokens
+    /// What all heads share.
+    pub fn into_facts(self) -> StackFacts {
+        self.facts
+    }
+
+    /// Whether the stack has what a detector looks at.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn check(&self, detector: Detector) -> Result<(), Undefined> {
+        self.facts.check(detector)
+    }
+
+    /// The score of a pattern `[query, key]` of the stack.
+    ///
+    /// # Errors
+    /// As [`Self::score`].
+    pub fn score_of(&self, detector: Detector, pattern: &Matrix) -> Result<f32, Undefined> {
+        self.facts.score_of(detector, pattern)
     }
 
     /// The score of one head.
@@ -128,8 +154,25 @@ impl<'a> Probe<'a> {
     /// # Errors
     /// Why the detector has nothing to say about such a head or input.
     pub fn score(&self, detector: Detector, layer: usize, head: usize) -> Result<f32, Undefined> {
-        let pattern = attention::pattern(self.capture, HeadId { stack: self.stack, layer, head });
+        let pattern = attention::pattern(self.capture, HeadId { stack: self.facts.stack, layer, head });
         self.score_of(detector, &pattern.ok_or(Undefined::NotRecorded)?)
+    }
+}
+
+impl StackFacts {
+    /// Of a stack whose queries are patches of `image`, where one is given.
+    pub fn new(stack: StackKind, tokens: TokenFacts, causal: bool, image: Option<&ImageInfo>) -> Self {
+        Self { stack, tokens, causal, patches: image.map(Patches::of) }
+    }
+
+    /// The stack.
+    pub const fn stack(&self) -> StackKind {
+        self.stack
+    }
+
+    /// The tokens as detectors see them.
+    pub const fn tokens(&self) -> &TokenFacts {
+        &self.tokens
     }
 
     /// Whether the stack has what a detector looks at: an order of tokens, patches, tokens of the kind.

@@ -5,6 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use super::Detector;
 use crate::capture::{Matrix, Token, words};
 
+/// A token's text, its id, and whether it is a special one.
+pub type KnownToken<'a> = (&'a str, Option<u32>, bool);
+
+fn known(token: &Token) -> KnownToken<'_> {
+    (&token.text, token.id, token.special)
+}
+
 /// The tokens of one input as detectors see them, found out once for all heads of a stack.
 #[derive(Clone, Debug)]
 pub struct TokenFacts {
@@ -23,14 +30,19 @@ pub struct TokenFacts {
 impl TokenFacts {
     /// Of the queries and keys of a stack; the first query of a causal one sees itself alone.
     pub fn new(queries: &[Token], keys: &[Token], causal: bool) -> Self {
-        let positions = |wanted: &dyn Fn(&Token) -> bool| {
+        Self::of(&queries.iter().map(known).collect::<Vec<_>>(), &keys.iter().map(known).collect::<Vec<_>>(), causal)
+    }
+
+    /// The same of texts with ids and whether they are special tokens.
+    pub fn of(queries: &[KnownToken<'_>], keys: &[KnownToken<'_>], causal: bool) -> Self {
+        let positions = |wanted: &dyn Fn(&KnownToken<'_>) -> bool| {
             keys.iter().enumerate().filter(|(_, token)| wanted(token)).map(|(at, _)| at).collect()
         };
-        let special = [queries, keys].map(|tokens| tokens.iter().map(|token| token.special).collect());
+        let special = [queries, keys].map(|tokens| tokens.iter().map(|(_, _, special)| *special).collect());
         Self {
             special,
-            special_keys: positions(&|token| token.special),
-            punctuation: positions(&|token| matches!(words::bare(&token.text), "." | ",")),
+            special_keys: positions(&|(_, _, special)| *special),
+            punctuation: positions(&|(text, ..)| matches!(words::bare(text), "." | ",")),
             copy: nearest_copies(queries),
             first: usize::from(causal),
         }
@@ -129,12 +141,12 @@ pub fn largest_offset(query: usize, row: &[f32]) -> Option<isize> {
 }
 
 /// The nearest earlier token of the same id, or of the same text where some have no id.
-fn nearest_copies<'a>(tokens: &'a [Token]) -> Vec<Option<usize>> {
-    let has_ids = tokens.iter().all(|token| token.id.is_some());
+fn nearest_copies<'a>(tokens: &[KnownToken<'a>]) -> Vec<Option<usize>> {
+    let has_ids = tokens.iter().all(|(_, id, _)| id.is_some());
     let mut last: HashMap<(Option<u32>, &'a str), usize> = HashMap::new();
-    let mut copy_of = |(at, token): (usize, &'a Token)| {
-        let known = if has_ids { (token.id, "") } else { (None, token.text.as_str()) };
-        last.insert(known, at)
+    let mut copy_of = |(at, (text, id, _)): (usize, &KnownToken<'a>)| {
+        let token = if has_ids { (*id, "") } else { (None, *text) };
+        last.insert(token, at)
     };
     tokens.iter().enumerate().map(&mut copy_of).collect()
 }

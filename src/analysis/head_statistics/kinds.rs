@@ -5,7 +5,7 @@ use super::{
     row::{Row, Tallies},
 };
 use crate::{
-    analysis::detect::{Detector, Probe},
+    analysis::detect::{Detector, StackFacts},
     capture::Matrix,
 };
 
@@ -20,11 +20,11 @@ pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
 }
 
 /// Adds what detectors of patches say of a whole pattern, which counts as one.
-pub fn add_patches(probe: &Probe<'_>, pattern: &Matrix, tallies: &mut Tallies<'_>) {
+pub fn add_patches(facts: &StackFacts, pattern: &Matrix, tallies: &mut Tallies<'_>) {
     for detector in [Detector::Distance, Detector::Hue, Detector::Brightness] {
         let metric = Metric::Kind(detector);
         if tallies.is_defined(metric) {
-            tallies.add_kind(metric, probe.of_patches(detector, pattern).map(f64::from));
+            tallies.add_kind(metric, facts.of_patches(detector, pattern).map(f64::from));
         }
     }
 }

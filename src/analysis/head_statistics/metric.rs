@@ -1,5 +1,7 @@
 //! Numbers of a head over many inputs: known kinds of heads, and quantities beside them, each defined once.
 
+use serde::{Deserialize, Serialize};
+
 use crate::analysis::detect::{Detector, Undefined};
 
 /// Keys up to this many tokens away are near, for [`Quantity::Local`].
@@ -10,7 +12,8 @@ const LOCAL_FROM: f32 = 0.6;
 const BROAD_FROM: f32 = 0.9;
 
 /// A number of a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Metric {
     /// The score of a known kind of heads.
     Kind(Detector),
@@ -64,13 +67,27 @@ vocabulary! {
     InductionGain("induction-gain", "Induction, over chance", "Induction less what the same rows have when their weights are \
         shuffled over the visible keys"),
     ScoreSpread("score-spread", "Spread of scores", "Standard deviation of the scores of a row over the visible keys, on \
-        average over the rows with three of them"),
+        average over the rows with three of them and no weight below 10⁻³⁰"),
     ScoreMargin("score-margin", "Margin of scores", "The best score of a row less the second best, on average over the rows with \
-        three visible keys"),
+        three visible keys and no weight below 10⁻³⁰"),
     ScoreZ("score-z", "Best score, standardised", "The best score of a row less their mean, in standard deviations, on average \
-        over the rows with three visible keys"),
+        over the rows with three visible keys and no weight below 10⁻³⁰"),
     Activation("activation", "Activation", "The largest weight of an input off the first query, the first key, the diagonal and \
         special keys, on average over inputs"),
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> Self {
+        metric.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for Metric {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::from_name(&name).ok_or_else(|| format!("there is no number of heads called {name}"))
+    }
 }
 
 /// So many metrics there are.

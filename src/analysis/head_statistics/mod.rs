@@ -9,6 +9,7 @@ mod distances;
 mod kinds;
 mod metric;
 mod moments;
+mod of_cloud;
 mod offsets;
 mod row;
 mod spread;
@@ -23,15 +24,16 @@ use rayon::prelude::*;
 use crate::{
     analysis::{
         attention,
-        detect::{Detector, Probe, Undefined},
+        detect::{Detector, Probe, StackFacts, Undefined},
     },
-    capture::{Capture, RowMass},
+    capture::{Capture, Matrix, RowMass},
     ids::{HeadId, StackKind},
-    spec::ModelSpec,
+    spec::{ModelSpec, StackSpec, Visibility},
 };
 
 pub use metric::{Metric, N_METRICS, Quantity};
 pub use moments::{Moments, Statistic};
+pub use of_cloud::table_of_cloud;
 pub use offsets::{MOST_OFFSET, N_BINS, OffsetSums};
 pub use table::{MetricColumn, RankedStatistic, StackTable};
 
@@ -70,23 +72,17 @@ pub struct HeadSums {
 }
 
 /// What all heads of a stack share of one input.
-struct InputFacts<'a> {
-    capture: &'a Capture,
-    probe: Probe<'a>,
+struct InputFacts {
+    of: StackFacts,
+    /// Whether each metric is defined, by its slot, or else why not.
+    checks: [Result<(), Undefined>; N_METRICS],
     defined: [bool; N_METRICS],
-    square: bool,
 }
 
 impl HeadStatistics {
     /// Of no input yet.
     pub fn new(model: &ModelSpec) -> Self {
-        let stacks = model.stacks.iter().map(|stack| {
-            let n_heads: Vec<usize> = stack.layers.iter().map(|layer| layer.n_heads).collect();
-            let head = HeadSums { moments: vec![Moments::default(); N_METRICS], ..HeadSums::default() };
-            let heads = vec![head; n_heads.iter().sum()];
-            StackStatistics { stack: stack.kind, n_heads, heads, undefined: BTreeMap::new(), n_queries: 0 }
-        });
-        Self { stacks: stacks.collect(), inputs: Vec::new() }
+        Self { stacks: model.stacks.iter().map(StackStatistics::new).collect(), inputs: Vec::new() }
     }
 
     /// Adds what was seen of an input, which has this place in the list.
@@ -111,7 +107,56 @@ impl HeadStatistics {
     }
 }
 
+impl InputFacts {
+    /// Of an input whose rows sum to one, or do not, with a learned sink or without.
+    fn new(of: StackFacts, sums_to_one: bool, has_sink: bool) -> Self {
+        let checks = Metric::ALL.map(|metric| check(metric, &of, sums_to_one, has_sink));
+        Self { of, checks, defined: checks.map(|check| check.is_ok()) }
+    }
+}
+
+/// Whether an input has what a metric looks at.
+fn check(metric: Metric, of: &StackFacts, sums_to_one: bool, has_sink: bool) -> Result<(), Undefined> {
+    let quantity = match metric {
+        Metric::Kind(detector) => return of.check(detector),
+        Metric::Of(quantity) => quantity,
+    };
+    let there = |is_there: bool, reason: Undefined| if is_there { Ok(()) } else { Err(reason) };
+    match quantity {
+        Quantity::Entropy
+        | Quantity::EntropyFraction
+        | Quantity::ScoreSpread
+        | Quantity::ScoreMargin
+        | Quantity::ScoreZ => there(sums_to_one, Undefined::NoShares),
+        Quantity::Activation => Ok(()),
+        Quantity::Sink => there(has_sink, Undefined::NoSink),
+        Quantity::RelativeDistance => there(of.stack().is_between(), Undefined::OneSequence),
+        Quantity::SignedDistance => {
+            of.check(Detector::Previous)?;
+            of.check(Detector::Next)
+        }
+        Quantity::TokenDistance | Quantity::DistanceVariance | Quantity::DistanceOffFirst | Quantity::Local => {
+            of.check(Detector::Previous)
+        }
+        Quantity::DelimiterRatio => of.check(Detector::Punctuation),
+        Quantity::InductionGain => of.check(Detector::Induction),
+    }
+}
+
 impl StackStatistics {
+    /// Of no input yet.
+    fn new(spec: &StackSpec) -> Self {
+        let n_heads: Vec<usize> = spec.layers.iter().map(|layer| layer.n_heads).collect();
+        let heads = vec![HeadSums::new(); n_heads.iter().sum()];
+        Self { stack: spec.kind, n_heads, heads, undefined: BTreeMap::new(), n_queries: 0 }
+    }
+
+    /// Puts the sums of a head where those of no input are.
+    fn set(&mut self, head: HeadId, sums: HeadSums) {
+        let before: usize = self.n_heads[..head.layer].iter().sum();
+        self.heads[before + head.head] = sums;
+    }
+
     /// All heads, in order of layer and head.
     pub fn ids(&self) -> Vec<HeadId> {
         let layers = self.n_heads.iter().enumerate();
@@ -143,16 +188,27 @@ impl StackStatistics {
     }
 
     fn add(&mut self, capture: &Capture) {
-        let probe = Probe::new(capture, self.stack);
-        let square = !self.stack.is_between();
-        let checks = Metric::ALL.map(|metric| self.check(metric, &probe, capture));
-        let defined = checks.map(|check| check.is_ok());
-        let facts = InputFacts { capture, probe, defined, square };
         let ids = self.ids();
-        let added = self.heads.par_iter_mut().zip(ids).map(|(sums, id)| sums.add(&facts, id));
-        let reached = added.reduce(|| 0, |a, b| a | b);
-        self.n_queries += capture.query_tokens(self.stack).len() as u64;
-        for (metric, check) in Metric::ALL.into_iter().zip(checks) {
+        let sums_to_one = ids.iter().all(|id| matches!(capture.row_mass(*id), RowMass::Full | RowMass::Sink));
+        let has_sink = ids.iter().any(|id| capture.sink(*id).is_some());
+        let facts = InputFacts::new(Probe::new(capture, self.stack).into_facts(), sums_to_one, has_sink);
+        let add = |(sums, id): (&mut HeadSums, HeadId)| match attention::pattern(capture, id) {
+            Some(pattern) => {
+                sums.add(&facts, &pattern, capture.visibility_of(id).unwrap_or_default(), capture.sink(id))
+            }
+            None => {
+                sums.activations.push(f32::NAN);
+                0
+            }
+        };
+        let reached = self.heads.par_iter_mut().zip(ids).map(add).reduce(|| 0, |a, b| a | b);
+        self.note(&facts, reached, capture.query_tokens(self.stack).len());
+    }
+
+    /// Counts an input, and the metrics that it has nothing for: those whose bit is not set.
+    fn note(&mut self, facts: &InputFacts, reached: u64, n_queries: usize) {
+        self.n_queries += n_queries as u64;
+        for (metric, check) in Metric::ALL.into_iter().zip(facts.checks) {
             let reason = match check {
                 Err(reason) => reason,
                 Ok(()) if reached >> metric.slot() & 1 == 0 => metric.nothing(),
@@ -161,39 +217,14 @@ impl StackStatistics {
             *self.undefined.entry((metric.slot(), reason)).or_default() += 1;
         }
     }
-
-    /// Whether an input has what a metric looks at.
-    fn check(&self, metric: Metric, probe: &Probe<'_>, capture: &Capture) -> Result<(), Undefined> {
-        let quantity = match metric {
-            Metric::Kind(detector) => return probe.check(detector),
-            Metric::Of(quantity) => quantity,
-        };
-        let there = |is_there: bool, reason: Undefined| if is_there { Ok(()) } else { Err(reason) };
-        let ids = self.ids();
-        let sums_to_one = || ids.iter().all(|id| matches!(capture.row_mass(*id), RowMass::Full | RowMass::Sink));
-        match quantity {
-            Quantity::Entropy
-            | Quantity::EntropyFraction
-            | Quantity::ScoreSpread
-            | Quantity::ScoreMargin
-            | Quantity::ScoreZ => there(sums_to_one(), Undefined::NoShares),
-            Quantity::Activation => Ok(()),
-            Quantity::Sink => there(ids.iter().any(|id| capture.sink(*id).is_some()), Undefined::NoSink),
-            Quantity::RelativeDistance => there(self.stack.is_between(), Undefined::OneSequence),
-            Quantity::SignedDistance => {
-                probe.check(Detector::Previous)?;
-                probe.check(Detector::Next)
-            }
-            Quantity::TokenDistance | Quantity::DistanceVariance | Quantity::DistanceOffFirst | Quantity::Local => {
-                probe.check(Detector::Previous)
-            }
-            Quantity::DelimiterRatio => probe.check(Detector::Punctuation),
-            Quantity::InductionGain => probe.check(Detector::Induction),
-        }
-    }
 }
 
 impl HeadSums {
+    /// Of no input yet.
+    fn new() -> Self {
+        Self { moments: vec![Moments::default(); N_METRICS], ..Self::default() }
+    }
+
     /// Activations, one for each input that was added: NaN where it has none.
     pub fn activations(&self) -> &[f32] {
         &self.activations
@@ -217,15 +248,10 @@ impl HeadSums {
         }
     }
 
-    /// Adds an input; which slots it has something for, as bits.
-    fn add(&mut self, facts: &InputFacts<'_>, id: HeadId) -> u64 {
-        let InputFacts { capture, probe, defined, square } = facts;
-        let Some(pattern) = attention::pattern(capture, id) else {
-            self.activations.push(f32::NAN);
-            return 0;
-        };
-        let visibility = capture.visibility_of(id).unwrap_or_default();
-        let sinks = capture.sink(id);
+    /// Adds the pattern of an input `[query, key]`; which slots it has something for, as bits.
+    fn add(&mut self, facts: &InputFacts, pattern: &Matrix, visibility: Visibility<'_>, sinks: Option<&[f32]>) -> u64 {
+        let InputFacts { of, defined, .. } = facts;
+        let tokens = of.tokens();
         let (n_queries, n_keys) = (pattern.n_rows(), pattern.n_cols());
         let in_order = defined[Metric::Kind(Detector::Positional).slot()];
         let mut tallies = Tallies::new(defined);
@@ -234,7 +260,7 @@ impl HeadSums {
         for (query, weights) in pattern.rows().enumerate() {
             scratch.fill(weights, visibility.keys(query, n_queries, n_keys));
             let sink = sinks.map(|sinks| sinks.get(query).copied().map_or(0.0, f64::from));
-            let (logs, seen, tokens) = (&scratch.logs, &scratch.seen, probe.tokens());
+            let (logs, seen) = (&scratch.logs, &scratch.seen);
             let row = Row { query, n_queries, weights, logs, seen, sink, tokens };
             kinds::add(&row, &mut tallies);
             spread::add(&row, &mut tallies);
@@ -247,8 +273,8 @@ impl HeadSums {
                 }
             }
         }
-        kinds::add_patches(probe, &pattern, &mut tallies);
-        let activation = activation::activation(&pattern, probe.tokens(), *square);
+        kinds::add_patches(of, pattern, &mut tallies);
+        let activation = activation::activation(pattern, tokens, !of.stack().is_between());
         if let Some(activation) = activation {
             tallies.add(Quantity::Activation, f64::from(activation));
         }

@@ -8,6 +8,8 @@ use crate::analysis::stats::entropy;
 
 /// Fewer visible keys have no shape.
 const LEAST_KEYS: usize = 3;
+/// The logarithm of a smaller weight is not known well enough: single precision ends soon below.
+const LEAST_WEIGHT: f32 = 1e-30;
 
 /// Adds entropies, and the shape of the scores.
 pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
@@ -28,14 +30,14 @@ pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
 }
 
 /// Scores are the logarithms of weights but for a number that all keys of a row share, so differences of both are the same.
-/// A row with a weight too small for its type does not qualify.
+/// A row with a weight below [`LEAST_WEIGHT`] does not qualify.
 fn add_scores(row: &Row<'_>, tallies: &mut Tallies<'_>) {
     let n = row.seen.len() as f64;
     let scores = || row.seen.iter().map(|key| row.logs.get(*key).copied().unwrap_or(f64::NEG_INFINITY));
-    let mean = scores().sum::<f64>() / n;
-    if !mean.is_finite() {
+    if row.seen.iter().any(|key| row.weights.get(*key).is_none_or(|weight| *weight < LEAST_WEIGHT)) {
         return;
     }
+    let mean = scores().sum::<f64>() / n;
     let (mut best, mut second, mut squares) = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0);
     for score in scores() {
         squares += (score - mean) * (score - mean);

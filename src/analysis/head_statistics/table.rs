@@ -57,7 +57,8 @@ impl HeadStatistics {
 }
 
 impl StackStatistics {
-    fn table(&self, n_inputs: usize) -> StackTable {
+    /// The table of so many inputs.
+    pub(super) fn table(&self, n_inputs: usize) -> StackTable {
         let column = |metric: Metric| MetricColumn {
             metric,
             cells: ranked(self.heads.iter().map(|head| head.statistic(metric)).collect()),

@@ -2,6 +2,7 @@
 //!
 //! The layouts in here are the window's too.
 
+pub mod atlas;
 pub mod average;
 pub mod axes;
 pub mod cells;

@@ -14,6 +14,7 @@ use crate::{
     session::{Command, HeadStep, Pane, SelectionCommand, ViewKind},
 };
 
+mod atlas;
 mod average;
 mod camera;
 mod changes;
@@ -114,6 +115,7 @@ pub struct Views {
     writing: writing::WritingView,
     space: space::SpaceView,
     distance: distance::DistanceView,
+    atlas: atlas::AtlasView,
     average: average::AverageView,
     lab: lab::LabView,
     paths: paths::PathsView,
@@ -212,6 +214,7 @@ impl Views {
             ViewKind::Paths => &mut self.paths,
             ViewKind::Scatter | ViewKind::Matrix => &mut self.space,
             ViewKind::Distance => &mut self.distance,
+            ViewKind::Atlas => &mut self.atlas,
             ViewKind::Average => &mut self.average,
             ViewKind::Lab => &mut self.lab,
             ViewKind::Why => &mut self.why,

@@ -93,7 +93,7 @@ fn halves(rect: Rect, side_by_side: bool) -> [Rect; 2] {
 }
 
 /// Cells that fit beside their numbers, and in a figure beside their colour bar.
-fn mosaic(rect: Rect, (n_layers, n_heads): (usize, usize), medium: Medium) -> Rect {
+pub fn mosaic(rect: Rect, (n_layers, n_heads): (usize, usize), medium: Medium) -> Rect {
     let bar = if medium == Medium::Paper { BAR_AND_TICKS_PT } else { 0.0 };
     let free = Rect::from_min_max(rect.min + vec2(LAYERS_PT, TITLE_PT + TICKS_PT), rect.max - vec2(bar, 0.0));
     let side = |room: f32, n: usize| (room.max(1.0) / n.max(1) as f32).min(MAX_CELL_PT);

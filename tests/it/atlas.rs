@@ -1,0 +1,110 @@
+//! Atlas of heads: numbers of a corpus as those of its runs, points, cells and table with one head, and its figure.
+
+use std::sync::Arc;
+
+use attnscope::{
+    analysis::{
+        PointCloud,
+        head_statistics::{HeadStatistics, Metric, table_of_cloud},
+    },
+    capture::{Capture, Site},
+    corpus::{Corpus, CorpusView, Kept},
+    figure::{
+        pen::Medium,
+        views::atlas::{AtlasOptions, layout::AtlasLayout},
+    },
+    ids::HeadId,
+    model::{self, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
+    session::ViewKind,
+};
+use eframe::egui::vec2;
+use egui_kittest::kittest::Queryable as _;
+
+use crate::{
+    render::attnscope,
+    views::{Stage, sentence},
+};
+
+const TEXTS: [&str; 4] = [
+    "The cat sat on the mat, and the dog sat.",
+    "Tom had a dog. Tom was happy.",
+    "She ran, and ran.",
+    "The sun is up.",
+];
+
+#[test]
+fn numbers_of_a_corpus_are_those_of_the_patterns_of_its_runs() {
+    for name in ["demo:gpt", "demo:bert"] {
+        let (files, name) = locate::model(name).unwrap();
+        let model = Model::load(&files, &name, &model::Engine::cpu(Some(2)).unwrap(), &uninterrupted).unwrap();
+        let sites = Sites::of(&[Site::Pattern, Site::Q, Site::K]);
+        let plan = RunPlan { sites, logits: Logits::Skip, ..RunPlan::default() };
+        let run =
+            |text: &str| model.forward(&model.encode(&Input::text(text)).unwrap(), &plan, &uninterrupted).unwrap();
+        let captures: Vec<Arc<Capture>> = TEXTS.iter().map(|text| Arc::new(run(text))).collect();
+        let mut statistics = HeadStatistics::new(model.spec());
+        captures.iter().enumerate().for_each(|(source, capture)| statistics.add(source, capture));
+        let expected = statistics.tables().remove(0);
+        let stack = expected.stack;
+        let corpus = Corpus::from_captures(&captures, Kept::default(), u64::MAX).unwrap();
+        let cloud = PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
+        let found = table_of_cloud(&cloud, stack, &mut |_, _| true).unwrap().unwrap();
+        assert_eq!((found.n_inputs, found.n_queries), (4, expected.n_queries));
+        assert_eq!(found.undefined, expected.undefined, "{name}");
+        for column in &expected.columns {
+            let also = found.column(column.metric).unwrap();
+            assert_eq!(also.left_out, column.left_out, "{name} {:?}", column.metric);
+            for ((head, a), b) in found.heads.iter().zip(&also.cells).zip(&column.cells) {
+                let (a, b) = (a.unwrap().statistic, b.unwrap().statistic);
+                let near = (a.value - b.value).abs() <= 1e-4 * b.value.abs().max(1.0);
+                assert!(near && a.n_rows == b.n_rows, "{name} {head} {:?}: {a:?} {b:?}", column.metric);
+            }
+        }
+        // Of one run the stored pattern is the same, to the last bit.
+        let mut one = HeadStatistics::new(model.spec());
+        one.add(0, &captures[0]);
+        let alone = PointCloud::Input(Arc::clone(&captures[0]));
+        assert_eq!(table_of_cloud(&alone, stack, &mut |_, _| true).unwrap().unwrap(), one.tables()[0]);
+        assert!(table_of_cloud(&cloud, stack, &mut |done, _| done == 0).is_none(), "it can be stopped");
+    }
+}
+
+#[test]
+fn a_cell_and_a_row_of_the_table_name_and_select_their_head() {
+    let mut stage = Stage::new(sentence(), ViewKind::Atlas).show(vec2(900.0, 600.0));
+    stage.run();
+    let canvas = stage.get_by_label("Numbers of all heads").rect();
+    let layout = AtlasLayout::of_scene(canvas, (3, 4), Medium::Screen);
+    stage.hover_at(layout.heads().cell(2, 3).center());
+    stage.run();
+    assert!(
+        stage.query_by_label_contains("L2H3: ").is_some() && stage.query_all_by_label_contains("of 12; ").count() == 3
+    );
+    stage.drag_at(layout.heads().cell(2, 3).center());
+    stage.drop_at(layout.heads().cell(2, 3).center());
+    stage.run();
+    assert_eq!(stage.state().session.pane().selection.head, HeadId::single(2, 3));
+    stage.hover_at(layout.row(1).center());
+    stage.run();
+    assert!(stage.query_all_by_label_contains("1st of 12; ").next().is_some(), "the first row is the highest number");
+    let options = &mut stage.state_mut().session.panes.active_mut().options;
+    options.atlas = AtlasOptions { color: Metric::from_name("entropy").unwrap(), ..options.atlas };
+    stage.run();
+    assert!(stage.query_all_by_label_contains("Entropy").next().is_some());
+}
+
+#[test]
+fn a_figure_has_its_numbers_and_its_options_on_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (figure, data) = (folder.path().join("atlas.svg"), folder.path().join("atlas.csv"));
+    let [figure, data] = [&figure, &data].map(|path| path.to_str().unwrap());
+    let asked = ["render", "atlas", "--model", "demo:gpt", "--text", TEXTS[0], "--out", figure, "--data", data];
+    let output = attnscope(&[&asked[..], &["--across", "first", "--up", "previous"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let svg = std::fs::read_to_string(figure).unwrap();
+    assert!(svg.contains("Previous token") && svg.contains("Confidence"));
+    let table = std::fs::read_to_string(data).unwrap();
+    assert!(table.contains("induction_rank") && table.contains("kinds"), "{table:.300}");
+    let wrong = attnscope(&[&asked[..], &["--across", "nothing"]].concat());
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("induction-gain"));
+}
