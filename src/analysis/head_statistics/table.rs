@@ -4,7 +4,7 @@ use super::{HeadStatistics, Metric, StackStatistics, Statistic};
 use crate::{
     analysis::detect::Undefined,
     ids::{HeadId, StackKind},
-    text::ordinal_text,
+    text::{decimal_text, ordinal_text, weight_text},
 };
 
 /// Statistics of the heads of a stack, a column for each metric.
@@ -43,6 +43,12 @@ pub struct RankedStatistic {
 }
 
 impl RankedStatistic {
+    /// Such as `0.41 ± 0.012`.
+    pub fn text(&self) -> String {
+        let error = self.statistic.error.map(|error| format!(" ± {}", weight_text(error))).unwrap_or_default();
+        format!("{}{error}", decimal_text(self.statistic.value))
+    }
+
     /// Such as `3rd of 144`.
     pub fn rank_text(&self) -> String {
         format!("{} of {}", ordinal_text(self.rank), self.n_ranked)

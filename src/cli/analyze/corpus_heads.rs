@@ -22,7 +22,7 @@ use crate::{
     ids::HeadId,
     model::Cancelled,
     protocol::LeftOut,
-    text::{counted, decimal_text, grouped, sentence, unreadable},
+    text::{counted, grouped, sentence, unreadable},
     worker::corpus::{StatisticsOrder, StatisticsPass, statistics_key},
 };
 
@@ -253,7 +253,7 @@ fn table(tables: &[StackTable], how: &CorpusHeadsOptions, n_left_out: usize) -> 
                 let holds =
                     column.metric.threshold().is_some_and(|(least, _)| cell.statistic.value >= f64::from(least));
                 let mark = if holds { '*' } else { ' ' };
-                write!(text, "  {:<6} {:>16}{mark}", table.heads[at].to_string(), with_error(&cell)).ok();
+                write!(text, "  {:<6} {:>16}{mark}", table.heads[at].to_string(), cell.text()).ok();
             }
             if let Some((least, _)) = column.metric.threshold() {
                 write!(text, "  from {least} on").ok();
@@ -286,7 +286,7 @@ fn of_head(tables: &[StackTable], how: &CorpusHeadsOptions, layer: usize, head: 
                 (Some(cell), _) => {
                     let (rank, n) = (cell.rank_text(), cell.statistic.n_rows as usize);
                     let of = counted(n, metric.counts());
-                    writeln!(text, "  {:<18} {:>16}, {rank}, {of}", metric.name(), with_error(&cell)).ok();
+                    writeln!(text, "  {:<18} {:>16}, {rank}, {of}", metric.name(), cell.text()).ok();
                 }
                 (None, Some((_, reason))) => {
                     writeln!(text, "  {:<18} not defined: {reason}", metric.name()).ok();
@@ -297,9 +297,4 @@ fn of_head(tables: &[StackTable], how: &CorpusHeadsOptions, layer: usize, head: 
     }
     let missing = || CliError::Usage(format!("the model has no head L{layer}H{head}"));
     if text.is_empty() { Err(missing()) } else { Ok(text) }
-}
-
-fn with_error(cell: &RankedStatistic) -> String {
-    let error = cell.statistic.error.map(|error| format!(" ± {}", decimal_text(error))).unwrap_or_default();
-    format!("{}{error}", decimal_text(cell.statistic.value))
 }

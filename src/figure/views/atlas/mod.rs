@@ -19,9 +19,9 @@ use crate::{
         palette::Palette,
         pen::{Medium, Pen},
     },
-    ids::HeadId,
+    ids::{HeadId, StackKind},
     raster::ColorMap,
-    text::{counted, decimal_text, grouped, tick_text},
+    text::{counted, grouped, tick_text},
 };
 
 pub mod layout;
@@ -294,8 +294,7 @@ pub fn kinds_text(table: &StackTable, head: HeadId) -> String {
 /// A number with its standard error and rank: `0.41 ± 0.02, 3rd of 144`.
 pub fn number_text(cell: Option<RankedStatistic>) -> String {
     let Some(cell) = cell else { return "not defined".to_owned() };
-    let error = cell.statistic.error.map(|error| format!(" ± {}", decimal_text(error))).unwrap_or_default();
-    format!("{}{error}, {}", decimal_text(cell.statistic.value), cell.rank_text())
+    format!("{}, {}", cell.text(), cell.rank_text())
 }
 
 impl Scene for AtlasScene {
@@ -323,8 +322,11 @@ impl Scene for AtlasScene {
     fn captions(&self) -> Captions {
         let Some(table) = self.table() else { return Captions::default() };
         let queries = grouped(table.n_queries as usize);
-        let what =
-            format!("Heads of the {} stack over {}, {queries} queries", table.stack, counted(table.n_inputs, "input"));
+        let stack = match table.stack {
+            StackKind::SelfAttention => String::new(),
+            stack => format!(" of the {stack} stack"),
+        };
+        let what = format!("Heads{stack} over {}, {queries} queries", counted(table.n_inputs, "input"));
         let how = "Numbers are means over all rows that qualify, ± the standard error over inputs; a struck cell is not defined";
         let color = format!("{}: {}", self.options.color.title(), self.options.color.meaning());
         let named = self.named_text();
