@@ -66,7 +66,7 @@ impl Canvas for WritingView {
             return None;
         };
         self.play(ui, cx, &scene);
-        ui.horizontal(|ui| self.steps_ui(ui, cx, &scene));
+        ui.horizontal_wrapped(|ui| self.steps_ui(ui, cx, &scene));
         ScrollArea::both().id_salt("steps").auto_shrink(false).show(ui, |ui| {
             self.samples.ui(ui, cx, &scene);
             self.scene_ui(ui, cx, &scene);
