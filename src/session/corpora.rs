@@ -23,9 +23,10 @@ use crate::{
 };
 
 /// Corpora inside the program, with what is in them.
-pub const BUNDLED_CORPORA: [(&str, &str); 3] = [
+pub const BUNDLED_CORPORA: [(&str, &str); 4] = [
     ("demo:sentences", "200 English sentences"),
     ("demo:pairs", "763 sentences to translate, with translations"),
+    ("demo:reviews", "500 sentences of film reviews, praise and blame"),
     ("demo:pictures", "32 drawn pictures"),
 ];
 /// A plain text with so many filled lines may be meant as one input or as many.

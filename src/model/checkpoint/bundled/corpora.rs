@@ -1,4 +1,4 @@
-//! Corpora inside the program: sentences with their sources, pairs of translations, and pictures drawn by `assets/corpora/pictures.py`.
+//! Corpora inside the program: sentences with their sources, pairs of translations, reviews, and pictures drawn by `assets/corpora/pictures.py`.
 
 /// A corpus inside the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +12,7 @@ pub enum BundledCorpus {
 const SENTENCES: &str = "demo:sentences";
 const DRAWN: &str = "demo:pictures";
 const PAIRS: &str = "demo:pairs";
+const REVIEWS: &str = "demo:reviews";
 
 macro_rules! picture {
     ($label:literal, $name:literal) => {
@@ -57,7 +58,7 @@ pub(super) static PICTURES: [(&str, &str, &[u8]); 32] = [
 
 /// Names of the corpora inside the program.
 pub fn corpora() -> impl Iterator<Item = &'static str> {
-    [SENTENCES, DRAWN, PAIRS].into_iter()
+    [SENTENCES, DRAWN, PAIRS, REVIEWS].into_iter()
 }
 
 /// The corpus called `name`.
@@ -65,6 +66,7 @@ pub fn corpus(name: &str) -> Option<BundledCorpus> {
     match name {
         SENTENCES => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/sentences.csv"))),
         PAIRS => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/pairs.tsv"))),
+        REVIEWS => Some(BundledCorpus::Table(include_bytes!("../../../../assets/corpora/reviews.csv"))),
         DRAWN => Some(BundledCorpus::Pictures(PICTURES.iter().map(|(label, name, _)| (*label, *name)).collect())),
         _ => None,
     }
