@@ -1,8 +1,9 @@
 //! Quality by the length of the source: the share of a target's tokens that a translator gets right, or BLEU of what it
 //! writes, in bins of lengths, with intervals by bootstrap of whole sentences.
 
-use std::{collections::HashMap, mem, ops::Range};
+use std::{collections::HashMap, mem};
 
+pub use super::bootstrap::Estimate;
 use crate::{
     analysis::explain::report::{LabQuestion, MethodSpec},
     random::SplitMix,
@@ -26,8 +27,6 @@ pub const METHOD: MethodSpec = MethodSpec {
 pub const EDGES: [usize; 5] = [5, 8, 11, 15, 20];
 /// Bins of fewer sentences are joined with the next one.
 pub const LEAST_SENTENCES: usize = 30;
-/// Of so many resampled sets of sentences, the share that an interval leaves out at either end.
-const TAIL: f64 = 0.025;
 /// The number of standard errors of a 95 % interval.
 const Z: f64 = 1.959_963_984_540_054;
 
@@ -161,14 +160,6 @@ impl Default for LengthOptions {
     }
 }
 
-/// A number with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
 /// Sentences of similar length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LengthBin {
@@ -244,20 +235,6 @@ pub fn curve(graded: &[Graded], n_models: usize, options: &LengthOptions) -> Len
     LengthCurve { measure: options.measure, bins: (0..members.len()).map(bin).collect(), slope }
 }
 
-impl Estimate {
-    /// A value and the middle 95 % of what resampling gave.
-    fn of(value: f64, resampled: impl Iterator<Item = f64>) -> Self {
-        let mut sorted: Vec<f64> = resampled.collect();
-        sorted.sort_by(f64::total_cmp);
-        Self { value, low: quantile(&sorted, TAIL), high: quantile(&sorted, 1.0 - TAIL) }
-    }
-
-    /// Whether the interval has zero outside.
-    pub fn differs(self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
-}
-
 /// Indices of sentences by the bin of their length; a bin of too few is joined with the next, the last with the one
 /// before.
 fn bins(lengths: &[usize], edges: &[usize]) -> Vec<Vec<usize>> {
@@ -292,14 +269,6 @@ fn slope(x: &[f64], y: &[f64]) -> f64 {
     let (x_mean, y_mean) = (mean(x), mean(y));
     let covariance: f64 = x.iter().zip(y).map(|(x, y)| (x - x_mean) * (y - y_mean)).sum();
     covariance / x.iter().map(|x| (x - x_mean).powi(2)).sum::<f64>()
-}
-
-/// The value below which a part of sorted values lies, between two of them where it has to be.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
-    let place = part * sorted.len().saturating_sub(1) as f64;
-    let Range { start, end } = place.floor() as usize..place.ceil() as usize;
-    let [Some(below), Some(above)] = [start, end].map(|idx| sorted.get(idx)) else { return f64::NAN };
-    below + (above - below) * place.fract()
 }
 
 /// The share of `right` among `n` that are independent of each other (Wilson 1927).
@@ -396,13 +365,5 @@ mod tests {
         assert!((slope.high - slope.low).abs() < 1e-12);
         let gaps: Vec<f64> = found.bins.iter().map(|bin| bin.difference.unwrap().value).collect();
         assert!(gaps.iter().zip([4.0, 8.0, 12.0, 16.0, 20.0]).all(|(gap, length)| (gap - length / 40.0).abs() < 1e-12));
-    }
-
-    #[test]
-    fn quantiles_lie_between_values() {
-        let sorted = [1.0, 2.0, 4.0, 8.0];
-        assert_eq!([0.0, 0.5, 1.0].map(|part| quantile(&sorted, part)), [1.0, 3.0, 8.0]);
-        assert!((quantile(&sorted, 0.025) - 1.075).abs() < 1e-12);
-        assert!(quantile(&[], 0.5).is_nan());
     }
 }

@@ -4,6 +4,7 @@
 pub mod aggregate;
 pub mod approximations;
 pub mod attention;
+pub mod bootstrap;
 pub mod by_hand;
 pub mod chain;
 pub mod chosen;
