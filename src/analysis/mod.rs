@@ -10,6 +10,7 @@ pub mod chain;
 pub mod chosen;
 pub mod cloud_query;
 pub mod cost;
+pub mod debate;
 pub mod density_clusters;
 pub mod detect;
 pub mod distance_fidelity;

@@ -5,6 +5,7 @@
 
 pub mod chart;
 pub mod data;
+pub mod debate;
 pub mod font;
 pub mod legend;
 pub mod legible;

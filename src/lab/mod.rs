@@ -6,6 +6,7 @@
 mod aim;
 mod block_f64;
 mod cost_estimate;
+mod debate;
 mod head_outputs;
 mod method;
 mod methods;
@@ -13,6 +14,8 @@ mod options;
 mod outcome;
 mod patterns;
 mod propagation;
+mod read_row;
+mod row_map;
 mod stream;
 
 use std::sync::OnceLock;
@@ -26,6 +29,7 @@ use crate::{
 
 pub use aim::{Aim, Target};
 pub use cost_estimate::{Estimate, TimeLimit};
+pub use debate::debate;
 pub use method::{LabFocus, Method, MethodPreset, MethodRefusal};
 pub use methods::*;
 pub use options::{FieldValue, FieldValues, OptionField, Scope, joined, split_texts};

@@ -9,6 +9,7 @@ mod changes;
 mod cloud_thread;
 mod contents;
 pub mod corpus;
+pub mod debate;
 pub mod disk_cache;
 mod engine;
 mod explain;

@@ -35,6 +35,8 @@ mod corpus_runs;
 mod corpus_worker;
 /// What attention costs by length, and approximations of a head's pattern.
 mod cost;
+/// The debate over a data set: its numbers, its command, a state that is gone on from.
+mod debate;
 /// The model as boxes.
 mod diagram;
 /// Changes from other runs, drawn weights, deleted tokens, and what is marked of changes.

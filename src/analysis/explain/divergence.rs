@@ -35,6 +35,14 @@ pub fn jsd_gradient(p: &[f64], q: &[f64]) -> Vec<f64> {
     p.iter().zip(q).map(of_entry).collect()
 }
 
+/// The largest [`jsd`] that any distribution has from `p`: that of one with everything on the least entry of `p`, as
+/// [`jsd`] is convex. It comes near `ln 2` only where some entry is near 0.
+pub fn reachable_jsd(p: &[f64]) -> f64 {
+    let least = p.iter().copied().fold(1.0, f64::min).max(0.0);
+    let own = if least > 0.0 { least * (2.0 * least / (1.0 + least)).ln() } else { 0.0 };
+    0.5 * (std::f64::consts::LN_2 * (1.0 - least) + own + (2.0 / (1.0 + least)).ln())
+}
+
 /// Entropy `-Σ p ln p` in nats.
 pub fn entropy(p: &[f64]) -> f64 {
     -p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
@@ -64,6 +72,24 @@ mod tests {
         // The loss of a published adversary, whose total variation distance is half of ours.
         let loss = 0.5 * tvd_of_yes(0.62, 0.66) - 0.1 * kl(&P, &Q);
         toy::assert_near(&[loss], &[0.011_488]);
+    }
+
+    #[test]
+    fn numbers_of_scipy_and_numpy() {
+        let q = [0.1, 0.3, 0.6];
+        toy::assert_near(&[tvd(&P, &q), jsd(&P, &q), kl(&P, &q), kl(&q, &P)], &[0.6, 0.230_645, 1.101_868, 1.002_104]);
+    }
+
+    #[test]
+    fn nothing_is_farther_than_what_can_be_reached() {
+        toy::assert_near(&[reachable_jsd(&P), reachable_jsd(&[1.0, 0.0])], &[0.525_597, std::f64::consts::LN_2]);
+        assert!((reachable_jsd(&P) - jsd(&P, &[0.0, 0.0, 1.0])).abs() < 1e-8);
+        let mut random = crate::random::SplitMix::new(1);
+        for _ in 0..2000 {
+            let sizes: [f64; 3] = std::array::from_fn(|_| -(1.0 - random.unit()).ln() + f64::EPSILON);
+            let q = sizes.map(|size| size / sizes.iter().sum::<f64>());
+            assert!(jsd(&P, &q) < reachable_jsd(&P));
+        }
     }
 
     #[test]

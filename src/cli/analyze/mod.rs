@@ -5,6 +5,8 @@
 
 mod corpus_heads;
 mod cost;
+mod debate;
+mod debate_state;
 mod fields;
 mod heads;
 mod lab;
@@ -21,7 +23,7 @@ use serde_json::{Value, json};
 use super::CliError;
 use crate::{
     analysis::{
-        detect,
+        debate as over_inputs, detect,
         explain::report::{MethodSpec, model_json, tokens_json},
         lengths as by_length, timing,
     },
@@ -38,6 +40,8 @@ pub enum Method {
     Heads(Box<heads::HeadsOptions>),
     /// Quality by the length of the source.
     Lengths(Box<lengths::LengthsOptions>),
+    /// The published tests of attention as explanation.
+    Debate(Box<debate::DebateArguments>),
     /// Times by the length of the input.
     Cost(Box<cost::CostArguments>),
     /// A method of the laboratory.
@@ -58,12 +62,15 @@ impl Subcommand for Method {
         let lengths = titled(lengths, &by_length::METHOD);
         let cost = cost::CostArguments::augment_args(Command::new(timing::METHOD.name));
         let cost = titled(cost, &timing::METHOD);
+        let debate = debate::DebateArguments::augment_args(Command::new(over_inputs::METHOD.name));
+        let debate = titled(debate, &over_inputs::METHOD);
         let of = |method: &Registered| {
             titled(lab::LabArguments::augment(Command::new(method.spec.name), method), method.spec)
         };
         command
             .subcommand(heads)
             .subcommand(lengths)
+            .subcommand(debate)
             .subcommand(cost)
             .subcommands(ALL.iter().map(of))
             .subcommand_required(true)
@@ -75,7 +82,7 @@ impl Subcommand for Method {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        [detect::METHOD.name, by_length::METHOD.name, timing::METHOD.name].contains(&name)
+        [detect::METHOD.name, by_length::METHOD.name, over_inputs::METHOD.name, timing::METHOD.name].contains(&name)
             || ALL.iter().any(|method| method.spec.name == name)
     }
 }
@@ -88,6 +95,9 @@ impl FromArgMatches for Method {
             Some(method) => Ok(Self::Lab(Box::new(lab::LabArguments::read(method, matches)?))),
             None if name == by_length::METHOD.name => {
                 Ok(Self::Lengths(Box::new(lengths::LengthsOptions::from_arg_matches(matches)?)))
+            }
+            None if name == over_inputs::METHOD.name => {
+                Ok(Self::Debate(Box::new(debate::DebateArguments::from_arg_matches(matches)?)))
             }
             None if name == timing::METHOD.name => {
                 Ok(Self::Cost(Box::new(cost::CostArguments::from_arg_matches(matches)?)))
@@ -112,6 +122,7 @@ pub fn run(method: &Method) -> Result<(), CliError> {
     match method {
         Method::Heads(options) => heads::run(options),
         Method::Lengths(options) => lengths::run(options),
+        Method::Debate(asked) => debate::run(asked),
         Method::Cost(options) => cost::run(options),
         Method::Lab(asked) => asked.run(),
     }

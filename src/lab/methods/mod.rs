@@ -48,6 +48,7 @@ pub use edges::{EdgeOptions, Than};
 pub use effective::Effective;
 pub use embeddings::EmbeddingOptions;
 pub use faithfulness::FaithfulnessOptions;
+pub(super) use faithfulness::{absence, importance};
 pub use flow::FlowOptions;
 pub use gradients::{GradientOptions, Of};
 pub use knockout::KnockoutOptions;

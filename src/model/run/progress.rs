@@ -34,6 +34,8 @@ pub enum Stage {
     Time,
     /// Running an input with changes; steps are runs.
     Variants,
+    /// Measuring the inputs of a corpus; steps are inputs.
+    Inputs,
     Write,
 }
 
@@ -51,6 +53,7 @@ impl Stage {
             Self::Measure => "Measuring head",
             Self::Time => "Measuring length",
             Self::Variants => "Run",
+            Self::Inputs => "Measuring input",
             Self::Write => "Writing file",
         }
     }

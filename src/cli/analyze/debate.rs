@@ -1,0 +1,353 @@
+//! `attnscope analyze debate`: the published tests of attention as explanation, over many inputs.
+
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{
+    debate_state::{DebateState, Measured},
+    write_scene,
+};
+use crate::{
+    analysis::{
+        bootstrap::Estimate,
+        debate::{
+            AgreementSummary, BoxOf, ByLargest, Correlations, DebateOptions, DebateSummary, DebateTest, Histogram,
+            Instance, METHOD, RankAgreement, SummaryOptions, summary,
+        },
+    },
+    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
+    corpus::list::{InputList, ListOptions},
+    export,
+    figure::{
+        data::{self, DataColumn, DataFormat, DataValues, Table},
+        debate::DebateScene,
+    },
+    model::{Cancelled, Model, Progress, Stage},
+    text::{counted, decimal_text, share_text, weight_text},
+    worker::{self, corpus},
+};
+
+/// So many inputs that cannot be measured, with none that can, are enough to stop.
+const MOST_IN_VAIN: usize = 20;
+/// Quarters of the largest weight.
+const QUARTERS: [&str; 4] = ["0 to ¼", "¼ to ½", "½ to ¾", "¾ to 1"];
+
+/// The classifier, its inputs, and the tests.
+#[derive(Debug, Args)]
+pub struct DebateArguments {
+    /// A classifier: a model folder, a bundled model such as demo:bilstm, or a hub id that is in the local cache
+    #[arg(long)]
+    model: String,
+    /// Its inputs: a text, table or JSON file, or demo:reviews
+    #[arg(long, value_name = "PATH")]
+    corpus: PathBuf,
+    /// Column with the text [default: the likeliest]
+    #[arg(long, value_name = "NAME")]
+    text_column: Option<String>,
+    /// The tests: correlation, permutation, adversary, erasure, or all
+    #[arg(long, value_name = "TEST,TEST,…", value_delimiter = ',', default_value = ALL, value_parser = tests_named)]
+    test: Vec<Tests>,
+    /// Measure only the first inputs
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Layer of the row of attention that the output reads [default: the last]
+    #[arg(long, value_name = "L")]
+    layer: Option<usize>,
+    /// One head of that layer [default: all; attention is their mean, and changes are of all of them]
+    #[arg(long, value_name = "H")]
+    head: Option<usize>,
+    /// Random orders of the weights of each input
+    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    permutations: u32,
+    /// Steps of the search for other weights [default: 500 where the output is an affine function of the weights, as in
+    /// recurrent classifiers; 100 where each step runs the model]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    steps: Option<u32>,
+    /// How much the probabilities may change under other weights
+    #[arg(long, default_value_t = 0.01, value_name = "SHARE")]
+    epsilon: f64,
+    #[command(flatten)]
+    how: PreparationOptions,
+    /// How often the inputs are drawn anew for the intervals
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    samples: u32,
+    /// The same seed gives the same numbers
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    seed: u64,
+    /// Keep what is measured in this file, and go on from it where it is there
+    #[arg(long, value_name = "FILE.json")]
+    resume: Option<PathBuf>,
+    /// Write JSON (.json), a row for each input (.csv), or a figure (.svg, .pdf, .png), instead of a table; - is JSON on
+    /// stdout
+    #[arg(long, value_name = "FILE")]
+    out: Vec<PathBuf>,
+    /// Compute threads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+const ALL: &str = "all";
+
+/// One of the agreements of an input.
+type Pick = fn(&Correlations) -> Option<RankAgreement>;
+
+/// One test, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tests {
+    All,
+    One(DebateTest),
+}
+
+fn tests_named(text: &str) -> Result<Tests, String> {
+    let names = || DebateTest::ALL.map(DebateTest::name).join(", ");
+    match DebateTest::from_name(text) {
+        Some(test) => Ok(Tests::One(test)),
+        None if text == ALL => Ok(Tests::All),
+        None => Err(format!("it is one of {}, {ALL}", names())),
+    }
+}
+
+impl DebateArguments {
+    fn options(&self) -> DebateOptions {
+        let is_asked =
+            |test: &DebateTest| self.test.iter().any(|asked| [Tests::All, Tests::One(*test)].contains(asked));
+        DebateOptions {
+            tests: DebateTest::ALL.into_iter().filter(is_asked).collect(),
+            layer: self.layer,
+            head: self.head,
+            n_permutations: self.permutations as usize,
+            n_steps: self.steps.map(|steps| steps as usize),
+            seed: self.seed,
+        }
+    }
+}
+
+pub fn run(asked: &DebateArguments) -> Result<(), CliError> {
+    if !(0.0..=1.0).contains(&asked.epsilon) {
+        return Err(CliError::Usage("--epsilon is a share, such as 0.01".to_owned()));
+    }
+    let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
+    let list = corpus::read(&asked.corpus, &list).map_err(|error| CliError::Failed(error.to_string()))?;
+    let model = open_model(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    if !model.reads_whole() || model.outputs().is_none_or(|outputs| !outputs.has_probabilities()) {
+        let what = "is no classifier: the tests compare probabilities of one output for each text";
+        return Err(CliError::Usage(format!("{} {what}", asked.model)));
+    }
+    let options = asked.options();
+    let measured = measured(&model, &list, &options, asked)?;
+    let how = SummaryOptions { epsilon: asked.epsilon, samples: asked.samples as usize, seed: asked.seed };
+    let summary = summary(&measured.instances, &how);
+    let scene = DebateScene { model: model.spec().name.clone(), corpus: asked.corpus.display().to_string(), summary };
+    if asked.out.is_empty() {
+        // A closed pipe is not an error.
+        io::stdout().lock().write_all(table(&scene, &measured, &options).as_bytes()).ok();
+    }
+    let document = document(&scene, &measured, (&options, asked));
+    let failed = |error: export::ExportError| CliError::Failed(error.to_string());
+    asked.out.iter().try_for_each(|out| {
+        if out.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) {
+            let rows = rows(&measured.instances, asked.epsilon);
+            return export::atomic_write(out, |out| data::write(&rows, DataFormat::Csv, out)).map_err(failed);
+        }
+        write_scene(out, &scene, (&METHOD, "Is attention explanation?"), &document)
+    })
+}
+
+/// Measures every input that the state does not have yet.
+fn measured(
+    model: &Model,
+    list: &InputList,
+    options: &DebateOptions,
+    asked: &DebateArguments,
+) -> Result<Measured, CliError> {
+    let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
+    let mut state = DebateState::begin(asked.resume.as_deref(), model, &list.items, (options, asked.how))?;
+    let prepared = asked.how.chosen();
+    for nth in state.n_done()..n {
+        let go_on = |_: Progress| -> Result<(), Cancelled> {
+            show_progress(Progress { stage: Stage::Inputs, done: nth, total: n })
+        };
+        let content = &list.items[nth].content;
+        match worker::debate::measure(model, (nth, content), prepared, options, &go_on) {
+            Ok(instance) => state.add(instance),
+            Err(error) => state.leave_out(nth, error.to_string()),
+        }
+        if let Some(why) = state.in_vain().filter(|_| nth + 1 >= MOST_IN_VAIN.min(n)) {
+            return Err(CliError::Failed(format!("none of the inputs can be measured: {why}")));
+        }
+        state.keep_now_and_then()?;
+    }
+    state.keep()?;
+    show_progress(Progress { stage: Stage::Inputs, done: n, total: n }).ok();
+    let measured = state.measured(n);
+    if let Some((input, why)) = measured.left_out.first() {
+        let left_out = counted(measured.left_out.len(), "input");
+        log::warn!("{left_out} left out, such as number {}: {why}", input + 1);
+    }
+    if measured.instances.is_empty() {
+        return Err(CliError::Failed("there is no input to measure".to_owned()));
+    }
+    Ok(measured)
+}
+
+/// The result as JSON.
+fn document(scene: &DebateScene, measured: &Measured, (options, asked): (&DebateOptions, &DebateArguments)) -> Value {
+    let number = |estimate: &Estimate| json!({ "value": estimate.value, "low": estimate.low, "high": estimate.high });
+    let histogram = |of: &Histogram| {
+        json!({
+            "class": of.class, "n": of.n, "mean": of.mean, "std": of.std, "significant": of.significant,
+            "shares": of.shares,
+        })
+    };
+    let histograms = |of: &[Histogram]| of.iter().map(histogram).collect::<Vec<Value>>();
+    let agreement = |of: &AgreementSummary| {
+        json!({
+            "n": of.n, "constant": of.n_constant, "mean": number(&of.mean), "std": of.std,
+            "significant": of.significant, "by_chance": of.by_chance, "histograms": histograms(&of.by_class),
+        })
+    };
+    let boxed = |of: &BoxOf| json!({ "n": of.n, "mean": number(&of.mean), "quartiles": of.five });
+    let by_largest = |of: &ByLargest| {
+        let bins = of.boxes.iter().zip(QUARTERS);
+        let bins = bins.map(|(of, largest)| json!({ "largest_weight": largest, "box": of.as_ref().map(boxed) }));
+        json!({ "all": boxed(&of.all), "bins": bins.collect::<Vec<_>>() })
+    };
+    let DebateSummary { classes, gradient, leave_one_out, both, permutation, adversary, erasure, .. } = &scene.summary;
+    let adversary = adversary.as_ref().map(|of| {
+        let lengths = of.of_lengths.iter().map(|(tokens, far)| json!({ "tokens": tokens, "jsd": number(far) }));
+        json!({
+            "by_largest": by_largest(&of.by_largest), "histograms": histograms(&of.by_class),
+            "reachable": of.reachable, "by_chance": of.by_chance, "candidates_kept": of.kept, "candidates": 5,
+            "restarts": 1, "steps": of.n_steps, "by_length": lengths.collect::<Vec<_>>(),
+        })
+    });
+    let erasure = erasure.as_ref().map(|orders| {
+        let order = orders.iter().map(
+            |of| json!({ "order": of.name, "n": of.n, "never": of.n_never, "flips": of.flips.as_ref().map(boxed) }),
+        );
+        order.collect::<Vec<_>>()
+    });
+    let tests = options
+        .tests
+        .iter()
+        .map(|test| json!({ "test": test.name(), "shows": test.shows(), "published": test.published() }));
+    json!({
+        "method": METHOD.name,
+        "parameters": {
+            "corpus": asked.corpus, "text_column": asked.text_column, "limit": asked.limit,
+            "tests": options.tests, "layer": options.layer, "head": options.head,
+            "permutations": options.n_permutations, "steps": options.n_steps, "epsilon": asked.epsilon,
+            "samples": asked.samples, "seed": options.seed,
+        },
+        "model": scene.model,
+        "caveat": METHOD.caveat,
+        "tests": tests.collect::<Vec<_>>(),
+        "result": {
+            "n": measured.instances.len(),
+            "left_out": measured.left_out.iter().map(|(input, why)| json!({ "input": input, "why": why })).collect::<Vec<_>>(),
+            "classes": classes.iter().map(|(class, n)| json!({ "class": class, "n": n })).collect::<Vec<_>>(),
+            "correlation": gradient.as_ref().map(|gradient| json!({
+                "gradient": agreement(gradient),
+                "leave_one_out": leave_one_out.as_ref().map(agreement),
+                "gradient_and_leave_one_out": both.as_ref().map(agreement),
+            })),
+            "permutation": permutation.as_ref().map(by_largest),
+            "adversary": adversary,
+            "erasure": erasure,
+        },
+    })
+}
+
+/// A row for each input; what was not measured, or is not there, is no number.
+fn rows(instances: &[Instance], epsilon: f64) -> Table {
+    let index = |of: &dyn Fn(&Instance) -> usize| DataValues::Index(instances.iter().map(|it| of(it) as u32).collect());
+    let number = |of: &dyn Fn(&Instance) -> Option<f32>| {
+        DataValues::Number(instances.iter().map(|it| of(it).unwrap_or(f32::NAN)).collect())
+    };
+    let class = DataValues::Text(instances.iter().map(|it| it.class.clone()).collect());
+    let mut columns: Vec<(&'static str, DataValues)> = vec![
+        ("input", index(&|it| it.input)),
+        ("class", class),
+        ("probability", number(&|it| Some(it.probability))),
+        ("tokens", index(&|it| it.n_tokens)),
+        ("largest_weight", number(&|it| Some(it.largest))),
+    ];
+    let agreements: [(&'static str, &'static str, Pick); 3] = [
+        ("tau_gradient", "p_gradient", |all| all.gradient),
+        ("tau_leave_one_out", "p_leave_one_out", |all| all.leave_one_out),
+        ("tau_gradient_leave_one_out", "p_gradient_leave_one_out", |all| all.both),
+    ];
+    for (tau, p, of) in agreements {
+        let found = |it: &Instance| it.correlation.as_ref().and_then(of);
+        columns.extend([(tau, number(&|it| Some(found(it)?.tau))), (p, number(&|it| Some(found(it)?.p)))]);
+    }
+    let far = |it: &Instance| Some(it.adversary.as_ref()?.farthest(epsilon) as f32);
+    columns.extend([
+        ("permutation", number(&|it| it.permutation)),
+        ("jsd", number(&far)),
+        ("jsd_reachable", number(&|it| Some(it.adversary.as_ref()?.reachable))),
+        ("erased_attention", number(&|it| it.erasure.as_ref()?.attention)),
+        ("erased_gradient", number(&|it| it.erasure.as_ref()?.gradient)),
+        ("erased_attention_gradient", number(&|it| it.erasure.as_ref()?.product)),
+        ("erased_random", number(&|it| Some(it.erasure.as_ref()?.random_mean()? as f32))),
+    ]);
+    let columns = columns.into_iter().map(|(name, values)| DataColumn { name: name.into(), values });
+    Table { provenance: String::new(), columns: columns.collect() }
+}
+
+/// The result as text.
+fn table(scene: &DebateScene, measured: &Measured, options: &DebateOptions) -> String {
+    let DebateSummary { classes, gradient, leave_one_out, both, permutation, adversary, erasure, .. } = &scene.summary;
+    let mut out = String::new();
+    let mut line = |text: String| {
+        out.push_str(&text);
+        out.push('\n');
+    };
+    let n_of: Vec<String> = classes.iter().map(|(class, n)| format!("{class} {n}")).collect();
+    let left_out = measured.left_out.len();
+    let n = counted(measured.instances.len(), "input");
+    line(format!("{} on {}: {n} ({}), {left_out} left out", scene.model, scene.corpus, n_of.join(", ")));
+    let named = [
+        ("τ of attention and gradient × input", gradient),
+        ("τ of attention and leave-one-out", leave_one_out),
+        ("τ of gradient × input and leave-one-out", both),
+    ];
+    for (name, found) in named.into_iter().filter_map(|(name, found)| Some((name, found.as_ref()?))) {
+        line(format!("{name:<42} {}", scene.agreement_text(found)));
+    }
+    let quarters = |of: &ByLargest, text: &dyn Fn(f64) -> String| {
+        let bins = of.boxes.iter().zip(QUARTERS).filter_map(|(of, name)| Some((of.as_ref()?, name)));
+        let bins = bins.map(|(of, name)| format!("{name}: {} (n {})", text(of.five[2]), of.n));
+        format!("{:<42} {}", "  median by the largest weight", bins.collect::<Vec<_>>().join(", "))
+    };
+    if let Some(found) = permutation {
+        let name = "Change under shuffled weights";
+        line(format!("{name:<42} {}", DebateScene::permutation_text(found)));
+        line(quarters(found, &|value| weight_text(value)));
+    }
+    if let Some(found) = adversary {
+        let name = "Farthest weights with the same output, JSD";
+        line(format!("{name:<42} {}", scene.adversary_text(found)));
+        line(quarters(&found.by_largest, &|value| decimal_text(value)));
+    }
+    for order in erasure.iter().flatten() {
+        let name = format!("Erased until it flips, by {}", order.title);
+        let box_text = |of: &BoxOf| {
+            let Estimate { value, low, high } = of.mean;
+            let [value, low, high] = [value, low, high].map(share_text);
+            format!("median {}, mean {value} ({low} to {high})", share_text(of.five[2]))
+        };
+        let flips = order.flips.as_ref().map_or_else(|| "none flips".to_owned(), box_text);
+        line(format!("{name:<42} {flips}, never flips {} of {}", order.n_never, order.n));
+    }
+    for test in &options.tests {
+        line(format!("{}: {} {}.", test.name(), test.shows(), test.published()));
+    }
+    line(METHOD.caveat.to_owned());
+    out
+}

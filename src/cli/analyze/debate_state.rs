@@ -1,0 +1,174 @@
+//! What `analyze debate` has measured so far, in memory and in a file that a later run goes on from.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    analysis::debate::{DebateOptions, Instance},
+    cli::{CliError, inputs::PreparationOptions},
+    corpus::list::{Content, Item},
+    digest::Sha256,
+    export,
+    model::Model,
+    text::{bytes_text, unreadable},
+};
+
+const FORMAT: &str = "attnscope-debate";
+const VERSION: u32 = 1;
+/// Larger files are refused.
+const MAX_BYTES: u64 = 1 << 28;
+/// Between two writings of the file.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// The file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    format: String,
+    version: u32,
+    /// What was asked: model, inputs, tests and options.
+    asked: Value,
+    /// How many of the first inputs are done.
+    n_done: usize,
+    instances: Vec<Instance>,
+    /// Inputs that cannot be measured, and why.
+    left_out: Vec<(usize, String)>,
+}
+
+/// What is measured, and where it is kept.
+pub struct DebateState {
+    kept: Kept,
+    path: Option<PathBuf>,
+    written: Instant,
+}
+
+/// What was measured of the first inputs.
+pub struct Measured {
+    pub instances: Vec<Instance>,
+    pub left_out: Vec<(usize, String)>,
+}
+
+impl DebateState {
+    /// Goes on from a file where it is there.
+    pub fn begin(
+        path: Option<&Path>,
+        model: &Model,
+        items: &[Item],
+        (options, how): (&DebateOptions, PreparationOptions),
+    ) -> Result<Self, CliError> {
+        let spec = model.spec();
+        let asked = serde_json::json!({
+            "model": { "name": spec.name, "family": spec.family, "n_params": spec.n_params },
+            "inputs": digest(items),
+            "preparation": format!("{:?}", how.chosen()),
+            "options": options,
+        });
+        let empty = || Kept {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            asked: asked.clone(),
+            n_done: 0,
+            instances: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let kept = match path.map(read).transpose()?.flatten() {
+            Some((kept, path)) if kept.asked != asked => return Err(differs(&kept.asked, &asked, path)),
+            Some((kept, _)) => kept,
+            None => empty(),
+        };
+        Ok(Self { kept, path: path.map(Path::to_owned), written: Instant::now() })
+    }
+
+    /// How many of the first inputs are done.
+    pub const fn n_done(&self) -> usize {
+        self.kept.n_done
+    }
+
+    pub fn add(&mut self, instance: Instance) {
+        self.kept.n_done = instance.input + 1;
+        self.kept.instances.push(instance);
+    }
+
+    pub fn leave_out(&mut self, nth: usize, why: String) {
+        self.kept.n_done = nth + 1;
+        self.kept.left_out.push((nth, why));
+    }
+
+    /// Why the first input was left out, where none could be measured.
+    pub fn in_vain(&self) -> Option<&str> {
+        let first = self.kept.left_out.first().filter(|_| self.kept.instances.is_empty());
+        first.map(|(_, why)| why.as_str())
+    }
+
+    /// Writes the file where the last time was long ago.
+    pub fn keep_now_and_then(&mut self) -> Result<(), CliError> {
+        if self.written.elapsed() < EVERY {
+            return Ok(());
+        }
+        self.written = Instant::now();
+        self.keep()
+    }
+
+    /// Writes the file.
+    pub fn keep(&self) -> Result<(), CliError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        export::atomic_write(path, |out| Ok(serde_json::to_writer(out, &self.kept)?))
+            .map_err(|error| CliError::Failed(error.to_string()))
+    }
+
+    /// Of the first `n` inputs.
+    pub fn measured(self, n: usize) -> Measured {
+        let Kept { mut instances, mut left_out, .. } = self.kept;
+        instances.retain(|of| of.input < n);
+        left_out.retain(|(input, _)| *input < n);
+        Measured { instances, left_out }
+    }
+}
+
+/// The file, where there is one.
+fn read(path: &Path) -> Result<Option<(Kept, &Path)>, CliError> {
+    let failed = |why: String| CliError::Failed(format!("the state cannot be read: {why}: {}", path.display()));
+    match fs::metadata(path) {
+        Ok(file) if file.len() > MAX_BYTES => {
+            return Err(failed(format!("it is larger than {}", bytes_text(MAX_BYTES))));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        _ => {}
+    }
+    let bytes = fs::read(path).map_err(|error| failed(unreadable(&error)))?;
+    let kept: Kept = serde_json::from_slice(&bytes).map_err(|_| failed("it is no state of this command".to_owned()))?;
+    if kept.format != FORMAT || kept.version != VERSION {
+        return Err(failed("it is of another program or version".to_owned()));
+    }
+    Ok(Some((kept, path)))
+}
+
+/// What differs between what a file was begun with and what is asked now.
+fn differs(kept: &Value, asked: &Value, path: &Path) -> CliError {
+    let parts = ["model", "inputs", "preparation", "options"];
+    let other: Vec<&str> = parts.into_iter().filter(|part| kept.get(part) != asked.get(part)).collect();
+    CliError::Usage(format!(
+        "the state was begun with other {}: give the same, or another file to --resume: {}",
+        other.join(" and "),
+        path.display()
+    ))
+}
+
+/// A digest of the inputs.
+fn digest(items: &[Item]) -> String {
+    let mut sum = Sha256::default();
+    for item in items {
+        match &item.content {
+            Content::Text(text) => sum.update(text.as_bytes()),
+            Content::Picture(path) => sum.update(path.to_string_lossy().as_bytes()),
+            Content::BundledPicture(name) => sum.update(name.as_bytes()),
+        }
+        sum.update(&[0]);
+    }
+    sum.text()
+}
