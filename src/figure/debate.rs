@@ -27,11 +27,11 @@ use crate::{
     text::{counted, decimal_text, grouped, share_text, weight_text},
 };
 
-const CELL_PT: [f32; 2] = [240.0, 352.0];
-const LEAST_CELL_PT: [f32; 2] = [190.0, 320.0];
+const CELL_PT: [f32; 2] = [240.0, 384.0];
+const LEAST_CELL_PT: [f32; 2] = [220.0, 352.0];
 const MOST_COLUMNS: usize = 4;
 /// Room for numbers and titles around a chart: left, above, right, below.
-const AROUND_PT: [f32; 4] = [9.0 * GRID, 7.0 * GRID, 4.0 * GRID, 39.0 * GRID];
+const AROUND_PT: [f32; 4] = [9.0 * GRID, 9.0 * GRID, 4.0 * GRID, 46.0 * GRID];
 /// From the chart to its numbers, the title of its axis, and the words below.
 const BELOW_PT: [f32; 3] = [3.0 * GRID, 10.0 * GRID, 13.0 * GRID];
 const POINT_PT: f32 = 1.25;
@@ -97,14 +97,14 @@ impl DebateScene {
     /// The distances of other weights, in words.
     pub fn adversary_text(&self, of: &AdversarySummary) -> String {
         format!(
-            "mean {} nats with |Δŷ| ≤ {}, n {}; at most {} in such rows, two random rows {}; {} of the candidates keep the \
-             output ({} steps)",
+            "mean {}, n {}; such rows allow at most {}, two random rows are {} apart; {} of the candidates keep |Δŷ| ≤ {} \
+             ({} steps)",
             interval(of.by_largest.all.mean, decimal_text),
-            weight_text(self.summary.epsilon),
             grouped(of.by_largest.all.n),
             decimal_text(of.reachable),
             decimal_text(of.by_chance),
             share_text(of.kept),
+            weight_text(self.summary.epsilon),
             grouped(of.n_steps),
         )
     }
@@ -145,8 +145,9 @@ impl DebateScene {
             panels.push(of_panel("The same by length", "tokens of the input", points));
         }
         if let Some(orders) = erasure {
-            let never =
-                |of: &ErasureSummary| format!("{} {}", of.title, share_text(of.n_never as f64 / of.n.max(1) as f64));
+            let never = |of: &ErasureSummary| {
+                format!("{} {}", short_order(of), share_text(of.n_never as f64 / of.n.max(1) as f64))
+            };
             let never: Vec<String> = orders.iter().map(never).collect();
             let n = orders.iter().map(|of| of.n).max().unwrap_or(0);
             panels.push(Panel {
@@ -158,7 +159,7 @@ impl DebateScene {
                     top: 1.0,
                     scale: |value| share_text(value),
                 },
-                note: format!("Never flips, of n {}: {}", grouped(n), never.join(", ")),
+                note: format!("never flips, of n {}: {}", grouped(n), never.join(", ")),
             });
         }
         panels
@@ -178,7 +179,7 @@ fn short_order(of: &ErasureSummary) -> &'static str {
     match of.name {
         "attention" => "weight",
         "gradient" => "gradient",
-        "attention_gradient" => "both, ×",
+        "attention_gradient" => "product",
         _ => "random",
     }
 }
@@ -209,7 +210,7 @@ impl Panel<'_> {
         pen.line(rect.left_bottom(), rect.right_bottom(), 0.75, pen.palette.rule);
         let [_, axis, words] = BELOW_PT;
         pen.text(self.x, SMALL, weak, pos2(rect.center().x, rect.bottom() + axis), Align::Center);
-        let (mut at, width) = (pos2(rect.left(), rect.bottom() + words), rect.width() + right);
+        let (mut at, width) = (pos2(area.left() + GRID, rect.bottom() + words), area.width() - 2.0 * GRID);
         if !self.note.is_empty() {
             at.y += pen.paragraph(&self.note, SMALL, pen.palette.text, at, width);
         }

@@ -289,10 +289,10 @@ impl Source<'_> {
         };
         (!measured.is_empty()).then(|| {
             vec![
-                order("attention", "largest weight", &|all| single(all.attention)),
-                order("gradient", "gradient", &|all| single(all.gradient)),
+                order("attention", "the largest weight", &|all| single(all.attention)),
+                order("gradient", "the gradient", &|all| single(all.gradient)),
                 order("attention_gradient", "weight × gradient", &|all| single(all.product)),
-                order("random", "at random", &|all| all.random_mean()),
+                order("random", "chance", &|all| all.random_mean()),
             ]
         })
     }

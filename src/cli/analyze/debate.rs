@@ -331,7 +331,7 @@ fn table(scene: &DebateScene, measured: &Measured, options: &DebateOptions) -> S
         line(quarters(found, &|value| weight_text(value)));
     }
     if let Some(found) = adversary {
-        let name = "Farthest weights with the same output, JSD";
+        let name = "Farthest weights, same output, JSD in nats";
         line(format!("{name:<42} {}", scene.adversary_text(found)));
         line(quarters(&found.by_largest, &|value| decimal_text(value)));
     }
