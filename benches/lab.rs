@@ -46,7 +46,7 @@ fn main() {
     report("leave-one-out", 3, || {
         explain(&bert, &encoded, &MethodCall::LeaveOneOut(LeaveOneOutOptions { by: LeaveOut::Hide }), target);
     });
-    let flow = MethodCall::Flow(FlowOptions { query: Some(5), options: RolloutOptions::default() });
+    let flow = MethodCall::Flow(FlowOptions { query: Some(5), of_output: false, options: RolloutOptions::default() });
     report("flow of a row", 3, || explain(&bert, &encoded, &flow, target));
     let gpt2 = open("gpt2");
     let encoded = of_length(&gpt2, 20);

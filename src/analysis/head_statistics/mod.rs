@@ -192,14 +192,12 @@ impl StackStatistics {
         let sums_to_one = ids.iter().all(|id| matches!(capture.row_mass(*id), RowMass::Full | RowMass::Sink));
         let has_sink = ids.iter().any(|id| capture.sink(*id).is_some());
         let facts = InputFacts::new(Probe::new(capture, self.stack).into_facts(), sums_to_one, has_sink);
-        let add = |(sums, id): (&mut HeadSums, HeadId)| match attention::pattern(capture, id) {
-            Some(pattern) => {
-                sums.add(&facts, &pattern, capture.visibility_of(id).unwrap_or_default(), capture.sink(id))
-            }
-            None => {
+        let add = |(sums, id): (&mut HeadSums, HeadId)| {
+            let Some(pattern) = attention::pattern(capture, id) else {
                 sums.activations.push(f32::NAN);
-                0
-            }
+                return 0;
+            };
+            sums.add(&facts, &pattern, capture.visibility_of(id).unwrap_or_default(), capture.sink(id))
         };
         let reached = self.heads.par_iter_mut().zip(ids).map(add).reduce(|| 0, |a, b| a | b);
         self.note(&facts, reached, capture.query_tokens(self.stack).len());

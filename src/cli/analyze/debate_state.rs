@@ -165,6 +165,7 @@ fn digest(items: &[Item]) -> String {
     for item in items {
         match &item.content {
             Content::Text(text) => sum.update(text.as_bytes()),
+            Content::Grouped(text) => sum.update(text.to_string().as_bytes()),
             Content::Picture(path) => sum.update(path.to_string_lossy().as_bytes()),
             Content::BundledPicture(name) => sum.update(name.as_bytes()),
         }

@@ -256,7 +256,7 @@ fn embeddings(lab: &LabRun<'_>, options: &EmbeddingOptions) -> Result<Report, La
     if let Some(terms) = &terms {
         let answers = found.pop().unwrap_or_default();
         report = report.with_parameter("sum", arithmetic_text(terms));
-        report = report.with_value("answers", ranked(lab, options.nearness, &[(None, &answers)]));
+        report = report.with_value("answers", ranked(lab, options.nearness, &[(None, answers.as_slice())]));
         // a − b + c: b is to a as c is to the answer.
         let signs: Vec<f64> = sum.iter().map(|(sign, _)| *sign).collect();
         if let (Some((id, _)), true) = (answers.first(), signs == [1.0, -1.0, 1.0]) {
@@ -266,8 +266,8 @@ fn embeddings(lab: &LabRun<'_>, options: &EmbeddingOptions) -> Result<Report, La
         }
         report.notes.push(format!("the tokens of {} are left out of its nearest tokens", arithmetic_text(terms)));
     }
-    let lists: Vec<(Option<&str>, &Vec<(usize, f64)>)> =
-        asked.iter().zip(&found).map(|(nth, found)| (Some(words.0[*nth].text.as_str()), found)).collect();
+    let lists: Vec<NearestOf<'_>> =
+        asked.iter().zip(&found).map(|(nth, found)| (Some(words.0[*nth].text.as_str()), found.as_slice())).collect();
     report = report.with_value("neighbours", ranked(lab, options.nearness, &lists));
     let several: Vec<String> =
         words.0.iter().filter(|word| word.tokens.len() > 1).map(|word| told(lab, word)).collect();
@@ -314,8 +314,11 @@ fn nearest(lab: &LabRun<'_>, mut nearest: Nearest, n_rows: usize) -> Result<Vec<
     Ok(nearest.found())
 }
 
+/// A word, where the list has one, and the tokens nearest to it with how near they are.
+type NearestOf<'a> = (Option<&'a str>, &'a [(usize, f64)]);
+
 /// Lists of nearest tokens, one below the other; each under its word, where it has one.
-fn ranked(lab: &LabRun<'_>, nearness: Nearness, lists: &[(Option<&str>, &Vec<(usize, f64)>)]) -> Value {
+fn ranked(lab: &LabRun<'_>, nearness: Nearness, lists: &[NearestOf<'_>]) -> Value {
     let rows =
         || lists.iter().flat_map(|(word, list)| list.iter().enumerate().map(move |(nth, found)| (word, nth, found)));
     let words: Option<Vec<String>> = rows().map(|(word, ..)| word.map(str::to_owned)).collect();

@@ -174,16 +174,13 @@ impl AtlasScene {
         let [low, high] = self.range();
         for (nth, head) in self.table().map_or(&[][..], |table| &table.heads).iter().enumerate() {
             let cell = cells.cell(head.layer, head.head).shrink(0.5);
-            match self.column().and_then(|column| column.cells[nth]) {
-                Some(RankedStatistic { statistic, .. }) => {
-                    let color = self.color(((statistic.value - low) / (high - low)) as f32, &pen.palette);
-                    pen.rect(cell, color);
-                }
+            if let Some(RankedStatistic { statistic, .. }) = self.column().and_then(|column| column.cells[nth]) {
+                let color = self.color(((statistic.value - low) / (high - low)) as f32, &pen.palette);
+                pen.rect(cell, color);
+            } else {
                 // Not defined is not 0.
-                None => {
-                    pen.rect(cell, pen.palette.raised);
-                    pen.line(cell.left_bottom(), cell.right_top(), 0.75, weak);
-                }
+                pen.rect(cell, pen.palette.raised);
+                pen.line(cell.left_bottom(), cell.right_top(), 0.75, weak);
             }
         }
         let step = |side: f32| (LABEL_PT / side.max(0.1)).ceil().max(1.0) as usize;
