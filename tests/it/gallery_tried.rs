@@ -215,6 +215,7 @@ fn changed(tried: &Tried) -> Vec<Claim> {
 }
 
 /// What an example that asks the laboratory claims.
+#[expect(clippy::too_many_lines, reason = "one entry for each example")]
 fn asked(tried: &Tried) -> Vec<Claim> {
     let last = of_last_layer(&tried.plain);
     match tried.example.title {

@@ -187,8 +187,11 @@ struct Pair {
     weight: f64,
 }
 
+/// A number of a row: an input, the query and its pairs.
+type RowStatistic<'a> = dyn Fn(&Capture, usize, &[Pair]) -> Option<f64> + 'a;
+
 /// The mean over all rows of all inputs of what `row` says, on stored patterns, with the standard error over inputs.
-fn dense(captures: &[Capture], head: HeadId, row: &dyn Fn(&Capture, usize, &[Pair]) -> Option<f64>) -> [f64; 2] {
+fn dense(captures: &[Capture], head: HeadId, row: &RowStatistic<'_>) -> [f64; 2] {
     let causal = captures[0].model().stacks[0].causal;
     let of_input = |capture: &Capture| {
         let pattern = attention::pattern(capture, head).unwrap();
@@ -216,7 +219,7 @@ fn sums_are_those_of_a_dense_computation_on_stored_patterns() {
         let stack = &statistics.stacks()[0];
         let id = |capture: &Capture, at: usize| capture.tokens(Side::Only)[at].id;
         for head in stack.ids() {
-            let check = |metric: Metric, row: &dyn Fn(&Capture, usize, &[Pair]) -> Option<f64>| {
+            let check = |metric: Metric, row: &RowStatistic<'_>| {
                 let [mean, error] = dense(&captures, head, row);
                 let found = stack.head(head).unwrap().statistic(metric).unwrap();
                 assert!((found.value - mean).abs() < 1e-9, "{name} {head} {metric:?}: {found:?} instead of {mean}");
