@@ -71,6 +71,11 @@ impl Document {
         Ok((part, grouped))
     }
 
+    /// Whether what it reads, or shows, may have groups.
+    pub(super) fn shows_groups(&self) -> bool {
+        self.experiment.brackets || self.latest_capture().is_some_and(|capture| capture.has_groups())
+    }
+
     /// Why tokens cannot be made one group, in words; `None` when they can.
     pub fn ungroupable(&self, side: Side, positions: &Range<usize>) -> Option<&'static str> {
         self.with_groups(side, positions, Grouping::Together).err()

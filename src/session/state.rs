@@ -88,6 +88,8 @@ impl Session {
             *pane.own_options.as_mut().unwrap_or(&mut pane.options) = settings.views.clone();
             // Whoever starts with a corpus wants to see it, however it was the last time.
             *pane.options.corpus_mut() |= has_corpus;
+            // Whoever starts with groups wants to see them.
+            pane.options.reading.words |= self.documents.of(pane).shows_groups();
         }
         self.settings = settings;
     }

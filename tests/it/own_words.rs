@@ -161,12 +161,14 @@ fn grouping_writes_brackets_is_undone_and_is_kept() {
         play.answers();
     };
     let words = |play: &Play| {
-        let grouped = groups::positions(play.session.document().latest_capture().unwrap().tokens(Side::Only));
-        grouped.into_iter().map(|word| (word.start, word.end)).collect::<Vec<_>>()
+        groups::positions(play.session.document().latest_capture().unwrap().tokens(Side::Only))
+            .into_iter()
+            .map(|group| (group.start, group.end))
+            .collect::<Vec<_>>()
     };
     of(&mut play, true, 0..2);
     assert_eq!(text(&play), r"[one two] \[three\] four", "brackets of the text stay letters");
-    assert_eq!(words(&play), vec![(0, 2)]);
+    assert_eq!(words(&play), [(0, 2)]);
     assert!(play.session.pane().options.reading.words, "and what was grouped is shown as one word");
     let plain = play.session.document().latest_capture().unwrap().input().text.clone();
     assert_eq!(plain.as_deref(), Some("one two [three] four"));
@@ -195,10 +197,18 @@ fn grouping_writes_brackets_is_undone_and_is_kept() {
     play.does(Command::SetText("one [two four]".to_owned()));
     play.does(Command::Run);
     play.answers();
-    assert_eq!(words(&play), vec![(1, 3)], "typed brackets group as well");
+    assert_eq!(words(&play), [(1, 3)], "typed brackets group as well");
     play.does(Command::SetBrackets(false));
     play.answers();
     assert!(words(&play).is_empty(), "and are letters when they are told to be");
+}
+
+#[test]
+fn a_window_that_begins_with_brackets_shows_groups() {
+    let window = Window::open(OpenOptions { brackets: true, ..with_text("[one two] three") });
+    let session = window.app().session();
+    assert_eq!(session.document().latest_capture().unwrap().input().text.as_deref(), Some("one two three"));
+    assert!(session.pane().options.reading.words);
 }
 
 #[test]

@@ -92,7 +92,8 @@ impl InputPanel {
                 cx.send(Command::SetTextB(Some(text_b)));
             }
         }
-        ui.horizontal(|ui| {
+        ui.horizontal_wrapped(|ui| {
+            ui.style_mut().wrap_mode = Some(egui::TextWrapMode::Extend);
             let (label, tooltip) = match experiment.text_b {
                 None => ("Add second sentence", "Run a pair of sentences, as BERT was trained on"),
                 Some(_) => ("Remove second sentence", "Run only the first sentence"),
