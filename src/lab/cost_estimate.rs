@@ -1,6 +1,6 @@
 //! Estimated cost of a method: one that takes minutes begins only when told to.
 
-use std::{fmt, time::Instant};
+use std::fmt;
 
 use super::{LabError, LabRun};
 use crate::{
@@ -76,9 +76,7 @@ impl LabRun<'_> {
         once: impl FnOnce() -> Result<(), LabError>,
     ) -> Result<(), LabError> {
         let TimeLimit::Secs(most) = self.time_limit else { return Ok(()) };
-        let started = Instant::now();
-        once()?;
-        let secs = started.elapsed().as_secs_f64() * n as f64 / rayon::current_num_threads() as f64;
+        let secs = self.model.secs_of_work(once)? * n as f64;
         if secs <= most {
             return Ok(());
         }

@@ -105,6 +105,16 @@ impl Model {
         Ok(started.elapsed().as_secs_f64() / n as f64)
     }
 
+    /// Seconds that work takes, as a part of much of its kind that all threads share.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub fn secs_of_work<E>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<f64, E> {
+        let started = Instant::now();
+        work()?;
+        Ok(started.elapsed().as_secs_f64() / self.engine.n_threads().max(1) as f64)
+    }
+
     /// `[variants, n_outcomes]` of variants that begin at the same layer.
     fn together(&self, variants: &[Variant<'_>], control: &Control<'_>) -> Result<Tensor, ModelError> {
         let plan = RunPlan::silent();
