@@ -244,15 +244,15 @@ pub fn menu_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
 pub fn front_field_ui(ui: &mut Ui, cx: &ViewCtx<'_>, field: OptionField<'_>) {
     let OptionField { name, label, meaning, mut value, counts, .. } = field;
     ui.label(RichText::new(label).color(cx.theme.text_weak)).on_hover_text(meaning);
-    let texts = match &mut value {
-        FieldValue::Words(words, hint) => Some(words_ui(ui, name, words, hint)),
-        FieldValue::Texts(texts, hint) => Some(texts_ui(texts, |joined| words_ui(ui, name, joined, hint))),
-        _ => None,
+    let response = if let FieldValue::Words(words, hint) = &mut value {
+        words_ui(ui, name, words, hint)
+    } else if let FieldValue::Texts(texts, hint) = &mut value {
+        texts_ui(texts, |joined| words_ui(ui, name, joined, hint))
+    } else {
+        control_ui(ui, (name, label, meaning), &mut value, counts);
+        return;
     };
-    match texts {
-        Some(response) => drop(response.accessible_name(label).on_hover_text(meaning)),
-        None => drop(control_ui(ui, (name, label, meaning), &mut value, counts)),
-    }
+    response.accessible_name(label).on_hover_text(meaning);
 }
 
 /// One option in a narrow column: the control, and its name behind it.
