@@ -52,23 +52,14 @@ pub struct Definition {
     /// nothing.
     pub threshold: Option<(f32, &'static str)>,
     pub applies: &'static str,
-    /// Why no row of a pattern qualifies, where none does.
-    pub nothing: Undefined,
 }
 
 /// Attention of one sequence to itself.
 const OWN: &str = "decoders and encoders that read text";
 const ALL_STACKS: &str = "decoders, encoders, cross-attention and pictures";
 /// What scores of patches have in common.
-const OF_PATCHES: Definition = Definition {
-    name: "",
-    title: "",
-    meaning: "",
-    formula: "",
-    threshold: None,
-    applies: "pictures",
-    nothing: Undefined::TooShort,
-};
+const OF_PATCHES: Definition =
+    Definition { name: "", title: "", meaning: "", formula: "", threshold: None, applies: "pictures" };
 
 impl Detector {
     /// Every detector.
@@ -100,7 +91,6 @@ impl Detector {
                 formula: "mean over i of A[i, i−1]",
                 threshold: Some((0.5, "Clark et al. 2019")),
                 applies: OWN,
-                nothing: Undefined::TooShort,
             },
             Self::Next => &Definition {
                 name: "next",
@@ -109,7 +99,6 @@ impl Detector {
                 formula: "mean over i of A[i, i+1]",
                 threshold: Some((0.5, "Clark et al. 2019")),
                 applies: "encoders that read text",
-                nothing: Undefined::TooShort,
             },
             Self::Itself => &Definition {
                 name: "itself",
@@ -119,7 +108,6 @@ impl Detector {
                 formula: "mean over i of A[i, i]",
                 threshold: Some((0.5, "as for the previous token")),
                 applies: OWN,
-                nothing: Undefined::TooShort,
             },
             Self::Positional => &Definition {
                 name: "positional",
@@ -129,7 +117,6 @@ impl Detector {
                 formula: "max over Δ≠0 of the share of i with argmax over j of A[i, j] = i + Δ",
                 threshold: Some((0.9, "Voita et al. 2019")),
                 applies: OWN,
-                nothing: Undefined::TooShort,
             },
             Self::First => &Definition {
                 name: "first",
@@ -139,7 +126,6 @@ impl Detector {
                 formula: "mean over i of A[i, 0]",
                 threshold: Some((0.6, "Clark et al. 2019, for [CLS]")),
                 applies: ALL_STACKS,
-                nothing: Undefined::TooShort,
             },
             Self::Duplicate => &Definition {
                 name: "duplicate",
@@ -148,7 +134,6 @@ impl Detector {
                 formula: "mean over i with a copy of Σ over j<i with t(j)=t(i) of A[i, j]",
                 threshold: Some((0.3, "as for induction")),
                 applies: OWN,
-                nothing: Undefined::NoRepetition,
             },
             Self::Induction => &Definition {
                 name: "induction",
@@ -161,7 +146,6 @@ impl Detector {
                 formula: "mean over i with a copy of Σ over j<i−1 with t(j)=t(i) of A[i, j+1]",
                 threshold: Some((0.3, "common practice; Olsson et al. give none")),
                 applies: OWN,
-                nothing: Undefined::NoRepetition,
             },
             Self::Punctuation => &Definition {
                 name: "punctuation",
@@ -170,7 +154,6 @@ impl Detector {
                 formula: "mean over i of Σ over j with t(j) in {. ,} of A[i, j]",
                 threshold: Some((0.6, "Clark et al. 2019")),
                 applies: OWN,
-                nothing: Undefined::TooShort,
             },
             Self::Special => &Definition {
                 name: "special",
@@ -179,7 +162,6 @@ impl Detector {
                 formula: "mean over i of Σ over special j of A[i, j]",
                 threshold: Some((0.6, "Clark et al. 2019, for [SEP]")),
                 applies: ALL_STACKS,
-                nothing: Undefined::TooShort,
             },
             Self::Content => &Definition {
                 name: "content",
@@ -188,7 +170,6 @@ impl Detector {
                 formula: "mean over i of max over j≠0, j not special, of A[i, j]",
                 threshold: None,
                 applies: ALL_STACKS,
-                nothing: Undefined::TooShort,
             },
             Self::Confidence => &Definition {
                 name: "confidence",
@@ -198,7 +179,6 @@ impl Detector {
                 formula: "mean over i of max over j of A[i, j]",
                 threshold: None,
                 applies: ALL_STACKS,
-                nothing: Undefined::TooShort,
             },
             Self::Distance => &Definition {
                 name: "distance",
@@ -214,7 +194,6 @@ impl Detector {
                 meaning: "How much nearer in hue than chance patches are that attend to each other, weighted by \
                           saturation",
                 formula: "mean of cos(hue i − hue j) weighted by A[i, j], less the same with equal weights",
-                nothing: Undefined::NoVariation,
                 ..OF_PATCHES
             },
             Self::Brightness => &Definition {
@@ -222,9 +201,26 @@ impl Detector {
                 title: "Brightness",
                 meaning: "Correlation of the brightness of patches that attend to each other",
                 formula: "Pearson correlation of the brightness of i and j, weighted by A[i, j]",
-                nothing: Undefined::NoVariation,
                 ..OF_PATCHES
             },
+        }
+    }
+
+    /// Why no row of a pattern qualifies, where none does.
+    pub const fn nothing(self) -> Undefined {
+        match self {
+            Self::Duplicate | Self::Induction => Undefined::NoRepetition,
+            Self::Hue | Self::Brightness => Undefined::NoVariation,
+            Self::Previous
+            | Self::Next
+            | Self::Itself
+            | Self::Positional
+            | Self::First
+            | Self::Punctuation
+            | Self::Special
+            | Self::Content
+            | Self::Confidence
+            | Self::Distance => Undefined::TooShort,
         }
     }
 

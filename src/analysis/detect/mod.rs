@@ -211,7 +211,7 @@ impl StackFacts {
             Detector::Positional => self.tokens.positional(pattern).map(|share| share as f32),
             _ => self.tokens.mean(detector, pattern).map(|mean| mean as f32),
         }
-        .ok_or(detector.definition().nothing)
+        .ok_or(detector.nothing())
     }
 
     /// The score of a pattern by a detector of patches; `None` of any other, and where there is nothing to tell.

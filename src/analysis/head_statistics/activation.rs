@@ -8,7 +8,7 @@ pub fn activation(pattern: &Matrix, tokens: &TokenFacts, square: bool) -> Option
     let rows = pattern.rows().enumerate().skip(1);
     let in_row = |(query, row): (usize, &[f32])| {
         let keys = row.iter().enumerate().skip(1);
-        let others = keys.filter(|(key, _)| !(square && *key == query || tokens.is_special_key(*key)));
+        let others = keys.filter(|(key, _)| (!square || *key != query) && !tokens.is_special_key(*key));
         others.map(|(_, weight)| *weight).max_by(f32::total_cmp)
     };
     rows.filter_map(in_row).max_by(f32::total_cmp)

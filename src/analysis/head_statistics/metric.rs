@@ -173,7 +173,7 @@ impl Metric {
     /// Why no row of an input qualifies, where none does.
     pub const fn nothing(self) -> Undefined {
         match self {
-            Self::Kind(detector) => detector.definition().nothing,
+            Self::Kind(detector) => detector.nothing(),
             Self::Of(Quantity::InductionGain) => Undefined::NoRepetition,
             Self::Of(_) => Undefined::TooShort,
         }

@@ -21,7 +21,7 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     raster::ColorMap,
-    text::{counted, grouped, tick_text},
+    text::{counted, decimal_text, grouped, ordinal_text, tick_text},
 };
 
 pub mod layout;
@@ -219,6 +219,13 @@ impl AtlasScene {
             let words = pen.type_.fit(words, SMALL, room - GRID).into_owned();
             pen.text(&words, SMALL, color, pos2(left, y), Align::Left);
         };
+        let series = self.series();
+        let colors: Vec<(&[HeadId], Rgba)> = series
+            .iter()
+            .enumerate()
+            .filter(|(_, series)| series.kind.is_some())
+            .map(|(nth, series)| (series.heads.as_slice(), pen.palette.head(nth - 1)))
+            .collect();
         let head = layout.row(0);
         cell(pen, "Head", weak, head.left(), HEAD_PT, head.center().y);
         cell(pen, "Kinds", weak, head.left() + HEAD_PT, kinds_pt, head.center().y);
@@ -233,9 +240,14 @@ impl AtlasScene {
             }
             let y = row.center().y;
             cell(pen, &id.to_string(), text, row.left(), HEAD_PT, y);
-            cell(pen, &kinds_text(table, id), text, row.left() + HEAD_PT, kinds_pt, y);
+            // The colour of its points: the table is their legend, too.
+            let color = colors.iter().find(|(heads, _)| heads.contains(&id)).map_or(text, |(_, color)| *color);
+            cell(pen, &kinds_text(table, id), color, row.left() + HEAD_PT, kinds_pt, y);
             for (nth, metric) in metrics.into_iter().enumerate() {
-                cell(pen, &number_text(table.cell(metric, id)), text, x(nth), number_pt, y);
+                let texts = shorter_and_shorter(table.cell(metric, id));
+                let fits = |words: &&String| pen.type_.width(words, SMALL) <= number_pt - GRID;
+                let words = texts.iter().find(fits).or(texts.last()).cloned().unwrap_or_default();
+                cell(pen, &words, text, x(nth), number_pt, y);
             }
         }
     }
@@ -292,6 +304,14 @@ pub fn kinds_text(table: &StackTable, head: HeadId) -> String {
 pub fn number_text(cell: Option<RankedStatistic>) -> String {
     let Some(cell) = cell else { return "not defined".to_owned() };
     format!("{}, {}", cell.text(), cell.rank_text())
+}
+
+/// The same in less and less room.
+fn shorter_and_shorter(cell: Option<RankedStatistic>) -> Vec<String> {
+    let whole = number_text(cell);
+    let Some(cell) = cell else { return vec![whole, "–".to_owned()] };
+    let value = decimal_text(cell.statistic.value);
+    vec![whole, format!("{value}, {}", cell.rank_text()), format!("{value}, {}", ordinal_text(cell.rank)), value]
 }
 
 impl Scene for AtlasScene {

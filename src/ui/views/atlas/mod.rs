@@ -36,6 +36,9 @@ use crate::{
 /// Smaller than this nothing can be told apart.
 const LEAST_PT: Vec2 = vec2(480.0, 320.0);
 
+/// A narrower plot has no legend.
+const LEGEND_PT: f32 = 360.0;
+
 /// Everything that the scene depends on.
 type SceneKey = (Same<CloudResult>, HeadId, AtlasOptions, ColorMap);
 
@@ -81,7 +84,11 @@ impl AtlasView {
         let key = (Same(Arc::clone(&scene.found)), scene.head, scene.options, scene.color_map);
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_heads(area, pen));
         let layout = scene.layout(area, Medium::Screen);
-        let chart = scene.chart(&cx.theme.palette);
+        let mut chart = scene.chart(&cx.theme.palette);
+        if layout.plot.width() < LEGEND_PT {
+            // The table has the colours, and a legend would lie over the points.
+            chart.series.iter_mut().for_each(|series| series.name.clear());
+        }
         let subject = Id::unique((scene.head.stack, scene.options.across.name(), scene.options.up.name()));
         let charts = ChartUi { chart: &chart, salt: 0, subject, legend: Corner::RightTop, moves: true };
         let plotted = charts.show(ui, cx.theme, layout.chart());
