@@ -139,8 +139,7 @@ impl Detector {
                 name: "induction",
                 title: "Induction",
                 meaning: "Weight on the tokens that followed earlier copies of the query’s token, on average over \
-                          the queries that have one: prefix matching (Olsson et al. 2022). What follows a copy \
-                          may not be the query itself. Where a text repeats at one \
+                          the queries that have one: prefix matching (Olsson et al. 2022). Where a text repeats at one \
                           distance, a head that looks that far back in any text scores as high: compare its \
                           positional score, and try another text",
                 formula: "mean over i with a copy of Σ over j<i−1 with t(j)=t(i) of A[i, j+1]",
