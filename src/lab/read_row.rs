@@ -417,10 +417,9 @@ mod tests {
     /// `tests/fixtures/generate_debate.py`.
     #[test]
     fn weights_in_the_opposite_order_are_as_far_as_by_scipy_and_do_what_they_do_in_pytorch() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let expected = std::fs::read(root.join("tests/fixtures/lab/debate.json")).unwrap();
-        let expected: serde_json::Value = serde_json::from_slice(&expected).unwrap();
-        let reviews = std::fs::read_to_string(root.join("assets/corpora/reviews.csv")).unwrap();
+        let expected = include_str!("../../tests/fixtures/lab/debate.json");
+        let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+        let reviews = include_str!("../../assets/corpora/reviews.csv");
         let model = model("demo:bilstm");
         let mut n = 0;
         for (line, expected) in reviews.lines().skip(1).zip(expected["demo:bilstm"].as_array().unwrap()) {

@@ -262,29 +262,6 @@ impl Session {
         self.run()
     }
 
-    /// Opens what was run before beside what is shown.
-    fn show_before(&mut self) -> Vec<Effect> {
-        let Some(before) = self.document().written_before().cloned() else { return Vec::new() };
-        let here = self.document().id;
-        let Self { documents, panes, notices, .. } = self;
-        // Both say why they refuse.
-        if !documents.has_room() {
-            panes.detach(documents, notices);
-            return Vec::new();
-        }
-        if panes.open_twin(Split::Right, notices).is_none() {
-            return Vec::new();
-        }
-        panes.detach(documents, notices);
-        let beside = self.active_document();
-        if beside.id == here {
-            return Vec::new();
-        }
-        beside.example = None;
-        beside.experiment = before;
-        self.run()
-    }
-
     fn set_view_options(&mut self, options: ViewOptions) {
         let pane = self.panes.active_mut();
         // Whoever changes what an example came with means to keep it.
@@ -386,7 +363,7 @@ impl Session {
         }
     }
 
-    fn active_document(&mut self) -> &mut Document {
+    pub(super) fn active_document(&mut self) -> &mut Document {
         self.documents.of_mut(self.panes.active())
     }
 

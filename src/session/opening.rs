@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Address, Cause, CorpusDialog, CorpusSheet, Document, Effect, Experiment, FirstStep, Focus, LectureCommand,
-    Loadable, NumbersCommand, PathKind, Session,
+    Loadable, NumbersCommand, PathKind, Session, Split,
     arrangement::{Arrangements, Turn},
     autosave::{OpenState, SessionOutcome, file_name},
     corpora::CorpusInput,
@@ -563,5 +563,28 @@ impl Session {
             effects.extend(keeping.took_up(origin, OpenState { documents, panes }, settings, notices, jobs));
         }
         effects
+    }
+
+    /// Opens what was run before beside what is shown.
+    pub(super) fn show_before(&mut self) -> Vec<Effect> {
+        let Some(before) = self.document().written_before().cloned() else { return Vec::new() };
+        let here = self.document().id;
+        let Self { documents, panes, notices, .. } = self;
+        // Both say why they refuse.
+        if !documents.has_room() {
+            panes.detach(documents, notices);
+            return Vec::new();
+        }
+        if panes.open_twin(Split::Right, notices).is_none() {
+            return Vec::new();
+        }
+        panes.detach(documents, notices);
+        let beside = self.active_document();
+        if beside.id == here {
+            return Vec::new();
+        }
+        beside.example = None;
+        beside.experiment = before;
+        self.run()
     }
 }

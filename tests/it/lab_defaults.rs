@@ -12,8 +12,14 @@ use crate::{lab::demo, render::attnscope};
 const MODEL: [&str; 4] = ["--model", "demo:translate", "--text", "the cat sleeps"];
 
 /// Options that have another form where they are typed: a choice of the window that names heads, and lists.
-const OTHERWISE: [(&str, &str); 4] =
-    [("attention", "heads"), ("integrated", "steps"), ("rank-one", "paraphrases"), ("rank-one", "neighbours")];
+const OTHERWISE: [(&str, &str); 6] = [
+    ("attention", "heads"),
+    ("integrated", "steps"),
+    ("rank-one", "paraphrases"),
+    ("rank-one", "neighbours"),
+    ("embeddings", "words"),
+    ("embeddings", "pairs"),
+];
 
 /// What [`words`] say otherwise: it has to be said, or takes long.
 const SAID: [(&str, &str); 2] = [("masks", "steps"), ("rank-one", "object")];

@@ -164,7 +164,7 @@ fn groups_lead_to_their_views_and_grey_ones_say_why() {
     window.harness.step();
     window.harness.get_by_role_and_label(Role::TextInput, "Search views").type_text("logit lens");
     window.settle();
-    assert_eq!(window.harness.query_all_by_label_contains("View: ").count(), 5, "the pages of Explain");
+    assert_eq!(window.harness.query_all_by_label_contains("View: ").count(), 6, "the pages of Explain");
     window.harness.get_by_role_and_label(Role::TextInput, "Search views").type_text(" qqq");
     window.settle();
     assert!(window.shows("No view mentions “logit lens qqq”"));

@@ -134,7 +134,7 @@ pub fn largest_bin(largest: f64) -> usize {
 /// Sums up.
 pub fn summary(instances: &[Instance], options: &SummaryOptions) -> DebateSummary {
     let classes = classes(instances);
-    let of = |test: DebateTest| Source { instances, classes: &classes, how: Draws::of(options, test) };
+    let of = |test: DebateTest| TestedInputs { instances, classes: &classes, how: Draws::of(options, test) };
     let correlation = of(DebateTest::Correlation);
     let gradient = correlation.agreement(|c| c.gradient, |c| Some(c.by_chance[0]));
     let leave_one_out = correlation.agreement(|c| c.leave_one_out, |c| Some(c.by_chance[1]));
@@ -185,13 +185,13 @@ impl Draws {
 }
 
 /// The inputs as one test sees them.
-struct Source<'a> {
+struct TestedInputs<'a> {
     instances: &'a [Instance],
     classes: &'a [(String, usize)],
     how: Draws,
 }
 
-impl Source<'_> {
+impl TestedInputs<'_> {
     fn agreement(
         &self,
         pick: impl Fn(&super::Correlations) -> Option<RankAgreement>,

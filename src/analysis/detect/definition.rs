@@ -81,7 +81,6 @@ impl Detector {
     ];
 
     /// What it measures.
-    #[expect(clippy::too_many_lines, reason = "one entry for each")]
     pub const fn definition(self) -> &'static Definition {
         match self {
             Self::Previous => &Definition {

@@ -203,7 +203,7 @@ impl StackFacts {
     /// The score of a pattern `[query, key]` of the stack.
     ///
     /// # Errors
-    /// As [`Self::score`].
+    /// As [`Probe::score`].
     pub fn score_of(&self, detector: Detector, pattern: &Matrix) -> Result<f32, Undefined> {
         self.check(detector)?;
         match detector {

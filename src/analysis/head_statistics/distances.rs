@@ -2,11 +2,11 @@
 
 use super::{
     metric::{NEAR, Quantity},
-    row::{Row, Tallies},
+    row::{SeenRow, Tallies},
 };
 
 /// Adds distances in tokens, or between the places in two sequences.
-pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     let query = row.query;
     if tallies.has(Quantity::RelativeDistance) {
         let place = |at: usize, n: usize| at as f64 / n.max(1) as f64;

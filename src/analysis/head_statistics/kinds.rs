@@ -2,7 +2,7 @@
 
 use super::{
     metric::Metric,
-    row::{Row, Tallies},
+    row::{SeenRow, Tallies},
 };
 use crate::{
     analysis::detect::{Detector, StackFacts},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Adds what detectors say of a row.
-pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     for detector in Detector::ALL {
         let metric = Metric::Kind(detector);
         if tallies.is_defined(metric) {

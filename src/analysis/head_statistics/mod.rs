@@ -38,7 +38,7 @@ pub use offsets::{MOST_OFFSET, N_BINS, OffsetSums};
 pub use table::{MetricColumn, RankedStatistic, StackTable};
 
 use offsets::LargestOffsets;
-use row::{Row, Scratch, Tallies};
+use row::{Scratch, SeenRow, Tallies};
 
 /// Statistics of all heads of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -259,7 +259,7 @@ impl HeadSums {
             scratch.fill(weights, visibility.keys(query, n_queries, n_keys));
             let sink = sinks.map(|sinks| sinks.get(query).copied().map_or(0.0, f64::from));
             let (logs, seen) = (&scratch.logs, &scratch.seen);
-            let row = Row { query, n_queries, weights, logs, seen, sink, tokens };
+            let row = SeenRow { query, n_queries, weights, logs, seen, sink, tokens };
             kinds::add(&row, &mut tallies);
             spread::add(&row, &mut tallies);
             distances::add(&row, &mut tallies);

@@ -7,7 +7,7 @@ use super::{
 use crate::analysis::{detect::TokenFacts, stats::logarithm};
 
 /// A row of a pattern.
-pub struct Row<'a> {
+pub struct SeenRow<'a> {
     pub query: usize,
     /// Number of queries.
     pub n_queries: usize,
@@ -22,7 +22,7 @@ pub struct Row<'a> {
     pub tokens: &'a TokenFacts,
 }
 
-impl Row<'_> {
+impl SeenRow<'_> {
     /// The weight on a key.
     pub fn weight(&self, key: usize) -> f64 {
         self.weights.get(key).copied().map_or(0.0, f64::from)

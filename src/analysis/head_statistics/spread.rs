@@ -2,7 +2,7 @@
 
 use super::{
     metric::Quantity,
-    row::{Row, Tallies},
+    row::{SeenRow, Tallies},
 };
 use crate::analysis::stats::entropy;
 
@@ -12,7 +12,7 @@ const LEAST_KEYS: usize = 3;
 const LEAST_WEIGHT: f32 = 1e-30;
 
 /// Adds entropies, and the shape of the scores.
-pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     if tallies.has(Quantity::Entropy) {
         let entropy = entropy(row.weights, row.logs, row.sink);
         tallies.add(Quantity::Entropy, entropy);
@@ -31,7 +31,7 @@ pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
 
 /// Scores are the logarithms of weights but for a number that all keys of a row share, so differences of both are the same.
 /// A row with a weight below [`LEAST_WEIGHT`] does not qualify.
-fn add_scores(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+fn add_scores(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     let n = row.seen.len() as f64;
     let scores = || row.seen.iter().map(|key| row.logs.get(*key).copied().unwrap_or(f64::NEG_INFINITY));
     if row.seen.iter().any(|key| row.weights.get(*key).is_none_or(|weight| *weight < LEAST_WEIGHT)) {

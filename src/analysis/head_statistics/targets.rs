@@ -2,11 +2,11 @@
 
 use super::{
     metric::Quantity,
-    row::{Row, Tallies},
+    row::{SeenRow, Tallies},
 };
 
 /// Adds weights on delimiters and on what followed copies, beside what uniform or shuffled rows have there.
-pub fn add(row: &Row<'_>, tallies: &mut Tallies<'_>) {
+pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     let n_seen = row.seen.len() as f64;
     if tallies.has(Quantity::DelimiterRatio) {
         let keys = row.tokens.punctuation();

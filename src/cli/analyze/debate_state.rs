@@ -28,7 +28,7 @@ const EVERY: Duration = Duration::from_secs(5);
 
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct KeptTests {
     format: String,
     version: u32,
     /// What was asked: model, inputs, tests and options.
@@ -42,7 +42,7 @@ struct Kept {
 
 /// What is measured, and where it is kept.
 pub struct DebateState {
-    kept: Kept,
+    kept: KeptTests,
     path: Option<PathBuf>,
     written: Instant,
 }
@@ -68,7 +68,7 @@ impl DebateState {
             "preparation": format!("{:?}", how.chosen()),
             "options": options,
         });
-        let empty = || Kept {
+        let empty = || KeptTests {
             format: FORMAT.to_owned(),
             version: VERSION,
             asked: asked.clone(),
@@ -123,7 +123,7 @@ impl DebateState {
 
     /// Of the first `n` inputs.
     pub fn measured(self, n: usize) -> Measured {
-        let Kept { mut instances, mut left_out, .. } = self.kept;
+        let KeptTests { mut instances, mut left_out, .. } = self.kept;
         instances.retain(|of| of.input < n);
         left_out.retain(|(input, _)| *input < n);
         Measured { instances, left_out }
@@ -131,7 +131,7 @@ impl DebateState {
 }
 
 /// The file, where there is one.
-fn read(path: &Path) -> Result<Option<(Kept, &Path)>, CliError> {
+fn read(path: &Path) -> Result<Option<(KeptTests, &Path)>, CliError> {
     let failed = |why: String| CliError::Failed(format!("the state cannot be read: {why}: {}", path.display()));
     match fs::metadata(path) {
         Ok(file) if file.len() > MAX_BYTES => {
@@ -141,7 +141,8 @@ fn read(path: &Path) -> Result<Option<(Kept, &Path)>, CliError> {
         _ => {}
     }
     let bytes = fs::read(path).map_err(|error| failed(unreadable(&error)))?;
-    let kept: Kept = serde_json::from_slice(&bytes).map_err(|_| failed("it is no state of this command".to_owned()))?;
+    let kept: KeptTests =
+        serde_json::from_slice(&bytes).map_err(|_| failed("it is no state of this command".to_owned()))?;
     if kept.format != FORMAT || kept.version != VERSION {
         return Err(failed("it is of another program or version".to_owned()));
     }
