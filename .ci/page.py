@@ -109,7 +109,7 @@ def main(page, pictures):
         browser.wait("document.querySelector('main canvas').dataset.ready")
         left, top, *_ = browser.place("main canvas")
         browser.pointer(left + 32 + 10, top + 20 + 10, click=True)
-        browser.wait("document.body.dataset.ready === 'lines' && state.layer === 0 && state.head === 0")
+        browser.wait("document.body.dataset.ready === 'heatmap' && state.layer === 0 && state.head === 0")
         browser.script("document.activeElement.blur()")
         browser.key("\ue014")
         browser.wait("state.head === 1 || layerNow().heads.length === 1")
