@@ -32,6 +32,7 @@ fn words(column: &str) -> Vec<String> {
         "masked" => &["loo", "--by", "mask"],
         "deleted" => &["loo", "--by", "delete"],
         "edges" => &["edges", "--stack", "encoder", "--layer", "0", "--head", "0", "--query", "1", "--key", "0"],
+        "embeddings" => &["embeddings", "--token", "1"],
         "masks" => &["masks", "--steps", "2"],
         "trace" => &["trace", "--subject", "1..2"],
         "rank-one" => &["rank-one", "--subject", "1..2", "--object", "the"],
