@@ -13,6 +13,8 @@ enum Scope {
     NotInText,
     /// Only while nothing that takes keys has the focus.
     NotTyping,
+    /// As before, and no dialog is open, whose main button it presses.
+    NotInDialog,
 }
 
 impl UiCommand {
@@ -121,6 +123,9 @@ impl UiCommand {
             // A text field undoes its own changes.
             return Scope::NotInText;
         }
+        if matches!(self, Self::OpenHead | Self::CompareHead) {
+            return Scope::NotInDialog;
+        }
         // Without Ctrl a key types, moves the cursor or marks text.
         let types = self.shortcut().is_some_and(|shortcut| !shortcut.modifiers.command);
         if types { Scope::NotTyping } else { Scope::Anywhere }
@@ -137,6 +142,10 @@ impl UiCommand {
             Scope::Anywhere => true,
             Scope::NotInText => !in_text && !in_menu,
             Scope::NotTyping => !ctx.egui_wants_keyboard_input() && !in_menu,
+            Scope::NotInDialog => {
+                let in_dialog = ctx.memory(|memory| memory.top_modal_layer().is_some());
+                !ctx.egui_wants_keyboard_input() && !in_menu && !in_dialog
+            }
         };
         // What is open on top is closed first, and nothing else.
         if egui::Popup::is_any_open(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape)) {

@@ -341,8 +341,6 @@ fn enter_runs_a_table_and_a_text_of_many_lines() {
     let path = file(&folder, "notes.csv", "id,note\n1,the cat sat. It slept.\n2,a dog ran.\n");
     window.app().request(Command::OpenPaths(vec![path]));
     window.settle();
-    // The sheet is in its place once its height is known.
-    window.settle();
     window.click("Each sentence is one input");
     window.press(Modifiers::NONE, Key::Enter);
     assert_eq!(n_points_of(&window), 3);
