@@ -315,7 +315,8 @@ fn column_sentences_and_layers_are_chosen_before_a_table_is_run() {
     let path = file(&folder, "notes.csv", rows);
     let mut window =
         Window::open(OpenOptions { paths: vec![path], model: Some("demo:gpt".to_owned()), ..OpenOptions::default() });
-    assert!(window.shows("Open notes.csv") && window.shows("2 inputs, about 10 tokens"));
+    window.until("the table", |window| window.shows("Open notes.csv"));
+    assert!(window.shows("2 inputs, about 10 tokens"));
     assert!(window.app().session().document().corpus.is_none(), "nothing is run before one said so");
     // It is called as texts often are, and is not what is meant.
     window.click("Column");
@@ -334,13 +335,13 @@ fn enter_runs_a_table_and_a_text_of_many_lines() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(&folder, "rows.csv", ROWS);
     let mut window = Window::open(OpenOptions { paths: vec![path], ..with_text("one two three") });
-    assert!(window.shows("Open rows.csv") && window.app().session().document().corpus.is_none());
+    window.until("the table", |window| window.shows("Open rows.csv"));
+    assert!(window.app().session().document().corpus.is_none());
     window.press(Modifiers::NONE, Key::Enter);
     assert_eq!(n_points_of(&window), 4);
     // Also after something else was chosen in it.
     let path = file(&folder, "notes.csv", "id,note\n1,the cat sat. It slept.\n2,a dog ran.\n");
     window.app().request(Command::OpenPaths(vec![path]));
-    window.settle();
     window.click("Each sentence is one input");
     window.press(Modifiers::NONE, Key::Enter);
     assert_eq!(n_points_of(&window), 3);

@@ -48,7 +48,9 @@ impl Window {
         self.harness.check_accessibility();
     }
 
+    /// Clicks on this label, once it is there: files are looked at and read on threads of their own.
     pub fn click(&mut self, label: &str) {
+        self.until(label, |window| window.harness.query_all_by_label(label).next().is_some());
         self.harness.get_by_label(label).click();
         self.settle();
     }
@@ -98,7 +100,7 @@ impl Window {
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         let started = Instant::now();
         while !done(self) {
-            assert!(started.elapsed().as_secs() < 60, "waiting for {what}");
+            assert!(started.elapsed().as_secs() < 60, "waiting for {what}: {:?}", self.harness);
             std::thread::yield_now();
             self.harness.step();
         }
