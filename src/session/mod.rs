@@ -8,6 +8,7 @@ mod apply;
 mod arrangement;
 mod autosave;
 mod bookmarks;
+mod cancelling;
 mod changes;
 mod command;
 mod corpora;
