@@ -71,6 +71,21 @@ pub struct Colors {
 }
 
 impl Colors {
+    /// Whether colours stand for the sign of a value as well.
+    pub const fn is_signed(self) -> bool {
+        matches!(self.map, ColorMap::Signed)
+    }
+
+    /// The range of `values`: to `high` where one is given, else to the largest of them; with a sign, as far to both
+    /// sides of 0.
+    pub fn range(self, values: &[f32], high: Option<f32>, log: bool) -> ColorRange {
+        match (high, self.is_signed()) {
+            (Some(high), is_signed) => ColorRange::up_to(high, is_signed, log),
+            (None, false) => ColorRange::of(values, log),
+            (None, true) => ColorRange::up_to(values.iter().fold(0.0, |most, value| most.max(value.abs())), true, log),
+        }
+    }
+
     /// Opaque colour of `fraction` in `0..=1`; values outside are clamped, NaN has [`NO_NUMBER`].
     pub fn color(self, fraction: f32) -> [u8; 4] {
         if fraction.is_nan() {

@@ -185,14 +185,11 @@ pub fn atlas(
         .iter()
         .enumerate()
         .map(|(idx, pattern)| {
-            let reduced = reduce_by_max(pattern, max_side);
+            let reduced = reduce_by_max(pattern, max_side, colors.is_signed());
             let thumbnail = small_heatmap(
                 &reduced,
                 colors,
-                high.map_or_else(
-                    || ColorRange::of(reduced.as_slice(), log),
-                    |high| ColorRange::up_to(high, false, log),
-                ),
+                colors.range(reduced.as_slice(), high, log),
                 &mask.reduced(pattern.shape(), reduced.shape()),
             );
             let tile = Tile {
@@ -211,21 +208,24 @@ pub fn atlas(
     Atlas { image, tiles }
 }
 
-/// At most `max_side` rows and columns; every entry of the result is the largest of those it stands for.
-pub fn reduce_by_max(matrix: &Matrix, max_side: usize) -> Matrix {
-    reduced_to(matrix, [max_side; 2], Pool::Max)
+/// At most `max_side` rows and columns; every entry of the result is the largest of those it stands for, of values
+/// with a sign the one farthest from 0.
+pub fn reduce_by_max(matrix: &Matrix, max_side: usize, signed: bool) -> Matrix {
+    reduced_to(matrix, [max_side; 2], (Pool::Max, signed))
 }
 
-/// At most so many rows and columns; every entry of the result is the largest of those it stands for, or their mean.
-pub fn reduced_to(matrix: &Matrix, most: [usize; 2], pool: Pool) -> Matrix {
+/// At most so many rows and columns; every entry of the result is the largest of those it stands for (with a sign, the
+/// one farthest from 0), or their mean.
+pub fn reduced_to(matrix: &Matrix, most: [usize; 2], (pool, signed): (Pool, bool)) -> Matrix {
     let [n_rows, n_cols] = matrix.shape();
     let (rows, cols) = (n_rows.min(most[0]), n_cols.min(most[1]));
     if (rows, cols) == (n_rows, n_cols) || rows == 0 || cols == 0 {
         return matrix.clone();
     }
-    let (first, join): (f32, fn(f32, f32) -> f32) = match pool {
-        Pool::Max => (f32::NEG_INFINITY, f32::max),
-        Pool::Mean => (0.0, |sum, value| sum + value),
+    let (first, join): (f32, fn(f32, f32) -> f32) = match (pool, signed) {
+        (Pool::Max, false) => (f32::NEG_INFINITY, f32::max),
+        (Pool::Max, true) => (0.0, |most, value| if value.abs() > most.abs() { value } else { most }),
+        (Pool::Mean, _) => (0.0, |sum, value| sum + value),
     };
     let mut values = vec![first; rows * cols];
     let mut n_joined = vec![0usize; rows];
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_single_bright_entry_survives_in_the_thumbnail() {
         let pattern = matrix(100, 70, |query, key| if (query, key) == (57, 33) { 1.0 } else { 0.0 });
-        let reduced = reduce_by_max(&pattern, 16);
+        let reduced = reduce_by_max(&pattern, 16, false);
         assert_eq!(reduced.shape(), [16, 16]);
         assert_eq!(reduced.as_slice().iter().filter(|value| **value == 1.0).count(), 1);
         assert!(reduced.as_slice().iter().all(|value| value.is_finite()), "every pixel stands for some entry");
@@ -358,7 +358,7 @@ mod tests {
     fn pixels_stand_for_the_largest_or_the_mean_of_their_entries() {
         let pattern = matrix(90, 70, |query, key| ((query * 7 + key * 13) % 31) as f32 / 31.0);
         let (rows, cols) = (20, 16);
-        let of = |pool| reduced_to(&pattern, [rows, cols], pool);
+        let of = |pool| reduced_to(&pattern, [rows, cols], (pool, false));
         let (largest, mean) = (of(Pool::Max), of(Pool::Mean));
         let row_of = |row: usize| ((row + 1) * rows - 1) / 90;
         for y in 0..rows {
@@ -373,7 +373,24 @@ mod tests {
                 assert!((mean.row(y).unwrap()[x] - by_hand).abs() < 1e-5, "{y} {x}");
             }
         }
-        assert_eq!(reduced_to(&pattern, [200, 70], Pool::Mean), pattern, "nothing is enlarged");
+        assert_eq!(reduced_to(&pattern, [200, 70], (Pool::Mean, false)), pattern, "nothing is enlarged");
+    }
+
+    #[test]
+    fn of_values_with_a_sign_the_one_farthest_from_0_stays_and_0_has_the_middle_colour() {
+        let of = |query, key| match (query, key) {
+            (57, 33) => -1.0,
+            (57, 34) => 0.25,
+            _ => 0.0,
+        };
+        let reduced = reduce_by_max(&matrix(100, 70, of), 16, true);
+        let (least, most) = reduced.as_slice().iter().fold((0.0f32, 0.0f32), |(a, b), v| (a.min(*v), b.max(*v)));
+        assert_eq!((least, most), (-1.0, 0.0));
+        let signed = ColorMap::Signed.on(Ground::Light);
+        for high in [None, Some(3.0)] {
+            let range = signed.range(reduced.as_slice(), high, false);
+            assert_eq!((range.low(), range.high()), (-high.unwrap_or(1.0), high.unwrap_or(1.0)));
+        }
     }
 
     #[test]

@@ -96,7 +96,8 @@ vocabulary! {
 /// A strip of rows, reduced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Strip {
-    /// `[reduced rows, reduced columns]`: the largest weight of each block; 0 where nothing can be seen.
+    /// `[reduced rows, reduced columns]`: of each block the value farthest from 0, for weights the largest; 0 where
+    /// nothing can be seen.
     pub max: Matrix,
     /// The same: the mean weight of the cells of each block that can be seen and are not left out.
     pub mean: Matrix,
@@ -148,7 +149,9 @@ pub fn reduce(part: &ReadPattern, rows: Range<usize>, level: u32) -> Strip {
             let Some(values) = part.row(row).filter(|_| part.rows.groups[row].left_out.is_none()) else { continue };
             for col in part.seen_cols(row).filter(|col| !is_left_out[*col]) {
                 let (at, value) = (col >> level, values[col]);
-                largest[at] = largest[at].max(value);
+                if value.abs() > largest[at].abs() {
+                    largest[at] = value;
+                }
                 sums[at].0 += f64::from(value);
                 sums[at].1 += 1;
             }

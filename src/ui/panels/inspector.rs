@@ -24,6 +24,7 @@ use crate::{
         data::{self, tab_separated},
     },
     glossary,
+    ids::StackKind,
     session::{Command, Focus, SelectionCommand},
     spec::LayerSpec,
     text::{decimal_text, length_text, ordinal_text, share_text, weight_text, whole_text},
@@ -288,9 +289,12 @@ impl HeadNumber {
 
 /// The numbers of the selected head, with their ranks among `all` heads, where these are known.
 fn stats_ui(ui: &mut Ui, cx: &ViewCtx<'_>, stats: &HeadStats, all: &[HeadStats]) {
-    let title = match cx.pane.explained() {
-        None => "This head, over all queries and keys",
-        Some(_) => "Attention of this head, over all queries and keys",
+    let is_some = cx.pane.selection.stack() == StackKind::Chosen;
+    let title = match (cx.pane.explained(), is_some) {
+        (None, false) => "This head, over all queries and keys",
+        (None, true) => "This head, over the queries that were kept, and all keys",
+        (Some(_), false) => "Attention of this head, over all queries and keys",
+        (Some(_), true) => "Attention of this head, over the queries that were kept, and all keys",
     };
     section_ui(ui, cx.theme, title);
     let numbers = || HEAD_NUMBERS.iter().filter_map(|number| Some((number, (number.of)(stats)?)));

@@ -34,9 +34,9 @@ pub struct Look {
 }
 
 impl Look {
-    /// The colours of values from 0 to `high`.
+    /// The colours of values up to `high`.
     pub fn range(self, high: f32) -> ColorRange {
-        ColorRange::up_to(high, false, self.log)
+        self.map.range(&[], Some(high), self.log)
     }
 }
 

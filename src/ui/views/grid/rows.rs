@@ -9,10 +9,7 @@ use crate::{
     analysis::reading::{ReadPattern, Reading},
     capture::{Matrix, RgbaBuffer},
     ids::{CaptureId, HeadId},
-    raster::{
-        ColorRange,
-        heatmap::{RowsSee, small_heatmap},
-    },
+    raster::heatmap::{RowsSee, small_heatmap},
     ui::{
         ViewCtx,
         memo::Memo,
@@ -76,9 +73,7 @@ impl PinnedRows {
         };
         let colored = |part| {
             let values = Matrix::new(values(part), [1, n_cols]).ok()?;
-            let log = shown.look.log;
-            let own = || ColorRange::of(values.as_slice(), log);
-            let range = shown.high.map_or_else(own, |high| ColorRange::up_to(high, false, log));
+            let range = shown.look.map.range(values.as_slice(), shown.high, shown.look.log);
             Some(small_heatmap(&values, shown.look.map, range, &sight).pixels)
         };
         let pixels: Vec<Vec<u8>> = parts.iter().map(colored).collect::<Option<_>>()?;

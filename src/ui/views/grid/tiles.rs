@@ -532,9 +532,8 @@ fn color_image(image: &RgbaBuffer) -> ColorImage {
 /// A pattern at a level of detail as pixels of a size.
 fn map_image(values: &Matrix, shown: &Shown<'_>, (level, key): (u32, &TileKey)) -> RgbaBuffer {
     let sight = sight(shown.whole, level, 0, values.shape());
-    let reduced = reduced_to(values, [key.size[1], key.size[0]], key.look.pool);
-    let own = || ColorRange::of(reduced.as_slice(), key.look.log);
-    let range = key.high.map_or_else(own, |high| ColorRange::up_to(high, false, key.look.log));
+    let reduced = reduced_to(values, [key.size[1], key.size[0]], (key.look.pool, key.look.map.is_signed()));
+    let range = key.look.map.range(reduced.as_slice(), key.high, key.look.log);
     small_heatmap(&reduced, key.look.map, range, &sight.reduced(values.shape(), reduced.shape()))
 }
 

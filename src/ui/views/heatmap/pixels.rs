@@ -67,7 +67,7 @@ pub fn picture(ctx: &Context, pattern: &Arc<ReadPattern>, key: &PictureKey) -> P
     let high = key.shared_high.unwrap_or_else(|| pattern.high());
     let range = ColorRange::up_to(high, pattern.signed, key.scale == ColorScale::Log);
     // Longer inputs than a texture can hold keep their strongest entries.
-    let reduced = reduce_by_max(matrix, key.max_side);
+    let reduced = reduce_by_max(matrix, key.max_side, pattern.signed);
     let sight = sight(pattern).reduced(matrix.shape(), reduced.shape());
     let image = heatmap(&reduced, color_map(pattern, key.map.map).on(key.map.ground), range, &sight);
     let texture = texture::load(ctx, "heatmap", &image, TextureOptions::NEAREST);
