@@ -51,6 +51,7 @@ impl Topic<'_> {
         };
         match stack_prefix(self.stack).trim_end_matches(", ") {
             "" => heads,
+            _ if self.stack == StackKind::Chosen => heads,
             stack => format!("{stack} {heads}"),
         }
     }
