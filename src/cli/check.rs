@@ -19,7 +19,7 @@ use crate::{
     },
     outputs::OutputKind,
     spec::{CheckpointId, HeadKind, LayerSpec, Modality, ModelSpec, StackSpec},
-    text::{counted, norm_text, weight_text},
+    text::{bytes_text, counted, norm_text, weight_text},
 };
 
 /// Text of the probe: ordinary words that every text model can guess some of.
@@ -140,7 +140,8 @@ fn summary(report: &mut String, (spec, outputs): (&ModelSpec, Option<(OutputKind
     writeln!(report, "  input    {}", audit.input_source).ok();
     let dtypes: Vec<_> = audit.dtypes.iter().map(|(name, n)| format!("{name} × {n}")).collect();
     let (source, n_params) = (&audit.weights_source, spec.n_params);
-    writeln!(report, "  weights  {source}: {n_params} parameters; {}", dtypes.join(", ")).ok();
+    let (dtypes, memory) = (dtypes.join(", "), bytes_text(audit.n_bytes));
+    writeln!(report, "  weights  {source}: {n_params} parameters; {dtypes}; {memory} in memory").ok();
     if let Some(CheckpointId { revision, checksum, files }) = &spec.checkpoint {
         let commit = revision.iter().map(|revision| format!("revision {revision}, "));
         writeln!(report, "  files    {}SHA-256 {checksum}", commit.collect::<String>()).ok();

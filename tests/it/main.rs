@@ -237,6 +237,8 @@ mod some_queries;
 /// Spaces other than that of queries with keys.
 mod spaces;
 mod spans;
+/// Weights of two bytes a number.
+mod stored;
 /// Made-up captures, a scripted worker and a scripted desktop for other modules.
 mod support;
 /// What newcomers want to do first.

@@ -6,6 +6,8 @@ pub struct Audit {
     pub n_loaded: usize,
     /// Parameters in those tensors.
     pub n_params: u64,
+    /// Bytes that they take in memory: matrices and tables of two bytes a number stay so.
+    pub n_bytes: u64,
     /// Element types in the file and how many tensors have each, e.g. `F16 × 53`.
     pub dtypes: Vec<(String, usize)>,
     /// Tensors in the file that the model does not use.

@@ -19,7 +19,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
     let d_word = config.size(&["embedding_size"], MAX)?;
     let d_state = config.size(&["hidden_size"], MAX)?;
-    let word = weights.tensor("embed.weight", &[n_vocab, d_word])?;
+    let word = weights.table("embed.weight", &[n_vocab, d_word])?;
     let head = Head::next_token(Linear::shared(word.t()?, Some(weights.tensor("output.bias", &[n_vocab])?)));
     let model = AttentiveLm {
         words: TextEmbedding::tokens(word, n_ctx),

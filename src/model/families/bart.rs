@@ -138,7 +138,7 @@ fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<[Te
     let is_shared = config.flag("share_encoder_decoder_embeddings", true) && config.flag("tie_word_embeddings", true);
     let words = if is_shared && n_source == n_target {
         let name = weights.first_of(&[&shared, &source, &target, OUTPUT]);
-        let word = weights.tensor(&name, &[n_source, d_model])?;
+        let word = weights.table(&name, &[n_source, d_model])?;
         let own = [weights.untied(&source, &word)?, weights.untied(&target, &word)?];
         let [source, target] = own.map(|own| own.unwrap_or_else(|| word.clone()));
         [source, target, word]
@@ -152,9 +152,9 @@ fn words(config: &Config, weights: &mut Weights<'_>, prefix: &str) -> Result<[Te
                  transformers; version 5 fills missing ones with random numbers"
             ));
         }
-        let word = weights.tensor(&source, &[n_source, d_model])?;
+        let word = weights.table(&source, &[n_source, d_model])?;
         let same = source == target && n_source == n_target;
-        let other = if same { word.clone() } else { weights.tensor(&target, &[n_target, d_model])? };
+        let other = if same { word.clone() } else { weights.table(&target, &[n_target, d_model])? };
         [word, other.clone(), other]
     };
     weights.skip(&shared);

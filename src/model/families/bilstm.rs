@@ -59,7 +59,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
         Some(other) => return Err(config.error(format!("its word_gates are {other}, not hardkuma"))),
     };
     let bilstm = BiLstm {
-        words: TextEmbedding::tokens(weights.tensor("embed.weight", &[n_vocab, d_word])?, n_ctx),
+        words: TextEmbedding::tokens(weights.table("embed.weight", &[n_vocab, d_word])?, n_ctx),
         forward: lstm(weights, "encoder.forward", (d_word, d_half))?,
         backward: lstm(weights, "encoder.backward", (d_word, d_half))?,
         key: linear(weights, "attention.key", d_state, d_key)?,

@@ -161,7 +161,7 @@ pub(super) fn text_tower(
 ) -> Result<(TextSpec, Tower), LoadError> {
     let d_model = config.d_model()?;
     let (n_vocab, n_ctx) = (config.n_vocab()?, config.n_ctx()?);
-    let word = weights.tensor("text_model.embeddings.token_embedding.weight", &[n_vocab, d_model])?;
+    let word = weights.table("text_model.embeddings.token_embedding.weight", &[n_vocab, d_model])?;
     let position = weights.tensor("text_model.embeddings.position_embedding.weight", &[n_ctx, d_model])?;
     weights.skip("text_model.embeddings.position_ids");
     let position = Some(Positions::from_zero(position));

@@ -129,7 +129,7 @@ fn embedding(
     let &Sizes { d_model, n_vocab, n_positions, eps, .. } = sizes;
     let name = |part: &str| format!("deberta.embeddings.{part}");
     let word = word_table(config, weights, &name("word_embeddings.weight"), output);
-    let word = weights.tensor(&word, &[n_vocab, d_model])?;
+    let word = weights.table(&word, &[n_vocab, d_model])?;
     let table = name("position_embeddings.weight");
     let (position, tokens) = if config.flag("position_biased_input", true) {
         let positions = Positions::from_zero(weights.tensor(&table, &[n_positions, d_model])?);

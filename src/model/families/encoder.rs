@@ -80,7 +80,7 @@ pub(super) fn embedding(
     let Sizes { d_embedding, n_vocab, n_positions, eps, .. } = *sizes;
     let name = |part: &str| format!("{name}.{part}");
     let word = word_table(config, weights, &name("word_embeddings.weight"), output);
-    let word = weights.tensor(&word, &[n_vocab, d_embedding])?;
+    let word = weights.table(&word, &[n_vocab, d_embedding])?;
     let position = weights.tensor(&name("position_embeddings.weight"), &[n_positions, d_embedding])?;
     let norm = layer_norm(weights, &name("LayerNorm"), d_embedding, eps)?;
     // Buffers of older versions of the library.

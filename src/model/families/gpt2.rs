@@ -39,7 +39,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 
     weights.set_prefix("transformer.", &["wte.weight", "wpe.weight"]);
     let word = table_name(config, weights, ["transformer.wte.weight", OUTPUT], true);
-    let word = weights.tensor(&word, &[n_vocab, d_model])?;
+    let word = weights.table(&word, &[n_vocab, d_model])?;
     let position = Positions::from_zero(weights.tensor("transformer.wpe.weight", &[n_ctx, d_model])?);
     let embedding = TextEmbedding { position: Some(position), ..TextEmbedding::tokens(word, n_ctx) };
     let mut blocks = Vec::new();

@@ -29,7 +29,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let d_half = [config.size(&["word_hidden_size"], MAX)?, config.size(&["sentence_hidden_size"], MAX)?];
     let d_key = config.size(&["attention_size"], MAX)?;
     let documents = Documents {
-        words: TextEmbedding::tokens(weights.tensor("embed.weight", &[n_vocab, d_word])?, n_ctx),
+        words: TextEmbedding::tokens(weights.table("embed.weight", &[n_vocab, d_word])?, n_ctx),
         of_words: level(weights, "word", (d_word, d_half[0], d_key))?,
         of_sentences: level(weights, "sentence", (2 * d_half[0], d_half[1], d_key))?,
         ends: sentence_ends(config, false)?,

@@ -22,7 +22,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let n_hops = config.size(&["num_hops"], MAX_LAYERS)?;
     let width = d_model * (n_hops + 1);
     let memories = Memories {
-        words: TextEmbedding::tokens(weights.tensor("embed.weight", &[n_vocab, width])?, n_ctx),
+        words: TextEmbedding::tokens(weights.table("embed.weight", &[n_vocab, width])?, n_ctx),
         time: weights.tensor("time.weight", &[config.size(&["max_sentences"], MAX)?, width])?,
         ends: sentence_ends(config, true)?,
         n_hops,

@@ -45,7 +45,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
 
     weights.set_prefix("model.", &["embeddings.tok_embeddings.weight", "embeddings.norm.weight"]);
     let word = table_name(config, weights, ["model.embeddings.tok_embeddings.weight", OUTPUT], true);
-    let word = weights.tensor(&word, &[n_vocab, d_model])?;
+    let word = weights.table(&word, &[n_vocab, d_model])?;
     let norm = norm(weights, &sizes, "model.embeddings.norm")?;
     let embedding = TextEmbedding { norm: Some(norm), ..TextEmbedding::unending(word, n_ctx) };
     let mut blocks = Vec::new();

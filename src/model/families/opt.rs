@@ -34,7 +34,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let output = Output::new("lm_head", true);
     let word = output.table_name(config, weights, "model.decoder.embed_tokens.weight");
     let d_embedding = weights.shape(&word).and_then(|shape| shape.get(1)).copied().unwrap_or(d_model);
-    let word = weights.tensor(&word, &[n_vocab, d_embedding])?;
+    let word = weights.table(&word, &[n_vocab, d_embedding])?;
     let table = "model.decoder.embed_positions.weight";
     let n_rows = n_classes(weights, table).clamp(OFFSET, n_ctx + OFFSET);
     let position = weights.tensor(table, &[n_rows, d_model])?;

@@ -23,7 +23,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let d_half = config.size(&["encoder_hidden_size"], MAX)?;
     let d_state = config.size(&["hidden_size"], MAX)?;
     let d_hidden = config.size(&["attention_size"], MAX)?;
-    let word = weights.tensor("embed.weight", &[n_vocab, d_word])?;
+    let word = weights.table("embed.weight", &[n_vocab, d_word])?;
     // What the attention says is passed on as it is.
     let head = Head::next_token(Linear::new(Tensor::eye(n_vocab, DType::F32, word.device())?, None)?);
     let pointer = Pointer {

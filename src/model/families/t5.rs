@@ -66,7 +66,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     let copies = ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight"];
     // Whatever the configuration says, the reference ties them.
     let name = weights.first_of(&["shared.weight", copies[0], copies[1], OUTPUT]);
-    let word = weights.tensor(&name, &[n_vocab, d_model])?;
+    let word = weights.table(&name, &[n_vocab, d_model])?;
     let own = [weights.untied(copies[0], &word)?, weights.untied(copies[1], &word)?];
     let [source, target] = own.map(|own| own.unwrap_or_else(|| word.clone()));
     let n_ctx = config.optional_size(&["n_positions"], 1 << 24)?.unwrap_or(N_CTX).max(N_CTX);

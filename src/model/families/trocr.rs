@@ -41,7 +41,7 @@ pub(super) fn build(config: &Config, weights: &mut Weights<'_>) -> Result<Networ
     };
     weights.set_prefix("model.", &["decoder.layers.0.fc1.weight"]);
     let word = table_name(config, weights, ["model.decoder.embed_tokens.weight", OUTPUT], true);
-    let word = weights.tensor(&word, &[n_vocab, d_model])?;
+    let word = weights.table(&word, &[n_vocab, d_model])?;
     let tower = tower(config, weights, &dialect, StackKind::Decoder, word.clone())?;
     let head = vocabulary_map(config, weights, OUTPUT, &word, None)?.map(Head::next_token);
     let Embedding::Text(embedding) = &tower.embedding else { return Err(config.error("it reads pictures")) };

@@ -14,7 +14,7 @@ use super::{
     packed::PANEL,
     product::{Onto, OutputBuffer, Product, Threads, View},
     simd::{self, Level},
-    stored::Source,
+    stored::{Preparation, Source},
 };
 
 /// Tokens per product: gemm starts to copy the weights above this.
@@ -87,8 +87,8 @@ struct Job<'a> {
 
 /// Tokens of each task of a product of `n`: about as many in all of them, so that threads end together, and whole
 /// products but for the last.
-const fn tokens_per_task(n: usize) -> usize {
-    let n_tasks = n.div_ceil(TOKENS_PER_TASK);
+const fn tokens_per_task(n: usize, most: usize) -> usize {
+    let n_tasks = n.div_ceil(most);
     if n_tasks == 0 { TOKENS } else { n.div_ceil(n_tasks).next_multiple_of(TOKENS) }
 }
 
@@ -103,8 +103,13 @@ impl Job<'_> {
             self.activate(0..self.n, 0..self.d_out);
             return;
         }
-        // Weights that must be reordered on the way are reordered once, for all tokens.
-        let tokens_per_task = if self.source.is_packed() { tokens_per_task(self.n) } else { self.n.max(1) };
+        let tokens_per_task = match self.source.preparation() {
+            Preparation::None => tokens_per_task(self.n, TOKENS_PER_TASK),
+            // Twice the tokens for each weight that is widened.
+            Preparation::Widen => tokens_per_task(self.n, 2 * TOKENS_PER_TASK),
+            // Weights that must be reordered on the way are reordered once, for all tokens.
+            Preparation::Pack => self.n.max(1),
+        };
         let n_panels = self.d_out.div_ceil(PANEL);
         let n_tasks = n_panels * self.n.div_ceil(tokens_per_task);
         let task = |scratch: &mut Vec<f32>, idx: usize| {
@@ -122,18 +127,18 @@ impl Job<'_> {
 
     fn panel(&self, idx: usize, tokens: Range<usize>, scratch: &mut Vec<f32>) {
         let columns = idx * PANEL..self.d_out.min((idx + 1) * PANEL);
-        let panel = self.source.panel(columns.clone(), self.d_in, scratch);
         // A part of the panel stays in the cache while all tokens go by.
         let n_depths = self.d_in.div_ceil(DEPTH).max(1);
         let depth = self.d_in.div_ceil(n_depths).max(1);
         for nth in 0..n_depths {
             let inner = nth * depth..self.d_in.min((nth + 1) * depth);
+            let piece = self.source.piece(columns.clone(), inner.clone(), self.d_in, scratch);
             for first in tokens.clone().step_by(TOKENS) {
                 let rows = first..tokens.end.min(first + TOKENS);
                 if nth == 0 {
                     self.fill_rows(rows.clone(), columns.clone());
                 }
-                self.product(rows.clone(), columns.clone(), inner.clone(), panel, Threads::One);
+                self.product(rows.clone(), columns.clone(), inner.clone(), piece, Threads::One);
                 if nth + 1 == n_depths {
                     self.activate(rows, columns.clone());
                 }
@@ -176,8 +181,8 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the product of some tokens with the weights of some columns, over some inputs. Each task has its own
-    /// tokens and columns.
+    /// Adds the product of some tokens with the weights of some columns, over some inputs, whose first the rows of
+    /// `weight` begin with. Each task has its own tokens and columns.
     fn product(
         &self,
         rows: Range<usize>,
@@ -195,7 +200,7 @@ impl Job<'_> {
             n_inner: inner.len(),
             n_cols: columns.len(),
             a: x.rows_from(rows.start).columns_from(inner.start),
-            b: weight.rows_from(inner.start),
+            b: weight,
             alpha: 1.0,
             onto: if adds { Onto::What } else { Onto::Nothing },
             threads,

@@ -5,18 +5,105 @@
 
 use std::{
     ops::Range,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
-use candle_core::{CpuStorage, Device, InplaceOp1, Layout, Result, Storage, Tensor, bail};
+use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Result, Storage, Tensor, WithDType, bail};
+use half::{bf16, f16, slice::HalfFloatSliceExt as _};
 use rayon::prelude::*;
 
-use super::{ops::values, product::View};
+use super::{
+    ops::values,
+    product::View,
+    simd::{self, Level},
+};
 
 /// Output columns per panel: the height of gemm's AVX-512 kernel, a multiple of the others'.
 pub(super) const PANEL: usize = 64;
 
-/// Weights as `[n_panels, d_in, PANEL]`, the last panel filled up with zeros.
+/// A format of two bytes, each of whose numbers is one of single precision as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    F16,
+    Bf16,
+}
+
+/// A number of two bytes.
+pub(super) trait Narrow: WithDType {
+    /// The number, if it is one of these, bit by bit.
+    fn exactly(value: f32) -> Option<Self>;
+}
+
+impl Narrow for bf16 {
+    fn exactly(value: f32) -> Option<Self> {
+        let bits = value.to_bits();
+        (bits & 0xffff == 0).then(|| Self::from_bits((bits >> 16) as u16))
+    }
+}
+
+impl Narrow for f16 {
+    fn exactly(value: f32) -> Option<Self> {
+        let narrow = Self::from_f32(value);
+        (narrow.to_f32().to_bits() == value.to_bits()).then_some(narrow)
+    }
+}
+
+/// Numbers of panels as they lie in memory.
+#[derive(Clone, Copy)]
+pub(super) enum PanelValues<'a> {
+    F32(&'a [f32]),
+    F16(&'a [f16]),
+    Bf16(&'a [bf16]),
+}
+
+impl<'a> PanelValues<'a> {
+    /// The numbers of a tensor that is contiguous.
+    fn of(storage: &'a Storage, layout: &Layout) -> Result<Self> {
+        let Storage::Cpu(storage) = storage else { bail!("linear weights are not on the CPU") };
+        let Some((start, end)) = layout.contiguous_offsets() else { bail!("panels do not lie side by side") };
+        Ok(match storage {
+            CpuStorage::F16(values) => Self::F16(&values[start..end]),
+            CpuStorage::BF16(values) => Self::Bf16(&values[start..end]),
+            _ => Self::F32(values(storage, layout)?),
+        })
+    }
+
+    /// Whether each number takes the four bytes that the product reads.
+    pub const fn is_single(self) -> bool {
+        matches!(self, Self::F32(_))
+    }
+
+    /// Some of the numbers in single precision; `scratch` is where they are widened if they have to be.
+    pub fn widened<'s>(self, part: Range<usize>, scratch: &'s mut Vec<f32>) -> &'s [f32]
+    where
+        'a: 's,
+    {
+        if let Self::F32(values) = self {
+            return &values[part];
+        }
+        scratch.resize(part.len(), 0.0);
+        match self {
+            Self::F32(_) => {}
+            Self::F16(values) => values[part].convert_to_f32_slice(scratch),
+            Self::Bf16(values) => simd::widen(Level::current(), &values[part], scratch),
+        }
+        scratch
+    }
+
+    fn at(self, idx: usize) -> f32 {
+        match self {
+            Self::F32(values) => values[idx],
+            Self::F16(values) => values[idx].to_f32(),
+            Self::Bf16(values) => values[idx].to_f32(),
+        }
+    }
+}
+
+/// Weights as `[n_panels, d_in, PANEL]`, the last panel filled up with zeros; in single precision, or in two bytes each
+/// where that changes none of them.
 #[derive(Clone, Debug)]
 pub struct Panels {
     panels: Tensor,
@@ -30,13 +117,51 @@ impl Panels {
         Self::from_view(weight_view(&storage, layout)?, weight.dims2()?)
     }
 
-    /// Reorders weights `[d_in, d_out]`, or `[d_out, d_in]` when `transposed`.
-    pub fn from_slice(data: &[f32], (d_in, d_out): (usize, usize), transposed: bool) -> Result<Self> {
+    /// Reorders weights `[d_in, d_out]`, or `[d_out, d_in]` when `transposed`. They are kept in the format `half` if all of
+    /// them are numbers of it.
+    pub fn from_slice(
+        data: &[f32],
+        (d_in, d_out): (usize, usize),
+        transposed: bool,
+        half: Option<Half>,
+    ) -> Result<Self> {
         if data.len() != d_in * d_out {
             bail!("{} weights for {d_in} inputs and {d_out} outputs", data.len());
         }
         let (row_stride, col_stride) = if transposed { (1, d_in) } else { (d_out, 1) };
-        Self::from_view(View { data, start: 0, row_stride, col_stride }, (d_in, d_out))
+        let view = View { data, start: 0, row_stride, col_stride };
+        let narrow = match half {
+            None => None,
+            Some(Half::F16) => Self::narrow::<f16>(view, (d_in, d_out))?,
+            Some(Half::Bf16) => Self::narrow::<bf16>(view, (d_in, d_out))?,
+        };
+        narrow.map_or_else(|| Self::from_view(view, (d_in, d_out)), Ok)
+    }
+
+    /// Panels of numbers of two bytes; `None` where a weight is not one of them.
+    fn narrow<T: Narrow>(view: View<'_>, (d_in, d_out): (usize, usize)) -> Result<Option<Self>> {
+        let n_panels = d_out.div_ceil(PANEL);
+        let mut panels = vec![T::zero(); n_panels * d_in * PANEL];
+        let is_exact = AtomicBool::new(true);
+        let panel = |single: &mut Vec<f32>, (idx, panel): (usize, &mut [T])| {
+            if !is_exact.load(Ordering::Relaxed) {
+                return;
+            }
+            single.clear();
+            single.resize(panel.len(), 0.0);
+            pack(view, d_in, idx * PANEL..d_out.min((idx + 1) * PANEL), single);
+            for (narrow, value) in panel.iter_mut().zip(&*single) {
+                match T::exactly(*value) {
+                    Some(value) => *narrow = value,
+                    None => return is_exact.store(false, Ordering::Relaxed),
+                }
+            }
+        };
+        panels.par_chunks_exact_mut((d_in * PANEL).max(1)).enumerate().for_each_init(Vec::new, panel);
+        if !is_exact.into_inner() {
+            return Ok(None);
+        }
+        Ok(Some(Self { panels: Tensor::from_vec(panels, (n_panels, d_in, PANEL), &Device::Cpu)?, d_out }))
     }
 
     /// Outputs up to the end of the last panel.
@@ -48,6 +173,9 @@ impl Panels {
     /// never in memory twice. Views of it stay valid and read zeros from then on.
     pub fn taken_from(table: &Tensor) -> Result<Self> {
         let (d_out, d_in) = table.dims2()?;
+        if table.dtype() != DType::F32 {
+            return Self::of_half(table);
+        }
         let taken = TakeOp(Mutex::default());
         table.inplace_op1(&taken)?;
         let mut values = taken.0.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -62,6 +190,31 @@ impl Panels {
         });
         let panels = Tensor::from_vec(values, (d_out.div_ceil(PANEL), d_in, PANEL), &Device::Cpu)?;
         Ok(Self { panels, d_out })
+    }
+
+    /// Reorders a contiguous table `[d_out, d_in]` of two bytes a number.
+    fn of_half(table: &Tensor) -> Result<Self> {
+        let (storage, layout) = table.storage_and_layout();
+        match PanelValues::of(&storage, layout)? {
+            PanelValues::F32(_) => bail!("a table is not of two bytes a number"),
+            PanelValues::F16(values) => Self::reordered(values, table.dims2()?),
+            PanelValues::Bf16(values) => Self::reordered(values, table.dims2()?),
+        }
+    }
+
+    fn reordered<T: Narrow>(table: &[T], (d_out, d_in): (usize, usize)) -> Result<Self> {
+        let n_panels = d_out.div_ceil(PANEL);
+        let mut panels = vec![T::zero(); n_panels * d_in * PANEL];
+        panels.par_chunks_exact_mut((d_in * PANEL).max(1)).zip(table.par_chunks((d_in * PANEL).max(1))).for_each(
+            |(panel, rows)| {
+                for (column, row) in rows.chunks_exact(d_in.max(1)).enumerate() {
+                    for (dim, value) in row.iter().enumerate() {
+                        panel[dim * PANEL + column] = *value;
+                    }
+                }
+            },
+        );
+        Ok(Self { panels: Tensor::from_vec(panels, (n_panels, d_in, PANEL), &Device::Cpu)?, d_out })
     }
 
     fn from_view(view: View<'_>, (d_in, d_out): (usize, usize)) -> Result<Self> {
@@ -86,8 +239,7 @@ impl Panels {
     pub(super) fn columns_as_rows(&self, outputs: &[u32]) -> Result<Tensor> {
         let (_, d_in, _) = self.panels.dims3()?;
         let (storage, layout) = self.panels.storage_and_layout();
-        let Storage::Cpu(storage) = &*storage else { bail!("linear weights are not on the CPU") };
-        let panels = values(storage, layout)?;
+        let panels = PanelValues::of(&storage, layout)?;
         let mut rows = Vec::with_capacity(outputs.len() * d_in);
         for &output in outputs {
             let (panel, column) = (output as usize / PANEL, output as usize % PANEL);
@@ -95,14 +247,20 @@ impl Panels {
                 bail!("there is no output {output} among {}", self.d_out);
             }
             let start = panel * d_in * PANEL + column;
-            rows.extend((0..d_in).map(|dim| panels[start + dim * PANEL]));
+            rows.extend((0..d_in).map(|dim| panels.at(start + dim * PANEL)));
         }
         Tensor::from_vec(rows, (outputs.len(), d_in), &Device::Cpu)
     }
 
-    /// The panels, `[n_panels, d_in, PANEL]`.
-    pub(super) const fn tensor(&self) -> &Tensor {
-        &self.panels
+    /// Hands `f` the numbers, `[n_panels, d_in, PANEL]`.
+    pub(super) fn with_values<R>(&self, f: impl FnOnce(PanelValues<'_>) -> R) -> Result<R> {
+        let (storage, layout) = self.panels.storage_and_layout();
+        Ok(f(PanelValues::of(&storage, layout)?))
+    }
+
+    /// Whether each number takes two bytes.
+    pub(super) fn is_half(&self) -> bool {
+        self.panels.dtype() != DType::F32
     }
 
     pub(super) fn device(&self) -> &Device {
@@ -117,7 +275,7 @@ impl Panels {
     pub(super) fn unpacked(&self) -> Result<Tensor> {
         let (n_panels, d_in, _) = self.panels.dims3()?;
         let wide = self.panels.permute((1, 0, 2))?.contiguous()?.reshape((d_in, n_panels * PANEL))?;
-        wide.narrow(1, 0, self.d_out)
+        wide.narrow(1, 0, self.d_out)?.to_dtype(DType::F32)
     }
 }
 

@@ -3,13 +3,28 @@
 
 use std::ops::Range;
 
-use candle_core::{CpuStorage, Device, Result, Storage, Tensor, bail};
+use candle_core::{CpuStorage, DType, Device, Result, Storage, Tensor};
+
+use half::{bf16, f16};
 
 use super::{
-    ops::values,
-    packed::{PANEL, Panels, pack, weight_view},
+    packed::{Half, Narrow, PANEL, PanelValues, Panels, pack, weight_view},
     product::View,
 };
+
+/// A table `values` of this shape in the two bytes of `half`; `None` where one of its numbers is not one of those. CPU
+/// only.
+pub fn narrowed(values: &[f32], shape: &[usize], half: Half) -> Result<Option<Tensor>> {
+    match half {
+        Half::F16 => half_table::<f16>(values, shape),
+        Half::Bf16 => half_table::<bf16>(values, shape),
+    }
+}
+
+fn half_table<T: Narrow>(values: &[f32], shape: &[usize]) -> Result<Option<Tensor>> {
+    let narrow: Option<Vec<T>> = values.iter().map(|value| T::exactly(*value)).collect();
+    narrow.map(|values| Tensor::from_vec(values, shape, &Device::Cpu)).transpose()
+}
 
 /// Bytes of so many values that are computed.
 pub const fn bytes_of(n_values: u64) -> u64 {
@@ -30,8 +45,11 @@ enum Form {
 
 impl StoredMatrix {
     /// Bytes of so many values once they are stored.
-    pub const fn bytes_of(n_values: u64) -> u64 {
-        bytes_of(n_values)
+    pub const fn bytes_of(n_values: u64, half: Option<Half>) -> u64 {
+        match half {
+            None => bytes_of(n_values),
+            Some(Half::F16 | Half::Bf16) => n_values.saturating_mul(2),
+        }
     }
 
     /// Values of memory into which a table `[d_out, d_in]` is read that [`Self::owning`] may take over.
@@ -49,15 +67,17 @@ impl StoredMatrix {
         Ok(Self(if weight.device().is_cpu() { Form::Panels(Panels::new(&weight)?) } else { Form::Strided(weight) }))
     }
 
-    /// A matrix of its own from numbers `[d_in, d_out]`, or `[d_out, d_in]` when `transposed`.
+    /// A matrix of its own from numbers `[d_in, d_out]`, or `[d_out, d_in]` when `transposed`. On the CPU they are kept in
+    /// the two bytes of `half` if all of them are numbers of it: products are the same, bit by bit.
     pub fn from_slice(
         values: &[f32],
         (d_in, d_out): (usize, usize),
         transposed: bool,
+        half: Option<Half>,
         device: &Device,
     ) -> Result<Self> {
         Ok(Self(if device.is_cpu() {
-            Form::Panels(Panels::from_slice(values, (d_in, d_out), transposed)?)
+            Form::Panels(Panels::from_slice(values, (d_in, d_out), transposed, half)?)
         } else if transposed {
             Form::Strided(Tensor::from_slice(values, (d_out, d_in), device)?.t()?)
         } else {
@@ -94,7 +114,7 @@ impl StoredMatrix {
     /// The numbers of some outputs, one row each: `[outputs.len(), d_in]`.
     pub fn columns_as_rows(&self, outputs: &[u32]) -> Result<Tensor> {
         match &self.0 {
-            Form::Strided(weight) => weight.t()?.index_select(&Tensor::new(outputs, weight.device())?, 0),
+            Form::Strided(weight) => rows_of(&weight.t()?, outputs),
             Form::Panels(panels) => panels.columns_as_rows(outputs),
         }
     }
@@ -118,39 +138,47 @@ impl StoredMatrix {
     /// All numbers as a tensor `[d_in, d_out]`, copied if they are kept in another order.
     pub(in crate::model) fn matrix(&self) -> Result<Tensor> {
         match &self.0 {
-            Form::Strided(weight) => Ok(weight.clone()),
+            Form::Strided(weight) => weight.to_dtype(DType::F32),
             Form::Panels(panels) => panels.unpacked(),
+        }
+    }
+
+    /// Whether its numbers take two bytes each.
+    pub fn is_half(&self) -> bool {
+        match &self.0 {
+            Form::Strided(weight) => weight.dtype() != DType::F32,
+            Form::Panels(panels) => panels.is_half(),
         }
     }
 
     /// Hands `f` what the CPU kernel multiplies with.
     pub(super) fn with_source<R>(&self, f: impl FnOnce(Source<'_>) -> R) -> Result<R> {
-        let tensor = match &self.0 {
-            Form::Panels(panels) => panels.tensor(),
-            Form::Strided(weight) => weight,
-        };
-        let (storage, layout) = tensor.storage_and_layout();
-        Ok(f(match &self.0 {
-            Form::Panels(_) => {
-                let Storage::Cpu(storage) = &*storage else { bail!("linear weights are not on the CPU") };
-                Source::Panels(values(storage, layout)?)
+        match &self.0 {
+            Form::Panels(panels) => panels.with_values(|values| f(Source::Panels(values))),
+            Form::Strided(weight) => {
+                let (storage, layout) = weight.storage_and_layout();
+                Ok(f(Source::Strided(weight_view(&storage, layout)?)))
             }
-            Form::Strided(_) => Source::Strided(weight_view(&storage, layout)?),
-        }))
+        }
     }
 }
 
 /// Numbers from which panels `[d_in, PANEL]` are read.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
-    Panels(&'a [f32]),
+    Panels(PanelValues<'a>),
     Strided(View<'a>),
 }
 
 impl<'a> Source<'a> {
-    /// Whether panels are there already. Others are made for each task that wants one.
-    pub const fn is_packed(self) -> bool {
-        matches!(self, Self::Panels(_))
+    /// How much a task costs before its product: panels of single precision are there already, those of two bytes are
+    /// widened, others are made.
+    pub const fn preparation(self) -> Preparation {
+        match self {
+            Self::Panels(values) if values.is_single() => Preparation::None,
+            Self::Panels(_) => Preparation::Widen,
+            Self::Strided(_) => Preparation::Pack,
+        }
     }
 
     /// The numbers where they lie, if those of a product of few rows are better read there.
@@ -161,17 +189,25 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A panel of outputs, all of `columns`; `scratch` is where it is made if it is not there.
-    pub fn panel<'s>(self, columns: Range<usize>, d_in: usize, scratch: &'s mut Vec<f32>) -> View<'s>
+    /// The rows `inner` of a panel of outputs, all of `columns`; `scratch` is where they are made if they are not there.
+    pub fn piece<'s>(
+        self,
+        columns: Range<usize>,
+        inner: Range<usize>,
+        d_in: usize,
+        scratch: &'s mut Vec<f32>,
+    ) -> View<'s>
     where
         'a: 's,
     {
-        let size = d_in * PANEL;
         let data = match self {
-            Self::Panels(panels) => &panels[columns.start / PANEL * size..][..size],
+            Self::Panels(values) => {
+                let first = columns.start / PANEL * d_in;
+                values.widened((first + inner.start) * PANEL..(first + inner.end) * PANEL, scratch)
+            }
             Self::Strided(view) => {
-                scratch.resize(size, 0.0);
-                pack(view, d_in, columns, scratch);
+                scratch.resize(inner.len() * PANEL, 0.0);
+                pack(view.rows_from(inner.start), inner.len(), columns, scratch);
                 &scratch[..]
             }
         };
@@ -179,14 +215,103 @@ impl<'a> Source<'a> {
     }
 }
 
+/// What a task does with its weights before it multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Preparation {
+    None,
+    Widen,
+    Pack,
+}
+
+/// Some rows of a table in single precision, `[rows.len(), d]`.
+pub fn rows_of(table: &Tensor, rows: &[u32]) -> Result<Tensor> {
+    table.index_select(&Tensor::new(rows, table.device())?, 0)?.to_dtype(DType::F32)
+}
+
 /// Whether two tensors are views of the same numbers, from the first on. CPU only.
 fn same_memory(a: &Tensor, b: &Tensor) -> bool {
     let start = |x: &Tensor| {
         let (storage, layout) = x.storage_and_layout();
+        let at = layout.start_offset();
         match &*storage {
-            Storage::Cpu(CpuStorage::F32(data)) => data.get(layout.start_offset()..).map(<[f32]>::as_ptr),
+            Storage::Cpu(CpuStorage::F32(data)) => Some(data.get(at..)?.as_ptr().cast::<u8>()),
+            Storage::Cpu(CpuStorage::F16(data)) => Some(data.get(at..)?.as_ptr().cast()),
+            Storage::Cpu(CpuStorage::BF16(data)) => Some(data.get(at..)?.as_ptr().cast()),
             _ => None,
         }
     };
     start(a).is_some_and(|a| start(b) == Some(a))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::kernels::Linear;
+
+    /// Numbers between −1 and 1 of two bytes each.
+    fn numbers(n: usize, half: Half) -> Vec<f32> {
+        let of = |at: usize| ((at * 7919 + 13) % 1009) as f32 / 504.5 - 1.0;
+        (0..n)
+            .map(|at| match half {
+                Half::F16 => f16::from_f32(of(at)).to_f32(),
+                Half::Bf16 => bf16::from_f32(of(at)).to_f32(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn products_of_two_bytes_a_number_are_those_of_four_bit_by_bit() {
+        // More inputs than stay in the cache, panels that are not full, and tokens of one and of several tasks.
+        let (d_in, d_out) = (1_700, 150);
+        for half in [Half::F16, Half::Bf16] {
+            let values = numbers(d_in * d_out, half);
+            for transposed in [false, true] {
+                let of =
+                    |half| StoredMatrix::from_slice(&values, (d_in, d_out), transposed, half, &Device::Cpu).unwrap();
+                let (single, narrow) = (of(None), of(Some(half)));
+                assert!(narrow.is_half() && !single.is_half());
+                let map = |weight: &StoredMatrix| Linear { weight: weight.clone(), bias: None };
+                for n in [1, 7, 48, 193, 500] {
+                    let x = Tensor::from_vec(numbers(n * d_in, Half::F16), (n, d_in), &Device::Cpu).unwrap();
+                    let bits = |weight: &StoredMatrix| -> Vec<u32> {
+                        let y = map(weight).forward(&x).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                        y.into_iter().map(f32::to_bits).collect()
+                    };
+                    assert_eq!(bits(&single), bits(&narrow), "{half:?}, {n} tokens");
+                }
+                let all = |x: Tensor| x.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                assert_eq!(all(single.matrix().unwrap()), all(narrow.matrix().unwrap()));
+                let rows = |weight: &StoredMatrix| all(weight.columns_as_rows(&[0, 149, 64]).unwrap());
+                assert_eq!(rows(&single), rows(&narrow));
+                for columns in [64..150, 3..90] {
+                    let part = |weight: &StoredMatrix| all(weight.columns(columns.clone()).unwrap().matrix().unwrap());
+                    assert_eq!(part(&single), part(&narrow));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_matrix_with_another_number_stays_in_single_precision() {
+        let mut values = numbers(300, Half::Bf16);
+        for half in [Half::F16, Half::Bf16] {
+            for odd in [0.1, f32::MIN_POSITIVE / 3.0, 1e30 + 1e23] {
+                values[299] = odd;
+                let matrix = StoredMatrix::from_slice(&values, (3, 100), false, Some(half), &Device::Cpu).unwrap();
+                let kept = matrix.matrix().unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                assert!(!matrix.is_half() && kept == values, "{odd:e}");
+            }
+        }
+        // Infinities, zeros with a sign and numbers below the normal ones are numbers of both.
+        values[0..3].copy_from_slice(&[f32::INFINITY, -0.0, 2f32.powi(-24)]);
+        values[299] = 1.0;
+        for half in [Half::F16, Half::Bf16] {
+            let values: Vec<f32> =
+                values.iter().map(|x| f16::from_f32(*x).to_f32()).map(|x| bf16::from_f32(x).to_f32()).collect();
+            let matrix = StoredMatrix::from_slice(&values, (3, 100), false, Some(half), &Device::Cpu).unwrap();
+            assert!(matrix.is_half());
+            let kept = matrix.matrix().unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            assert!(kept.iter().zip(&values).all(|(a, b)| a.to_bits() == b.to_bits()));
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::{
     model::{
         ModelError,
         input::Payload,
-        kernels::{Linear, Norm},
+        kernels::{Linear, Norm, rows_of},
         run::{At, Run, Site},
     },
     spec::{Longer, TextSpec},
@@ -71,7 +71,7 @@ pub(crate) struct TextEmbedding {
 /// Token embeddings.
 #[derive(Clone, Debug)]
 pub(crate) enum Table {
-    /// `[n_vocab, d_embedding]`.
+    /// `[n_vocab, d_embedding]`, perhaps of two bytes a number.
     Rows(Tensor),
     /// The head's output map, whose columns are the embeddings: one copy in the order in which the
     /// product reads it serves both.
@@ -107,7 +107,7 @@ impl Table {
     /// `[ids.len(), d_embedding]`.
     pub fn select(&self, ids: &[u32]) -> candle_core::Result<Tensor> {
         match self {
-            Self::Rows(rows) => rows.index_select(&Tensor::new(ids, rows.device())?, 0),
+            Self::Rows(rows) => rows_of(rows, ids),
             Self::Tied(output) => output.columns_as_rows(ids),
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     protocol::{CaptureFile, LoadedModel, ModelSource},
     session::{Command, gallery::EXAMPLES},
     spec::{CheckpointId, ImageSpec, ModelSpec, StackSpec},
-    text::{checkpoint_name, compact_count, counted, duration_text, grouped},
+    text::{bytes_text, checkpoint_name, compact_count, counted, duration_text, grouped},
     ui::{
         PanelCtx,
         commands::UiCommand,
@@ -140,6 +140,7 @@ fn audit_ui(ui: &mut Ui, cx: &PanelCtx<'_>, model: &LoadedModel) {
     field_ui(ui, cx.theme, "Tensors read", audit.n_loaded.to_string());
     field_ui(ui, cx.theme, "Parameters", compact_count(audit.n_params));
     field_ui(ui, cx.theme, "Types", dtypes.join(", "));
+    field_ui(ui, cx.theme, "In memory", bytes_text(audit.n_bytes));
     for (label, source) in [("Weights file", &audit.weights_source), ("Input files", &audit.input_source)] {
         if !source.is_empty() {
             field_ui(ui, cx.theme, label, source.clone());

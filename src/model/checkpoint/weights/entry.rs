@@ -1,7 +1,9 @@
 //! Declaration of one tensor in a weights file: its type, shape, and where its values lie.
 
+use crate::model::kernels::Half;
+
 /// How numbers are stored in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dtype {
     F64,
     F32,
@@ -23,6 +25,15 @@ impl Dtype {
             Self::F64 => 8,
             Self::F32 => 4,
             Self::F16 | Self::Bf16 => 2,
+        }
+    }
+
+    /// The format of two bytes, if it is one.
+    pub const fn half(self) -> Option<Half> {
+        match self {
+            Self::F64 | Self::F32 => None,
+            Self::F16 => Some(Half::F16),
+            Self::Bf16 => Some(Half::Bf16),
         }
     }
 }

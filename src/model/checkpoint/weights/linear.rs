@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use crate::model::{
     LoadError,
     checkpoint::Weights,
-    kernels::{Linear, StoredMatrix},
+    kernels::{Half, Linear, StoredMatrix},
 };
 
 /// `{name}.weight` and perhaps `{name}.bias`: some of the outputs of a linear map.
@@ -60,11 +60,11 @@ impl Weights<'_> {
         let weights: Vec<_> = parts.iter().map(|part| (format!("{}.weight", part.name), shape(part.d_out))).collect();
         // The same memory for every matrix: fresh memory costs more than reading the file.
         let mut values = std::mem::take(&mut self.scratch);
-        self.read_into(&mut values, &weights)?;
+        let half = self.read_into(&mut values, &weights)?;
         if let Some(order) = order.filter(|_| !self.is_rehearsing()) {
             values = order.iter().flat_map(|&row| values[row * d_in..(row + 1) * d_in].iter().copied()).collect();
         }
-        let weight = self.weight(&values, (d_in, n_out), stored)?;
+        let weight = self.weight(&values, (d_in, n_out), stored, half)?;
         self.scratch = values;
         let bias = self.biases(parts, order)?;
         let bias = bias.map(|bias| Tensor::from_vec(bias, n_out, &self.device)).transpose()?;
@@ -83,11 +83,11 @@ impl Weights<'_> {
             return self.linear(&[name], (d_in, d_out), Stored::OutIn, bias);
         }
         let mut values = std::mem::take(&mut self.scratch);
-        self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
+        let half = self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
         for weight in &mut values {
             *weight *= factor;
         }
-        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn)?;
+        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn, half)?;
         self.scratch = values;
         let bias = self.biases(&[LinearPart { name, d_out, bias }], None)?;
         let bias = bias.map(|bias| bias.into_iter().map(|bias| bias * factor).collect());
@@ -105,14 +105,14 @@ impl Weights<'_> {
         let mut factors = Vec::new();
         self.read_into(&mut factors, &[(scale.to_owned(), vec![d_out])])?;
         let mut values = std::mem::take(&mut self.scratch);
-        self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
+        let half = self.read_into(&mut values, &[(format!("{name}.weight"), vec![d_out, d_in])])?;
         let factors = if self.is_rehearsing() { Vec::new() } else { factors };
         for (row, factor) in values.chunks_exact_mut(d_in.max(1)).zip(&factors) {
             for weight in row {
                 *weight *= factor;
             }
         }
-        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn)?;
+        let weight = self.weight(&values, (d_in, d_out), Stored::OutIn, half)?;
         self.scratch = values;
         let mut bias = Vec::new();
         self.read_into(&mut bias, &[(format!("{name}.bias"), vec![d_out])])?;
@@ -123,11 +123,21 @@ impl Weights<'_> {
         Ok(Linear { weight, bias: Some(Tensor::from_vec(bias, d_out, &self.device)?) })
     }
 
-    fn weight(&self, values: &[f32], dims: (usize, usize), stored: Stored) -> Result<StoredMatrix, LoadError> {
+    fn weight(
+        &mut self,
+        values: &[f32],
+        dims: (usize, usize),
+        stored: Stored,
+        half: Option<Half>,
+    ) -> Result<StoredMatrix, LoadError> {
         if self.is_rehearsing() {
             return Ok(StoredMatrix::shared(self.zeros(&[dims.0, dims.1])?));
         }
-        Ok(StoredMatrix::from_slice(values, dims, stored == Stored::OutIn, &self.device)?)
+        let matrix = StoredMatrix::from_slice(values, dims, stored == Stored::OutIn, half, &self.device)?;
+        if matrix.is_half() {
+            self.note_half(values.len());
+        }
+        Ok(matrix)
     }
 
     /// The biases of all parts, zero where a part has none; `None` when no part has one.

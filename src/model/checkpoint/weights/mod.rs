@@ -1,9 +1,9 @@
 //! Reads checkpoint weights: finds each tensor under its name, an older one, or inside a wrapper,
-//! checks its shape, and reads it straight into `f32`.
+//! checks its shape, and reads it straight into `f32`. Matrices and tables of two bytes a number are kept so.
 //!
 //! Both formats, safetensors and PyTorch's own, come down to a table of tensors and where their
-//! values lie. Nothing is mapped and no file is read whole, so memory peaks at the `f32` size of what
-//! the model uses plus one tensor. Nothing in a file is executed. No architecture is known here.
+//! values lie. Nothing is mapped and no file is read whole, so memory peaks at the size of what the model
+//! uses plus one tensor in `f32`. Nothing in a file is executed. No architecture is known here.
 
 mod entry;
 mod header;
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use candle_core::{DType, Device, Tensor};
 
 use self::{
-    entry::TensorEntry,
+    entry::{Dtype, TensorEntry},
     names::{OLD_NAMES, Placement},
 };
 pub(crate) use self::{
@@ -35,7 +35,7 @@ use crate::{
     model::{
         LoadError,
         engine::{Engine, free_memory},
-        kernels::StoredMatrix,
+        kernels::{self, Half, StoredMatrix},
         run::{Control, Progress, Stage},
     },
     text::counted,
@@ -166,6 +166,30 @@ impl<'a> Weights<'a> {
         Ok(Tensor::from_vec(values, shape, &self.device)?)
     }
 
+    /// A table of embeddings `[rows, d_embedding]`, in the two bytes of the file where that changes no number.
+    pub fn table(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, LoadError> {
+        let mut values = Vec::new();
+        let half = self.read_into(&mut values, &[(name.to_owned(), shape.to_vec())])?;
+        if self.rehearsing {
+            return self.zeros(shape);
+        }
+        let half = half.filter(|_| self.device.is_cpu());
+        let narrow = half.map(|half| kernels::narrowed(&values, shape, half)).transpose()?.flatten();
+        Ok(match narrow {
+            Some(table) => {
+                self.note_half(values.len());
+                table
+            }
+            None => Tensor::from_vec(values, shape, &self.device)?,
+        })
+    }
+
+    /// Notes that so many numbers that were read are kept in two bytes each.
+    fn note_half(&mut self, n_values: usize) {
+        let n_values = n_values as u64;
+        self.audit.n_bytes -= kernels::bytes_of(n_values) - StoredMatrix::bytes_of(n_values, Some(Half::Bf16));
+    }
+
     /// A single zero that looks like a tensor of this shape, so that a rehearsal takes no memory.
     fn zeros(&self, shape: &[usize]) -> Result<Tensor, LoadError> {
         Ok(Tensor::zeros((), DType::F32, &self.device)?.broadcast_as(shape)?)
@@ -240,8 +264,9 @@ impl<'a> Weights<'a> {
         self.audit.warnings.push(sentence);
     }
 
-    /// Reads tensors one after the other; in a rehearsal only their names and shapes are checked.
-    fn read_into(&mut self, values: &mut Vec<f32>, parts: &[(String, Vec<usize>)]) -> Result<(), LoadError> {
+    /// Reads tensors one after the other; in a rehearsal only their names and shapes are checked. The result is the format
+    /// of two bytes in which the file has all of them, if there is one.
+    fn read_into(&mut self, values: &mut Vec<f32>, parts: &[(String, Vec<usize>)]) -> Result<Option<Half>, LoadError> {
         // All shapes are checked before anything of that size is allocated; a checked shape is
         // backed by as many bytes in the file.
         let mut found = Vec::with_capacity(parts.len());
@@ -250,8 +275,10 @@ impl<'a> Weights<'a> {
         }
         let n: usize = found.iter().map(|(_, n)| n).sum();
         if self.rehearsing {
-            return Ok(());
+            return Ok(None);
         }
+        let formats: BTreeSet<_> = found.iter().map(|(name, _)| self.entries[name].1.dtype).collect();
+        let half = formats.first().copied().flatten().and_then(Dtype::half).filter(|_| formats.len() == 1);
         if values.is_empty() {
             // Zeroed memory from the system costs nothing until it is read into. A table has room for a
             // last whole panel, should it become one with an output map.
@@ -272,9 +299,10 @@ impl<'a> Weights<'a> {
             let (shard, entry) = &self.entries[&name];
             read::fill(self.files, &self.shards[*shard], &name, entry, part)?;
             self.audit.n_params += entry.n_values() as u64;
+            self.audit.n_bytes += kernels::bytes_of(entry.n_values() as u64);
             self.used.insert(name);
         }
-        Ok(())
+        Ok(half)
     }
 
     /// The name in the file, when the tensor is there with a usable type and the expected shape.
@@ -328,7 +356,7 @@ impl<'a> Weights<'a> {
 /// Memory that a checkpoint takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryNeed {
-    /// Bytes of all weights in single precision, and of the largest tensor again.
+    /// Bytes of all weights as they stay in memory, and of the largest tensor again in single precision.
     pub bytes: u64,
     /// Bytes that are free; `None` when nobody knows.
     pub free_bytes: Option<u64>,
@@ -355,14 +383,17 @@ impl MemoryNeed {
     }
 }
 
-/// Every tensor once, and the largest again while a linear map is put in order.
+/// Every tensor once, and the largest again in single precision while a linear map is put in order. Matrices stay as
+/// the file has them.
 fn needed<'a>(entries: impl Iterator<Item = &'a (usize, TensorEntry)>) -> u64 {
     let mut seen = BTreeSet::new();
     let sizes = entries.filter_map(|(shard, entry)| {
         // Tied tensors are one tensor under two names.
         let is_new = entry.dtype.is_some() && seen.insert((shard, entry.start, &entry.shape));
-        is_new.then(|| StoredMatrix::bytes_of(entry.n_values() as u64))
+        let half = entry.dtype.and_then(Dtype::half).filter(|_| entry.shape.len() == 2);
+        let n_values = entry.n_values() as u64;
+        is_new.then(|| (StoredMatrix::bytes_of(n_values, half), StoredMatrix::bytes_of(n_values, None)))
     });
-    let (total, largest) = sizes.fold((0u64, 0), |(sum, max), size| (sum.saturating_add(size), size.max(max)));
+    let (total, largest) = sizes.fold((0u64, 0), |(sum, max), (kept, read)| (sum.saturating_add(kept), read.max(max)));
     total.saturating_add(largest)
 }

@@ -1,6 +1,8 @@
 //! Tables that a configuration says are one.
 
-use candle_core::{Storage, Tensor};
+use std::ops::Range;
+
+use candle_core::{CpuStorage, Layout, Storage, Tensor};
 
 use super::Weights;
 use crate::model::{LoadError, kernels::Linear};
@@ -31,11 +33,12 @@ impl Weights<'_> {
             self.skipped.insert(found);
             return Ok(None);
         }
-        let own = self.tensor(name, table.dims())?;
+        let own = self.table(name, table.dims())?;
         if equal(&own, table)? {
             // It was read to be compared.
             self.used.remove(&found);
             self.audit.n_params -= own.elem_count() as u64;
+            self.audit.n_bytes -= (own.elem_count() * own.dtype().size_in_bytes()) as u64;
             self.skipped.insert(found);
             return Ok(None);
         }
@@ -55,10 +58,28 @@ impl Weights<'_> {
     }
 }
 
+/// Where the numbers of a contiguous tensor lie.
+fn part(layout: &Layout) -> Range<usize> {
+    layout.start_offset()..layout.start_offset() + layout.shape().elem_count()
+}
+
 /// Whether two tables hold the same numbers.
 fn equal(a: &Tensor, b: &Tensor) -> Result<bool, LoadError> {
     let ((a, a_layout), (b, b_layout)) = (a.storage_and_layout(), b.storage_and_layout());
     let (Storage::Cpu(a), Storage::Cpu(b)) = (&*a, &*b) else { return Ok(false) };
-    let n = a_layout.shape().elem_count();
-    Ok(a.as_slice::<f32>()?[a_layout.start_offset()..][..n] == b.as_slice::<f32>()?[b_layout.start_offset()..][..n])
+    let (a_part, b_part) = (part(a_layout), part(b_layout));
+    Ok(match (a, b) {
+        (CpuStorage::F32(a), CpuStorage::F32(b)) => a[a_part] == b[b_part],
+        (CpuStorage::F16(a), CpuStorage::F16(b)) => a[a_part] == b[b_part],
+        (CpuStorage::BF16(a), CpuStorage::BF16(b)) => a[a_part] == b[b_part],
+        // They are of different formats, and rarely one table.
+        _ => {
+            let single = |values: &CpuStorage, part: Range<usize>| match values {
+                CpuStorage::F16(values) => values[part].iter().map(|value| value.to_f32()).collect(),
+                CpuStorage::BF16(values) => values[part].iter().map(|value| value.to_f32()).collect(),
+                other => other.as_slice::<f32>().map(|values| values[part].to_vec()).unwrap_or_default(),
+            };
+            single(a, a_part) == single(b, b_part)
+        }
+    })
 }

@@ -121,6 +121,18 @@ kernel! {
     norm_backward = norm_backward_body(kind: NormKind, x: &[f32], weight: &[f32], eps: f32, grad: &[f32], out: &mut [f32])
 }
 
+kernel! {
+    /// `out[i] = x[i]` in single precision.
+    widen = widen_body(x: &[half::bf16], out: &mut [f32])
+}
+
+#[inline(always)]
+fn widen_body<const FMA: bool>(x: &[half::bf16], out: &mut [f32]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = f32::from_bits(u32::from(x.to_bits()) << 16);
+    }
+}
+
 /// `a · b + c`, fused where the instruction set has it.
 #[inline(always)]
 fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
