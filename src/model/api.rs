@@ -114,6 +114,9 @@ impl Model {
         let rehearsed = engine.install(|| weights.rehearse(|weights| families::build(&config, weights)));
         // A value of the wrong kind may be why it could not be built.
         config.check_kinds()?;
+        if rehearsed.is_ok() {
+            weights.check_adapter()?;
+        }
         let mut reader =
             Reader::open(files, &rehearsed?.modality, families::tokenizer, families::image_processor(&config))?;
         let special = reader.encoder.as_ref().map(|encoder| encoder.special_ids());

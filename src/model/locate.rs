@@ -37,13 +37,38 @@ pub fn model(name: &str) -> Result<(ModelFiles, String), LoadError> {
     if let Some(files) = bundled::model(name) {
         return Ok((files, name.to_owned()));
     }
-    match ModelFiles::open(&with_home(name)) {
+    match open(&with_home(name)) {
         Err(LoadError::NotFound { .. }) if RepoId::parse(name).is_some() => in_cache(name),
-        opened => opened.map(|files| {
-            let name = files.default_name();
-            (files, name)
-        }),
+        opened => opened,
     }
+}
+
+/// The files of the model at a path, and what to call it: a folder, a weights file, or an adapter, which is merged into
+/// the model that it names, if that is at hand.
+///
+/// # Errors
+/// When nothing is there, or not the adapter's model.
+pub fn open(path: &Path) -> Result<(ModelFiles, String), LoadError> {
+    with_base(ModelFiles::open(path)?)
+}
+
+/// The same for the files of a folder.
+fn with_base(files: ModelFiles) -> Result<(ModelFiles, String), LoadError> {
+    let name = files.default_name();
+    let Some(base) = files.base_of_adapter() else { return Ok((files, name)) };
+    let beside = files.beside(&base).filter(|path| path.exists());
+    let (of_base, base_name) = match (bundled::model(&base), beside, cached(&base)) {
+        (Some(bundled), ..) => (bundled, base),
+        (None, Some(path), _) => {
+            let of_base = ModelFiles::open(&path)?;
+            let base_name = of_base.default_name();
+            (of_base, base_name)
+        }
+        (None, None, Some(folder)) => (ModelFiles::folder(folder), base),
+        // Why it cannot be opened alone is said when it is read.
+        (None, None, None) => return Ok((files, name)),
+    };
+    Ok((of_base.with_adapter(files), format!("{base_name} + {name}")))
 }
 
 /// A path whose `~` at the beginning no shell has replaced.
@@ -61,7 +86,7 @@ fn with_home(name: &str) -> PathBuf {
 /// When the cache does not hold it.
 pub fn in_cache(name: &str) -> Result<(ModelFiles, String), LoadError> {
     match cached(name) {
-        Some(folder) => Ok((ModelFiles::folder(folder), name.to_owned())),
+        Some(folder) => with_base(ModelFiles::folder(folder)).map(|(files, _)| (files, name.to_owned())),
         None => Err(LoadError::NotCached { name: name.to_owned() }),
     }
 }
@@ -97,8 +122,8 @@ pub fn cached_models() -> Vec<KnownModel> {
 
 /// The checkpoint in a folder, or whose weights file this is; `None` where there is no `config.json`.
 pub fn at(path: &Path) -> Option<KnownModel> {
-    let files = ModelFiles::open(path).ok()?;
-    files.contains("config.json").then(|| describe(files.default_name(), &files))
+    let (files, name) = open(path).ok()?;
+    files.contains("config.json").then(|| describe(name, &files))
 }
 
 /// The model of a hub id, if it is in the local cache.
@@ -108,8 +133,8 @@ pub fn known_in_cache(id: &str) -> Option<KnownModel> {
 
 /// What a path leads to, with the reason where that is no model that opens.
 pub fn known_at(path: &Path) -> KnownModel {
-    match ModelFiles::open(path) {
-        Ok(files) => describe(files.default_name(), &files),
+    match open(path) {
+        Ok((files, name)) => describe(name, &files),
         Err(error) => KnownModel::new(path.display().to_string(), 0).with_problem(&error),
     }
 }

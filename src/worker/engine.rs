@@ -358,11 +358,7 @@ fn files(source: &ModelSource) -> Result<(ModelFiles, String), LoadError> {
         // A name that is no path may be the id of a model in the local cache.
         ModelSource::Path(path) => match path.to_str() {
             Some(name) if !path.exists() => locate::model(name),
-            _ => {
-                let files = ModelFiles::open(path)?;
-                let name = files.default_name();
-                Ok((files, name))
-            }
+            _ => locate::open(path),
         },
     }
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what a test takes for granted and does not get is its failure")]
 
+/// Adapters of PEFT, merged into their models.
+mod adapters;
 /// Attention of many inputs added up; colours, filters and patches of a cloud.
 mod aggregate;
 /// Tooltip, cells and inspector: one number for one thing, however it is read.

@@ -27,12 +27,17 @@ const ADAPTERS: [&str; 5] = [
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 /// Bytes at the beginning and at the end of a file that tell it from others.
 const END_BYTES: u64 = 1 << 20;
+/// The files that PEFT writes of an adapter: what it says of itself, then its weights in one of two formats.
+pub(super) const ADAPTER_FILES: [&str; 3] = ["adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"];
+
 /// The files of one checkpoint, by name.
 #[derive(Clone, Debug)]
 pub struct ModelFiles {
     place: FilesSource,
     /// Names of configuration and vocabulary files that were read.
     read: Arc<Mutex<BTreeSet<String>>>,
+    /// The files of an adapter that is merged into the model.
+    adapter: Option<Arc<Self>>,
 }
 
 #[derive(Clone, Debug)]
@@ -120,7 +125,36 @@ impl ModelFiles {
     }
 
     fn at(place: FilesSource) -> Self {
-        Self { place, read: Arc::default() }
+        Self { place, read: Arc::default(), adapter: None }
+    }
+
+    /// The same model with an adapter merged into it.
+    #[must_use]
+    pub fn with_adapter(self, adapter: Self) -> Self {
+        Self { adapter: Some(Arc::new(adapter)), ..self }
+    }
+
+    /// The adapter that is merged into the model, if there is one.
+    pub fn merged(&self) -> Option<&Self> {
+        self.adapter.as_deref()
+    }
+
+    /// The model that an adapter names, where this is a folder with an adapter and no model.
+    pub(crate) fn base_of_adapter(&self) -> Option<String> {
+        if self.contains("config.json") || self.has_weights() {
+            return None;
+        }
+        let bytes = self.read(ADAPTER_FILES[0])?.ok()?;
+        let config: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+        config["base_model_name_or_path"].as_str().filter(|base| !base.is_empty()).map(str::to_owned)
+    }
+
+    /// A path as it is meant in this folder.
+    pub(crate) fn beside(&self, path: &str) -> Option<PathBuf> {
+        match &self.place {
+            FilesSource::Folder { root, .. } => Some(root.join(path)),
+            FilesSource::Embedded { .. } => None,
+        }
     }
 
     /// What to call the checkpoint when nobody gave it a name: the id of a snapshot in the hub's cache, else
@@ -216,6 +250,9 @@ impl ModelFiles {
     /// those in a folder name, size, time of the last change, and what stands at the beginning and the end, which
     /// is all of a configuration or vocabulary.
     pub fn identify(&self, tell: &mut dyn FnMut(&[u8])) {
+        if let Some(adapter) = self.merged() {
+            adapter.identify(tell);
+        }
         let (root, chosen) = match &self.place {
             FilesSource::Folder { root, weights } => (root, weights.as_deref().unwrap_or_default()),
             FilesSource::Embedded { name, .. } => return tell(name.as_bytes()),

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use super::{ModelFiles, weight_files};
+use super::{ModelFiles, files::ADAPTER_FILES, weight_files};
 use crate::{
     digest::{Sha256, sha256},
     model::{
@@ -71,6 +71,14 @@ fn identity(files: &ModelFiles, mut digests: BTreeMap<String, String>) -> io::Re
     for name in files.names_read() {
         if let (false, Some(bytes)) = (digests.contains_key(&name), files.read(&name)) {
             digests.insert(name, sha256(&bytes?));
+        }
+    }
+    if let Some(adapter) = files.merged() {
+        for name in ADAPTER_FILES {
+            if adapter.contains(name) {
+                let digest = digest(adapter, name, &AtomicBool::new(false), &AtomicU64::new(0))?;
+                digests.insert(format!("adapter/{name}"), digest);
+            }
         }
     }
     let mut all = Sha256::default();

@@ -66,7 +66,15 @@ pub(super) fn folder(files: &ModelFiles) -> LoadError {
 /// An adapter without its model.
 pub(super) fn adapter(adapter: &Adapter, path: String) -> LoadError {
     let what = format!("this is an adapter for {}, not a model", adapter.base);
-    LoadError::OtherKind { what, advice: way_of_adapter(&adapter.kind), path }
+    let merge = way_of_adapter(&adapter.kind);
+    let advice = if adapter.kind == "LORA" {
+        format!(
+            "Put that model into the cache (attnscope pull, or Download…) or beside it: the adapter is merged as both open. {merge}"
+        )
+    } else {
+        merge
+    };
+    LoadError::OtherKind { what, advice, path }
 }
 
 /// Models in folders further down: what is said of them, and the place of one.

@@ -40,7 +40,7 @@ pub(super) trait Narrow: WithDType {
 impl Narrow for bf16 {
     fn exactly(value: f32) -> Option<Self> {
         let bits = value.to_bits();
-        (bits & 0xffff == 0).then(|| Self::from_bits((bits >> 16) as u16))
+        (bits.trailing_zeros() >= 16).then(|| Self::from_bits((bits >> 16) as u16))
     }
 }
 

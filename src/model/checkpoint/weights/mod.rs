@@ -8,6 +8,7 @@
 mod entry;
 mod header;
 mod linear;
+mod lora;
 mod names;
 mod pickle;
 mod read;
@@ -21,6 +22,7 @@ use candle_core::{DType, Device, Tensor};
 
 use self::{
     entry::{Dtype, TensorEntry},
+    lora::Lora,
     names::{OLD_NAMES, Placement},
 };
 pub(crate) use self::{
@@ -48,8 +50,10 @@ pub(crate) struct Weights<'a> {
     device: Device,
     /// Names of the weight files.
     shards: Vec<String>,
-    /// Tensor name to shard and place.
+    /// Tensor name to shard and place; the shard after the last one is the adapter's file.
     entries: BTreeMap<String, (usize, TensorEntry)>,
+    /// The adapter that is merged into what is read.
+    adapter: Option<Lora<'a>>,
     /// What all names begin with: that of a part whose family does not know that it is one.
     scope: &'static str,
     /// Where the file has what the family knows under its own prefix.
@@ -86,8 +90,14 @@ impl<'a> Weights<'a> {
                 entries.insert(names::without_wrappers(name), (idx, entry));
             }
         }
+        let adapter = files.merged().map(|adapter| Lora::open(adapter, &entries)).transpose()?;
+        for (name, entry) in adapter.iter().flat_map(Lora::whole) {
+            entries.insert(name.to_owned(), (shards.len(), entry.clone()));
+        }
+        audit.warnings.extend(adapter.as_ref().map(Lora::told));
         let mut weights = Self {
             files,
+            adapter,
             control,
             device: engine.device().clone(),
             shards,
@@ -118,6 +128,11 @@ impl<'a> Weights<'a> {
         self.used.clear();
         self.skipped.clear();
         result
+    }
+
+    /// After a rehearsal: refuses an adapter of which the model has a part alone.
+    pub fn check_adapter(&self) -> Result<(), LoadError> {
+        self.adapter.as_ref().map_or(Ok(()), Lora::check_found)
     }
 
     /// Whether all numbers are zeros for now, so that nothing needs to be computed from them.
@@ -271,7 +286,11 @@ impl<'a> Weights<'a> {
         // backed by as many bytes in the file.
         let mut found = Vec::with_capacity(parts.len());
         for (name, shape) in parts {
-            found.push((self.checked(name, shape)?, shape.iter().product::<usize>()));
+            let found_as = self.checked(name, shape)?;
+            if let Some(adapter) = &mut self.adapter {
+                adapter.meets(&found_as, shape)?;
+            }
+            found.push((found_as, shape.iter().product::<usize>()));
         }
         let n: usize = found.iter().map(|(_, n)| n).sum();
         if self.rehearsing {
@@ -297,7 +316,14 @@ impl<'a> Weights<'a> {
             rest = after;
             (self.control)(Progress { stage: Stage::Load, done: self.used.len(), total: self.entries.len() })?;
             let (shard, entry) = &self.entries[&name];
-            read::fill(self.files, &self.shards[*shard], &name, entry, part)?;
+            match (&self.adapter, self.shards.get(*shard)) {
+                (Some(adapter), None) => adapter.fill(&name, part)?,
+                (adapter, shard) => {
+                    let shard = shard.map_or("", String::as_str);
+                    read::fill(self.files, shard, &name, entry, part)?;
+                    adapter.as_ref().map_or(Ok(()), |adapter| adapter.add(&name, part))?;
+                }
+            }
             self.audit.n_params += entry.n_values() as u64;
             self.audit.n_bytes += kernels::bytes_of(entry.n_values() as u64);
             self.used.insert(name);
