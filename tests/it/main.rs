@@ -152,8 +152,11 @@ mod own_keys;
 mod own_words;
 /// Several inputs in one pass.
 mod packed;
-/// Panes opened, closed, linked and undone: every pair of actions.
+/// A page for a browser.
 mod page;
+/// Commands, examples and pictures that `docs/` names.
+mod pages;
+/// Panes opened, closed, linked and undone: every pair of actions.
 mod pane_walk;
 /// Panes: splitting, linking, documents.
 mod panes;
