@@ -249,6 +249,35 @@ fn figures_say_their_question_their_caveat_and_the_model() {
     assert!(changed.contains("Model: demo:gpt. "), "{changed}");
 }
 
+/// Rows and columns of weights have one name, in the question and beside them.
+#[test]
+fn questions_name_words_as_rows_and_columns_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("figure.svg");
+    let figure = |arguments: &[&str]| all_text(&render(arguments, &out));
+    let street = ["lines", "--model", "demo:gpt", "--text", "He crossed the street", "--query", "6", "--key", "1"];
+    assert!(figure(&street).contains("How much does “re” look at “c” in"), "{}", figure(&street));
+    let merged = figure(&[&street[..], &["--words"]].concat());
+    assert!(merged.contains("How much does “street” look at “crossed” in"), "{merged}");
+
+    let hat = ["heatmap", "--model", "demo:translate", "--text", ">>fra<< My father's green hat"];
+    let hat = [&hat[..], &["--target", "Le chapeau vert", "--layer", "2", "--head", "2"]].concat();
+    let written = figure(&[&hat[..], &["--query", "1", "--key", "7", "--written"]].concat());
+    assert!(written.contains("How much is “hat” looked at to write “chapeau” in cross-attention L2H2?"), "{written}");
+    let last = figure(&[&hat[..], &["--query", "3", "--written"]].concat());
+    assert!(last.contains("What is looked at to write the next token in cross-attention L2H2?"), "{last}");
+    let steps = ["why", "--model", "demo:translate", "--text", ">>fra<< My father's green hat", "--query", "1"];
+    let steps = figure(&[&steps[..], &["--target", "Le chapeau vert", "--layer", "2", "--head", "2"]].concat());
+    assert!(steps.contains("How do the weights of “Le” in cross-attention L2H2 come about?"), "{steps}");
+
+    let life = ["states", "--model", "demo:bilstm", "--text", "Life is really tough.", "--query", "0"];
+    assert!(
+        figure(&life).contains("What is left of the first word, step by step?"),
+        "the query is no word of the text"
+    );
+    assert!(figure(&[&life[..], &["--key", "3"]].concat()).contains("What is left of “tough”, step by step?"));
+}
+
 #[test]
 fn a_sheet_of_arrows_says_what_widths_mean() {
     let folder = tempfile::tempdir().unwrap();

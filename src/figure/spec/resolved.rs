@@ -226,6 +226,8 @@ impl<'a> ResolvedSpec<'a> {
             together: self.spec.together.filter(|_| facts.draws_weights).map(Aggregate::name),
             minus,
             pinned: self.pinned(),
+            words: self.spec.reading.words,
+            writes: self.writes(),
             explained: self.spec.reading.source.explained(),
             output: self.answers.iter().find_map(|it| lab::target_text(self.capture, it.report.as_deref()?)),
             n_inputs: self.cloud.n_inputs(),

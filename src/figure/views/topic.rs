@@ -25,6 +25,10 @@ pub struct Topic<'a> {
     /// What is subtracted, in words.
     pub minus: Option<String>,
     pub pinned: Pinned,
+    /// Whether pieces of words are merged where weights are drawn.
+    pub words: bool,
+    /// Whether rows of weights are named by the token that is written next.
+    pub writes: bool,
     /// Values in place of attention.
     pub explained: Option<&'a Explained>,
     /// The output that is explained, in words.
@@ -69,7 +73,21 @@ impl Topic<'_> {
 
     /// What a token of a side is called.
     fn token(&self, side: Side, position: usize) -> String {
-        let text = words::token_text(self.capture.tokens(side), position);
+        self.called(side, position, words::token_text(self.capture.tokens(side), position))
+    }
+
+    /// What a token of a side is called where weights are drawn: by its word, where pieces are merged.
+    fn word(&self, side: Side, position: usize) -> String {
+        let tokens = self.capture.tokens(side);
+        let merged = self.words.then(|| words::words(tokens).into_iter().find(|word| word.contains(&position)));
+        match merged.flatten() {
+            Some(word) => self.called(side, position, words::word_text(tokens, word)),
+            None => self.token(side, position),
+        }
+    }
+
+    /// A token in a sentence.
+    fn called(&self, side: Side, position: usize, text: String) -> String {
         let is_patch = self.is_of_patches(side) && self.capture.image().is_some_and(|image| position >= image.n_prefix);
         match words::bare(&text) {
             _ if is_patch => format!("patch {text}"),
@@ -97,10 +115,21 @@ impl Topic<'_> {
         [query.map(|at| self.token(self.stack.query_side(), at)), key.map(|at| self.token(self.stack.key_side(), at))]
     }
 
+    /// The same as rows and columns of weights are named, and whether the query is what is written.
+    fn drawn(&self) -> ([Option<String>; 2], bool) {
+        let Pinned { query, key } = self.pinned;
+        let (side, writes) = (self.stack.query_side(), self.writes && self.explained.is_none());
+        let row = |at: usize| match at + usize::from(writes) {
+            next if next < self.capture.tokens(side).len() => self.word(side, next),
+            _ => "the next token".to_owned(),
+        };
+        ([query.map(row), key.map(|at| self.word(self.stack.key_side(), at))], writes)
+    }
+
     /// The question of views that draw weights.
     pub fn looks(&self) -> String {
         let which = self.which();
-        let held = self.held();
+        let (held, writes) = self.drawn();
         if let Some(explained) = self.explained {
             let title = explained.title();
             let what = match (explained.outcome(), held) {
@@ -121,6 +150,8 @@ impl Topic<'_> {
             return format!("Where do {which} and {minus} differ{about}?");
         }
         match held {
+            [Some(query), Some(key)] if writes => format!("How much is {key} looked at to write {query} in {which}?"),
+            [Some(query), None] if writes => format!("What is looked at to write {query} in {which}?"),
             [Some(query), Some(key)] => format!("How much does {query} look at {key} in {which}?"),
             [Some(query), None] => format!("What does {query} look at in {which}?"),
             [None, Some(key)] => format!("What looks at {key} in {which}?"),
@@ -243,9 +274,14 @@ impl Topic<'_> {
         format!("What does length cost, and can {} be approximated?", self.which())
     }
 
-    /// The question of recurrences.
-    pub fn is_left(&self) -> String {
-        let held = self.held().into_iter().flatten().next_back();
+    /// The question of recurrences, of the tokens of a side.
+    pub fn is_left(&self, side: Option<Side>) -> String {
+        let [query, key] = self.held();
+        let held = if side == Some(self.stack.key_side()) {
+            key
+        } else {
+            query.filter(|_| side == Some(self.stack.query_side()))
+        };
         format!("What is left of {}, step by step?", held.as_deref().unwrap_or("the first word"))
     }
 

@@ -8,6 +8,7 @@ use eframe::egui::{
 
 use super::{lab::explained_output, scale::Footer, source, text_width};
 use crate::{
+    analysis::reading::RowLabels,
     figure::{
         FigureExtent,
         views::{Pinned, Topic},
@@ -53,6 +54,8 @@ fn topic<'a>(cx: &ViewCtx<'a>) -> Option<Topic<'a>> {
         together: pane.options.reading.together.filter(|_| facts.draws_weights).map(|together| together.how.name()),
         minus,
         pinned: Pinned { query: selection.pinned.query, key: selection.pinned.key },
+        words: pane.options.reading.words,
+        writes: pane.options.reading.row_labels(capture, selection.stack()) == RowLabels::Written,
         explained: pane.explained(),
         output: explained_output(cx),
         n_inputs: pane.cloud(cx.document).map_or(1, |cloud| cloud.n_inputs()),

@@ -73,13 +73,17 @@ impl StatesFacts {
     }
 }
 
+/// Whose states are shown: those of the sequence that was chosen, or else of the first that has some.
+fn side(capture: &Capture, of: StatesOf) -> Option<Side> {
+    let has_state = |side: Side| Way::ALL.into_iter().any(|way| capture.of_sequence(side, way.state()).is_some());
+    [of].into_iter().chain(StatesOf::ALL).flat_map(StatesOf::sides).copied().find(|side| has_state(*side))
+}
+
 /// Why the view has nothing to show; `None` where it has.
 fn unavailable(capture: &Capture, _: StackKind) -> Option<&'static str> {
-    let has_some = StatesOf::ALL.into_iter().flat_map(StatesOf::sides).any(|side| {
-        let has_state = |way: Way| capture.of_sequence(*side, way.state()).is_some();
-        Way::ALL.into_iter().any(has_state)
-    });
-    (!has_some).then_some("There are no states: no network here reads step by step, or they were not recorded")
+    side(capture, StatesOf::default())
+        .is_none()
+        .then_some("There are no states: no network here reads step by step, or they were not recorded")
 }
 
 /// The view of one sequence.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{StatesFacts, StatesPart, StatesScene, unavailable};
+use super::{StatesFacts, StatesPart, StatesScene, side, unavailable};
 use crate::{
     capture::Site,
     figure::{
@@ -42,7 +42,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     needs: |_, _| vec![Site::Pattern],
     wants: &[Site::State, Site::Cell, Site::Gates, Site::StateBack, Site::CellBack, Site::GatesBack],
     unavailable,
-    question: |topic| topic.is_left(),
+    question: |topic| topic.is_left(side(topic.capture, topic.options.states.of)),
     caveat: |_| "Sizes of states, gates and gradients say how much passes on, not what".to_owned(),
     sheet_text: |_| "States",
     figures,
