@@ -204,3 +204,21 @@ fn the_lecture_is_found_by_its_name_and_in_the_gallery() {
     window.press(Modifiers::NONE, Key::Enter);
     assert_eq!(stops().nth(at(&window).unwrap()).unwrap().1.example().title, "Come here, Ben");
 }
+
+/// Of a view that scrolls the chart is in sight that the stop speaks of; the next stop begins at its own.
+#[test]
+fn a_stop_begins_at_the_chart_that_it_speaks_of() {
+    let place = stops().position(|(_, stop)| stop.example().title == "The root of d").unwrap();
+    let mut window = Window::open(OpenOptions { lecture: Some(place), ..OpenOptions::default() });
+    let charts = |window: &Window| window.harness.get_by_label_contains("Normalisers of L").rect();
+    let frame = window.harness.get_by_label("Next example").rect().bottom();
+    let last = charts(&window);
+    assert!(last.top() < frame, "{last:?} is scrolled");
+    window.press(Modifiers::NONE, Key::PageDown);
+    window.settle();
+    assert_eq!(title(place + 1), "From scores to weights");
+    assert!(charts(&window).top() > frame, "{:?} is not", charts(&window));
+    window.press(Modifiers::NONE, Key::PageUp);
+    window.settle();
+    assert_eq!(charts(&window), last);
+}

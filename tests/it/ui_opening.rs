@@ -73,6 +73,10 @@ fn the_gallery_is_searched_by_titles_texts_and_explanations() {
     assert_eq!(cards(&window), n);
     assert!(window.shows(&format!("{n} of {}", EXAMPLES.len())));
     assert!(window.harness.query_all_by_label("Example: A red car").count() >= 1, "its explanation says so");
+    let mentioned =
+        |words: &str, title: &str| EXAMPLES.iter().any(|example| example.title == title && example.mentions(words));
+    assert!(mentioned("bottleneck", "With attention"), "the model beside");
+    assert!(mentioned("2014", "One vector"), "what the lecture says of it");
     window.harness.get_by_label("Search examples").type_text(" qqqq");
     window.settle();
     assert!(window.shows("No example mentions “induc qqqq”"));

@@ -22,6 +22,7 @@ pub(super) const GPT: Example = Example {
     query: None,
     words: false,
     placing: Placing::Columns,
+    part: 0,
     patch_colors: PatchColors::Weights,
     changes: &[],
     asks: None,
@@ -315,6 +316,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "Read forward, the verdict’s gradient at “life” is 4.7 times that at the last step: it does not vanish",
         input: ExampleInput::Text("Life is really tough."),
         view: ViewKind::States,
+        part: 5,
         ..BILSTM
     },
     Example {
@@ -432,6 +434,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "Read forward, 13 steps lie between the first token and the last, whose gradient is 6.1 times as large",
         input: ExampleInput::Text(">>fra<< My father is a doctor and my mother is a teacher."),
         view: ViewKind::States,
+        part: 5,
         ..BOTTLENECK
     },
     Example {

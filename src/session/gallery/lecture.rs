@@ -25,6 +25,11 @@ impl Stop {
         &EXAMPLES[self.example]
     }
 
+    /// What it is an example of.
+    pub const fn idea(self) -> &'static str {
+        self.idea
+    }
+
     /// What is said of it.
     pub fn text(self) -> String {
         let ended = if self.idea.ends_with('?') { "" } else { "." };

@@ -81,6 +81,8 @@ pub struct Example {
     pub words: bool,
     /// Where lines have their queries and keys.
     pub placing: Placing,
+    /// Which part of a view of several charts is in sight at first, where it scrolls.
+    pub part: usize,
     /// What the colours of a picture stand for.
     pub patch_colors: PatchColors,
     /// What the run is changed by; the plain run opens beside it.
@@ -92,7 +94,8 @@ pub struct Example {
 }
 
 impl Example {
-    /// Whether each word that was typed is in its title, hint, texts, model or heading.
+    /// Whether each word that was typed is in its title, hint, texts, models or heading, or in what the lecture says of
+    /// it.
     pub fn mentions(&self, typed: &str) -> bool {
         let input = match self.input {
             ExampleInput::Text(text) => text,
@@ -100,8 +103,10 @@ impl Example {
                 SAMPLES.iter().find(|(known, _)| *known == name).map_or(name, |(_, what)| what)
             }
         };
+        let ideas = stops().map(|(_, stop)| stop).filter(|stop| stop.example().title == self.title);
         let parts = [self.title, self.hint, input, self.target.unwrap_or_default(), self.model, self.topic.title()];
-        let parts = parts.map(str::to_lowercase);
+        let parts = parts.into_iter().chain(self.beside.iter().copied()).chain(ideas.map(Stop::idea));
+        let parts: Vec<String> = parts.map(str::to_lowercase).collect();
         typed.split_whitespace().all(|word| {
             let word = word.to_lowercase();
             parts.iter().any(|part| part.contains(&word))

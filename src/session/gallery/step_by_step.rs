@@ -32,6 +32,7 @@ pub(super) const EXAMPLES: &[Example] = &[
         hint: "Last chart: within a row products have a variance of 25.9 here; divided by √28, the scores have 0.93",
         input: ExampleInput::Text("The animal didn't cross the street because it was too tired"),
         view: ViewKind::Simplex,
+        part: 5,
         head: Some((3, 2)),
         query: Some(14),
         ..STEPS

@@ -1,6 +1,6 @@
 //! A scene of parts in the window: side by side where there is room, scrolled where there is not.
 
-use eframe::egui::{Response, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
+use eframe::egui::{Align, Response, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2};
 
 use super::display_list::ScenePainter;
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
         Scene as _,
         views::parts::{OfParts, least_height, width},
     },
+    session::gallery::EXAMPLES,
     ui::ViewCtx,
 };
 
@@ -26,8 +27,24 @@ pub fn parts_ui<S: OfParts, K: PartialEq, R>(
         let size = vec2(wide, least_height(wide, scene.parts().len()).max(room.y));
         let (response, canvas) = ui.allocate_painter(size, Sense::hover());
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, name));
+        if let Some(part) = first_part(ui, cx) {
+            let place = scene.placed(response.rect).get(part).map(|(_, place)| *place);
+            ui.scroll_to_rect(place.unwrap_or(response.rect), Some(Align::Min));
+        }
         painter.paint(&canvas, cx.theme, key, response.rect, &|pen| scene.draw(response.rect, pen));
         over(ui, &response)
     });
     painted.inner
+}
+
+/// The part that the example of a pane begins with; `None` once it was shown.
+fn first_part(ui: &Ui, cx: &ViewCtx<'_>) -> Option<usize> {
+    let example = cx.pane.standing_example(cx.document).map(|idx| &EXAMPLES[idx])?;
+    let shown = cx.document.latest_capture()?.id();
+    let seen = ui.scope_id().with("first part");
+    if ui.data(|data| data.get_temp(seen)) == Some(shown) {
+        return None;
+    }
+    ui.data_mut(|data| data.insert_temp(seen, shown));
+    Some(example.part)
 }
