@@ -177,3 +177,22 @@ fn the_text_before_comes_back() {
     user.clicks("Undo");
     assert_eq!(user.window.app().session().document().experiment.text, "one two three");
 }
+
+#[test]
+fn the_steps_of_a_weight_are_walked() {
+    let mut user = Newcomer::with(heatmap("one two three"));
+    user.clicks("Attention pattern of L0H0").clicks("Why this weight").clicks("Next step");
+    let pane = user.window.app().session().pane();
+    assert_eq!((pane.view, pane.options.why.steps), (ViewKind::Why, 1), "after all of them comes the first");
+}
+
+#[test]
+fn the_translator_without_attention_is_found_beside_its_twin() {
+    let mut user = Newcomer::with(with_text("one two three"));
+    user.presses(Modifiers::NONE, Key::E);
+    user.acts(|window| window.harness.get_by_label("Search examples").type_text("bottleneck"));
+    user.clicks("Example: With attention");
+    let session = user.window.app().session();
+    let models = session.panes.iter().map(|pane| session.document_of(pane).model.latest().unwrap().spec.name.clone());
+    assert_eq!(models.collect::<Vec<_>>(), ["demo:classic", "demo:bottleneck"]);
+}
