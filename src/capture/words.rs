@@ -9,7 +9,8 @@
 //! 2. Parts of one character do: their spans overlap, or their labels are `é¹` and `é²`.
 //! 3. A label that starts with a space (`␣the`) or a line end does not, nor does a token that begins behind
 //!    the end of the last one in the input: byte-level BPE and `SentencePiece` mark the former, `WordPiece`
-//!    and CLIP leave the latter. A lone `␣` belongs to what follows.
+//!    and CLIP leave the latter. Nor does one that begins before the last one, where their order was changed.
+//!    A lone `␣` belongs to what follows.
 //! 4. `##ing` does (`WordPiece`), where no label starts with a space.
 //! 5. Where there are no spans (text that the model wrote, files of other programs), a label without a
 //!    leading space does if other labels have one.
@@ -209,7 +210,8 @@ impl Style {
         if is_lone_space(&last.text) {
             return true;
         }
-        if spans && token.span.start > last.span.end {
+        // In another order than that of the text neighbours are no neighbours.
+        if spans && (token.span.start > last.span.end || token.span.start < last.span.start) {
             return false;
         }
         // 4

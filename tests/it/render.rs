@@ -278,6 +278,24 @@ fn questions_name_words_as_rows_and_columns_do() {
     assert!(figure(&[&life[..], &["--key", "3"]].concat()).contains("What is left of “tough”, step by step?"));
 }
 
+/// Pieces that only a changed order puts beside each other are no word.
+#[test]
+fn words_of_a_permuted_text_are_those_of_the_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("figure.svg");
+    let text = ["lines", "--model", "demo:gpt", "--text", "He crossed the street", "--words"];
+    let told = |edit: &str| texts(&render(&[&text[..], &["--edit", edit]].concat(), &out));
+    // He c ross ed the st re et: pieces of two words in turn, and then whole words the other way round.
+    let mixed = told(r#"{"permute":[0,5,1,6,2,7,3,4]}"#);
+    for piece in ["He", "st", "c", "re", "ross", "et", "ed", "the"] {
+        assert!(mixed.iter().any(|text| text == piece), "{piece}: {mixed:?}");
+    }
+    let turned = told(r#"{"permute":[5,6,7,4,1,2,3,0]}"#);
+    for word in ["street", "the", "crossed", "He"] {
+        assert!(turned.iter().any(|text| text == word), "{word}: {turned:?}");
+    }
+}
+
 #[test]
 fn a_sheet_of_arrows_says_what_widths_mean() {
     let folder = tempfile::tempdir().unwrap();

@@ -73,7 +73,7 @@ impl Topic<'_> {
 
     /// What a token of a side is called.
     fn token(&self, side: Side, position: usize) -> String {
-        self.called(side, position, words::token_text(self.capture.tokens(side), position))
+        self.called(side, position, &words::token_text(self.capture.tokens(side), position))
     }
 
     /// What a token of a side is called where weights are drawn: by its word, where pieces are merged.
@@ -81,15 +81,15 @@ impl Topic<'_> {
         let tokens = self.capture.tokens(side);
         let merged = self.words.then(|| words::words(tokens).into_iter().find(|word| word.contains(&position)));
         match merged.flatten() {
-            Some(word) => self.called(side, position, words::word_text(tokens, word)),
+            Some(word) => self.called(side, position, &words::word_text(tokens, word)),
             None => self.token(side, position),
         }
     }
 
     /// A token in a sentence.
-    fn called(&self, side: Side, position: usize, text: String) -> String {
+    fn called(&self, side: Side, position: usize, text: &str) -> String {
         let is_patch = self.is_of_patches(side) && self.capture.image().is_some_and(|image| position >= image.n_prefix);
-        match words::bare(&text) {
+        match words::bare(text) {
             _ if is_patch => format!("patch {text}"),
             "" => format!("“{text}”"),
             bare if bare.chars().count() > MAX_TOKEN => {
