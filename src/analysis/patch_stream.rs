@@ -102,7 +102,7 @@ mod tests {
 
     fn image(grid: (usize, usize)) -> ImageInfo {
         let crop = CropRect { x: 0.0, y: 0.0, width: 1.0, height: 1.0 };
-        ImageInfo { grid, n_prefix: 1, patch_px: (1, 1), crop, source: None }
+        ImageInfo { grid, regions: None, n_prefix: 1, patch_px: (1, 1), crop, source: None }
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub struct PatchLook {
 }
 
 impl ImageInfo {
+    /// What its parts are called, several of them.
+    pub const fn parts_name(&self) -> &'static str {
+        if self.regions.is_some() { "regions" } else { "patches" }
+    }
+
     /// Row and column of a token's patch; `None` of tokens before the first patch.
     pub fn place(&self, position: usize) -> Option<(usize, usize)> {
         let (rows, columns) = self.grid;
@@ -58,6 +63,13 @@ impl ImageInfo {
             let first = edge(idx).min(limit - 1);
             first..edge(idx + 1).clamp(first + 1, limit)
         };
+        if let Some(regions) = &self.regions {
+            let [left, top, right, bottom] = *regions.get(column)?;
+            return Some([
+                range(top, bottom - top, 0, 1, source.height),
+                range(left, right - left, 0, 1, source.width),
+            ]);
+        }
         Some([
             range(crop.y, crop.height, row, rows, source.height),
             range(crop.x, crop.width, column, columns, source.width),
@@ -119,6 +131,7 @@ mod tests {
         let pixels = (0..18 * 8).flat_map(pixel).collect();
         ImageInfo {
             grid: (1, 2),
+            regions: None,
             n_prefix: 1,
             patch_px: (4, 4),
             crop: CropRect { x: 2.0, y: 0.0, width: 16.0, height: 8.0 },

@@ -80,6 +80,6 @@ impl PositionTable {
         tokens.extend((0..grid.0 * grid.1).map(|at| Token { text: place(at), ..Token::default() }));
         let [width, height] = [grid.1 * patch_px.1, grid.0 * patch_px.0].map(|side| side as f32);
         let crop = CropRect { x: 0.0, y: 0.0, width, height };
-        Self { rows, tokens, image: Some(ImageInfo { grid, n_prefix, patch_px, crop, source: None }) }
+        Self { rows, tokens, image: Some(ImageInfo { grid, regions: None, n_prefix, patch_px, crop, source: None }) }
     }
 }

@@ -21,16 +21,19 @@ pub struct Token {
     pub position: Option<usize>,
 }
 
-/// The picture a vision model saw and how patches lie on it.
+/// The picture a vision model saw and how patches, or regions, lie on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageInfo {
-    /// Rows and columns of patches.
+    /// Rows and columns of patches; of regions one row, in their order.
     pub grid: (usize, usize),
+    /// Where regions lie that stand in place of patches: left, top, right and bottom in pixels of the picture. They may
+    /// overlap and leave parts of the picture out.
+    pub regions: Option<Arc<[[f32; 4]]>>,
     /// Tokens before the first patch.
     pub n_prefix: usize,
     /// Height and width of a patch in model pixels.
     pub patch_px: (usize, usize),
-    /// The part of `source` that the grid covers, in source pixels.
+    /// The part of `source` that the grid covers, in source pixels; of regions the whole picture.
     pub crop: CropRect,
     /// The picture at its own resolution; `None` when only pixels were given.
     pub source: Option<Arc<RgbaBuffer>>,

@@ -12,7 +12,7 @@ pub fn small(image: &ImageInfo) -> ImageInfo {
     let mut pixels = vec![255; 4 * width * height];
     for place in (0..rows * columns).map(|patch| (patch / columns, patch % columns)) {
         let Some(look) = image.look(place) else {
-            return ImageInfo { source: None, ..image.clone() };
+            return ImageInfo { regions: None, source: None, ..image.clone() };
         };
         for (at, pixel) in look.thumbnail.iter().enumerate() {
             let (y, x) = (place.0 * THUMBNAIL_PX + at / THUMBNAIL_PX, place.1 * THUMBNAIL_PX + at % THUMBNAIL_PX);
@@ -20,7 +20,8 @@ pub fn small(image: &ImageInfo) -> ImageInfo {
         }
     }
     let crop = CropRect { x: 0.0, y: 0.0, width: width as f32, height: height as f32 };
-    ImageInfo { crop, source: Some(Arc::new(RgbaBuffer { width, height, pixels })), ..image.clone() }
+    // Thumbnails of regions lie side by side, too.
+    ImageInfo { crop, regions: None, source: Some(Arc::new(RgbaBuffer { width, height, pixels })), ..image.clone() }
 }
 
 /// Bytes of the small copy of a picture.

@@ -37,12 +37,46 @@ pub fn overlay(
         }
         for (pixel, col) in line.chunks_exact_mut(4).zip(&across) {
             let value = mix(blended[col.first], blended[col.second], col.part);
-            let [red, green, blue, _] = painter.color(value);
-            let part = colors.opacity(range.fraction(value)).max(f32::from(u8::from(value.is_nan())));
-            pixel.copy_from_slice(&[red, green, blue, (part * opacity * 255.0 + 0.5) as u8]);
+            pixel.copy_from_slice(&tint(&painter, value, (colors, range, opacity)));
         }
     }
     RgbaBuffer { width, height, pixels }
+}
+
+/// Boxes in one colour each, painted in `order` onto nothing: of boxes that overlap, the last one is seen.
+///
+/// `boxes` are left, top, right and bottom as parts of the whole; `colors` are red, green, blue and alpha of each;
+/// `size_px` = (width, height) of the result.
+pub fn boxes(boxes: &[[f32; 4]], colors: &[[u8; 4]], order: &[usize], (width, height): (usize, usize)) -> RgbaBuffer {
+    let mut pixels = vec![0u8; 4 * width * height];
+    let range = |from: f32, to: f32, n: usize| {
+        let edge = |at: f32| ((at * n as f32).round().max(0.0) as usize).min(n);
+        // Small ones keep a pixel.
+        let first = edge(from).min(n.saturating_sub(1));
+        first..edge(to).max(first + 1).min(n)
+    };
+    for (&[left, top, right, bottom], color) in order.iter().filter_map(|&nth| boxes.get(nth).zip(colors.get(nth))) {
+        let across = range(left, right, width);
+        for row in range(top, bottom, height) {
+            for pixel in pixels[4 * width * row..][4 * across.start..4 * across.end].chunks_exact_mut(4) {
+                pixel.copy_from_slice(color);
+            }
+        }
+    }
+    RgbaBuffer { width, height, pixels }
+}
+
+/// The colour of each value on a picture, as [`overlay`] has them: red, green, blue and alpha.
+pub fn tints(values: &[f32], colors: Colors, range: ColorRange, opacity: f32) -> Vec<[u8; 4]> {
+    let painter = Painter::new(colors, range);
+    values.iter().map(|value| tint(&painter, *value, (colors, range, opacity))).collect()
+}
+
+/// The largest value gets the alpha `opacity`, smaller ones less.
+fn tint(painter: &Painter, value: f32, (colors, range, opacity): (Colors, ColorRange, f32)) -> [u8; 4] {
+    let [red, green, blue, _] = painter.color(value);
+    let part = colors.opacity(range.fraction(value)).max(f32::from(u8::from(value.is_nan())));
+    [red, green, blue, (part * opacity * 255.0 + 0.5) as u8]
 }
 
 /// Between which two patches a pixel lies, and how far towards the second.
@@ -218,6 +252,19 @@ mod tests {
         let printed: Vec<f32> = printed.collect();
         assert!(printed.is_sorted_by(|a, b| a > b), "{printed:?}");
         assert_eq!(printed[0], 1.0, "nothing is not printed");
+    }
+
+    #[test]
+    fn of_boxes_that_overlap_the_last_one_is_seen() {
+        let all = [[0.0, 0.0, 0.75, 1.0], [0.5, 0.5, 1.0, 1.0], [0.0, 0.0, 0.01, 0.01]];
+        let colors = [[1, 0, 0, 9], [2, 0, 0, 9], [3, 0, 0, 9]];
+        let paint = |order: &[usize]| {
+            let image = boxes(&all, &colors, order, (4, 2));
+            image.pixels.chunks_exact(4).map(|pixel| pixel[0]).collect::<Vec<_>>()
+        };
+        assert_eq!(paint(&[0, 1, 2]), [3, 1, 1, 0, 1, 1, 2, 2]);
+        assert_eq!(paint(&[2, 1, 0]), [1, 1, 1, 0, 1, 1, 1, 2]);
+        assert!(boxes(&all, &colors, &[0], (0, 0)).pixels.is_empty());
     }
 
     #[test]

@@ -13,6 +13,8 @@ const NOTHING: f64 = 1e-9;
 /// The patches that a stack attends between.
 pub struct Patches {
     grid: PatchGrid,
+    /// Regions lie anywhere, so distances between places of the grid are not theirs.
+    has_places: bool,
     /// Mean hue in turns, saturation and brightness of each; `None` without the picture.
     colours: Option<Vec<[f32; 3]>>,
 }
@@ -30,12 +32,12 @@ impl Patches {
         let (height, width) = image.patch_px;
         let patch_px = (height as f32, width as f32);
         let grid = PatchGrid { size: image.grid, n_prefix: image.n_prefix, patch_px };
-        Self { grid, colours: None }
+        Self { grid, has_places: image.regions.is_none(), colours: None }
     }
 
     /// Mean distance in pixels, weights between patches brought back to a sum of one.
     pub fn distance(&self, pattern: &Matrix) -> Option<f32> {
-        mean_distance(pattern, self.grid, true)
+        if self.has_places { mean_distance(pattern, self.grid, true) } else { None }
     }
 
     /// Mean cosine of the difference in hue, weighted by attention and saturation, less what uniform
@@ -96,7 +98,7 @@ mod tests {
 
     fn patches(colours: &[[f32; 3]]) -> Patches {
         let grid = PatchGrid { size: (2, 2), n_prefix: 1, patch_px: (16.0, 16.0) };
-        Patches { grid, colours: Some(colours.to_vec()) }
+        Patches { grid, has_places: true, colours: Some(colours.to_vec()) }
     }
 
     /// Weights between patches only, behind a prefix token.

@@ -156,11 +156,14 @@ fn align_patches(this: &ImageInfo, other: &ImageInfo) -> Alignment {
     let n_tokens = |image: &ImageInfo| image.n_prefix + image.grid.0 * image.grid.1;
     let n = [n_tokens(this), n_tokens(other)];
     let prefix = (0..this.n_prefix.min(other.n_prefix)).map(|at| (at, at));
-    if this.grid == other.grid {
+    if this.grid == other.grid && this.regions == other.regions {
         let patches = (0..this.grid.0 * this.grid.1).map(|at| (this.n_prefix + at, other.n_prefix + at));
         return Alignment::new(How::Place, n, prefix.chain(patches));
     }
     let mut alignment = Alignment::new(How::NearestPlace, n, prefix);
+    if this.regions.is_some() || other.regions.is_some() {
+        return alignment;
+    }
     alignment.to_other.splice(this.n_prefix.., nearest(this, other));
     alignment.to_this.splice(other.n_prefix.., nearest(other, this));
     alignment
@@ -230,7 +233,7 @@ mod tests {
 
     fn grid(rows: usize, cols: usize, n_prefix: usize) -> ImageInfo {
         let crop = crate::capture::CropRect { x: 0.0, y: 0.0, width: 1.0, height: 1.0 };
-        ImageInfo { grid: (rows, cols), n_prefix, patch_px: (1, 1), crop, source: None }
+        ImageInfo { grid: (rows, cols), regions: None, n_prefix, patch_px: (1, 1), crop, source: None }
     }
 
     #[test]

@@ -76,6 +76,9 @@ pub enum Refusal {
         this: (usize, usize),
         other: (usize, usize),
     },
+    /// Regions of pictures are other ones.
+    #[error("The regions of the two pictures are not the same; only those of the same boxes can be subtracted")]
+    DifferentRegions,
     /// The texts share no token.
     #[error("The two texts have no {axis} in common, so there is nothing to subtract")]
     NothingInCommon {

@@ -50,6 +50,9 @@ pub(super) fn maps(this: (&Capture, StackKind), other: (&Capture, StackKind), of
         let (this, other) = ((this.0, this_side), (other.0, other_side));
         let Some(alignment) = align::align(this, other) else { return Err(Refusal::TextAgainstPicture { axis }) };
         match (align::picture(this), align::picture(other)) {
+            (Some(a), Some(b)) if alignment.how == How::NearestPlace && (&a.regions, &b.regions) != (&None, &None) => {
+                Err(Refusal::DifferentRegions)
+            }
             (Some(a), Some(b)) if alignment.how == How::NearestPlace => {
                 Err(Refusal::DifferentGrids { this: a.grid, other: b.grid })
             }

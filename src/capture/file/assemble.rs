@@ -94,13 +94,6 @@ impl InputTensors {
         let mut stacks = self.stack_specs(model)?;
         self.check_shapes(&stacks)?;
         check_edits(&described.computation, &tokens)?;
-        let mut image = match described.image {
-            Some(image) => {
-                let side = [Side::Vision, Side::Encoder, Side::Only].into_iter().find_map(|side| tokens.get(&side));
-                Some(image.info(side.map_or(0, Vec::len))?)
-            }
-            None => None,
-        };
         let generated = described.generated.map(|generated| generated.generated(&tokens)).transpose()?;
         let prediction = described.prediction.map(|prediction| prediction.prediction(&tokens)).transpose()?;
         let d_model = model.d_model.unwrap_or_else(|| self.d_model(&stacks));
@@ -109,9 +102,10 @@ impl InputTensors {
             notes.push(format!("{} tensors are of kinds that are not shown", self.n_ignored));
         }
         let recorded = record::read(self.tensors, source, (&stacks, &tokens), &described.computation, &mut notes)?;
-        if let (Some(image), Some(picture)) = (&mut image, recorded.picture.clone()) {
-            image.source = Some(Arc::new(picture));
-        }
+        let picture = recorded.picture.clone().map(Arc::new);
+        let side = [Side::Vision, Side::Encoder, Side::Only].into_iter().find_map(|side| tokens.get(&side));
+        let n_on_picture = side.map_or(0, Vec::len);
+        let image = described.image.map(|image| image.info(n_on_picture, picture)).transpose()?;
         for stack in &mut stacks {
             // Only a stack that nobody described is judged by its looks.
             if model.stacks.iter().all(|entry| entry.kind() != stack.kind) {
@@ -130,8 +124,9 @@ impl InputTensors {
         }
         let modality = model.modality.unwrap_or_else(|| {
             if let Some(image) = &image {
+                let n = if image.regions.is_some() { (1, 1) } else { image.grid };
                 return Modality::Image(ImageSpec {
-                    size_px: (image.grid.0 * image.patch_px.0, image.grid.1 * image.patch_px.1),
+                    size_px: (n.0 * image.patch_px.0, n.1 * image.patch_px.1),
                     patch_px: image.patch_px,
                     n_prefix: image.n_prefix,
                 });

@@ -171,6 +171,19 @@ pub fn links(links: &Links) -> Table {
     Table { provenance: String::new(), columns }
 }
 
+/// Left, top, right and bottom of the regions of a picture in its pixels, empty for tokens before them.
+fn region_edges(scene: &ImageScene, n: usize) -> Vec<DataColumn> {
+    let Some(regions) = &scene.image.regions else { return Vec::new() };
+    let edge = |(nth, name): (usize, &'static str)| {
+        let at = |position: usize| {
+            let region = position.checked_sub(scene.image.n_prefix).and_then(|region| regions.get(region));
+            region.map_or_else(String::new, |region| region[nth].to_string())
+        };
+        DataColumn { name: name.into(), values: numbers_or_text((0..n).map(at).collect()) }
+    };
+    ["x0", "y0", "x1", "y1"].into_iter().enumerate().map(edge).collect()
+}
+
 /// One row per token of the picture: what is drawn on it.
 pub fn image(scene: &ImageScene) -> Table {
     if let Some((filter, _)) = scene.flows {
@@ -186,6 +199,7 @@ pub fn image(scene: &ImageScene) -> Table {
         })
     };
     let (rows, cols): (Vec<_>, Vec<_>) = (0..n).map(place).unzip();
+    let edges = region_edges(scene, n);
     let role = if scene.picked.1 == PatchRole::Query { "key" } else { "query" };
     let column = |name: &'static str, values: DataValues| DataColumn { name: name.into(), values };
     let mut columns = vec![
@@ -195,9 +209,11 @@ pub fn image(scene: &ImageScene) -> Table {
         column("role", DataValues::Text(vec![role.to_owned(); n])),
         column("position", DataValues::Index((0..n as u32).collect())),
         column("text", DataValues::Text((0..n).map(|at| scene.names.get(at).cloned().unwrap_or_default()).collect())),
-        column("row", numbers_or_text(rows)),
-        column("col", numbers_or_text(cols)),
     ];
+    if edges.is_empty() {
+        columns.extend([column("row", numbers_or_text(rows)), column("col", numbers_or_text(cols))]);
+    }
+    columns.extend(edges);
     match scene.stream.as_ref().map(|stream| &stream.values) {
         None => columns.push(DataColumn {
             name: scene.picked.0.value_name(&scene.read),

@@ -90,6 +90,7 @@ impl Topic<'_> {
     fn called(&self, side: Side, position: usize, text: &str) -> String {
         let is_patch = self.is_of_patches(side) && self.capture.image().is_some_and(|image| position >= image.n_prefix);
         match words::bare(text) {
+            _ if is_patch && self.has_regions() => format!("region “{text}”"),
             _ if is_patch => format!("patch {text}"),
             "" => format!("“{text}”"),
             bare if bare.chars().count() > MAX_TOKEN => {
@@ -106,7 +107,16 @@ impl Topic<'_> {
 
     /// What one query is called.
     fn a_query(&self) -> &'static str {
-        if self.is_of_patches(self.stack.query_side()) { "patch" } else { "token" }
+        match self.is_of_patches(self.stack.query_side()) {
+            true if self.has_regions() => "region",
+            true => "patch",
+            false => "token",
+        }
+    }
+
+    /// Whether parts of the picture are regions in place of patches.
+    fn has_regions(&self) -> bool {
+        self.capture.image().is_some_and(|image| image.regions.is_some())
     }
 
     /// The query and the key that are held, in words.

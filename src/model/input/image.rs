@@ -122,6 +122,7 @@ impl ImageProcessor {
         }
         let grid = grid(patch_px, size_px);
         let info = ImageInfo {
+            regions: None,
             grid,
             n_prefix,
             patch_px,
@@ -162,7 +163,7 @@ impl EncodedImage {
         let grid = grid(patch_px, size_px);
         let crop =
             CropRect { x: 0.0, y: 0.0, width: (grid.1 * patch_px.1) as f32, height: (grid.0 * patch_px.0) as f32 };
-        let info = ImageInfo { grid, n_prefix, patch_px, crop, source: None };
+        let info = ImageInfo { grid, regions: None, n_prefix, patch_px, crop, source: None };
         Self { pixels, size_px, info, tokens: patch_tokens(grid, n_prefix), notes: Vec::new() }
     }
 }

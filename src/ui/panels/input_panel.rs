@@ -180,6 +180,11 @@ fn heading_ui(ui: &mut Ui, cx: &PanelCtx<'_>) {
 fn picture_caption(capture: &Capture, source: &RgbaBuffer) -> String {
     let name = capture.input().image.as_deref().unwrap_or("picture");
     let grid = capture.image().map_or((0, 0), |image| image.grid);
+    if let Some(regions) = capture.image().and_then(|image| image.regions.as_ref()) {
+        let n = regions.len();
+        let noun = if n == 1 { "region" } else { "regions" };
+        return format!("{name} · {} × {} px · {n} {noun}", source.width, source.height);
+    }
     format!("{name} · {} × {} px · {} × {} patches", source.width, source.height, grid.1, grid.0)
 }
 

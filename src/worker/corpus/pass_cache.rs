@@ -263,7 +263,7 @@ fn image(picture: Picture, values: &mut &[u8]) -> Option<ImageInfo> {
         }
         None => None,
     };
-    Some(ImageInfo { grid, n_prefix, patch_px, crop: CropRect { x, y, width, height }, source })
+    Some(ImageInfo { grid, regions: None, n_prefix, patch_px, crop: CropRect { x, y, width, height }, source })
 }
 
 fn capture(entry: KeptInput, values: &mut &[u8], model: &Model) -> Option<Capture> {

@@ -226,6 +226,7 @@ fn picture() -> ImageInfo {
     let pixels = (0..32 * 32).flat_map(|i| [(i % 32 * 8) as u8, (i / 32 * 8) as u8, 128, 255]).collect();
     ImageInfo {
         grid: (GRID, GRID),
+        regions: None,
         n_prefix: 1,
         patch_px: (8, 8),
         crop: CropRect { x: 0.0, y: 0.0, width: 32.0, height: 32.0 },

@@ -81,6 +81,7 @@ pub fn picture(grid: (usize, usize)) -> ImageInfo {
         .collect();
     ImageInfo {
         grid,
+        regions: None,
         n_prefix: 1,
         patch_px: (8, 8),
         crop: CropRect { x: 4.0, y: 0.0, width: (cols * 16) as f32, height: height as f32 },

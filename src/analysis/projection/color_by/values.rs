@@ -180,7 +180,7 @@ fn received(cloud: &PointCloud, space: Space, cell: HeadId) -> Result<Vec<f32>, 
 
 /// How far a patch is from the centre of its picture, in patches.
 fn radius(cloud: &PointCloud, side: Side, point: usize) -> Option<f32> {
-    let (image, (row, column)) = cloud.place(side, point)?;
+    let (image, (row, column)) = cloud.place(side, point).filter(|(image, _)| image.regions.is_none())?;
     let off = |at: usize, n: usize| at as f32 - (n as f32 - 1.0) / 2.0;
     Some(off(row, image.grid.0).hypot(off(column, image.grid.1)))
 }

@@ -1,6 +1,8 @@
 //! Layout of the picture, its patches, the prefix tokens and the colour bar. Pure geometry in
 //! points, without an egui context.
 
+use std::sync::Arc;
+
 use emath::{Pos2, Rect, Vec2, pos2, vec2};
 
 use crate::{
@@ -18,7 +20,7 @@ pub const PREFIX_PT: Vec2 = vec2(72.0, 28.0);
 pub const GAP_PT: f32 = 3.0 * GRID;
 
 /// The parts of the view.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ImageLayout {
     pub picture: Rect,
     /// The part that the patch grid covers.
@@ -28,6 +30,8 @@ pub struct ImageLayout {
     /// Colour bar with its numbers; the window has it in a row below.
     pub bar: Option<Rect>,
     grid: (usize, usize),
+    /// Where regions lie that stand in place of patches.
+    regions: Option<Arc<[Rect]>>,
     n_prefix: usize,
 }
 
@@ -38,7 +42,8 @@ impl ImageLayout {
         let scale = rect.size() / size.max(Vec2::splat(1.0));
         let crop = Rect::from_min_size(rect.min + vec2(crop.x, crop.y) * scale, vec2(crop.width, crop.height) * scale);
         let none = Rect::from_min_size(rect.min, Vec2::ZERO);
-        Self { picture: rect, crop, prefix: none, bar: None, grid: image.grid, n_prefix: image.n_prefix }
+        let regions = regions_on(crop, image);
+        Self { picture: rect, crop, prefix: none, bar: None, grid: image.grid, regions, n_prefix: image.n_prefix }
     }
 
     /// Fits the picture into what prefix tokens and colour bar leave of `area`.
@@ -64,15 +69,19 @@ impl ImageLayout {
                 Rect::from_min_size(pos2(picture.right() + GAP_PT, picture.top()), size)
             }),
             grid: image.grid,
+            regions: regions_on(crop, image),
             n_prefix: image.n_prefix,
         }
     }
 
-    /// The cell of a token: a prefix cell or a patch.
+    /// The cell of a token: a prefix cell, a patch or a region.
     pub fn token_rect(&self, position: usize) -> Rect {
         match position.checked_sub(self.n_prefix) {
             None => Rect::from_min_size(self.prefix.min + vec2(0.0, PREFIX_PT.y * position as f32), PREFIX_PT),
             Some(patch) => {
+                if let Some(regions) = &self.regions {
+                    return regions.get(patch).copied().unwrap_or(Rect::from_min_size(self.crop.min, Vec2::ZERO));
+                }
                 let cols = self.grid.1.max(1);
                 cells::cell_rect(self.crop, self.grid, patch / cols, patch % cols)
             }
@@ -81,7 +90,7 @@ impl ImageLayout {
 
     /// What of the picture lies outside the crop: the model does not see it.
     pub fn unseen(&self) -> impl Iterator<Item = Rect> {
-        let Self { picture, crop, .. } = *self;
+        let (picture, crop) = (self.picture, self.crop);
         [
             picture.with_max_y(crop.top()),
             picture.with_min_y(crop.bottom()),
@@ -92,11 +101,25 @@ impl ImageLayout {
         .filter(|part| part.width() > 0.5 && part.height() > 0.5)
     }
 
-    /// The token of the patch at `at`.
+    /// The token of the patch at `at`, or of the smallest region there, so that no region hides one inside it.
     pub fn patch_at(&self, at: Pos2) -> Option<usize> {
+        if let Some(regions) = &self.regions {
+            let under = regions.iter().enumerate().filter(|(_, region)| region.contains(at));
+            let smallest = under.min_by(|a, b| a.1.area().total_cmp(&b.1.area()));
+            return smallest.map(|(nth, _)| self.n_prefix + nth);
+        }
         let (row, col) = cells::cell_at(self.crop, self.grid, at)?;
         Some(self.n_prefix + row * self.grid.1 + col)
     }
+}
+
+/// Where the regions of a picture lie while what the model sees of it lies at `crop`.
+fn regions_on(crop: Rect, image: &ImageInfo) -> Option<Arc<[Rect]>> {
+    let of = image.crop;
+    let scale = crop.size() / vec2(of.width, of.height).max(Vec2::splat(f32::MIN_POSITIVE));
+    let place = |x: f32, y: f32| crop.min + vec2(x - of.x, y - of.y) * scale;
+    let on = |[left, top, right, bottom]: &[f32; 4]| Rect::from_min_max(place(*left, *top), place(*right, *bottom));
+    image.regions.as_ref().map(|regions| regions.iter().map(on).collect())
 }
 
 /// Size of the picture, or of the bare grid, in any unit: wherever a picture is drawn, it has these proportions.
@@ -108,6 +131,9 @@ pub fn proportions(image: &ImageInfo) -> Vec2 {
 fn size_and_crop(image: &ImageInfo) -> (Vec2, CropRect) {
     if let Some(source) = &image.source {
         return (vec2(source.width as f32, source.height as f32), image.crop);
+    }
+    if image.regions.is_some() {
+        return (vec2(image.crop.width, image.crop.height), image.crop);
     }
     let (rows, cols) = image.grid;
     let size = vec2((cols * image.patch_px.1) as f32, (rows * image.patch_px.0) as f32);
@@ -121,7 +147,14 @@ mod tests {
     fn image(n_prefix: usize) -> ImageInfo {
         let crop = CropRect { x: 50.0, y: 0.0, width: 100.0, height: 100.0 };
         let source = crate::capture::RgbaBuffer { width: 200, height: 100, pixels: vec![0; 80_000] };
-        ImageInfo { grid: (4, 5), n_prefix, patch_px: (8, 8), crop, source: Some(std::sync::Arc::new(source)) }
+        ImageInfo {
+            grid: (4, 5),
+            regions: None,
+            n_prefix,
+            patch_px: (8, 8),
+            crop,
+            source: Some(std::sync::Arc::new(source)),
+        }
     }
 
     #[test]
@@ -139,6 +172,25 @@ mod tests {
             assert_eq!(layout.patch_at(layout.token_rect(position).center()), Some(position));
         }
         assert_eq!(layout.patch_at(layout.picture.left_center()), None, "outside the crop there is no patch");
+    }
+
+    #[test]
+    fn regions_lie_on_the_picture_and_the_smallest_is_pointed_at() {
+        let boxes = [[0.0, 0.0, 200.0, 100.0], [100.0, 20.0, 180.0, 90.0], [120.0, 40.0, 140.0, 60.0]];
+        let crop = CropRect { x: 0.0, y: 0.0, width: 200.0, height: 100.0 };
+        let regions = ImageInfo { grid: (1, 3), regions: Some(boxes.into()), crop, ..image(1) };
+        for regions in [regions.clone(), ImageInfo { source: None, ..regions }] {
+            let area = Rect::from_min_size(pos2(0.0, 0.0), vec2(700.0, 300.0));
+            let layout = ImageLayout::compute(area, &regions, Medium::Screen);
+            assert!((layout.picture.aspect_ratio() - 2.0).abs() < 1e-3);
+            let scale = layout.picture.width() / 200.0;
+            let second = layout.token_rect(2);
+            assert!(second.min.distance(layout.picture.min + vec2(100.0, 20.0) * scale) < 1e-2);
+            assert!((second.size() - vec2(80.0, 70.0) * scale).length() < 1e-2);
+            let at = |x: f32, y: f32| layout.patch_at(layout.picture.min + vec2(x, y) * scale);
+            assert_eq!((at(10.0, 10.0), at(110.0, 30.0), at(130.0, 50.0)), (Some(1), Some(2), Some(3)));
+            assert_eq!(layout.patch_at(layout.picture.min - vec2(5.0, 5.0)), None);
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ use crate::{
 };
 
 pub mod arrows;
+pub mod boxes;
 pub mod flows;
 pub mod layout;
 mod options;
@@ -143,11 +144,8 @@ impl ImageScene {
         if let Some(pixels) = self.stream.as_ref().and_then(|stream| stream.pixels(&self.image, self.look.opacity)) {
             return pixels;
         }
-        let patches = of_patches(weights, &self.image);
-        let (rows, cols) = self.image.grid;
-        let smooth = self.look.sampling == Sampling::Smooth;
-        let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
-        overlay::overlay(&patches, self.image.grid, (side(cols), side(rows)), colors, range, smooth, self.look.opacity)
+        let size = boxes::size_px(&self.image, self.look.sampling == Sampling::Smooth);
+        boxes::overlay(&of_patches(weights, &self.image), &self.image, size, (colors, range), self.look.opacity)
     }
 
     /// What stands beside the picture.
@@ -194,10 +192,18 @@ impl ImageScene {
         draw_crop(layout, pen);
         if self.flows.is_none() {
             let part = self.look.contour.filter(|_| !self.is_signed() && self.stream.is_none());
-            let outline = |part| overlay::mass_contour(&of_patches(weights, &self.image), self.image.grid, part);
+            let outline = |part| boxes::contour(&of_patches(weights, &self.image), &self.image, part);
             draw_contour(layout.crop, self.image.grid, &part.map_or_else(Vec::new, outline), pen);
             stream::draw_rings(layout, self.stream.as_ref().map_or(&[], |stream| stream.ringed()), pen);
         }
+    }
+
+    /// Positions of regions, their names and numbers, the largest first.
+    fn regions(&self, weights: &[f32]) -> Vec<(usize, String)> {
+        let name = |position: usize| self.names.get(position).cloned().unwrap_or_default();
+        let number = |value: &f32| if self.stream.is_some() { norm_text(*value) } else { self.read.value_text(*value) };
+        let patches = if self.flows.is_some() { Vec::new() } else { of_patches(weights, &self.image) };
+        boxes::named(&self.image, &patches, name, number)
     }
 
     /// What the overlay shows, in words.
@@ -288,6 +294,7 @@ impl Scene for ImageScene {
         let weights = self.weights();
         let range = self.range(&weights);
         self.draw_picture(&layout, (&weights, range), MAX_PICTURE_PX, pen);
+        boxes::draw(&layout, &self.regions(&weights), pen);
         let n_prefix = self.image.n_prefix.min(self.names.len());
         let map = self.colors(&pen.palette);
         let colors: Vec<Rgba> =
@@ -346,7 +353,9 @@ impl Scene for ImageScene {
         let distance = capitalised(&distance.map_or_else(String::new, weights::distance_text));
         let short = joined([format!("{}: {picked}", capitalised(&self.subject)).as_str(), &prefix, &distance, &hidden]);
         let outline = match self.look.contour.filter(|_| !self.is_signed()) {
-            Some(part) => format!("The outline holds {} of the attention on patches", share_text(part)),
+            Some(part) => {
+                format!("The outline holds {} of the attention on {}", share_text(part), self.image.parts_name())
+            }
             None => String::new(),
         };
         let subject = format!("{}: {picked}", subject_text(&self.read, &self.subject));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use emath::Rect;
 
-use super::{PatchColors, layout::ImageLayout};
+use super::{PatchColors, boxes, layout::ImageLayout};
 use crate::{
     analysis::{
         patch_stream::{OUTLIER, PatchComponents, PatchNorms, rows},
@@ -96,8 +96,8 @@ impl StreamColors {
     pub fn pixels(&self, image: &ImageInfo, opacity: f32) -> Option<RgbaBuffer> {
         let StreamValues::Components(components) = &self.values else { return None };
         let alpha = (255.0 * opacity).round() as u8;
-        let pixels = components.colors().into_iter().flat_map(|[red, green, blue]| [red, green, blue, alpha]).collect();
-        Some(RgbaBuffer { width: image.grid.1, height: image.grid.0, pixels })
+        let opaque = components.colors().into_iter().map(|[red, green, blue]| [red, green, blue, alpha]);
+        Some(boxes::painted(&opaque.collect::<Vec<_>>(), image))
     }
 
     /// What colours show. `read` and `subject` say which attention outliers get.

@@ -159,16 +159,17 @@ impl OverlayToken {
     }
 }
 
-/// The weights of the patches, without the tokens before them.
+/// The weights of the patches or regions, without the tokens before them.
 pub fn of_patches(weights: &[f32], image: &ImageInfo) -> Vec<f32> {
     weights.iter().skip(image.n_prefix).take(image.grid.0 * image.grid.1).copied().collect()
 }
 
 /// How far patches attend on average, in patches: by their weights on patches, over all queries. `None` where the
-/// queries are no patches or the values no weights.
+/// queries are no patches of a grid or the values no weights.
 pub fn distance(read: &ReadPattern, image: &ImageInfo) -> Option<f32> {
     let grid = PatchGrid { size: image.grid, n_prefix: image.n_prefix, patch_px: (1.0, 1.0) };
-    let is_of_patches = read.rows.len() == image.n_prefix + grid.len() && !read.has_two_sides;
+    let is_of_patches =
+        image.regions.is_none() && read.rows.len() == image.n_prefix + grid.len() && !read.has_two_sides;
     let has_weights = !read.signed && read.explained().is_none() && !read.is_part();
     (is_of_patches && has_weights).then(|| mean_distance(&read.of_keys(), grid, true)).flatten()
 }

@@ -168,7 +168,14 @@ mod tests {
     fn a_picture_keeps_its_proportions_and_the_patches_lie_on_its_crop() {
         let source = RgbaBuffer { width: 451, height: 300, pixels: vec![9; 4 * 451 * 300] };
         let crop = CropRect { x: 75.0, y: 0.0, width: 300.0, height: 300.0 };
-        let image = ImageInfo { grid: (2, 2), n_prefix: 1, patch_px: (8, 8), crop, source: Some(Arc::new(source)) };
+        let image = ImageInfo {
+            grid: (2, 2),
+            regions: None,
+            n_prefix: 1,
+            patch_px: (8, 8),
+            crop,
+            source: Some(Arc::new(source)),
+        };
         let column = BarColumn {
             title: "Rollout".to_owned(),
             unit: "share",

@@ -26,7 +26,7 @@ use crate::{
                 layout::{HeadsLayout, Line, visible_lines},
                 look::{LineLook, fitting},
             },
-            image::{MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH, weights::of_patches},
+            image::{MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH, boxes, weights::of_patches},
         },
     },
     ids::{CaptureId, HeadId},
@@ -34,7 +34,7 @@ use crate::{
         ColorRange, Colors,
         heatmap::{MaskedCells as _, reduced_to, small_heatmap},
         lines::{self, Frame, LineStroke},
-        overlay, reduce,
+        reduce,
     },
     session::{Focus, PatchRole},
     ui::{
@@ -265,6 +265,7 @@ impl Tiles {
         // Pictures of short inputs are enlarged and keep their edges.
         let (most_px, options) = match shown.cells {
             ShownAs::Heatmap if longest <= side_px => (longest, TextureOptions::NEAREST),
+            ShownAs::Overlay(image, _) if image.regions.is_some() => (side_px, TextureOptions::LINEAR),
             ShownAs::Overlay(image, _) if !is_smooth(cx, image) => {
                 (image.grid.0.max(image.grid.1), TextureOptions::NEAREST)
             }
@@ -319,7 +320,7 @@ impl Tiles {
                 let [rows, cols] = strip.values(shown.look.pool).shape();
                 [width.min(cols), height.min(rows)]
             }
-            (CellSource::Patches(_), ShownAs::Overlay(image, _)) => {
+            (CellSource::Patches(_), ShownAs::Overlay(image, _)) if image.regions.is_none() => {
                 let smooth = is_smooth(cx, image);
                 let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n };
                 [side(image.grid.1), side(image.grid.0)]
@@ -509,8 +510,8 @@ fn painted(cx: &ViewCtx<'_>, shown: &Shown<'_>, source: &CellSource, key: &TileK
             let range = ColorRange::up_to(key.high.unwrap_or_else(largest), is_signed, false);
             let colors = overlay_colors(cx, shown, key.look.map);
             let [width, height] = key.size;
-            let pixels =
-                overlay::overlay(&values, image.grid, (width, height), colors, range, key.is_smooth, key.opacity);
+            let size = ((width, height), key.is_smooth);
+            let pixels = boxes::overlay(&values, image, size, (colors, range), key.opacity);
             (color_image(&pixels), 4 * n_px)
         }
         CellSource::Refused => (empty(), 0),

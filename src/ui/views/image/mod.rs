@@ -22,7 +22,7 @@ use crate::{
         list::Rgba,
         pen::Medium,
         views::image::{
-            PatchColors, arrows, draw_contour, draw_crop, draw_prefix,
+            PatchColors, arrows, boxes, draw_contour, draw_crop, draw_prefix,
             flows::Flows,
             stream::{StreamColors, draw_rings},
             swatch,
@@ -62,7 +62,10 @@ type FlowsKey = ((CaptureId, Option<CaptureId>), Reading, FlowFilter);
 
 /// Everything that what stands around the picture depends on.
 type PartsKey =
-    (ImageLayout, (Vec<String>, Option<Vec<Rgba>>, Vec<String>), Option<Arc<[overlay::Segment]>>, Vec<usize>);
+    (ImageLayout, (Vec<String>, Option<Vec<Rgba>>, Vec<String>), Option<Arc<[overlay::Segment]>>, Vec<usize>, Regions);
+
+/// Positions of regions with what is written at them.
+type Regions = Vec<(usize, String)>;
 
 /// Everything that colours of the residual stream depend on.
 type StreamKey = (CaptureId, (StackKind, usize), PatchColors, OverlayLook);
@@ -113,7 +116,8 @@ impl Canvas for ImageView {
         let mut own = |ui: &mut Ui| {
             let one_row = cx.pane.explained_extent().is_some_and(|extent| !extent.is_of_pairs());
             if let (Picking::Patches(_), false) = (picking, one_row) {
-                controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role));
+                let is_of_regions = capture.image().is_some_and(|image| image.regions.is_some());
+                controls::edit_options(cx, |options| role_ui(ui, &mut options.image.role, is_of_regions));
             }
             // Arrows are of attention alone.
             if cx.pane.explained().is_none() {
@@ -327,11 +331,15 @@ impl ImageView {
         let number = |value: &f32| if stream.is_some() { norm_text(*value) } else { pattern.value_text(*value) };
         let numbers: Vec<String> =
             overlay.weights.iter().take(if has_numbers { image.n_prefix } else { 0 }).map(number).collect();
-        let key = (layout, (names.clone(), colors.clone(), numbers.clone()), contour.clone(), ringed.to_vec());
+        let patches = if has_numbers { weights::of_patches(&overlay.weights, image) } else { Vec::new() };
+        let regions: Regions = boxes::named(image, &patches, |position| prefix_text(cx, position), number);
+        let around = (names.clone(), colors.clone(), numbers.clone());
+        let key = (layout.clone(), around, contour.clone(), ringed.to_vec(), regions.clone());
         self.static_parts.paint(&painter, cx.theme, key, ui.clip_rect(), &|pen| {
             draw_crop(&layout, pen);
             draw_contour(layout.crop, image.grid, contour.as_deref().unwrap_or_default(), pen);
             draw_rings(&layout, ringed, pen);
+            boxes::draw(&layout, &regions, pen);
             draw_prefix(&layout, (&names, &numbers), colors.as_deref(), pen);
         });
 
@@ -439,11 +447,19 @@ pub fn patches_ask(cx: &ViewCtx<'_>, capture: &Capture) -> bool {
 }
 
 /// Which role a picked patch has.
-fn role_ui(ui: &mut Ui, role: &mut PatchRole) {
-    for (choice, text, tooltip) in [
-        (PatchRole::Query, "Patch as query", "Shows what the picked patch attends to"),
-        (PatchRole::Key, "Patch as key", "Shows what attends to the picked patch"),
-    ] {
+fn role_ui(ui: &mut Ui, role: &mut PatchRole, is_of_regions: bool) {
+    let words = if is_of_regions {
+        [
+            (PatchRole::Query, "Region as query", "Shows what the picked region attends to"),
+            (PatchRole::Key, "Region as key", "Shows what attends to the picked region"),
+        ]
+    } else {
+        [
+            (PatchRole::Query, "Patch as query", "Shows what the picked patch attends to"),
+            (PatchRole::Key, "Patch as key", "Shows what attends to the picked patch"),
+        ]
+    };
+    for (choice, text, tooltip) in words {
         if ui.selectable_label(*role == choice, text).on_hover_text(tooltip).clicked() {
             *role = choice;
         }

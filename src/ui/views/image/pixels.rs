@@ -8,7 +8,7 @@ use crate::{
     analysis::reading::{ReadPattern, Reading},
     capture::{ImageInfo, Matrix},
     figure::views::image::{
-        MAX_SMOOTH_PX, SMOOTH_PX_PER_PATCH,
+        boxes,
         stream::StreamColors,
         weights::{OverlayToken, of_patches},
     },
@@ -69,18 +69,16 @@ pub fn overlay_texture(
     let is_signed = key.subject.is_signed(pattern);
     let largest = || patches.iter().map(|weight| weight.abs()).fold(0.0, f32::max);
     let range = ColorRange::up_to(look.shared_high.unwrap_or_else(largest), is_signed, false);
-    let (rows, cols) = image.grid;
-    let smooth = look.smoothing.is_smooth(image.grid);
-    let side = |n: usize| if smooth { (n * SMOOTH_PX_PER_PATCH).min(MAX_SMOOTH_PX) } else { n }.max(1);
+    let (size, smooth) = boxes::size_px(image, look.smoothing.is_smooth(image.grid));
     let map = key.subject.color_map(pattern, look.map.map).on(look.map.ground);
-    let pixels = overlay::overlay(&patches, image.grid, (side(cols), side(rows)), map, range, smooth, look.opacity);
+    let pixels = boxes::overlay(&patches, image, (size, smooth), (map, range), look.opacity);
     let sampling = if smooth { TextureOptions::LINEAR } else { TextureOptions::NEAREST };
     Overlay {
         texture: texture::load(ctx, "overlay", &pixels, sampling),
         contour: look
             .contour
             .filter(|_| !is_signed)
-            .map_or_else(Vec::new, |part| overlay::mass_contour(&patches, image.grid, part))
+            .map_or_else(Vec::new, |part| boxes::contour(&patches, image, part))
             .into(),
         weights: weights.into(),
         map,
@@ -94,8 +92,7 @@ pub fn stream_texture(ctx: &Context, image: &ImageInfo, stream: &StreamColors, l
     let patches = of_patches(&numbers, image);
     let range = ColorRange::up_to(patches.iter().copied().fold(0.0, f32::max), false, false);
     let map = ColorMap::Explained.on(look.map.ground);
-    let (rows, cols) = image.grid;
-    let of_numbers = || overlay::overlay(&patches, image.grid, (cols, rows), map, range, false, look.opacity);
+    let of_numbers = || boxes::overlay(&patches, image, boxes::size_px(image, false), (map, range), look.opacity);
     let pixels = stream.pixels(image, look.opacity).unwrap_or_else(of_numbers);
     Overlay {
         texture: texture::load(ctx, "residual stream", &pixels, TextureOptions::NEAREST),
@@ -114,15 +111,16 @@ pub fn thumbnails(
     key: &WeightsKey,
     map: Colors,
 ) -> HeadThumbs {
-    let (rows, cols) = image.grid;
     let grid = |pattern: &Arc<ReadPattern>| {
-        Matrix::new(of_patches(&key.subject.weights(pattern, key.role), image), [rows, cols]).ok()
+        let (values, shape) = boxes::small(of_patches(&key.subject.weights(pattern, key.role), image), image);
+        Matrix::new(values, shape).ok()
     };
     let empty = || Matrix::new(vec![0.0], [1, 1]).ok();
     let grids: Vec<Matrix> = heads.iter().filter_map(|head| head.as_ref().and_then(grid).or_else(empty)).collect();
     let columns = (grids.len() as f32).sqrt().ceil() as usize;
     let first = heads.iter().flatten().next();
     let map = first.map_or_else(|| map, |pattern| key.subject.color_map(pattern, map.map).on(map.ground));
-    let atlas = atlas(&grids, rows.max(cols), columns, (map, false, None), &Mask::NONE);
+    let longest = grids.iter().flat_map(Matrix::shape).max().unwrap_or(1);
+    let atlas = atlas(&grids, longest, columns, (map, false, None), &Mask::NONE);
     HeadThumbs::load(ctx, &atlas, TextureOptions::NEAREST)
 }
