@@ -26,6 +26,17 @@ pub(super) fn neighbour(of: Option<usize>, forward: bool) -> usize {
 }
 
 impl Document {
+    /// The example whose run is shown, by its index, whatever is looked at of it.
+    pub fn example_run(&self) -> Option<usize> {
+        self.latest_capture()?;
+        let experiment = &self.experiment;
+        let is_its_own = |example: &Example| {
+            experiment.model.as_ref() == Some(&example.source()) && experiment.changes == example.interventions()
+        };
+        let is_run = self.shown_experiment() == experiment;
+        self.example.filter(|idx| is_run && EXAMPLES.get(*idx).is_some_and(is_its_own))
+    }
+
     /// Gets ready to read an example, but for its changes; whether its model is there.
     pub(super) fn take_example(&mut self, idx: usize, example: &Example) -> bool {
         self.example = Some(idx);
@@ -183,14 +194,7 @@ impl Example {
 impl Pane {
     /// The example that is shown as it opened, by its index; none in the panes beside.
     pub fn standing_example(&self, document: &Document) -> Option<usize> {
-        let Document { experiment, .. } = document;
-        document.latest_capture()?;
-        let is_run = document.shown_experiment() == experiment;
-        let stands = |example: &Example| {
-            let is_its_own = experiment.model.as_ref() == Some(&example.source());
-            is_its_own && experiment.changes == example.interventions() && example.stands(self)
-        };
-        document.example.filter(|idx| is_run && EXAMPLES.get(*idx).is_some_and(stands))
+        document.example_run().filter(|idx| EXAMPLES[*idx].stands(self))
     }
 
     /// Gets ready to show an example.

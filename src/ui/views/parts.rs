@@ -39,7 +39,7 @@ pub fn parts_ui<S: OfParts, K: PartialEq, R>(
 
 /// The part that the example of a pane begins with; `None` once it was shown.
 fn first_part(ui: &Ui, cx: &ViewCtx<'_>) -> Option<usize> {
-    let example = cx.pane.standing_example(cx.document).map(|idx| &EXAMPLES[idx])?;
+    let example = cx.document.example_run().map(|idx| &EXAMPLES[idx]).filter(|it| it.view == cx.pane.view)?;
     let shown = cx.document.latest_capture()?.id();
     let seen = ui.scope_id().with("first part");
     if ui.data(|data| data.get_temp(seen)) == Some(shown) {
