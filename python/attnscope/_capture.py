@@ -8,7 +8,7 @@ import numpy as np
 from ._arrays import AttentionError, array, chosen
 from ._file import Capture
 from ._found import Found, found_in
-from ._picture import picture_of
+from ._picture import of_regions, picture_of
 from ._rows import check
 from ._stacks import field, has_hooks, of_hooks, stacks_of
 from ._tokens import STYLES, Tokens, Vocabulary, mask_of, seconds, tokens_of
@@ -45,6 +45,8 @@ def capture(
     grid=None,
     patch_size=None,
     n_prefix=None,
+    regions=None,
+    region_unit="pixel",
     processor=None,
     include_layers=None,
     rows="full",
@@ -71,6 +73,8 @@ def capture(
     seconds_per_position: labels the positions of a sound that has no tokens (Whisper: 0.02).
     image, pixel_values: the picture as it was, and as the model saw it; grid, patch_size, n_prefix: where its patches
         lie, and how many tokens come before them; processor: what cropped and normalised it.
+    regions: boxes on the picture in place of patches, one for each key, as left, top, right and bottom in pixels, or in
+        parts of its width and height with region_unit="fraction".
     include_layers: only these layers.
     rows: "full" where rows sum to 1; "sink" where the rest of each went to a learned sink; "partial" where
         it is not known, as in sparse exports.
@@ -112,7 +116,7 @@ def capture(
         _no_effect(["decoder_tokenizer"], "there is no attention of decoder tokens")
     if text_b is not None and text is None:
         _no_effect(["text_b"], "it is the second text of a pair: give text, too")
-    if processor is not None and all(it is None for it in (image, pixel_values, grid, patch_size, n_prefix)):
+    if processor is not None and all(it is None for it in (image, pixel_values, grid, patch_size, n_prefix, regions)):
         _no_effect(["processor"], "there is no picture: give image or pixel_values")
 
     texts = _texts(attention, sizes, tokens, encoder_tokens, decoder_tokens, tokenizer)
@@ -138,7 +142,14 @@ def capture(
     if groups is not None:
         _group(listed, groups)
     seen = next((side for side in ("vision", "encoder", "self") if side in sizes), None)
-    picture = picture_of(sizes.get(seen), image, pixel_values, grid, patch_size, n_prefix, processor, item)
+    if regions is None:
+        if region_unit != "pixel":
+            _no_effect(["region_unit"], "there are no regions: give regions, too")
+        picture = picture_of(sizes.get(seen), image, pixel_values, grid, patch_size, n_prefix, processor, item)
+    else:
+        wrong = {"pixel_values": pixel_values, "grid": grid, "patch_size": patch_size, "processor": processor}
+        _no_effect([it for it, value in wrong.items() if value is not None], "regions lie on the whole image")
+        picture = of_regions(sizes.get(seen), image, regions, region_unit, n_prefix)
     if picture is not None and seen not in listed:
         listed[seen] = Tokens(picture.tokens, "as is")
 

@@ -44,6 +44,44 @@ def picture_of(n, image, pixel_values, grid, patch_size, n_prefix, processor, it
     return Picture(pixels, entry, tokens)
 
 
+def of_regions(n, image, regions, unit, n_prefix):
+    """The picture of `n` tokens that are regions, after `n_prefix` others; `regions` as left, top, right and bottom."""
+    if unit not in ("pixel", "fraction"):
+        raise AttentionError(f"region_unit={unit!r} is neither 'pixel' nor 'fraction'")
+    if image is None:
+        raise AttentionError("regions are boxes on a picture: give image, too")
+    boxes = array(regions)
+    if boxes.ndim != 2 or boxes.shape[1] != 4 or len(boxes) == 0:
+        raise AttentionError(f"regions has the shape {list(boxes.shape)}, not a left, top, right and bottom for each")
+    before = max((n or 0) - len(boxes), 0) if n_prefix is None else n_prefix
+    if n is None or len(boxes) + before != n or (n_prefix is None and before not in _PREFIXES):
+        found = counted(n or 0, "key", "keys")
+        boxes_said = counted(len(boxes), "region", "regions")
+        raise AttentionError(f"{boxes_said} and {found} do not fit: give a box for every key")
+    pixels = _pixels(image)
+    height, width = pixels.shape[:2]
+    whole = np.array([width, height, width, height], dtype=np.float64)
+    edges = boxes * whole if unit == "fraction" else boxes
+    for nth, (box, (left, top, right, bottom)) in enumerate(zip(boxes.tolist(), edges.tolist())):
+        said = f"region {nth} ({', '.join(f'{edge:g}' for edge in box)})"
+        if not np.isfinite([left, top, right, bottom]).all():
+            raise AttentionError(f"{said} is not finite")
+        if left >= right or top >= bottom:
+            raise AttentionError(
+                f"{said} has no area: edges are left, top, right and bottom, not a corner with width and height"
+            )
+        # Detectors round.
+        if min(left, top) < -1 or right > width + 1 or bottom > height + 1:
+            raise AttentionError(f"{said} lies outside of the picture of {width} × {height} pixels")
+    edges = np.clip(edges, 0, whole)
+    entry = {"regions": [[float(edge) for edge in box] for box in edges], "n_prefix": before}
+    entry.update(width=int(width), height=int(height))
+    prefix = _PREFIX_NAMES.get(before, ["[CLS]"][:before] + [f"[REG{at}]" for at in range(1, before)])
+    tokens = [{"text": text, "special": True} for text in prefix]
+    tokens += [{"text": f"region {nth}", "special": False} for nth in range(len(boxes))]
+    return Picture(pixels, entry, tokens)
+
+
 def _pair(given, what):
     if given is None:
         return None

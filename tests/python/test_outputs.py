@@ -221,6 +221,34 @@ class Outputs(unittest.TestCase):
         )
         return {line.split(",")[6] for line in out.read_text().splitlines()[1:]}
 
+    def test_regions_of_a_picture_are_keys(self):
+        cross = [softmax((1, 2, 3, 4), 0)]
+        pixels = np.zeros((48, 64, 3), dtype=np.uint8)
+        boxes = [(0, 0, 64, 20), (6, 12, 34, 44), (16, 28, 24, 44.4), (40, 10, 60, 48.5)]
+
+        def taken(**given):
+            return attnscope.capture(cross_attention=cross, decoder_tokens=["a", "b", "c"], **given)
+
+        capture = taken(image=pixels, regions=boxes)
+        entry = json.loads(capture.metadata["image"])
+        self.assertEqual((entry["regions"][1], entry["regions"][3][3]), ([6.0, 12.0, 34.0, 44.0], 48.0))
+        self.assertEqual(self.tokens(capture, "encoder"), [f"region {nth}" for nth in range(4)])
+        parts = np.array(boxes) / [64, 48, 64, 48]
+        again = json.loads(taken(image=pixels, regions=parts, region_unit="fraction").metadata["image"])
+        np.testing.assert_allclose(again["regions"], entry["regions"])
+        for words, given in [
+            (["give image"], {"regions": boxes}),
+            (["3 regions", "4 keys"], {"regions": boxes[:3], "image": pixels, "n_prefix": 0}),
+            (["region 1", "no area"], {"regions": [boxes[0], (6, 12, 6, 14), *boxes[2:]], "image": pixels}),
+            (["region 0", "outside", "64 × 48"], {"regions": [(0, 0, 80, 9), *boxes[1:]], "image": pixels}),
+            (["not finite"], {"regions": [(0, 0, float("nan"), 9), *boxes[1:]], "image": pixels}),
+            (["region_unit"], {"image": pixels, "regions": boxes, "region_unit": "inch"}),
+        ]:
+            with self.assertRaises(attnscope.AttentionError) as raised:
+                taken(**given)
+            for word in words:
+                self.assertIn(word, str(raised.exception))
+
     def test_pictures_come_with_their_patches(self):
         patterns = layers(q=17)
         pixels = np.arange(8 * 12 * 3, dtype=np.uint8).reshape(8, 12, 3)
