@@ -197,6 +197,8 @@ mod recurrences;
 mod refining;
 /// Figures and their numbers from the command line.
 mod render;
+/// Regions of a picture as keys: read with checks, drawn, pointed at and named.
+mod regions;
 /// Sinks and incomplete rows.
 mod rest;
 /// Searches in a joint space, heads ranked by their hits, and distance as a proxy of the dot product.
