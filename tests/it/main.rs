@@ -195,10 +195,10 @@ mod recognised;
 mod recurrences;
 /// t-SNE and UMAP of the joint space, step by step.
 mod refining;
-/// Figures and their numbers from the command line.
-mod render;
 /// Regions of a picture as keys: read with checks, drawn, pointed at and named.
 mod regions;
+/// Figures and their numbers from the command line.
+mod render;
 /// Sinks and incomplete rows.
 mod rest;
 /// Searches in a joint space, heads ranked by their hits, and distance as a proxy of the dot product.
