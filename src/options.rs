@@ -36,6 +36,8 @@ pub struct OptionField<'a> {
     pub placeholder: Option<&'static str>,
     /// What it is on the command line when it is given without a value.
     pub bare: Option<&'static str>,
+    /// Values that a choice had before, with those that they are now.
+    pub former_values: &'static [(&'static str, &'static str)],
     /// Whether it is refused where nothing has it, instead of being left aside.
     pub strict: bool,
     pub offered: Offered,
@@ -119,6 +121,7 @@ impl<'a> OptionField<'a> {
             in_front: false,
             placeholder: None,
             bare: None,
+            former_values: &[],
             strict: false,
             offered: Offered::Everywhere,
             heading: None,
@@ -188,6 +191,12 @@ impl<'a> OptionField<'a> {
         Self { conflicts, ..self }
     }
 
+    /// The same, which takes these values, too, for those that they are now.
+    #[must_use]
+    pub fn formerly(self, former_values: &'static [(&'static str, &'static str)]) -> Self {
+        Self { former_values, ..self }
+    }
+
     /// The same, refused where nothing has it.
     #[must_use]
     pub fn strict(self) -> Self {
@@ -249,7 +258,9 @@ impl<'a> OptionField<'a> {
                 **slot = texts;
             }
             FieldValue::Choice(slot, names) => {
-                let known = names.iter().position(|(name, _)| *name == given);
+                let now =
+                    self.former_values.iter().find(|(former, _)| *former == given).map_or(&*given, |(_, now)| now);
+                let known = names.iter().position(|(name, _)| *name == now);
                 let all = || names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
                 **slot = known.ok_or_else(|| format!("{name} is one of {}: {given} was given", all()))?;
             }

@@ -103,6 +103,14 @@ pub fn patterns(
     Ok(())
 }
 
+/// The scores `[query, key]` behind the pattern of one input of a corpus in a head whose patterns are decided by what is
+/// there.
+pub fn scores(cloud: &PointCloud, head: HeadId, segment: &InputSegment) -> Option<Matrix> {
+    let params = cloud.model()?.attention_params_of(head)?;
+    let [q, k] = cloud.queries_and_keys(head)?;
+    attention::scores_of(q.window(segment.queries.clone())?, k.window(segment.keys.clone())?, params)
+}
+
 /// What each key receives: the sum of its column, by point.
 ///
 /// Keys that few queries see, as the last ones of a causal model, receive less for that reason alone.

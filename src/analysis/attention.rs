@@ -309,20 +309,13 @@ pub fn pattern_rows(capture: &Capture, head: HeadId, queries: Range<usize>) -> O
 
 /// The pattern that queries and keys of one input have in a layer without a bias or sinks.
 pub(crate) fn pattern_of(q: Matrix, k: Matrix, params: AttentionParams) -> Option<Matrix> {
-    softmax(
-        &Scoring {
-            q,
-            k,
-            k_global: None,
-            k_everywhere: None,
-            params,
-            global: &[],
-            biased: None,
-            head: HeadId::default(),
-            edits: &[],
-        }
-        .scores()?,
-    )
+    softmax(&scores_of(q, k, params)?)
+}
+
+/// The scores behind [`pattern_of`].
+pub(crate) fn scores_of(q: Matrix, k: Matrix, params: AttentionParams) -> Option<Matrix> {
+    let (global, edits, head) = (&[], &[], HeadId::default());
+    Scoring { q, k, k_global: None, k_everywhere: None, params, global, biased: None, head, edits }.scores()
 }
 
 /// The pattern that one head has with these scores.

@@ -60,13 +60,20 @@ impl<'a> Choices<'a> {
         }
     }
 
-    /// Of one query, whose row has these weights. A pattern that was set may have some where nothing was to be seen.
-    fn of_row(&self, query: usize, row: &[f32]) -> usize {
-        let hiding: Vec<_> = self.hiding.iter().filter_map(|edit| edit.hides(self.head)).collect();
-        let is_hidden = |key: &usize| hiding.iter().any(|hides| hides(query, *key));
-        let seen = self.visibility.keys(query, self.n_query, row.len());
-        let n_seen = if hiding.is_empty() { seen.count() } else { seen.filter(|key| !is_hidden(key)).count() };
-        n_seen.max(row.iter().filter(|weight| **weight > 0.0).count())
+    /// Puts the keys that one query, whose row has these weights, had to choose from into `keys`, upwards. A pattern that was
+    /// set may have weights where nothing was to be seen; where it has more than there were keys to see, those are the keys.
+    pub fn keys(&self, query: usize, row: &[f32], keys: &mut Vec<usize>) {
+        keys.clear();
+        keys.extend(self.visibility.keys(query, self.n_query, row.len()));
+        if !self.hiding.is_empty() {
+            let hiding: Vec<_> = self.hiding.iter().filter_map(|edit| edit.hides(self.head)).collect();
+            keys.retain(|key| !hiding.iter().any(|hides| hides(query, *key)));
+        }
+        let with_weight = || row.iter().enumerate().filter(|(_, weight)| **weight > 0.0).map(|(key, _)| key);
+        if with_weight().count() > keys.len() {
+            keys.clear();
+            keys.extend(with_weight());
+        }
     }
 }
 
@@ -108,12 +115,14 @@ pub struct StatSums<'a> {
     n_rows: usize,
     /// Logarithms of the row at hand.
     logs: Vec<f64>,
+    /// Keys that its query sees.
+    seen: Vec<usize>,
 }
 
 impl<'a> StatSums<'a> {
     /// Of no row yet.
     pub fn new(sink: Option<&'a [f32]>, special: &'a [bool], choices: Choices<'a>) -> Self {
-        Self { sink, special, choices, sums: Sums::default(), n_rows: 0, logs: Vec::new() }
+        Self { sink, special, choices, sums: Sums::default(), n_rows: 0, logs: Vec::new(), seen: Vec::new() }
     }
 
     /// Adds the rows of `part`, which begins with the query `first`.
@@ -134,7 +143,8 @@ impl<'a> StatSums<'a> {
             let entropy = entropy(row, &self.logs, to_sink);
             sums.entropy += entropy;
             sums.distance += f64::from(distance);
-            let n_choices = self.choices.of_row(query, row) + usize::from(to_sink.is_some());
+            self.choices.keys(query, row, &mut self.seen);
+            let n_choices = self.seen.len() + usize::from(to_sink.is_some());
             if n_choices > 1 {
                 sums.fraction += entropy / (n_choices as f64).ln();
                 sums.n_fraction += 1;

@@ -26,6 +26,11 @@ const ONLY: HeadId = HeadId::single(0, 0);
 
 /// A causal head with this pattern on these tokens; one that is a word is a full stop.
 fn toy(ids: &[u32], stop: Option<u32>, rows: &[&[f32]]) -> Capture {
+    toy_with_scores(ids, stop, rows, None)
+}
+
+/// The same with the scores `[query, key]` that were recorded, where there are any.
+fn toy_with_scores(ids: &[u32], stop: Option<u32>, rows: &[&[f32]], scores: Option<&[f32]>) -> Capture {
     let n = ids.len();
     let token = |id: &u32| {
         let text = if stop == Some(*id) { ".".to_owned() } else { id.to_string() };
@@ -37,6 +42,9 @@ fn toy(ids: &[u32], stop: Option<u32>, rows: &[&[f32]]) -> Capture {
     }
     let mut sites = SiteValues::default();
     sites.set(Site::Pattern, PerHead::new(pattern, [1, n, n]).unwrap());
+    if let Some(scores) = scores {
+        sites.set(Site::Scores, PerHead::new(scores.to_vec(), [1, n, n]).unwrap());
+    }
     let layer = LayerSpec::new(1, 4);
     Capture::new(CaptureParts {
         id: CaptureId(1),
@@ -141,6 +149,19 @@ fn scores_are_told_from_weights() {
     let deviation = (2.0f64 / 3.0).sqrt();
     check(&statistics, &[("score-spread", deviation), ("score-margin", 1.0), ("score-z", 1.0 / deviation)]);
     assert_eq!(value(&statistics, "score-spread").unwrap().n_rows, 1, "two keys have no shape");
+}
+
+#[test]
+fn scores_behind_weights_that_vanish_are_those_that_were_recorded() {
+    const NO: f32 = f32::NEG_INFINITY;
+    let rows: [&[f32]; 3] = [&[1.0], &[0.5, 0.5], &[0.0, 1.0, 0.0]];
+    assert_eq!(value(&of(&[toy(&[1, 2, 3], None, &rows)]), "score-spread"), None, "0 has no logarithm");
+    // The scores 0, 300, 150 of the last row have the mean 150 and the deviation √15000.
+    let scores = [0.0, NO, NO, 0.0, 0.0, NO, 0.0, 300.0, 150.0];
+    let statistics = of(&[toy_with_scores(&[1, 2, 3], None, &rows, Some(&scores))]);
+    let deviation = 15_000f64.sqrt();
+    check(&statistics, &[("score-spread", deviation), ("score-margin", 150.0), ("score-z", 150.0 / deviation)]);
+    assert_eq!(value(&statistics, "score-spread").unwrap().n_rows, 1);
 }
 
 #[test]

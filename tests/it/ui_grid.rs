@@ -1,7 +1,10 @@
 //! The Grid view: every head as a small map.
 
 use attnscope::{
-    analysis::detect::{self, Detector},
+    analysis::{
+        detect::{self, Detector},
+        head_statistics,
+    },
     figure::views::grid::{CellsAs, GridOptions, GroupBy},
     ids::HeadId,
     session::{Command, Focus, SelectionCommand, ViewKind},
@@ -121,7 +124,7 @@ fn arrows_go_from_head_to_head_as_they_stand() {
     window.until("the order", |window| window.shows("By content token, highest first"));
     let capture = window.app().session().document().latest_capture().unwrap().clone();
     let stack = capture.model().stacks[0].kind;
-    let order = detect::order(&capture, stack, Detector::Content.into(), &mut || true).unwrap();
+    let order = head_statistics::order(&capture, stack, Detector::Content.into(), &mut || true).unwrap();
     let heads: Vec<HeadId> = order.ranked().iter().map(|(head, _)| *head).collect();
     window.app().request(Command::Select(SelectionCommand::Head(heads[0])));
     window.settle();
@@ -143,7 +146,7 @@ fn heads_of_a_kind_stand_together_below_their_heading() {
     window.until("the order", |window| window.shows("By previous token, highest first"));
     let capture = window.app().session().document().latest_capture().unwrap().clone();
     let stack = capture.model().stacks[0].kind;
-    let order = detect::order(&capture, stack, Detector::Previous.into(), &mut || true).unwrap();
+    let order = head_statistics::order(&capture, stack, Detector::Previous.into(), &mut || true).unwrap();
     let n = order.ranked().iter().filter(|(_, score)| Detector::Previous.holds(*score)).count();
     // The first head below the threshold begins a row.
     let maps = window.harness.query_all_by_label_contains("Attention patterns of").next().unwrap().rect();

@@ -3,7 +3,6 @@
 //! A detector looks at patterns alone. It says what a head attends to, not what the model uses it for.
 
 mod definition;
-mod head_score;
 mod image;
 mod kinds;
 mod text;
@@ -18,7 +17,6 @@ use crate::{
 };
 
 pub use definition::{Definition, Detector};
-pub use head_score::{HeadOrder, HeadScore, order};
 pub use kinds::{HeadKinds, KindRanking, kinds};
 
 use image::Patches;

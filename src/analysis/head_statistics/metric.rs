@@ -1,8 +1,11 @@
-//! Numbers of a head over many inputs: known kinds of heads, and quantities beside them, each defined once.
+//! Numbers of a head, of one input and over many: known kinds of heads, and quantities beside them, each defined once.
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::detect::{Detector, Undefined};
+use crate::{
+    analysis::detect::{Detector, Undefined},
+    options::one_of,
+};
 
 /// Keys up to this many tokens away are near, for [`Quantity::Local`].
 pub const NEAR: usize = 3;
@@ -12,7 +15,7 @@ const LOCAL_FROM: f32 = 0.6;
 const BROAD_FROM: f32 = 0.9;
 
 /// A number of a head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Metric {
     /// The score of a known kind of heads.
@@ -21,7 +24,7 @@ pub enum Metric {
 }
 
 /// A number of a head that calls it nothing, or that no detector of single inputs has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quantity {
     Entropy,
     EntropyFraction,
@@ -38,6 +41,7 @@ pub enum Quantity {
     ScoreMargin,
     ScoreZ,
     Activation,
+    Largest,
 }
 
 vocabulary! {
@@ -67,13 +71,21 @@ vocabulary! {
     InductionGain("induction-gain", "Induction, over chance", "Induction less what the same rows have when their weights are \
         shuffled over the visible keys"),
     ScoreSpread("score-spread", "Spread of scores", "Standard deviation of the scores of a row over the visible keys, on \
-        average over the rows with three of them and no weight below 10⁻³⁰"),
+        average over the rows with three of them"),
     ScoreMargin("score-margin", "Margin of scores", "The best score of a row less the second best, on average over the rows with \
-        three visible keys and no weight below 10⁻³⁰"),
+        three visible keys"),
     ScoreZ("score-z", "Best score, standardised", "The best score of a row less their mean, in standard deviations, on average \
-        over the rows with three visible keys and no weight below 10⁻³⁰"),
+        over the rows with three visible keys"),
     Activation("activation", "Activation", "The largest weight of an input off the first query, the first key, the diagonal and \
         special keys, on average over inputs"),
+    Largest("largest", "Largest weight", "The largest weight of any pair of an input, on average over inputs: the first query \
+        of a causal head has no choice, so that it is 1 there"),
+}
+
+impl From<Detector> for Metric {
+    fn from(detector: Detector) -> Self {
+        Self::Kind(detector)
+    }
 }
 
 impl From<Metric> for String {
@@ -86,9 +98,12 @@ impl TryFrom<String> for Metric {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        Self::from_name(&name).ok_or_else(|| format!("there is no number of heads called {name}"))
+        Self::from_name(&name).ok_or_else(|| one_of(Self::ALL.iter().map(|metric| metric.name())))
     }
 }
+
+/// Names that numbers had before, with those that they have.
+pub const FORMER_NAMES: [(&str, &str); 2] = [("evenness", "entropy-fraction"), ("reach", "token-distance")];
 
 /// So many metrics there are.
 pub const N_METRICS: usize = Detector::ALL.len() + Quantity::ALL.len();
@@ -126,8 +141,9 @@ impl Metric {
         }
     }
 
-    /// The one with this name.
+    /// The one with this name, or that had it before.
     pub fn from_name(name: &str) -> Option<Self> {
+        let name = FORMER_NAMES.iter().find(|(former, _)| *former == name).map_or(name, |(_, name)| name);
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
@@ -165,6 +181,14 @@ impl Metric {
         }
     }
 
+    /// The detector that decides about a kind of heads by it, where there is one.
+    pub fn kind(self) -> Option<Detector> {
+        match self {
+            Self::Kind(detector) => Some(detector).filter(|it| it.definition().threshold.is_some()),
+            Self::Of(_) => None,
+        }
+    }
+
     /// Metrics with a threshold.
     pub fn kinds() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|metric| metric.threshold().is_some())
@@ -182,9 +206,8 @@ impl Metric {
     /// What one count of its `n` is.
     pub const fn counts(self) -> &'static str {
         match self {
-            Self::Kind(Detector::Distance | Detector::Hue | Detector::Brightness) | Self::Of(Quantity::Activation) => {
-                "input"
-            }
+            Self::Kind(Detector::Distance | Detector::Hue | Detector::Brightness)
+            | Self::Of(Quantity::Activation | Quantity::Largest) => "input",
             _ => "row",
         }
     }
@@ -203,5 +226,20 @@ mod tests {
         }
         let titles: BTreeSet<&str> = Metric::ALL.iter().map(|metric| metric.title()).collect();
         assert_eq!(titles.len(), N_METRICS);
+    }
+
+    #[test]
+    fn files_keep_names_and_those_of_before_are_read() {
+        for metric in Metric::ALL {
+            let json = serde_json::to_value(metric).unwrap();
+            assert_eq!(serde_json::from_value::<Metric>(json).unwrap(), metric);
+        }
+        let read = |name: &str| serde_json::from_str::<Metric>(&format!("\"{name}\"")).ok();
+        assert_eq!(read("evenness"), Some(Metric::Of(Quantity::EntropyFraction)));
+        assert_eq!(read("reach"), Some(Metric::Of(Quantity::TokenDistance)));
+        // Sessions of the first versions had the detector alone.
+        let before = serde_json::to_value(Detector::Previous).unwrap();
+        assert_eq!(serde_json::from_value::<Metric>(before).unwrap(), Metric::Kind(Detector::Previous));
+        assert_eq!(read("beauty"), None);
     }
 }

@@ -11,13 +11,14 @@ mod metric;
 mod moments;
 mod of_cloud;
 mod offsets;
+mod order;
 mod row;
 mod spread;
 mod stored;
 mod table;
 mod targets;
 
-use std::collections::BTreeMap;
+use std::{cell::OnceCell, collections::BTreeMap};
 
 use rayon::prelude::*;
 
@@ -25,20 +26,23 @@ use crate::{
     analysis::{
         attention,
         detect::{Detector, Probe, StackFacts, Undefined},
+        stats::Choices,
     },
     capture::{Capture, Matrix, RowMass},
     ids::{HeadId, StackKind},
-    spec::{ModelSpec, StackSpec, Visibility},
+    spec::{ModelSpec, StackSpec},
 };
 
-pub use metric::{Metric, N_METRICS, Quantity};
+pub use metric::{FORMER_NAMES, Metric, N_METRICS, Quantity};
 pub use moments::{Moments, Statistic};
 pub use of_cloud::table_of_cloud;
 pub use offsets::{MOST_OFFSET, N_BINS, OffsetSums};
+pub use order::{HeadOrder, order};
 pub use table::{MetricColumn, RankedStatistic, StackTable};
 
 use offsets::LargestOffsets;
 use row::{Scratch, SeenRow, Tallies};
+use spread::wants_scores;
 
 /// Statistics of all heads of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +73,16 @@ pub struct HeadSums {
     offsets: OffsetSums,
     /// For each input that was added, NaN where it has none.
     activations: Vec<f32>,
+}
+
+/// What one head did with an input.
+struct HeadRows<'a> {
+    /// `[query, key]`.
+    pattern: &'a Matrix,
+    choices: Choices<'a>,
+    sinks: Option<&'a [f32]>,
+    /// The scores `[query, key]` behind it, where they are known; asked for where weights do not tell them.
+    scores: Box<dyn Fn() -> Option<Matrix> + 'a>,
 }
 
 /// What all heads of a stack share of one input.
@@ -108,36 +122,66 @@ impl HeadStatistics {
 }
 
 impl InputFacts {
-    /// Of an input whose rows sum to one, or do not, with a learned sink or without.
-    fn new(of: StackFacts, sums_to_one: bool, has_sink: bool) -> Self {
-        let checks = Metric::ALL.map(|metric| check(metric, &of, sums_to_one, has_sink));
+    /// Of an input with these rows.
+    fn new(of: StackFacts, rows: RowFacts) -> Self {
+        let checks = Metric::ALL.map(|metric| check(metric, &of, rows));
         Self { of, checks, defined: checks.map(|check| check.is_ok()) }
     }
 }
 
+/// What the rows of some heads hold.
+#[derive(Clone, Copy)]
+struct RowFacts {
+    /// Whether they, with a learned sink, sum to one.
+    sum_to_one: bool,
+    /// Whether each weight stands by itself in some of them.
+    free: bool,
+    /// Whether there is a learned sink.
+    sink: bool,
+}
+
+impl RowFacts {
+    /// Of rows that are softmaxes without a sink.
+    const WHOLE: Self = Self { sum_to_one: true, free: false, sink: false };
+
+    /// Of these heads of a run.
+    fn of(capture: &Capture, heads: &[HeadId]) -> Self {
+        let masses = || heads.iter().map(|head| capture.row_mass(*head));
+        Self {
+            sum_to_one: masses().all(|mass| matches!(mass, RowMass::Full | RowMass::Sink)),
+            free: masses().any(|mass| mass == RowMass::Free),
+            sink: heads.iter().any(|head| capture.sink(*head).is_some()),
+        }
+    }
+}
+
 /// Whether an input has what a metric looks at.
-fn check(metric: Metric, of: &StackFacts, sums_to_one: bool, has_sink: bool) -> Result<(), Undefined> {
+fn check(metric: Metric, of: &StackFacts, rows: RowFacts) -> Result<(), Undefined> {
     let quantity = match metric {
         Metric::Kind(detector) => return of.check(detector),
         Metric::Of(quantity) => quantity,
     };
     let there = |is_there: bool, reason: Undefined| if is_there { Ok(()) } else { Err(reason) };
+    let shares = || there(!rows.free, Undefined::NoShares);
     match quantity {
         Quantity::Entropy
         | Quantity::EntropyFraction
         | Quantity::ScoreSpread
         | Quantity::ScoreMargin
-        | Quantity::ScoreZ => there(sums_to_one, Undefined::NoShares),
-        Quantity::Activation => Ok(()),
-        Quantity::Sink => there(has_sink, Undefined::NoSink),
-        Quantity::RelativeDistance => there(of.stack().is_between(), Undefined::OneSequence),
+        | Quantity::ScoreZ => there(rows.sum_to_one, Undefined::NoShares),
+        Quantity::Activation | Quantity::Largest => Ok(()),
+        Quantity::Sink => there(rows.sink, Undefined::NoSink),
+        Quantity::RelativeDistance => there(of.stack().is_between(), Undefined::OneSequence).and_then(|()| shares()),
         Quantity::SignedDistance => {
             of.check(Detector::Previous)?;
-            of.check(Detector::Next)
+            of.check(Detector::Next)?;
+            shares()
         }
-        Quantity::TokenDistance | Quantity::DistanceVariance | Quantity::DistanceOffFirst | Quantity::Local => {
-            of.check(Detector::Previous)
+        Quantity::TokenDistance | Quantity::DistanceVariance => {
+            of.check(Detector::Previous)?;
+            shares()
         }
+        Quantity::DistanceOffFirst | Quantity::Local => of.check(Detector::Previous),
         Quantity::DelimiterRatio => of.check(Detector::Punctuation),
         Quantity::InductionGain => of.check(Detector::Induction),
     }
@@ -189,15 +233,14 @@ impl StackStatistics {
 
     fn add(&mut self, capture: &Capture) {
         let ids = self.ids();
-        let sums_to_one = ids.iter().all(|id| matches!(capture.row_mass(*id), RowMass::Full | RowMass::Sink));
-        let has_sink = ids.iter().any(|id| capture.sink(*id).is_some());
-        let facts = InputFacts::new(Probe::new(capture, self.stack).into_facts(), sums_to_one, has_sink);
+        let rows = RowFacts::of(capture, &ids);
+        let facts = InputFacts::new(Probe::new(capture, self.stack).into_facts(), rows);
         let add = |(sums, id): (&mut HeadSums, HeadId)| {
             let Some(pattern) = attention::pattern(capture, id) else {
                 sums.activations.push(f32::NAN);
                 return 0;
             };
-            sums.add(&facts, &pattern, capture.visibility_of(id).unwrap_or_default(), capture.sink(id))
+            sums.add((&facts.of, &facts.defined), &HeadRows::of(capture, id, &pattern))
         };
         let reached = self.heads.par_iter_mut().zip(ids).map(add).reduce(|| 0, |a, b| a | b);
         self.note(&facts, reached, capture.query_tokens(self.stack).len());
@@ -214,6 +257,14 @@ impl StackStatistics {
             };
             *self.undefined.entry((metric.slot(), reason)).or_default() += 1;
         }
+    }
+}
+
+impl<'a> HeadRows<'a> {
+    /// Of a run.
+    fn of(capture: &'a Capture, head: HeadId, pattern: &'a Matrix) -> Self {
+        let scores = Box::new(move || attention::scores(capture, head));
+        Self { pattern, choices: Choices::of(capture, head), sinks: capture.sink(head), scores }
     }
 }
 
@@ -246,20 +297,26 @@ impl HeadSums {
         }
     }
 
-    /// Adds the pattern of an input `[query, key]`; which slots it has something for, as bits.
-    fn add(&mut self, facts: &InputFacts, pattern: &Matrix, visibility: Visibility<'_>, sinks: Option<&[f32]>) -> u64 {
-        let InputFacts { of, defined, .. } = facts;
+    /// Adds the pattern of an input to the metrics that are defined; which slots it has something for, as bits.
+    fn add(&mut self, (of, defined): (&StackFacts, &[bool; N_METRICS]), head: &HeadRows<'_>) -> u64 {
+        let HeadRows { pattern, choices, sinks, scores } = head;
         let tokens = of.tokens();
-        let (n_queries, n_keys) = (pattern.n_rows(), pattern.n_cols());
+        let n_queries = pattern.n_rows();
+        let exact = OnceCell::new();
         let in_order = defined[Metric::Kind(Detector::Positional).slot()];
         let mut tallies = Tallies::new(defined);
         let mut largest = LargestOffsets::default();
         let mut scratch = Scratch::default();
         for (query, weights) in pattern.rows().enumerate() {
-            scratch.fill(weights, visibility.keys(query, n_queries, n_keys));
+            scratch.fill(query, weights, choices);
             let sink = sinks.map(|sinks| sinks.get(query).copied().map_or(0.0, f64::from));
             let (logs, seen) = (&scratch.logs, &scratch.seen);
-            let row = SeenRow { query, n_queries, weights, logs, seen, sink, tokens };
+            let scores = if defined[Metric::Of(Quantity::ScoreSpread).slot()] && wants_scores(weights, seen) {
+                exact.get_or_init(scores).as_ref().and_then(|scores| scores.row(query))
+            } else {
+                None
+            };
+            let row = SeenRow { query, n_queries, weights, logs, seen, scores, sink, tokens };
             kinds::add(&row, &mut tallies);
             spread::add(&row, &mut tallies);
             distances::add(&row, &mut tallies);
@@ -273,6 +330,10 @@ impl HeadSums {
         }
         kinds::add_patches(of, pattern, &mut tallies);
         let activation = activation::activation(pattern, tokens, !of.stack().is_between());
+        let most = pattern.as_slice().iter().copied().max_by(f32::total_cmp);
+        if let Some(most) = most {
+            tallies.add(Quantity::Largest, f64::from(most));
+        }
         if let Some(activation) = activation {
             tallies.add(Quantity::Activation, f64::from(activation));
         }

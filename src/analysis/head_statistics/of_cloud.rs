@@ -2,15 +2,14 @@
 
 use rayon::prelude::*;
 
-use super::{HeadSums, InputFacts, StackStatistics, StackTable};
+use super::{HeadRows, HeadSums, InputFacts, RowFacts, StackStatistics, StackTable};
 use crate::{
     analysis::{
         PointCloud, aggregate,
         detect::{StackFacts, TokenFacts},
+        stats::Choices,
     },
-    capture::RowMass,
     ids::{HeadId, StackKind},
-    spec::Visibility,
 };
 
 /// The table of a stack. `progress(done, total)` is called between groups of heads and answers whether to go on; `None`
@@ -68,12 +67,8 @@ fn facts(cloud: &PointCloud, stack: StackKind, causal: bool) -> Vec<InputFacts> 
         let image = segment.queries.clone().last().and_then(|point| cloud.place(stack.query_side(), point));
         let facts = StackFacts::new(stack, tokens, causal, image.map(|(image, _)| image));
         match cloud {
-            PointCloud::Input(capture) => {
-                let heads = || cloud.heads(stack).into_iter();
-                let whole = |head| matches!(capture.row_mass(head), RowMass::Full | RowMass::Sink);
-                InputFacts::new(facts, heads().all(whole), heads().any(|head| capture.sink(head).is_some()))
-            }
-            PointCloud::Inputs(_) | PointCloud::Positions(_) => InputFacts::new(facts, true, false),
+            PointCloud::Input(capture) => InputFacts::new(facts, RowFacts::of(capture, &cloud.heads(stack))),
+            PointCloud::Inputs(_) | PointCloud::Positions(_) => InputFacts::new(facts, RowFacts::WHOLE),
         }
     };
     cloud.segments(stack).iter().map(of).collect()
@@ -81,16 +76,20 @@ fn facts(cloud: &PointCloud, stack: StackKind, causal: bool) -> Vec<InputFacts> 
 
 /// The sums of a head, and which metrics each input has something for.
 fn of_head(cloud: &PointCloud, head: HeadId, inputs: &[InputFacts]) -> Result<(HeadSums, Vec<u64>), String> {
-    let (visibility, sinks) = match cloud {
-        PointCloud::Input(capture) => (capture.visibility_of(head).unwrap_or_default(), capture.sink(head)),
-        PointCloud::Inputs(_) | PointCloud::Positions(_) => {
-            let mask = cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default();
-            (Visibility { mask, global: &[] }, None)
-        }
-    };
     let (mut sums, mut reached) = (HeadSums::new(), vec![0; inputs.len()]);
+    let mask = cloud.model().and_then(|model| model.mask_of(head)).unwrap_or_default();
+    let segments = cloud.segments(head.stack);
     aggregate::patterns(cloud, head, &mut |nth, _, pattern| {
-        reached[nth] = sums.add(&inputs[nth], pattern, visibility, sinks);
+        let rows = match cloud {
+            PointCloud::Input(capture) => HeadRows::of(capture, head, pattern),
+            PointCloud::Inputs(_) | PointCloud::Positions(_) => HeadRows {
+                pattern,
+                choices: Choices::behind(mask, pattern.n_rows()),
+                sinks: None,
+                scores: Box::new(|| aggregate::scores(cloud, head, segments.get(nth)?)),
+            },
+        };
+        reached[nth] = sums.add((&inputs[nth].of, &inputs[nth].defined), &rows);
         true
     })
     .map_err(|error| error.to_string())?;

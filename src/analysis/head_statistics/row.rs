@@ -4,7 +4,10 @@ use super::{
     metric::{Metric, N_METRICS, Quantity},
     moments::Tally,
 };
-use crate::analysis::{detect::TokenFacts, stats::logarithm};
+use crate::analysis::{
+    detect::TokenFacts,
+    stats::{Choices, logarithm},
+};
 
 /// A row of a pattern.
 pub struct SeenRow<'a> {
@@ -17,6 +20,8 @@ pub struct SeenRow<'a> {
     pub logs: &'a [f64],
     /// Keys that the query sees.
     pub seen: &'a [usize],
+    /// The scores `[key]`, where the weights do not tell them and they are known.
+    pub scores: Option<&'a [f32]>,
     /// What went to a learned sink, where there is one.
     pub sink: Option<f64>,
     pub tokens: &'a TokenFacts,
@@ -38,9 +43,8 @@ pub struct Scratch {
 
 impl Scratch {
     /// Takes in a row and the keys that its query sees.
-    pub fn fill(&mut self, weights: &[f32], seen: impl Iterator<Item = usize>) {
-        self.seen.clear();
-        self.seen.extend(seen);
+    pub fn fill(&mut self, query: usize, weights: &[f32], choices: &Choices<'_>) {
+        choices.keys(query, weights, &mut self.seen);
         self.logs.clear();
         self.logs.extend(weights.iter().map(|weight| logarithm(*weight)));
     }

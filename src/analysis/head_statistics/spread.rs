@@ -29,12 +29,23 @@ pub fn add(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     }
 }
 
+/// Whether the weights of a row with a shape do not tell its scores.
+pub fn wants_scores(weights: &[f32], seen: &[usize]) -> bool {
+    seen.len() >= LEAST_KEYS && seen.iter().any(|key| weights.get(*key).is_none_or(|weight| *weight < LEAST_WEIGHT))
+}
+
 /// Scores are the logarithms of weights but for a number that all keys of a row share, so differences of both are the same.
-/// A row with a weight below [`LEAST_WEIGHT`] does not qualify.
+/// Where a weight is below [`LEAST_WEIGHT`] they are those that were recorded, or follow from queries and keys; a row without
+/// them does not qualify, nor does one in which a key that is seen has none.
 fn add_scores(row: &SeenRow<'_>, tallies: &mut Tallies<'_>) {
     let n = row.seen.len() as f64;
-    let scores = || row.seen.iter().map(|key| row.logs.get(*key).copied().unwrap_or(f64::NEG_INFINITY));
-    if row.seen.iter().any(|key| row.weights.get(*key).is_none_or(|weight| *weight < LEAST_WEIGHT)) {
+    let score = |key: &usize| match row.scores {
+        Some(scores) => scores.get(*key).copied().map_or(f64::NEG_INFINITY, f64::from),
+        None => row.logs.get(*key).copied().unwrap_or(f64::NEG_INFINITY),
+    };
+    let scores = || row.seen.iter().map(score);
+    let are_known = row.scores.is_some() || !wants_scores(row.weights, row.seen);
+    if !are_known || scores().any(|score| !score.is_finite()) {
         return;
     }
     let mean = scores().sum::<f64>() / n;

@@ -25,8 +25,9 @@ pub use question::{
 use super::{Axes, Heads, ReadPattern, Reading, Refusal, long::Strip, pairs::Links};
 use crate::{
     analysis::{
-        detect::{HeadKinds, HeadOrder, HeadScore},
+        detect::HeadKinds,
         edges::EdgeFilter,
+        head_statistics::{HeadOrder, Metric},
         patch_stream::PatchComponents,
         paths::{LayerGraph, PathHeads, PathNumbers},
         stats::HeadStats,
@@ -225,7 +226,7 @@ impl PatternStore {
         &self,
         subject: &CapturePair,
         stack: StackKind,
-        score: HeadScore,
+        score: Metric,
     ) -> Option<Result<Arc<HeadOrder>, Refusal>> {
         match self.get_or_want(subject, PatternQuery::Order(stack, score))? {
             Ok(PatternResult::Order(order)) => Some(Ok(order)),

@@ -4,8 +4,9 @@ use std::{ops::Range, sync::Arc};
 
 use crate::{
     analysis::{
-        detect::{self, Detector, HeadKinds, HeadOrder, HeadScore},
+        detect::{self, Detector, HeadKinds},
         edges::{self, Edge, EdgeFilter, EdgeSet},
+        head_statistics::{self, HeadOrder, Metric},
         patch_stream::{self, PatchComponents},
         paths::{LayerGraph, Node, PathHeads, PathMeasure, PathNumbers},
         reading::{
@@ -83,7 +84,7 @@ pub enum PatternQuery {
     /// Principal components of the patches in the residual stream that a layer of a stack reads.
     Components(StackKind, usize),
     /// The heads of a stack by a number, as the model computed them.
-    Order(StackKind, HeadScore),
+    Order(StackKind, Metric),
     /// All layers as a graph, and how the heads of a layer become one.
     Layers(HeadId, PathHeads),
     /// Numbers of that graph.
@@ -310,7 +311,7 @@ pub fn answer(want: &Want, go_on: &mut dyn FnMut() -> bool) -> Option<Answer> {
             Ok(PatternResult::Kinds(Arc::new(detect::kinds(&want.subject.this, *stack, go_on)?)))
         }
         PatternQuery::Order(stack, score) => {
-            Ok(PatternResult::Order(Arc::new(detect::order(&want.subject.this, *stack, *score, go_on)?)))
+            Ok(PatternResult::Order(Arc::new(head_statistics::order(&want.subject.this, *stack, *score, go_on)?)))
         }
         PatternQuery::Layers(head, heads) => graph(*head, *heads).map(PatternResult::Layers),
         PatternQuery::Paths(query) => match &want.graph {

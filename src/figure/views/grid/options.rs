@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    analysis::detect::{Detector, HeadScore},
+    analysis::{
+        detect::Detector,
+        head_statistics::{FORMER_NAMES, Metric},
+    },
     figure::{ViewKind, views::ViewScope},
     options::{FieldValue, OptionField, Visit, choose_with},
 };
@@ -15,7 +18,7 @@ pub struct GridOptions {
     /// What each cell shows of its head.
     pub cells: CellsAs,
     /// By what number heads are sorted; none for rows of layers.
-    pub sort_by: Option<HeadScore>,
+    pub sort_by: Option<Metric>,
     /// Whether the lowest number comes first, instead of the highest.
     pub lowest_first: bool,
     /// What heads stand together by.
@@ -79,7 +82,7 @@ impl CellsAs {
 impl GridOptions {
     /// Sorts heads by a score.
     pub const fn sort(&mut self, by: Detector) {
-        self.sort_by = Some(HeadScore::Kind(by));
+        self.sort_by = Some(Metric::Kind(by));
     }
 
     /// What cells show of their heads.
@@ -115,11 +118,13 @@ impl GridOptions {
         choose_with(visit, ("cells", "Cells", meaning), &mut self.cells, &CellsAs::CHOICES, |field| {
             field.strict().heading("Grid").unless_each(vec![None, None, no_picture])
         });
-        let of_score = |score: HeadScore| (Some(score), score.name(), score.title());
+        let of_score = |score: Metric| (Some(score), score.name(), score.title());
         let orders: Vec<_> =
-            [(None, "layer", "Layer and head")].into_iter().chain(HeadScore::all().map(of_score)).collect();
+            [(None, "layer", "Layer and head")].into_iter().chain(Metric::ALL.into_iter().map(of_score)).collect();
         let words = ("sort_by", "Sort by", "Order of the heads: layer, or a number of heads, highest first");
-        choose_with(visit, words, &mut self.sort_by, &orders, |field| field.placeholder("NUMBER").strict());
+        choose_with(visit, words, &mut self.sort_by, &orders, |field| {
+            field.placeholder("NUMBER").strict().formerly(&FORMER_NAMES)
+        });
         if scope.all || self.sort_by.is_some() {
             let meaning = "Heads with the lowest number come first";
             let value = FieldValue::Flag(&mut self.lowest_first);

@@ -2,7 +2,10 @@
 
 use super::{GridOptions, GroupBy};
 use crate::{
-    analysis::detect::{Detector, HeadKinds, HeadOrder},
+    analysis::{
+        detect::{Detector, HeadKinds},
+        head_statistics::HeadOrder,
+    },
     figure::views::matrix::columns,
     ids::HeadId,
     text::{counted, decimal_text},
@@ -247,7 +250,10 @@ fn of_numbers(heads: &[Numbered], order: &HeadOrder) -> Vec<(String, Vec<Numbere
 mod tests {
     use super::*;
     use crate::{
-        analysis::detect::{HeadScore, KindRanking},
+        analysis::{
+            detect::KindRanking,
+            head_statistics::{Metric, Quantity},
+        },
         ids::StackKind,
     };
 
@@ -255,7 +261,7 @@ mod tests {
         HeadId { stack: StackKind::SelfAttention, layer, head }
     }
 
-    fn order(score: HeadScore, ranked: &[(HeadId, f32)]) -> HeadOrder {
+    fn order(score: Metric, ranked: &[(HeadId, f32)]) -> HeadOrder {
         HeadOrder { score, heads: Ok(ranked.to_vec()) }
     }
 
@@ -341,18 +347,18 @@ mod tests {
         let all = [0.9, 0.8, 0.52, 0.4, 0.2, 0.1];
         let heads: Vec<HeadId> = layers().into_iter().flatten().collect();
         let ranked: Vec<(HeadId, f32)> = heads.iter().copied().zip(all).collect();
-        let of = |score: HeadScore, lowest_first: bool, group_by: GroupBy| {
+        let of = |score: Metric, lowest_first: bool, group_by: GroupBy| {
             let by = order(score, &ranked);
             let options = GridOptions { sort_by: Some(score), group_by, lowest_first, ..GridOptions::default() };
             groups(&Places::arranged(options, &layers(), KnownHeads { order: Some(&by), kinds: None }))
         };
-        let previous = HeadScore::from(Detector::Previous);
+        let previous = Metric::from(Detector::Previous);
         let above = named("previous token · 3 heads", &["L0H0", "L0H1", "L0H2"]);
         let below = named("previous token below 0.50 · 3 heads", &["L1H0", "L1H1", "L1H2"]);
         assert_eq!(of(previous, false, GroupBy::Number), [above, below]);
         let first = of(previous, true, GroupBy::Number).swap_remove(0);
         assert_eq!(first, named("previous token below 0.50 · 3 heads", &["L1H2", "L1H1", "L1H0"]));
-        let quarters = of(HeadScore::Entropy, false, GroupBy::Number);
+        let quarters = of(Metric::Of(Quantity::Entropy), false, GroupBy::Number);
         let n: Vec<usize> = quarters.iter().map(|(_, heads)| heads.len()).collect();
         assert_eq!((n, &*quarters[1].0), (vec![1, 2, 1, 2], "entropy 0.52 to 0.80 · 2 heads"));
         let of_layers = of(previous, false, GroupBy::Layer);

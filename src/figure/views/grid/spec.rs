@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{CellsAs, KnownHeads, Places, high, lines, lines::CellLines, recorded, title};
 use crate::{
     analysis::{
-        detect::{self, Detector, HeadScore},
+        detect::{self, Detector},
+        head_statistics::{self, Metric},
         reading::{Heads, ReadPattern},
     },
     figure::{
@@ -60,7 +61,7 @@ pub const SPEC: ViewSpec = ViewSpec {
     wants: &[],
     unavailable: spec::available,
     question: |topic| match (topic.options.grid.sort_by, topic.pinned) {
-        (Some(HeadScore::Kind(Detector::Content)), Pinned { query: None, key: None }) => topic.picks(),
+        (Some(Metric::Kind(Detector::Content)), Pinned { query: None, key: None }) => topic.picks(),
         _ => topic.compares(),
     },
     caveat: |topic| topic.of_weights(),
@@ -93,7 +94,7 @@ pub fn places_of(resolved: &ResolvedSpec<'_>) -> Result<Places, FigureError> {
     for heads in &mut layers {
         heads.retain(is_meant);
     }
-    let order = options.sort_by.and_then(|score| detect::order(capture, resolved.stack, score, &mut || true));
+    let order = options.sort_by.and_then(|score| head_statistics::order(capture, resolved.stack, score, &mut || true));
     if let Some((score, why)) = order.as_ref().and_then(|order| Some((order.score, order.heads.as_ref().err()?))) {
         return Err(FigureError::Failed(format!("heads have no number for {}: {why}", score.title().to_lowercase())));
     }

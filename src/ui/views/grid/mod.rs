@@ -23,10 +23,7 @@ use super::{
     source, states, tooltip,
 };
 use crate::{
-    analysis::{
-        detect::{HeadKinds, HeadOrder},
-        reading::Refusal,
-    },
+    analysis::{detect::HeadKinds, head_statistics::HeadOrder, reading::Refusal},
     capture::Capture,
     figure::{
         font::Align,

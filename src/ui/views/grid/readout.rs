@@ -7,7 +7,7 @@ use super::{
     tiles::Tiles,
 };
 use crate::{
-    analysis::{detect::HeadScore, reading::Axis},
+    analysis::{head_statistics::Metric, reading::Axis},
     capture::{Capture, Token},
     figure::views::{
         image::weights::PatchRole,
@@ -71,7 +71,7 @@ pub fn head_ui(
         ui.label(format!("{} {}", by.title(), decimal_text(score)));
     }
     let of_head = shown.kinds.map(|kinds| kinds.of_head(head)).unwrap_or_default();
-    for (kind, score) in of_head.iter().filter(|(kind, _)| Some(HeadScore::Kind(*kind)) != sort_by) {
+    for (kind, score) in of_head.iter().filter(|(kind, _)| Some(Metric::Kind(*kind)) != sort_by) {
         ui.label(format!("{} {}", kind.definition().title, decimal_text(*score)));
     }
     let text = |tokens: &[Token], at: Option<usize>| at.map(|at| source::token_text(tokens, at));
