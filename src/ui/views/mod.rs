@@ -36,6 +36,7 @@ mod image;
 mod lab;
 mod line_painter;
 mod menu;
+mod of_heads;
 mod overlay;
 mod overview;
 mod parts;

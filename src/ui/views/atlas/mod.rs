@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{CornerRadius, CursorIcon, Id, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, vec2};
+use eframe::egui::{Id, Sense, Ui};
 use egui_plot::Corner;
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    frame, hover, pending,
+    frame, hover, of_heads,
     scale::{Footer, ScaleBar},
     tooltip,
 };
@@ -28,13 +28,10 @@ use crate::{
     },
     ids::HeadId,
     raster::ColorMap,
-    session::{Command, SelectionCommand, ViewKind},
+    session::ViewKind,
     text::{counted, grouped},
     ui::{ViewCtx, memo::Same},
 };
-
-/// Smaller than this nothing can be told apart.
-const LEAST_PT: Vec2 = vec2(480.0, 320.0);
 
 /// A narrower plot has no legend.
 const LEGEND_PT: f32 = 360.0;
@@ -54,18 +51,11 @@ impl Canvas for AtlasView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
-        let found = pending::asked(ui, cx, CloudQuery::Statistics, "Adding up the attention of every head")?;
-        let head = cx.pane.selection.head;
-        let spec = cx.pane.cloud(cx.document)?.model()?.stack(head.stack)?.clone();
+        let what = "Adding up the attention of every head";
+        let of_heads::AllHeads { found, grid, head, .. } = of_heads::asked(ui, cx, CloudQuery::Statistics, what)?;
         let options = &cx.pane.options;
-        let scene = AtlasScene {
-            found,
-            grid: (spec.layers.len(), spec.max_heads()),
-            head,
-            options: options.atlas,
-            color_map: options.color_map(),
-        };
-        frame::at_least_ui(ui, LEAST_PT, |ui| self.scene_ui(ui, cx, &scene));
+        let scene = AtlasScene { found, grid, head, options: options.atlas, color_map: options.color_map() };
+        frame::at_least_ui(ui, of_heads::LEAST_PT, |ui| self.scene_ui(ui, cx, &scene));
         let palette = &cx.theme.palette;
         let ticks = [scene.tick(0.0), String::new(), scene.tick(1.0)];
         let title = scene.options.color.title().to_owned();
@@ -78,9 +68,7 @@ impl AtlasView {
     /// Draws points, cells and table; the head under the pointer is marked in all of them.
     fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &AtlasScene) {
         let Some(table) = scene.table() else { return };
-        let area = ui.available_rect_before_wrap();
-        let (response, painter) = ui.allocate_painter(area.size(), Sense::click());
-        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Numbers of all heads"));
+        let (area, response, painter) = of_heads::canvas_ui(ui, Sense::click(), "Numbers of all heads");
         let key = (Same(Arc::clone(&scene.found)), scene.head, scene.options, scene.color_map);
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_heads(area, pen));
         let layout = scene.layout(area, Medium::Screen);
@@ -100,12 +88,9 @@ impl AtlasView {
         };
         let under = in_chart.or_else(in_cells).or_else(|| head_in_table(&response, &layout, &rows));
         let Some(under) = under.filter(|head| table.heads.contains(head)) else { return };
-        let stroke = Stroke::new(1.0, cx.theme.text_weak);
         let row = rows.iter().position(|head| *head == under).filter(|row| *row < layout.n_rows());
         let marked = [Some(layout.heads().cell(under.layer, under.head)), row.map(|row| layout.row(row + 1))];
-        for rect in marked.into_iter().flatten() {
-            painter.rect_stroke(rect, CornerRadius::ZERO, stroke, StrokeKind::Inside);
-        }
+        of_heads::mark(&painter, cx, marked.into_iter().flatten());
         let series = scene.series();
         let point = series.iter().find_map(|series| {
             let at = series.heads.iter().position(|head| *head == under)?;
@@ -113,20 +98,10 @@ impl AtlasView {
         });
         plotted.ring(ui, cx.theme, point);
         readout_ui(ui, cx, scene, table, under);
-        ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
-        let (clicked, double) = if in_chart.is_some() {
-            (plotted.response.clicked(), plotted.response.double_clicked())
-        } else {
-            (response.clicked(), response.double_clicked())
-        };
-        if double {
-            cx.send(Command::Select(SelectionCommand::Head(under)));
-            let side = under.stack.query_side();
-            let has_picture = cx.pane.cloud(cx.document).is_some_and(|cloud| cloud.has_patches(side));
-            cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::of_input(has_picture))));
-        } else if clicked {
-            cx.send(Command::Select(SelectionCommand::Head(under)));
-        }
+        let side = under.stack.query_side();
+        let has_picture = cx.pane.cloud(cx.document).is_some_and(|cloud| cloud.has_patches(side));
+        let pressed = if in_chart.is_some() { &plotted.response } else { &response };
+        of_heads::chosen(ui, cx, pressed, under, ViewKind::of_input(has_picture));
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{
-    CornerRadius, CursorIcon, Id, PointerButton, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, vec2,
-};
+use eframe::egui::{CursorIcon, Id, PointerButton, Sense, Ui};
 use egui_plot::Corner;
 
 use super::{
@@ -12,7 +10,7 @@ use super::{
     chart::{ChartUi, Plotted},
     controls,
     display_list::ScenePainter,
-    frame, hover, pending,
+    frame, hover, of_heads, pending,
     scale::{Footer, ScaleBar},
     tooltip,
 };
@@ -31,13 +29,10 @@ use crate::{
     },
     ids::HeadId,
     projection::correlation::Pair,
-    session::{Command, Loadable, SelectionCommand, ViewKind},
+    session::{Loadable, ViewKind},
     text::{decimal_text, norm_text},
     ui::{ViewCtx, memo::Same},
 };
-
-/// Smaller than this nothing can be told apart.
-const LEAST_PT: Vec2 = vec2(480.0, 320.0);
 
 /// Everything that the scene depends on.
 type SceneKey = (Same<CloudResult>, Option<Same<CloudResult>>, HeadId, ShownCorrelation);
@@ -54,20 +49,18 @@ impl Canvas for DistanceView {
     }
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
-        let proxies = pending::asked(ui, cx, CloudQuery::Proxies, "Measuring the queries and keys of every head")?;
-        let head = cx.pane.selection.head;
+        let what = "Measuring the queries and keys of every head";
+        let of_heads::AllHeads { found, cloud, grid, head } = of_heads::asked(ui, cx, CloudQuery::Proxies, what)?;
         let plot = pending::ask(cx, CloudQuery::Plot(head)).and_then(Loadable::latest).cloned();
-        let cloud = cx.pane.cloud(cx.document)?;
-        let spec = cloud.model()?.stack(head.stack)?.clone();
         let scene = DistanceScene {
-            proxies,
+            proxies: found,
             plot,
-            grid: (spec.layers.len(), spec.max_heads()),
+            grid,
             head,
             shown: cx.pane.options.distance,
             caveat: distance_fidelity::caveat(&cloud, head),
         };
-        frame::at_least_ui(ui, LEAST_PT, |ui| self.scene_ui(ui, cx, &scene));
+        frame::at_least_ui(ui, of_heads::LEAST_PT, |ui| self.scene_ui(ui, cx, &scene));
         let scales = scene.mosaics().map(|mosaic| scale(cx, &mosaic)).into();
         Some(Footer { words: caption(&scene), scales })
     }
@@ -77,12 +70,8 @@ impl DistanceView {
     /// Draws the maps of all heads and the charts of one.
     fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &DistanceScene) {
         let head = scene.head;
-        let area = ui.available_rect_before_wrap();
-        let (response, painter) = ui.allocate_painter(area.size(), Sense::click_and_drag());
-        response.widget_info(|| {
-            let label = format!("Distance and dot product of all heads and of {head}");
-            WidgetInfo::labeled(Role::Image, true, label)
-        });
+        let label = format!("Distance and dot product of all heads and of {head}");
+        let (area, response, painter) = of_heads::canvas_ui(ui, Sense::click_and_drag(), &label);
         let found = (Same(Arc::clone(&scene.proxies)), scene.plot.clone().map(Same));
         let key = (found.0, found.1, head, scene.shown);
         self.painter.paint(&painter, cx.theme, key, area, &|pen| scene.draw_mosaics(area, pen));
@@ -94,18 +83,9 @@ impl DistanceView {
         if let Some(Pointed::Head(layer, number)) = hover::under(&response, &layout.heads()) {
             let under = HeadId { layer, head: number, ..head };
             if let Some(proxy) = scene.all().iter().find(|proxy| proxy.head == under) {
-                for cell in layout.heads().map(|heads| heads.cell(layer, number)) {
-                    let stroke = Stroke::new(1.0, cx.theme.text_weak);
-                    painter.rect_stroke(cell, CornerRadius::ZERO, stroke, StrokeKind::Inside);
-                }
+                of_heads::mark(&painter, cx, layout.heads().map(|heads| heads.cell(layer, number)));
                 head_readout_ui(ui, cx, proxy);
-                ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
-                if response.double_clicked() {
-                    cx.send(Command::Select(SelectionCommand::Head(under)));
-                    cx.send(Command::Select(SelectionCommand::ShowView(ViewKind::Scatter)));
-                } else if response.clicked() {
-                    cx.send(Command::Select(SelectionCommand::Head(under)));
-                }
+                of_heads::chosen(ui, cx, &response, under, ViewKind::Scatter);
             }
         }
     }
