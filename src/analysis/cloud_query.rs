@@ -12,12 +12,16 @@ use super::{
     search::{self, Hits, RankedHead, SearchQuery},
 };
 use crate::{
+    corpus::{CorpusView, Selection},
     ids::{CloudId, HeadId, StackKind},
     text::capitalised,
 };
 
 /// Pairs of query and key that a plot shows.
 const PLOTTED_PAIRS: usize = 4000;
+
+/// Inputs of a first answer.
+const FIRST_INPUTS: usize = 20;
 
 /// A question about a cloud.
 #[derive(Clone, Debug)]
@@ -152,6 +156,18 @@ impl Survey {
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
         };
         SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }
+    }
+
+    /// The same question about the first inputs alone, where all of them take a while and some give a first answer.
+    pub fn first(&self) -> Option<Self> {
+        let PointCloud::Inputs(view) = &self.cloud else { return None };
+        let inputs = view.selection().inputs();
+        if self.question != CloudQuery::Statistics || inputs.len() < 2 * FIRST_INPUTS {
+            return None;
+        }
+        let first = Selection::of(inputs.iter().copied().take(FIRST_INPUTS));
+        let view = CorpusView::new(Arc::clone(view.corpus()), first);
+        Some(Self { cloud: PointCloud::Inputs(Arc::new(view)), question: CloudQuery::Statistics, ..*self })
     }
 
     /// Finds out. `progress(done, total)` is called between heads and answers whether to go on; `None` when it said

@@ -78,7 +78,7 @@ event_kinds! {
     /// What can be chosen about a corpus, and what it will take: as far as it is known, and in the end.
     Look(Arc<CorpusLook>),
     Project(ProjectionAnswer),
-    Survey(Arc<CloudResult>),
+    Survey(SurveyAnswer),
     Explain(ExplanationAnswer),
     /// What an independent implementation says.
     SecondOpinion(Arc<Comparison>),
@@ -150,6 +150,14 @@ pub enum ProjectionAnswer {
     /// A projection is better than before, and goes on to be refined.
     Refined(Arc<Projection>),
     Projected(Arc<Projection>),
+}
+
+/// What a question about a cloud came to.
+#[derive(Clone, Debug)]
+pub enum SurveyAnswer {
+    /// Of the first inputs; that of all is on its way.
+    SoFar(Arc<CloudResult>),
+    Found(Arc<CloudResult>),
 }
 
 /// What the laboratory says.

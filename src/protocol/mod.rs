@@ -20,7 +20,7 @@ pub use corpus::{
 pub use edit_request::{Between, EditRequest, PatchSource, PatchedRows};
 pub use event::{
     Catalog, CorpusAnswer, DownloadAnswer, Event, EventKind, ExplanationAnswer, LaneAnswer, LoadAnswer, MeasureAnswer,
-    ProjectionAnswer, ReadAnswer, RenderedFigure, RunAnswer, Update,
+    ProjectionAnswer, ReadAnswer, RenderedFigure, RunAnswer, SurveyAnswer, Update,
 };
 pub use failure::{Failure, TooLong};
 pub use mean::MeanInputs;

@@ -7,7 +7,7 @@ use crate::{
     analysis::cloud_query::{CloudQuery, CloudResult, QuestionKind, Survey, SurveyKey},
     ids::{CloudId, JobId, PaneId},
     model::Progress,
-    protocol::{Lane, Request, Update},
+    protocol::{Lane, Request, SurveyAnswer, Update},
 };
 
 /// Answers that are kept, so that going back to one takes no time.
@@ -79,13 +79,20 @@ impl Surveys {
     }
 
     /// Failures are said where the answer would be: a half-typed expression is no reason for a message.
-    pub(super) fn on_event(&mut self, job: JobId, update: Update<Arc<CloudResult>>) {
+    pub(super) fn on_event(&mut self, job: JobId, update: Update<SurveyAnswer>) {
         let Some(asked) = self.asked.iter_mut().find(|asked| asked.answer.job() == Some(job)) else { return };
-        if let Update::Answer(finding) = &update {
-            self.kept.push((asked.key.clone(), Arc::clone(finding)));
-            let surplus = self.kept.len().saturating_sub(MAX_KEPT);
-            self.kept.drain(..surplus);
-        }
+        let update = match update {
+            Update::Answer(SurveyAnswer::SoFar(finding)) => return asked.answer.improve(finding),
+            Update::Answer(SurveyAnswer::Found(finding)) => {
+                self.kept.push((asked.key.clone(), Arc::clone(&finding)));
+                let surplus = self.kept.len().saturating_sub(MAX_KEPT);
+                self.kept.drain(..surplus);
+                Update::Answer(finding)
+            }
+            Update::Progress(progress) => Update::Progress(progress),
+            Update::Cancelled => Update::Cancelled,
+            Update::Failed(failure) => Update::Failed(failure),
+        };
         asked.answer.hear(job, update);
     }
 

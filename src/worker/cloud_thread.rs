@@ -8,7 +8,7 @@ use super::{JobControl, Stop, idle::give_back_in, projector, thread::Engine};
 use crate::{
     analysis::cloud_query::Survey,
     model::{Progress, Stage},
-    protocol::{EventKind, Failure, Request},
+    protocol::{EventKind, Failure, Request, SurveyAnswer},
     text::sentence,
 };
 
@@ -46,9 +46,15 @@ impl Engine for SurveyEngine {
 
 /// Answers on the compute threads of the caller.
 pub(super) fn answer(survey: &Survey, control: &JobControl) -> Result<EventKind, Stop> {
+    if let Some(first) = survey.first() {
+        let check = &mut |_, _| control.check().is_ok();
+        if let Some(Ok(found)) = first.answer(check) {
+            control.tell(EventKind::Survey(SurveyAnswer::SoFar(found.into())));
+        }
+    }
     let mut go_on = |done, total| control.report(Progress { stage: Stage::Measure, done, total }).is_ok();
     match survey.answer(&mut go_on) {
-        Some(Ok(finding)) => Ok(EventKind::Survey(finding.into())),
+        Some(Ok(finding)) => Ok(EventKind::Survey(SurveyAnswer::Found(finding.into()))),
         Some(Err(problem)) => Err(Stop::Failed(Failure { summary: sentence(&problem), details: String::new() })),
         None => Err(Stop::Cancelled),
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use attnscope::{
     analysis::{
         PointCloud,
+        cloud_query::{CloudQuery, CloudResult, Survey},
         head_statistics::{HeadStatistics, Metric, table_of_cloud},
+        projection::ProjectionOptions,
     },
     capture::{Capture, Site},
     corpus::{Corpus, CorpusView, Kept},
@@ -13,7 +15,7 @@ use attnscope::{
         pen::Medium,
         views::atlas::{AtlasOptions, layout::AtlasLayout},
     },
-    ids::HeadId,
+    ids::{HeadId, StackKind},
     model::{self, Input, Logits, Model, RunPlan, Sites, locate, uninterrupted},
     session::ViewKind,
 };
@@ -24,6 +26,8 @@ use crate::{
     render::attnscope,
     views::{Stage, sentence},
 };
+
+type Window<'a> = egui_kittest::Harness<'a, Stage>;
 
 const TEXTS: [&str; 4] = [
     "The cat sat on the mat, and the dog sat.",
@@ -91,6 +95,79 @@ fn a_cell_and_a_row_of_the_table_name_and_select_their_head() {
     options.atlas = AtlasOptions { color: Metric::from_name("entropy").unwrap(), ..options.atlas };
     stage.run();
     assert!(stage.query_all_by_label_contains("Entropy").next().is_some());
+}
+
+#[test]
+fn a_click_on_a_heading_orders_the_rows_and_a_second_one_turns_them_round() {
+    let mut stage = Stage::new(sentence(), ViewKind::Atlas).show(vec2(900.0, 600.0));
+    stage.run();
+    let canvas = stage.get_by_label("Numbers of all heads").rect();
+    let layout = AtlasLayout::of_scene(canvas, (3, 4), Medium::Screen);
+    // The last column is the number up the points.
+    let heading = layout.row(0).right_center() - vec2(30.0, 0.0);
+    let first_is = |stage: &mut Window<'_>, rank: &str| {
+        stage.hover_at(layout.row(1).center());
+        stage.run();
+        let mut shown = stage.query_all_by_label_contains("Activation: ");
+        shown.any(|node| node.accesskit_node().label().is_some_and(|label| label.contains(rank)))
+    };
+    let click = |stage: &mut Window<'_>| {
+        stage.drag_at(heading);
+        stage.drop_at(heading);
+        stage.run();
+    };
+    click(&mut stage);
+    assert!(first_is(&mut stage, "1st of 12"), "highest first");
+    // The readout has the numbers that are not in the table, too.
+    assert!(stage.query_by_label("Entropy").is_some() && stage.query_by_label("Entropy, of the most").is_none());
+    click(&mut stage);
+    assert!(first_is(&mut stage, "12th of 12"), "lowest first");
+}
+
+#[test]
+fn the_first_inputs_of_a_long_corpus_give_a_first_table() {
+    let (files, name) = locate::model("demo:gpt").unwrap();
+    let model = Model::load(&files, &name, &model::Engine::cpu(Some(2)).unwrap(), &uninterrupted).unwrap();
+    let plan = RunPlan { sites: Sites::of(&[Site::Q, Site::K]), logits: Logits::Skip, ..RunPlan::default() };
+    let run = |nth: usize| {
+        let text = format!("{} And {nth}.", TEXTS[nth % TEXTS.len()]);
+        Arc::new(model.forward(&model.encode(&Input::text(&*text)).unwrap(), &plan, &uninterrupted).unwrap())
+    };
+    let captures: Vec<Arc<Capture>> = (0..44).map(run).collect();
+    let survey = |n: usize| {
+        let corpus = Corpus::from_captures(&captures[..n], Kept::default(), u64::MAX).unwrap();
+        let cloud = PointCloud::Inputs(Arc::new(CorpusView::all(Arc::new(corpus))));
+        let stack = StackKind::SelfAttention;
+        Survey { cloud, stack, options: ProjectionOptions::default(), question: CloudQuery::Statistics }
+    };
+    let table = |survey: &Survey| match survey.answer(&mut |_, _| true).unwrap().unwrap() {
+        CloudResult::Statistics(table) => *table,
+        other => panic!("{other:?}"),
+    };
+    assert!(survey(39).first().is_none(), "few inputs take no time");
+    let first = table(&survey(44).first().unwrap());
+    assert_eq!(first, table(&survey(20)));
+    assert_eq!((first.n_inputs, table(&survey(44)).n_inputs), (20, 44));
+}
+
+#[test]
+fn moved_thresholds_name_other_heads_in_the_window_and_in_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let kinds = |more: &[&str]| {
+        let [figure, data] = ["atlas.svg", "atlas.csv"].map(|name| folder.path().join(name).display().to_string());
+        let asked = ["render", "atlas", "--model", "demo:gpt", "--text", TEXTS[1], "--out", &figure, "--data", &data];
+        let output = attnscope(&[&asked[..], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let table = std::fs::read_to_string(data).unwrap();
+        let n = table.lines().filter(|line| line.contains("previous") && !line.contains("previous_rank")).count();
+        (n, std::fs::read_to_string(figure).unwrap())
+    };
+    let (usual, _) = kinds(&[]);
+    let (all, svg) = kinds(&["--threshold", "previous=0", "--point-color", "entropy", "--point-size", "first"]);
+    assert!(all == 8 && usual < all, "{usual} {all}");
+    assert!(svg.contains("colour: Entropy from 0"), "the channels are named");
+    let wrong = attnscope(&["render", "atlas", "--model", "demo:gpt", "--text", "a", "--threshold", "content=0.5"]);
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("previous"));
 }
 
 #[test]

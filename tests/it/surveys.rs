@@ -13,7 +13,7 @@ use attnscope::{
     },
     ids::{HeadId, JobId, PaneId, StackKind},
     lab::{MethodCall, Target},
-    protocol::{EventKind, ExplanationAnswer, Request},
+    protocol::{EventKind, ExplanationAnswer, Request, SurveyAnswer},
     session::{Command, PaneCommand, SelectionCommand, ViewKind},
     worker::{SurveyEngine, Worker},
 };
@@ -124,10 +124,10 @@ fn the_thread_measures_every_head_and_says_what_is_wrong_with_a_question() {
             survey: Arc::new(Survey { cloud: cloud.clone(), stack, options, question }),
         })
     };
-    let EventKind::Survey(found) = ask(CloudQuery::Proxies) else { panic!() };
+    let EventKind::Survey(SurveyAnswer::Found(found)) = ask(CloudQuery::Proxies) else { panic!() };
     let CloudResult::Proxies(proxies) = &*found else { panic!() };
     assert_eq!(proxies.len(), 6);
-    let EventKind::Survey(found) = ask(CloudQuery::Plot(HeadId::single(1, 2))) else { panic!() };
+    let EventKind::Survey(SurveyAnswer::Found(found)) = ask(CloudQuery::Plot(HeadId::single(1, 2))) else { panic!() };
     let CloudResult::Plot(plot) = &*found else { panic!() };
     assert_eq!(plot.proxy, proxies[5], "one head's numbers are those among all");
     assert!(plot.pairs.len() == 900 && plot.curve.windows(2).all(|steps| steps[0].c < steps[1].c));

@@ -10,7 +10,7 @@ use attnscope::{
     },
     capture::Capture,
     ids::{HeadId, StackKind},
-    protocol::{Event, EventKind, Request},
+    protocol::{Event, EventKind, Request, SurveyAnswer},
     session::{Command, Effect, Focus, Loadable, SelectionCommand, Session, Settings, ViewKind},
     ui::{CommandQueue, PanelCtx, QueuedCommand, hovering, theme::Theme, views::Views},
 };
@@ -85,7 +85,7 @@ impl Stage {
                 && let Request::Survey { survey, .. } = &request
             {
                 let found = survey.answer(&mut |_, _| true).unwrap().unwrap();
-                let kind = EventKind::Survey(Arc::new(found));
+                let kind = EventKind::Survey(SurveyAnswer::Found(Arc::new(found)));
                 let _ = self.session.on_event(Event { job, lane: request.lane(), kind });
             }
         }

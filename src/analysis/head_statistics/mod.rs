@@ -17,6 +17,7 @@ mod spread;
 mod stored;
 mod table;
 mod targets;
+mod thresholds;
 
 use std::{cell::OnceCell, collections::BTreeMap};
 
@@ -39,6 +40,7 @@ pub use of_cloud::table_of_cloud;
 pub use offsets::{MOST_OFFSET, N_BINS, OffsetSums};
 pub use order::{HeadOrder, order};
 pub use table::{MetricColumn, RankedStatistic, StackTable};
+pub use thresholds::Thresholds;
 
 use offsets::LargestOffsets;
 use row::{Scratch, SeenRow, Tallies};

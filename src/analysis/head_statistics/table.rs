@@ -1,6 +1,6 @@
 //! Statistics as a table: a column for each metric, with ranks.
 
-use super::{HeadStatistics, Metric, StackStatistics, Statistic};
+use super::{HeadStatistics, Metric, StackStatistics, Statistic, Thresholds};
 use crate::{
     analysis::detect::Undefined,
     ids::{HeadId, StackKind},
@@ -95,17 +95,16 @@ impl StackTable {
 
     /// The number of a head.
     pub fn cell(&self, metric: Metric, head: HeadId) -> Option<RankedStatistic> {
-        let at = self.heads.iter().position(|known| *known == head)?;
+        let at = self.heads.binary_search(&head).ok()?;
         self.column(metric)?.cells[at]
     }
 
-    /// What a head is called, the highest number in terms of the threshold first. `least` says the threshold of a metric,
-    /// where another one than its own is wanted.
-    pub fn kinds_of(&self, head: HeadId, least: impl Fn(Metric) -> Option<f32>) -> Vec<(Metric, RankedStatistic)> {
+    /// What a head is called, the highest number in terms of the threshold first.
+    pub fn kinds_of(&self, head: HeadId, thresholds: &Thresholds) -> Vec<(Metric, RankedStatistic)> {
         let of = |metric: Metric| {
-            let from = f64::from(least(metric).or(metric.threshold().map(|(from, _)| from))?);
+            let from = f64::from(thresholds.of(metric)?);
             let cell = self.cell(metric, head)?;
-            (cell.statistic.value >= from).then_some((cell.statistic.value / from, metric, cell))
+            (cell.statistic.value >= from).then_some((cell.statistic.value / from.max(1e-6), metric, cell))
         };
         let mut kinds: Vec<_> = Metric::kinds().filter_map(of).collect();
         kinds.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -15,7 +15,7 @@ use crate::{
     analysis::{
         detect,
         explain::report::spec_json,
-        head_statistics::{HeadStatistics, Metric, MetricColumn, RankedStatistic, StackTable},
+        head_statistics::{HeadStatistics, Metric, MetricColumn, RankedStatistic, StackTable, Thresholds},
     },
     cli::{CliError, engine, open_identified, render::parse_head, show_progress},
     export,
@@ -172,7 +172,7 @@ fn result(statistics: &HeadStatistics, tables: &[StackTable], how: &CorpusHeadsO
                     (column.metric.name().to_owned(), value)
                 };
                 let kinds: Vec<&str> =
-                    table.kinds_of(*head, |_| None).iter().map(|(metric, _)| metric.name()).collect();
+                    table.kinds_of(*head, &Thresholds::default()).iter().map(|(metric, _)| metric.name()).collect();
                 json!({
                     "layer": head.layer, "head": head.head, "kinds": kinds,
                     "metrics": columns.iter().map(number).collect::<Map<String, Value>>(),
@@ -277,7 +277,8 @@ fn of_head(tables: &[StackTable], how: &CorpusHeadsOptions, layer: usize, head: 
     let mut text = String::new();
     for table in tables {
         let Some(id) = table.heads.iter().copied().find(|id| (id.layer, id.head) == (layer, head)) else { continue };
-        let kinds: Vec<&str> = table.kinds_of(id, |_| None).iter().map(|(metric, _)| metric.kind_title()).collect();
+        let kinds: Vec<&str> =
+            table.kinds_of(id, &Thresholds::default()).iter().map(|(metric, _)| metric.kind_title()).collect();
         let kinds = if kinds.is_empty() { "no known kind".to_owned() } else { kinds.join(", ") };
         writeln!(text, "{id} of {}: {kinds}", table.stack).ok();
         for metric in Metric::ALL.into_iter().filter(|metric| how.wants(*metric)) {

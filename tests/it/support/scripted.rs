@@ -28,7 +28,7 @@ use attnscope::{
     outputs::OutputKind,
     protocol::{
         Catalog, EditRequest, Event, EventKind, ExplanationAnswer, Failure, Lane, LoadAnswer, LoadedModel, ModelSource,
-        ProjectionAnswer, ReadAnswer, Request, RunAnswer, SessionRequest,
+        ProjectionAnswer, ReadAnswer, Request, RunAnswer, SessionRequest, SurveyAnswer,
     },
     spec::{HeadKind, ImageSpec, LayerSpec, Modality, ModelSpec, StackSpec, TextSpec},
     ui::app::Jobs,
@@ -405,7 +405,8 @@ impl Jobs for ScriptedJobs {
                 },
                 Request::Project { .. } => EventKind::Project(ProjectionAnswer::Projected(projection(&request))),
                 Request::Survey { survey, .. } => {
-                    EventKind::Survey(Arc::new(survey.answer(&mut |_, _| true).unwrap().unwrap()))
+                    let found = survey.answer(&mut |_, _| true).unwrap().unwrap();
+                    EventKind::Survey(SurveyAnswer::Found(Arc::new(found)))
                 }
                 Request::Draw { figure, purpose } => EventKind::Draw(draw(figure, *purpose).unwrap()),
                 Request::Thumbnail(figure, max_px) => {

@@ -8,10 +8,9 @@ use super::joined;
 use crate::{
     analysis::{
         cloud_query::CloudResult,
-        head_statistics::{Metric, MetricColumn, RankedStatistic, StackTable},
+        head_statistics::{Metric, MetricColumn, RankedStatistic, StackTable, Thresholds},
     },
     figure::{
-        chart::{Chart, ChartAxis, Scale, Series, SeriesShape},
         font::Align,
         list::{Line, Rgba},
         measure::{BAR_AND_TICKS_PT, GRID, text_size::SMALL},
@@ -21,26 +20,24 @@ use crate::{
     },
     ids::{HeadId, StackKind},
     raster::ColorMap,
-    text::{counted, decimal_text, grouped, ordinal_text, tick_text},
+    text::{capitalised, counted, grouped, tick_text},
 };
 
 pub mod layout;
 mod options;
+mod points;
 mod spec;
+mod table;
 
-pub use options::AtlasOptions;
+pub use options::{AtlasOptions, TableOrder};
+pub use points::{PointColor, PointSeries};
 pub use spec::SPEC;
+pub use table::TableColumn;
 
 use layout::AtlasLayout;
 
-/// Sides of the square of a head.
-const POINT_PT: f32 = 5.0;
 /// Numbers closer than this are left out.
 const LABEL_PT: f32 = 18.0;
-/// Width of the column with the head, and of each number; kinds have the rest.
-const HEAD_PT: f32 = 12.0 * GRID;
-const NUMBER_SHARE: f32 = 0.22;
-
 /// The Atlas view of one stack.
 #[derive(Clone, Debug)]
 pub struct AtlasScene {
@@ -52,15 +49,6 @@ pub struct AtlasScene {
     pub head: HeadId,
     pub options: AtlasOptions,
     pub color_map: ColorMap,
-}
-
-/// Heads of one kind, as a series of points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KindSeries {
-    /// What they are called; none of those without a kind.
-    pub kind: Option<Metric>,
-    pub heads: Vec<HeadId>,
-    pub points: Vec<[f64; 2]>,
 }
 
 impl AtlasScene {
@@ -77,63 +65,19 @@ impl AtlasScene {
         AtlasLayout::of_scene(area, self.grid, medium)
     }
 
-    /// Heads that have both numbers, by the first kind of each: those without a kind come first.
-    pub fn series(&self) -> Vec<KindSeries> {
-        let Some(table) = self.table() else { return Vec::new() };
-        let mut series: Vec<KindSeries> = std::iter::once(None)
-            .chain(Metric::kinds().map(Some))
-            .map(|kind| KindSeries { kind, heads: Vec::new(), points: Vec::new() })
-            .collect();
-        for head in &table.heads {
-            let number = |metric: Metric| Some(table.cell(metric, *head)?.statistic.value);
-            let (Some(x), Some(y)) = (number(self.options.across), number(self.options.up)) else { continue };
-            let kind = table.kinds_of(*head, |_| None).first().map(|(kind, _)| *kind);
-            if let Some(series) = series.iter_mut().find(|series| series.kind == kind) {
-                series.heads.push(*head);
-                series.points.push([x, y]);
-            }
-        }
-        series.retain(|series| series.kind.is_none() || !series.heads.is_empty());
-        series
-    }
-
-    /// The heads as points.
-    pub fn chart(&self, palette: &Palette) -> Chart {
-        let series = self.series();
-        let along = |axis: usize| series.iter().flat_map(|series| &series.points).map(move |point| point[axis]);
-        let (x, y) = (along(0).collect::<Vec<_>>(), along(1).collect::<Vec<_>>());
-        let n = x.len();
-        let title = |metric: Metric| metric.title().to_owned();
-        let points = series.iter().enumerate().map(|(nth, series)| Series {
-            name: series.kind.map_or("no known kind", Metric::kind_title).to_owned(),
-            shape: SeriesShape::Points,
-            color: if series.kind.is_none() { palette.text_weak } else { palette.head(nth - 1) },
-            width: POINT_PT,
-            runs: vec![series.points.clone()],
-        });
-        let missing = self.table().map_or(0, |table| table.heads.len()) - n;
-        Chart {
-            title: "Heads between two numbers".to_owned(),
-            note: if missing > 0 {
-                format!("{} without both numbers", counted(missing, "head"))
-            } else {
-                String::new()
-            },
-            x: ChartAxis::over(title(self.options.across), Scale::Linear, x.into_iter()),
-            y: ChartAxis::over(title(self.options.up), Scale::Linear, y.into_iter()),
-            series: points.collect(),
-            marks: Vec::new(),
-        }
-    }
-
     /// The number that colours the cells; none where it is not defined.
     pub fn column(&self) -> Option<&MetricColumn> {
         self.table()?.column(self.options.color)
     }
 
-    /// The ends of the colours: from 0 on where no number is below it.
+    /// The ends of the colours of the cells.
     pub fn range(&self) -> [f64; 2] {
-        let cells = self.column().map_or(&[][..], |column| &column.cells);
+        self.range_of(self.options.color)
+    }
+
+    /// The ends of a number over all heads: from 0 on where none is below it.
+    pub fn range_of(&self, metric: Metric) -> [f64; 2] {
+        let cells = self.table().and_then(|table| table.column(metric)).map_or(&[][..], |column| &column.cells);
         let values = || cells.iter().flatten().map(|cell| cell.statistic.value);
         let low = values().fold(0.0, f64::min);
         let high = values().fold(f64::NEG_INFINITY, f64::max);
@@ -145,19 +89,15 @@ impl AtlasScene {
         self.color_map.on(palette.ground).color(share)
     }
 
-    /// The number at a share of the range.
+    /// The number at a share of the range of the cells.
     pub fn tick(&self, share: f32) -> String {
-        let [low, high] = self.range();
-        tick_text((low + f64::from(share) * (high - low)) as f32)
+        self.tick_of(self.options.color, share)
     }
 
-    /// Heads in the order of the table.
-    pub fn rows(&self) -> Vec<HeadId> {
-        let Some(table) = self.table() else { return Vec::new() };
-        match self.column() {
-            Some(column) => column.order().into_iter().map(|at| table.heads[at]).collect(),
-            None => table.heads.clone(),
-        }
+    /// The number at a share of the range of a metric.
+    pub fn tick_of(&self, metric: Metric, share: f32) -> String {
+        let [low, high] = self.range_of(metric);
+        tick_text((low + f64::from(share) * (high - low)) as f32)
     }
 
     /// Draws cells and table.
@@ -207,51 +147,6 @@ impl AtlasScene {
         }
     }
 
-    fn draw_table(&self, layout: &AtlasLayout, pen: &mut Pen<'_>) {
-        let Some(table) = self.table() else { return };
-        let metrics = [self.options.color, self.options.across, self.options.up];
-        let width = layout.table.width();
-        let number_pt = NUMBER_SHARE * width;
-        let x = |nth: usize| layout.table.right() - (metrics.len() - nth) as f32 * number_pt;
-        let kinds_pt = x(0) - layout.table.left() - HEAD_PT - GRID;
-        let (weak, text) = (pen.palette.text_weak, pen.palette.text);
-        let cell = |pen: &mut Pen<'_>, words: &str, color: Rgba, left: f32, room: f32, y: f32| {
-            let words = pen.type_.fit(words, SMALL, room - GRID).into_owned();
-            pen.text(&words, SMALL, color, pos2(left, y), Align::Left);
-        };
-        let series = self.series();
-        let colors: Vec<(&[HeadId], Rgba)> = series
-            .iter()
-            .enumerate()
-            .filter(|(_, series)| series.kind.is_some())
-            .map(|(nth, series)| (series.heads.as_slice(), pen.palette.head(nth - 1)))
-            .collect();
-        let head = layout.row(0);
-        cell(pen, "Head", weak, head.left(), HEAD_PT, head.center().y);
-        cell(pen, "Kinds", weak, head.left() + HEAD_PT, kinds_pt, head.center().y);
-        for (nth, metric) in metrics.into_iter().enumerate() {
-            cell(pen, metric.title(), weak, x(nth), number_pt, head.center().y);
-        }
-        pen.line(head.left_bottom(), head.right_bottom(), 0.75, pen.palette.rule);
-        for (nth, id) in self.rows().into_iter().take(layout.n_rows()).enumerate() {
-            let row = layout.row(nth + 1);
-            if id == self.head {
-                pen.rect(row, pen.palette.raised);
-            }
-            let y = row.center().y;
-            cell(pen, &id.to_string(), text, row.left(), HEAD_PT, y);
-            // The colour of its points: the table is their legend, too.
-            let color = colors.iter().find(|(heads, _)| heads.contains(&id)).map_or(text, |(_, color)| *color);
-            cell(pen, &kinds_text(table, id), color, row.left() + HEAD_PT, kinds_pt, y);
-            for (nth, metric) in metrics.into_iter().enumerate() {
-                let texts = shorter_and_shorter(table.cell(metric, id));
-                let fits = |words: &&String| pen.type_.width(words, SMALL) <= number_pt - GRID;
-                let words = texts.iter().find(fits).or(texts.last()).cloned().unwrap_or_default();
-                cell(pen, &words, text, x(nth), number_pt, y);
-            }
-        }
-    }
-
     fn draw_points(&self, layout: &AtlasLayout, pen: &mut Pen<'_>) {
         let (rect, chart) = (layout.plot, self.chart(&pen.palette));
         let (axes, weak) = (chart.axes(rect), pen.palette.text_weak);
@@ -276,7 +171,19 @@ impl AtlasScene {
         let below = pos2(rect.right(), rect.bottom() + 6.0 * GRID);
         pen.text(&chart.x.title, SMALL, pen.palette.text, below, Align::Right);
         let mut x = rect.left();
-        for series in chart.series.iter().filter(|series| series.points().next().is_some()) {
+        let channels = self.channels_text();
+        if !channels.is_empty() {
+            let words = pen.type_.fit(&channels, SMALL, rect.width()).into_owned();
+            pen.text(&words, SMALL, weak, pos2(x, rect.top() - 2.5 * GRID), Align::Left);
+            x += pen.type_.width(&words, SMALL) + 3.0 * GRID;
+        }
+        let mut named: Vec<&str> = Vec::new();
+        for series in chart.series.iter().filter(|series| !series.name.is_empty()) {
+            // Those that differ in size alone have one name.
+            if named.contains(&&*series.name) {
+                continue;
+            }
+            named.push(&series.name);
             let width = pen.type_.width(&series.name, SMALL);
             if x + width <= rect.right() {
                 pen.text(&series.name, SMALL, series.color, pos2(x, rect.top() - 2.5 * GRID), Align::Left);
@@ -288,15 +195,15 @@ impl AtlasScene {
     /// How many heads have a kind, of all.
     pub fn named_text(&self) -> String {
         let Some(table) = self.table() else { return String::new() };
-        let named = table.heads.iter().filter(|head| !table.kinds_of(**head, |_| None).is_empty()).count();
+        let named = self.first_kinds(table).iter().flatten().count();
         let heads = counted(table.heads.len(), "head");
         format!("{named} of {heads} of a known kind")
     }
 }
 
 /// What a head is called.
-pub fn kinds_text(table: &StackTable, head: HeadId) -> String {
-    let kinds: Vec<&str> = table.kinds_of(head, |_| None).iter().map(|(kind, _)| kind.kind_title()).collect();
+pub fn kinds_text(table: &StackTable, head: HeadId, thresholds: &Thresholds) -> String {
+    let kinds: Vec<&str> = table.kinds_of(head, thresholds).iter().map(|(kind, _)| kind.kind_title()).collect();
     if kinds.is_empty() { "–".to_owned() } else { kinds.join(", ") }
 }
 
@@ -304,14 +211,6 @@ pub fn kinds_text(table: &StackTable, head: HeadId) -> String {
 pub fn number_text(cell: Option<RankedStatistic>) -> String {
     let Some(cell) = cell else { return "not defined".to_owned() };
     format!("{}, {}", cell.text(), cell.rank_text())
-}
-
-/// The same in less and less room.
-fn shorter_and_shorter(cell: Option<RankedStatistic>) -> Vec<String> {
-    let whole = number_text(cell);
-    let Some(cell) = cell else { return vec![whole, "–".to_owned()] };
-    let value = decimal_text(cell.statistic.value);
-    vec![whole, format!("{value}, {}", cell.rank_text()), format!("{value}, {}", ordinal_text(cell.rank)), value]
 }
 
 impl Scene for AtlasScene {
@@ -346,8 +245,11 @@ impl Scene for AtlasScene {
         let what = format!("Heads{stack} over {}, {queries} queries", counted(table.n_inputs, "input"));
         let how = "Numbers are means over all rows that qualify, ± the standard error over inputs; a struck cell is not defined";
         let color = format!("{}: {}", self.options.color.title(), self.options.color.meaning());
-        let named = self.named_text();
+        let moved = self.options.thresholds.text();
+        let moved =
+            if moved.is_empty() { moved } else { format!("Thresholds that were moved: {}", moved.replace(',', ", ")) };
+        let (named, channels) = (self.named_text(), capitalised(&self.channels_text()));
         let short = joined([what.as_str(), &named]);
-        Captions { short, full: joined([what.as_str(), &named, how, &color]) }
+        Captions { short, full: joined([what.as_str(), &named, how, &color, &channels, &moved]) }
     }
 }

@@ -5,21 +5,87 @@ use serde::{Deserialize, Serialize};
 use crate::{
     analysis::{
         detect::Detector,
-        head_statistics::{Metric, N_METRICS, Quantity},
+        head_statistics::{FORMER_NAMES, Metric, N_METRICS, Quantity, Thresholds},
     },
-    options::{OptionField, Visit, choose_with},
+    options::{FieldValue, OptionField, Visit, choose_with, one_of, put},
 };
 
 /// Which numbers are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AtlasOptions {
     /// Of the points, along.
     pub across: Metric,
     /// Of the points, up.
     pub up: Metric,
-    /// Of the colours of the cells; the table begins with the highest.
+    /// Of the colours of the cells.
     pub color: Metric,
+    /// Of the colours of the points; none where they tell kinds.
+    pub point_color: Option<Metric>,
+    /// Of the sizes of the points; none where all have the same.
+    pub point_size: Option<Metric>,
+    /// By what the table is ordered.
+    pub order: TableOrder,
+    /// Whether the table begins with the lowest number, instead of the highest.
+    pub lowest_first: bool,
+    /// From which numbers on heads are called something.
+    pub thresholds: Thresholds,
+}
+
+/// By what the rows of the table are ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum TableOrder {
+    /// By the number that colours the cells.
+    #[default]
+    Cells,
+    Layer,
+    /// What heads are called.
+    Kind,
+    By(Metric),
+}
+
+impl TableOrder {
+    /// The name in files and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cells => "cells",
+            Self::Layer => "layer",
+            Self::Kind => "kind",
+            Self::By(metric) => metric.name(),
+        }
+    }
+
+    /// On screen.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Cells => "Number of the cells",
+            Self::Layer => "Layer and head",
+            Self::Kind => "Kind of head",
+            Self::By(metric) => metric.title(),
+        }
+    }
+
+    /// Every one.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::Cells, Self::Layer, Self::Kind].into_iter().chain(Metric::ALL.map(Self::By))
+    }
+}
+
+impl From<TableOrder> for String {
+    fn from(order: TableOrder) -> Self {
+        order.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for TableOrder {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let known = TableOrder::all().find(|order| order.name() == name);
+        let known = known.or_else(|| Metric::from_name(&name).map(TableOrder::By));
+        known.ok_or_else(|| one_of(TableOrder::all().map(TableOrder::name)))
+    }
 }
 
 impl Default for AtlasOptions {
@@ -28,6 +94,11 @@ impl Default for AtlasOptions {
             across: Metric::Of(Quantity::EntropyFraction),
             up: Metric::Of(Quantity::Activation),
             color: Metric::Kind(Detector::Confidence),
+            point_color: None,
+            point_size: None,
+            order: TableOrder::Cells,
+            lowest_first: false,
+            thresholds: Thresholds::default(),
         }
     }
 }
@@ -45,6 +116,45 @@ const CHOICES: [(Metric, &str, &str); N_METRICS] = {
 };
 
 impl AtlasOptions {
+    /// The number that orders the table; none where it stands by layer or kind.
+    pub const fn ordered_by(&self) -> Option<Metric> {
+        match self.order {
+            TableOrder::Cells => Some(self.color),
+            TableOrder::By(metric) => Some(metric),
+            TableOrder::Layer | TableOrder::Kind => None,
+        }
+    }
+
+    /// Whether the table is in this order, whichever end comes first.
+    pub fn is_ordered_by(&self, order: TableOrder) -> bool {
+        match order {
+            TableOrder::Layer | TableOrder::Kind => self.order == order,
+            TableOrder::Cells => self.ordered_by() == Some(self.color),
+            TableOrder::By(metric) => self.ordered_by() == Some(metric),
+        }
+    }
+
+    /// Orders the table; the other way round where it is in this order.
+    pub fn order_by(&mut self, order: TableOrder) {
+        if self.is_ordered_by(order) {
+            self.lowest_first = !self.lowest_first;
+        } else {
+            (self.order, self.lowest_first) = (order, false);
+        }
+    }
+
+    /// The numbers of the table, each once.
+    pub fn columns(&self) -> Vec<Metric> {
+        let more = [self.point_color, self.point_size, self.ordered_by()];
+        let mut columns = vec![self.color];
+        for metric in [self.across, self.up].into_iter().chain(more.into_iter().flatten()) {
+            if !columns.contains(&metric) {
+                columns.push(metric);
+            }
+        }
+        columns
+    }
+
     /// Shows the options.
     pub fn visit(&mut self, visit: &mut Visit<'_>) {
         let meaning = "Number of a head along the points";
@@ -53,11 +163,74 @@ impl AtlasOptions {
         });
         let meaning = "Number of a head up the points";
         choose_with(visit, ("up", "Up", meaning), &mut self.up, &CHOICES, of_view);
-        let meaning = "Number of a head that colours the cells and orders the table";
-        choose_with(visit, ("color_by_number", "Cells and order", meaning), &mut self.color, &CHOICES, of_view);
+        let channel = |usual: (&'static str, &'static str)| {
+            let of = |(metric, name, title)| (Some(metric), name, title);
+            [(None, usual.0, usual.1)].into_iter().chain(CHOICES.map(of)).collect::<Vec<_>>()
+        };
+        let meaning = "Colour of the points: the kind of a head, or a number of it";
+        let words = ("point_color", "Colour of the points", meaning);
+        choose_with(visit, words, &mut self.point_color, &channel(("kind", "Kind of head")), of_view);
+        let meaning = "Size of the points: the same for all, or a number of a head";
+        let words = ("point_size", "Size of the points", meaning);
+        choose_with(visit, words, &mut self.point_size, &channel(("same", "The same")), of_view);
+        let meaning = "Number of a head that colours the cells";
+        choose_with(visit, ("color_by_number", "Cells", meaning), &mut self.color, &CHOICES, of_view);
+        let orders: Vec<_> = TableOrder::all().map(|order| (order, order.name(), order.title())).collect();
+        let meaning = "Order of the table, the highest first; a click on a heading does the same";
+        choose_with(visit, ("order", "Order of the table", meaning), &mut self.order, &orders, of_view);
+        let meaning = "The table begins with the lowest number; a second click on a heading does the same";
+        let value = FieldValue::Flag(&mut self.lowest_first);
+        visit(OptionField::new("order_lowest_first", "Lowest number first", meaning, value).strict());
+        self.visit_thresholds(visit);
+    }
+
+    fn visit_thresholds(&mut self, visit: &mut Visit<'_>) {
+        let text = self.thresholds.text();
+        let thresholds = &mut self.thresholds;
+        let mut read = |text: &str| put(thresholds, Thresholds::from_text(text));
+        let meaning = "Numbers from which heads are called something, where another one than the usual is wanted: kinds \
+                       and numbers, such as induction=0.4,previous=0.6";
+        let field = OptionField::new("threshold", "Thresholds", meaning, FieldValue::Text(&text, &mut read));
+        visit(field.placeholder("KIND=NUMBER,…").strict().on_command_line());
+        let meaning = "Number from which a head is called so; a higher one names fewer heads";
+        for (nth, metric) in Metric::kinds().enumerate() {
+            let Some(from) = self.thresholds.of(metric) else { continue };
+            let mut moved = f64::from(from);
+            let value = FieldValue::Real(&mut moved, 0.0..=1.0);
+            let field = OptionField::new(metric.name(), metric.kind_title(), meaning, value).in_window();
+            visit(if nth == 0 { field.heading("Thresholds of kinds") } else { field });
+            self.thresholds.set(metric, moved as f32);
+        }
     }
 }
 
 fn of_view(field: OptionField<'_>) -> OptionField<'_> {
-    field.placeholder("NUMBER").strict()
+    field.placeholder("NUMBER").strict().formerly(&FORMER_NAMES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_click_on_a_heading_turns_the_table_round_and_old_files_are_read() {
+        let entropy = Metric::Of(Quantity::Entropy);
+        let mut options = AtlasOptions::default();
+        options.order_by(TableOrder::By(options.color));
+        assert!(options.lowest_first && options.order == TableOrder::Cells, "the table is in that order");
+        options.order_by(TableOrder::By(entropy));
+        assert_eq!((options.ordered_by(), options.lowest_first), (Some(entropy), false));
+        assert!(options.columns().contains(&entropy));
+        options.order_by(TableOrder::By(entropy));
+        assert!(options.lowest_first);
+        let json = serde_json::to_string(&options).unwrap();
+        assert_eq!(serde_json::from_str::<AtlasOptions>(&json).unwrap(), options);
+        let before = r#"{"across":"first","up":"previous","color":"entropy-fraction"}"#;
+        let read: AtlasOptions = serde_json::from_str(before).unwrap();
+        assert_eq!(read.across, Metric::Kind(Detector::First));
+        assert_eq!((read.order, read.point_color, read.thresholds), (TableOrder::Cells, None, Thresholds::default()));
+        for order in TableOrder::all() {
+            assert_eq!(TableOrder::try_from(String::from(order)), Ok(order));
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::AtlasScene;
 use crate::{
     analysis::{
         cloud_query::{CloudQuery, CloudResult},
-        head_statistics::{MetricColumn, RankedStatistic},
+        head_statistics::{MetricColumn, RankedStatistic, Thresholds},
     },
     figure::{
         ViewKind,
@@ -58,12 +58,13 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         options: resolved.spec.options.atlas,
         color_map: resolved.spec.color_map(),
     };
-    let table = Box::new(move || table(&found));
+    let thresholds = resolved.spec.options.atlas.thresholds;
+    let table = Box::new(move || table(&found, thresholds));
     Ok(vec![resolved.named(Box::new(scene), table, "Atlas".to_owned(), None)])
 }
 
 /// One row per head: of each number its value, standard error, count and rank.
-fn table(found: &CloudResult) -> Table {
+fn table(found: &CloudResult, thresholds: Thresholds) -> Table {
     let CloudResult::Statistics(found) = found else { return Table::default() };
     let index = |name: &'static str, of: fn(&HeadId) -> usize| DataColumn {
         name: name.into(),
@@ -76,7 +77,7 @@ fn table(found: &CloudResult) -> Table {
     };
     let stacks = found.heads.iter().map(|head| head.stack.name().to_owned()).collect();
     let kinds = |head: &HeadId| {
-        let kinds: Vec<&str> = found.kinds_of(*head, |_| None).iter().map(|(metric, _)| metric.name()).collect();
+        let kinds: Vec<&str> = found.kinds_of(*head, &thresholds).iter().map(|(metric, _)| metric.name()).collect();
         kinds.join(" ")
     };
     let mut columns = vec![

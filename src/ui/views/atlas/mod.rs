@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{Id, Sense, Ui};
+use eframe::egui::{CursorIcon, Grid, Id, Response, RichText, Sense, Ui, vec2};
 use egui_plot::Corner;
 
 use super::{
@@ -17,20 +17,24 @@ use super::{
 use crate::{
     analysis::{
         cloud_query::{CloudQuery, CloudResult},
-        head_statistics::StackTable,
+        head_statistics::{MetricColumn, RankedStatistic, StackTable},
     },
     figure::{
         pen::Medium,
         views::{
-            atlas::{AtlasOptions, AtlasScene, kinds_text, layout::AtlasLayout, number_text},
+            atlas::{AtlasOptions, AtlasScene, TableColumn, kinds_text, layout::AtlasLayout, number_text},
             regions::Pointed,
         },
     },
     ids::HeadId,
     raster::ColorMap,
     session::ViewKind,
-    text::{counted, grouped},
-    ui::{ViewCtx, memo::Same},
+    text::{counted, decimal_text, grouped},
+    ui::{
+        ViewCtx,
+        memo::Same,
+        theme::{GRID, text_size},
+    },
 };
 
 /// A narrower plot has no legend.
@@ -52,15 +56,20 @@ impl Canvas for AtlasView {
 
     fn ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>) -> Option<Footer> {
         let what = "Adding up the attention of every head";
-        let of_heads::AllHeads { found, grid, head, .. } = of_heads::asked(ui, cx, CloudQuery::Statistics, what)?;
+        let of_heads::AllHeads { found, cloud, grid, head } = of_heads::asked(ui, cx, CloudQuery::Statistics, what)?;
         let options = &cx.pane.options;
         let scene = AtlasScene { found, grid, head, options: options.atlas, color_map: options.color_map() };
         frame::at_least_ui(ui, of_heads::LEAST_PT, |ui| self.scene_ui(ui, cx, &scene));
         let palette = &cx.theme.palette;
         let ticks = [scene.tick(0.0), String::new(), scene.tick(1.0)];
         let title = scene.options.color.title().to_owned();
-        let scale = ScaleBar::of_colors(|share| scene.color(share, palette), ticks, title);
-        Some(Footer { words: words(&scene), scales: vec![scale] })
+        let mut scales = vec![ScaleBar::of_colors(|share| scene.color(share, palette), ticks, title)];
+        if let Some(metric) = scene.options.point_color.filter(|metric| *metric != scene.options.color) {
+            let ticks = [scene.tick_of(metric, 0.0), String::new(), scene.tick_of(metric, 1.0)];
+            let title = format!("points: {}", metric.title());
+            scales.push(ScaleBar::of_colors(|share| scene.color(share, palette), ticks, title));
+        }
+        Some(Footer { words: words(&scene, cloud.n_inputs()), scales })
     }
 }
 
@@ -78,6 +87,7 @@ impl AtlasView {
             chart.series.iter_mut().for_each(|series| series.name.clear());
         }
         let subject = Id::unique((scene.head.stack, scene.options.across.name(), scene.options.up.name()));
+        heading_ui(ui, cx, scene, &layout, &response);
         let charts = ChartUi { chart: &chart, salt: 0, subject, legend: Corner::RightTop, moves: true };
         let plotted = charts.show(ui, cx.theme, layout.chart());
         let rows = scene.rows();
@@ -116,23 +126,68 @@ fn head_in_table(response: &eframe::egui::Response, layout: &AtlasLayout, rows: 
     rows.get(row - 1).copied()
 }
 
+/// A click on the name of a column orders the rows by it, a second one the other way round.
+fn heading_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &AtlasScene, layout: &AtlasLayout, response: &Response) {
+    let Some(at) = response.hover_pos().filter(|at| layout.row(0).contains(*at)) else { return };
+    let Some((column, _)) = scene.columns(layout).into_iter().find(|(_, place)| place.contains(at.x)) else { return };
+    ui.ctx().set_cursor_icon(CursorIcon::PointingHand);
+    tooltip::at_pointer(ui, |ui| {
+        ui.strong(column.title());
+        if let TableColumn::Number(metric) = column {
+            ui.label(metric.meaning());
+        }
+        let turned = scene.options.is_ordered_by(column.order());
+        let click = if turned { "Click: the other way round" } else { "Click: order the rows by it" };
+        controls::caption_ui(ui, cx.theme, click);
+    });
+    if response.clicked() {
+        controls::edit_options(cx, |options| options.atlas.order_by(column.order()));
+    }
+}
+
+/// All numbers of a head with their ranks: those that are shown first, with what they are means over.
 fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &AtlasScene, table: &StackTable, head: HeadId) {
     tooltip::at_pointer(ui, |ui| {
-        ui.strong(format!("{head}: {}", kinds_text(table, head)));
-        let AtlasOptions { across, up, color } = scene.options;
-        for metric in [color, across, up] {
-            let cell = table.cell(metric, head);
+        ui.strong(format!("{head}: {}", kinds_text(table, head, &scene.options.thresholds)));
+        let shown = scene.options.columns();
+        for metric in &shown {
+            let cell = table.cell(*metric, head);
             let n = cell.map_or_else(String::new, |cell| {
                 format!("; {}", counted(cell.statistic.n_rows as usize, metric.counts()))
             });
             controls::caption_ui(ui, cx.theme, format!("{}: {}{n}", metric.title(), number_text(cell)));
         }
+        let others: Vec<&MetricColumn> =
+            table.columns.iter().filter(|column| !shown.contains(&column.metric)).collect();
+        ui.add_space(GRID);
+        let n_lines = others.len().div_ceil(2);
+        Grid::new("numbers").num_columns(4).spacing(vec2(2.0 * GRID, 0.5 * GRID)).show(ui, |ui| {
+            for line in 0..n_lines {
+                for column in [others.get(line), others.get(n_lines + line)].into_iter().flatten() {
+                    let small = |text: String| RichText::new(text).size(text_size::SMALL);
+                    ui.label(small(column.metric.title().to_owned()).color(cx.theme.text_weak));
+                    let number = table.cell(column.metric, head).map_or_else(|| "not defined".to_owned(), rank_text);
+                    ui.label(small(number));
+                }
+                ui.end_row();
+            }
+        });
     });
 }
 
-fn words(scene: &AtlasScene) -> String {
+/// A number with its rank: `0.41, 3rd of 144`.
+fn rank_text(cell: RankedStatistic) -> String {
+    format!("{}, {}", decimal_text(cell.statistic.value), cell.rank_text())
+}
+
+fn words(scene: &AtlasScene, n_inputs: usize) -> String {
     let Some(table) = scene.table() else { return String::new() };
     let queries = grouped(table.n_queries as usize);
-    let inputs = counted(table.n_inputs, "input");
+    // A first table comes before the whole one.
+    let inputs = if table.n_inputs < n_inputs {
+        format!("the first {} of {}", table.n_inputs, counted(n_inputs, "input"))
+    } else {
+        counted(table.n_inputs, "input")
+    };
     format!("{inputs}, {queries} queries; {}; click a head, double-click opens it", scene.named_text())
 }

@@ -1,0 +1,156 @@
+//! The table of heads: its columns, the order of its rows, and how it is drawn.
+
+use emath::{Rangef, pos2};
+
+use super::{AtlasScene, PointColor, TableOrder, kinds_text, layout::AtlasLayout, number_text};
+use crate::{
+    analysis::head_statistics::{Metric, RankedStatistic},
+    figure::{
+        font::Align,
+        list::Rgba,
+        measure::{GRID, text_size::SMALL},
+        pen::Pen,
+    },
+    ids::HeadId,
+    text::{decimal_text, ordinal_text},
+};
+
+/// Width of the column with the head.
+const HEAD_PT: f32 = 12.0 * GRID;
+/// What the numbers have of the width together; kinds have the rest.
+const NUMBERS_SHARE: f32 = 0.66;
+/// Columns of numbers that share that width at least.
+const LEAST_NUMBERS: usize = 3;
+
+/// A column of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableColumn {
+    Head,
+    Kinds,
+    Number(Metric),
+}
+
+impl TableColumn {
+    /// The name above it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Head => "Head",
+            Self::Kinds => "Kinds",
+            Self::Number(metric) => metric.title(),
+        }
+    }
+
+    /// The order in which a click on the name puts the rows.
+    pub const fn order(self) -> TableOrder {
+        match self {
+            Self::Head => TableOrder::Layer,
+            Self::Kinds => TableOrder::Kind,
+            Self::Number(metric) => TableOrder::By(metric),
+        }
+    }
+}
+
+impl AtlasScene {
+    /// The columns of the table with their places.
+    pub fn columns(&self, layout: &AtlasLayout) -> Vec<(TableColumn, Rangef)> {
+        let metrics = self.options.columns();
+        let table = layout.table;
+        let each = NUMBERS_SHARE * table.width() / metrics.len().max(LEAST_NUMBERS) as f32;
+        let numbers = table.right() - metrics.len() as f32 * each;
+        let head = table.left() + HEAD_PT;
+        let mut columns = vec![
+            (TableColumn::Head, Rangef::new(table.left(), head)),
+            (TableColumn::Kinds, Rangef::new(head, numbers)),
+        ];
+        for (nth, metric) in metrics.into_iter().enumerate() {
+            let left = numbers + nth as f32 * each;
+            columns.push((TableColumn::Number(metric), Rangef::new(left, left + each)));
+        }
+        columns
+    }
+
+    /// Heads in the order of the table: those without the number that orders it are left out.
+    pub fn rows(&self) -> Vec<HeadId> {
+        let Some(table) = self.table() else { return Vec::new() };
+        let mut rows = match (self.options.order, self.options.ordered_by()) {
+            (TableOrder::Kind, _) => {
+                let firsts = self.first_kinds(table);
+                let mut order: Vec<usize> = (0..table.heads.len()).collect();
+                order.sort_by_key(|at| firsts[*at].map_or(usize::MAX, Metric::slot));
+                order.into_iter().map(|at| table.heads[at]).collect()
+            }
+            (_, Some(metric)) => match table.column(metric) {
+                Some(column) => column.order().into_iter().map(|at| table.heads[at]).collect(),
+                None => table.heads.clone(),
+            },
+            (_, None) => table.heads.clone(),
+        };
+        if self.options.lowest_first {
+            rows.reverse();
+        }
+        rows
+    }
+
+    /// Draws as many rows as there is room for.
+    pub(super) fn draw_table(&self, layout: &AtlasLayout, pen: &mut Pen<'_>) {
+        let Some(table) = self.table() else { return };
+        let columns = self.columns(layout);
+        let (weak, text) = (pen.palette.text_weak, pen.palette.text);
+        let cell = |pen: &mut Pen<'_>, words: &str, color: Rgba, place: Rangef, y: f32| {
+            let words = pen.type_.fit(words, SMALL, place.span() - GRID).into_owned();
+            pen.text(&words, SMALL, color, pos2(place.min, y), Align::Left);
+        };
+        let series = self.series();
+        let colors: Vec<(&[HeadId], Rgba)> = series
+            .iter()
+            .filter(|series| matches!(series.color, PointColor::Kind(Some(_))))
+            .map(|series| (series.heads.as_slice(), self.color_of(series.color, &pen.palette)))
+            .collect();
+        let names = layout.row(0);
+        for (column, place) in &columns {
+            let orders = self.options.is_ordered_by(column.order());
+            let arrow = match (orders, self.options.lowest_first) {
+                (false, _) => "",
+                (true, false) => " ↓",
+                (true, true) => " ↑",
+            };
+            let room = place.span() - GRID - pen.type_.width(arrow, SMALL);
+            let name = pen.type_.fit(column.title(), SMALL, room).into_owned();
+            let color = if orders { text } else { weak };
+            cell(pen, &format!("{name}{arrow}"), color, *place, names.center().y);
+        }
+        pen.line(names.left_bottom(), names.right_bottom(), 0.75, pen.palette.rule);
+        for (nth, id) in self.rows().into_iter().take(layout.n_rows()).enumerate() {
+            let row = layout.row(nth + 1);
+            if id == self.head {
+                pen.rect(row, pen.palette.raised);
+            }
+            let y = row.center().y;
+            for (column, place) in &columns {
+                match column {
+                    TableColumn::Head => cell(pen, &id.to_string(), text, *place, y),
+                    TableColumn::Kinds => {
+                        // The colour of its points: the table is their legend, too.
+                        let color =
+                            colors.iter().find(|(heads, _)| heads.contains(&id)).map_or(text, |(_, color)| *color);
+                        cell(pen, &kinds_text(table, id, &self.options.thresholds), color, *place, y);
+                    }
+                    TableColumn::Number(metric) => {
+                        let texts = shorter_and_shorter(table.cell(*metric, id));
+                        let fits = |words: &&String| pen.type_.width(words, SMALL) <= place.span() - GRID;
+                        let words = texts.iter().find(fits).or(texts.last()).cloned().unwrap_or_default();
+                        cell(pen, &words, text, *place, y);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A number with its standard error and rank, in less and less room.
+fn shorter_and_shorter(cell: Option<RankedStatistic>) -> Vec<String> {
+    let whole = number_text(cell);
+    let Some(cell) = cell else { return vec![whole, "–".to_owned()] };
+    let value = decimal_text(cell.statistic.value);
+    vec![whole, format!("{value}, {}", cell.rank_text()), format!("{value}, {}", ordinal_text(cell.rank)), value]
+}
