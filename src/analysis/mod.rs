@@ -39,6 +39,7 @@ pub mod states;
 pub mod stats;
 pub mod stream_norms;
 pub mod timing;
+pub mod welch;
 pub mod written;
 
 pub use point_cloud::{CloudToken, PointCloud, lengths_of};

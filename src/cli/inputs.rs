@@ -145,7 +145,19 @@ impl InputOptions {
     /// # Errors
     /// When it cannot be read.
     pub fn corpus(&self) -> Result<Option<InputList>, CliError> {
-        let Some(path) = &self.corpus else { return Ok(None) };
+        self.corpus.as_deref().map(|path| self.other_corpus(path)).transpose()
+    }
+
+    /// The name of the corpus; empty where none was given.
+    pub fn corpus_name(&self) -> &Path {
+        self.corpus.as_deref().unwrap_or(Path::new(""))
+    }
+
+    /// Another corpus, which is read as the one that was named.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn other_corpus(&self, path: &Path) -> Result<InputList, CliError> {
         let options = ListOptions {
             text_column: self.text_column.clone(),
             split: self.split.0,
@@ -155,7 +167,7 @@ impl InputOptions {
         for note in &list.notes {
             log::warn!("{note}: {}", path.display());
         }
-        Ok(Some(list))
+        Ok(list)
     }
 
     /// Whether nothing else was given besides a corpus.

@@ -397,3 +397,59 @@ fn known_heads_are_found_without_being_told() {
     let page = String::from_utf8(page.stdout).unwrap();
     assert!(page.contains(" of ") && page.contains("induction"), "{page}");
 }
+
+#[test]
+fn heads_over_two_corpora_or_of_two_models_are_held_against_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a.txt", "b.txt"].map(|name| folder.path().join(name).display().to_string());
+    fs::write(&a, TEXTS.join("\n")).unwrap();
+    fs::write(&b, ["The dog ran.", "A cat, a cat, a cat.", "He was sad. He was sad. He was sad."].join("\n")).unwrap();
+    let asked = ["--model", "demo:gpt", "--corpus", &a, "--metrics", "entropy,induction,previous"];
+    let result = heads(&[&asked[..], &["--against", &b]].concat());
+    let model = open("demo:gpt");
+    let texts = |path: &str| fs::read_to_string(path).unwrap();
+    let [of_a, of_b] = [&a, &b].map(|path| {
+        let texts = texts(path);
+        let lines: Vec<&str> = texts.lines().collect();
+        captures(&model, &lines)
+    });
+    // The mean entropy of each input, from its stored pattern.
+    let means = |captures: &[Capture], head: HeadId| -> Vec<f64> {
+        let entropy = |capture: &Capture| {
+            let pattern = attention::pattern(capture, head).unwrap();
+            let of_row = |row: &[f32]| -> f64 {
+                let parts = row.iter().filter(|weight| **weight > 0.0).map(|weight| f64::from(*weight));
+                -parts.map(|weight| weight * weight.ln()).sum::<f64>()
+            };
+            pattern.rows().map(of_row).sum::<f64>() / pattern.n_rows() as f64
+        };
+        captures.iter().map(entropy).collect()
+    };
+    let told = &result["result"]["self"]["heads"];
+    let heads_told = told.as_array().unwrap();
+    assert_eq!(heads_told.len(), 8);
+    for told in heads_told {
+        let head = HeadId::single(told["layer"].as_u64().unwrap() as usize, told["head"].as_u64().unwrap() as usize);
+        let cell = &told["metrics"]["entropy"];
+        let sides = [means(&of_a, head), means(&of_b, head)];
+        let [mean_a, mean_b] = sides.clone().map(|side| side.iter().sum::<f64>() / side.len() as f64);
+        let found = cell["contrast"]["difference"].as_f64().unwrap();
+        assert!((found - (mean_b - mean_a)).abs() < 1e-5, "{head}: {found}");
+        assert_eq!((cell["a"]["inputs"].as_u64(), cell["b"]["inputs"].as_u64()), (Some(5), Some(3)));
+        let (p, corrected) = (&cell["contrast"]["p"], &cell["contrast"]["p_corrected"]);
+        assert!(corrected.as_f64() >= p.as_f64() && corrected.as_f64() <= Some(1.0), "{cell}");
+    }
+    // A model against itself: no difference, and nothing is found.
+    let same = heads(&[&asked[..], &["--against-model", "demo:gpt", "--correction", "benjamini-hochberg"]].concat());
+    let cell = &same["result"]["self"]["heads"][0]["metrics"]["entropy"]["contrast"];
+    assert_eq!((cell["difference"].as_f64(), cell["p"].as_f64()), (Some(0.0), Some(1.0)));
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let output = attnscope(&[&asked[..], arguments].concat()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && words.iter().all(|word| stderr.contains(word)), "{stderr}");
+    };
+    refused(&["--against-model", "demo:bert"], &["same layout", "causal"]);
+    refused(&["--against", &b, "--correction", "none"], &["benjamini-hochberg"]);
+    let text = attnscope(&[&asked[..], &["--against", &b]].concat()).output().unwrap().stdout;
+    assert!(String::from_utf8_lossy(&text).contains("Cohen’s d"));
+}

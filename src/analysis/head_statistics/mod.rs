@@ -5,6 +5,7 @@
 //! does not have is [`Undefined`], never 0.
 
 mod activation;
+mod contrast;
 mod distances;
 mod kinds;
 mod metric;
@@ -13,6 +14,7 @@ mod of_cloud;
 mod offsets;
 mod order;
 mod row;
+mod similar;
 mod spread;
 mod stored;
 mod table;
@@ -28,17 +30,20 @@ use crate::{
         attention,
         detect::{Detector, Probe, StackFacts, Undefined},
         stats::Choices,
+        welch::Sample,
     },
     capture::{Capture, Matrix, RowMass},
     ids::{HeadId, StackKind},
     spec::{ModelSpec, StackSpec},
 };
 
+pub use contrast::{ContrastCell, ContrastColumn, ContrastTable, contrast, layouts_differ};
 pub use metric::{FORMER_NAMES, Metric, N_METRICS, Quantity};
 pub use moments::{Moments, Statistic};
 pub use of_cloud::table_of_cloud;
 pub use offsets::{MOST_OFFSET, N_BINS, OffsetSums};
 pub use order::{HeadOrder, order};
+pub use similar::{Fingerprints, Similar};
 pub use table::{MetricColumn, RankedStatistic, StackTable};
 pub use thresholds::Thresholds;
 
@@ -296,6 +301,14 @@ impl HeadSums {
                 Some(Statistic { value: squared.value - mean.value * mean.value, error: None, ..squared })
             }
             _ => of(metric),
+        }
+    }
+
+    /// The means of inputs as a sample; none of numbers that a single input has no mean of.
+    pub fn by_input(&self, metric: Metric) -> Option<Sample> {
+        match metric {
+            Metric::Kind(Detector::Positional) | Metric::Of(Quantity::DistanceVariance) => None,
+            _ => self.moments.get(metric.slot())?.by_input(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Sums over inputs from which a mean over rows and its standard error follow.
 
+use crate::analysis::welch::Sample;
+
 /// What one input adds to a metric: the sum of its rows, what the sum is divided by, and how many rows qualify.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
@@ -34,6 +36,9 @@ pub struct Moments {
     sum_squared: f64,
     sum_by_weight: f64,
     weight_squared: f64,
+    /// Mean of the means of the inputs, and the sum of their squared distances from it.
+    mean: f64,
+    squares: f64,
 }
 
 /// A number with what it rests on.
@@ -50,7 +55,7 @@ pub struct Statistic {
 
 impl Moments {
     /// Numbers of [`Self::to_numbers`].
-    pub const N_NUMBERS: usize = 7;
+    pub const N_NUMBERS: usize = 9;
 
     /// One more input; one without a row that qualifies does not count.
     pub fn add(&mut self, Tally { sum, weight, n_rows }: Tally) {
@@ -64,6 +69,10 @@ impl Moments {
         self.sum_squared += sum * sum;
         self.sum_by_weight += sum * weight;
         self.weight_squared += weight * weight;
+        // One after the other, as Welford has it: squares of large numbers are not taken from each other.
+        let from = sum / weight - self.mean;
+        self.mean += from / self.n_inputs;
+        self.squares += from * (sum / weight - self.mean);
     }
 
     /// The mean with its standard error; none where no row qualified.
@@ -75,16 +84,26 @@ impl Moments {
         (self.weight > 0.0).then_some(Statistic { value, error, n_rows, n_inputs })
     }
 
+    /// The means of the inputs as a sample, each of which counts once however long it is; none of no input.
+    pub fn by_input(&self) -> Option<Sample> {
+        let variance = if self.n_inputs > 1.0 { self.squares / (self.n_inputs - 1.0) } else { 0.0 };
+        (self.n_inputs > 0.0 && self.mean.is_finite()).then_some(Sample {
+            n: self.n_inputs as u64,
+            mean: self.mean,
+            variance,
+        })
+    }
+
     /// The numbers that it consists of.
     pub const fn to_numbers(self) -> [f64; Self::N_NUMBERS] {
-        let Self { n_inputs, n_rows, sum, weight, sum_squared, sum_by_weight, weight_squared } = self;
-        [n_inputs, n_rows, sum, weight, sum_squared, sum_by_weight, weight_squared]
+        let Self { n_inputs, n_rows, sum, weight, sum_squared, sum_by_weight, weight_squared, mean, squares } = self;
+        [n_inputs, n_rows, sum, weight, sum_squared, sum_by_weight, weight_squared, mean, squares]
     }
 
     /// Of the numbers that it consists of.
     pub const fn from_numbers(numbers: [f64; Self::N_NUMBERS]) -> Self {
-        let [n_inputs, n_rows, sum, weight, sum_squared, sum_by_weight, weight_squared] = numbers;
-        Self { n_inputs, n_rows, sum, weight, sum_squared, sum_by_weight, weight_squared }
+        let [n_inputs, n_rows, sum, weight, sum_squared, sum_by_weight, weight_squared, mean, squares] = numbers;
+        Self { n_inputs, n_rows, sum, weight, sum_squared, sum_by_weight, weight_squared, mean, squares }
     }
 }
 
@@ -108,6 +127,8 @@ mod tests {
         // The standard deviation of the four is 0.316228.
         assert!((value - 0.4).abs() < 1e-12 && (error.unwrap() - 0.158_113_883).abs() < 1e-9, "{error:?}");
         assert_eq!((n_rows, n_inputs), (40, 4));
+        let Sample { n, mean, variance } = moments.by_input().unwrap();
+        assert!(n == 4 && (mean - 0.4).abs() < 1e-12 && (variance - 0.1).abs() < 1e-12, "{variance}");
         assert_eq!(Moments::from_numbers(moments.to_numbers()), moments);
         assert_eq!(Moments::default().statistic(), None);
     }

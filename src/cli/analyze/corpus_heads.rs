@@ -10,17 +10,21 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::{document, heads::HeadsOptions, write};
+use super::{contrast_heads, document, heads::HeadsOptions, write};
 use crate::{
     analysis::{
         detect,
         explain::report::spec_json,
-        head_statistics::{HeadStatistics, Metric, MetricColumn, RankedStatistic, StackTable, Thresholds},
+        head_statistics::{
+            Fingerprints, HeadStatistics, Metric, MetricColumn, RankedStatistic, StackTable, Thresholds, layouts_differ,
+        },
+        welch::Correction,
     },
     cli::{CliError, engine, open_identified, render::parse_head, show_progress},
     export,
     ids::HeadId,
-    model::Cancelled,
+    model::{Cancelled, Engine},
+    options::one_of,
     protocol::LeftOut,
     text::{counted, grouped, sentence, unreadable},
     worker::corpus::{StatisticsOrder, StatisticsPass, statistics_key},
@@ -28,6 +32,8 @@ use crate::{
 
 /// Heads that the table names for each metric.
 const N_BEST: usize = 3;
+/// Similar heads that are named.
+const N_SIMILAR: usize = 5;
 /// Inputs that are named for each head, those in which it is most active.
 const N_INPUTS: usize = 5;
 
@@ -37,15 +43,28 @@ pub struct CorpusHeadsOptions {
     /// With --corpus: numbers to tell, separated by commas [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAME,NAME,…", requires = "corpus", value_parser = parse_metric)]
     metrics: Vec<Metric>,
+    /// With --corpus: hold the heads over this other corpus against those over the first
+    #[arg(long, value_name = "FILE", requires = "corpus", conflicts_with = "against_model")]
+    against: Option<PathBuf>,
+    /// With --corpus: hold the heads of this other model of the same layout against those of the first
+    #[arg(long, value_name = "MODEL", requires = "corpus")]
+    against_model: Option<String>,
+    /// With --against or --against-model: how p-values are corrected for the number of heads [default: holm]
+    #[arg(long, value_name = "METHOD", requires = "corpus", value_parser = parse_correction)]
+    correction: Option<Correction>,
     /// With --corpus: all numbers of one head with their ranks, such as L1H0
     #[arg(long, value_name = "LlHh", requires = "corpus", value_parser = parse_head)]
-    head: Option<(usize, usize)>,
+    pub(super) head: Option<(usize, usize)>,
     /// With --corpus: where sums are kept on the way, and where they go on from when the file is there
-    #[arg(long, value_name = "FILE", requires = "corpus")]
+    #[arg(long, value_name = "FILE", requires = "corpus", conflicts_with_all = ["against", "against_model"])]
     resume: Option<PathBuf>,
     /// With --resume: keep the sums after this many inputs
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     keep_every: u16,
+}
+
+fn parse_correction(name: &str) -> Result<Correction, String> {
+    Correction::from_name(name).ok_or_else(|| one_of(Correction::ALL.map(Correction::name)))
 }
 
 fn parse_metric(name: &str) -> Result<Metric, String> {
@@ -56,7 +75,8 @@ fn parse_metric(name: &str) -> Result<Metric, String> {
 }
 
 impl CorpusHeadsOptions {
-    fn wants(&self, metric: Metric) -> bool {
+    /// Whether a number is to be told.
+    pub(super) fn wants(&self, metric: Metric) -> bool {
         self.metrics.is_empty() || self.metrics.contains(&metric)
     }
 }
@@ -71,6 +91,12 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
     let engine = engine(options.threads.map(usize::from))?;
     let (model, identity) = open_identified(name, &engine)?;
     let order = StatisticsOrder { model: &model, list: &list, how: input.preparation() };
+    if how.against.is_some() || how.against_model.is_some() {
+        return against(options, (name, order), &engine);
+    }
+    if how.correction.is_some() {
+        return Err(CliError::Usage("--correction belongs to --against or --against-model".to_owned()));
+    }
     let key = statistics_key(&identity, order);
     let mut pass = match &how.resume {
         Some(path) => resumed(path, &key, order)?,
@@ -126,6 +152,47 @@ pub fn run(options: &HeadsOptions) -> Result<(), CliError> {
             Ok(())
         }
     }
+}
+
+/// Holds the heads over another corpus or of another model against those of an order.
+fn against(
+    options: &HeadsOptions,
+    (name, order): (&str, StatisticsOrder<'_>),
+    engine: &Engine,
+) -> Result<(), CliError> {
+    let (input, how) = (&options.input, &options.of_corpus);
+    let other = how.against_model.as_deref().map(|other| open_identified(other, engine)).transpose()?;
+    let other_model = other.as_ref().map_or(order.model, |(model, _)| model);
+    if let Some(sentence) = layouts_differ(order.model.spec(), other_model.spec()) {
+        return Err(CliError::Usage(sentence));
+    }
+    let list = how.against.as_deref().map(|path| input.other_corpus(path)).transpose()?;
+    let first = summed(order)?;
+    let second =
+        summed(StatisticsOrder { model: other_model, list: list.as_ref().unwrap_or(order.list), how: order.how })?;
+    let corpora = [input.corpus_name(), how.against.as_deref().unwrap_or(Path::new(""))];
+    let [corpus, other_corpus] = corpora.map(|path| path.display().to_string());
+    let names = match &how.against_model {
+        Some(other) => [name, other],
+        None => [&*corpus, &*other_corpus],
+    };
+    let models = [&**order.model.spec(), &**other_model.spec()];
+    let statistics = [first.statistics(), second.statistics()];
+    let sides = contrast_heads::Sides { names, models, statistics };
+    contrast_heads::tell(sides, how, how.correction.unwrap_or_default(), options.out.as_deref())
+}
+
+/// All inputs of an order, added up.
+fn summed(order: StatisticsOrder<'_>) -> Result<StatisticsPass, CliError> {
+    let mut pass = StatisticsPass::new(order.model);
+    pass.run(order, &show_progress, &mut |_| Ok(())).map_err(|stop| CliError::Failed(stop.to_string()))?;
+    for LeftOut { name, reason, .. } in &pass.left_out(order.list) {
+        log::warn!("left out: {name}: {reason}");
+    }
+    if pass.statistics().inputs().is_empty() {
+        return Err(CliError::Failed("none of the inputs can be run; the warnings say why".to_owned()));
+    }
+    Ok(pass)
 }
 
 /// A pass that goes on from a file, or one from the beginning where there is no file yet.
@@ -294,6 +361,17 @@ fn of_head(tables: &[StackTable], how: &CorpusHeadsOptions, layer: usize, head: 
                 }
                 (None, None) => {}
             }
+        }
+        let similar = Fingerprints::of(table).similar_to(id, N_SIMILAR);
+        if !similar.is_empty() {
+            writeln!(
+                text,
+                "  Similar heads, by the cosine of standardised numbers, with those on which both stand out:"
+            )
+            .ok();
+        }
+        for similar in similar {
+            writeln!(text, "    {}", similar.text()).ok();
         }
     }
     let missing = || CliError::Usage(format!("the model has no head L{layer}H{head}"));

@@ -3,6 +3,7 @@
 //! Every result is JSON with `method`, `parameters` (defaults included), `model`, `tokens`, `caveat` and `result`.
 //! Commands, flags, defaults and help of the laboratory's methods are read off their specs.
 
+mod contrast_heads;
 mod corpus_heads;
 mod cost;
 mod debate;

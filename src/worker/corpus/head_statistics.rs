@@ -23,7 +23,7 @@ const PACK_TOKENS: usize = 768;
 /// Bytes of the patterns of a pass; those of more are made head by head.
 const PATTERN_BYTES: u64 = 256 << 20;
 /// What a file of a pass that was stopped begins with.
-const MAGIC: &[u8] = b"attnscope head statistics 1\n";
+const MAGIC: &[u8] = b"attnscope head statistics 2\n";
 
 /// What statistics are of.
 #[derive(Clone, Copy)]

@@ -17,12 +17,12 @@ use super::{
 use crate::{
     analysis::{
         cloud_query::{CloudQuery, CloudResult},
-        head_statistics::{MetricColumn, RankedStatistic, StackTable},
+        head_statistics::{Fingerprints, MetricColumn, RankedStatistic, Similar, StackTable},
     },
     figure::{
         pen::Medium,
         views::{
-            atlas::{AtlasOptions, AtlasScene, TableColumn, kinds_text, layout::AtlasLayout, number_text},
+            atlas::{AtlasOptions, AtlasScene, PointSeries, TableColumn, kinds_text, layout::AtlasLayout, number_text},
             regions::Pointed,
         },
     },
@@ -37,6 +37,9 @@ use crate::{
     },
 };
 
+/// Similar heads that are named.
+const N_SIMILAR: usize = 3;
+
 /// A narrower plot has no legend.
 const LEGEND_PT: f32 = 360.0;
 
@@ -47,6 +50,7 @@ type SceneKey = (Same<CloudResult>, HeadId, AtlasOptions, ColorMap);
 #[derive(Default)]
 pub struct AtlasView {
     painter: ScenePainter<SceneKey>,
+    fingerprints: Option<(Same<CloudResult>, Fingerprints)>,
 }
 
 impl Canvas for AtlasView {
@@ -74,6 +78,14 @@ impl Canvas for AtlasView {
 }
 
 impl AtlasView {
+    /// The standardised numbers of all heads, worked out once for each table.
+    fn fingerprints(&mut self, scene: &AtlasScene, table: &StackTable) -> &Fingerprints {
+        let found = Same(Arc::clone(&scene.found));
+        let kept = self.fingerprints.take().filter(|(of, _)| *of == found);
+        let (_, fingerprints) = self.fingerprints.insert(kept.unwrap_or_else(|| (found, Fingerprints::of(table))));
+        fingerprints
+    }
+
     /// Draws points, cells and table; the head under the pointer is marked in all of them.
     fn scene_ui(&mut self, ui: &mut Ui, cx: &ViewCtx<'_>, scene: &AtlasScene) {
         let Some(table) = scene.table() else { return };
@@ -102,12 +114,14 @@ impl AtlasView {
         let marked = [Some(layout.heads().cell(under.layer, under.head)), row.map(|row| layout.row(row + 1))];
         of_heads::mark(&painter, cx, marked.into_iter().flatten());
         let series = scene.series();
-        let point = series.iter().find_map(|series| {
-            let at = series.heads.iter().position(|head| *head == under)?;
-            Some(series.points[at])
-        });
-        plotted.ring(ui, cx.theme, point);
-        readout_ui(ui, cx, scene, table, under);
+        let point_of = |head: HeadId| {
+            let at = |series: &PointSeries| Some(series.points[series.heads.iter().position(|known| *known == head)?]);
+            series.iter().find_map(at)
+        };
+        let similar = self.fingerprints(scene, table).similar_to(under, N_SIMILAR);
+        let ringed = [under].into_iter().chain(similar.iter().map(|similar| similar.head));
+        plotted.ring(ui, cx.theme, ringed.filter_map(point_of));
+        readout_ui(ui, cx, scene, (table, under, &similar));
         let side = under.stack.query_side();
         let has_picture = cx.pane.cloud(cx.document).is_some_and(|cloud| cloud.has_patches(side));
         let pressed = if in_chart.is_some() { &plotted.response } else { &response };
@@ -146,7 +160,12 @@ fn heading_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &AtlasScene, layout: &AtlasLayou
 }
 
 /// All numbers of a head with their ranks: those that are shown first, with what they are means over.
-fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &AtlasScene, table: &StackTable, head: HeadId) {
+fn readout_ui(
+    ui: &Ui,
+    cx: &ViewCtx<'_>,
+    scene: &AtlasScene,
+    (table, head, similar): (&StackTable, HeadId, &[Similar]),
+) {
     tooltip::at_pointer(ui, |ui| {
         ui.strong(format!("{head}: {}", kinds_text(table, head, &scene.options.thresholds)));
         let shown = scene.options.columns();
@@ -172,6 +191,13 @@ fn readout_ui(ui: &Ui, cx: &ViewCtx<'_>, scene: &AtlasScene, table: &StackTable,
                 ui.end_row();
             }
         });
+        if !similar.is_empty() {
+            ui.add_space(GRID);
+            controls::caption_ui(ui, cx.theme, "Similar heads, by the cosine of standardised numbers");
+            for similar in similar {
+                controls::caption_ui(ui, cx.theme, similar.text());
+            }
+        }
     });
 }
 
