@@ -20,7 +20,7 @@ use attnscope::{
     session::ViewKind,
 };
 use eframe::egui::vec2;
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 
 use crate::{
     render::attnscope,
@@ -163,10 +163,11 @@ fn moved_thresholds_name_other_heads_in_the_window_and_in_figures() {
         (n, std::fs::read_to_string(figure).unwrap())
     };
     let (usual, _) = kinds(&[]);
-    let (all, svg) = kinds(&["--threshold", "previous=0", "--point-color", "entropy", "--point-size", "first"]);
+    let (all, svg) = kinds(&["--kind-threshold", "previous=0", "--point-color", "entropy", "--point-size", "first"]);
     assert!(all == 8 && usual < all, "{usual} {all}");
     assert!(svg.contains("colour: Entropy from 0"), "the channels are named");
-    let wrong = attnscope(&["render", "atlas", "--model", "demo:gpt", "--text", "a", "--threshold", "content=0.5"]);
+    let wrong =
+        attnscope(&["render", "atlas", "--model", "demo:gpt", "--text", "a", "--kind-threshold", "content=0.5"]);
     assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("previous"));
 }
 

@@ -177,7 +177,7 @@ impl AtlasOptions {
         choose_with(visit, ("color_by_number", "Cells", meaning), &mut self.color, &CHOICES, of_view);
         let orders: Vec<_> = TableOrder::all().map(|order| (order, order.name(), order.title())).collect();
         let meaning = "Order of the table, the highest first; a click on a heading does the same";
-        choose_with(visit, ("order", "Order of the table", meaning), &mut self.order, &orders, of_view);
+        choose_with(visit, ("table_order", "Order of the table", meaning), &mut self.order, &orders, of_view);
         let meaning = "The table begins with the lowest number; a second click on a heading does the same";
         let value = FieldValue::Flag(&mut self.lowest_first);
         visit(OptionField::new("order_lowest_first", "Lowest number first", meaning, value).strict());
@@ -190,7 +190,7 @@ impl AtlasOptions {
         let mut read = |text: &str| put(thresholds, Thresholds::from_text(text));
         let meaning = "Numbers from which heads are called something, where another one than the usual is wanted: kinds \
                        and numbers, such as induction=0.4,previous=0.6";
-        let field = OptionField::new("threshold", "Thresholds", meaning, FieldValue::Text(&text, &mut read));
+        let field = OptionField::new("kind_threshold", "Thresholds", meaning, FieldValue::Text(&text, &mut read));
         visit(field.placeholder("KIND=NUMBER,…").strict().on_command_line());
         let meaning = "Number from which a head is called so; a higher one names fewer heads";
         for (nth, metric) in Metric::kinds().enumerate() {
