@@ -272,7 +272,7 @@ fn slope(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// The share of `right` among `n` that are independent of each other (Wilson 1927).
-fn wilson(right: usize, n: usize) -> Estimate {
+pub(super) fn wilson(right: usize, n: usize) -> Estimate {
     let (n, value) = (n as f64, right as f64 / n as f64);
     let middle = (value + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z * (value * (1.0 - value) / n + Z * Z / (4.0 * n * n)).sqrt() / (1.0 + Z * Z / n);

@@ -1,6 +1,7 @@
 //! Pure functions on captures: `f32` in, `f32` out. No engine, no window, no files; threads only where
 //! rayon splits work whose result does not depend on them.
 
+pub mod accuracy;
 pub mod aggregate;
 pub mod approximations;
 pub mod attention;

@@ -453,3 +453,68 @@ fn heads_over_two_corpora_or_of_two_models_are_held_against_each_other() {
     let text = attnscope(&[&asked[..], &["--against", &b]].concat()).output().unwrap().stdout;
     assert!(String::from_utf8_lossy(&text).contains("Cohen’s d"));
 }
+
+#[test]
+fn classes_and_losses_of_a_corpus_are_held_against_its_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let analyze = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_attnscope"));
+        command.args(["analyze", "accuracy", "--threads", "2"]).args(arguments).env("HF_HUB_CACHE", "no-cache");
+        command.output().unwrap()
+    };
+    let told = |arguments: &[&str]| -> serde_json::Value {
+        let output = analyze(&[arguments, &["--out", "-"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["result"].clone()
+    };
+    let reviews = folder.path().join("reviews.csv");
+    let rows = "text,label\na wonderful film,positive\na dull and boring mess,negative\na wonderful film,negative\n";
+    fs::write(&reviews, rows).unwrap();
+    let reviews = reviews.to_str().unwrap();
+    let result = told(&["--model", "demo:bilstm", "--corpus", reviews]);
+    let inputs = result["inputs"].as_array().unwrap();
+    let probability = |at: usize| inputs[at]["probability"].as_f64().unwrap();
+    let loss = |at: usize| inputs[at]["loss"].as_f64().unwrap();
+    assert_eq!((&inputs[0]["right"], &inputs[2]["right"]), (&true.into(), &false.into()));
+    assert!((loss(0) + probability(0).ln()).abs() < 1e-9, "the loss of a right class is that of its probability");
+    // One text under both labels of two classes: their probabilities sum to 1.
+    assert!(((-loss(0)).exp() + (-loss(2)).exp() - 1.0).abs() < 1e-9);
+    let counts: u64 = result["confusion"]["counts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|row| row.as_array().unwrap())
+        .map(|n| n.as_u64().unwrap())
+        .sum();
+    assert_eq!((counts, result["accuracy"]["n"].as_u64()), (3, Some(3)));
+    let text = analyze(&["--model", "demo:bilstm", "--corpus", reviews]).stdout;
+    assert!(String::from_utf8_lossy(&text).contains("3 labelled inputs"));
+
+    // A language model: minus the logarithm of what its last rows say of the next token.
+    let texts = corpus(folder.path(), 3);
+    let result = told(&["--model", "demo:gpt", "--corpus", &texts]);
+    let model = open("demo:gpt");
+    let plan = RunPlan { sites: Sites::NONE, logits: Logits::Keep, ..RunPlan::default() };
+    for (nth, line) in fs::read_to_string(&texts).unwrap().lines().enumerate() {
+        let capture = model.forward(&model.encode(&Input::text(line)).unwrap(), &plan, &uninterrupted).unwrap();
+        let (logits, tokens) = (capture.logits().unwrap(), capture.tokens(Side::Only));
+        let loss = |at: usize| {
+            let row = logits.row(at).unwrap();
+            let total: f64 = row.iter().map(|logit| f64::from(*logit).exp()).sum();
+            total.ln() - f64::from(row[tokens[at + 1].id.unwrap() as usize])
+        };
+        let n = tokens.len() - 1;
+        let mean = (0..n).map(loss).sum::<f64>() / n as f64;
+        let found = &result["inputs"][nth];
+        assert!((found["loss"].as_f64().unwrap() - mean).abs() < 1e-5, "{found} {mean}");
+        assert_eq!(found["tokens"].as_u64(), Some(n as u64));
+    }
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let output = analyze(arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && words.iter().all(|word| stderr.contains(word)), "{stderr}");
+    };
+    refused(&["--model", "demo:bilstm", "--corpus", reviews, "--label-column", "stars"], &["stars", "label"]);
+    refused(&["--model", "demo:bilstm", "--corpus", reviews, "--label-column", "text"], &["wonderful", "class"]);
+    refused(&["--model", "demo:bert", "--corpus", reviews], &["classifier"]);
+}

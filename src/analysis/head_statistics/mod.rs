@@ -39,7 +39,7 @@ use crate::{
 
 pub use contrast::{ContrastCell, ContrastColumn, ContrastTable, contrast, layouts_differ};
 pub use metric::{FORMER_NAMES, Metric, N_METRICS, Quantity};
-pub use moments::{Moments, Statistic};
+pub use moments::{Moments, Statistic, Tally};
 pub use of_cloud::table_of_cloud;
 pub use offsets::{MOST_OFFSET, N_BINS, OffsetSums};
 pub use order::{HeadOrder, order};

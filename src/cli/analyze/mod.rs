@@ -3,6 +3,7 @@
 //! Every result is JSON with `method`, `parameters` (defaults included), `model`, `tokens`, `caveat` and `result`.
 //! Commands, flags, defaults and help of the laboratory's methods are read off their specs.
 
+mod accuracy;
 mod contrast_heads;
 mod corpus_heads;
 mod cost;
@@ -24,7 +25,7 @@ use serde_json::{Value, json};
 use super::CliError;
 use crate::{
     analysis::{
-        debate as over_inputs, detect,
+        accuracy as over_labels, debate as over_inputs, detect,
         explain::report::{MethodSpec, model_json, tokens_json},
         lengths as by_length, timing,
     },
@@ -39,6 +40,8 @@ use crate::{
 pub enum Method {
     /// Scores of heads.
     Heads(Box<heads::HeadsOptions>),
+    /// Class, probability and loss of every input.
+    Accuracy(Box<accuracy::AccuracyOptions>),
     /// Quality by the length of the source.
     Lengths(Box<lengths::LengthsOptions>),
     /// The published tests of attention as explanation.
@@ -59,6 +62,8 @@ impl Subcommand for Method {
              analyze heads --model demo:gpt\n  attnscope analyze heads --model demo:bert --corpus demo:sentences --out \
              heads.csv",
         );
+        let accuracy = accuracy::AccuracyOptions::augment_args(Command::new(over_labels::METHOD.name));
+        let accuracy = titled(accuracy, &over_labels::METHOD);
         let lengths = lengths::LengthsOptions::augment_args(Command::new(by_length::METHOD.name));
         let lengths = titled(lengths, &by_length::METHOD);
         let cost = cost::CostArguments::augment_args(Command::new(timing::METHOD.name));
@@ -70,6 +75,7 @@ impl Subcommand for Method {
         };
         command
             .subcommand(heads)
+            .subcommand(accuracy)
             .subcommand(lengths)
             .subcommand(debate)
             .subcommand(cost)
@@ -83,7 +89,14 @@ impl Subcommand for Method {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        [detect::METHOD.name, by_length::METHOD.name, over_inputs::METHOD.name, timing::METHOD.name].contains(&name)
+        [
+            detect::METHOD.name,
+            over_labels::METHOD.name,
+            by_length::METHOD.name,
+            over_inputs::METHOD.name,
+            timing::METHOD.name,
+        ]
+        .contains(&name)
             || ALL.iter().any(|method| method.spec.name == name)
     }
 }
@@ -94,6 +107,9 @@ impl FromArgMatches for Method {
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         match ALL.iter().find(|method| method.spec.name == name) {
             Some(method) => Ok(Self::Lab(Box::new(lab::LabArguments::read(method, matches)?))),
+            None if name == over_labels::METHOD.name => {
+                Ok(Self::Accuracy(Box::new(accuracy::AccuracyOptions::from_arg_matches(matches)?)))
+            }
             None if name == by_length::METHOD.name => {
                 Ok(Self::Lengths(Box::new(lengths::LengthsOptions::from_arg_matches(matches)?)))
             }
@@ -122,6 +138,7 @@ fn titled(command: Command, spec: &MethodSpec) -> Command {
 pub fn run(method: &Method) -> Result<(), CliError> {
     match method {
         Method::Heads(options) => heads::run(options),
+        Method::Accuracy(options) => accuracy::run(options),
         Method::Lengths(options) => lengths::run(options),
         Method::Debate(asked) => debate::run(asked),
         Method::Cost(options) => cost::run(options),

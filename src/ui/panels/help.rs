@@ -3,7 +3,7 @@
 use eframe::egui::{self, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::{
-    analysis::{detect, explain::report::MethodSpec, lengths},
+    analysis::{accuracy, detect, explain::report::MethodSpec, lengths},
     glossary::TERMS,
     lab,
     ui::{
@@ -72,7 +72,8 @@ impl HelpTab {
                     };
                     HelpRow::new(method.title, about, method.formula)
                 };
-                lab::ALL.iter().map(|method| method.spec).chain([&detect::METHOD, &lengths::METHOD]).map(of).collect()
+                let others = [&detect::METHOD, &accuracy::METHOD, &lengths::METHOD];
+                lab::ALL.iter().map(|method| method.spec).chain(others).map(of).collect()
             }
         }
     }
