@@ -109,6 +109,35 @@ fn a_run_that_was_ended_goes_on_and_comes_to_the_same() {
     refused(&["--limit", "7"], "no state of this command");
 }
 
+/// A bundled classifier as a folder; its twins have the words of the first.
+fn written(name: &str, folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models");
+    for from in ["bilstm", name] {
+        for file in fs::read_dir(assets.join(from)).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_model_that_was_trained_anew_does_not_go_on_with_what_was_measured_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let [model, state] = ["model", "state.json"].map(|name| folder.path().join(name));
+    written("bilstm", &model);
+    let [model_name, state] = [&model, &state].map(|path| path.to_str().unwrap());
+    let again = ["--model", model_name, "--corpus", "demo:reviews", "--test", "permutation", "--limit", "2"];
+    let again = [&again[..], &["--resume", state]].concat();
+    said(&run(&again));
+    // Its twin has the same words, family and number of parameters.
+    written("bilstm-deceiving", &model);
+    let refused = run(&again);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("begun with other weights"), "{said}");
+    assert!(!said.contains("options"), "nothing else differs: {said}");
+}
+
 #[test]
 fn table_rows_and_figure_say_the_result_with_its_number_of_inputs() {
     let folder = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ use crate::{
             Instance, METHOD, RankAgreement, SummaryOptions, summary,
         },
     },
-    cli::{CliError, engine, inputs::PreparationOptions, open_model, show_progress},
+    cli::{CliError, engine, inputs::PreparationOptions, open_identified, show_progress},
     corpus::list::{InputList, ListOptions},
     export,
     figure::{
@@ -29,7 +29,7 @@ use crate::{
     },
     model::{Cancelled, Model, Progress, Stage},
     text::{counted, decimal_text, share_text, weight_text},
-    worker::{self, corpus},
+    worker::{self, corpus, disk_cache::Fingerprint},
 };
 
 /// So many inputs that cannot be measured, with none that can, are enough to stop.
@@ -133,13 +133,13 @@ pub fn run(asked: &DebateArguments) -> Result<(), CliError> {
     }
     let list = ListOptions { text_column: asked.text_column.clone(), ..ListOptions::default() };
     let list = corpus::read(&asked.corpus, &list).map_err(|error| CliError::Failed(error.to_string()))?;
-    let model = open_model(&asked.model, &engine(asked.threads.map(usize::from))?)?;
+    let (model, identity) = open_identified(&asked.model, &engine(asked.threads.map(usize::from))?)?;
     if !model.reads_whole() || model.outputs().is_none_or(|outputs| !outputs.has_probabilities()) {
         let what = "is no classifier: the tests compare probabilities of one output for each text";
         return Err(CliError::Usage(format!("{} {what}", asked.model)));
     }
     let options = asked.options();
-    let measured = measured(&model, &list, &options, asked)?;
+    let measured = measured((&model, &identity), &list, &options, asked)?;
     let how = SummaryOptions { epsilon: asked.epsilon, samples: asked.samples as usize, seed: asked.seed };
     let summary = summary(&measured.instances, &how);
     let scene = DebateScene { model: model.spec().name.clone(), corpus: asked.corpus.display().to_string(), summary };
@@ -160,13 +160,13 @@ pub fn run(asked: &DebateArguments) -> Result<(), CliError> {
 
 /// Measures every input that the state does not have yet.
 fn measured(
-    model: &Model,
+    (model, identity): (&Model, &Fingerprint),
     list: &InputList,
     options: &DebateOptions,
     asked: &DebateArguments,
 ) -> Result<Measured, CliError> {
     let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
-    let mut state = DebateState::begin(asked.resume.as_deref(), model, &list.items, (options, asked.how))?;
+    let mut state = DebateState::begin(asked.resume.as_deref(), (model, identity), list, (options, asked.how))?;
     let prepared = asked.how.chosen();
     for nth in state.n_done()..n {
         let go_on = |_: Progress| -> Result<(), Cancelled> {

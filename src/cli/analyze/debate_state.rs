@@ -12,15 +12,18 @@ use serde_json::Value;
 use crate::{
     analysis::debate::{DebateOptions, Instance},
     cli::{CliError, inputs::PreparationOptions},
-    corpus::list::{Content, Item},
-    digest::Sha256,
+    corpus::list::InputList,
     export,
     model::Model,
     text::{bytes_text, unreadable},
+    worker::{
+        corpus::{inputs_key, model_key},
+        disk_cache::Fingerprint,
+    },
 };
 
 const FORMAT: &str = "attnscope-debate";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Larger files are refused.
 const MAX_BYTES: u64 = 1 << 28;
 /// Between two writings of the file.
@@ -57,15 +60,13 @@ impl DebateState {
     /// Goes on from a file where it is there.
     pub fn begin(
         path: Option<&Path>,
-        model: &Model,
-        items: &[Item],
+        (model, identity): (&Model, &Fingerprint),
+        list: &InputList,
         (options, how): (&DebateOptions, PreparationOptions),
     ) -> Result<Self, CliError> {
-        let spec = model.spec();
         let asked = serde_json::json!({
-            "model": { "name": spec.name, "family": spec.family, "n_params": spec.n_params },
-            "inputs": digest(items),
-            "preparation": format!("{:?}", how.chosen()),
+            "model": model_key(identity, model),
+            "inputs": inputs_key(list, how.chosen()),
             "options": options,
         });
         let empty = || KeptTests {
@@ -151,26 +152,16 @@ fn read(path: &Path) -> Result<Option<(KeptTests, &Path)>, CliError> {
 
 /// What differs between what a file was begun with and what is asked now.
 fn differs(kept: &Value, asked: &Value, path: &Path) -> CliError {
-    let parts = ["model", "inputs", "preparation", "options"];
-    let other: Vec<&str> = parts.into_iter().filter(|part| kept.get(part) != asked.get(part)).collect();
+    let parts = [
+        ("model", "weights (another model, or the same name after it was trained or copied anew)"),
+        ("inputs", "inputs"),
+        ("options", "options"),
+    ];
+    let other = parts.into_iter().filter(|(part, _)| kept.get(part) != asked.get(part)).map(|(_, name)| name);
+    let other: Vec<&str> = other.collect();
     CliError::Usage(format!(
         "the state was begun with other {}: give the same, or another file to --resume: {}",
         other.join(" and "),
         path.display()
     ))
-}
-
-/// A digest of the inputs.
-fn digest(items: &[Item]) -> String {
-    let mut sum = Sha256::default();
-    for item in items {
-        match &item.content {
-            Content::Text(text) => sum.update(text.as_bytes()),
-            Content::Grouped(text) => sum.update(text.to_string().as_bytes()),
-            Content::Picture(path) => sum.update(path.to_string_lossy().as_bytes()),
-            Content::BundledPicture(name) => sum.update(name.as_bytes()),
-        }
-        sum.update(&[0]);
-    }
-    sum.text()
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{chunk_size, input_of, packs, pass_cache::with_inputs, passes::sentence, run_pack};
+use super::{chunk_size, input_of, keys, packs, passes::sentence, run_pack};
 use crate::{
     analysis::head_statistics::{HeadStatistics, Metric},
     capture::Site,
@@ -75,9 +75,7 @@ struct StateHeader {
 /// A name of everything that decides about the numbers but for the threads.
 pub fn statistics_key(identity: &Fingerprint, order: StatisticsOrder<'_>) -> String {
     let numbers = Metric::ALL.map(Metric::name).join(" ");
-    let mut key = identity.clone().and(env!("CARGO_PKG_VERSION").as_bytes()).and(numbers.as_bytes());
-    key = key.and(order.model.engine().device_name().as_bytes()).and(format!("{:?}", order.how).as_bytes());
-    with_inputs(key, order.list).key().to_string()
+    keys::both(&identity.clone().and(numbers.as_bytes()), order.model, order.list, order.how)
 }
 
 impl StatisticsPass {

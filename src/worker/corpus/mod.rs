@@ -3,6 +3,7 @@
 mod capture;
 mod head_statistics;
 mod job;
+mod keys;
 mod look;
 mod pass_cache;
 mod passes;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 pub use capture::{CorpusRun, capture, packs, run_pack};
 pub use head_statistics::{StateError, StatisticsOrder, StatisticsPass, statistics_key};
 pub(super) use job::{Begun, check_kind, run};
+pub use keys::{inputs_key, model_key};
 pub(super) use look::look;
 pub use passes::{Order, Passes, chunk_size, sites_of};
 pub(super) use read::is_picture;
