@@ -1,7 +1,10 @@
 //! The text itself: its numbers are those of the pattern, its words those of the input, and the pointer asks both ways.
 
 use attnscope::{
+    analysis::attention,
+    capture::file::{self, Format},
     figure::views::text::TextUnit,
+    ids::{CaptureId, HeadId, StackKind},
     session::{Command, ViewKind},
 };
 use egui_kittest::kittest::Queryable as _;
@@ -142,4 +145,44 @@ fn the_outline_is_of_the_parts_that_have_the_colours() {
     window.app().request(Command::SetViewOptions(options));
     window.settle();
     assert!(shows(&window, "Paragraph: five six") && !shows(&window, "Sentence: one two."));
+}
+
+/// Of a model that attends to sentences a word has its weight in its sentence times that of the sentence: all of them
+/// are one document.
+#[test]
+fn words_times_sentences_are_one_over_the_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let text = "terrible value. ordered pasta entree. good taste but size was an appetizer size. no salad.";
+    let (capture, data) = (path("review.safetensors"), path("review.json"));
+    let run = |arguments: &[&str]| attnscope(arguments);
+    let written = run(&["capture", "--model", "demo:documents", "--text", text, "--out", &capture]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let drawn = ["render", "text", "--capture", &capture, "--tint", "mass", "--data", &data];
+    let output = run(&[&drawn[..], &["--stack", "words"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut bytes = std::io::Cursor::new(std::fs::read(&capture).unwrap());
+    let read = file::read(&mut bytes, Format::Safetensors, "review", &mut || CaptureId(1)).unwrap().remove(0);
+    let [words, sentences] = [StackKind::Words, StackKind::Sentences]
+        .map(|stack| attention::pattern(&read, HeadId { stack, layer: 0, head: 0 }).unwrap());
+    let n_words = words.shape()[1];
+    let mut expected = vec![0.0f64; n_words];
+    for sentence in 0..words.shape()[0] {
+        let of_sentence = f64::from(sentences.row(0).unwrap()[sentence]);
+        for (sum, weight) in expected.iter_mut().zip(words.row(sentence).unwrap()) {
+            *sum += of_sentence * f64::from(*weight);
+        }
+    }
+    let table: Value = serde_json::from_slice(&std::fs::read(&data).unwrap()).unwrap();
+    let masses: Vec<f64> = table["rows"].as_array().unwrap().iter().map(|row| row["mass"].as_f64().unwrap()).collect();
+    assert_eq!(masses.len(), n_words);
+    assert!((masses.iter().sum::<f64>() - 1.0).abs() < 1e-5, "{masses:?}");
+    for (mass, expected) in masses.iter().zip(expected) {
+        assert!((mass - expected).abs() < 1e-6, "{mass} {expected}");
+    }
+    let refused =
+        run(&["render", "text", "--model", "demo:bert", "--text", text, "--tint", "mass", "--out", &path("no.svg")]);
+    assert!(!refused.status.success());
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("--stack words"), "{message}");
 }

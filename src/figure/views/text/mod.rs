@@ -15,10 +15,13 @@ pub use spec::SPEC;
 use self::layout::TextLayout;
 use super::{Pinned, joined, subject_text};
 use crate::{
-    analysis::reading::{Axis, ReadPattern},
+    analysis::{
+        attention,
+        reading::{Axis, ReadPattern},
+    },
     capture::{Capture, TextPiece, running_text},
     figure::{Captions, palette::Palette},
-    ids::{Side, StackKind},
+    ids::{HeadId, Side, StackKind},
     raster::{ColorMap, ColorRange},
     style::{Rgba, contrast},
     text::{capitalised, weight_text},
@@ -89,7 +92,7 @@ impl Passage {
     /// What it is folded into where the colours are those of `unit`; tokens stand by sentences.
     pub const fn parts(&self, unit: TextUnit) -> &Parts {
         match unit {
-            TextUnit::Token | TextUnit::Sentence => &self.sentences,
+            TextUnit::Token | TextUnit::Sentence | TextUnit::Mass => &self.sentences,
             TextUnit::Paragraph => &self.paragraphs,
             TextUnit::Document => &self.document,
         }
@@ -190,36 +193,59 @@ pub struct Tint {
     pub on_keys: bool,
     /// By piece.
     pub values: Vec<f32>,
+    /// Whether each is a weight in a sentence times that of the sentence.
+    pub is_mass: bool,
 }
 
 impl Tint {
     /// What a query gives to each key, what a key gets from each query, or without either what keys get on average from
-    /// the queries that are shown.
-    pub fn of(read: &ReadPattern, (row, col): (Option<usize>, Option<usize>)) -> Self {
+    /// the queries that are shown. With `masses`, one for each row, a row counts as much as it says.
+    pub fn of(read: &ReadPattern, (row, col): (Option<usize>, Option<usize>), masses: Option<&[f32]>) -> Self {
+        let is_mass = masses.is_some();
+        let mass = |row: usize| masses.map_or(1.0, |masses| masses.get(row).copied().unwrap_or(0.0));
         let n_keys = read.cols.n_of_tokens();
         match (row, col) {
             (None, Some(col)) if !read.has_one_row() => {
-                let values = (0..read.rows.len()).map(|row| read.value(row, col).unwrap_or(0.0)).collect();
-                Self { on_keys: false, values }
+                let values = (0..read.rows.len()).map(|row| mass(row) * read.value(row, col).unwrap_or(0.0)).collect();
+                Self { on_keys: false, values, is_mass }
             }
             (Some(row), _) if !read.has_one_row() => {
                 let values = read.row(row).map_or_else(|| vec![0.0; n_keys], |values| values[..n_keys].to_vec());
-                Self { on_keys: true, values }
+                Self { on_keys: true, values: values.into_iter().map(|value| mass(row) * value).collect(), is_mass }
             }
             _ => {
                 let shown = |row: &usize| read.rows.groups[*row].left_out.is_none();
-                let rows: Vec<&[f32]> = read.here.clone().filter(shown).filter_map(|row| read.row(row)).collect();
-                let n = rows.len().max(1) as f64;
+                let rows = read.here.clone().filter(shown).filter_map(|row| Some((row, read.row(row)?)));
+                let rows: Vec<(usize, &[f32])> = rows.collect();
+                let n = if is_mass { 1.0 } else { rows.len().max(1) as f64 };
                 let mut sums = vec![0.0_f64; n_keys];
-                for row in rows {
-                    for (sum, value) in sums.iter_mut().zip(row) {
-                        *sum += f64::from(*value);
+                for (row, values) in rows {
+                    for (sum, value) in sums.iter_mut().zip(values) {
+                        *sum += f64::from(mass(row)) * f64::from(*value);
                     }
                 }
-                Self { on_keys: true, values: sums.into_iter().map(|sum| (sum / n) as f32).collect() }
+                Self { on_keys: true, values: sums.into_iter().map(|sum| (sum / n) as f32).collect(), is_mass }
             }
         }
     }
+}
+
+/// The weight of each row of the words of sentences: that of its sentence in the document, on average over the heads of
+/// the last layer that attends to sentences. `None` of other attention, and of what is no attention.
+pub fn sentence_weights(capture: &Capture, read: &ReadPattern) -> Option<Vec<f32>> {
+    if read.stack != StackKind::Words || read.signed || read.explained().is_some() {
+        return None;
+    }
+    let stack = StackKind::Sentences;
+    let layers = &capture.model().stack(stack)?.layers;
+    let n_heads = layers.last()?.n_heads;
+    let of_head = |head| attention::pattern(capture, HeadId { stack, layer: layers.len() - 1, head });
+    let patterns = (0..n_heads).map(of_head).collect::<Option<Vec<_>>>()?;
+    let weight = |at: usize| -> f32 {
+        let of = patterns.iter().filter_map(|pattern| pattern.row(0)?.get(at));
+        of.sum::<f32>() / n_heads.max(1) as f32
+    };
+    Some(read.rows.groups.iter().map(|group| group.positions.clone().map(weight).sum()).collect())
 }
 
 /// A text with its weights.
@@ -245,7 +271,7 @@ impl TextScene {
         let passage = self.passages.side(tint.on_keys);
         let parts = passage.parts(self.options.unit);
         match self.options.unit {
-            TextUnit::Token => tint.values.clone(),
+            TextUnit::Token | TextUnit::Mass => tint.values.clone(),
             TextUnit::Sentence | TextUnit::Paragraph | TextUnit::Document => {
                 let sums = parts.sums(&tint.values);
                 parts.of.iter().map(|of| of.map_or(0.0, |of| sums[of])).collect()
@@ -291,7 +317,14 @@ impl TextScene {
             _ if self.read.has_one_row() => "the explained output".to_owned(),
             (Some(row), _) => format!("given by {}", name(&self.read.rows, row)),
             (None, Some(col)) => format!("received by {}", name(&self.read.cols, col)),
+            (None, None) if self.tint.is_mass => "received, word weight × sentence weight, 1 over all words".to_owned(),
             (None, None) => "received, mean of all queries".to_owned(),
+        };
+        let is_held = self.pinned.in_pattern(&self.read) != (None, None);
+        let what = match (self.options.unit, self.tint.is_mass) {
+            (TextUnit::Mass, true) if is_held => format!("{what}, times the weight of the sentence"),
+            (TextUnit::Mass, false) => format!("{what}; word × sentence is of the stack of words alone"),
+            _ => what,
         };
         let unit = self.options.unit.noun();
         let range = self.range();

@@ -28,6 +28,8 @@ pub enum TextUnit {
     Paragraph,
     /// All tokens of the text.
     Document,
+    /// A token by its weight in its sentence times the weight of that sentence, of models that attend to sentences.
+    Mass,
 }
 
 impl TextUnit {
@@ -38,6 +40,7 @@ impl TextUnit {
             Self::Sentence => "sentence",
             Self::Paragraph => "paragraph",
             Self::Document => "document",
+            Self::Mass => "word",
         }
     }
 }
@@ -62,12 +65,13 @@ impl TextOptions {
     /// Shows the options.
     pub fn visit(&mut self, visit: &mut Visit<'_>) {
         let meaning = "Of text: what has a colour of its own, a token, or a sentence, a paragraph or the whole document with the \
-            sum of its weights";
+            sum of its weights; or a word by its weight in its sentence times that of the sentence, which is 1 over all words";
         let units = [
             (TextUnit::Token, "token", "Token"),
             (TextUnit::Sentence, "sentence", "Sentence"),
             (TextUnit::Paragraph, "paragraph", "Paragraph"),
             (TextUnit::Document, "document", "Document"),
+            (TextUnit::Mass, "mass", "Word × sentence"),
         ];
         choose(visit, ("tint", "Colour by", meaning), &mut self.unit, &units);
         let meaning = "Of text: lines from the query that is held to so many of its strongest keys";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Parts, Passages, TextScene, Tint};
+use super::{Parts, Passages, TextScene, TextUnit, Tint, sentence_weights};
 use crate::{
     capture::Capture,
     figure::{
@@ -56,13 +56,21 @@ fn figures(resolved: &ResolvedSpec<'_>) -> Result<Vec<NamedScene>, FigureError> 
         return Err(FigureError::Failed(why.to_owned()));
     }
     let patterns = resolved.patterns()?;
-    let high = resolved.shared_high(&patterns);
+    let is_mass = resolved.spec.options.text.unit == TextUnit::Mass;
+    if is_mass && patterns.iter().any(|(read, _)| sentence_weights(resolved.capture, read).is_none()) {
+        let message = "--tint mass is of attention to the words of sentences: choose --stack words of a model that attends \
+                       to sentences, or another --tint";
+        return Err(FigureError::Usage(message.to_owned()));
+    }
+    // The scale of several is that of weights, which masses do not reach.
+    let high = resolved.shared_high(&patterns).filter(|_| !is_mass);
     let figure = |(read, id): OnePattern| {
         let subject = resolved.subject(&read.heads);
         let passages = Arc::new(Passages::of(resolved.capture, resolved.stack, [&read.rows, &read.cols]));
         let pinned = resolved.pinned();
+        let masses = is_mass.then(|| sentence_weights(resolved.capture, &read)).flatten();
         let scene = TextScene {
-            tint: Arc::new(Tint::of(&read, pinned.in_pattern(&read))),
+            tint: Arc::new(Tint::of(&read, pinned.in_pattern(&read), masses.as_deref())),
             read,
             passages,
             subject: subject.clone(),
@@ -95,7 +103,10 @@ fn table(scene: &TextScene) -> Table {
         column("token", DataValues::Text((0..n).map(|at| axis.text(at).to_owned()).collect())),
         column("sentence", parts(&passage.sentences)),
         column("paragraph", parts(&passage.paragraphs)),
-        DataColumn { name: scene.read.value_name(), values: DataValues::Number(tint.values[..n].to_vec()) },
+        DataColumn {
+            name: if tint.is_mass { "mass".into() } else { scene.read.value_name() },
+            values: DataValues::Number(tint.values[..n].to_vec()),
+        },
     ];
     Table { provenance: String::new(), columns }
 }

@@ -20,6 +20,7 @@ use crate::{
         text::{
             Direction, Passages, TextOptions, TextScene, TextUnit, Tint,
             layout::{Place, TEXT_PT, TextLayout},
+            sentence_weights,
         },
     },
     ids::{CaptureId, StackKind},
@@ -43,7 +44,7 @@ type PassagesKey = (CaptureId, StackKind, [Same<Axis>; 2]);
 #[derive(Default)]
 pub struct TextView {
     passages: Memo<PassagesKey, Arc<Passages>>,
-    tint: Memo<(Same<ReadPattern>, Focus), Arc<Tint>>,
+    tint: Memo<(Same<ReadPattern>, Focus, bool), Arc<Tint>>,
     layout: Memo<(Same<Passages>, TextUnit, [u32; 2]), Arc<TextLayout>>,
     painter: PiecePainter<SceneKey>,
     /// What is shown while the next one is read.
@@ -88,8 +89,12 @@ impl Canvas for TextView {
         let passages = self.passages.get_or_update((capture.id(), stack, axes), of_axes);
         let focus = cx.pane.selection.focus();
         let pinned = Pinned { query: focus.query, key: focus.key };
-        let of_focus = || Arc::new(Tint::of(&read, pinned.in_pattern(&read)));
-        let tint = self.tint.get_or_update((Same(Arc::clone(&read)), focus), of_focus);
+        let is_mass = cx.pane.options.text.unit == TextUnit::Mass;
+        let of_focus = || {
+            let masses = is_mass.then(|| sentence_weights(capture, &read)).flatten();
+            Arc::new(Tint::of(&read, pinned.in_pattern(&read), masses.as_deref()))
+        };
+        let tint = self.tint.get_or_update((Same(Arc::clone(&read)), focus, is_mass), of_focus);
         let scene = TextScene {
             tint,
             subject: source::what(cx, &read),
@@ -97,7 +102,7 @@ impl Canvas for TextView {
             options: cx.pane.options.text,
             color_map: cx.pane.options.color_map(),
             pinned,
-            high: cx.shared_high,
+            high: cx.shared_high.filter(|_| !is_mass),
             read,
         };
         ScrollArea::vertical().auto_shrink(false).id_salt(("text", capture.id().0, stack)).show(ui, |ui| {
@@ -213,7 +218,8 @@ fn tooltip_ui(ui: &Ui, scene: &TextScene, place: Place) {
     let axis = if tint.on_keys { &scene.read.cols } else { &scene.read.rows };
     tooltip::at_pointer(ui, |ui| {
         ui.strong(axis.numbered(place.piece));
-        ui.label(format!("{} {}", scene.read.value_label(), weight_text(*value)));
+        let label = if tint.is_mass { "Word × sentence" } else { scene.read.value_label() };
+        ui.label(format!("{label} {}", weight_text(*value)));
     });
 }
 
@@ -243,7 +249,7 @@ fn outline_ui(ui: &Ui, scene: &TextScene, layout: &TextLayout, area: Rect) {
 /// What a row of the outline stands for.
 const fn outlined(unit: TextUnit) -> &'static str {
     match unit {
-        TextUnit::Token | TextUnit::Sentence => "Sentence",
+        TextUnit::Token | TextUnit::Sentence | TextUnit::Mass => "Sentence",
         TextUnit::Paragraph => "Paragraph",
         TextUnit::Document => "Document",
     }
