@@ -19,6 +19,7 @@ pub mod path;
 pub mod pen;
 pub mod small;
 pub mod spec;
+pub mod twins;
 mod view_kind;
 mod view_options;
 pub mod views;

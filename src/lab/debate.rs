@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     analysis::{
-        debate::{Candidates, Correlations, DebateOptions, DebateTest, Erased, Instance, LEAST_TOKENS, RankAgreement},
+        debate::{
+            Candidates, Correlations, DebateOptions, DebateTest, Erased, Instance, LEAST_TOKENS, RankAgreement,
+            twins::Reading,
+        },
         explain::{
             adversary::AdversaryOptions,
             divergence::{jsd, reachable_jsd, tvd},
@@ -36,17 +39,8 @@ const FEW_STEPS: usize = 100;
 /// # Errors
 /// When the model is no classifier whose output reads one row of attention, the input is too short, or a run fails.
 pub fn debate(lab: &LabRun<'_>, input: usize, options: &DebateOptions) -> Result<Instance, LabError> {
-    if !lab.model.reads_whole() {
-        let what = "the model predicts tokens, one at each position: the debate is about classifiers, which say one thing \
-            about a text";
-        return Err(LabError::unsuited(what));
-    }
-    let aim = Target::default().aim(lab)?;
+    let (aim, row) = classifier_row(lab, options)?;
     let plain = lab.plain()?;
-    one_number(plain)?;
-    probabilities(plain, "outputs are compared by their probabilities")?;
-    let place = RowPlace { stack: None, layer: options.layer, head: options.head };
-    let row = ReadRow::of(lab, aim, place)?;
     let n_tokens = row.real.len();
     if n_tokens < LEAST_TOKENS {
         return Err(LabError::unsuited(format!("it has fewer than {LEAST_TOKENS} tokens to compare")));
@@ -120,6 +114,53 @@ pub fn debate(lab: &LabRun<'_>, input: usize, options: &DebateOptions) -> Result
         });
     }
     Ok(found)
+}
+
+/// What a classifier says of one input and how the row that it reads attends to words; the same with even weights over
+/// words in place of the row, and with random ones. The input is number `input` of its corpus.
+///
+/// # Errors
+/// As [`debate`], and when the model has labels that hold side by side.
+pub fn debate_readings(lab: &LabRun<'_>, input: usize, options: &DebateOptions) -> Result<[Reading; 3], LabError> {
+    let (aim, row) = classifier_row(lab, options)?;
+    if aim.outputs == OutputKind::Labels {
+        return Err(LabError::unsuited("labels that hold side by side are no classes of which each text has one"));
+    }
+    let own = row.weights();
+    let n_columns = own.first().map_or(0, Vec::len);
+    let n_real = row.real.len();
+    let rows_of = |weights: &[f64]| {
+        let mut all = vec![0.0; n_columns];
+        row.real.iter().zip(weights).for_each(|(key, weight)| all[*key] = *weight);
+        vec![all; own.len()]
+    };
+    let even = vec![1.0 / n_real as f64; n_real];
+    let random = random_row(n_real, &mut SplitMix::new(SplitMix::of_words([options.seed, input as u64, 5])));
+    let outputs = row.probabilities(&[own.clone(), rows_of(&even), rows_of(&random)])?;
+    let mean: Vec<f64> = {
+        let by_key = row.mean(&own);
+        let of = |key: &usize| row.keys.iter().position(|other| other == key).map_or(0.0, |nth| by_key[nth]);
+        row.real.iter().map(of).collect()
+    };
+    let singles = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();
+    let mut outputs = outputs.into_iter();
+    Ok([mean, even, random]
+        .map(|attention| Reading { p: singles(&outputs.next().unwrap_or_default()), attention: singles(&attention) }))
+}
+
+/// The row that the output of a classifier reads.
+fn classifier_row<'a>(lab: &'a LabRun<'a>, options: &DebateOptions) -> Result<(Aim, ReadRow<'a>), LabError> {
+    if !lab.model.reads_whole() {
+        let what = "the model predicts tokens, one at each position: the debate is about classifiers, which say one thing \
+            about a text";
+        return Err(LabError::unsuited(what));
+    }
+    let aim = Target::default().aim(lab)?;
+    let plain = lab.plain()?;
+    one_number(plain)?;
+    probabilities(plain, "outputs are compared by their probabilities")?;
+    let place = RowPlace { stack: None, layer: options.layer, head: options.head };
+    Ok((aim, ReadRow::of(lab, aim, place)?))
 }
 
 /// What is differentiated for the importance of words: every probability. Of two outcomes one is enough, as both change

@@ -24,12 +24,14 @@ use crate::{
     analysis::explain::{ExplainError, report::Report},
     capture::{Ablate, Capture},
     ids::HeadId,
-    model::{Control, Edit, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage, Variant},
+    model::{
+        Cancelled, Control, Edit, Encoded, Logits, Model, ModelError, Progress, RunPlan, Site, Sites, Stage, Variant,
+    },
 };
 
 pub use aim::{Aim, Target};
 pub use cost_estimate::{Estimate, TimeLimit};
-pub use debate::debate;
+pub use debate::{debate, debate_readings};
 pub use method::{LabFocus, Method, MethodPreset, MethodRefusal};
 pub use methods::*;
 pub use options::{FieldValue, FieldValues, OptionField, Scope, joined, split_texts};
@@ -81,13 +83,19 @@ pub enum LabError {
 }
 
 impl LabError {
-    fn unsuited(what: impl Into<String>) -> Self {
+    pub(crate) fn unsuited(what: impl Into<String>) -> Self {
         Self::Unsuited(what.into())
     }
 
     /// Whether somebody said stop.
     pub const fn is_cancelled(&self) -> bool {
         matches!(self, Self::Explain(ExplainError::Cancelled) | Self::Model(ModelError::Cancelled(_)))
+    }
+}
+
+impl From<Cancelled> for LabError {
+    fn from(stop: Cancelled) -> Self {
+        Self::Model(stop.into())
     }
 }
 

@@ -6,6 +6,7 @@ mod objective;
 mod packed;
 mod positions;
 mod reading;
+mod twins;
 mod variants;
 mod weights;
 mod wiring;
@@ -19,6 +20,7 @@ use std::{
 pub use against::{AGREED, Agreement, Comparison, LIBRARY, Verdict};
 pub use objective::Objective;
 pub use reading::HeadReads;
+pub use twins::{Guide, Schedule, TwinOutput, TwinPlan, Twins};
 pub use variants::{Start, Variant};
 pub use weights::{FinalNorm, Projection};
 pub use wiring::{BlockShape, BranchNorms, HeadMaps, StreamStart};

@@ -10,6 +10,7 @@ mod cloud_thread;
 mod contents;
 pub mod corpus;
 pub mod debate;
+pub mod debate_twins;
 pub mod disk_cache;
 mod engine;
 mod explain;

@@ -2,6 +2,7 @@
 //! 2019; Serrano and Smith 2019).
 
 mod summary;
+pub mod twins;
 
 use serde::{Deserialize, Serialize};
 

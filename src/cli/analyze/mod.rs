@@ -13,6 +13,7 @@ mod fields;
 mod heads;
 mod lab;
 mod lengths;
+mod twins;
 
 use std::{
     io::{self, Write as _},
@@ -25,7 +26,9 @@ use serde_json::{Value, json};
 use super::CliError;
 use crate::{
     analysis::{
-        accuracy as over_labels, debate as over_inputs, detect,
+        accuracy as over_labels,
+        debate::{self as over_inputs, twins as of_twins},
+        detect,
         explain::report::{MethodSpec, model_json, tokens_json},
         lengths as by_length, timing,
     },
@@ -46,6 +49,8 @@ pub enum Method {
     Lengths(Box<lengths::LengthsOptions>),
     /// The published tests of attention as explanation.
     Debate(Box<debate::DebateArguments>),
+    /// Twins that say the same and attend otherwise.
+    Twins(Box<twins::TwinArguments>),
     /// Times by the length of the input.
     Cost(Box<cost::CostArguments>),
     /// A method of the laboratory.
@@ -70,6 +75,8 @@ impl Subcommand for Method {
         let cost = titled(cost, &timing::METHOD);
         let debate = debate::DebateArguments::augment_args(Command::new(over_inputs::METHOD.name));
         let debate = titled(debate, &over_inputs::METHOD);
+        let twins = twins::TwinArguments::augment_args(Command::new(of_twins::TWINS.name));
+        let twins = titled(twins, &of_twins::TWINS);
         let of = |method: &Registered| {
             titled(lab::LabArguments::augment(Command::new(method.spec.name), method), method.spec)
         };
@@ -78,6 +85,7 @@ impl Subcommand for Method {
             .subcommand(accuracy)
             .subcommand(lengths)
             .subcommand(debate)
+            .subcommand(twins)
             .subcommand(cost)
             .subcommands(ALL.iter().map(of))
             .subcommand_required(true)
@@ -89,15 +97,15 @@ impl Subcommand for Method {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        [
-            detect::METHOD.name,
-            over_labels::METHOD.name,
-            by_length::METHOD.name,
-            over_inputs::METHOD.name,
-            timing::METHOD.name,
-        ]
-        .contains(&name)
-            || ALL.iter().any(|method| method.spec.name == name)
+        let own = [
+            detect::METHOD,
+            over_labels::METHOD,
+            by_length::METHOD,
+            over_inputs::METHOD,
+            of_twins::TWINS,
+            timing::METHOD,
+        ];
+        own.iter().any(|method| method.name == name) || ALL.iter().any(|method| method.spec.name == name)
     }
 }
 
@@ -115,6 +123,9 @@ impl FromArgMatches for Method {
             }
             None if name == over_inputs::METHOD.name => {
                 Ok(Self::Debate(Box::new(debate::DebateArguments::from_arg_matches(matches)?)))
+            }
+            None if name == of_twins::TWINS.name => {
+                Ok(Self::Twins(Box::new(twins::TwinArguments::from_arg_matches(matches)?)))
             }
             None if name == timing::METHOD.name => {
                 Ok(Self::Cost(Box::new(cost::CostArguments::from_arg_matches(matches)?)))
@@ -141,6 +152,7 @@ pub fn run(method: &Method) -> Result<(), CliError> {
         Method::Accuracy(options) => accuracy::run(options),
         Method::Lengths(options) => lengths::run(options),
         Method::Debate(asked) => debate::run(asked),
+        Method::Twins(asked) => twins::run(asked),
         Method::Cost(options) => cost::run(options),
         Method::Lab(asked) => asked.run(),
     }

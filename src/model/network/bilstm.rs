@@ -10,7 +10,7 @@ use super::{
     block::check_finite,
     cell::{Lstm, Steps, both_ways, read_both_ways},
     embedding::{Table, TextEmbedding},
-    sequential::{TextReader, attend, learned},
+    sequential::{ReaderMaps, TextReader, attend, learned},
 };
 use crate::{
     capture::Normalizer,
@@ -54,6 +54,15 @@ impl TextReader for BiLstm {
 
     fn stacks(&self) -> Vec<StackSpec> {
         vec![StackSpec { kind: ATTENTION.stack, layers: vec![self.spec], causal: false }]
+    }
+
+    fn maps(&self) -> Option<ReaderMaps<'_>> {
+        (self.gates.is_none() && self.normalizer == Normalizer::Softmax).then(|| ReaderMaps {
+            words: &self.words.word,
+            lstms: [&self.forward, &self.backward].map(|lstm| (&lstm.input, &lstm.state)),
+            key: &self.key,
+            query: &self.query,
+        })
     }
 
     fn normalizer(&self) -> Normalizer {

@@ -60,10 +60,26 @@ pub(crate) trait TextReader: Debug + Send + Sync {
         None
     }
 
+    /// Its maps, where it is one attention over an LSTM that reads in both directions.
+    fn maps(&self) -> Option<ReaderMaps<'_>> {
+        None
+    }
+
     /// What makes patterns of scores.
     fn normalizer(&self) -> Normalizer {
         Normalizer::Softmax
     }
+}
+
+/// The maps of a reader with one softmax attention over the states of an LSTM that reads in both directions.
+pub(crate) struct ReaderMaps<'a> {
+    /// Token embeddings, which nothing is added to.
+    pub words: &'a Table,
+    /// Of the input and of the state, forward and backward.
+    pub lstms: [(&'a Linear, &'a Linear); 2],
+    /// Scores are `query · tanh(key(h))`.
+    pub key: &'a Linear,
+    pub query: &'a Linear,
 }
 
 /// Attention weights of scores `[heads, n_query, n_key]`, before changes of the pattern; the first row is that of a

@@ -36,6 +36,8 @@ pub enum Stage {
     Variants,
     /// Measuring the inputs of a corpus; steps are inputs.
     Inputs,
+    /// Training; steps are batches.
+    Training,
     Write,
 }
 
@@ -54,6 +56,7 @@ impl Stage {
             Self::Time => "Measuring length",
             Self::Variants => "Run",
             Self::Inputs => "Measuring input",
+            Self::Training => "Training batch",
             Self::Write => "Writing file",
         }
     }

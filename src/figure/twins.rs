@@ -1,0 +1,252 @@
+//! Twins of a classifier as a figure: how far their outputs and their attention are from the model's, and how well
+//! attention guides a model of words alone.
+
+use std::f64::consts::LN_2;
+
+use emath::{Pos2, Rangef, Rect, pos2, vec2};
+
+use super::{
+    chart::Scale,
+    font::Align,
+    list::{Line, Rgba, faded},
+    measure::{GRID, text_size::SMALL},
+    page::{Captions, Scene},
+    palette::Dash,
+    pen::Pen,
+    views::{
+        axes::{Axes, Axis},
+        joined,
+    },
+};
+use crate::{
+    analysis::{
+        bootstrap::Estimate,
+        debate::twins::{GuideRow, PUBLISHED, TwinKind, TwinPoint, TwinSummary},
+    },
+    text::{counted, decimal_text, share_text, weight_text},
+};
+
+const PANEL_PT: [f32; 2] = [420.0, 330.0];
+const GUIDES_PT: f32 = 300.0;
+const LEAST_WIDTH_PT: f32 = 520.0;
+/// Room around the chart: left, above, right, below.
+const AROUND_PT: [f32; 4] = [10.0 * GRID, 8.0 * GRID, 4.0 * GRID, 13.0 * GRID];
+/// Height of a line of the legend and of the guides.
+const LINE_PT: f32 = 5.0 * GRID;
+const MARK_PT: f32 = 7.0;
+const TICKS: usize = 5;
+
+/// Twins of one model over a data set.
+#[derive(Clone, Debug)]
+pub struct TwinScene {
+    /// What the model and its texts are called.
+    pub model: String,
+    pub corpus: String,
+    pub summary: TwinSummary,
+}
+
+impl TwinScene {
+    /// Distances of one twin in words.
+    pub fn point_text(point: &TwinPoint) -> String {
+        let accuracy = point.accuracy.map_or_else(String::new, |of| format!(", accuracy {}", interval(of, share_text)));
+        format!(
+            "TVD {}, JSD {}{accuracy}, decides alike in {}",
+            interval(point.tvd, weight_text),
+            interval(point.jsd, decimal_text),
+            share_text(point.agrees),
+        )
+    }
+
+    /// A guide in words.
+    pub fn guide_text(row: &GuideRow) -> String {
+        format!(
+            "accuracy {}, macro F1 {} ± {} over {}",
+            interval(row.accuracy, share_text),
+            decimal_text(row.f1),
+            decimal_text(row.f1_std),
+            counted(row.n_seeds, "seed")
+        )
+    }
+
+    fn legend_height(&self) -> f32 {
+        LINE_PT * TwinKind::ALL.iter().filter(|kind| self.has(**kind)).count() as f32
+    }
+
+    fn has(&self, kind: TwinKind) -> bool {
+        self.summary.points.iter().any(|point| point.kind == kind)
+    }
+
+    fn guides_height(&self) -> f32 {
+        LINE_PT * (self.summary.guides.len() + 4) as f32
+    }
+}
+
+fn interval(Estimate { value, low, high }: Estimate, text: impl Fn(f64) -> String) -> String {
+    format!("{} ({} to {})", text(value), text(low), text(high))
+}
+
+fn color(kind: TwinKind, pen: &Pen<'_>) -> Rgba {
+    match kind {
+        TwinKind::Adversary => pen.palette.head(0),
+        TwinKind::Seed => pen.palette.head(1),
+        TwinKind::Uniform | TwinKind::EvenInPlace => pen.palette.head(2),
+        TwinKind::Checkpoint => pen.palette.head(3),
+        TwinKind::Random => pen.palette.text_weak,
+    }
+}
+
+/// A mark: filled where it was trained here, a frame where not.
+fn mark(kind: TwinKind, at: Pos2, pen: &mut Pen<'_>) {
+    let color = color(kind, pen);
+    let rect = Rect::from_center_size(at, vec2(MARK_PT, MARK_PT));
+    match kind {
+        TwinKind::Random | TwinKind::EvenInPlace => pen.frame(rect, 1.25, color),
+        _ => pen.rect(rect, color),
+    }
+}
+
+fn curve(summary: &TwinSummary, rect: Rect, pen: &mut Pen<'_>) {
+    let top = summary.points.iter().map(|point| point.tvd.high).fold(0.0, f64::max);
+    let axis = |from, to, points: Rangef| Axis { from, to, points };
+    let axes = Axes {
+        x: axis(0.0, LN_2 * 1.03, rect.x_range()),
+        y: axis(0.0, (1.08 * top).max(0.02), Rangef::new(rect.bottom(), rect.top())),
+    };
+    let weak = pen.palette.text_weak;
+    let ticks = axes.y.ticks(TICKS);
+    for value in ticks {
+        let y = axes.y.at(value);
+        pen.line(pos2(rect.left(), y), pos2(rect.right(), y), 0.5, faded(pen.palette.rule, 0.6));
+        pen.text(&decimal_text(value), SMALL, weak, pos2(rect.left() - GRID, y), Align::Right);
+    }
+    for value in Scale::Linear.ticks((axes.x.from, axes.x.to), TICKS) {
+        let at = pos2(axes.x.at(value), rect.bottom() + 3.0 * GRID);
+        pen.line(pos2(at.x, rect.bottom()), pos2(at.x, rect.bottom() + GRID), 0.75, pen.palette.rule);
+        pen.text(&decimal_text(value), SMALL, weak, at, Align::Center);
+    }
+    pen.line(rect.left_bottom(), rect.right_bottom(), 0.75, pen.palette.rule);
+    let reachable = axes.x.at(summary.reachable);
+    pen.lines(Dash::Dotted.lines([pos2(reachable, rect.bottom()), pos2(reachable, rect.top())], 1.0, weak).collect());
+    let mut adversaries: Vec<&TwinPoint> =
+        summary.points.iter().filter(|point| point.kind == TwinKind::Adversary).collect();
+    adversaries.sort_by(|a, b| a.lambda.unwrap_or(0.0).total_cmp(&b.lambda.unwrap_or(0.0)));
+    let at = |point: &TwinPoint| pos2(axes.x.at(point.jsd.value), axes.y.at(point.tvd.value));
+    let adversary = color(TwinKind::Adversary, pen);
+    let links =
+        adversaries.windows(2).map(|pair| Line { from: at(pair[0]), to: at(pair[1]), width: 1.25, color: adversary });
+    pen.lines(links.collect());
+    for point in &summary.points {
+        let color = faded(color(point.kind, pen), 0.7);
+        let (x, y) = (axes.x.at(point.jsd.value), axes.y.at(point.tvd.value));
+        let bars = [
+            (pos2(axes.x.at(point.jsd.low), y), pos2(axes.x.at(point.jsd.high), y)),
+            (pos2(x, axes.y.at(point.tvd.low)), pos2(x, axes.y.at(point.tvd.high))),
+        ];
+        pen.lines(bars.map(|(from, to)| Line { from, to, width: 1.0, color }).to_vec());
+        mark(point.kind, pos2(x, y), pen);
+        let label = match (point.kind, point.lambda) {
+            (TwinKind::Adversary, Some(lambda)) => format!("λ {lambda}"),
+            (TwinKind::Checkpoint, _) => point.title.clone(),
+            _ => continue,
+        };
+        let is_right = x > rect.center().x;
+        let (offset, align) = if is_right { (-MARK_PT, Align::Right) } else { (MARK_PT, Align::Left) };
+        pen.text(&label, SMALL, pen.palette.text, pos2(x + offset, y - 2.5 * GRID), align);
+    }
+}
+
+fn guides(summary: &TwinSummary, area: Rect, pen: &mut Pen<'_>) {
+    let names_width = 0.46 * area.width();
+    let chart = Rect::from_min_max(
+        pos2(area.left() + names_width, area.top() + 2.0 * LINE_PT),
+        pos2(area.right() - 12.0 * GRID, area.top() + LINE_PT * (summary.guides.len() + 2) as f32),
+    );
+    let weak = pen.palette.text_weak;
+    let lows = summary.guides.iter().map(|row| row.accuracy.low);
+    let from = (lows.fold(0.5, f64::min) * 10.0).floor() / 10.0;
+    let axis = Axis { from, to: 1.0, points: chart.x_range() };
+    for value in [from, f64::midpoint(from, 1.0), 1.0] {
+        let x = axis.at(value);
+        pen.line(pos2(x, chart.top()), pos2(x, chart.bottom()), 0.5, faded(pen.palette.rule, 0.6));
+        pen.text(&share_text(value), SMALL, weak, pos2(x, chart.bottom() + 3.0 * GRID), Align::Center);
+    }
+    if let Some(base) = summary.base_accuracy {
+        let x = axis.at(base.value);
+        pen.lines(Dash::Dotted.lines([pos2(x, chart.top()), pos2(x, chart.bottom())], 1.0, weak).collect());
+    }
+    for (nth, row) in summary.guides.iter().enumerate() {
+        let y = chart.top() + LINE_PT * (nth as f32 + 0.5);
+        pen.text(&row.guide, SMALL, pen.palette.text, pos2(chart.left() - 2.0 * GRID, y), Align::Right);
+        let color = pen.palette.head(0);
+        pen.line(pos2(axis.at(row.accuracy.low), y), pos2(axis.at(row.accuracy.high), y), 1.25, faded(color, 0.7));
+        pen.rect(Rect::from_center_size(pos2(axis.at(row.accuracy.value), y), vec2(MARK_PT, MARK_PT)), color);
+        let f1 = format!("F1 {}", decimal_text(row.f1));
+        pen.text(&f1, SMALL, weak, pos2(area.right(), y), Align::Right);
+    }
+}
+
+impl Scene for TwinScene {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        PANEL_PT[0] + if self.summary.guides.is_empty() { 0.0 } else { GUIDES_PT }
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        if self.summary.guides.is_empty() { 0.6 * LEAST_WIDTH_PT } else { LEAST_WIDTH_PT }
+    }
+
+    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        (PANEL_PT[1] + self.legend_height()).max(self.guides_height())
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        (0.7 * PANEL_PT[1] + self.legend_height()).max(self.guides_height())
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let width = match self.summary.guides.is_empty() {
+            true => area.width(),
+            false => area.width() * PANEL_PT[0] / (PANEL_PT[0] + GUIDES_PT),
+        };
+        let [left, above, right, below] = AROUND_PT;
+        let panel = Rect::from_min_size(area.min, vec2(width, area.height()));
+        let lower = below + self.legend_height();
+        let rect = Rect::from_min_max(panel.min + vec2(left, above), panel.max - vec2(right, lower));
+        let (text, weak) = (pen.palette.text, pen.palette.text_weak);
+        let title = pos2(rect.left(), panel.top() + 2.0 * GRID);
+        pen.text("Change of the output (TVD) by change of attention", SMALL, text, title, Align::Left);
+        curve(&self.summary, rect, pen);
+        let axis = pos2(rect.center().x, rect.bottom() + 8.0 * GRID);
+        pen.text("attention’s distance from the model’s (JSD, nats)", SMALL, weak, axis, Align::Center);
+        let mut y = rect.bottom() + below;
+        for kind in TwinKind::ALL.into_iter().filter(|kind| self.has(*kind)) {
+            mark(kind, pos2(rect.left() + MARK_PT / 2.0, y), pen);
+            pen.text(kind.title(), SMALL, text, pos2(rect.left() + 3.0 * GRID, y), Align::Left);
+            y += LINE_PT;
+        }
+        if !self.summary.guides.is_empty() {
+            let side = Rect::from_min_max(pos2(panel.right() + 2.0 * GRID, area.top()), area.max);
+            let title = pos2(side.left(), side.top() + 2.0 * GRID);
+            pen.text("Accuracy of a model of words alone, guided by", SMALL, text, title, Align::Left);
+            guides(&self.summary, side, pen);
+        }
+    }
+
+    fn captions(&self) -> Captions {
+        let TwinSummary { n_trained, n_held_out, .. } = self.summary;
+        let short = format!(
+            "{}, {}: means over {} that no twin was trained on ({} to train on)",
+            self.model,
+            self.corpus,
+            counted(n_held_out, "text"),
+            counted(n_trained, "text"),
+        );
+        let how = "Bars are 95 % of the texts drawn anew. The dotted line is the largest distance that the model’s rows \
+                   allow; on the right it is the accuracy of the model itself";
+        let mut full: Vec<&str> = vec![&short, how];
+        for kind in TwinKind::ALL.into_iter().filter(|kind| self.has(*kind)) {
+            full.push(kind.shows());
+        }
+        full.push(PUBLISHED);
+        Captions { full: joined(full), short: joined([short.as_str(), how]) }
+    }
+}
