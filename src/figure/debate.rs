@@ -222,7 +222,7 @@ impl Panel<'_> {
 }
 
 /// Lines across at round values, with their numbers.
-fn grid(axes: &Axes, rect: Rect, text: &dyn Fn(f64, f64) -> String, pen: &mut Pen<'_>) {
+pub(super) fn grid(axes: &Axes, rect: Rect, text: &dyn Fn(f64, f64) -> String, pen: &mut Pen<'_>) {
     let ticks = axes.y.ticks(TICKS);
     let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.1);
     for value in ticks {
@@ -233,7 +233,7 @@ fn grid(axes: &Axes, rect: Rect, text: &dyn Fn(f64, f64) -> String, pen: &mut Pe
 }
 
 /// Numbers below the horizontal axis.
-fn numbers_below(axes: &Axes, rect: Rect, scale: Scale, pen: &mut Pen<'_>) {
+pub(super) fn numbers_below(axes: &Axes, rect: Rect, scale: Scale, pen: &mut Pen<'_>) {
     let ticks = scale.ticks((axes.x.from, axes.x.to), TICKS);
     let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(0.1);
     for value in ticks {
@@ -243,7 +243,7 @@ fn numbers_below(axes: &Axes, rect: Rect, scale: Scale, pen: &mut Pen<'_>) {
     }
 }
 
-fn axes([x, y]: [[f64; 2]; 2], rect: Rect) -> Axes {
+pub(super) fn axes([x, y]: [[f64; 2]; 2], rect: Rect) -> Axes {
     let axis = |[from, to]: [f64; 2], points: Rangef| Axis { from, to, points };
     Axes { x: axis(x, rect.x_range()), y: axis(y, Rangef::new(rect.bottom(), rect.top())) }
 }

@@ -7,6 +7,7 @@ pub mod chart;
 pub mod data;
 pub mod debate;
 pub mod font;
+pub mod identifiability;
 pub mod legend;
 pub mod legible;
 pub mod lengths;

@@ -8,6 +8,7 @@ mod block_f64;
 mod cost_estimate;
 mod debate;
 mod head_outputs;
+mod identifiability;
 mod method;
 mod methods;
 mod options;
@@ -32,6 +33,7 @@ use crate::{
 pub use aim::{Aim, Target};
 pub use cost_estimate::{Estimate, TimeLimit};
 pub use debate::{debate, debate_readings};
+pub use identifiability::identifiability;
 pub use method::{LabFocus, Method, MethodPreset, MethodRefusal};
 pub use methods::*;
 pub use options::{FieldValue, FieldValues, OptionField, Scope, joined, split_texts};

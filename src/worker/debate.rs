@@ -2,9 +2,9 @@
 
 use super::corpus::input_of;
 use crate::{
-    analysis::debate::{DebateOptions, Instance},
+    analysis::debate::{DebateOptions, Instance, identifiability::Identified},
     corpus::list::Content,
-    lab::{LabError, LabRun, debate},
+    lab::{LabError, LabRun, debate, identifiability},
     model::{Control, Model, Preparation},
 };
 
@@ -21,4 +21,19 @@ pub fn measure(
 ) -> Result<Instance, LabError> {
     let encoded = model.encode(&input_of(content, how))?;
     debate(&LabRun::new(model, &encoded, &[], control, &|_| {}), nth, options)
+}
+
+/// Measures how far the weights of one input follow from what heads give on, the `nth` from 0.
+///
+/// # Errors
+/// As [`measure`].
+pub fn identify(
+    model: &Model,
+    (nth, content): (usize, &Content),
+    how: Preparation,
+    seed: u64,
+    control: &Control<'_>,
+) -> Result<Identified, LabError> {
+    let encoded = model.encode(&input_of(content, how))?;
+    identifiability(&LabRun::new(model, &encoded, &[], control, &|_| {}), nth, seed)
 }

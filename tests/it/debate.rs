@@ -190,3 +190,35 @@ fn what_is_no_classifier_or_has_no_words_is_refused() {
     refused(&["--model", "demo:bilstm", "--corpus", "demo:reviews", "--layer", "4"], "there is no layer 4");
     assert!(bundled::corpora().any(|name| name == "demo:reviews"));
 }
+
+#[test]
+fn identifiability_is_told_by_length_and_layer_as_the_methods_of_one_input_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_attnscope"))
+            .args(["analyze", "identifiability", "--limit", "8"])
+            .args(arguments)
+            .output()
+            .unwrap()
+    };
+    let [state, json, rows, svg] = ["state.json", "a.json", "rows.csv", "a.svg"].map(path);
+    let of = ["--model", "demo:sentiment", "--corpus", "demo:reviews", "--resume", &state];
+    let table = said(&run(&of));
+    for words in ["8 inputs", "random rows", "layer 5: effective", "Brunner et al."] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    said(&run(&[&of[..], &["--out", &json, "--out", &rows, "--out", &svg]].concat()));
+    let found: Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let layers = found["result"]["layers"].as_array().unwrap();
+    let value = |of: &Value| of["value"].as_f64().unwrap();
+    let width = found["result"]["width"].as_f64().unwrap();
+    assert!(layers.len() == 6 && layers.iter().all(|of| value(&of["rank"]) <= width));
+    assert!(layers.iter().all(|of| (0.0..=1.0 + 1e-6).contains(&value(&of["effective"]))));
+    assert!(layers.iter().all(|of| value(&of["mixing"]) < value(&of["mixing_attention"])), "the stream keeps tokens");
+    assert_eq!(fs::read_to_string(rows).unwrap().lines().count(), 1 + 8 * 6);
+    assert!(fs::read_to_string(svg).unwrap().contains("Share of attention that is effective"));
+    // One query and wide values: every weight follows from the output, and words do not mix.
+    let table = said(&run(&["--model", "demo:bilstm", "--corpus", "demo:reviews"]));
+    assert!(table.contains("layer 0: effective 1.00 (1.00 to 1.00), mixing not defined"), "{table}");
+}

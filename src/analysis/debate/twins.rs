@@ -71,9 +71,9 @@ vocabulary! {
 }
 
 /// The published result, to stand beside ours.
-pub const PUBLISHED: &str = "Wiegreffe and Pinter: on SST adversaries get hardly farther from the base than seeds before \
-                             their predictions change; attention of a trained model guides a model of words alone better \
-                             than an adversary's";
+pub const PUBLISHED: &str = "Wiegreffe and Pinter: adversaries can be trained, but in most of their data sets predictions \
+                             change fast as attention moves away; attention of a trained model guides a model of words \
+                             alone better than an adversary's";
 
 /// What a model says of one text, and how it attends to its tokens. Numbers are single, so that files hold them exactly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

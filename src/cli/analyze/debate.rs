@@ -32,8 +32,6 @@ use crate::{
     worker::{self, corpus, disk_cache::Fingerprint},
 };
 
-/// So many inputs that cannot be measured, with none that can, are enough to stop.
-const MOST_IN_VAIN: usize = 20;
 /// Quarters of the largest weight.
 const QUARTERS: [&str; 4] = ["0 to ¼", "¼ to ½", "½ to ¾", "¾ to 1"];
 
@@ -164,7 +162,7 @@ fn measured(
     list: &InputList,
     options: &DebateOptions,
     asked: &DebateArguments,
-) -> Result<Measured, CliError> {
+) -> Result<Measured<Instance>, CliError> {
     let n = list.items.len().min(asked.limit.unwrap_or(usize::MAX));
     let mut state = DebateState::begin(asked.resume.as_deref(), (model, identity), list, (options, asked.how))?;
     let prepared = asked.how.chosen();
@@ -177,26 +175,20 @@ fn measured(
             Ok(instance) => state.add(instance),
             Err(error) => state.leave_out(nth, error.to_string()),
         }
-        if let Some(why) = state.in_vain().filter(|_| nth + 1 >= MOST_IN_VAIN.min(n)) {
-            return Err(CliError::Failed(format!("none of the inputs can be measured: {why}")));
-        }
+        state.check_vain(nth, n)?;
         state.keep_now_and_then()?;
     }
     state.keep()?;
     show_progress(Progress { stage: Stage::Inputs, done: n, total: n }).ok();
-    let measured = state.measured(n);
-    if let Some((input, why)) = measured.left_out.first() {
-        let left_out = counted(measured.left_out.len(), "input");
-        log::warn!("{left_out} left out, such as number {}: {why}", input + 1);
-    }
-    if measured.instances.is_empty() {
-        return Err(CliError::Failed("there is no input to measure".to_owned()));
-    }
-    Ok(measured)
+    state.measured(n)
 }
 
 /// The result as JSON.
-fn document(scene: &DebateScene, measured: &Measured, (options, asked): (&DebateOptions, &DebateArguments)) -> Value {
+fn document(
+    scene: &DebateScene,
+    measured: &Measured<Instance>,
+    (options, asked): (&DebateOptions, &DebateArguments),
+) -> Value {
     let number = |estimate: &Estimate| json!({ "value": estimate.value, "low": estimate.low, "high": estimate.high });
     let histogram = |of: &Histogram| {
         json!({
@@ -301,7 +293,7 @@ fn rows(instances: &[Instance], epsilon: f64) -> Table {
 }
 
 /// The result as text.
-fn table(scene: &DebateScene, measured: &Measured, options: &DebateOptions) -> String {
+fn table(scene: &DebateScene, measured: &Measured<Instance>, options: &DebateOptions) -> String {
     let DebateSummary { classes, gradient, leave_one_out, both, permutation, adversary, erasure, .. } = &scene.summary;
     let mut out = String::new();
     let mut line = |text: String| {

@@ -1,4 +1,4 @@
-//! What `analyze debate` has measured so far, in memory and in a file that a later run goes on from.
+//! What `analyze debate` and `analyze identifiability` have measured so far, in memory and in a file that a later run goes on from.
 
 use std::{
     fs, io,
@@ -6,63 +6,81 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    analysis::debate::{DebateOptions, Instance},
+    analysis::debate::Instance,
     cli::{CliError, inputs::PreparationOptions},
     corpus::list::InputList,
     export,
     model::Model,
-    text::{bytes_text, unreadable},
+    text::{bytes_text, counted, unreadable},
     worker::{
         corpus::{inputs_key, model_key},
         disk_cache::Fingerprint,
     },
 };
 
-const FORMAT: &str = "attnscope-debate";
 const VERSION: u32 = 2;
 /// Larger files are refused.
 const MAX_BYTES: u64 = 1 << 28;
+/// So many inputs that cannot be measured, with none that can, are enough to stop.
+const MOST_IN_VAIN: usize = 20;
 /// Between two writings of the file.
 const EVERY: Duration = Duration::from_secs(5);
 
+/// What is measured of one input.
+pub trait OfInput: Serialize + DeserializeOwned {
+    /// What the file calls itself.
+    const FORMAT: &'static str;
+
+    /// Its place in the corpus, from 0.
+    fn input(&self) -> usize;
+}
+
+impl OfInput for Instance {
+    const FORMAT: &'static str = "attnscope-debate";
+
+    fn input(&self) -> usize {
+        self.input
+    }
+}
+
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptTests {
+struct KeptTests<I> {
     format: String,
     version: u32,
     /// What was asked: model, inputs, tests and options.
     asked: Value,
     /// How many of the first inputs are done.
     n_done: usize,
-    instances: Vec<Instance>,
+    instances: Vec<I>,
     /// Inputs that cannot be measured, and why.
     left_out: Vec<(usize, String)>,
 }
 
 /// What is measured, and where it is kept.
-pub struct DebateState {
-    kept: KeptTests,
+pub struct DebateState<I> {
+    kept: KeptTests<I>,
     path: Option<PathBuf>,
     written: Instant,
 }
 
 /// What was measured of the first inputs.
-pub struct Measured {
-    pub instances: Vec<Instance>,
+pub struct Measured<I> {
+    pub instances: Vec<I>,
     pub left_out: Vec<(usize, String)>,
 }
 
-impl DebateState {
+impl<I: OfInput> DebateState<I> {
     /// Goes on from a file where it is there.
     pub fn begin(
         path: Option<&Path>,
         (model, identity): (&Model, &Fingerprint),
         list: &InputList,
-        (options, how): (&DebateOptions, PreparationOptions),
+        (options, how): (&impl Serialize, PreparationOptions),
     ) -> Result<Self, CliError> {
         let asked = serde_json::json!({
             "model": model_key(identity, model),
@@ -70,7 +88,7 @@ impl DebateState {
             "options": options,
         });
         let empty = || KeptTests {
-            format: FORMAT.to_owned(),
+            format: I::FORMAT.to_owned(),
             version: VERSION,
             asked: asked.clone(),
             n_done: 0,
@@ -90,8 +108,8 @@ impl DebateState {
         self.kept.n_done
     }
 
-    pub fn add(&mut self, instance: Instance) {
-        self.kept.n_done = instance.input + 1;
+    pub fn add(&mut self, instance: I) {
+        self.kept.n_done = instance.input() + 1;
         self.kept.instances.push(instance);
     }
 
@@ -100,10 +118,13 @@ impl DebateState {
         self.kept.left_out.push((nth, why));
     }
 
-    /// Why the first input was left out, where none could be measured.
-    pub fn in_vain(&self) -> Option<&str> {
+    /// Refuses to go on behind input `nth` of `n` where none of many could be measured.
+    pub fn check_vain(&self, nth: usize, n: usize) -> Result<(), CliError> {
         let first = self.kept.left_out.first().filter(|_| self.kept.instances.is_empty());
-        first.map(|(_, why)| why.as_str())
+        match first.filter(|_| nth + 1 >= MOST_IN_VAIN.min(n)) {
+            Some((_, why)) => Err(CliError::Failed(format!("none of the inputs can be measured: {why}"))),
+            None => Ok(()),
+        }
     }
 
     /// Writes the file where the last time was long ago.
@@ -122,17 +143,23 @@ impl DebateState {
             .map_err(|error| CliError::Failed(error.to_string()))
     }
 
-    /// Of the first `n` inputs.
-    pub fn measured(self, n: usize) -> Measured {
+    /// Of the first `n` inputs; inputs that were left out are told.
+    pub fn measured(self, n: usize) -> Result<Measured<I>, CliError> {
         let KeptTests { mut instances, mut left_out, .. } = self.kept;
-        instances.retain(|of| of.input < n);
+        instances.retain(|of| of.input() < n);
         left_out.retain(|(input, _)| *input < n);
-        Measured { instances, left_out }
+        if let Some((input, why)) = left_out.first() {
+            log::warn!("{} left out, such as number {}: {why}", counted(left_out.len(), "input"), input + 1);
+        }
+        if instances.is_empty() {
+            return Err(CliError::Failed("there is no input to measure".to_owned()));
+        }
+        Ok(Measured { instances, left_out })
     }
 }
 
 /// The file, where there is one.
-fn read(path: &Path) -> Result<Option<(KeptTests, &Path)>, CliError> {
+fn read<I: OfInput>(path: &Path) -> Result<Option<(KeptTests<I>, &Path)>, CliError> {
     let failed = |why: String| CliError::Failed(format!("the state cannot be read: {why}: {}", path.display()));
     match fs::metadata(path) {
         Ok(file) if file.len() > MAX_BYTES => {
@@ -142,9 +169,9 @@ fn read(path: &Path) -> Result<Option<(KeptTests, &Path)>, CliError> {
         _ => {}
     }
     let bytes = fs::read(path).map_err(|error| failed(unreadable(&error)))?;
-    let kept: KeptTests =
+    let kept: KeptTests<I> =
         serde_json::from_slice(&bytes).map_err(|_| failed("it is no state of this command".to_owned()))?;
-    if kept.format != FORMAT || kept.version != VERSION {
+    if kept.format != I::FORMAT || kept.version != VERSION {
         return Err(failed("it is of another program or version".to_owned()));
     }
     Ok(Some((kept, path)))

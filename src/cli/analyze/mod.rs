@@ -11,6 +11,7 @@ mod debate;
 mod debate_state;
 mod fields;
 mod heads;
+mod identifiability;
 mod lab;
 mod lengths;
 mod twins;
@@ -27,7 +28,7 @@ use super::CliError;
 use crate::{
     analysis::{
         accuracy as over_labels,
-        debate::{self as over_inputs, twins as of_twins},
+        debate::{self as over_inputs, identifiability as identity, twins as of_twins},
         detect,
         explain::report::{MethodSpec, model_json, tokens_json},
         lengths as by_length, timing,
@@ -49,6 +50,8 @@ pub enum Method {
     Lengths(Box<lengths::LengthsOptions>),
     /// The published tests of attention as explanation.
     Debate(Box<debate::DebateArguments>),
+    /// Whether weights follow from outputs.
+    Identifiability(Box<identifiability::IdentityArguments>),
     /// Twins that say the same and attend otherwise.
     Twins(Box<twins::TwinArguments>),
     /// Times by the length of the input.
@@ -75,6 +78,9 @@ impl Subcommand for Method {
         let cost = titled(cost, &timing::METHOD);
         let debate = debate::DebateArguments::augment_args(Command::new(over_inputs::METHOD.name));
         let debate = titled(debate, &over_inputs::METHOD);
+        let identifiable =
+            identifiability::IdentityArguments::augment_args(Command::new(identity::IDENTIFIABILITY.name));
+        let identifiable = titled(identifiable, &identity::IDENTIFIABILITY);
         let twins = twins::TwinArguments::augment_args(Command::new(of_twins::TWINS.name));
         let twins = titled(twins, &of_twins::TWINS);
         let of = |method: &Registered| {
@@ -86,6 +92,7 @@ impl Subcommand for Method {
             .subcommand(lengths)
             .subcommand(debate)
             .subcommand(twins)
+            .subcommand(identifiable)
             .subcommand(cost)
             .subcommands(ALL.iter().map(of))
             .subcommand_required(true)
@@ -97,15 +104,10 @@ impl Subcommand for Method {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        let own = [
-            detect::METHOD,
-            over_labels::METHOD,
-            by_length::METHOD,
-            over_inputs::METHOD,
-            of_twins::TWINS,
-            timing::METHOD,
-        ];
-        own.iter().any(|method| method.name == name) || ALL.iter().any(|method| method.spec.name == name)
+        let of_debate = [over_inputs::METHOD, of_twins::TWINS, identity::IDENTIFIABILITY];
+        let own = [detect::METHOD, over_labels::METHOD, by_length::METHOD, timing::METHOD];
+        of_debate.iter().chain(&own).any(|method| method.name == name)
+            || ALL.iter().any(|method| method.spec.name == name)
     }
 }
 
@@ -123,6 +125,9 @@ impl FromArgMatches for Method {
             }
             None if name == over_inputs::METHOD.name => {
                 Ok(Self::Debate(Box::new(debate::DebateArguments::from_arg_matches(matches)?)))
+            }
+            None if name == identity::IDENTIFIABILITY.name => {
+                Ok(Self::Identifiability(Box::new(identifiability::IdentityArguments::from_arg_matches(matches)?)))
             }
             None if name == of_twins::TWINS.name => {
                 Ok(Self::Twins(Box::new(twins::TwinArguments::from_arg_matches(matches)?)))
@@ -152,6 +157,7 @@ pub fn run(method: &Method) -> Result<(), CliError> {
         Method::Accuracy(options) => accuracy::run(options),
         Method::Lengths(options) => lengths::run(options),
         Method::Debate(asked) => debate::run(asked),
+        Method::Identifiability(asked) => identifiability::run(asked),
         Method::Twins(asked) => twins::run(asked),
         Method::Cost(options) => cost::run(options),
         Method::Lab(asked) => asked.run(),

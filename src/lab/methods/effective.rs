@@ -117,7 +117,7 @@ fn effective(lab: &LabRun<'_>) -> Result<Report, LabError> {
 }
 
 /// Values without the bias that all of them have, `[kv_heads · d_head]`.
-fn without_bias(values: &PerHead, bias: Option<&[f32]>) -> Result<PerHead, LabError> {
+pub(in crate::lab) fn without_bias(values: &PerHead, bias: Option<&[f32]>) -> Result<PerHead, LabError> {
     let Some(bias) = bias else { return Ok(values.clone()) };
     let [n_heads, n, d_head] = values.shape();
     let bare = values.as_slice().iter().enumerate().map(|(at, value)| {

@@ -46,6 +46,7 @@ pub use attribution_patching::PatchingOptions;
 pub use direct_logits::DirectLogits;
 pub use edges::{EdgeOptions, Than};
 pub use effective::Effective;
+pub(super) use effective::without_bias;
 pub use embeddings::EmbeddingOptions;
 pub use faithfulness::FaithfulnessOptions;
 pub(super) use faithfulness::{absence, importance};

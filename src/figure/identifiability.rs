@@ -1,0 +1,207 @@
+//! Identifiability over a data set as a figure: rank and effective share by length, mixing by layer.
+
+use emath::{Pos2, Rect, pos2, vec2};
+
+use super::{
+    chart::Scale,
+    debate::{axes, grid, numbers_below},
+    font::Align,
+    list::{Line, Rgba, faded},
+    measure::{GRID, text_size::SMALL},
+    page::{Captions, Scene},
+    palette::Dash,
+    pen::Pen,
+    views::joined,
+};
+use crate::{
+    analysis::{
+        bootstrap::Estimate,
+        debate::identifiability::{IdentitySummary, PUBLISHED, SHOWS},
+    },
+    text::{counted, decimal_text},
+};
+
+const CELL_PT: [f32; 2] = [270.0, 270.0];
+const LEAST_CELL_PT: [f32; 2] = [220.0, 230.0];
+/// Room around a chart: left, above, right, below.
+const AROUND_PT: [f32; 4] = [9.0 * GRID, 8.0 * GRID, 4.0 * GRID, 20.0 * GRID];
+const LINE_PT: f32 = 5.0 * GRID;
+const MARK_PT: f32 = 5.0;
+const POINT_PT: f32 = 2.5;
+
+/// One model over a data set.
+#[derive(Clone, Debug)]
+pub struct IdentityScene {
+    /// What the model and its inputs are called.
+    pub model: String,
+    pub corpus: String,
+    pub summary: IdentitySummary,
+}
+
+/// A curve with error bars, and its name.
+struct Curve {
+    name: &'static str,
+    points: Vec<(f64, Estimate)>,
+    color: Rgba,
+}
+
+/// One chart.
+struct IdentityChart<'a> {
+    title: &'static str,
+    x: &'static str,
+    x_range: [f64; 2],
+    y_range: [f64; 2],
+    scale: Scale,
+    dots: Vec<[f64; 2]>,
+    curves: Vec<Curve>,
+    /// A value for comparison, with its name.
+    level: Option<(f64, &'a str)>,
+}
+
+impl IdentityScene {
+    fn has_mixing(&self) -> bool {
+        self.summary.layers.iter().any(|layer| layer.mixing.is_some() || layer.mixing_attention.is_some())
+    }
+
+    fn n_charts(&self) -> usize {
+        2 + usize::from(self.has_mixing())
+    }
+
+    fn charts(&self, pen: &Pen<'_>) -> Vec<IdentityChart<'_>> {
+        let IdentitySummary { width, points, of_lengths, layers, .. } = &self.summary;
+        let longest = points.iter().map(|point| point[0]).fold(1.0, f64::max);
+        let by_length = |of: &dyn Fn(usize) -> Estimate| {
+            of_lengths.iter().enumerate().map(|(nth, group)| (group.n_tokens, of(nth))).collect::<Vec<_>>()
+        };
+        let dots = |axis: usize| points.iter().map(|point| [point[0], point[axis]]).collect::<Vec<_>>();
+        let [first, second] = [pen.palette.head(0), pen.palette.head(1)];
+        let lengths = [0.0, 1.03 * longest];
+        let most = points.iter().map(|point| point[1]).fold(*width as f64, f64::max).min(longest.max(1.0));
+        let mut charts = vec![
+            IdentityChart {
+                title: "Rank of the values",
+                x: "tokens of the input",
+                x_range: lengths,
+                y_range: [0.0, 1.1 * most],
+                scale: Scale::Whole,
+                dots: dots(1),
+                curves: vec![Curve {
+                    name: "mean of heads and layers",
+                    points: by_length(&|nth| of_lengths[nth].rank),
+                    color: first,
+                }],
+                level: (*width as f64 <= 1.1 * most).then_some((*width as f64, "width of a value")),
+            },
+            IdentityChart {
+                title: "Share of attention that is effective",
+                x: "tokens of the input",
+                x_range: lengths,
+                y_range: [0.0, 1.05],
+                scale: Scale::Whole,
+                dots: dots(2),
+                curves: vec![
+                    Curve { name: "attention", points: by_length(&|nth| of_lengths[nth].effective), color: first },
+                    Curve { name: "random rows", points: by_length(&|nth| of_lengths[nth].by_chance), color: second },
+                ],
+                level: None,
+            },
+        ];
+        if self.has_mixing() {
+            let of_layers = |of: &dyn Fn(usize) -> Option<Estimate>| {
+                (0..layers.len()).filter_map(|layer| Some((layer as f64, of(layer)?))).collect::<Vec<_>>()
+            };
+            charts.push(IdentityChart {
+                title: "Mixing: share of other tokens",
+                x: "layer",
+                x_range: [-0.3, layers.len().max(2) as f64 - 0.7],
+                y_range: [0.0, 1.05],
+                scale: Scale::Whole,
+                dots: Vec::new(),
+                curves: vec![
+                    Curve { name: "with the stream", points: of_layers(&|layer| layers[layer].mixing), color: first },
+                    Curve {
+                        name: "attention alone",
+                        points: of_layers(&|layer| layers[layer].mixing_attention),
+                        color: second,
+                    },
+                ],
+                level: None,
+            });
+        }
+        charts
+    }
+}
+
+impl IdentityChart<'_> {
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let [left, above, right, below] = AROUND_PT;
+        let rect = Rect::from_min_max(area.min + vec2(left, above), area.max - vec2(right, below));
+        let (text, weak) = (pen.palette.text, pen.palette.text_weak);
+        pen.text(self.title, SMALL, text, pos2(rect.left(), area.top() + 2.0 * GRID), Align::Left);
+        let axes = axes([self.x_range, self.y_range], rect);
+        grid(&axes, rect, &|value, _| decimal_text(value), pen);
+        numbers_below(&axes, rect, self.scale, pen);
+        pen.line(rect.left_bottom(), rect.right_bottom(), 0.75, pen.palette.rule);
+        let below = pos2(rect.center().x, rect.bottom() + 8.0 * GRID);
+        pen.text(self.x, SMALL, weak, below, Align::Center);
+        let faint = faded(pen.palette.head(0), 0.3);
+        for [x, y] in &self.dots {
+            pen.rect(Rect::from_center_size(axes.at(*x, *y), vec2(POINT_PT, POINT_PT)), faint);
+        }
+        let mut y = rect.bottom() + 12.0 * GRID;
+        if let Some((value, name)) = self.level {
+            let height = axes.y.at(value);
+            let ends = [pos2(rect.left(), height), pos2(rect.right(), height)];
+            pen.lines(Dash::Dotted.lines(ends, 1.0, weak).collect());
+            let key = [pos2(rect.left(), y + LINE_PT), pos2(rect.left() + 4.0 * GRID, y + LINE_PT)];
+            pen.lines(Dash::Dotted.lines(key, 1.0, weak).collect());
+            pen.text(name, SMALL, text, pos2(rect.left() + 6.0 * GRID, y + LINE_PT), Align::Left);
+        }
+        for Curve { name, points, color } in self.curves.iter().filter(|curve| !curve.points.is_empty()) {
+            let at: Vec<Pos2> = points.iter().map(|(x, of)| axes.at(*x, of.value)).collect();
+            pen.lines(at.windows(2).map(|two| Line { from: two[0], to: two[1], width: 1.25, color: *color }).collect());
+            for ((x, of), at) in points.iter().zip(&at) {
+                pen.line(axes.at(*x, of.low), axes.at(*x, of.high), 1.5, *color);
+                pen.rect(Rect::from_center_size(*at, vec2(MARK_PT, MARK_PT)), *color);
+            }
+            pen.line(pos2(rect.left(), y), pos2(rect.left() + 4.0 * GRID, y), 1.5, *color);
+            pen.text(name, SMALL, text, pos2(rect.left() + 6.0 * GRID, y), Align::Left);
+            y += LINE_PT;
+        }
+    }
+}
+
+impl Scene for IdentityScene {
+    fn width(&self, _: &mut Pen<'_>) -> f32 {
+        CELL_PT[0] * self.n_charts() as f32
+    }
+
+    fn least_width(&self, _: &mut Pen<'_>) -> f32 {
+        LEAST_CELL_PT[0] * self.n_charts() as f32
+    }
+
+    fn height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        CELL_PT[1]
+    }
+
+    fn least_height(&self, _: f32, _: &mut Pen<'_>) -> f32 {
+        LEAST_CELL_PT[1]
+    }
+
+    fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
+        let charts = self.charts(pen);
+        let width = area.width() / charts.len().max(1) as f32;
+        for (nth, chart) in charts.iter().enumerate() {
+            let min = pos2(area.left() + nth as f32 * width, area.top());
+            chart.draw(Rect::from_min_size(min, vec2(width, area.height())), pen);
+        }
+    }
+
+    fn captions(&self) -> Captions {
+        let short = format!("{}, {} of {}", self.model, counted(self.summary.n_inputs, "input"), self.corpus);
+        let how =
+            "Dots are inputs, squares means of inputs of like length or of a layer with 95 % of the inputs drawn anew";
+        let full: Vec<&str> = vec![&short, how, SHOWS, PUBLISHED];
+        Captions { full: joined(full), short: joined([short.as_str(), how]) }
+    }
+}
