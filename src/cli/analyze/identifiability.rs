@@ -189,8 +189,8 @@ fn table(scene: &IdentityScene) -> String {
     ));
     for of in of_lengths {
         line(format!(
-            "{:>5.1} tokens (n {}): rank {}, effective {}, random rows {}, rows that follow from the output {}",
-            of.n_tokens,
+            "{} tokens (n {}): rank {}, effective {}, random rows {}, rows that follow from the output {}",
+            decimal_text(of.n_tokens),
             of.n_inputs,
             interval(of.rank),
             interval(of.effective),
