@@ -81,19 +81,34 @@ pub fn patterns(
     head: HeadId,
     each: &mut dyn FnMut(usize, &InputSegment, &Matrix) -> bool,
 ) -> Result<(), AggregateError> {
+    let all: Vec<usize> = (0..cloud.n_inputs()).collect();
+    patterns_of(cloud, head, &all, each)
+}
+
+/// [`patterns`] of some inputs, by their place in the cloud; `each` is told the place in `inputs`.
+///
+/// # Errors
+/// As [`patterns`].
+pub fn patterns_of(
+    cloud: &PointCloud,
+    head: HeadId,
+    inputs: &[usize],
+    each: &mut dyn FnMut(usize, &InputSegment, &Matrix) -> bool,
+) -> Result<(), AggregateError> {
     if let Some(refusal) = refusal(cloud, head) {
         return Err(refusal);
     }
     let segments = cloud.segments(head.stack);
     let missing = AggregateError::NotRecorded(head);
     let params = cloud.model().and_then(|model| model.attention_params_of(head)).ok_or(missing.clone())?;
+    let wanted = || inputs.iter().enumerate().filter_map(|(nth, input)| Some((nth, segments.get(*input)?)));
     if let PointCloud::Input(capture) = cloud {
         let pattern = attention::pattern(capture, head).ok_or(missing)?;
-        let told = segments.first().is_none_or(|segment| each(0, segment, &pattern));
+        let told = wanted().all(|(nth, segment)| each(nth, segment, &pattern));
         return if told { Ok(()) } else { Err(AggregateError::Stopped) };
     }
     let [q, k] = cloud.queries_and_keys(head).ok_or(missing.clone())?;
-    for (nth, segment) in segments.iter().enumerate() {
+    for (nth, segment) in wanted() {
         let rows = q.window(segment.queries.clone()).zip(k.window(segment.keys.clone()));
         let pattern = rows.and_then(|(q, k)| attention::pattern_of(q, k, params.clone())).ok_or(missing.clone())?;
         if !each(nth, segment, &pattern) {

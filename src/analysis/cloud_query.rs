@@ -6,6 +6,7 @@ use super::{
     PointCloud,
     aggregate::{self, AggregateError, OffsetMean, PositionMean},
     distance_fidelity::{self, HeadPlot, HeadProxy},
+    head_page::{HeadPage, PageSize, page_of_cloud},
     head_statistics::{StackTable, table_of_cloud},
     point_set::{PointSet, Spot},
     projection::{LayoutOptions, ProjectionOptions},
@@ -47,6 +48,8 @@ pub enum CloudQuery {
     Average(HeadId, Option<String>),
     /// What every head attends to, in numbers.
     Statistics,
+    /// One head over all inputs.
+    Page(HeadId),
 }
 
 /// Questions of one kind take each other's place.
@@ -62,6 +65,8 @@ pub enum QuestionKind {
     Average,
     /// [`CloudQuery::Statistics`].
     Statistics,
+    /// [`CloudQuery::Page`].
+    Page,
 }
 
 /// Everything that an answer depends on.
@@ -92,6 +97,7 @@ pub enum CloudResult {
     Average(Box<Average>),
     Search(Box<Found>),
     Statistics(Box<StackTable>),
+    Page(Box<HeadPage>),
 }
 
 /// What a search found.
@@ -126,13 +132,15 @@ impl CloudQuery {
             Self::Search(_) => QuestionKind::Search,
             Self::Average(..) => QuestionKind::Average,
             Self::Statistics => QuestionKind::Statistics,
+            Self::Page(_) => QuestionKind::Page,
         }
     }
 }
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics];
+    pub const ALL: [Self; 6] =
+        [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics, Self::Page];
 }
 
 impl SurveyKey {
@@ -152,7 +160,7 @@ impl Survey {
     pub fn key(&self) -> SurveyKey {
         // What is told of patterns knows no joint space.
         let options = match self.question {
-            CloudQuery::Average(..) | CloudQuery::Statistics => ProjectionOptions::default(),
+            CloudQuery::Average(..) | CloudQuery::Statistics | CloudQuery::Page(_) => ProjectionOptions::default(),
             _ => ProjectionOptions { layout: LayoutOptions::default(), ..self.options },
         };
         SurveyKey { cloud: self.cloud.id(), stack: self.stack, options, question: self.question.clone() }
@@ -195,6 +203,10 @@ impl Survey {
             CloudQuery::Statistics => {
                 let table = table_of_cloud(cloud, *stack, progress)?;
                 Some(table.map(|table| CloudResult::Statistics(Box::new(table))))
+            }
+            CloudQuery::Page(head) => {
+                let page = page_of_cloud(cloud, *head, PageSize::default(), progress)?;
+                Some(page.map(|page| CloudResult::Page(Box::new(page))))
             }
             CloudQuery::Average(head, annotation) => average(cloud, *head, annotation.as_deref(), progress),
             CloudQuery::Search(search) => match search.find(cloud, *stack, options.space) {

@@ -68,6 +68,8 @@ pub enum Undefined {
     NoSink,
     /// Queries and keys are tokens of the same sequence.
     OneSequence,
+    /// The tokens are patches of a picture.
+    NoVocabulary,
 }
 
 impl fmt::Display for Undefined {
@@ -87,6 +89,7 @@ impl fmt::Display for Undefined {
             Self::NoShares => "rows of weights do not sum to 1",
             Self::NoSink => "there is no learned sink",
             Self::OneSequence => "queries and keys are tokens of the same sequence",
+            Self::NoVocabulary => "patches of a picture are no tokens of a vocabulary",
         })
     }
 }
@@ -166,6 +169,11 @@ impl StackFacts {
     /// The stack.
     pub const fn stack(&self) -> StackKind {
         self.stack
+    }
+
+    /// Whether its queries are patches of a picture.
+    pub const fn is_of_patches(&self) -> bool {
+        self.patches.is_some()
     }
 
     /// The tokens as detectors see them.

@@ -37,6 +37,7 @@ use crate::{
     spec::{ModelSpec, StackSpec},
 };
 
+pub use activation::{WeightedPair, telling_pairs};
 pub use contrast::{ContrastCell, ContrastColumn, ContrastTable, contrast, layouts_differ};
 pub use metric::{FORMER_NAMES, Metric, N_METRICS, Quantity};
 pub use moments::{Moments, Statistic, Tally};

@@ -1,0 +1,214 @@
+//! One head over many inputs: where it is most active, on which pairs, on which tokens, how far and how strongly.
+//!
+//! Two passes: the first adds up, with one number kept for each input, and the second keeps the patterns of the inputs
+//! that were chosen by the first. Inputs are added in their order in `f64`, so that nothing depends on threads.
+
+mod distances;
+mod input;
+mod intervals;
+mod of_cloud;
+mod pairs;
+mod sequence;
+mod tokens;
+
+use crate::{
+    analysis::{
+        detect::{Detector, Undefined},
+        head_statistics::{WeightedPair, telling_pairs},
+    },
+    capture::Matrix,
+    ids::HeadId,
+};
+
+pub use distances::{DistanceMass, DistanceSums};
+pub use input::PageInput;
+pub use intervals::{Chosen, Interval, Intervals};
+pub use of_cloud::page_of_cloud;
+pub use pairs::{Snippet, StrongPair};
+pub use sequence::{MOST_TOKENS, Passage, PageSequence};
+pub use tokens::{TokenMass, TokenSums, TokenTable};
+
+use pairs::StrongPairs;
+
+/// Bars of the histograms of activations and of weights, from 0 to 1.
+pub const N_BARS: usize = 20;
+
+/// How much of a head is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageSize {
+    /// Intervals of activation with the same number of inputs.
+    pub n_intervals: usize,
+    /// Inputs that are kept of each interval.
+    pub n_samples: usize,
+    /// Strongest pairs.
+    pub n_pairs: usize,
+}
+
+impl Default for PageSize {
+    fn default() -> Self {
+        Self { n_intervals: 10, n_samples: 5, n_pairs: 20 }
+    }
+}
+
+/// What the first pass adds up.
+#[derive(Clone, Debug)]
+pub struct HeadTally {
+    head: HeadId,
+    size: PageSize,
+    /// For each input, NaN where it has none.
+    activations: Vec<f32>,
+    pairs: StrongPairs,
+    keys: TokenSums,
+    queries: TokenSums,
+    distances: DistanceSums,
+    weights: [u64; N_BARS],
+    n_queries: u64,
+    /// Why an input had no distances, and no tokens of a vocabulary.
+    without: [Option<Undefined>; 2],
+}
+
+/// All that is known of a head over many inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadPage {
+    pub head: HeadId,
+    pub size: PageSize,
+    /// For each input, NaN where it has none.
+    pub activations: Vec<f32>,
+    pub intervals: Intervals,
+    /// Inputs of the strongest interval come first.
+    pub sequences: Vec<PageSequence>,
+    /// The strongest first; of equal ones the earlier.
+    pub pairs: Vec<StrongPair>,
+    /// Weight on keys by their token, against uniform attention over the visible keys.
+    pub keys: Result<TokenTable, Undefined>,
+    /// The largest weights of rows by the token of their query, against the number of queries.
+    pub queries: Result<TokenTable, Undefined>,
+    pub distances: Result<DistanceMass, Undefined>,
+    /// Pairs of a query and a key that it sees, by weight: [`N_BARS`] bars from 0 to 1.
+    pub weights: [u64; N_BARS],
+    /// Queries of all inputs.
+    pub n_queries: u64,
+}
+
+impl HeadTally {
+    /// Of no input yet.
+    pub fn new(head: HeadId, size: PageSize) -> Self {
+        Self {
+            head,
+            size,
+            activations: Vec::new(),
+            pairs: StrongPairs::new(size.n_pairs),
+            keys: TokenSums::default(),
+            queries: TokenSums::default(),
+            distances: DistanceSums::default(),
+            weights: [0; N_BARS],
+            n_queries: 0,
+            without: [None; 2],
+        }
+    }
+
+    /// Adds the pattern of the next input `[query, key]`.
+    pub fn add(&mut self, input: &PageInput<'_>, pattern: &Matrix) {
+        let facts = &input.facts;
+        let nth = self.activations.len();
+        let square = !facts.stack().is_between();
+        let mut activation: Option<f32> = None;
+        for pair in telling_pairs(pattern, facts.tokens(), square) {
+            activation = Some(activation.map_or(pair.weight, |most| most.max(pair.weight)));
+            self.pairs.offer(nth, pair, input);
+        }
+        self.activations.push(activation.unwrap_or(f32::NAN));
+        self.n_queries += pattern.n_rows() as u64;
+        let in_order = facts.check(Detector::Previous);
+        let has_types = input.check_tokens();
+        self.without[0] = in_order.err().or(self.without[0]);
+        self.without[1] = has_types.err().or(self.without[1]);
+        let shape = (pattern.n_rows(), pattern.n_cols());
+        let (mut mass, mut chance) = (vec![0.0; shape.1], vec![0.0; shape.1]);
+        let mut largest = vec![0.0; shape.0];
+        for (query, row) in pattern.rows().enumerate() {
+            let seen: Vec<usize> = input.visibility.keys(query, shape.0, shape.1).collect();
+            for key in &seen {
+                let weight = row[*key];
+                mass[*key] += f64::from(weight);
+                chance[*key] += 1.0 / seen.len() as f64;
+                self.weights[bar_of(weight)] += 1;
+            }
+            if facts.tokens().has_choice(query) {
+                let most = seen.iter().map(|key| row[*key]).max_by(f32::total_cmp);
+                largest[query] = most.map_or(0.0, f64::from);
+            }
+            if in_order.is_ok() {
+                self.distances.add(query, row, &seen);
+            }
+        }
+        if has_types.is_ok() {
+            for (token, (mass, chance)) in input.keys.iter().zip(mass.into_iter().zip(chance)) {
+                self.keys.add(token, mass, chance);
+            }
+            for (query, token) in input.queries.iter().enumerate() {
+                if facts.tokens().has_choice(query) {
+                    self.queries.add(token, largest[query], 1.0);
+                }
+            }
+        }
+    }
+
+    /// The inputs that the second pass keeps: the strongest of the strongest interval, and of each other one inputs at
+    /// even steps of its ranks.
+    pub fn chosen(&self) -> Vec<Chosen> {
+        Intervals::of(&self.activations, self.size.n_intervals).chosen(self.size.n_samples)
+    }
+
+    /// With the sequences that the second pass kept, in the order of [`Self::chosen`].
+    pub fn finish(self, sequences: Vec<PageSequence>) -> HeadPage {
+        let Self { head, size, activations, pairs, keys, queries, distances, weights, n_queries, without } = self;
+        let tables = [keys, queries].map(|sums| sums.table().ok_or(without[1].unwrap_or(Undefined::TooShort)));
+        let [keys, queries] = tables;
+        HeadPage {
+            head,
+            size,
+            intervals: Intervals::of(&activations, size.n_intervals),
+            activations,
+            sequences,
+            pairs: pairs.into_sorted(),
+            keys,
+            queries,
+            distances: distances.mass().ok_or(without[0].unwrap_or(Undefined::TooShort)),
+            weights,
+            n_queries,
+        }
+    }
+}
+
+impl HeadPage {
+    /// Inputs by activation, for an interval alone or for all: [`N_BARS`] bars from 0 to 1.
+    pub fn activation_bars(&self, interval: Option<usize>) -> [u64; N_BARS] {
+        let mut bars = [0; N_BARS];
+        let of_all = self.intervals.ranked();
+        for (input, of) in of_all.filter(|(_, of)| interval.is_none_or(|interval| interval == *of)) {
+            debug_assert!(of > 0);
+            bars[bar_of(self.activations[input])] += 1;
+        }
+        bars
+    }
+
+    /// The kept sequences of an interval.
+    pub fn of_interval(&self, interval: usize) -> impl Iterator<Item = &PageSequence> {
+        self.sequences.iter().filter(move |sequence| sequence.interval == interval)
+    }
+}
+
+/// The bar of a number between 0 and 1; what lies outside counts for the last one on its side.
+fn bar_of(value: f32) -> usize {
+    ((f64::from(value) * N_BARS as f64) as usize).min(N_BARS - 1)
+}
+
+/// The strongest telling pair of a pattern; of equal ones the first.
+fn strongest(pattern: &Matrix, input: &PageInput<'_>) -> Option<WeightedPair> {
+    let pairs = telling_pairs(pattern, input.facts.tokens(), !input.facts.stack().is_between());
+    pairs.fold(None, |most: Option<WeightedPair>, pair| match most {
+        Some(most) if most.weight >= pair.weight => Some(most),
+        _ => Some(pair),
+    })
+}
