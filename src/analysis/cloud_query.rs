@@ -139,8 +139,7 @@ impl CloudQuery {
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics, Self::Page];
+    pub const ALL: [Self; 6] = [Self::Proxies, Self::Plot, Self::Search, Self::Average, Self::Statistics, Self::Page];
 }
 
 impl SurveyKey {

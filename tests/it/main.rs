@@ -86,6 +86,8 @@ mod generation;
 mod global;
 /// Gradients of every site of every family.
 mod gradients;
+/// One head over many inputs.
+mod head_page;
 /// Statistics of heads over many inputs.
 mod head_statistics;
 /// Broken, lying and absurd checkpoints.

@@ -41,7 +41,11 @@ impl DistanceSums {
             let n_used = of.iter().rposition(|[_, even]| *even > 0.0).map_or(0, |last| last + 1);
             of[..n_used].iter().map(|sums| sums.map(|sum| sum / n)).collect()
         };
-        (self.n_rows > 0).then(|| DistanceMass { back: mean(&self.back), ahead: mean(&self.ahead), n_rows: self.n_rows })
+        (self.n_rows > 0).then(|| DistanceMass {
+            back: mean(&self.back),
+            ahead: mean(&self.ahead),
+            n_rows: self.n_rows,
+        })
     }
 }
 

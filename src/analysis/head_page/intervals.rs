@@ -23,7 +23,7 @@ pub struct Interval {
 /// An input that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// Its place among the inputs that were added.
+    /// Its place in the list.
     pub input: usize,
     /// The number of its interval.
     pub interval: usize,

@@ -1,7 +1,8 @@
 //! One head over many inputs: where it is most active, on which pairs, on which tokens, how far and how strongly.
 //!
 //! Two passes: the first adds up, with one number kept for each input, and the second keeps the patterns of the inputs
-//! that were chosen by the first. Inputs are added in their order in `f64`, so that nothing depends on threads.
+//! that were chosen by the first. Sums are in `f64`, inputs are added one after the other, so that nothing depends on
+//! threads; equal numbers stand in the order of the list.
 
 mod distances;
 mod input;
@@ -14,6 +15,7 @@ mod tokens;
 use crate::{
     analysis::{
         detect::{Detector, Undefined},
+        explain::report::{LabQuestion, MethodSpec},
         head_statistics::{WeightedPair, telling_pairs},
     },
     capture::Matrix,
@@ -25,10 +27,24 @@ pub use input::PageInput;
 pub use intervals::{Chosen, Interval, Intervals};
 pub use of_cloud::page_of_cloud;
 pub use pairs::{Snippet, StrongPair};
-pub use sequence::{MOST_TOKENS, Passage, PageSequence};
+pub use sequence::{MOST_TOKENS, PageSequence, Passage};
 pub use tokens::{TokenMass, TokenSums, TokenTable};
 
 use pairs::StrongPairs;
+
+/// The description of `attnscope analyze head`.
+pub const METHOD: MethodSpec = MethodSpec {
+    name: "head",
+    title: "One head over many inputs",
+    question: LabQuestion::Moves,
+    about: "Show where one head is most active over a corpus: inputs by activation, pairs, tokens, distances",
+    example: "--model demo:gpt --corpus demo:sentences --layer 1 --head 0",
+    caveat: "Attention shows what a head reads, not what the model uses it for.",
+    formula: "activation = largest weight off the first query, the first key, the diagonal and special keys",
+    source: "after HeadVis, Anthropic 2026",
+    values: &[],
+    ..MethodSpec::EMPTY
+};
 
 /// Bars of the histograms of activations and of weights, from 0 to 1.
 pub const N_BARS: usize = 20;
@@ -55,13 +71,14 @@ impl Default for PageSize {
 pub struct HeadTally {
     head: HeadId,
     size: PageSize,
-    /// For each input, NaN where it has none.
+    /// By the place of an input in the list, NaN where it has none.
     activations: Vec<f32>,
     pairs: StrongPairs,
     keys: TokenSums,
     queries: TokenSums,
     distances: DistanceSums,
     weights: [u64; N_BARS],
+    n_inputs: usize,
     n_queries: u64,
     /// Why an input had no distances, and no tokens of a vocabulary.
     without: [Option<Undefined>; 2],
@@ -72,7 +89,7 @@ pub struct HeadTally {
 pub struct HeadPage {
     pub head: HeadId,
     pub size: PageSize,
-    /// For each input, NaN where it has none.
+    /// By the place of an input in the list, NaN where it has none.
     pub activations: Vec<f32>,
     pub intervals: Intervals,
     /// Inputs of the strongest interval come first.
@@ -86,7 +103,8 @@ pub struct HeadPage {
     pub distances: Result<DistanceMass, Undefined>,
     /// Pairs of a query and a key that it sees, by weight: [`N_BARS`] bars from 0 to 1.
     pub weights: [u64; N_BARS],
-    /// Queries of all inputs.
+    /// Inputs that were added, and their queries.
+    pub n_inputs: usize,
     pub n_queries: u64,
 }
 
@@ -102,22 +120,26 @@ impl HeadTally {
             queries: TokenSums::default(),
             distances: DistanceSums::default(),
             weights: [0; N_BARS],
+            n_inputs: 0,
             n_queries: 0,
             without: [None; 2],
         }
     }
 
-    /// Adds the pattern of the next input `[query, key]`.
-    pub fn add(&mut self, input: &PageInput<'_>, pattern: &Matrix) {
+    /// Adds the pattern `[query, key]` of the input that has this place in the list.
+    pub fn add(&mut self, source: usize, input: &PageInput<'_>, pattern: &Matrix) {
         let facts = &input.facts;
-        let nth = self.activations.len();
         let square = !facts.stack().is_between();
         let mut activation: Option<f32> = None;
         for pair in telling_pairs(pattern, facts.tokens(), square) {
             activation = Some(activation.map_or(pair.weight, |most| most.max(pair.weight)));
-            self.pairs.offer(nth, pair, input);
+            self.pairs.offer(source, pair, input);
         }
-        self.activations.push(activation.unwrap_or(f32::NAN));
+        if self.activations.len() <= source {
+            self.activations.resize(source + 1, f32::NAN);
+        }
+        self.activations[source] = activation.unwrap_or(f32::NAN);
+        self.n_inputs += 1;
         self.n_queries += pattern.n_rows() as u64;
         let in_order = facts.check(Detector::Previous);
         let has_types = input.check_tokens();
@@ -162,7 +184,8 @@ impl HeadTally {
 
     /// With the sequences that the second pass kept, in the order of [`Self::chosen`].
     pub fn finish(self, sequences: Vec<PageSequence>) -> HeadPage {
-        let Self { head, size, activations, pairs, keys, queries, distances, weights, n_queries, without } = self;
+        let Self { head, size, activations, pairs, keys, queries, distances, weights, n_inputs, n_queries, without } =
+            self;
         let tables = [keys, queries].map(|sums| sums.table().ok_or(without[1].unwrap_or(Undefined::TooShort)));
         let [keys, queries] = tables;
         HeadPage {
@@ -176,6 +199,7 @@ impl HeadTally {
             queries,
             distances: distances.mass().ok_or(without[0].unwrap_or(Undefined::TooShort)),
             weights,
+            n_inputs,
             n_queries,
         }
     }
@@ -186,8 +210,7 @@ impl HeadPage {
     pub fn activation_bars(&self, interval: Option<usize>) -> [u64; N_BARS] {
         let mut bars = [0; N_BARS];
         let of_all = self.intervals.ranked();
-        for (input, of) in of_all.filter(|(_, of)| interval.is_none_or(|interval| interval == *of)) {
-            debug_assert!(of > 0);
+        for (input, _) in of_all.filter(|(_, of)| interval.is_none_or(|interval| interval == *of)) {
             bars[bar_of(self.activations[input])] += 1;
         }
         bars

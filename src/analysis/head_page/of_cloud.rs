@@ -35,7 +35,7 @@ fn page(
     let n = cloud.n_inputs();
     let mut tally = HeadTally::new(head, size);
     aggregate::patterns(cloud, head, &mut |nth, segment, pattern| {
-        tally.add(&PageInput::of_cloud(cloud, head, segment), pattern);
+        tally.add(nth, &PageInput::of_cloud(cloud, head, segment), pattern);
         progress(nth, n)
     })?;
     let mut sequences = Vec::new();

@@ -18,7 +18,7 @@ pub struct Snippet {
 /// A pair of a query and a key of one input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrongPair {
-    /// The place of the input among those that were added.
+    /// The place of the input in the list.
     pub input: usize,
     pub weight: f32,
     pub query: Snippet,
@@ -38,13 +38,15 @@ impl StrongPairs {
         Self { n, of: Vec::new() }
     }
 
-    /// One more pair: pairs come in the order of inputs, queries and keys, and of equal ones the first stays.
+    /// One more pair: those of an input come in the order of queries and keys, and of equal ones the first in the list stays.
     pub fn offer(&mut self, input: usize, pair: WeightedPair, tokens: &PageInput<'_>) {
-        let at = self.of.partition_point(|known| known.weight >= pair.weight);
+        let at = self
+            .of
+            .partition_point(|known| known.weight > pair.weight || known.weight == pair.weight && known.input <= input);
         if at >= self.n {
             return;
         }
-        self.of.truncate(self.n - 1);
+        self.of.truncate(self.n.saturating_sub(1));
         let [query, key] = [(&tokens.queries, pair.query), (&tokens.keys, pair.key)].map(|(of, at)| around(of, at));
         self.of.insert(at, StrongPair { input, weight: pair.weight, query, key });
     }

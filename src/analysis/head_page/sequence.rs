@@ -26,7 +26,7 @@ pub struct Passage {
 /// An input that was kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageSequence {
-    /// Its place among the inputs that were added.
+    /// Its place in the list.
     pub input: usize,
     /// The number of its interval; 1 is the weakest.
     pub interval: usize,

@@ -10,6 +10,7 @@ mod cost;
 mod debate;
 mod debate_state;
 mod fields;
+mod head;
 mod heads;
 mod identifiability;
 mod lab;
@@ -31,7 +32,7 @@ use crate::{
         debate::{self as over_inputs, identifiability as identity, twins as of_twins},
         detect,
         explain::report::{MethodSpec, model_json, tokens_json},
-        lengths as by_length, timing,
+        head_page, lengths as by_length, timing,
     },
     capture::Capture,
     export,
@@ -48,6 +49,8 @@ pub enum Method {
     Accuracy(Box<accuracy::AccuracyOptions>),
     /// Quality by the length of the source.
     Lengths(Box<lengths::LengthsOptions>),
+    /// One head over many inputs.
+    Head(Box<head::HeadOptions>),
     /// The published tests of attention as explanation.
     Debate(Box<debate::DebateArguments>),
     /// Whether weights follow from outputs.
@@ -72,6 +75,8 @@ impl Subcommand for Method {
         );
         let accuracy = accuracy::AccuracyOptions::augment_args(Command::new(over_labels::METHOD.name));
         let accuracy = titled(accuracy, &over_labels::METHOD);
+        let head = head::HeadOptions::augment_args(Command::new(head_page::METHOD.name));
+        let head = titled(head, &head_page::METHOD);
         let lengths = lengths::LengthsOptions::augment_args(Command::new(by_length::METHOD.name));
         let lengths = titled(lengths, &by_length::METHOD);
         let cost = cost::CostArguments::augment_args(Command::new(timing::METHOD.name));
@@ -89,6 +94,7 @@ impl Subcommand for Method {
         command
             .subcommand(heads)
             .subcommand(accuracy)
+            .subcommand(head)
             .subcommand(lengths)
             .subcommand(debate)
             .subcommand(twins)
@@ -105,7 +111,7 @@ impl Subcommand for Method {
 
     fn has_subcommand(name: &str) -> bool {
         let of_debate = [over_inputs::METHOD, of_twins::TWINS, identity::IDENTIFIABILITY];
-        let own = [detect::METHOD, over_labels::METHOD, by_length::METHOD, timing::METHOD];
+        let own = [detect::METHOD, head_page::METHOD, over_labels::METHOD, by_length::METHOD, timing::METHOD];
         of_debate.iter().chain(&own).any(|method| method.name == name)
             || ALL.iter().any(|method| method.spec.name == name)
     }
@@ -119,6 +125,9 @@ impl FromArgMatches for Method {
             Some(method) => Ok(Self::Lab(Box::new(lab::LabArguments::read(method, matches)?))),
             None if name == over_labels::METHOD.name => {
                 Ok(Self::Accuracy(Box::new(accuracy::AccuracyOptions::from_arg_matches(matches)?)))
+            }
+            None if name == head_page::METHOD.name => {
+                Ok(Self::Head(Box::new(head::HeadOptions::from_arg_matches(matches)?)))
             }
             None if name == by_length::METHOD.name => {
                 Ok(Self::Lengths(Box::new(lengths::LengthsOptions::from_arg_matches(matches)?)))
@@ -155,6 +164,7 @@ pub fn run(method: &Method) -> Result<(), CliError> {
     match method {
         Method::Heads(options) => heads::run(options),
         Method::Accuracy(options) => accuracy::run(options),
+        Method::Head(options) => head::run(options),
         Method::Lengths(options) => lengths::run(options),
         Method::Debate(asked) => debate::run(asked),
         Method::Identifiability(asked) => identifiability::run(asked),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{chunk_size, input_of, keys, packs, passes::sentence, run_pack};
 use crate::{
     analysis::head_statistics::{HeadStatistics, Metric},
-    capture::Site,
+    capture::{Capture, Site},
     corpus::list::InputList,
     digest::sha256,
     model::{Cancelled, Control, Encoded, Logits, Model, Preparation, Progress, RunPlan, Sites, Stage},
@@ -63,6 +63,19 @@ pub enum StateError {
     Other,
 }
 
+/// Hears of what was seen of an input, by its place in the list.
+pub type Seen<'a> = &'a mut dyn FnMut(usize, &Capture);
+
+/// What is recorded for statistics of patterns.
+pub(super) fn plan() -> RunPlan {
+    RunPlan {
+        sites: Sites::of(&[Site::Pattern, Site::Q, Site::K]),
+        logits: Logits::Skip,
+        pattern_budget_bytes: PATTERN_BYTES,
+        ..RunPlan::default()
+    }
+}
+
 /// What stands before the sums.
 #[derive(Serialize, Deserialize)]
 struct StateHeader {
@@ -112,13 +125,27 @@ impl StatisticsPass {
         control: &Control<'_>,
         told: &mut dyn FnMut(&Self) -> Result<(), Cancelled>,
     ) -> Result<(), Cancelled> {
+        self.run_seen(order, control, told, &mut |_, _| {})
+    }
+
+    /// [`Self::run`]; `seen` is shown what was seen of each input, by its place in the list.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_seen(
+        &mut self,
+        order: StatisticsOrder<'_>,
+        control: &Control<'_>,
+        told: &mut dyn FnMut(&Self) -> Result<(), Cancelled>,
+        seen: Seen<'_>,
+    ) -> Result<(), Cancelled> {
         let items = &order.list.items;
         while self.place.start < items.len() {
             let are_pictures = items[self.place.start].content.text().is_none();
             let most = chunk_size(are_pictures);
             let size = (self.place.start + FIRST_CHUNK).min(most);
             let end = (self.place.start + size).min(items.len());
-            self.chunk(order, self.place.start..end, control, told)?;
+            self.chunk((order, self.place.start..end), control, told, seen)?;
             self.place = PassPlace { start: end, n_packs: 0 };
         }
         Ok(())
@@ -127,10 +154,10 @@ impl StatisticsPass {
     /// The packs of a chunk that were not added yet.
     fn chunk(
         &mut self,
-        order: StatisticsOrder<'_>,
-        chunk: Range<usize>,
+        (order, chunk): (StatisticsOrder<'_>, Range<usize>),
         control: &Control<'_>,
         told: &mut dyn FnMut(&Self) -> Result<(), Cancelled>,
+        seen: Seen<'_>,
     ) -> Result<(), Cancelled> {
         let StatisticsOrder { model, list, how } = order;
         let (mut sources, mut ready, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
@@ -151,23 +178,19 @@ impl StatisticsPass {
         }
         let lengths: Vec<usize> =
             ready.iter().flatten().map(|input: &Encoded| input.tokens.values().map(Vec::len).sum()).collect();
-        let plan = RunPlan {
-            sites: Sites::of(&[Site::Pattern, Site::Q, Site::K]),
-            logits: Logits::Skip,
-            pattern_budget_bytes: PATTERN_BYTES,
-            ..RunPlan::default()
-        };
+        let plan = plan();
         for pack in packs(&lengths, PACK_TOKENS).into_iter().skip(self.place.n_packs) {
             let inputs: Vec<Encoded> = pack.iter().filter_map(|at| ready[*at].take()).collect();
             let captures = run_pack(model, &inputs, &plan, control)?;
-            model.engine().install(|| {
-                for (at, capture) in pack.iter().zip(captures) {
-                    match capture {
-                        Ok(capture) => self.statistics.add(sources[*at], &capture),
-                        Err(error) => self.left_out.push((sources[*at], sentence(&error))),
+            for (at, capture) in pack.iter().zip(captures) {
+                match capture {
+                    Ok(capture) => {
+                        model.engine().install(|| self.statistics.add(sources[*at], &capture));
+                        seen(sources[*at], &capture);
                     }
+                    Err(error) => self.left_out.push((sources[*at], sentence(&error))),
                 }
-            });
+            }
             self.place.n_packs += 1;
             told(self)?;
         }

@@ -1,6 +1,7 @@
 //! Corpora from files, and runs of a model on all of their inputs.
 
 mod capture;
+mod head_page;
 mod head_statistics;
 mod job;
 mod keys;
@@ -12,6 +13,7 @@ mod read;
 use std::path::{Path, PathBuf};
 
 pub use capture::{CorpusRun, capture, packs, run_pack};
+pub use head_page::{PagePass, head_page};
 pub use head_statistics::{StateError, StatisticsOrder, StatisticsPass, statistics_key};
 pub(super) use job::{Begun, check_kind, run};
 pub use keys::{inputs_key, model_key};
