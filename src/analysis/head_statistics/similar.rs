@@ -1,7 +1,7 @@
 //! Heads that are alike: cosines of their standardised numbers, with the numbers on which both stand out.
 
 use super::{Metric, StackTable};
-use crate::ids::HeadId;
+use crate::{ids::HeadId, text::decimal_text};
 
 /// How far from the median a number is at most, in robust deviations: beyond that one number would decide alone.
 const MOST: f64 = 4.0;
@@ -87,7 +87,7 @@ impl Similar {
         };
         let reasons: Vec<String> = self.reasons.iter().map(of).collect();
         let reasons = if reasons.is_empty() { "no number stands out in both".to_owned() } else { reasons.join(", ") };
-        format!("{} {:.2}: {reasons}", self.head, self.cosine)
+        format!("{} {}: {reasons}", self.head, decimal_text(self.cosine))
     }
 }
 

@@ -147,18 +147,18 @@ pub fn run(options: &AccuracyOptions) -> Result<(), CliError> {
 }
 
 /// The labels of a list.
-struct Labels {
+struct LabelColumn {
     name: Option<String>,
     column: Option<usize>,
 }
 
-impl Labels {
+impl LabelColumn {
     fn of<'a>(&self, item: &'a Item) -> Option<&'a str> {
         item.values.get(self.column?)?.as_deref()
     }
 }
 
-fn labels(list: &InputList, options: &AccuracyOptions, is_of_tokens: bool) -> Result<Labels, CliError> {
+fn labels(list: &InputList, options: &AccuracyOptions, is_of_tokens: bool) -> Result<LabelColumn, CliError> {
     let named = options.label_column.as_deref();
     if is_of_tokens && named.is_some() {
         let message = "a language model says no class: leave out --label-column".to_owned();
@@ -170,13 +170,13 @@ fn labels(list: &InputList, options: &AccuracyOptions, is_of_tokens: bool) -> Re
         let known = if list.columns.is_empty() { "none".to_owned() } else { list.columns.join(", ") };
         return Err(CliError::Usage(format!("the corpus has no column {name}: it has {known}")));
     }
-    Ok(Labels { name: column.map(|_| name.to_owned()), column })
+    Ok(LabelColumn { name: column.map(|_| name.to_owned()), column })
 }
 
 fn answer<'a>(
     model: &Model,
     list: &'a InputList,
-    labels: &Labels,
+    labels: &LabelColumn,
     options: &AccuracyOptions,
     is_of_tokens: bool,
 ) -> Result<Answer<'a>, CliError> {

@@ -249,7 +249,7 @@ impl Scene for AtlasScene {
         let moved =
             if moved.is_empty() { moved } else { format!("Thresholds that were moved: {}", moved.replace(',', ", ")) };
         let (named, channels) = (self.named_text(), capitalised(&self.channels_text()));
-        let short = joined([what.as_str(), &named]);
+        let short = joined([what.as_str(), &named, &moved]);
         Captions { short, full: joined([what.as_str(), &named, how, &color, &channels, &moved]) }
     }
 }
