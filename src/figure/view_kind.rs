@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     ViewOptions,
     views::{
-        Facts, ViewSpec, atlas, average, cost, diagram, distance, grid, heads, heatmap, image, lab, matrix, paths,
-        positions, scatter, simplex, states, text, why, writing,
+        Facts, ViewSpec, atlas, average, cost, diagram, distance, grid, headpage, heads, heatmap, image, lab, matrix,
+        paths, positions, scatter, simplex, states, text, why, writing,
     },
 };
 use crate::{capture::Capture, ids::StackKind, options::one_of};
@@ -36,6 +36,8 @@ pub enum ViewKind {
     Distance,
     /// Every head between numbers over many inputs.
     Atlas,
+    /// One head over many inputs.
+    HeadPage,
     /// Mean attention over many inputs.
     Average,
     /// What explains a prediction.
@@ -67,6 +69,7 @@ const VIEWS: &[&ViewSpec] = &[
     &matrix::SPEC,
     &distance::SPEC,
     &atlas::SPEC,
+    &headpage::SPEC,
     &average::SPEC,
     &lab::SPEC,
     &why::SPEC,

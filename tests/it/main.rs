@@ -90,6 +90,8 @@ mod gradients;
 mod head_page;
 /// Statistics of heads over many inputs.
 mod head_statistics;
+/// The page of a head in the window.
+mod head_view;
 /// Broken, lying and absurd checkpoints.
 mod hostile_models;
 /// Downloads from a server on this machine: what is fetched, resumed, refused, and what is left behind.

@@ -103,7 +103,7 @@ fn every_view_fits_its_pane_at_every_size() {
     let mut window = Window::with_size(with_text("one two three"), [1280.0, 800.0]);
     let mut widths = BTreeMap::new();
     let views = [ViewKind::Heatmap, ViewKind::Scatter, ViewKind::Matrix, ViewKind::Distance, ViewKind::Average];
-    for view in views.into_iter().chain([ViewKind::Atlas, ViewKind::Lab]) {
+    for view in views.into_iter().chain([ViewKind::Atlas, ViewKind::HeadPage, ViewKind::Lab]) {
         window.app().request(Command::Select(SelectionCommand::ShowView(view)));
         window.settle();
         for (size, zoom) in [(SIZES[4], 0.5), (SIZES[0], 3.0), (SIZES[0], 1.0), (SIZES[1], 1.0), (SIZES[2], 1.0)] {

@@ -4,8 +4,9 @@ use crate::{
     analysis::{
         PointCloud,
         detect::{KnownToken, StackFacts, TokenFacts, Undefined},
+        head_statistics::{WeightedPair, telling_pairs},
     },
-    capture::{Capture, ImageInfo, Token},
+    capture::{Capture, ImageInfo, Matrix, Token},
     ids::{HeadId, StackKind},
     projection::correlation::InputSegment,
     spec::Visibility,
@@ -59,6 +60,13 @@ impl<'a> PageInput<'a> {
         let image = last.and_then(|point| cloud.place(stack.query_side(), point)).map(|(image, _)| image);
         let mask = model.and_then(|model| model.mask_of(head)).unwrap_or_default();
         Self::new(stack, tokens, causal, (image, Visibility { mask, global: &[] }))
+    }
+
+    /// The pairs that count for the activation, of keys that their query sees.
+    pub fn telling_pairs(&self, pattern: &Matrix) -> impl Iterator<Item = WeightedPair> {
+        let (n_queries, n_keys) = (pattern.n_rows(), pattern.n_cols());
+        let all = telling_pairs(pattern, self.facts.tokens(), !self.facts.stack().is_between());
+        all.filter(move |pair| self.visibility.sees(pair.query, pair.key, n_queries, n_keys))
     }
 
     /// Whether its tokens are those of a vocabulary.

@@ -16,7 +16,7 @@ use crate::{
     analysis::{
         detect::{Detector, Undefined},
         explain::report::{LabQuestion, MethodSpec},
-        head_statistics::{WeightedPair, telling_pairs},
+        head_statistics::WeightedPair,
     },
     capture::Matrix,
     ids::HeadId,
@@ -129,9 +129,8 @@ impl HeadTally {
     /// Adds the pattern `[query, key]` of the input that has this place in the list.
     pub fn add(&mut self, source: usize, input: &PageInput<'_>, pattern: &Matrix) {
         let facts = &input.facts;
-        let square = !facts.stack().is_between();
         let mut activation: Option<f32> = None;
-        for pair in telling_pairs(pattern, facts.tokens(), square) {
+        for pair in input.telling_pairs(pattern) {
             activation = Some(activation.map_or(pair.weight, |most| most.max(pair.weight)));
             self.pairs.offer(source, pair, input);
         }
@@ -229,7 +228,7 @@ fn bar_of(value: f32) -> usize {
 
 /// The strongest telling pair of a pattern; of equal ones the first.
 fn strongest(pattern: &Matrix, input: &PageInput<'_>) -> Option<WeightedPair> {
-    let pairs = telling_pairs(pattern, input.facts.tokens(), !input.facts.stack().is_between());
+    let pairs = input.telling_pairs(pattern);
     pairs.fold(None, |most: Option<WeightedPair>, pair| match most {
         Some(most) if most.weight >= pair.weight => Some(most),
         _ => Some(pair),

@@ -10,6 +10,7 @@ pub mod cost;
 pub mod diagram;
 pub mod distance;
 pub mod grid;
+pub mod headpage;
 pub mod heads;
 pub mod heatmap;
 pub mod image;

@@ -29,6 +29,7 @@ mod fields;
 mod frame;
 mod grid;
 mod groups;
+mod headpage;
 mod heads;
 mod heatmap;
 mod hover;
@@ -117,6 +118,7 @@ pub struct Views {
     space: space::SpaceView,
     distance: distance::DistanceView,
     atlas: atlas::AtlasView,
+    headpage: headpage::HeadView,
     average: average::AverageView,
     lab: lab::LabView,
     paths: paths::PathsView,
@@ -216,6 +218,7 @@ impl Views {
             ViewKind::Scatter | ViewKind::Matrix => &mut self.space,
             ViewKind::Distance => &mut self.distance,
             ViewKind::Atlas => &mut self.atlas,
+            ViewKind::HeadPage => &mut self.headpage,
             ViewKind::Average => &mut self.average,
             ViewKind::Lab => &mut self.lab,
             ViewKind::Why => &mut self.why,

@@ -1,0 +1,115 @@
+//! The page of a head in the window, and its figure.
+
+use attnscope::{
+    cli::open::OpenOptions,
+    figure::views::headpage::layout::HeadLayout,
+    ids::HeadId,
+    session::{Command, SelectionCommand, ViewKind},
+};
+use eframe::egui::{Pos2, Rect, pos2, vec2};
+use egui_kittest::kittest::Queryable as _;
+
+use crate::{
+    render::attnscope,
+    support::window::Window,
+    views::{Stage, sentence},
+};
+
+#[test]
+fn a_token_is_asked_as_query_and_as_key_and_a_bar_tells_its_number() {
+    let mut stage = Stage::new(sentence(), ViewKind::HeadPage).show(vec2(1000.0, 700.0));
+    for _ in 0..3 {
+        stage.run();
+    }
+    let area = stage.get_by_label_contains("Page of L").rect();
+    let cloud = stage.state().session.pane().cloud(stage.state().session.document()).unwrap();
+    let head = stage.state().session.pane().selection.head;
+    let size = attnscope::analysis::head_page::PageSize::default();
+    let page = attnscope::analysis::head_page::page_of_cloud(&cloud, head, size, &mut |_, _| true).unwrap().unwrap();
+    // Places of bars and of the first token do not depend on the widths of texts.
+    let whole = Rect::from_min_size(Pos2::ZERO, vec2(area.width(), 0.0));
+    let layout = HeadLayout::of(whole, &page, 1, &mut |_| 8.0).moved(area.min.to_vec2());
+    let first = layout.texts[0].tokens[0].rect;
+    stage.hover_at(first.left_center() + vec2(3.0, 0.0));
+    stage.run();
+    assert!(
+        stage.query_by_label_contains("as a query: ").is_some()
+            && stage.query_by_label_contains("as a key: ").is_some()
+    );
+    let strongest = (page.activations[0] * 20.0) as usize;
+    let bar = HeadLayout::bar(layout.activations, strongest, 20);
+    stage.hover_at(bar.center());
+    stage.run();
+    assert!(stage.query_by_label_contains("activation 0.").is_some());
+    assert!(stage.query_by_label_contains(": 1 input").is_some());
+    stage.hover_at(HeadLayout::bar(layout.weights, 0, 20).center());
+    stage.run();
+    assert!(stage.query_by_label_contains("weight 0").is_some());
+}
+
+#[test]
+fn the_page_goes_with_the_head_that_is_chosen() {
+    let mut stage = Stage::new(sentence(), ViewKind::HeadPage).show(vec2(1000.0, 700.0));
+    stage.run();
+    let to = HeadId::single(2, 1);
+    let _ = stage.state_mut().session.apply(Command::Select(SelectionCommand::Head(to)));
+    for _ in 0..3 {
+        stage.run();
+    }
+    assert!(stage.query_by_label("Page of L2H1").is_some());
+    stage.hover_at(pos2(1.0, 1.0));
+    stage.run();
+    assert!(stage.query_by_label_contains("as a query: ").is_none());
+}
+
+#[test]
+fn a_click_on_a_text_opens_its_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = folder.path().join("texts.txt");
+    std::fs::write(&texts, "the cat sat on the mat\na dog ran\nrain fell all day\n").unwrap();
+    let options = OpenOptions { model: Some("demo:gpt".to_owned()), corpus: Some(texts), ..OpenOptions::default() };
+    let mut window = Window::with_size(options, [1280.0, 900.0]);
+    window.show(ViewKind::HeadPage);
+    window.settle();
+    let area = window.harness.get_by_label_contains("Page of L").rect();
+    let session = window.app().session();
+    let cloud = session.pane().cloud(session.document()).unwrap();
+    let size = attnscope::analysis::head_page::PageSize::default();
+    let head = session.pane().selection.head;
+    let page = attnscope::analysis::head_page::page_of_cloud(&cloud, head, size, &mut |_, _| true).unwrap().unwrap();
+    let whole = Rect::from_min_size(Pos2::ZERO, vec2(area.width(), 0.0));
+    let layout = HeadLayout::of(whole, &page, 3, &mut |_| 8.0).moved(area.min.to_vec2());
+    let at = layout.texts[0].tokens[0].rect.left_center() + vec2(3.0, 0.0);
+    window.harness.drag_at(at);
+    window.harness.drop_at(at);
+    window.settle();
+    let lines = ["the cat sat on the mat", "a dog ran", "rain fell all day"];
+    let shown = lines[page.sequences[0].input];
+    assert_eq!(window.app().session().document().experiment.text, shown);
+}
+
+#[test]
+fn figures_in_three_formats_have_the_texts_of_the_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = folder.path().join("texts.txt");
+    std::fs::write(&texts, "Tom had a dog. Tom was happy.\nShe ran, and ran, and ran.\nThe sun is up.").unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (svg, pdf, png, data) = (path("head.svg"), path("head.pdf"), path("head.png"), path("head.csv"));
+    let corpus = texts.to_str().unwrap();
+    let asked = ["render", "head", "--model", "demo:gpt", "--corpus", corpus, "--layer", "1", "--head", "0"];
+    for out in [&svg, &pdf, &png] {
+        let output = attnscope(&[&asked[..], &["--out", out, "--data", &data]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let picture = std::fs::read_to_string(&svg).unwrap();
+    for words in ["Inputs of interval 3 of 3", "Strongest pairs", "× chance", "nats from chance"] {
+        assert!(picture.contains(words), "{words}");
+    }
+    let table = std::fs::read_to_string(&data).unwrap();
+    assert_eq!(table.lines().filter(|line| !line.starts_with('#')).count(), 4, "{table}");
+    assert!(std::fs::metadata(&pdf).unwrap().len() > 1000 && std::fs::metadata(&png).unwrap().len() > 1000);
+    let weaker = attnscope(&[&asked[..], &["--interval", "1", "--out", &svg]].concat());
+    assert!(weaker.status.success() && std::fs::read_to_string(&svg).unwrap().contains("interval 1 of 3"));
+    let wrong = attnscope(&[&asked[..], &["--interval", "0", "--out", &svg]].concat());
+    assert!(!wrong.status.success());
+}
