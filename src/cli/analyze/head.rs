@@ -15,7 +15,7 @@ use crate::{
         detect::Undefined,
         explain::report::spec_json,
         head_page::{DistanceMass, HeadPage, METHOD, PageSequence, PageSize, Snippet, StrongPair, TokenTable},
-        head_statistics::{Metric, RankedStatistic, StackTable},
+        head_statistics::{Metric, RankedStatistic, StackTable, Thresholds},
     },
     cli::{CliError, engine, inputs::InputOptions, open_identified, show_progress},
     export,
@@ -231,7 +231,8 @@ fn write_csv(told: &Told<'_>, out: &Path) -> Result<(), CliError> {
 fn summary(told: &Told<'_>) -> String {
     let Told { page, table } = told;
     let (inputs, queries) = (counted(page.n_inputs, "input"), grouped(page.n_queries as usize));
-    let kinds: Vec<&str> = table.kinds_of(page.head, |_| None).iter().map(|(kind, _)| kind.kind_title()).collect();
+    let kinds: Vec<&str> =
+        table.kinds_of(page.head, &Thresholds::default()).iter().map(|(kind, _)| kind.kind_title()).collect();
     let kinds = if kinds.is_empty() { "no known kind".to_owned() } else { kinds.join(", ") };
     let mut text = format!("{} over {inputs}, {queries} queries: {kinds}\n", page.head);
     for metric in Metric::ALL {
