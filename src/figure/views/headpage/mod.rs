@@ -11,7 +11,7 @@ use crate::{
         cloud_query::CloudResult,
         detect::Undefined,
         head_page::{DistanceMass, HeadPage, PageSequence, Snippet, TokenTable},
-        head_statistics::{Metric, RankedStatistic, StackTable},
+        head_statistics::{Metric, RankedStatistic, StackTable, Thresholds},
     },
     figure::{
         font::Align,
@@ -132,7 +132,9 @@ impl HeadScene {
     fn draw_line(&self, page: &HeadPage, layout: &HeadLayout, pen: &mut Pen<'_>) {
         let (text, weak) = (pen.palette.text, pen.palette.text_weak);
         let at = layout.line.left_top() + vec2(0.0, 2.5 * GRID);
-        let kinds = self.table().map_or_else(String::new, |table| super::atlas::kinds_text(table, page.head));
+        let kinds = self
+            .table()
+            .map_or_else(String::new, |table| super::atlas::kinds_text(table, page.head, &Thresholds::default()));
         let width = pen.text(&page.head.to_string(), SMALL, text, at, Align::Left);
         pen.text(&kinds, SMALL, weak, at + vec2(width + 2.0 * GRID, 0.0), Align::Left);
         let column = layout.line.width() / N_NUMBERS as f32;
