@@ -7,7 +7,7 @@ use attnscope::{
         Capture,
         file::{self, Contents, Format},
     },
-    ids::{CaptureId, Side},
+    ids::{CaptureId, HeadId, Side, StackKind},
     session::{Focus, ViewKind},
 };
 use eframe::egui::vec2;
@@ -116,7 +116,9 @@ fn regions_that_cannot_be_are_refused_by_name() {
 
 #[test]
 fn regions_are_pointed_at_and_held_as_patches_are() {
-    let mut stage = Stage::new(fixture(), ViewKind::Image).show(vec2(900.0, 700.0));
+    let mut stage = Stage::new(fixture(), ViewKind::Image);
+    stage.session.panes.active_mut().selection.head = HeadId { stack: StackKind::Cross, layer: 0, head: 0 };
+    let mut stage = stage.show(vec2(900.0, 700.0));
     stage.run();
     let picture = stage.get_by_label("Picture with attention").rect();
     let at = |x: f32, y: f32| picture.min + picture.size() * vec2(x / 64.0, y / 48.0);
