@@ -30,8 +30,8 @@ pub(in crate::capture::file) struct ImageEntry {
     /// Left, top, right and bottom of each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     regions: Option<Vec<Vec<f32>>>,
-    #[serde(default, skip_serializing_if = "Unit::is_pixel")]
-    unit: Unit,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<Unit>,
     /// Of the picture that regions lie on, in pixels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     width: Option<usize>,
@@ -58,12 +58,6 @@ enum Unit {
     Fraction,
 }
 
-impl Unit {
-    fn is_pixel(&self) -> bool {
-        *self == Self::Pixel
-    }
-}
-
 impl From<&ImageInfo> for ImageEntry {
     fn from(image: &ImageInfo) -> Self {
         let CropRect { x, y, width, height } = image.crop;
@@ -75,7 +69,7 @@ impl From<&ImageInfo> for ImageEntry {
             patch_width: None,
             crop: None,
             regions: None,
-            unit: Unit::Pixel,
+            unit: None,
             width: None,
             height: None,
         };
@@ -118,7 +112,7 @@ impl ImageEntry {
             if [grid_height, grid_width, patch_height, patch_width].iter().any(Option::is_some) || crop.is_some() {
                 return Err(refused("a picture has a grid of patches or regions, not both"));
             }
-            return of_regions(&regions, (unit, width, height), (n_prefix, n_tokens), picture);
+            return of_regions(&regions, (unit.unwrap_or_default(), width, height), (n_prefix, n_tokens), picture);
         }
         let (Some(grid_height), Some(grid_width), Some(patch_height), Some(patch_width)) =
             (grid_height, grid_width, patch_height, patch_width)
