@@ -18,7 +18,7 @@ use crate::{
         bootstrap::Estimate,
         debate::identifiability::{IdentitySummary, PUBLISHED, SHOWS},
     },
-    text::{counted, decimal_text},
+    text::{counted, decimal_text, grouped},
 };
 
 const CELL_PT: [f32; 2] = [270.0, 270.0];
@@ -52,6 +52,8 @@ struct IdentityChart<'a> {
     x_range: [f64; 2],
     y_range: [f64; 2],
     scale: Scale,
+    /// How values are written.
+    text: fn(f64) -> String,
     dots: Vec<[f64; 2]>,
     curves: Vec<Curve>,
     /// A value for comparison, with its name.
@@ -84,6 +86,7 @@ impl IdentityScene {
                 x_range: lengths,
                 y_range: [0.0, 1.1 * most],
                 scale: Scale::Whole,
+                text: |value| grouped(value as usize),
                 dots: dots(1),
                 curves: vec![Curve {
                     name: "mean of heads and layers",
@@ -98,6 +101,7 @@ impl IdentityScene {
                 x_range: lengths,
                 y_range: [0.0, 1.05],
                 scale: Scale::Whole,
+                text: |value| decimal_text(value),
                 dots: dots(2),
                 curves: vec![
                     Curve { name: "attention", points: by_length(&|nth| of_lengths[nth].effective), color: first },
@@ -116,6 +120,7 @@ impl IdentityScene {
                 x_range: [-0.3, layers.len().max(2) as f64 - 0.7],
                 y_range: [0.0, 1.05],
                 scale: Scale::Whole,
+                text: |value| decimal_text(value),
                 dots: Vec::new(),
                 curves: vec![
                     Curve { name: "with the stream", points: of_layers(&|layer| layers[layer].mixing), color: first },
@@ -139,7 +144,7 @@ impl IdentityChart<'_> {
         let (text, weak) = (pen.palette.text, pen.palette.text_weak);
         pen.text(self.title, SMALL, text, pos2(rect.left(), area.top() + 2.0 * GRID), Align::Left);
         let axes = axes([self.x_range, self.y_range], rect);
-        grid(&axes, rect, &|value, _| decimal_text(value), pen);
+        grid(&axes, rect, &|value, _| (self.text)(value), pen);
         numbers_below(&axes, rect, self.scale, pen);
         pen.line(rect.left_bottom(), rect.right_bottom(), 0.75, pen.palette.rule);
         let below = pos2(rect.center().x, rect.bottom() + 8.0 * GRID);

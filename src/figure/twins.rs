@@ -203,9 +203,10 @@ impl Scene for TwinScene {
     }
 
     fn draw(&self, area: Rect, pen: &mut Pen<'_>) {
-        let width = match self.summary.guides.is_empty() {
-            true => area.width(),
-            false => area.width() * PANEL_PT[0] / (PANEL_PT[0] + GUIDES_PT),
+        let width = if self.summary.guides.is_empty() {
+            area.width()
+        } else {
+            area.width() * PANEL_PT[0] / (PANEL_PT[0] + GUIDES_PT)
         };
         let [left, above, right, below] = AROUND_PT;
         let panel = Rect::from_min_size(area.min, vec2(width, area.height()));

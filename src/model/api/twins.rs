@@ -203,9 +203,9 @@ impl Twins {
             let maps = TwinMaps { lstm, lstm_bias, attention: scorer, output: [output, output_bias] };
             let batches = self.batches(texts, schedule.batch)?;
             let goals = batches.iter().map(|batch| self.goal(batch)).collect::<CandleResult<Vec<_>>>()?;
-            self.descend(vars, schedule, WEIGHT_DECAY, batches.len(), control, &mut random, &mut |nth| {
+            descend(vars, schedule, WEIGHT_DECAY, batches.len(), control, &mut random, &mut |nth| {
                 let (batch, (p, log_attention)) = (&batches[nth], &goals[nth]);
-                let read = self.read(&maps, batch, is_uniform)?;
+                let read = maps.read(batch, is_uniform)?;
                 let apart = ((read.p - p)?.abs()?.sum(1)? * 0.5)?.mean_all()?;
                 if lambda == 0.0 || is_uniform {
                     return Ok(apart);
@@ -263,7 +263,7 @@ impl Twins {
                 Tensor::from_iter(rows, &self.device)?.reshape((batch.at.len(), self.n_classes))
             });
             let goals = goals.collect::<CandleResult<Vec<Tensor>>>()?;
-            self.descend(vars, schedule, GUIDED_DECAY, batches.len(), control, &mut random, &mut |nth| {
+            descend(vars, schedule, GUIDED_DECAY, batches.len(), control, &mut random, &mut |nth| {
                 (log_softmax(&logits(&batches[nth])?, 1)? * &goals[nth])?.sum(1)?.mean_all()?.neg()
             })?;
             let mut found = vec![0; test.len()];
@@ -278,38 +278,6 @@ impl Twins {
             }
             Ok(found)
         })
-    }
-
-    /// Follows the gradient of a loss of batches, which come in another order in each epoch.
-    #[expect(clippy::too_many_arguments, reason = "what is learnt, how, and from what")]
-    fn descend(
-        &self,
-        vars: Vec<Var>,
-        schedule: Schedule,
-        weight_decay: f64,
-        n_batches: usize,
-        control: &Control<'_>,
-        random: &mut SplitMix,
-        loss: &mut dyn FnMut(usize) -> CandleResult<Tensor>,
-    ) -> Result<(), ModelError> {
-        let how = ParamsAdamW { lr: schedule.learning_rate, weight_decay, ..ParamsAdamW::default() };
-        let mut optimizer = AdamW::new(vars, how)?;
-        let mut order: Vec<usize> = (0..n_batches).collect();
-        let total = n_batches * schedule.n_epochs;
-        let mut done = 0;
-        for _ in 0..schedule.n_epochs {
-            random.shuffle(&mut order);
-            for nth in &order {
-                control(Progress { stage: Stage::Training, done, total })?;
-                let loss = loss(*nth)?;
-                if !loss.to_scalar::<f32>()?.is_finite() {
-                    return Err(ModelError::NotFinite { what: "loss while a twin is trained".to_owned() });
-                }
-                optimizer.step(&loss.backward()?)?;
-                done += 1;
-            }
-        }
-        Ok(())
     }
 
     /// Texts of like length together, so that little is filled up.
@@ -350,7 +318,7 @@ impl Twins {
         let all: Vec<usize> = (0..self.words.len()).collect();
         let mut found = vec![TwinOutput { p: Vec::new(), attention: Vec::new() }; all.len()];
         for batch in self.batches(&all, TOGETHER)? {
-            let read = self.read(maps, &batch, is_uniform)?;
+            let read = maps.read(&batch, is_uniform)?;
             let rows = read.p.to_vec2::<f32>()?.into_iter().zip(read.attention.to_vec2::<f32>()?);
             for (text, (p, mut attention)) in batch.at.iter().zip(rows) {
                 attention.truncate(self.words[*text].len() / self.d_word);
@@ -362,21 +330,36 @@ impl Twins {
         }
         Ok(found)
     }
+}
 
-    fn read(&self, maps: &TwinMaps, batch: &TwinBatch, is_uniform: bool) -> CandleResult<TwinReading> {
-        let states = maps.states(batch)?;
-        let (attention, log_attention) = if is_uniform {
-            let even = batch.real.broadcast_div(&batch.real.sum_keepdim(1)?)?;
-            (even.clone(), even)
-        } else {
-            let scores = maps.attention.scores(&states, &batch.real)?;
-            (softmax(&scores, 1)?, log_softmax(&scores, 1)?)
-        };
-        let context = attention.unsqueeze(1)?.matmul(&states)?.squeeze(1)?;
-        let [weight, bias] = &maps.output;
-        let p = softmax(&context.matmul(weight)?.broadcast_add(bias)?, 1)?;
-        Ok(TwinReading { p, attention, log_attention })
+/// Follows the gradient of a loss of batches, which come in another order in each epoch.
+fn descend(
+    vars: Vec<Var>,
+    schedule: Schedule,
+    weight_decay: f64,
+    n_batches: usize,
+    control: &Control<'_>,
+    random: &mut SplitMix,
+    loss: &mut dyn FnMut(usize) -> CandleResult<Tensor>,
+) -> Result<(), ModelError> {
+    let how = ParamsAdamW { lr: schedule.learning_rate, weight_decay, ..ParamsAdamW::default() };
+    let mut optimizer = AdamW::new(vars, how)?;
+    let mut order: Vec<usize> = (0..n_batches).collect();
+    let total = n_batches * schedule.n_epochs;
+    let mut done = 0;
+    for _ in 0..schedule.n_epochs {
+        random.shuffle(&mut order);
+        for nth in &order {
+            control(Progress { stage: Stage::Training, done, total })?;
+            let loss = loss(*nth)?;
+            if !loss.to_scalar::<f32>()?.is_finite() {
+                return Err(ModelError::NotFinite { what: "loss while a twin is trained".to_owned() });
+            }
+            optimizer.step(&loss.backward()?)?;
+            done += 1;
+        }
     }
+    Ok(())
 }
 
 /// What is read of a batch.
@@ -389,6 +372,21 @@ struct TwinReading {
 }
 
 impl TwinMaps {
+    fn read(&self, batch: &TwinBatch, is_uniform: bool) -> CandleResult<TwinReading> {
+        let states = self.states(batch)?;
+        let (attention, log_attention) = if is_uniform {
+            let even = batch.real.broadcast_div(&batch.real.sum_keepdim(1)?)?;
+            (even.clone(), even)
+        } else {
+            let scores = self.attention.scores(&states, &batch.real)?;
+            (softmax(&scores, 1)?, log_softmax(&scores, 1)?)
+        };
+        let context = attention.unsqueeze(1)?.matmul(&states)?.squeeze(1)?;
+        let [weight, bias] = &self.output;
+        let p = softmax(&context.matmul(weight)?.broadcast_add(bias)?, 1)?;
+        Ok(TwinReading { p, attention, log_attention })
+    }
+
     /// States of both directions side by side, `[batch, longest, 2 · d_half]`. Nothing is carried from beyond a text.
     fn states(&self, batch: &TwinBatch) -> CandleResult<Tensor> {
         let (n, longest) = (batch.at.len(), batch.longest);
@@ -475,7 +473,7 @@ impl Layer {
     }
 }
 
-/// Numbers between −1/√d_in and 1/√d_in.
+/// Numbers between −1 and 1 over the root of the number of inputs.
 fn drawn(shape: &[usize], d_in: usize, random: &mut SplitMix, device: &Device) -> CandleResult<Var> {
     let most = 1.0 / (d_in as f32).sqrt();
     let n: usize = shape.iter().product();
