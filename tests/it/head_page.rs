@@ -102,7 +102,7 @@ fn numbers_of_the_worked_example() {
     // The largest weight off the first row, the first column and the diagonal.
     let strongest = &page.pairs[0];
     assert_eq!((strongest.query.position, strongest.key.position, strongest.weight), (3, 2, 0.6));
-    assert_eq!((strongest.key.before.as_str(), strongest.key.after.as_str()), ("<9><5>", "<5><6>"));
+    assert_eq!((strongest.key.before.as_str(), strongest.key.after.as_str()), (" <9> <5>", " <5> <6>"));
     assert_eq!(page.pairs.len(), 6);
     assert_eq!(page.weights.iter().sum::<u64>(), 15, "every pair that the mask shows");
     let kept = &page.sequences[0];

@@ -1,6 +1,9 @@
 //! The strongest pairs of a head over all inputs, with the text around them.
 
-use super::PageInput;
+use super::{
+    PageInput,
+    sequence::{marks_spaces, piece_text},
+};
 use crate::{analysis::detect::KnownToken, analysis::head_statistics::WeightedPair};
 
 /// Tokens on each side of a token that is shown with its surroundings.
@@ -58,7 +61,8 @@ impl StrongPairs {
 }
 
 fn around(tokens: &[KnownToken<'_>], position: usize) -> Snippet {
-    let text = |tokens: &[KnownToken<'_>]| tokens.iter().map(|(text, ..)| *text).collect::<String>();
+    let marks = marks_spaces(tokens.iter().map(|(text, ..)| *text));
+    let text = |tokens: &[KnownToken<'_>]| tokens.iter().map(|(text, ..)| piece_text(text, marks)).collect::<String>();
     let position = position.min(tokens.len());
     let after = (position + 1).min(tokens.len());
     Snippet {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Chosen, PageInput, strongest};
 use crate::{
     analysis::{detect::KnownToken, head_statistics::WeightedPair},
-    capture::Matrix,
+    capture::{Matrix, words},
 };
 
 /// Tokens of each side that are kept of a sequence.
@@ -104,7 +104,33 @@ impl PageSequence {
     }
 }
 
+/// Whether tokens say themselves where a space is.
+pub fn marks_spaces<'t>(mut texts: impl Iterator<Item = &'t str>) -> bool {
+    texts.any(|text| text.starts_with(['␣', ' ']))
+}
+
+/// A token as a piece of running text: with a space before it where its tokenizer marks the pieces that continue a word
+/// instead of spaces.
+pub fn piece_text(text: &str, marks_spaces: bool) -> String {
+    let bare = words::bare(text);
+    let continues = !text.starts_with('␣') && bare.len() < text.len();
+    let is_joined = words::punctuation_alone(bare) || bare.chars().next().is_some_and(words::unspaced);
+    if marks_spaces {
+        text.to_owned()
+    } else if continues || is_joined {
+        bare.to_owned()
+    } else {
+        format!(" {text}")
+    }
+}
+
 impl Passage {
+    /// Its tokens as pieces of running text.
+    pub fn pieces(&self) -> Vec<String> {
+        let marks = marks_spaces(self.texts.iter().map(String::as_str));
+        self.texts.iter().map(|text| piece_text(text, marks)).collect()
+    }
+
     fn of(tokens: &[KnownToken<'_>], range: Range<usize>) -> Self {
         let within = tokens.get(range.clone()).unwrap_or_default();
         Self {

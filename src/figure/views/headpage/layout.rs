@@ -76,7 +76,7 @@ impl HeadLayout {
             let passages = [Some((false, &of.queries)), (!of.is_one).then_some((true, &of.keys))];
             for (is_key, passage) in passages.into_iter().flatten() {
                 let (mut x, mut n_lines) = (left.left(), 1);
-                for (nth, text) in passage.texts.iter().enumerate() {
+                for (nth, text) in passage.pieces().iter().enumerate() {
                     let width = measure(&shown(text)).min(left.width());
                     if x + width > left.right() && x > left.left() {
                         x = left.left();

@@ -182,6 +182,7 @@ impl HeadScene {
         let heading = format!("input {}: {activation}{more}", of.input);
         pen.text(&heading, SMALL, weak, place.heading.left_center(), Align::Left);
         let high = self.high();
+        let pieces = [of.queries.pieces(), of.keys.pieces()];
         let rest = [of.largest_received(), of.largest_given()];
         for TokenPlace { is_key, nth, rect } in &place.tokens {
             let token = PageToken { sequence: place.sequence, is_key: *is_key, nth: *nth };
@@ -195,9 +196,8 @@ impl HeadScene {
                     pen.rect(*half, ground);
                 }
             }
-            let passage = if *is_key { &of.keys } else { &of.queries };
             let ink = pen.palette.legible(pen.palette.text, mixed(grounds[0], grounds[1], 0.5));
-            pen.text(&shown(&passage.texts[*nth]), SMALL, ink, rect.left_center(), Align::Left);
+            pen.text(&shown(&pieces[usize::from(*is_key)][*nth]), SMALL, ink, rect.left_center(), Align::Left);
             if self.hovered == Some(token) {
                 pen.frame(*rect, 1.0, pen.palette.text);
             }
