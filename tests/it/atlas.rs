@@ -20,7 +20,7 @@ use attnscope::{
     session::ViewKind,
 };
 use eframe::egui::vec2;
-use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use egui_kittest::kittest::Queryable as _;
 
 use crate::{
     render::attnscope,
@@ -109,7 +109,7 @@ fn a_click_on_a_heading_orders_the_rows_and_a_second_one_turns_them_round() {
         stage.hover_at(layout.row(1).center());
         stage.run();
         let mut shown = stage.query_all_by_label_contains("Activation: ");
-        shown.any(|node| node.accesskit_node().label().is_some_and(|label| label.contains(rank)))
+        shown.any(|node| node.value().is_some_and(|text| text.contains(rank)))
     };
     let click = |stage: &mut Window<'_>| {
         stage.hover_at(heading);

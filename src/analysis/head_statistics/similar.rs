@@ -86,7 +86,7 @@ impl Similar {
             format!("{} {}", metric.title().to_lowercase(), if *high { "high" } else { "low" })
         };
         let reasons: Vec<String> = self.reasons.iter().map(of).collect();
-        let reasons = if reasons.is_empty() { "no number stands out in both".to_owned() } else { reasons.join(", ") };
+        let reasons = if reasons.is_empty() { "no number stands out in both".to_owned() } else { reasons.join("; ") };
         format!("{} {}: {reasons}", self.head, decimal_text(self.cosine))
     }
 }

@@ -40,66 +40,78 @@ use crate::{
     lab::{ALL, Registered},
 };
 
-/// What to compute.
-#[derive(Debug)]
-pub enum Method {
+/// Help of the command that has two ways.
+const HEADS_HELP: &str = "Without an input, text models read random tokens that repeat and vision models the bundled \
+    pictures. With --corpus every number has its standard error, rank and count.\n\nExamples:\n  attnscope analyze heads \
+    --model demo:gpt\n  attnscope analyze heads --model demo:bert --corpus demo:sentences --out heads.csv";
+
+/// Makes [`Method`] of the commands that are no methods of the laboratory: the module of each, its arguments, and its
+/// words.
+macro_rules! commands {
+    ($($(#[$doc:meta])* $variant:ident = $module:ident::$arguments:ident, $spec:expr;)*) => {
+        /// What to compute.
+        #[derive(Debug)]
+        pub enum Method {
+            $($(#[$doc])* $variant(Box<$module::$arguments>),)*
+            /// A method of the laboratory.
+            Lab(Box<lab::LabArguments>),
+        }
+
+        impl Method {
+            /// The commands with their words, which come last: options bring those of their own struct.
+            fn commands() -> Vec<Command> {
+                vec![$(titled($module::$arguments::augment_args(Command::new($spec.name)), &$spec),)*]
+            }
+
+            fn names() -> Vec<&'static str> {
+                vec![$($spec.name,)*]
+            }
+
+            fn read(name: &str, matches: &ArgMatches) -> Option<Result<Self, clap::Error>> {
+                $(if name == $spec.name {
+                    let read = $module::$arguments::from_arg_matches(matches);
+                    return Some(read.map(|arguments| Self::$variant(Box::new(arguments))));
+                })*
+                None
+            }
+        }
+
+        pub fn run(method: &Method) -> Result<(), CliError> {
+            match method {
+                $(Method::$variant(arguments) => $module::run(arguments),)*
+                Method::Lab(asked) => asked.run(),
+            }
+        }
+    };
+}
+
+commands! {
     /// Scores of heads.
-    Heads(Box<heads::HeadsOptions>),
+    Heads = heads::HeadsOptions, detect::METHOD;
     /// Class, probability and loss of every input.
-    Accuracy(Box<accuracy::AccuracyOptions>),
-    /// Quality by the length of the source.
-    Lengths(Box<lengths::LengthsOptions>),
+    Accuracy = accuracy::AccuracyOptions, over_labels::METHOD;
     /// One head over many inputs.
-    Head(Box<head::HeadOptions>),
+    Head = head::HeadOptions, head_page::METHOD;
+    /// Quality by the length of the source.
+    Lengths = lengths::LengthsOptions, by_length::METHOD;
     /// The published tests of attention as explanation.
-    Debate(Box<debate::DebateArguments>),
-    /// Whether weights follow from outputs.
-    Identifiability(Box<identifiability::IdentityArguments>),
+    Debate = debate::DebateArguments, over_inputs::METHOD;
     /// Twins that say the same and attend otherwise.
-    Twins(Box<twins::TwinArguments>),
+    Twins = twins::TwinArguments, of_twins::TWINS;
+    /// Whether weights follow from outputs.
+    Identifiability = identifiability::IdentityArguments, identity::IDENTIFIABILITY;
     /// Times by the length of the input.
-    Cost(Box<cost::CostArguments>),
-    /// A method of the laboratory.
-    Lab(Box<lab::LabArguments>),
+    Cost = cost::CostArguments, timing::METHOD;
 }
 
 impl Subcommand for Method {
     fn augment_subcommands(command: Command) -> Command {
-        // The words come last: options bring those of their own struct.
-        let heads = heads::HeadsOptions::augment_args(Command::new(detect::METHOD.name));
-        let heads = titled(heads, &detect::METHOD).after_help(
-            "Without an input, text models read random tokens that repeat and vision models the bundled \
-             pictures. With --corpus every number has its standard error, rank and count.\n\nExamples:\n  attnscope \
-             analyze heads --model demo:gpt\n  attnscope analyze heads --model demo:bert --corpus demo:sentences --out \
-             heads.csv",
-        );
-        let accuracy = accuracy::AccuracyOptions::augment_args(Command::new(over_labels::METHOD.name));
-        let accuracy = titled(accuracy, &over_labels::METHOD);
-        let head = head::HeadOptions::augment_args(Command::new(head_page::METHOD.name));
-        let head = titled(head, &head_page::METHOD);
-        let lengths = lengths::LengthsOptions::augment_args(Command::new(by_length::METHOD.name));
-        let lengths = titled(lengths, &by_length::METHOD);
-        let cost = cost::CostArguments::augment_args(Command::new(timing::METHOD.name));
-        let cost = titled(cost, &timing::METHOD);
-        let debate = debate::DebateArguments::augment_args(Command::new(over_inputs::METHOD.name));
-        let debate = titled(debate, &over_inputs::METHOD);
-        let identifiable =
-            identifiability::IdentityArguments::augment_args(Command::new(identity::IDENTIFIABILITY.name));
-        let identifiable = titled(identifiable, &identity::IDENTIFIABILITY);
-        let twins = twins::TwinArguments::augment_args(Command::new(of_twins::TWINS.name));
-        let twins = titled(twins, &of_twins::TWINS);
         let of = |method: &Registered| {
             titled(lab::LabArguments::augment(Command::new(method.spec.name), method), method.spec)
         };
         command
-            .subcommand(heads)
-            .subcommand(accuracy)
-            .subcommand(head)
-            .subcommand(lengths)
-            .subcommand(debate)
-            .subcommand(twins)
-            .subcommand(identifiable)
-            .subcommand(cost)
+            .subcommands(Self::commands())
+            .mut_subcommand(detect::METHOD.name, |heads| heads.after_help(HEADS_HELP))
             .subcommands(ALL.iter().map(of))
             .subcommand_required(true)
             .arg_required_else_help(true)
@@ -110,10 +122,7 @@ impl Subcommand for Method {
     }
 
     fn has_subcommand(name: &str) -> bool {
-        let of_debate = [over_inputs::METHOD, of_twins::TWINS, identity::IDENTIFIABILITY];
-        let own = [detect::METHOD, head_page::METHOD, over_labels::METHOD, by_length::METHOD, timing::METHOD];
-        of_debate.iter().chain(&own).any(|method| method.name == name)
-            || ALL.iter().any(|method| method.spec.name == name)
+        Self::names().contains(&name) || ALL.iter().any(|method| method.spec.name == name)
     }
 }
 
@@ -123,28 +132,7 @@ impl FromArgMatches for Method {
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         match ALL.iter().find(|method| method.spec.name == name) {
             Some(method) => Ok(Self::Lab(Box::new(lab::LabArguments::read(method, matches)?))),
-            None if name == over_labels::METHOD.name => {
-                Ok(Self::Accuracy(Box::new(accuracy::AccuracyOptions::from_arg_matches(matches)?)))
-            }
-            None if name == head_page::METHOD.name => {
-                Ok(Self::Head(Box::new(head::HeadOptions::from_arg_matches(matches)?)))
-            }
-            None if name == by_length::METHOD.name => {
-                Ok(Self::Lengths(Box::new(lengths::LengthsOptions::from_arg_matches(matches)?)))
-            }
-            None if name == over_inputs::METHOD.name => {
-                Ok(Self::Debate(Box::new(debate::DebateArguments::from_arg_matches(matches)?)))
-            }
-            None if name == identity::IDENTIFIABILITY.name => {
-                Ok(Self::Identifiability(Box::new(identifiability::IdentityArguments::from_arg_matches(matches)?)))
-            }
-            None if name == of_twins::TWINS.name => {
-                Ok(Self::Twins(Box::new(twins::TwinArguments::from_arg_matches(matches)?)))
-            }
-            None if name == timing::METHOD.name => {
-                Ok(Self::Cost(Box::new(cost::CostArguments::from_arg_matches(matches)?)))
-            }
-            None => Ok(Self::Heads(Box::new(heads::HeadsOptions::from_arg_matches(matches)?))),
+            None => Self::read(name, matches).unwrap_or_else(|| Err(missing())),
         }
     }
 
@@ -158,20 +146,6 @@ impl FromArgMatches for Method {
 fn titled(command: Command, spec: &MethodSpec) -> Command {
     let example = format!("Example: attnscope analyze {} {}", spec.name, spec.example);
     command.about(spec.about).long_about(None).after_help(example)
-}
-
-pub fn run(method: &Method) -> Result<(), CliError> {
-    match method {
-        Method::Heads(options) => heads::run(options),
-        Method::Accuracy(options) => accuracy::run(options),
-        Method::Head(options) => head::run(options),
-        Method::Lengths(options) => lengths::run(options),
-        Method::Debate(asked) => debate::run(asked),
-        Method::Identifiability(asked) => identifiability::run(asked),
-        Method::Twins(asked) => twins::run(asked),
-        Method::Cost(options) => cost::run(options),
-        Method::Lab(asked) => asked.run(),
-    }
 }
 
 /// A result in the form that all methods share.

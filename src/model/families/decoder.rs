@@ -87,7 +87,7 @@ impl Output {
         shape: &[usize],
     ) -> Result<Tensor, LoadError> {
         let name = self.table_name(config, weights, own);
-        weights.tensor(&name, shape)
+        weights.table(&name, shape)
     }
 }
 

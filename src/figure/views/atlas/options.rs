@@ -82,9 +82,9 @@ impl TryFrom<String> for TableOrder {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        let known = TableOrder::all().find(|order| order.name() == name);
-        let known = known.or_else(|| Metric::from_name(&name).map(TableOrder::By));
-        known.ok_or_else(|| one_of(TableOrder::all().map(TableOrder::name)))
+        let known = Self::all().find(|order| order.name() == name);
+        let known = known.or_else(|| Metric::from_name(&name).map(Self::By));
+        known.ok_or_else(|| one_of(Self::all().map(Self::name)))
     }
 }
 
@@ -177,7 +177,7 @@ impl AtlasOptions {
         choose_with(visit, ("color_by_number", "Cells", meaning), &mut self.color, &CHOICES, of_view);
         let orders: Vec<_> = TableOrder::all().map(|order| (order, order.name(), order.title())).collect();
         let meaning = "Order of the table, the highest first; a click on a heading does the same";
-        choose_with(visit, ("table_order", "Order of the table", meaning), &mut self.order, &orders, of_view);
+        choose_with(visit, ("table_order", "Rows by", meaning), &mut self.order, &orders, of_view);
         let meaning = "The table begins with the lowest number; a second click on a heading does the same";
         let value = FieldValue::Flag(&mut self.lowest_first);
         visit(OptionField::new("order_lowest_first", "Lowest number first", meaning, value).strict());

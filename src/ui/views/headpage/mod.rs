@@ -31,10 +31,13 @@ const LEAST_PT: f32 = 640.0;
 /// Everything that the scene depends on.
 type SceneKey = (Same<CloudResult>, Option<Same<CloudResult>>, HeadPageOptions, Option<PageToken>);
 
+/// Everything that the layout depends on: the result, the interval that is shown, and the size.
+type LayoutKey = (Same<CloudResult>, usize, [u32; 2]);
+
 /// The page with what it remembers between frames.
 #[derive(Default)]
 pub struct HeadView {
-    layout: Memo<(Same<CloudResult>, usize, [u32; 2]), Option<Arc<HeadLayout>>>,
+    layout: Memo<LayoutKey, Option<Arc<HeadLayout>>>,
     painter: ScenePainter<SceneKey>,
     hovered: Option<PageToken>,
 }
